@@ -1,0 +1,129 @@
+"""Every exception of relgraph.
+
+A message has three parts: what went wrong and where, the facts (one a line, aligned), and how to
+mend it.  :func:`compose` lays them out; each class also derives from the builtin a caller would
+expect, so ``except ValueError`` catches a shape error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+Facts = Mapping[str, object] | Iterable[tuple[str, object]]
+
+
+def compose(what: str, facts: Facts = (), fix: str = "") -> str:
+    """Lay out a message: a first line, aligned facts, and a last line that says how to mend it."""
+    rows = list(facts.items() if isinstance(facts, Mapping) else facts)
+    width = max((len(str(name)) for name, _ in rows), default=0)
+    lines = [what]
+    for name, value in rows:
+        first, *more = str(value).splitlines() or [""]
+        lines.append(f"  {name!s:<{width}} : {first}")
+        lines.extend(" " * (width + 5) + line for line in more)
+    if fix:
+        lines.append(fix)
+    return "\n".join(lines)
+
+
+class RelgraphError(Exception):
+    """Base of all errors that relgraph raises.
+
+    Parameters
+    ----------
+    what : str
+        What went wrong and where, in one line.
+    facts : mapping or iterable of pairs, optional
+        Named facts, printed one a line.
+    fix : str, optional
+        How to mend it.
+    """
+
+    def __init__(self, what: str, facts: Facts = (), fix: str = "") -> None:
+        self.what = what
+        self.facts = list(facts.items() if isinstance(facts, Mapping) else facts)
+        self.fix = fix
+        super().__init__(compose(what, self.facts, fix))
+
+    def __str__(self) -> str:
+        return compose(self.what, self.facts, self.fix)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.what, self.facts, self.fix)
+
+
+class ShapeError(RelgraphError, ValueError):
+    """Shapes that do not fit together."""
+
+
+class DTypeError(RelgraphError, TypeError):
+    """A dtype that an op does not take, or a mix of dtypes that has no common one."""
+
+
+class ArgumentError(RelgraphError, TypeError):
+    """An argument of the wrong kind, or missing, or one too many."""
+
+
+class DomainError(RelgraphError, ValueError):
+    """An argument of the right kind with a value that is out of range."""
+
+
+class ImmutableGraphError(RelgraphError, AttributeError):
+    """An attempt to change a graph in place."""
+
+
+class VerifyError(RelgraphError, AssertionError):
+    """A graph that breaks one of its invariants."""
+
+
+class PatternError(RelgraphError, TypeError):
+    """A pattern asked for something that only a typed graph has, such as its shape."""
+
+
+class UnboundVariableError(RelgraphError, ValueError):
+    """A relation whose result would hold a logic variable that its pattern does not bind."""
+
+
+class NotInvertibleError(RelgraphError, ValueError):
+    """A direction in which a relation cannot run."""
+
+
+class RelationError(RelgraphError, ValueError):
+    """A relation that is ill-formed, or whose search ran away."""
+
+
+class UnsoundRelationError(RelationError):
+    """A relation whose two sides differ, with the smallest counterexample found."""
+
+
+class OscillationError(RelgraphError, RuntimeError):
+    """Relations that undo each other, or a term that grows inside its own result.
+
+    The attribute ``cycle`` holds the steps ``(relation name, graph before, graph after)``.
+    """
+
+    cycle: tuple[tuple[str, object, object], ...] = ()
+
+
+class BudgetError(RelgraphError, RuntimeError):
+    """A relation that fired more often than its budget allows."""
+
+
+class UnknownTagError(RelgraphError, KeyError):
+    """A tag, mode or name that no database knows."""
+
+
+class DuplicateNameError(RelgraphError, ValueError):
+    """A name that is registered already."""
+
+
+class NonGroundError(RelgraphError, ValueError):
+    """An answer that still holds logic variables where a graph is needed."""
+
+
+class CompileError(RelgraphError, RuntimeError):
+    """A graph that a backend cannot compile."""
+
+
+class GPUNotAvailableError(RelgraphError, RuntimeError):
+    """A GPU target was asked for and none can be used."""

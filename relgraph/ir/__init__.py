@@ -1,0 +1,1 @@
+"""The graph: types, ops, hash-consed nodes, facts, walks, printing and the etuple bridge."""

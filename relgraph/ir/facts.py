@@ -1,0 +1,227 @@
+"""Facts: what is proved of a value before the graph runs, three-valued.
+
+A fact is proved true, proved false, or unknown.  It speaks of the *computed* value, rounding and
+overflow included: ``exp(x)`` is nonnegative, not positive (it underflows) and not finite (it
+overflows).  Facts of sign and integrality mean "every element is NaN or ...".  Facts are declared
+on inputs, where they belong to the input's identity, and inferred through ops by each op's own
+rule, lazily and once a node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from relgraph.errors import DomainError
+from relgraph.ir.types import TensorType
+
+if TYPE_CHECKING:
+    from relgraph.ir.node import Constant, Variable
+
+VALUE_FACTS = (
+    "positive", "nonnegative", "negative", "nonpositive", "nonzero", "integer", "finite",
+    "not_nan",
+)  # fmt: skip
+MATRIX_FACTS = (
+    "square", "symmetric", "lower_triangular", "upper_triangular", "diagonal", "orthogonal",
+    "spd", "invertible",
+)  # fmt: skip
+NAMES = (*VALUE_FACTS, *MATRIX_FACTS)
+BIT = {name: 1 << i for i, name in enumerate(NAMES)}
+
+_IMPLIES = {
+    "positive": ("nonnegative", "nonzero"),
+    "negative": ("nonpositive", "nonzero"),
+    "finite": ("not_nan",),
+    "symmetric": ("square",),
+    "lower_triangular": ("square",),
+    "upper_triangular": ("square",),
+    "diagonal": ("square", "symmetric", "lower_triangular", "upper_triangular"),
+    "orthogonal": ("square", "invertible"),
+    "spd": ("square", "symmetric", "invertible"),
+    "invertible": ("square",),
+}
+
+
+def _closure(mask: int) -> int:
+    while True:
+        grown = mask
+        for name, others in _IMPLIES.items():
+            if grown & BIT[name]:
+                for other in others:
+                    grown |= BIT[other]
+        if grown & BIT["lower_triangular"] and grown & BIT["upper_triangular"]:
+            grown |= BIT["diagonal"]
+        if grown == mask:
+            return mask
+        mask = grown
+
+
+class Facts(NamedTuple):
+    """What is known of a value: two sets of facts, as bit masks.
+
+    ``true`` holds what is proved, ``false`` what is disproved.
+    """
+
+    true: int = 0
+    false: int = 0
+
+    def holds(self, name: str) -> bool | None:
+        """Return True, False, or None where nothing is proved."""
+        bit = BIT[name]
+        return True if self.true & bit else (False if self.false & bit else None)
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the facts proved true."""
+        return tuple(name for name in NAMES if self.true & BIT[name])
+
+    def __or__(self, other: object) -> Facts:
+        if not isinstance(other, Facts):
+            return NotImplemented
+        return Facts(_closure(self.true | other.true), self.false | other.false)
+
+
+NOTHING = Facts()
+
+
+def proved(*names: str) -> Facts:
+    """Return these facts and all that they imply, proved true."""
+    mask = 0
+    for name in names:
+        mask |= BIT[name]
+    return Facts(_closure(mask))
+
+
+def kept(operand: Facts, *names: str) -> Facts:
+    """Return those of the named facts that are proved of ``operand``."""
+    return proved(*(name for name in names if operand.true & BIT[name]))
+
+
+def facts_of(node: Variable) -> Facts:
+    """Return the facts of a node; inferred once, without recursion.
+
+    Examples
+    --------
+    >>> import relgraph as rg
+    >>> x = rg.vector("x")
+    >>> rg.facts(rg.exp(x)).names()
+    ('nonnegative',)
+    """
+    from relgraph.ir.node import set_facts
+
+    if node._facts is not None:
+        return node._facts  # type: ignore[no-any-return]
+    stack = [node]
+    while stack:
+        x = stack[-1]
+        if x._facts is not None:
+            stack.pop()
+            continue
+        waiting = [i for i in x.inputs if i._facts is None]
+        if waiting:
+            stack.extend(waiting)
+            continue
+        stack.pop()
+        set_facts(x, _infer(x))
+    return node._facts  # type: ignore[no-any-return]
+
+
+def fact(node: Variable, name: str) -> bool | None:
+    """Return whether a fact is proved true (True), proved false (False), or unknown (None).
+
+    Raises
+    ------
+    DomainError
+        For a fact that does not exist.
+    """
+    if name not in BIT:
+        raise unknown_fact(name)
+    return facts_of(node).holds(name)
+
+
+def _infer(node: Variable) -> Facts:
+    from relgraph.ir.node import Constant, Input
+
+    if not isinstance(node.type, TensorType):
+        return NOTHING
+    known = of_type(node.type)
+    if isinstance(node, Constant):
+        return known | of_constant(node)
+    if isinstance(node, Input):
+        return known | proved(*node.facts)
+    assert node.op is not None
+    return known | node.op.facts(tuple([x._facts for x in node.inputs]), node)
+
+
+def of_type(type_: TensorType) -> Facts:
+    """Return what the dtype and shape alone prove."""
+    names = []
+    kind = type_.dtype.kind
+    if kind in "biu":
+        names += ["integer", "finite"]
+    if kind in "bu":
+        names.append("nonnegative")
+    square = None
+    if type_.ndim >= 2:
+        rows, columns = type_.shape[-2:]
+        if rows is not None and rows == columns:
+            names.append("square")
+        elif isinstance(rows, int) and isinstance(columns, int):
+            square = False
+    else:
+        square = False
+    return proved(*names) | Facts(0, BIT["square"] if square is False else 0)
+
+
+def of_constant(node: Constant) -> Facts:
+    """Return the facts of a constant, by looking at it."""
+    value = node.value
+    with np.errstate(invalid="ignore"):
+        tests = {
+            "positive": bool((~(value <= 0)).all()),
+            "nonnegative": bool((~(value < 0)).all()),
+            "negative": bool((~(value >= 0)).all()),
+            "nonpositive": bool((~(value > 0)).all()),
+            "nonzero": bool((value != 0).all()),
+            "integer": bool((np.isnan(value) | (value == np.floor(value))).all()),
+            "finite": bool(np.isfinite(value).all()),
+            "not_nan": not bool(np.isnan(value).any()),
+        }
+    if value.ndim == 2 and value.shape[0] == value.shape[1]:
+        tests["symmetric"] = bool((value == value.T).all())
+        tests["lower_triangular"] = not bool(np.triu(value, 1).any())
+        tests["upper_triangular"] = not bool(np.tril(value, -1).any())
+    false = 0
+    for name, result in tests.items():
+        if not result:
+            false |= BIT[name]
+    return proved(*(name for name, result in tests.items() if result)) | Facts(0, false)
+
+
+def check_declared(name: str, type_: TensorType, facts: Iterable[str]) -> frozenset[str]:
+    """Return declared facts as a set, or raise DomainError for one that cannot hold."""
+    declared = frozenset((facts,) if isinstance(facts, str) else facts)
+    for one in sorted(map(str, declared)):
+        if one not in BIT:
+            raise unknown_fact(one)
+        if one in MATRIX_FACTS and (type_.ndim < 2 or of_type(type_).holds("square") is False):
+            raise DomainError(
+                f"the input {name!r} cannot be {one}",
+                {"type": type_},
+                'Only square matrices can; give it a shape such as ("n", "n").',
+            )
+    return declared
+
+
+def unknown_fact(name: str) -> DomainError:
+    """Return the error for a fact that does not exist."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(str(name), NAMES, 1)
+    return DomainError(
+        f"there is no fact {name!r}",
+        {"facts": ", ".join(NAMES)},
+        f"Did you mean {near[0]!r}?" if near else "Use one of these facts.",
+    )

@@ -1,0 +1,269 @@
+"""Walks over graphs, and the view of a graph with its inputs and outputs named.
+
+Every walk keeps its own stack: none recurses with the depth of a graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from relgraph.errors import ArgumentError, ImmutableGraphError, ShapeError
+from relgraph.ir.node import Apply, Constant, Input, Variable, apply, constant, make_input
+from relgraph.ir.types import TensorType
+
+Outputs = Variable | Iterable[Variable]
+
+
+def as_outputs(outputs: Outputs) -> tuple[Variable, ...]:
+    """Return outputs as a tuple of nodes, or raise ArgumentError naming what is not a node."""
+    nodes = (outputs,) if isinstance(outputs, Variable) else tuple(outputs)
+    for position, node in enumerate(nodes):
+        if not isinstance(node, Variable):
+            raise ArgumentError(
+                f"output {position} is a {type(node).__name__}, not a graph: {node!r}",
+                fix="Build graphs from rg.tensor(...) inputs; rg.constant(...) wraps an array.",
+            )
+    return nodes
+
+
+def toposort(outputs: Outputs) -> list[Variable]:
+    """Return every node below ``outputs``, operands before their clients, each once."""
+    order: list[Variable] = []
+    seen: set[Variable] = set()
+    stack: list[Variable | None] = list(reversed(as_outputs(outputs)))
+    pending: list[Variable] = []
+    while stack:
+        node = stack.pop()
+        if node is None:  # the operands of the last pending node are done
+            order.append(pending.pop())
+        elif node not in seen:
+            seen.add(node)
+            if node.inputs:
+                pending.append(node)
+                stack.append(None)
+                for operand in reversed(node.inputs):
+                    if operand not in seen:
+                        stack.append(operand)
+            else:
+                order.append(node)
+    return order
+
+
+def free_inputs(outputs: Outputs) -> list[Input]:
+    """Return the inputs a graph depends on, in the order in which they first occur."""
+    return [node for node in toposort(outputs) if isinstance(node, Input)]
+
+
+def map_nodes(
+    outputs: Outputs, change: Callable[[Variable, tuple[Variable, ...]], Variable]
+) -> tuple[Variable, ...]:
+    """Rebuild a graph bottom-up; ``change(node, new_inputs)`` returns each node's image."""
+    nodes = as_outputs(outputs)
+    image: dict[Variable, Variable] = {}
+    for node in toposort(nodes):
+        image[node] = change(node, tuple([image[x] for x in node.inputs]))
+    return tuple(image[node] for node in nodes)
+
+
+def substitute(outputs: Outputs, mapping: Mapping[Variable, Variable]) -> tuple[Variable, ...]:
+    """Return the outputs with each key of ``mapping`` replaced by its value, everywhere at once."""
+
+    def change(node: Variable, inputs: tuple[Variable, ...]) -> Variable:
+        if node in mapping:
+            return mapping[node]
+        if not inputs or all(map(_is, inputs, node.inputs)):
+            return node
+        assert node.op is not None
+        return apply(node.op, inputs)
+
+    return map_nodes(outputs, change)
+
+
+def _is(a: object, b: object) -> bool:
+    return a is b
+
+
+def flatten(outputs: Sequence[Variable]) -> tuple[Any, ...]:
+    """Return a graph as a flat, picklable list of nodes in topological order."""
+    order = toposort(outputs)
+    place = {node: i for i, node in enumerate(order)}
+    rows: list[tuple[Any, ...]] = []
+    for node in order:
+        if isinstance(node, Input):
+            rows.append(("input", node.name, node.type, tuple(sorted(node.facts))))
+        elif isinstance(node, Constant):
+            rows.append(("constant", node.value))
+        else:
+            rows.append((node.op, tuple(place[x] for x in node.inputs)))
+    return rows, tuple(place[node] for node in outputs)
+
+
+def unflatten(flat: tuple[Any, ...]) -> tuple[Variable, ...]:
+    """Rebuild the graph that :func:`flatten` took apart; in one process, the same objects."""
+    rows, outputs = flat
+    nodes: list[Variable] = []
+    for row in rows:
+        if row[0] == "input":
+            nodes.append(make_input(*row[1:]))
+        elif row[0] == "constant":
+            nodes.append(constant(row[1]))
+        else:
+            op, inputs = row
+            nodes.append(apply(op, tuple([nodes[i] for i in inputs])))
+    return tuple(nodes[i] for i in outputs)
+
+
+class FunctionGraph:
+    """An immutable view of a graph: which inputs, in which order, and which outputs.
+
+    What depends on the *users* of a node, such as its clients, belongs here and not to the node.
+
+    Parameters
+    ----------
+    inputs : iterable of Input, optional
+        In calling order.  By default the free inputs in order of first occurrence.
+    outputs : Variable or iterable of Variable
+        The results.
+
+    Raises
+    ------
+    ArgumentError
+        When an input is given twice, is not an Input, shares its name with another one, or when
+        the outputs depend on an input that is not given.
+    """
+
+    __slots__ = ("__dict__", "inputs", "outputs")
+
+    inputs: tuple[Input, ...]
+    outputs: tuple[Variable, ...]
+
+    def __init__(self, inputs: Iterable[Variable] | None, outputs: Outputs) -> None:
+        nodes = as_outputs(outputs)
+        needed = free_inputs(nodes)
+        given = tuple(needed) if inputs is None else check_inputs(inputs)
+        missing = [x for x in needed if x not in given]
+        if missing:
+            raise ArgumentError(
+                f"the outputs depend on inputs that are not given: "
+                f"{', '.join(x.name for x in missing)}",
+                {"given": ", ".join(x.name for x in given) or "none"},
+                "Add them to the list of inputs.",
+            )
+        object.__setattr__(self, "inputs", given)
+        object.__setattr__(self, "outputs", nodes)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise ImmutableGraphError(
+            f"a FunctionGraph cannot be changed: {name}",
+            fix="graph.replace(old, new) returns a new graph.",
+        )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _restore, (flatten((*self.inputs, *self.outputs)), len(self.inputs))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, FunctionGraph):
+            return NotImplemented
+        return self.inputs == other.inputs and self.outputs == other.outputs
+
+    def __hash__(self) -> int:
+        return hash((self.inputs, self.outputs))
+
+    def __repr__(self) -> str:
+        return f"FunctionGraph({', '.join(map(repr, self.outputs))})"
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    def __iter__(self) -> Iterator[Variable]:
+        return iter(self._order)
+
+    @cached_property
+    def _order(self) -> tuple[Variable, ...]:
+        return tuple(toposort(self.outputs))
+
+    def toposort(self) -> list[Variable]:
+        """Return the nodes, operands before their clients."""
+        return list(self._order)
+
+    @cached_property
+    def clients(self) -> Mapping[Variable, tuple[tuple[Variable | str, int], ...]]:
+        """Each node's users: ``(client, operand index)``, or ``("output", index)``."""
+        found: dict[Variable, list[tuple[Variable | str, int]]] = {n: [] for n in self._order}
+        for node in self._order:
+            for index, operand in enumerate(node.inputs):
+                found[operand].append((node, index))
+        for index, node in enumerate(self.outputs):
+            found[node].append(("output", index))
+        return {node: tuple(users) for node, users in found.items()}
+
+    def replace(self, old: Variable, new: Variable, check: bool = True) -> FunctionGraph:
+        """Return the graph with ``new`` in place of ``old``.
+
+        Parameters
+        ----------
+        old, new : Variable
+            The node to replace and its replacement.
+        check : bool
+            Require the type of ``new`` to have the dtype of ``old`` and an equal or more exact
+            shape.
+
+        Raises
+        ------
+        ShapeError
+            When ``check`` is set and the types do not fit.
+        ArgumentError
+            When ``old`` is not in the graph.
+        """
+        if old not in set(self._order):
+            raise ArgumentError(
+                "the node to replace is not in the graph", {"node": old, "graph": self}
+            )
+        if check and not new.type.narrows(old.type):
+            raise ShapeError(
+                "a replacement must have the type of what it replaces",
+                [("old", f"{old} : {old.type}"), ("new", f"{new} : {new.type}")],
+                "Cast or broadcast the new node, or pass check=False.",
+            )
+        outputs = substitute(self.outputs, {old: new})
+        inputs = [*self.inputs, *(x for x in free_inputs(outputs) if x not in self.inputs)]
+        return FunctionGraph(inputs, outputs)
+
+
+def check_inputs(inputs: Iterable[Variable]) -> tuple[Input, ...]:
+    """Return inputs as a tuple of distinct Inputs of distinct names, or raise ArgumentError."""
+    given = (inputs,) if isinstance(inputs, Variable) else tuple(inputs)
+    names: dict[str, Variable] = {}
+    for position, node in enumerate(given):
+        if not isinstance(node, Input):
+            raise ArgumentError(
+                f"input {position} is not an input of a graph: {node!r}",
+                fix='Inputs are made by rg.tensor("x", ...), rg.vector, rg.matrix or rg.scalar.',
+            )
+        if node.name in names:
+            same = "is given twice" if names[node.name] is node else "names two different inputs"
+            raise ArgumentError(
+                f"the name {node.name!r} {same}",
+                {"first": names[node.name].type, "second": node.type},
+                "Give every input a name of its own.",
+            )
+        names[node.name] = node
+    return given
+
+
+def _restore(flat: tuple[Any, ...], count: int) -> FunctionGraph:
+    nodes = unflatten(flat)
+    return FunctionGraph(nodes[:count], nodes[count:])
+
+
+def is_tensor(node: Variable) -> bool:
+    """Tell whether a node is an array, not a tuple of arrays."""
+    return isinstance(node.type, TensorType)
+
+
+__all__ = [
+    "Apply", "FunctionGraph", "as_outputs", "check_inputs", "flatten", "free_inputs",
+    "is_tensor", "map_nodes", "substitute", "toposort", "unflatten",
+]  # fmt: skip

@@ -1,0 +1,315 @@
+"""Nodes: the one kind of thing a graph is made of, immutable and hash-consed.
+
+A :class:`Variable` is an :class:`Input`, a :class:`Constant`, or an :class:`Apply`, which *is* the
+value it computes.  Building the same op on the same inputs returns the same object, so equal
+subgraphs are one object and ``is`` decides equality.  Tables hold weak references and are published
+under a lock: threads that build one graph get one object, and graphs that are dropped are freed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import weakref
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from relgraph.errors import ArgumentError, DomainError, DTypeError, ImmutableGraphError
+from relgraph.ir.op import Op, digest_of
+from relgraph.ir.operators import Operators
+from relgraph.ir.types import TensorType, Type, check_dtype
+
+_lock = threading.RLock()
+_SMALL = 4096  # bytes up to which a constant is keyed by its contents rather than by their SHA-256
+
+
+class _Ref(weakref.ref["Variable"]):
+    """A weak reference that knows its place in the table it is stored in."""
+
+    __slots__ = ("key", "table")
+    key: Any
+    table: dict[Any, _Ref]
+
+
+def _forget(ref: Any) -> None:
+    """Remove a dead node's entry, unless a new node has taken its place."""
+    with _lock:
+        if ref.table.get(ref.key) is ref:
+            del ref.table[ref.key]
+
+
+def _publish(table: dict[Any, Any], key: Any, made: Any) -> Any:
+    """Store a node, or return the one that another thread stored first."""
+    ref = _Ref(made, _forget)
+    ref.table = table
+    ref.key = key
+    with _lock:
+        earlier = table.get(key)
+        if earlier is not None:
+            found = earlier()
+            if found is not None:
+                return found
+        table[key] = ref
+    return made
+
+
+class _Slots:
+    """The storage of a node, open to assignment while it is being built."""
+
+    __slots__ = ("__weakref__", "_facts", "digest", "inputs", "op", "type")
+
+    op: Op | None
+    inputs: tuple[Variable, ...]
+    type: Any
+    digest: int
+    _facts: Any
+
+
+class Variable(_Slots, Operators):
+    """A node of a graph.
+
+    Attributes
+    ----------
+    op : Op or None
+        The op applied, None for an input or a constant.
+    inputs : tuple of Variable
+        The operands, in order.
+    type : TensorType or TupleType
+        Its dtype and shape.
+    digest : int
+        A structural digest, the same in every process.
+    """
+
+    __slots__ = ()
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise ImmutableGraphError(
+            f"a graph cannot be changed: {type(self).__name__}.{name}",
+            {"node": self},
+            "Build a new node, or use FunctionGraph.replace(old, new), which returns a new graph.",
+        )
+
+    def __delattr__(self, name: str) -> None:
+        self.__setattr__(name, None)
+
+    def __copy__(self) -> Variable:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Variable:
+        return self
+
+    def __reduce__(self) -> tuple[object, ...]:
+        from relgraph.ir.graph import flatten
+
+        return _restore, (flatten([self]),)
+
+    def __repr__(self) -> str:
+        from relgraph.ir.printing import brief
+
+        return brief(self)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype of the value."""
+        return self.type.dtype  # type: ignore[no-any-return]
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return self.type.ndim  # type: ignore[no-any-return]
+
+
+class Input(Variable):
+    """A value given at the call.  Equal name, type and facts are one object."""
+
+    __slots__ = ("facts", "name")
+    name: str
+    facts: frozenset[str]
+
+
+class Constant(Variable):
+    """A value known now, held as a private read-only array.
+
+    ``uniform`` is the one value of all its elements, as a NumPy scalar, or None if they differ or
+    there are none; ``bits`` is that value's dtype and bytes, which patterns look up.
+    """
+
+    __slots__ = ("bits", "uniform", "value")
+    value: npt.NDArray[Any]
+    uniform: Any
+    bits: bytes | None
+
+
+class Apply(Variable):
+    """An op applied to operands; the variable it computes."""
+
+    __slots__ = ()
+    op: Op
+
+    def __length_hint__(self) -> int:
+        """Return the length of its S-expression, as ``cons`` asks for it."""
+        return 1 + len(self.inputs)
+
+
+_new = object.__new__
+_set_op = _Slots.op.__set__  # type: ignore[attr-defined]
+_set_inputs = _Slots.inputs.__set__  # type: ignore[attr-defined]
+_set_type = _Slots.type.__set__
+_set_digest = _Slots.digest.__set__  # type: ignore[attr-defined]
+set_facts = _Slots._facts.__set__
+
+_inputs: dict[Any, Any] = {}
+_constants: dict[Any, Any] = {}
+
+
+def apply(op: Op, inputs: tuple[Variable, ...]) -> Apply:
+    """Return the node ``op(*inputs)``; operands must be Variables already."""
+    ref = op._nodes.get(inputs)
+    if ref is not None:
+        node = ref()
+        if node is not None:
+            return node  # type: ignore[no-any-return]
+    made = _new(Apply)
+    type_ = op._types.get(tuple([x.type for x in inputs]))
+    _set_type(made, op.result_type(inputs) if type_ is None else type_)
+    _set_op(made, op)
+    _set_inputs(made, inputs)
+    _set_digest(made, hash((op.digest, *[x.digest for x in inputs])))
+    set_facts(made, None)
+    return _publish(op._nodes, inputs, made)  # type: ignore[no-any-return]
+
+
+def _leaf(cls: type[Any], type_: Type, digest: int) -> Any:
+    made = _new(cls)
+    _set_op(made, None)
+    _set_inputs(made, ())
+    _set_type(made, type_)
+    _set_digest(made, digest)
+    set_facts(made, None)
+    return made
+
+
+def make_input(name: str, type_: TensorType, facts: Iterable[str] = ()) -> Input:
+    """Return the input of that name, type and declared facts.
+
+    Raises
+    ------
+    ArgumentError, DomainError
+        For a name that is not an identifier, or a fact that does not exist or does not apply.
+    """
+    from relgraph.ir.facts import check_declared
+
+    if not isinstance(name, str) or not name.isidentifier():
+        raise DomainError(
+            f"an input needs a name that is an identifier, not {name!r}",
+            fix='Name it like a variable, for instance rg.tensor("x", shape=(3,)).',
+        )
+    declared = check_declared(name, type_, facts)
+    key = (name, type_, declared)
+    ref = _inputs.get(key)
+    found = ref() if ref is not None else None
+    if found is not None:
+        return found  # type: ignore[no-any-return]
+    made = _leaf(Input, type_, digest_of("input", name, type_, sorted(declared)))
+    object.__setattr__(made, "name", name)
+    object.__setattr__(made, "facts", declared)
+    return _publish(_inputs, key, made)  # type: ignore[no-any-return]
+
+
+def constant(value: npt.ArrayLike, dtype: npt.DTypeLike | None = None) -> Constant:
+    """Return the constant of an array; equal dtype, shape and bytes are one object.
+
+    Parameters
+    ----------
+    value : array-like
+        Copied, so that later changes to it do not reach the graph.
+    dtype : dtype-like, optional
+        The dtype to convert to.
+
+    Raises
+    ------
+    DTypeError
+        For a dtype that relgraph does not compute with.
+    """
+    array = np.array(value, dtype=dtype, order="C")
+    checked = check_dtype(array.dtype)
+    array = np.ascontiguousarray(array.astype(checked, copy=False)).reshape(array.shape)
+    raw = array.tobytes()
+    if len(raw) > _SMALL:
+        raw = hashlib.sha256(raw).digest()
+    key = (checked.name, array.shape, raw)
+    ref = _constants.get(key)
+    found = ref() if ref is not None else None
+    if found is not None:
+        return found  # type: ignore[no-any-return]
+    array.flags.writeable = False
+    made = _leaf(Constant, TensorType(checked, array.shape), digest_of("constant", *key))
+    object.__setattr__(made, "value", array)
+    uniform = _uniform(array)
+    object.__setattr__(made, "uniform", uniform)
+    bits = None if uniform is None else checked.char.encode() + uniform.tobytes()
+    object.__setattr__(made, "bits", bits)
+    return _publish(_constants, key, made)  # type: ignore[no-any-return]
+
+
+def _uniform(array: npt.NDArray[Any]) -> Any:
+    """Return the one value of all elements (bit for bit), or None."""
+    if array.size == 0:
+        return None
+    flat = array.reshape(-1)
+    first = flat[0]
+    if array.size == 1:
+        return first
+    as_bytes = flat.view(np.uint8).reshape(array.size, array.itemsize)
+    return first if bool((as_bytes == as_bytes[0]).all()) else None
+
+
+def as_variable(value: Any, like: Iterable[np.dtype[Any]] = ()) -> Variable:
+    """Return ``value`` as a node: itself, or a constant.
+
+    Parameters
+    ----------
+    value : Variable, number, bool, or array-like
+        A Python number is weak: among ``like`` it takes the dtype NumPy would give it (NEP 50).
+    like : iterable of dtype
+        The dtypes of the operands beside it.
+
+    Raises
+    ------
+    ArgumentError
+        For an object that is no array.
+    DTypeError
+        For a Python integer that does not fit the dtype of the other operands.
+    """
+    if isinstance(value, Variable):
+        return value
+    if isinstance(value, bool | int | float) and not isinstance(value, np.generic):
+        dtypes = list(like)
+        if not dtypes or isinstance(value, bool):
+            return constant(value, None if not isinstance(value, float) else "float64")
+        try:
+            return constant(value, np.result_type(*dtypes, value))
+        except OverflowError as error:
+            raise DTypeError(
+                f"the number {value} does not fit beside {', '.join(d.name for d in dtypes)}",
+                {"numpy": error},
+                "Cast the array first, for instance with .astype('int64').",
+            ) from None
+    if isinstance(value, np.ndarray | np.generic | list | tuple):
+        array = np.asarray(value)
+        if array.dtype != object:
+            return constant(array)
+    raise ArgumentError(
+        f"{value!r} is not a graph, a number or an array: it is a {type(value).__name__}",
+        fix="Pass Variables, Python numbers or NumPy arrays.",
+    )
+
+
+def _restore(flat: tuple[Any, ...]) -> Variable:
+    from relgraph.ir.graph import unflatten
+
+    (node,) = unflatten(flat)
+    return node

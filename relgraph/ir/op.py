@@ -1,0 +1,283 @@
+"""Ops: what a graph can apply.  A name, parameters, a type rule, a NumPy meaning, and laws.
+
+An op is immutable and interned: the same class with the same parameters is one object, so ops
+compare by identity.  As an S-expression an op without parameters is itself, and one with
+parameters is its class followed by them (see :mod:`relgraph.ir.etuple`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Any, ClassVar
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from relgraph.errors import ArgumentError, DomainError
+from relgraph.ir.types import TensorType, Type
+
+if TYPE_CHECKING:
+    from relgraph.ir.facts import Facts
+    from relgraph.ir.node import Variable
+
+_lock = threading.RLock()
+
+
+def digest_of(*parts: object) -> int:
+    """Return a 64-bit digest of the text of ``parts``, the same in every process."""
+    text = "\x00".join(map(repr, parts)).encode()
+    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little", signed=True)
+
+
+class Op:
+    """A pure function of tensors.
+
+    A subclass says what it computes by overriding :meth:`infer` (types), :meth:`perform` (NumPy
+    meaning), :meth:`flops` (cost) and :meth:`facts`.  Its laws are class attributes.
+
+    Attributes
+    ----------
+    name : str
+        The name it is printed and looked up by.
+    parameters : tuple of str
+        The names of its parameters; ``op.params`` holds their values, in canonical form.
+    arity : int or None
+        The number of operands; None for any number.
+    associative, commutative, idempotent : bool
+        Laws of a binary op.  They are never written as relations: the matcher knows them.
+    pointwise : bool
+        Whether each element of the result depends only on the matching elements of the operands.
+    symbol : str
+        The infix symbol, or "" to print as a call.
+    precedence : int
+        How tightly the symbol binds, as Python's operators do.
+    """
+
+    __slots__ = ("__weakref__", "_nodes", "_types", "digest", "params")
+
+    name: str = "op"
+    parameters: ClassVar[tuple[str, ...]] = ()
+    arity: int | None = None
+    associative: bool = False
+    commutative: bool = False
+    idempotent: bool = False
+    pointwise: bool = False
+    symbol: str = ""
+    precedence: int = 0
+
+    params: tuple[Any, ...]
+    digest: int
+
+    _interned: ClassVar[WeakValueDictionary[tuple[Any, ...], Op]] = WeakValueDictionary()
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        for value in (*args, *kwargs.values()):
+            handler = getattr(type(value), "__relgraph_parameter__", None)
+            if handler is not None:  # a parameter left open, in a pattern
+                return handler(value, cls, args, kwargs)
+        params = cls.canonical(*args, **kwargs)
+        key = (cls, *map(_typed, params))
+        found = cls._interned.get(key)
+        if found is None:
+            made = object.__new__(cls)
+            made.params = params
+            made._nodes = {}
+            made._types = {}
+            made.digest = digest_of(cls.__qualname__, made.name, params)
+            with _lock:
+                found = cls._interned.setdefault(key, made)
+        return found
+
+    @classmethod
+    def canonical(cls, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """Return the parameters in canonical, hashable form, in the order of ``parameters``."""
+        names = cls.parameters
+        if len(args) > len(names) or not set(kwargs) <= set(names[len(args) :]):
+            raise ArgumentError(
+                f"{cls.__name__} takes the parameters ({', '.join(names)})",
+                {"given": f"{args} {kwargs}"},
+            )
+        values = (*args, *(kwargs[name] for name in names[len(args) :] if name in kwargs))
+        if len(values) != len(names):
+            raise ArgumentError(f"{cls.__name__} needs the parameters ({', '.join(names)})")
+        return values
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), self.params
+
+    def __copy__(self) -> Op:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Op:
+        return self
+
+    def __length_hint__(self) -> int:
+        """Return the length of its S-expression, as ``cons`` asks for it; 0 for an atom."""
+        return 1 + len(self.params) if self.parameters else 0
+
+    def __repr__(self) -> str:
+        if not self.params:
+            return self.name
+        shown = ", ".join(
+            f"{name}={value!r}" for name, value in zip(self.parameters, self.params, strict=True)
+        )
+        return f"{self.name}{{{shown}}}"
+
+    def __getattr__(self, name: str) -> Any:
+        if name in type(self).parameters:
+            return self.params[type(self).parameters.index(name)]
+        raise AttributeError(f"the op {type(self).__name__} has no attribute {name!r}")
+
+    def __call__(self, *operands: Any) -> Any:
+        """Apply the op: to Variables (a node), numbers and arrays (constants), or patterns.
+
+        Parameters
+        ----------
+        *operands : Variable, array-like or pattern
+            Python numbers are weak, as in NumPy: they take the dtype of the other operands.
+
+        Returns
+        -------
+        Variable
+            The node; the same object whenever the op and its operands are the same.
+
+        Raises
+        ------
+        ArgumentError
+            For a wrong number of operands.
+        ShapeError, DTypeError
+            When the operands do not fit; the message names them.
+        """
+        from relgraph.ir import node
+
+        for operand in operands:
+            if not isinstance(operand, node.Variable):
+                handler = getattr(type(operand), "__relgraph_op__", None)
+                if handler is not None:
+                    return handler(operand, self, operands)
+        if self.arity is not None and len(operands) != self.arity:
+            if self.associative and len(operands) > self.arity:
+                result = operands[0]
+                for operand in operands[1:]:
+                    result = self(result, operand)
+                return result
+            raise ArgumentError(
+                f"{self!r} takes {self.arity} operands, not {len(operands)}",
+                {"operands": ", ".join(map(repr, operands)) or "none"},
+            )
+        return node.apply(self, self.coerce(operands))
+
+    def coerce(self, operands: tuple[Any, ...]) -> tuple[Variable, ...]:
+        """Turn numbers and arrays into constants; Python numbers take the others' dtype."""
+        from relgraph.ir import node
+
+        strong = [x.type for x in operands if isinstance(x, node.Variable)]
+        for x in operands:
+            if isinstance(x, np.ndarray | np.generic):
+                strong.append(TensorType(x.dtype, x.shape))
+        dtypes = [t.dtype for t in strong if isinstance(t, TensorType)]
+        return tuple(
+            x if isinstance(x, node.Variable) else node.as_variable(x, like=dtypes)
+            for x in operands
+        )
+
+    # What a subclass says of itself.
+
+    def infer(self, *types: Any) -> Type:
+        """Return the type of the result, or raise ShapeError or DTypeError."""
+        raise NotImplementedError  # abstract: every op has a type rule
+
+    def perform(self, *values: Any) -> Any:
+        """Compute the result with NumPy: the meaning that every backend must reproduce."""
+        raise NotImplementedError  # abstract: every op has a NumPy meaning
+
+    def flops(self, types: tuple[Any, ...], result: Any) -> int:
+        """Return the floating-point operations of one application.
+
+        Elementwise: one for each element of the result (transcendental functions more); a product
+        of m by k and k by n matrices: 2 m n k; a reduction: the size of its operand.
+        """
+        from relgraph.ir.cost import size
+
+        return size(result)
+
+    def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
+        """Return what is proved of the result from what is proved of the operands."""
+        from relgraph.ir.facts import NOTHING
+
+        return NOTHING
+
+    def infix(self, operands: list[str]) -> str | None:
+        """Return an own way to print an application, or None for the usual one."""
+        return None
+
+    def result_type(self, inputs: tuple[Variable, ...]) -> Type:
+        """Return the type of ``self(*inputs)``, from the memo where it is known.
+
+        Raises
+        ------
+        ShapeError, DTypeError
+            Naming each operand with its type.
+        """
+        key = tuple([x.type for x in inputs])
+        found = self._types.get(key)
+        if found is None:
+            try:
+                found = self.infer(*key)
+            except (ArgumentError, DomainError, TypeError, ValueError) as error:
+                raise operand_error(self, inputs, error) from None
+            if len(self._types) >= 1024:
+                self._types.clear()
+            self._types[key] = found
+        return found
+
+    _nodes: dict[tuple[Any, ...], Any]
+    _types: dict[tuple[Any, ...], Type]
+
+
+def _typed(value: Any) -> Hashable:
+    """Make a parameter a key in which ``1``, ``1.0`` and ``True`` differ."""
+    if isinstance(value, tuple):
+        return tuple(map(_typed, value))
+    return (type(value), value)
+
+
+def operand_error(op: Op, inputs: tuple[Variable, ...], error: Exception) -> Exception:
+    """Return ``error`` with the op and the operands it was given, each with its type."""
+    from relgraph.errors import RelgraphError
+    from relgraph.ir.printing import brief
+
+    if not isinstance(error, RelgraphError):
+        return error
+    rows = [(f"operand {i}", f"{brief(x)} : {x.type}") for i, x in enumerate(inputs)]
+    return type(error)(f"{op!r}: {error.what}", [*rows, *error.facts], error.fix)
+
+
+class GetItem(Op):
+    """One result of an op that has several.
+
+    Parameters
+    ----------
+    index : int
+        Which of the results, from 0.
+    """
+
+    __slots__ = ()
+    name = "getitem"
+    parameters = ("index",)
+    arity = 1
+
+    def infer(self, *types: Any) -> Type:
+        """Return the type of that result."""
+        return types[0].items[self.params[0]]  # type: ignore[no-any-return]
+
+    def perform(self, *values: Any) -> Any:
+        """Pick the result."""
+        return values[0][self.params[0]]
+
+    def flops(self, types: tuple[Any, ...], result: Any) -> int:
+        """Cost nothing."""
+        return 0
+

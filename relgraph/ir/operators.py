@@ -1,0 +1,121 @@
+"""The operators and methods that nodes, patterns and tracers share.
+
+Each method looks its function up by name in :data:`FUNCTIONS`, which the layer of ops fills once
+(:mod:`relgraph.ops.operators`): so all three kinds of operand mean the same by ``x + y``, and this
+layer needs to know no op.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from relgraph.errors import ArgumentError
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {}
+
+
+def _binary(name: str, swap: bool = False) -> Callable[[Any, Any], Any]:
+    if swap:
+
+        def method(self: Any, other: Any) -> Any:
+            return FUNCTIONS[name](other, self)
+    else:
+
+        def method(self: Any, other: Any) -> Any:
+            return FUNCTIONS[name](self, other)
+
+    method.__name__ = method.__qualname__ = name
+    return method
+
+
+def _unary(name: str) -> Callable[[Any], Any]:
+    def method(self: Any) -> Any:
+        return FUNCTIONS[name](self)
+
+    method.__name__ = method.__qualname__ = name
+    return method
+
+
+def _method(name: str) -> Callable[..., Any]:
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return FUNCTIONS[name](self, *args, **kwargs)
+
+    method.__name__ = method.__qualname__ = name
+    return method
+
+
+class Operators:
+    """NumPy's operators and array methods, without ``==`` and ``!=``, which stay identity."""
+
+    __slots__ = ()
+
+    __add__, __radd__ = _binary("add"), _binary("add", swap=True)
+    __sub__, __rsub__ = _binary("subtract"), _binary("subtract", swap=True)
+    __mul__, __rmul__ = _binary("multiply"), _binary("multiply", swap=True)
+    __truediv__, __rtruediv__ = _binary("true_divide"), _binary("true_divide", swap=True)
+    __floordiv__, __rfloordiv__ = _binary("floor_divide"), _binary("floor_divide", swap=True)
+    __mod__, __rmod__ = _binary("remainder"), _binary("remainder", swap=True)
+    __pow__, __rpow__ = _binary("power"), _binary("power", swap=True)
+    __matmul__, __rmatmul__ = _binary("matmul"), _binary("matmul", swap=True)
+    __and__, __rand__ = _binary("bitwise_and"), _binary("bitwise_and", swap=True)
+    __or__, __ror__ = _binary("bitwise_or"), _binary("bitwise_or", swap=True)
+    __xor__, __rxor__ = _binary("bitwise_xor"), _binary("bitwise_xor", swap=True)
+    __lt__, __le__ = _binary("less"), _binary("less_equal")
+    __gt__, __ge__ = _binary("greater"), _binary("greater_equal")
+    __neg__, __pos__, __abs__ = _unary("negative"), _unary("positive"), _unary("absolute")
+    __invert__ = _unary("invert")
+    __getitem__ = _method("index")
+
+    T = property(_unary("transpose"))
+    mT = property(_unary("matrix_transpose"))
+    shape = property(_unary("shape"))
+    size = property(_unary("size"))
+    at = property(_unary("at"))
+
+    sum, prod, mean = _method("sum"), _method("prod"), _method("mean")
+    max, min = _method("max"), _method("min")
+    any, all = _method("any"), _method("all")
+    argmax, argmin = _method("argmax"), _method("argmin")
+    std, var = _method("std"), _method("var")
+    reshape, transpose, squeeze = _method("reshape"), _method("transpose"), _method("squeeze")
+    ravel, flatten = _method("ravel"), _method("ravel")
+    swapaxes, diagonal, trace = _method("swapaxes"), _method("diagonal"), _method("trace")
+    astype, dot, clip, round = _method("cast"), _method("dot"), _method("clip"), _method("round")
+    copy = _method("positive")
+    conj = conjugate = _method("conjugate")
+
+    __array_priority__ = 1000.0
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **kwargs: Any) -> Any:
+        return FUNCTIONS["__array_ufunc__"](ufunc, method, args, kwargs)
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return FUNCTIONS["__array_function__"](func, args, kwargs)
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        raise ArgumentError(
+            "a graph has no values, so it cannot become a NumPy array",
+            {"graph": self},
+            "Compile it with rg.function(inputs, outputs), or evaluate it with rg.evaluate(graph).",
+        )
+
+    def __bool__(self) -> bool:
+        raise ArgumentError(
+            "the truth of a graph is not known before it runs",
+            {"graph": self},
+            "Use rg.where(condition, a, b) for a choice, rg.equal(a, b) to compare elements, and "
+            "'is' to ask whether two nodes are the same.",
+        )
+
+    def __float__(self) -> float:
+        return float(self.__array__())
+
+    def __int__(self) -> int:
+        return int(self.__array__())
+
+    def __index__(self) -> int:
+        return int(self.__array__())
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(FUNCTIONS["__iter__"](self))

@@ -1,0 +1,180 @@
+"""Printing graphs: one line, infix statements, and a tree.  Shared nodes are named once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from relgraph.ir.graph import Outputs, as_outputs, toposort
+from relgraph.ir.node import Constant, Input, Variable
+
+ATOM = 100  # the precedence of names, numbers and calls
+_WIDTH = 100
+
+
+def brief(node: Variable, limit: int = 80) -> str:
+    """Return a graph in infix on one line, with ``...`` for what is deeper than fits.
+
+    Parameters
+    ----------
+    node : Variable
+        The graph.
+    limit : int
+        The number of nodes to write out at most.
+    """
+    # Breadth first, so that what is cut off is what lies deepest.
+    kept: list[Variable] = [node]
+    tree: list[list[int]] = []
+    for place, x in enumerate(kept):
+        row: list[int] = []
+        if len(kept) + len(x.inputs) <= limit:
+            row = list(range(len(kept), len(kept) + len(x.inputs)))
+            kept.extend(x.inputs)
+        tree.append(row)
+        assert place < limit
+    texts: list[tuple[str, int]] = [("", 0)] * len(kept)
+    for place in reversed(range(len(kept))):
+        x = kept[place]
+        if x.inputs and not tree[place]:
+            texts[place] = ("...", ATOM)
+        else:
+            texts[place] = _text(x, [texts[i] for i in tree[place]])
+    return texts[0][0]
+
+
+def pprint(outputs: Outputs, names: Iterable[str] | None = None) -> str:
+    """Return a graph as infix statements.
+
+    A node with several users, or whose text would grow past a line, is named once and referred to.
+
+    Parameters
+    ----------
+    outputs : Variable or iterable of Variable
+        What to print; the last statements are the outputs.
+    names : iterable of str, optional
+        Names for the outputs; without them a single output is printed bare.
+
+    Examples
+    --------
+    >>> import relgraph as rg
+    >>> x = rg.vector("x")
+    >>> y = rg.exp(x)
+    >>> print(rg.pprint(y + y * 2))
+    t0 = exp(x)
+    t0 + t0 * 2
+    """
+    nodes = as_outputs(outputs)
+    order = toposort(nodes)
+    uses: dict[Variable, int] = dict.fromkeys(order, 0)
+    for x in order:
+        for operand in x.inputs:
+            uses[operand] += 1
+    texts: dict[Variable, tuple[str, int]] = {}
+    lines: list[str] = []
+    for x in order:
+        text = _text(x, [texts[i] for i in x.inputs])
+        last = x in nodes and uses[x] == 0
+        if x.inputs and not last and (uses[x] > 1 or len(text[0]) > _WIDTH):
+            name = f"t{len(lines)}"
+            lines.append(f"{name} = {text[0]}")
+            text = (name, ATOM)
+        texts[x] = text
+    labels = list(names) if names is not None else []
+    for i, x in enumerate(nodes):
+        lines.append(f"{labels[i]} = {texts[x][0]}" if labels else texts[x][0])
+    return "\n".join(lines)
+
+
+def dprint(outputs: Outputs) -> str:
+    """Return a graph as a tree, one node a line, with types; a shared node is expanded once.
+
+    Parameters
+    ----------
+    outputs : Variable or iterable of Variable
+        What to print.
+
+    Examples
+    --------
+    >>> import relgraph as rg
+    >>> x = rg.vector("x", shape=(3,))
+    >>> print(rg.dprint(rg.exp(x) + x))
+    add [0] float64[3]
+    ├─ exp [1] float64[3]
+    │  └─ x float64[3]
+    └─ x float64[3]
+    """
+    lines: list[str] = []
+    labels: dict[Variable, int] = {}
+    # (node, depth marks of the line, marks for its operands)
+    stack: list[tuple[Variable, str, str]] = [(x, "", "") for x in reversed(as_outputs(outputs))]
+    while stack:
+        node, lead, below = stack.pop()
+        if not node.inputs:
+            lines.append(f"{lead}{_text(node, [])[0]} {node.type}")
+            continue
+        if node in labels:
+            lines.append(f"{lead}{node.op!r} [{labels[node]}] ...")
+            continue
+        labels[node] = len(labels)
+        lines.append(f"{lead}{node.op!r} [{labels[node]}] {node.type}")
+        if len(below) > 3 * 40:  # past this depth indentation says nothing; the label does
+            below = below[: 3 * 40]
+        for i, operand in reversed(list(enumerate(node.inputs))):
+            end = i == len(node.inputs) - 1
+            stack.append(
+                (operand, below + ("└─ " if end else "├─ "), below + ("   " if end else "│  "))
+            )
+    return "\n".join(lines)
+
+
+def _text(node: Variable, operands: list[tuple[str, int]]) -> tuple[str, int]:
+    """Return a node's text and the precedence of its outermost operator."""
+    if isinstance(node, Input):
+        return node.name, ATOM
+    if isinstance(node, Constant):
+        text = constant_text(node)
+        return text, 13 if text.startswith("-") else ATOM
+    op = node.op
+    assert op is not None
+    own = op.infix([text for text, _ in operands])
+    if own is not None:
+        return own, ATOM
+    if op.symbol and len(operands) == 2:
+        (left, p), (right, q) = operands
+        rank = op.precedence
+        right_binds = op.symbol == "**"
+        if p < rank or (p == rank and right_binds):
+            left = f"({left})"
+        if q < rank or (q == rank and not right_binds):
+            right = f"({right})"
+        return f"{left} {op.symbol} {right}", rank
+    if op.symbol and len(operands) == 1:
+        text, p = operands[0]
+        return (f"{op.symbol}({text})" if p < op.precedence else f"{op.symbol}{text}"), (
+            op.precedence
+        )
+    shown = [
+        f"{name}={value!r}"
+        for name, value in zip(op.parameters, op.params, strict=True)
+        if value is not None and value is not False
+    ]
+    return f"{op.name}({', '.join([text for text, _ in operands] + shown)})", ATOM
+
+
+def constant_text(node: Constant) -> str:
+    """Write a constant: a number where it is one, otherwise its first elements."""
+    if node.ndim == 0:
+        return number_text(node.value[()])
+    if node.value.size <= 4:
+        return np.array2string(node.value, separator=", ").replace("\n", "")
+    return f"<{node.type}>"
+
+
+def number_text(value: Any) -> str:
+    """Write a NumPy scalar as Python would, integers without a point where a float is whole."""
+    if isinstance(value, np.bool_):
+        return str(bool(value))
+    text = repr(value.item()) if value.dtype.itemsize == 8 else str(value)
+    return text[:-2] if text.endswith(".0") and text not in ("-0.0",) else text

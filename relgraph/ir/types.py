@@ -1,0 +1,262 @@
+"""Types of values: a dtype and a shape whose dimensions are sizes, names, or unknown.
+
+A dimension is an ``int``, a name (``"n"``: equal names are equal sizes within one call) or ``None``
+(unknown).  Only a dimension that is statically 1 broadcasts; an unknown one is taken as equal to
+whatever it meets and is checked when the graph runs.  Types are interned: equal types are one
+object, so they compare by identity.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar
+from weakref import WeakValueDictionary
+
+import numpy as np
+import numpy.typing as npt
+
+from relgraph.errors import ArgumentError, DomainError, DTypeError, ShapeError
+
+Dim = int | str | None
+Shape = tuple[Dim, ...]
+
+DTYPES: tuple[str, ...] = (
+    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+    "float32", "float64",
+)  # fmt: skip
+
+_lock = threading.RLock()
+
+
+class Type:
+    """What is known of a value before the graph runs."""
+
+    __slots__ = ("__weakref__",)
+
+    def accepts(self, value: object) -> str | None:
+        """Say why ``value`` is not of this type, or return None when it is."""
+        raise NotImplementedError  # abstract: each kind of type says what it holds
+
+
+class TensorType(Type):
+    """The type of an array: its dtype and its shape.
+
+    Parameters
+    ----------
+    dtype : dtype-like
+        One of bool, the signed and unsigned integers, float32 and float64.
+    shape : iterable of int, str or None
+        One entry a dimension: a size, a symbolic name, or None where it is unknown.
+
+    Raises
+    ------
+    DTypeError
+        For a dtype that relgraph does not compute with.
+    DomainError
+        For a negative size or a name that is not an identifier.
+    """
+
+    __slots__ = ("digest", "dtype", "ndim", "shape")
+    _table: ClassVar[WeakValueDictionary[tuple[str, Shape], TensorType]] = WeakValueDictionary()
+
+    dtype: np.dtype[Any]
+    shape: Shape
+    ndim: int
+    digest: int
+
+    def __new__(cls, dtype: npt.DTypeLike, shape: Iterable[Dim] = ()) -> TensorType:
+        resolved = check_dtype(dtype)
+        dims = tuple(map(check_dim, shape))
+        key = (resolved.name, dims)
+        found = cls._table.get(key)
+        if found is None:
+            made = object.__new__(cls)
+            object.__setattr__(made, "dtype", resolved)
+            object.__setattr__(made, "shape", dims)
+            object.__setattr__(made, "ndim", len(dims))
+            with _lock:
+                found = cls._table.setdefault(key, made)
+        return found
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a TensorType cannot be changed: {name}")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return TensorType, (self.dtype.name, self.shape)
+
+    def __repr__(self) -> str:
+        return f"{self.dtype.name}[{', '.join(map(dim_text, self.shape))}]"
+
+    def with_shape(self, shape: Iterable[Dim]) -> TensorType:
+        """Return the type of the same dtype with another shape."""
+        return TensorType(self.dtype, shape)
+
+    def with_dtype(self, dtype: npt.DTypeLike) -> TensorType:
+        """Return the type of the same shape with another dtype."""
+        return TensorType(dtype, self.shape)
+
+    def accepts(self, value: object) -> str | None:
+        """Say why an array is not of this type (dtype, rank or a static size), or return None."""
+        if not isinstance(value, np.ndarray | np.generic):
+            return f"it is a {type(value).__name__}, not an array"
+        if value.dtype != self.dtype:
+            return f"its dtype is {value.dtype}, not {self.dtype}"
+        if value.ndim != self.ndim:
+            return f"it has {value.ndim} dimensions, not {self.ndim}"
+        for axis, (size, dim) in enumerate(zip(value.shape, self.shape, strict=True)):
+            if isinstance(dim, int) and size != dim:
+                return f"its size along axis {axis} is {size}, not {dim}"
+        return None
+
+    def narrows(self, other: Type) -> bool:
+        """Tell whether this type has the dtype of ``other`` and an equal or more exact shape."""
+        if self is other:
+            return True
+        return (
+            isinstance(other, TensorType)
+            and self.dtype == other.dtype
+            and self.ndim == other.ndim
+            and all(
+                mine == theirs or theirs is None
+                for mine, theirs in zip(self.shape, other.shape, strict=True)
+            )
+        )
+
+
+class TupleType(Type):
+    """The type of an op with several results; ``getitem`` picks one of them."""
+
+    __slots__ = ("items",)
+    _table: ClassVar[WeakValueDictionary[tuple[TensorType, ...], TupleType]] = WeakValueDictionary()
+
+    items: tuple[TensorType, ...]
+
+    def __new__(cls, items: Iterable[TensorType]) -> TupleType:
+        key = tuple(items)
+        with _lock:
+            found = cls._table.get(key)
+            if found is None:
+                found = object.__new__(cls)
+                found.items = key
+                cls._table[key] = found
+        return found
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return TupleType, (self.items,)
+
+    def __repr__(self) -> str:
+        return f"({', '.join(map(repr, self.items))})"
+
+    def accepts(self, value: object) -> str | None:
+        """Say why a tuple of arrays is not of this type, or return None."""
+        if not isinstance(value, tuple) or len(value) != len(self.items):
+            return f"it is not a tuple of {len(self.items)} arrays"
+        for position, (item, part) in enumerate(zip(self.items, value, strict=True)):
+            why = item.accepts(part)
+            if why is not None:
+                return f"in result {position}, {why}"
+        return None
+
+
+def check_dtype(dtype: npt.DTypeLike) -> np.dtype[Any]:
+    """Return the native NumPy dtype, or raise DTypeError when relgraph does not compute with it."""
+    try:
+        resolved = np.dtype(dtype)
+    except TypeError:
+        resolved = None
+    if resolved is None or resolved.name not in DTYPES:
+        raise DTypeError(
+            f"{dtype!r} is not a dtype that relgraph computes with",
+            {"supported": ", ".join(DTYPES)},
+            "Use one of these dtypes, or convert the array with .astype(...).",
+        )
+    return resolved.newbyteorder("=")
+
+
+def check_dim(dim: object) -> Dim:
+    """Return a dimension as int, str or None, or raise when it is none of them."""
+    if dim is None:
+        return None
+    if isinstance(dim, str):
+        if dim.isidentifier():
+            return dim
+        raise DomainError(
+            f"the dimension name {dim!r} is not an identifier",
+            fix='Name symbolic dimensions like variables, for instance shape=("n", "k").',
+        )
+    if isinstance(dim, int | np.integer) and not isinstance(dim, bool):
+        if dim >= 0:
+            return int(dim)
+        raise DomainError(
+            f"a dimension cannot be negative: {dim}", fix="Use None for an unknown size."
+        )
+    raise ArgumentError(
+        f"a dimension is an int, a name or None, not {type(dim).__name__}: {dim!r}",
+        fix='Write shapes like (3, "n", None).',
+    )
+
+
+def dim_text(dim: Dim) -> str:
+    """Write a dimension: its size, its name, or ``?`` where it is unknown."""
+    return "?" if dim is None else str(dim)
+
+
+def unify_dims(a: Dim, b: Dim) -> Dim:
+    """Return the dimension that is both ``a`` and ``b`` (no broadcasting).
+
+    An unknown dimension equals any other; two names, two sizes, or a name and a size do not.
+
+    Raises
+    ------
+    ShapeError
+        When the two cannot be equal.
+    """
+    if a == b or b is None:
+        return a
+    if a is None:
+        return b
+    raise ShapeError(f"the sizes {dim_text(a)} and {dim_text(b)} differ")
+
+
+def broadcast_dims(a: Dim, b: Dim) -> Dim:
+    """Return the dimension that ``a`` and ``b`` broadcast to; only a static 1 stretches."""
+    if a == 1:
+        return b
+    if b == 1:
+        return a
+    return unify_dims(a, b)
+
+
+def broadcast_shapes(shapes: Sequence[Shape]) -> Shape:
+    """Broadcast shapes by NumPy's rule, where only a static 1 stretches.
+
+    Raises
+    ------
+    ShapeError
+        Naming the axis where two sizes differ.
+    """
+    ndim = max(map(len, shapes), default=0)
+    result: list[Dim] = [1] * ndim
+    for shape in shapes:
+        offset = ndim - len(shape)
+        for axis, dim in enumerate(shape):
+            try:
+                result[offset + axis] = broadcast_dims(result[offset + axis], dim)
+            except ShapeError as error:
+                raise ShapeError(
+                    f"shapes do not broadcast: {error.what} along axis {offset + axis - ndim}",
+                    fix="Only a dimension that is statically 1 is stretched.",
+                ) from None
+    return tuple(result)
+
+
+def covers(shape: Shape, operand: Shape) -> bool:
+    """Tell whether an operand already has the shape of the result it is broadcast to.
+
+    Unknown dimensions count as equal (they are checked when the graph runs).
+    """
+    return len(shape) == len(operand) and all(
+        mine == theirs or (theirs != 1 and (mine is None or theirs is None))
+        for mine, theirs in zip(shape, operand, strict=True)
+    )

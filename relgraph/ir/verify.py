@@ -1,0 +1,54 @@
+"""The invariants of a graph, checked from outside the code that keeps them."""
+
+from __future__ import annotations
+
+from relgraph.errors import RelgraphError, VerifyError
+from relgraph.ir.graph import Outputs, as_outputs, toposort
+from relgraph.ir.node import Apply, Constant, Input, apply, constant, make_input
+from relgraph.ir.types import TensorType
+
+
+def verify(outputs: Outputs) -> None:
+    """Check every node: kind, arity, type by its op's own rule, and that it is hash-consed.
+
+    Parameters
+    ----------
+    outputs : Variable or iterable of Variable
+        The graph.
+
+    Raises
+    ------
+    VerifyError
+        Naming the first node that breaks an invariant.
+    """
+    for node in toposort(as_outputs(outputs)):
+        if isinstance(node, Input):
+            problem = (
+                "" if make_input(node.name, node.type, node.facts) is node else "is not interned"
+            )
+        elif isinstance(node, Constant):
+            problem = ""
+            if node.value.flags.writeable:
+                problem = "has a writeable array"
+            elif node.type is not TensorType(node.value.dtype, node.value.shape):
+                problem = "has a type that is not its array's"
+            elif constant(node.value) is not node:
+                problem = "is not interned"
+        elif isinstance(node, Apply):
+            problem = _apply_problem(node)
+        else:
+            problem = "is neither an input, a constant, nor an application"
+        if problem:
+            raise VerifyError(f"a node {problem}", {"node": node, "type": node.type})
+
+
+def _apply_problem(node: Apply) -> str:
+    if node.op.arity is not None and len(node.inputs) != node.op.arity:
+        return f"has {len(node.inputs)} operands, and {node.op!r} takes {node.op.arity}"
+    try:
+        inferred = node.op.infer(*(x.type for x in node.inputs))
+    except RelgraphError as error:
+        return f"has operands that its op refuses: {error.what}"
+    if inferred is not node.type:
+        return f"has the type {node.type}, and its op infers {inferred}"
+    return "" if apply(node.op, node.inputs) is node else "is not interned"
