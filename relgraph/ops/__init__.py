@@ -1,0 +1,1 @@
+"""What a graph can say: elementwise ops, reductions, shapes, indexing and linear algebra."""

@@ -1,0 +1,138 @@
+"""Arguments of shape functions: operands, integers and axes, in one canonical form.
+
+An axis is stored counted from the end (-1 is the last), so that a parameter means the same at any
+rank and a pattern, whose rank is not known, can be written with it.  A logic variable in place of a
+parameter leaves it open and passes through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from unification import Var
+
+from relgraph.errors import ArgumentError, DomainError, DTypeError, PatternError
+from relgraph.ir.node import Variable, as_variable
+from relgraph.ir.types import TensorType
+
+
+def is_pattern(value: object) -> bool:
+    """Tell whether ``value`` is a term of a pattern: it has no type, shape or rank."""
+    return not isinstance(value, Variable) and hasattr(type(value), "__relgraph_op__")
+
+
+def as_operand(value: Any) -> Any:
+    """Return a node for a Variable, number or array; a pattern is returned unchanged."""
+    return value if is_pattern(value) else as_variable(value)
+
+
+def rank_of(value: Any) -> int | None:
+    """Return the number of dimensions of an operand, or None for a pattern."""
+    return value.ndim if isinstance(value, Variable) else None
+
+
+def is_int(value: object) -> bool:
+    """Tell whether ``value`` is a Python or NumPy integer, not a bool."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def is_open(value: object) -> bool:
+    """Tell whether a parameter is left open: a logic variable of a pattern."""
+    return isinstance(value, Var) or is_pattern(value)
+
+
+def check_int(value: object, what: str) -> int:
+    """Return an integer as an int, or raise ArgumentError naming ``what`` it should be."""
+    if is_int(value):
+        return int(value)  # type: ignore[call-overload,no-any-return]
+    raise ArgumentError(
+        f"{what} is an int, not {type(value).__name__}: {value!r}",
+        fix="Give a Python integer that is known when the graph is built.",
+    )
+
+
+def no_rank(function: str, fix: str) -> PatternError:
+    """Return the error for a function that needs the rank of a pattern."""
+    return PatternError(
+        f"{function} needs the rank of its operand, and a pattern has none", (), fix
+    )
+
+
+def normalise_axis(axis: Any, ndim: int | None, function: str) -> Any:
+    """Return an axis counted from the end.
+
+    Parameters
+    ----------
+    axis : int or open parameter
+        Counted from either end.
+    ndim : int or None
+        The rank that it is counted in; None for a pattern, which takes negative axes only.
+    function : str
+        The name of the function, for messages.
+
+    Raises
+    ------
+    DomainError
+        For an axis out of range.
+    PatternError
+        For an axis of a pattern counted from the front.
+    """
+    if is_open(axis):
+        return axis
+    value = check_int(axis, f"{function}: an axis")
+    if ndim is None:
+        if value < 0:
+            return value
+        raise no_rank(
+            f"{function} with axis {value}",
+            "Count the axes of a pattern from the end: axis=-1 is the last.",
+        )
+    if not -ndim <= value < ndim:
+        raise DomainError(
+            f"{function}: axis {value} is out of range",
+            {"dimensions": ndim},
+            f"Use an axis from {-ndim} to {ndim - 1}." if ndim else "A scalar has no axis.",
+        )
+    return value - ndim if value >= 0 else value
+
+
+def normalise_axes(axes: Any, ndim: int | None, function: str) -> Any:
+    """Return axes as a sorted tuple, counted from the end; an open parameter passes through.
+
+    Raises
+    ------
+    DomainError
+        For an axis out of range or given twice.
+    PatternError
+        For an axis of a pattern counted from the front.
+    """
+    if is_open(axes):
+        return axes
+    given = tuple(axes) if isinstance(axes, tuple | list) else (axes,)
+    found = [normalise_axis(axis, ndim, function) for axis in given]
+    if any(map(is_open, found)):
+        return tuple(found)
+    if len(set(found)) != len(found):
+        raise DomainError(f"{function}: an axis is given twice", {"axes": given})
+    return tuple(sorted(found))
+
+
+def canonical_axes(axes: Any, op: str) -> Any:
+    """Return the axes parameter of an op: sorted, all negative, or open."""
+    return normalise_axes(axes, None, op)
+
+
+def check_scalar(type_: TensorType, what: str) -> None:
+    """Raise unless a type is that of an integer scalar, as sizes and indices are."""
+    if type_.ndim or type_.dtype.kind not in "iu":
+        raise DTypeError(
+            f"{what} is an integer scalar, not {type_}",
+            fix="Pass a scalar of an integer dtype, for instance .astype('int64').",
+        )
+
+
+def result_dtype(dtypes: Iterable[np.dtype[Any]]) -> np.dtype[Any]:
+    """Return NumPy's common dtype of arrays."""
+    return np.result_type(*dtypes)

@@ -1,0 +1,119 @@
+"""Indexing: the part of an array that a key selects."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from relgraph.errors import PatternError
+from relgraph.ir.cost import size
+from relgraph.ir.facts import VALUE_FACTS, Facts, kept
+from relgraph.ir.node import Variable
+from relgraph.ir.op import Op
+from relgraph.ir.types import Type
+from relgraph.ops.arguments import as_operand, is_pattern, normalise_axis
+from relgraph.ops.keys import indexed_shape, is_advanced, numpy_key, parse_key, spec_text
+from relgraph.ops.permutation import postfix_operand
+from relgraph.ops.shape import ravel
+
+
+class Index(Op):
+    """The part of an array that a key selects.
+
+    Parameters
+    ----------
+    spec : tuple of tuple
+        The key; see the table of :mod:`relgraph.ops.keys`.  Dynamic parts are operands, in order.
+    """
+
+    __slots__ = ()
+    name = "index"
+    parameters = ("spec",)
+
+    def infer(self, *types: Any) -> Type:
+        """Return the type of the part."""
+        return types[0].with_shape(indexed_shape(self.params[0], types[0].shape, types[1:]))  # type: ignore[no-any-return]
+
+    def perform(self, *values: Any) -> Any:
+        """Index with NumPy: a view where the key is basic."""
+        return np.asarray(values[0])[numpy_key(self.params[0], values[1:])]
+
+    def flops(self, types: tuple[Any, ...], result: Any) -> int:
+        """Cost one copy of each element where the key is advanced, else nothing."""
+        return size(result) if is_advanced(self.params[0]) else 0
+
+    def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
+        """Keep what is known of each element."""
+        return kept(operands[0], *VALUE_FACTS)
+
+    def infix(self, operands: list[str]) -> str | None:
+        """Print as ``x[0, 1:, i]``."""
+        return f"{postfix_operand(operands[0])}[{spec_text(self.params[0], operands[1:])}]"
+
+
+def index(x: Any, key: Any) -> Any:
+    """Return the part of ``x`` that a key selects, by NumPy's rules.
+
+    Parameters
+    ----------
+    x : Variable or array-like
+        Of any shape and dtype.
+    key : int, slice, None, Ellipsis, integer array, mask, or a tuple of them
+        Integer scalars, arrays and masks may be Variables; those are checked at the call.
+
+    Returns
+    -------
+    Variable
+        ``x`` itself where the key selects everything.
+
+    Raises
+    ------
+    DomainError
+        For a static index out of range.
+    ArgumentError
+        For a bool: ``x == y`` on graphs is identity.
+    PatternError
+        For a pattern, whose rank is not known.
+
+    Examples
+    --------
+    >>> from relgraph.ir.node import make_input
+    >>> from relgraph.ir.types import TensorType
+    >>> x = make_input("x", TensorType("float64", ("n", 3)))
+    >>> index(x, (slice(1, None), -1)), index(x, [0, 0, 1]).type
+    (x[1:, 2], float64[3, 3])
+    """
+    x = as_array(x, "index")
+    spec, operands = parse_key(x, key)
+    return Index(spec)(x, *operands) if spec else x
+
+
+def take(x: Any, indices: Any, axis: int | None = None) -> Any:
+    """Return the elements of ``x`` at some places along an axis.
+
+    Parameters
+    ----------
+    x : Variable or array-like
+        Of any shape.
+    indices : int or integer array, of any shape
+        Negative ones count from the end.
+    axis : int, optional
+        Which axis; without it the raveled array.
+    """
+    x = as_array(x, "take")
+    if axis is None:
+        return index(ravel(x), (indices,))
+    lead = normalise_axis(axis, x.ndim, "take") + x.ndim
+    return index(x, (slice(None),) * lead + (indices,))
+
+
+def as_array(x: Any, function: str) -> Variable:
+    """Return an operand as a node, or raise PatternError for a pattern."""
+    if is_pattern(x):
+        raise PatternError(
+            f"{function} needs the rank of its operand, and a pattern has none",
+            fix="Patterns speak of whole arrays; match the parts as variables of their own.",
+        )
+    found: Variable = as_operand(x)
+    return found

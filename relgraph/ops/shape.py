@@ -1,0 +1,562 @@
+"""Shapes: the same elements in another arrangement.
+
+Parameters do not depend on rank: axes are counted from the end, and the transpose of the last two
+axes is an op of its own.  A size that is not a static int is an operand: in the shape parameter of
+:class:`Reshape` and :class:`BroadcastTo` a name or None stands for the next extra operand, an
+integer scalar, so the value of a node depends on its operands alone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from relgraph.errors import ArgumentError, DomainError, ShapeError
+from relgraph.ir.facts import MATRIX_FACTS, VALUE_FACTS, Facts, kept, proved
+from relgraph.ir.node import Constant, Variable
+from relgraph.ir.op import Op
+from relgraph.ir.types import Dim as Extent
+from relgraph.ir.types import Shape, TensorType, Type, check_dim, dim_text, unify_dims
+from relgraph.ops.arguments import (
+    as_operand,
+    canonical_axes,
+    check_int,
+    check_scalar,
+    is_int,
+    is_open,
+    is_pattern,
+    no_rank,
+    normalise_axes,
+    normalise_axis,
+    rank_of,
+)
+
+
+class Rearrangement(Op):
+    """An op whose result holds elements of its first operand, so it keeps facts of values."""
+
+    __slots__ = ()
+
+    def flops(self, types: tuple[Any, ...], result: Any) -> int:
+        """Cost nothing: no arithmetic."""
+        return 0
+
+    def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
+        """Keep what is known of each element, and of each matrix where those stay whole."""
+        matrices = MATRIX_FACTS if self.keeps_matrices(node) else ()
+        return kept(operands[0], *VALUE_FACTS, *matrices)
+
+    def keeps_matrices(self, node: Variable) -> bool:
+        """Tell whether each matrix of the result is a matrix of the operand."""
+        return False
+
+
+class Reshape(Rearrangement):
+    """The same elements in C order in another shape.
+
+    Parameters
+    ----------
+    shape : tuple of int, str or None
+        A static size; -1 (once) for the size that follows from the others; a name or None for a
+        size given by the next extra operand, an integer scalar.
+    """
+
+    __slots__ = ()
+    name = "reshape"
+    parameters = ("shape",)
+
+    @classmethod
+    def canonical(cls, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """Return the shape as a tuple of Python ints, names and None."""
+        (shape,) = super().canonical(*args, **kwargs)
+        return (shape if is_open(shape) else _check_shape(shape, cls.name, unknown=True),)
+
+    def infer(self, *types: Any) -> Type:
+        """Return the type, with the size at -1 solved where the others are known."""
+        x, *sizes = types
+        shape = self.params[0]
+        _check_sizes(self, shape, sizes)
+        return x.with_shape(_solve(x.shape, shape))  # type: ignore[no-any-return]
+
+    def perform(self, *values: Any) -> Any:
+        """Reshape with NumPy."""
+        return np.reshape(values[0], _fill(self.params[0], values[1:]))
+
+
+class BroadcastTo(Rearrangement):
+    """Repeat an operand along new axes and along those that are statically 1.
+
+    Parameters
+    ----------
+    shape : tuple of int, str or None
+        A static size, or a name or None for a size given by the next extra operand.
+    """
+
+    __slots__ = ()
+    name = "broadcast_to"
+    parameters = ("shape",)
+
+    @classmethod
+    def canonical(cls, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """Return the shape as a tuple of Python ints, names and None."""
+        (shape,) = super().canonical(*args, **kwargs)
+        return (shape if is_open(shape) else _check_shape(shape, cls.name),)
+
+    def infer(self, *types: Any) -> Type:
+        """Return the type of the given shape, each dimension as exact as either side has it."""
+        x, *sizes = types
+        shape = self.params[0]
+        _check_sizes(self, shape, sizes)
+        lead = len(shape) - x.ndim
+        if lead < 0:
+            raise ShapeError(
+                f"{x} has more dimensions than the shape it is to fill", {"shape": shape}
+            )
+        fitted = tuple(
+            target if dim == 1 else unify_dims(dim, target)
+            for dim, target in zip(x.shape, shape[lead:], strict=True)
+        )
+        return x.with_shape(shape[:lead] + fitted)  # type: ignore[no-any-return]
+
+    def perform(self, *values: Any) -> Any:
+        """Broadcast with NumPy (a read-only view)."""
+        return np.broadcast_to(values[0], _fill(self.params[0], values[1:]))
+
+    def keeps_matrices(self, node: Variable) -> bool:
+        """Tell whether only leading axes are new."""
+        shape = node.inputs[0].type.shape
+        return len(shape) >= 2 and shape[-2:] == node.type.shape[-2:]
+
+
+class ExpandDims(Rearrangement):
+    """Insert axes of size 1.
+
+    Parameters
+    ----------
+    axes : tuple of int
+        Where the result has the new axes, counted from its end.
+    """
+
+    __slots__ = ()
+    name = "expand_dims"
+    parameters = ("axes",)
+    arity = 1
+
+    @classmethod
+    def canonical(cls, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """Return the axes sorted."""
+        (axes,) = super().canonical(*args, **kwargs)
+        return (canonical_axes(axes, cls.name),)
+
+    def infer(self, *types: Any) -> Type:
+        """Return the type with the new axes."""
+        axes = self.params[0]
+        ndim = types[0].ndim + len(axes)
+        normalise_axes(axes, ndim, self.name)
+        dims = iter(types[0].shape)
+        return types[0].with_shape(1 if a - ndim in axes else next(dims) for a in range(ndim))  # type: ignore[no-any-return]
+
+    def perform(self, *values: Any) -> Any:
+        """Expand with NumPy."""
+        return np.expand_dims(values[0], self.params[0])
+
+    def keeps_matrices(self, node: Variable) -> bool:
+        """Tell whether the new axes lead."""
+        return bool(self.params[0][-1] < -2) if self.params[0] else True
+
+
+class Squeeze(Rearrangement):
+    """Remove axes of size 1.
+
+    Parameters
+    ----------
+    axes : tuple of int
+        Which axes of the operand, counted from the end.
+    """
+
+    __slots__ = ()
+    name = "squeeze"
+    parameters = ("axes",)
+    arity = 1
+
+    @classmethod
+    def canonical(cls, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """Return the axes sorted."""
+        (axes,) = super().canonical(*args, **kwargs)
+        return (canonical_axes(axes, cls.name),)
+
+    def infer(self, *types: Any) -> Type:
+        """Return the type without the axes; a size that is not static is checked at the call."""
+        (x,) = types
+        axes = normalise_axes(self.params[0], x.ndim, self.name)
+        for axis in axes:
+            if isinstance(x.shape[axis], int) and x.shape[axis] != 1:
+                raise ShapeError(
+                    f"axis {axis} of {x} has size {x.shape[axis]} and cannot be squeezed",
+                    fix="Only an axis of size 1 can be removed; use an index to pick one element.",
+                )
+        return x.with_shape(d for a, d in enumerate(x.shape) if a - x.ndim not in axes)  # type: ignore[no-any-return]
+
+    def perform(self, *values: Any) -> Any:
+        """Squeeze with NumPy."""
+        return np.squeeze(values[0], self.params[0])
+
+    def keeps_matrices(self, node: Variable) -> bool:
+        """Tell whether the removed axes lead."""
+        return bool(self.params[0][-1] < -2) if self.params[0] else True
+
+
+class Dim(Op):
+    """The size of one dimension when the graph runs, as an int64 scalar.
+
+    Parameters
+    ----------
+    axis : int
+        Which dimension, counted from the end.
+    """
+
+    __slots__ = ()
+    name = "dim"
+    parameters = ("axis",)
+    arity = 1
+
+    @classmethod
+    def canonical(cls, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """Return the axis, counted from the end."""
+        (axis,) = super().canonical(*args, **kwargs)
+        return (normalise_axis(axis, None, cls.name),)
+
+    def infer(self, *types: Any) -> Type:
+        """Return the type of an int64 scalar."""
+        normalise_axis(self.params[0], types[0].ndim, self.name)
+        return TensorType("int64")
+
+    def perform(self, *values: Any) -> Any:
+        """Read the size."""
+        return np.asarray(np.shape(values[0])[self.params[0]], dtype="int64")
+
+    def flops(self, types: tuple[Any, ...], result: Any) -> int:
+        """Cost nothing."""
+        return 0
+
+    def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
+        """Know that a size is not negative."""
+        return proved("nonnegative")
+
+
+def _check_shape(shape: Any, function: str, unknown: bool = False) -> tuple[Any, ...]:
+    if not isinstance(shape, tuple | list):
+        shape = (shape,)
+    found: list[Any] = []
+    for entry in shape:
+        known = is_int(entry) and entry == -1 and unknown
+        found.append(-1 if known else check_dim(entry))
+    if found.count(-1) > 1:
+        raise DomainError(f"{function}: only one size can be -1", {"shape": tuple(shape)})
+    return tuple(found)
+
+
+def _check_sizes(op: Op, shape: tuple[Any, ...], sizes: list[TensorType]) -> None:
+    expected = sum(not isinstance(entry, int) for entry in shape)
+    if len(sizes) != expected:
+        raise ArgumentError(
+            f"the shape {shape} takes {expected} sizes as operands, not {len(sizes)}",
+            fix="Each name or None in the shape needs an integer scalar, in order.",
+        )
+    for type_ in sizes:
+        check_scalar(type_, "a size")
+
+
+def _fill(shape: tuple[Any, ...], sizes: tuple[Any, ...]) -> tuple[int, ...]:
+    rest = iter(sizes)
+    return tuple(entry if isinstance(entry, int) else int(next(rest)) for entry in shape)
+
+
+def _total(shape: tuple[Any, ...]) -> tuple[int, Counter[str]] | None:
+    """Return a number of elements as a factor and names, or None where it is not known."""
+    factor = 1
+    names: Counter[str] = Counter()
+    for dim in shape:
+        if isinstance(dim, int):
+            factor *= dim
+        elif dim is None:
+            return None
+        else:
+            names[dim] += 1
+    return factor, names
+
+
+def _solve(old: Shape, new: tuple[Any, ...]) -> Shape:
+    """Return the shape of a reshape, or raise ShapeError where the sizes cannot fit."""
+    shape = [None if entry == -1 else entry for entry in new]
+    open_at = [i for i, entry in enumerate(shape) if entry is None]
+    before = _total(old)
+    rest = _total(tuple(entry for entry in shape if entry is not None))
+    assert rest is not None
+    if open_at and new[open_at[0]] == -1 and rest[0] == 0:
+        raise _misfit(old, new)
+    if before is None or len(open_at) > 1 or rest[1] - before[1]:
+        return tuple(shape)
+    names = before[1] - rest[1]
+    if not open_at:
+        if not names and before[0] != rest[0]:
+            raise _misfit(old, new)
+        return tuple(shape)
+    if rest[0] == 0:
+        return tuple(shape)
+    quotient, remainder = divmod(before[0], rest[0])
+    if not names:
+        if remainder:
+            raise _misfit(old, new)
+        shape[open_at[0]] = quotient
+    elif (quotient, remainder) == (1, 0) and names.total() == 1:
+        shape[open_at[0]] = next(iter(names))
+    return tuple(shape)
+
+
+def _misfit(old: Shape, new: tuple[Any, ...]) -> ShapeError:
+    return ShapeError(
+        "a reshape cannot change the number of elements",
+        {"from": shape_text(old), "to": shape_text(new)},
+        "Give sizes with the same product; -1 stands for the one that follows from the others.",
+    )
+
+
+def shape_text(shape: Shape) -> str:
+    """Write a shape with its names, and ``?`` where a size is unknown."""
+    return f"({', '.join(map(dim_text, shape))}{',' if len(shape) == 1 else ''})"
+
+
+def reshape(x: Any, *shape: Any) -> Any:
+    """Return the elements of ``x``, in C order, in another shape.
+
+    Parameters
+    ----------
+    x : Variable, array-like or pattern
+        Of any shape and dtype.
+    *shape : int, str or integer scalar Variable, or one tuple of them
+        Static sizes; -1, once, for the size that follows; names that occur in the shape of ``x``;
+        integer scalars such as ``rg.dim(x, 0)`` for sizes known at the call.
+
+    Returns
+    -------
+    Variable
+        ``x`` itself where the shape stays the same.
+
+    Raises
+    ------
+    ShapeError
+        When the number of elements would change.
+    DomainError
+        For a name that does not occur in the shape of ``x``, or a negative size.
+
+    Examples
+    --------
+    >>> from relgraph.ir.node import make_input
+    >>> from relgraph.ir.types import TensorType
+    >>> x = make_input("x", TensorType("float64", ("n", 6)))
+    >>> reshape(x, "n", 2, 3).type, reshape(x, -1, 3).type
+    (float64[n, 2, 3], float64[?, 3])
+    """
+    entries = _one_tuple(shape)
+    if is_open(entries):
+        return Reshape(entries)(as_operand(x))
+    x = as_operand(x)
+    sizes, operands = _entries(x, entries, "reshape")
+    sizes = list(_check_shape(sizes, "reshape", unknown=True))
+    if isinstance(x, Variable):
+        solved = _solve(x.type.shape, tuple(sizes))
+        if solved == x.type.shape and None not in solved:
+            return x
+        sizes, operands = _inferred(x.type.shape, sizes, solved, operands)
+    return Reshape(tuple(sizes))(x, *operands)
+
+
+def _inferred(
+    old: Shape, sizes: list[Any], solved: Shape, operands: list[Any]
+) -> tuple[list[Any], list[Any]]:
+    """Return a shape in canonical form: -1 where it is needed, else static, few operands."""
+    if -1 in sizes:
+        at = sizes.index(-1)
+        if not isinstance(solved[at], int):
+            return sizes, operands
+        sizes[at] = solved[at]
+    if len(operands) == 1:  # one size not static: it follows, unless an empty array hides it
+        at = next(i for i, entry in enumerate(sizes) if not isinstance(entry, int))
+        follows = [*sizes[:at], -1, *sizes[at + 1 :]]
+        if sizes[at] is not None and 0 not in sizes and _solve(old, tuple(follows)) == solved:
+            return follows, []
+    return sizes, operands
+
+
+def ravel(x: Any) -> Any:
+    """Return all elements of ``x`` in C order as a vector.
+
+    Parameters
+    ----------
+    x : Variable, array-like or pattern
+        Of any shape and dtype.
+    """
+    return reshape(x, (-1,))
+
+
+def broadcast_to(x: Any, shape: Any) -> Any:
+    """Return ``x`` stretched to a shape, by NumPy's rule.
+
+    Parameters
+    ----------
+    x : Variable, array-like or pattern
+        Only its new axes and those that are statically 1 are stretched.
+    shape : tuple of int, str or integer scalar Variable
+        A name must occur in the shape of ``x``; for the name of another input's dimension pass
+        that dimension, ``rg.dim(y, axis)``, or a whole shape, ``rg.shape(y)``.
+
+    Raises
+    ------
+    ShapeError
+        When ``x`` does not broadcast to the shape.
+
+    Examples
+    --------
+    >>> from relgraph.ir.node import make_input
+    >>> from relgraph.ir.types import TensorType
+    >>> x = make_input("x", TensorType("float64", ("n", 3)))
+    >>> broadcast_to(1.0, shape(x)).type
+    float64[n, 3]
+    """
+    if is_open(shape):
+        return BroadcastTo(shape)(as_operand(x))
+    x = as_operand(x)
+    sizes, operands = _entries(x, _one_tuple((shape,)), "broadcast_to")
+    if isinstance(x, Variable) and tuple(sizes) == x.type.shape and None not in sizes:
+        return x
+    return BroadcastTo(tuple(sizes))(x, *operands)
+
+
+def dim(x: Any, axis: int) -> Any:
+    """Return the size of one dimension: an int where it is static, otherwise an int64 scalar.
+
+    Parameters
+    ----------
+    x : Variable, array-like or pattern
+        Of any shape.
+    axis : int
+        Which dimension; for a pattern counted from the end.
+    """
+    x = as_operand(x)
+    axis = normalise_axis(axis, rank_of(x), "dim")
+    if isinstance(x, Variable) and isinstance(x.type.shape[axis], int):
+        return x.type.shape[axis]
+    return Dim(axis)(x)
+
+
+def shape(x: Any) -> tuple[Any, ...]:
+    """Return the shape of ``x``: ints where sizes are static, otherwise int64 scalars.
+
+    Raises
+    ------
+    PatternError
+        For a pattern, which has no shape.
+    """
+    if is_pattern(x):
+        raise no_rank("shape", "Use rg.dim(x, -1) for one size, or a side condition on types.")
+    x = as_operand(x)
+    return tuple(dim(x, axis) for axis in range(x.ndim))
+
+
+def size(x: Any) -> Any:
+    """Return the number of elements: an int where it is static, otherwise an int64 scalar."""
+    return dim(ravel(x), -1)
+
+
+def expand_dims(x: Any, axis: Any) -> Any:
+    """Return ``x`` with axes of size 1 inserted.
+
+    Parameters
+    ----------
+    x : Variable, array-like or pattern
+        Of any shape and dtype.
+    axis : int or tuple of int
+        Where the result has the new axes; for a pattern counted from the end.
+    """
+    x = as_operand(x)
+    if is_open(axis):
+        return ExpandDims(axis)(x)
+    given = tuple(axis) if isinstance(axis, tuple | list) else (axis,)
+    ndim = rank_of(x)
+    axes = normalise_axes(given, None if ndim is None else ndim + len(given), "expand_dims")
+    return ExpandDims(axes)(x) if axes else x
+
+
+def squeeze(x: Any, axis: Any = None) -> Any:
+    """Return ``x`` without axes of size 1.
+
+    Parameters
+    ----------
+    x : Variable, array-like or pattern
+        Of any shape and dtype.
+    axis : int or tuple of int, optional
+        Which axes; a size that is not static is checked at the call.  Without it, those whose size
+        is statically 1.
+
+    Raises
+    ------
+    ShapeError
+        For an axis whose size is not 1.
+    PatternError
+        For a pattern without ``axis``.
+    """
+    x = as_operand(x)
+    if axis is None:
+        if not isinstance(x, Variable):
+            raise no_rank("squeeze", "Name the axes, counted from the end.")
+        axis = tuple(a for a, entry in enumerate(x.type.shape) if entry == 1)
+    axes = normalise_axes(axis, rank_of(x), "squeeze")
+    return x if axes == () else Squeeze(axes)(x)
+
+
+def _one_tuple(shape: tuple[Any, ...]) -> Any:
+    """Return a shape given as one tuple, or as sizes one by one."""
+    if len(shape) == 1 and (isinstance(shape[0], tuple | list) or is_open(shape[0])):
+        return shape[0]
+    return shape
+
+
+def _entries(x: Any, entries: Any, function: str) -> tuple[list[Any], list[Any]]:
+    """Return the shape parameter of an op, and the operands that give its open sizes."""
+    sizes: list[Any] = []
+    operands: list[Any] = []
+    for entry in entries:
+        if isinstance(entry, Constant):
+            check_scalar(entry.type, f"{function}: a size")
+            entry = int(entry.value)
+        if isinstance(entry, str):
+            entry = _named(x, entry, function)
+        if isinstance(entry, Variable) or is_pattern(entry):
+            sizes.append(_name_of(entry))
+            operands.append(entry)
+        else:
+            sizes.append(check_int(entry, f"{function}: a size"))
+    return sizes, operands
+
+
+def _named(x: Any, name: str, function: str) -> Any:
+    """Return the size of the dimension of ``x`` that has this name."""
+    if not isinstance(x, Variable):
+        raise no_rank(f"{function} to a named size", "Pass sizes as rg.dim(x, -1) in a pattern.")
+    if name not in x.type.shape:
+        raise DomainError(
+            f"{function}: no dimension of the operand is called {name!r}",
+            {"operand": f"{x} : {x.type}"},
+            "Pass the size of the input that has it, as rg.dim(y, axis).",
+        )
+    return Dim(x.type.shape.index(name) - x.ndim)(x)
+
+
+def _name_of(entry: Any) -> Extent:
+    """Return the name of the dimension whose size ``entry`` is, or None."""
+    if isinstance(entry, Variable) and isinstance(entry.op, Dim):
+        return entry.inputs[0].type.shape[entry.op.axis]  # type: ignore[no-any-return]
+    return None
