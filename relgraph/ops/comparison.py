@@ -1,0 +1,84 @@
+"""The table of comparisons, logic, tests of floats, and the choice by a condition."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from relgraph.errors import ArgumentError, DTypeError
+from relgraph.ir.node import Variable, as_variable, constant
+from relgraph.ir.op import Op
+from relgraph.ops import fact_rules as rules
+from relgraph.ops.functions import ACI, COMMUTATIVE, Function, choice_loop, ufunc
+
+
+def prepare_comparison(op: Op, operands: tuple[Any, ...]) -> tuple[Variable, ...]:
+    """Let a Python integer beyond the other operand's dtype keep its value.
+
+    ``uint8_array < 300`` is True everywhere.  NumPy compares integers of different signs exactly,
+    so 64 bits of either sign are enough; any larger number compares as an infinity.
+    """
+    try:
+        return Op.coerce(op, operands)
+    except DTypeError:
+        plain = [type(x) is int for x in operands]
+        others = [as_variable(x) for x, is_int in zip(operands, plain, strict=True) if not is_int]
+        if any(x.dtype.kind == "f" for x in others):
+            raise
+        return tuple(
+            _exact_integer(x) if is_int else as_variable(x)
+            for x, is_int in zip(operands, plain, strict=True)
+        )
+
+
+def _exact_integer(value: int) -> Variable:
+    if -(2**63) <= value < 2**63:
+        return constant(value, "int64")
+    if 0 < value < 2**64:
+        return constant(value, "uint64")
+    return constant(np.inf if value > 0 else -np.inf)
+
+
+def prepare_choice(op: Op, operands: tuple[Any, ...]) -> tuple[Variable, ...]:
+    """Promote the branches only; a Python bool as the condition is a mistake."""
+    condition, *branches = operands
+    if isinstance(condition, bool):
+        raise ArgumentError(
+            f"the condition of where is the Python bool {condition}",
+            {"branches": ", ".join(map(repr, branches))},
+            "'==' and '!=' on graphs ask whether two nodes are the same; use rg.equal(a, b) or "
+            "rg.not_equal(a, b) to compare elements.",
+        )
+    return as_variable(condition), *Op.coerce(op, tuple(branches))
+
+
+def _compare(function: np.ufunc, symbol: str = "", laws: tuple[str, ...] = ()) -> Function:
+    return ufunc(function, laws=laws, symbol=symbol, precedence=6, prepare=prepare_comparison)
+
+
+COMPARISON: tuple[Function, ...] = (
+    # Printed as calls: '==' on graphs is identity.
+    _compare(np.equal, laws=COMMUTATIVE),
+    _compare(np.not_equal, laws=COMMUTATIVE),
+    _compare(np.less, "<"),
+    _compare(np.less_equal, "<="),
+    _compare(np.greater, ">"),
+    _compare(np.greater_equal, ">="),
+    ufunc(np.logical_and, laws=ACI, zero="any"),
+    ufunc(np.logical_or, laws=ACI, zero="all"),
+    ufunc(np.logical_xor, laws=COMMUTATIVE, zero="all"),
+    ufunc(np.logical_not),
+    ufunc(np.isnan),
+    ufunc(np.isinf),
+    ufunc(np.isfinite),
+    Function(
+        "where",
+        np.where,
+        3,
+        choice_loop,
+        facts=rules.where,
+        zero="branches",
+        prepare=prepare_choice,
+    ),
+)

@@ -1,0 +1,127 @@
+"""Scalar functions: what a row of an elementwise table holds, and NumPy's rules for dtypes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from relgraph.errors import DTypeError
+from relgraph.ir.facts import NOTHING, Facts
+from relgraph.ir.node import Variable
+
+DTypes = tuple[np.dtype[Any], ...]
+LoopRule = Callable[[str, DTypes], DTypes]
+FactRule = Callable[[tuple[Facts, ...], Variable], Facts]
+Prepare = Callable[[Any, tuple[Any, ...]], tuple[Variable, ...]]
+
+_FLOAT16 = np.dtype("float16")
+_FLOAT32 = np.dtype("float32")
+
+CHEAP = 1  # flops an element: one instruction
+DIVIDE = 4  # a division or a square root
+TRANSCENDENTAL = 10  # a polynomial and its range reduction
+SPECIAL = 20  # several of them
+
+COMMUTATIVE = ("commutative",)
+AC = ("associative", "commutative")
+ACI = ("associative", "commutative", "idempotent")
+
+
+def no_facts(operands: tuple[Facts, ...], node: Variable) -> Facts:
+    """Prove nothing beyond what the dtype says."""
+    return NOTHING
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A scalar function: one row of the tables that :class:`Elementwise` is built from.
+
+    Attributes
+    ----------
+    name : str
+        NumPy's name, or SciPy's where NumPy has none.
+    compute : callable
+        The NumPy meaning, on arrays of the dtypes that ``loop`` gives.
+    arity : int
+        The number of operands.
+    loop : callable
+        ``loop(name, dtypes)`` gives the dtypes to compute in and, last, that of the result.
+    weight : int
+        Floating-point operations for one element.
+    laws : tuple of str
+        Which of associative, commutative and idempotent hold.
+    symbol, precedence : str, int
+        The infix or prefix symbol, and how tightly it binds.
+    facts : callable
+        ``facts(operand_facts, node)``: what is proved of the computed result.
+    zero : str
+        When the result is a zero: "all" of the operands are, "any" of them is (and the other
+        one is finite), the "first" is (and the second neither zero nor NaN), both "branches" are,
+        or "" for none of these.
+    prepare : callable or None
+        How operands become nodes, where it differs from :meth:`Op.coerce`.
+    """
+
+    name: str
+    compute: Callable[..., Any]
+    arity: int
+    loop: LoopRule
+    weight: int = CHEAP
+    laws: tuple[str, ...] = ()
+    symbol: str = ""
+    precedence: int = 0
+    facts: FactRule = no_facts
+    zero: str = ""
+    prepare: Prepare | None = None
+
+
+def ufunc(function: np.ufunc, **fields: Any) -> Function:
+    """Return the row of a NumPy ufunc: its own name, operands and dtype rule."""
+    row = {"name": function.__name__, "compute": function, "arity": function.nin}
+    return Function(**{**row, "loop": ufunc_loop(function), **fields})
+
+
+def ufunc_loop(function: np.ufunc) -> LoopRule:
+    """Return the dtype rule of a NumPy ufunc, without float16.
+
+    Where NumPy computes in float16, which it does for float functions of bool, int8 and uint8,
+    the operands are taken as float32 first; every other result has exactly NumPy's dtype.
+    """
+
+    @lru_cache(maxsize=4096)
+    def loop(name: str, dtypes: DTypes) -> DTypes:
+        try:
+            found = function.resolve_dtypes((*dtypes, None))
+            if _FLOAT16 in found:
+                wide = tuple(_FLOAT32 if d.kind in "biu" else d for d in dtypes)
+                found = function.resolve_dtypes((*wide, None))
+        except TypeError:
+            raise DTypeError(
+                f"{name} is not defined for {', '.join(d.name for d in dtypes)}",
+                fix="Convert the operands with .astype(...), as for the same call in NumPy.",
+            ) from None
+        return tuple(d.newbyteorder("=") for d in found)
+
+    return loop
+
+
+def promote_loop(name: str, dtypes: DTypes) -> DTypes:
+    """Compute in the common dtype of all operands."""
+    common = np.result_type(*dtypes)
+    return (common,) * (len(dtypes) + 1)
+
+
+def choice_loop(name: str, dtypes: DTypes) -> DTypes:
+    """Compute in the common dtype of the two branches; the condition must be bool."""
+    condition, *branches = dtypes
+    if condition.kind != "b":
+        raise DTypeError(
+            f"the condition of {name} must be bool, not {condition}",
+            fix="Compare it first, for instance with rg.not_equal(condition, 0).",
+        )
+    common = np.result_type(*branches)
+    return (condition, common, common, common)

@@ -1,0 +1,510 @@
+"""Where a graph begins: inputs, constants, arrays of one value, and declared facts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from relgraph.errors import ArgumentError
+from relgraph.ir.facts import BIT, Facts, proved, unknown_fact
+from relgraph.ir.node import Constant, Input, Variable, constant, make_input
+from relgraph.ir.op import Op
+from relgraph.ir.types import Dim, TensorType, Type
+from relgraph.ops.arguments import as_operand, is_pattern
+from relgraph.ops.elementwise import cast
+from relgraph.ops.shape import broadcast_to
+from relgraph.ops.shape import shape as shape_of
+
+Dims = Iterable[Dim] | Dim
+
+
+def _dims(shape: Dims) -> tuple[Dim, ...]:
+    """Return a shape as a tuple; a lone size or name is a shape of one dimension."""
+    if shape is None or isinstance(shape, int | str | np.integer):
+        return (shape,)
+    return tuple(shape)
+
+
+def tensor(
+    name: str, shape: Dims = (), dtype: npt.DTypeLike = "float64", facts: Iterable[str] = ()
+) -> Input:
+    """Return an input of a graph.
+
+    Parameters
+    ----------
+    name : str
+        An identifier; arguments can be given by it at the call.
+    shape : tuple of int, str or None
+        One entry a dimension: its size, its name, or None where it is not known.
+    dtype : dtype-like
+        bool, an integer type, float32 or float64.
+    facts : iterable of str
+        What is known of the values, such as "positive" or "spd".
+
+    Returns
+    -------
+    Input
+        The same object for an equal name, type and facts.
+
+    Raises
+    ------
+    DomainError
+        For a name that is not an identifier or a fact that does not exist or apply.
+    DTypeError
+        For a dtype that relgraph does not compute with.
+
+    Examples
+    --------
+    >>> import relgraph as rg
+    >>> rg.tensor("x", shape=(None, 3, "k"), dtype="float32").type
+    float32[?, 3, k]
+    """
+    return make_input(name, TensorType(dtype, _dims(shape)), facts)
+
+
+def _of_rank(
+    ndim: int, name: str, shape: Dims, dtype: npt.DTypeLike, facts: Iterable[str]
+) -> Input:
+    dims = (None,) * ndim if shape is None else _dims(shape)
+    if len(dims) != ndim:
+        kind = ("scalar", "vector", "matrix")[ndim]
+        raise ArgumentError(
+            f"a {kind} has {ndim} dimensions, and the shape {dims} of {name!r} has {len(dims)}",
+            fix="Use rg.tensor for any number of dimensions.",
+        )
+    return tensor(name, dims, dtype, facts)
+
+
+def scalar(name: str, dtype: npt.DTypeLike = "float64", facts: Iterable[str] = ()) -> Input:
+    """Return an input without dimensions.
+
+    Parameters
+    ----------
+    name : str
+        An identifier.
+    dtype : dtype-like
+        Its dtype.
+    facts : iterable of str
+        What is known of the value.
+
+    Returns
+    -------
+    Input
+        The same object for an equal name, type and facts.
+    """
+    return _of_rank(0, name, (), dtype, facts)
+
+
+def vector(
+    name: str, shape: Dims = None, dtype: npt.DTypeLike = "float64", facts: Iterable[str] = ()
+) -> Input:
+    """Return an input with one dimension.
+
+    Parameters
+    ----------
+    name : str
+        An identifier.
+    shape : tuple of one int, str or None; or that entry itself
+        The size, a name for it, or None (the default) where it is not known.
+    dtype : dtype-like
+        Its dtype.
+    facts : iterable of str
+        What is known of the values.
+
+    Returns
+    -------
+    Input
+        The same object for an equal name, type and facts.
+    """
+    return _of_rank(1, name, shape, dtype, facts)
+
+
+def matrix(
+    name: str, shape: Dims = None, dtype: npt.DTypeLike = "float64", facts: Iterable[str] = ()
+) -> Input:
+    """Return an input with two dimensions.
+
+    Parameters
+    ----------
+    name : str
+        An identifier.
+    shape : tuple of two entries, each an int, str or None; or None
+        The sizes, names for them, or None (the default) where they are not known.
+    dtype : dtype-like
+        Its dtype.
+    facts : iterable of str
+        What is known of the values, or of the matrix, such as "symmetric".
+
+    Returns
+    -------
+    Input
+        The same object for an equal name, type and facts.
+
+    Examples
+    --------
+    >>> import relgraph as rg
+    >>> rg.matrix("S", shape=("n", "n"), facts=("spd",)).type
+    float64[n, n]
+    """
+    return _of_rank(2, name, shape, dtype, facts)
+
+
+def _names(names: str | Iterable[str]) -> list[str]:
+    if isinstance(names, str):
+        return names.replace(",", " ").split()
+    return list(names)
+
+
+def scalars(
+    names: str | Iterable[str], dtype: npt.DTypeLike = "float64", facts: Iterable[str] = ()
+) -> tuple[Input, ...]:
+    """Return several scalars of one dtype.
+
+    Parameters
+    ----------
+    names : str
+        Names between spaces or commas, or an iterable of names.
+    dtype : dtype-like
+        Their dtype.
+    facts : iterable of str
+        What is known of each.
+
+    Returns
+    -------
+    tuple of Input
+        One a name, in order.
+    """
+    return tuple(scalar(name, dtype, facts) for name in _names(names))
+
+
+def vectors(
+    names: str | Iterable[str],
+    shape: Dims = None,
+    dtype: npt.DTypeLike = "float64",
+    facts: Iterable[str] = (),
+) -> tuple[Input, ...]:
+    """Return several vectors of one type.
+
+    Parameters
+    ----------
+    names : str
+        Names between spaces or commas, or an iterable of names.
+    shape : tuple of one int, str or None; or that entry itself
+        Their size, as for :func:`vector`.
+    dtype : dtype-like
+        Their dtype.
+    facts : iterable of str
+        What is known of each.
+
+    Returns
+    -------
+    tuple of Input
+        One a name, in order.
+    """
+    return tuple(vector(name, shape, dtype, facts) for name in _names(names))
+
+
+def matrices(
+    names: str | Iterable[str],
+    shape: Dims = None,
+    dtype: npt.DTypeLike = "float64",
+    facts: Iterable[str] = (),
+) -> tuple[Input, ...]:
+    """Return several matrices of one type.
+
+    Parameters
+    ----------
+    names : str
+        Names between spaces or commas, or an iterable of names.
+    shape : tuple of two entries, each an int, str or None; or None
+        Their sizes, as for :func:`matrix`.
+    dtype : dtype-like
+        Their dtype.
+    facts : iterable of str
+        What is known of each.
+
+    Returns
+    -------
+    tuple of Input
+        One a name, in order.
+
+    Examples
+    --------
+    >>> import relgraph as rg
+    >>> A, B = rg.matrices("A B", shape=("n", "n"))
+    >>> A @ B
+    A @ B
+    """
+    return tuple(matrix(name, shape, dtype, facts) for name in _names(names))
+
+
+def full(shape: Any, value: Any, dtype: npt.DTypeLike | None = None) -> Any:
+    """Return an array of one value.
+
+    Parameters
+    ----------
+    shape : int, or tuple of int and integer scalar Variables
+        Sizes; those that are known at the call only are given as in ``rg.shape(x)``.
+    value : Variable or array-like
+        What to fill it with; broadcast to the shape.
+    dtype : dtype-like, optional
+        That of the result; by default that of ``value``.
+
+    Returns
+    -------
+    Variable
+        A constant, broadcast.
+
+    Examples
+    --------
+    >>> import relgraph as rg
+    >>> rg.full((2, 3), 7).type
+    int64[2, 3]
+    """
+    filling = as_operand(value)
+    if dtype is not None:
+        known = isinstance(filling, Constant)
+        filling = constant(filling.value.astype(dtype)) if known else cast(filling, dtype)
+    return broadcast_to(filling, shape)
+
+
+def zeros(shape: Any, dtype: npt.DTypeLike = "float64") -> Any:
+    """Return an array of zeros.
+
+    Parameters
+    ----------
+    shape : int, or tuple of int and integer scalar Variables
+        Sizes, as for :func:`full`.
+    dtype : dtype-like
+        That of the result.
+
+    Returns
+    -------
+    Variable
+        A constant, broadcast.
+    """
+    return full(shape, 0, dtype)
+
+
+def ones(shape: Any, dtype: npt.DTypeLike = "float64") -> Any:
+    """Return an array of ones.
+
+    Parameters
+    ----------
+    shape : int, or tuple of int and integer scalar Variables
+        Sizes, as for :func:`full`.
+    dtype : dtype-like
+        That of the result.
+
+    Returns
+    -------
+    Variable
+        A constant, broadcast.
+    """
+    return full(shape, 1, dtype)
+
+
+def full_like(x: Any, value: Any, dtype: npt.DTypeLike | None = None) -> Any:
+    """Return an array of one value with the shape of ``x``.
+
+    Parameters
+    ----------
+    x : Variable or array-like
+        Its values are not used; where its sizes are not static, its shape is read at the call.
+    value : Variable or array-like
+        What to fill the array with.
+    dtype : dtype-like, optional
+        That of the result; by default that of ``x``.
+
+    Returns
+    -------
+    Variable
+        A constant, broadcast.
+
+    Raises
+    ------
+    PatternError
+        For a pattern, which has no shape.
+
+    Examples
+    --------
+    >>> import relgraph as rg
+    >>> rg.full_like(rg.vector("x", shape="n"), 2).type
+    float64[n]
+    """
+    sizes = shape_of(x)
+    return full(sizes, value, as_operand(x).dtype if dtype is None else dtype)
+
+
+def zeros_like(x: Any, dtype: npt.DTypeLike | None = None) -> Any:
+    """Return zeros with the shape of ``x``.
+
+    Parameters
+    ----------
+    x : Variable or array-like
+        Its values are not used.
+    dtype : dtype-like, optional
+        That of the result; by default that of ``x``.
+
+    Returns
+    -------
+    Variable
+        A constant, broadcast.
+    """
+    return full_like(x, 0, dtype)
+
+
+def ones_like(x: Any, dtype: npt.DTypeLike | None = None) -> Any:
+    """Return ones with the shape of ``x``.
+
+    Parameters
+    ----------
+    x : Variable or array-like
+        Its values are not used.
+    dtype : dtype-like, optional
+        That of the result; by default that of ``x``.
+
+    Returns
+    -------
+    Variable
+        A constant, broadcast.
+    """
+    return full_like(x, 1, dtype)
+
+
+def arange(
+    start: float, stop: float | None = None, step: float = 1, dtype: npt.DTypeLike | None = None
+) -> Variable:
+    """Return evenly spaced numbers as a constant.
+
+    Parameters
+    ----------
+    start, stop, step : int or float
+        As in NumPy: ``start`` up to, without, ``stop``; with one argument, from 0 up to it.
+    dtype : dtype-like, optional
+        That of the result.
+
+    Returns
+    -------
+    Constant
+        One dimension.
+
+    Raises
+    ------
+    ArgumentError
+        For a bound that is known at the call only.
+
+    Examples
+    --------
+    >>> import relgraph as rg
+    >>> rg.arange(3)
+    [0, 1, 2]
+    """
+    for bound in (start, stop, step):
+        if isinstance(bound, Variable) or is_pattern(bound):
+            raise ArgumentError(
+                "arange needs numbers that are known when the graph is built",
+                {"given": bound},
+                "Pass the range as an input.",
+            )
+    if stop is None:
+        start, stop = 0, start
+    return constant(np.arange(start, stop, step, dtype=dtype))
+
+
+class Assume(Op):
+    """The operand itself, with facts that are taken as true.
+
+    Parameters
+    ----------
+    facts : tuple of str
+        The names of the facts, sorted.
+    """
+
+    __slots__ = ()
+    name = "assume"
+    parameters = ("facts",)
+    arity = 1
+    pointwise = True
+
+    @classmethod
+    def canonical(cls, facts: Any = ()) -> tuple[Any, ...]:
+        """Sort the names; an open parameter passes through."""
+        if not isinstance(facts, tuple | list | set | frozenset | str):
+            return (facts,)
+        names = (facts,) if isinstance(facts, str) else tuple(sorted(set(facts)))
+        for name in names:
+            if name not in BIT:
+                raise unknown_fact(name)
+        return (names,)
+
+    def infer(self, *types: Any) -> Type:
+        """Keep the type."""
+        return types[0]  # type: ignore[no-any-return]
+
+    def perform(self, *values: Any) -> Any:
+        """Return the operand."""
+        return values[0]
+
+    def flops(self, types: tuple[Any, ...], result: Any) -> int:
+        """Cost nothing."""
+        return 0
+
+    def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
+        """Add the facts to those of the operand."""
+        return operands[0] | proved(*self.params[0])
+
+
+def assume(x: Any, *facts: str) -> Any:
+    """Return ``x`` with facts that are taken as true.
+
+    Parameters
+    ----------
+    x : Variable or array-like
+        Any type.
+    *facts : str
+        What the caller knows of it, such as "positive".  They are not checked.
+
+    Returns
+    -------
+    Variable
+        A new node with the value of ``x``.
+
+    Raises
+    ------
+    DomainError
+        For a fact that does not exist.
+
+    Examples
+    --------
+    >>> import relgraph as rg
+    >>> x = rg.vector("x")
+    >>> rg.facts(rg.assume(x, "positive")).names()
+    ('positive', 'nonnegative', 'nonzero')
+    """
+    return Assume(facts)(as_operand(x))
+
+
+__all__ = [
+    "Assume",
+    "Dims",
+    "arange",
+    "assume",
+    "constant",
+    "full",
+    "full_like",
+    "matrices",
+    "matrix",
+    "ones",
+    "ones_like",
+    "scalar",
+    "scalars",
+    "tensor",
+    "vector",
+    "vectors",
+    "zeros",
+    "zeros_like",
+]

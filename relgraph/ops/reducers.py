@@ -1,0 +1,440 @@
+"""Reduction ops: sums, products, extremes, tests, and the stable exponentials of a whole axis.
+
+Axes are stored sorted and counted from the end, and a full reduction stores ``axis=None``, so that
+an op means the same at any rank.  Sums and products of bool and of signed integers are int64, of
+unsigned ones uint64, as in NumPy; means and exponentials of any integers are float64.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any as Value  # Any is a reduction here
+
+import numpy as np
+
+from relgraph.errors import ShapeError
+from relgraph.ir.cost import size
+from relgraph.ir.facts import NOTHING, Facts, kept, proved
+from relgraph.ir.node import Variable
+from relgraph.ir.op import Op
+from relgraph.ir.types import Dim, Shape, TensorType, Type
+from relgraph.ops.arguments import canonical_axes, is_open, normalise_axis
+from relgraph.ops.fact_rules import VALUES, WEAK_SIGNS, holds
+from relgraph.ops.functions import TRANSCENDENTAL
+
+
+def accumulator(operand: np.dtype[Value]) -> np.dtype[Value]:
+    """Return the dtype in which NumPy adds and multiplies: 64 bits wide for integers."""
+    if operand.kind == "f":
+        return operand
+    return np.dtype("uint64") if operand.kind == "u" else np.dtype("int64")
+
+
+def floating(operand: np.dtype[Value]) -> np.dtype[Value]:
+    """Return the dtype in which a mean is taken: float64 for integers."""
+    return operand if operand.kind == "f" else np.dtype("float64")
+
+
+def _sums_exactly(operand: np.dtype[Value]) -> bool:
+    """Tell whether no sum that fits in memory wraps around."""
+    return operand.kind == "f" or operand.itemsize <= 2
+
+
+class Reduction(Op):
+    """A reduction of some axes.
+
+    Parameters
+    ----------
+    axis : tuple of int or None
+        Negative axes, sorted; None for all.
+    keepdims : bool
+        Whether reduced axes stay, with size 1.
+    """
+
+    __slots__ = ()
+    parameters = ("axis", "keepdims")
+    arity = 1
+    nonempty = False  # whether a reduction over no elements has no value
+    weight = 1
+
+    @classmethod
+    def canonical(cls, axis: Value = None, keepdims: Value = False) -> tuple[Value, ...]:
+        """Sort the axes, which must be negative; open parameters pass through."""
+        axes = None if axis is None else canonical_axes(axis, cls.__name__)
+        return axes, keepdims if is_open(keepdims) else bool(keepdims)
+
+    def dtype(self, operand: np.dtype[Value]) -> np.dtype[Value]:
+        """Return the dtype of the result."""
+        return operand
+
+    def infer(self, *types: Value) -> Type:
+        """Remove the reduced axes, or keep them with size 1."""
+        (x,) = types
+        axes = reduced_axes(self.axis, x.ndim, self.name)
+        if self.nonempty:
+            for axis in axes:
+                if x.shape[axis] == 0:
+                    raise ShapeError(
+                        f"{self.name} over axis {axis - x.ndim}, which has size 0",
+                        {"operand": x},
+                        "It has no value there; reduce an axis that has elements.",
+                    )
+        shape: Shape
+        if self.keepdims:
+            shape = tuple(1 if i in axes else dim for i, dim in enumerate(x.shape))
+        else:
+            shape = tuple(dim for i, dim in enumerate(x.shape) if i not in axes)
+        return TensorType(self.dtype(x.dtype), shape)
+
+    def perform(self, *values: Value) -> Value:
+        """Reduce with NumPy."""
+        x = np.asarray(values[0])
+        dtype = self.dtype(x.dtype)
+        return np.asarray(self.compute(x, dtype)).astype(dtype, copy=False)
+
+    def compute(self, x: Value, dtype: np.dtype[Value]) -> Value:
+        """Return the reduced array, computed in ``dtype``."""
+        raise NotImplementedError  # abstract: each reduction has its NumPy meaning
+
+    def flops(self, types: tuple[Value, ...], result: Value) -> int:
+        """Return the weight for each element of the operand."""
+        return self.weight * size(types[0])
+
+    def filled(self, node: Variable) -> bool:
+        """Tell whether each result provably reduces at least one element."""
+        (x,) = node.inputs
+        axes = reduced_axes(self.axis, x.ndim, self.name)
+        return all(_at_least_one(x.type.shape[axis]) for axis in axes)
+
+
+def _at_least_one(dim: Dim) -> bool:
+    return isinstance(dim, int) and dim >= 1
+
+
+def reduced_axes(axis: Value, ndim: int, name: str) -> tuple[int, ...]:
+    """Return the reduced axes of an operand of that rank, counted from the front."""
+    if axis is None:
+        return tuple(range(ndim))
+    axes = axis if isinstance(axis, tuple) else (axis,)
+    return tuple(normalise_axis(a, ndim, name) + ndim for a in axes)
+
+
+class Sum(Reduction):
+    """The sum over axes."""
+
+    __slots__ = ()
+    name = "sum"
+
+    def dtype(self, operand: np.dtype[Value]) -> np.dtype[Value]:
+        """Return NumPy's accumulator."""
+        return accumulator(operand)
+
+    def compute(self, x: Value, dtype: np.dtype[Value]) -> Value:
+        """Sum with NumPy's pairwise summation."""
+        return np.sum(x, axis=self.axis, keepdims=self.keepdims, dtype=dtype)
+
+    def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
+        """Signs are kept where nothing wraps; an empty sum is 0."""
+        (x,) = operands
+        if not _sums_exactly(node.inputs[0].dtype):
+            return NOTHING
+        found = kept(x, *WEAK_SIGNS, "integer")
+        if self.filled(node):
+            found |= kept(x, "positive", "negative")
+        # Partial sums that overflow to both infinities cancel to NaN.
+        one_sign = any(holds(x, name) for name in WEAK_SIGNS)
+        return found | (kept(x, "not_nan") if one_sign else NOTHING)
+
+
+class Prod(Reduction):
+    """The product over axes."""
+
+    __slots__ = ()
+    name = "prod"
+
+    def dtype(self, operand: np.dtype[Value]) -> np.dtype[Value]:
+        """Return NumPy's accumulator."""
+        return accumulator(operand)
+
+    def compute(self, x: Value, dtype: np.dtype[Value]) -> Value:
+        """Multiply with NumPy."""
+        return np.prod(x, axis=self.axis, keepdims=self.keepdims, dtype=dtype)
+
+    def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
+        """Floats keep signs weakly, integers not at all; partial products may be 0 and inf."""
+        (x,) = operands
+        if node.dtype.kind != "f":
+            return NOTHING
+        found = kept(x, "nonnegative", "integer")
+        if holds(x, "integer", "nonzero"):
+            found |= kept(x, "nonzero", "positive", "not_nan")
+        return found
+
+
+class Max(Reduction):
+    """The largest element over axes; NaN where there is one."""
+
+    __slots__ = ()
+    name = "max"
+    nonempty = True
+
+    def compute(self, x: Value, dtype: np.dtype[Value]) -> Value:
+        """Take the maximum with NumPy."""
+        return np.max(x, axis=self.axis, keepdims=self.keepdims)
+
+    def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
+        """One of the elements."""
+        return kept(operands[0], *VALUES)
+
+
+class Min(Reduction):
+    """The smallest element over axes; NaN where there is one."""
+
+    __slots__ = ()
+    name = "min"
+    nonempty = True
+
+    def compute(self, x: Value, dtype: np.dtype[Value]) -> Value:
+        """Take the minimum with NumPy."""
+        return np.min(x, axis=self.axis, keepdims=self.keepdims)
+
+    def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
+        """One of the elements."""
+        return kept(operands[0], *VALUES)
+
+
+class Mean(Reduction):
+    """The mean over axes; NaN over no elements."""
+
+    __slots__ = ()
+    name = "mean"
+
+    def dtype(self, operand: np.dtype[Value]) -> np.dtype[Value]:
+        """Return float64 for integers."""
+        return floating(operand)
+
+    def compute(self, x: Value, dtype: np.dtype[Value]) -> Value:
+        """Sum and divide by the number of elements, as NumPy does."""
+        total = np.sum(x, axis=self.axis, keepdims=self.keepdims, dtype=dtype)
+        count = math.prod(x.shape[i] for i in reduced_axes(self.axis, x.ndim, self.name))
+        with np.errstate(invalid="ignore"):  # 0 / 0 over no elements
+            return np.true_divide(total, dtype.type(count))
+
+    def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
+        """Signs are kept weakly: dividing by the count may underflow."""
+        (x,) = operands
+        found = kept(x, *WEAK_SIGNS)
+        if self.filled(node):
+            if any(holds(x, name) for name in WEAK_SIGNS):
+                found |= kept(x, "not_nan")
+            if node.inputs[0].dtype.kind != "f":
+                found |= proved("finite")
+        return found
+
+
+class Any(Reduction):
+    """Whether some element over axes is not zero."""
+
+    __slots__ = ()
+    name = "any"
+
+    def dtype(self, operand: np.dtype[Value]) -> np.dtype[Value]:
+        """Return bool."""
+        return np.dtype(bool)
+
+    def compute(self, x: Value, dtype: np.dtype[Value]) -> Value:
+        """Test with NumPy."""
+        return np.any(x, axis=self.axis, keepdims=self.keepdims)
+
+
+class All(Reduction):
+    """Whether every element over axes is not zero."""
+
+    __slots__ = ()
+    name = "all"
+
+    def dtype(self, operand: np.dtype[Value]) -> np.dtype[Value]:
+        """Return bool."""
+        return np.dtype(bool)
+
+    def compute(self, x: Value, dtype: np.dtype[Value]) -> Value:
+        """Test with NumPy."""
+        return np.all(x, axis=self.axis, keepdims=self.keepdims)
+
+
+class LogSumExp(Reduction):
+    """``log(sum(exp(x)))`` without overflow; ``-inf`` over no elements."""
+
+    __slots__ = ()
+    name = "logsumexp"
+    weight = TRANSCENDENTAL
+
+    def dtype(self, operand: np.dtype[Value]) -> np.dtype[Value]:
+        """Return float64 for integers."""
+        return floating(operand)
+
+    def compute(self, x: Value, dtype: np.dtype[Value]) -> Value:
+        """Shift by the largest element, so that no exponential overflows."""
+        x = x.astype(dtype, copy=False)
+        top = np.max(x, axis=self.axis, keepdims=True, initial=-np.inf)
+        shift = np.where(np.isfinite(top), top, dtype.type(0))
+        with np.errstate(divide="ignore", over="ignore"):  # log(0) of a row of -inf; exp(inf)
+            total = np.sum(np.exp(x - shift), axis=self.axis, keepdims=True)
+            result = np.log(total) + shift
+        if self.keepdims:
+            return result
+        return result.squeeze(reduced_axes(self.axis, x.ndim, self.name))
+
+    def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
+        """At least the largest element, where there is one."""
+        (x,) = operands
+        found = kept(x, "not_nan")
+        return found | (
+            kept(x, "positive", "nonnegative", "finite") if self.filled(node) else NOTHING
+        )
+
+
+class _ArgReduction(Reduction):
+    """The place of an extreme along one axis, or in the flattened array."""
+
+    __slots__ = ()
+    nonempty = True
+
+    @classmethod
+    def canonical(cls, axis: Value = None, keepdims: Value = False) -> tuple[Value, ...]:
+        """Store one negative axis, or None; open parameters pass through."""
+        found = None if axis is None else normalise_axis(axis, None, cls.__name__)
+        return found, keepdims if is_open(keepdims) else bool(keepdims)
+
+    def dtype(self, operand: np.dtype[Value]) -> np.dtype[Value]:
+        """Return int64."""
+        return np.dtype("int64")
+
+    def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
+        """An index is not negative."""
+        return proved("nonnegative")
+
+
+class Argmax(_ArgReduction):
+    """The first place of the largest element, or of a NaN.
+
+    Parameters
+    ----------
+    axis : int or None
+        A negative axis; None for the flattened array.
+    keepdims : bool
+        Whether reduced axes stay, with size 1.
+    """
+
+    __slots__ = ()
+    name = "argmax"
+
+    def compute(self, x: Value, dtype: np.dtype[Value]) -> Value:
+        """Search with NumPy."""
+        return np.argmax(x, axis=self.axis, keepdims=self.keepdims)
+
+
+class Argmin(_ArgReduction):
+    """The first place of the smallest element, or of a NaN.
+
+    Parameters
+    ----------
+    axis : int or None
+        A negative axis; None for the flattened array.
+    keepdims : bool
+        Whether reduced axes stay, with size 1.
+    """
+
+    __slots__ = ()
+    name = "argmin"
+
+    def compute(self, x: Value, dtype: np.dtype[Value]) -> Value:
+        """Search with NumPy."""
+        return np.argmin(x, axis=self.axis, keepdims=self.keepdims)
+
+
+class _AlongAxis(Op):
+    """A function of a whole axis that keeps the shape.
+
+    Parameters
+    ----------
+    axis : int
+        The axis, counted from the end.
+    """
+
+    __slots__ = ()
+    parameters = ("axis",)
+    arity = 1
+
+    @classmethod
+    def canonical(cls, axis: Value = -1) -> tuple[Value, ...]:
+        """Store a negative axis; an open parameter passes through."""
+        return (normalise_axis(axis, None, cls.__name__),)
+
+    def infer(self, *types: Value) -> Type:
+        """Keep the shape; integers give float64."""
+        (x,) = types
+        normalise_axis(self.axis, x.ndim, self.name)
+        return TensorType(floating(x.dtype), x.shape)
+
+    def perform(self, *values: Value) -> Value:
+        """Compute with NumPy, shifted by the largest element."""
+        x = np.asarray(values[0])
+        return np.asarray(self.compute(x.astype(floating(x.dtype), copy=False)))
+
+    def compute(self, x: Value) -> Value:
+        """Return the result for a float array."""
+        raise NotImplementedError  # abstract: each function has its NumPy meaning
+
+    def flops(self, types: tuple[Value, ...], result: Value) -> int:
+        """Return the weight of an exponential for each element, and a few passes."""
+        return (TRANSCENDENTAL + 3) * size(result)
+
+
+class Softmax(_AlongAxis):
+    """``exp(x) / sum(exp(x))`` along an axis, without overflow.
+
+    Parameters
+    ----------
+    axis : int
+        The axis, counted from the end.
+    """
+
+    __slots__ = ()
+    name = "softmax"
+
+    def compute(self, x: Value) -> Value:
+        """Shift by the largest element; rows with +inf or only -inf are NaN, as in SciPy."""
+        with np.errstate(invalid="ignore", over="ignore"):
+            e = np.exp(x - np.max(x, axis=self.axis, keepdims=True, initial=-np.inf))
+            return e / np.sum(e, axis=self.axis, keepdims=True)
+
+    def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
+        """Weights; NaN only where an operand is infinite or NaN."""
+        finite = holds(operands[0], "finite")
+        return proved("nonnegative", *(("finite",) if finite else ()))
+
+
+class LogSoftmax(_AlongAxis):
+    """``x - logsumexp(x)`` along an axis, without overflow.
+
+    Parameters
+    ----------
+    axis : int
+        The axis, counted from the end.
+    """
+
+    __slots__ = ()
+    name = "log_softmax"
+
+    def compute(self, x: Value) -> Value:
+        """Shift by the largest element where it is finite, as SciPy does."""
+        top = np.max(x, axis=self.axis, keepdims=True, initial=-np.inf)
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            shifted = x - np.where(np.isfinite(top), top, x.dtype.type(0))
+            return shifted - np.log(np.sum(np.exp(shifted), axis=self.axis, keepdims=True))
+
+    def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
+        """Logarithms of weights; a wide spread of finite numbers overflows to -inf."""
+        finite = holds(operands[0], "finite")
+        return proved("nonpositive", *(("not_nan",) if finite else ()))
