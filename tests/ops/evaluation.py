@@ -68,3 +68,56 @@ class Term:
     @staticmethod
     def __relgraph_op__(operand, op, operands):
         return Term(op, operands)
+
+
+def matrix_with(name, n=4, seed=0):
+    """Return a matrix that has a fact, and no more than it must."""
+    rng = np.random.default_rng(seed)
+    full = rng.normal(size=(n, n)) + n * np.eye(n)
+    return {
+        "square": full - n * np.eye(n),
+        "symmetric": full + full.T,
+        "lower_triangular": np.tril(full),
+        "upper_triangular": np.triu(full),
+        "diagonal": np.diag(np.diag(full)),
+        "orthogonal": np.linalg.qr(full)[0],
+        "spd": full @ full.T,
+        "invertible": full,
+    }[name]
+
+
+def holds(name, x):
+    """Tell whether a value has a fact; facts of matrices up to rounding."""
+    elements = {
+        "positive": x > 0,
+        "nonnegative": x >= 0,
+        "negative": x < 0,
+        "nonpositive": x <= 0,
+        "nonzero": x != 0,
+        "integer": x == np.floor(x),
+        "finite": np.isfinite(x),
+        "not_nan": ~np.isnan(x),
+    }
+    return bool(elements[name].all()) if name in elements else _matrix_holds(name, x)
+
+
+def _matrix_holds(name, x):
+    if x.shape[-1] != x.shape[-2]:
+        return False
+    x = np.clip(x, -1e3, 1e3)  # infinite elements have a place in a structure too
+    small = 1e-8 * (1 + np.abs(x).max(initial=0))
+    identity = np.eye(x.shape[-1])
+    differences = {
+        "square": 0 * x,
+        "symmetric": x - x.mT,
+        "lower_triangular": np.triu(x, 1),
+        "upper_triangular": np.tril(x, -1),
+        "diagonal": x - np.tril(np.triu(x)),
+        "orthogonal": x @ x.mT - identity,
+        "spd": x - x.mT,
+        "invertible": 0 * x,
+    }
+    close = bool((np.abs(differences[name]) <= small).all())
+    if name == "spd":
+        return close and bool((np.linalg.eigvalsh(x) > 0).all())
+    return close and (name != "invertible" or bool((np.linalg.det(x) != 0).all()))
