@@ -2,9 +2,11 @@
 
 A fact is proved true, proved false, or unknown.  It speaks of the *computed* value, rounding and
 overflow included: ``exp(x)`` is nonnegative, not positive (it underflows) and not finite (it
-overflows).  Facts of sign and integrality mean "every element is NaN or ...".  Facts are declared
-on inputs, where they belong to the input's identity, and inferred through ops by each op's own
-rule, lazily and once a node.
+overflows).  Facts of sign and integrality mean "every element is NaN or ...".  Facts of matrices
+are structural, true of the exact value that the computed one approximates: the inverse of a
+symmetric matrix is symmetric, whatever the last bits say.  Facts are declared on inputs, where they
+belong to the input's identity, and inferred through ops by each op's own rule, lazily and once a
+node.
 """
 
 from __future__ import annotations
