@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import threading
 from typing import Any, ClassVar
-from weakref import WeakValueDictionary
 
 import numpy as np
 import numpy.typing as npt
 
-from relgraph.errors import ArgumentError
+from relgraph.errors import ArgumentError, DTypeError
 from relgraph.ir.cost import size
 from relgraph.ir.facts import NOTHING, Facts, kept, proved
 from relgraph.ir.node import Variable
@@ -64,7 +63,7 @@ class Elementwise(Op):
         "symbol",
     )
     pointwise = True
-    _named: ClassVar[WeakValueDictionary[str, Elementwise]] = WeakValueDictionary()
+    _named: ClassVar[dict[str, Elementwise]] = {}
 
     function: Function
 
@@ -139,6 +138,8 @@ class Cast(Op):
     @classmethod
     def canonical(cls, dtype: Any) -> tuple[Any, ...]:
         """Store the name of the dtype; an open parameter passes through."""
+        if dtype is None:
+            raise DTypeError("a cast needs a dtype, not None", fix="Name one, such as 'float64'.")
         return (check_dtype(dtype).name if isinstance(dtype, str | type | np.dtype) else dtype,)
 
     def infer(self, *types: Any) -> Type:

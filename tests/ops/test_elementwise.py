@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import mutually_broadcastable_shapes
 
+import relgraph.ops.operators  # noqa: F401 - the operators of graphs
 from relgraph.errors import ArgumentError, DomainError, DTypeError, ShapeError
 from relgraph.ir.node import constant, make_input
 from relgraph.ir.printing import brief
@@ -407,6 +408,8 @@ def test_cast_to_the_same_dtype_is_no_node():
     assert pickle.loads(pickle.dumps(Cast("int8"))) is Cast("int8")
     with pytest.raises(DTypeError):
         elementwise.cast(x, "complex128")
+    with pytest.raises(DTypeError, match="not None"):
+        elementwise.cast(x, None)
 
 
 def test_clip_without_a_bound():
@@ -433,6 +436,32 @@ def test_round_equals_numpy(decimals):
     assert elementwise.round(typed("i", "int8", (2,)), decimals) is typed("i", "int8", (2,))
     with pytest.raises(ArgumentError, match="decimals of at least 0"):
         elementwise.round(node, -1)
+
+
+class Recorder:
+    """A pattern, as the relations layer has: it records the op applied to it."""
+
+    def __relgraph_op__(self, op, operands):
+        return op, operands
+
+
+def test_functions_take_patterns():
+    p = Recorder()
+    assert elementwise.exp(p) == (elementwise.exp, (p,))
+    assert elementwise.add(1, p) == (elementwise.add, (1, p))
+    assert elementwise.where(p, p, 0) == (elementwise.where, (p, p, 0))
+    assert elementwise.cast(p, "float32") == (Cast("float32"), (p,))
+    assert elementwise.clip(p, 0, 1) == (Elementwise("clip"), (p, 0, 1))
+    assert elementwise.clip(p, 0) == (elementwise.maximum, (p, 0))
+    assert elementwise.round(p) == (elementwise.rint, (p,))
+    assert elementwise.positive(p) is p
+
+
+def test_an_open_dtype_passes_through():
+    from unification import var
+
+    dtype = var()
+    assert elementwise.cast(Recorder(), dtype)[0].params == (dtype,)
 
 
 def run(node):

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+import relgraph.ops.operators  # noqa: F401 - the operators of graphs
 from relgraph.ir.facts import VALUE_FACTS, facts_of
 from relgraph.ir.node import constant, make_input
 from relgraph.ir.types import DTYPES, TensorType

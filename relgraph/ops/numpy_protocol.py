@@ -1,0 +1,530 @@
+"""NumPy's functions on graphs: what ``np.exp(x)`` and ``np.sum(x, axis=0)`` build.
+
+NumPy asks an operand's ``__array_ufunc__`` or ``__array_function__`` first.  Two tables map its
+functions to those of relgraph; the functions of this module take NumPy's own parameters where they
+differ.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from relgraph.errors import ArgumentError
+from relgraph.ir.node import Variable
+from relgraph.ops import (
+    contraction,
+    elementwise,
+    indexing,
+    inputs,
+    joining,
+    linalg,
+    matrices,
+    permutation,
+    reduction,
+    shape,
+)
+from relgraph.ops.arguments import as_operand
+from relgraph.ops.elementwise import Elementwise
+
+Function = Callable[..., Any]
+
+
+# Functions with NumPy's own parameters.
+
+
+def clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Any:
+    """Limit to an interval, as ``numpy.clip``: bounds by either of their names.
+
+    Parameters
+    ----------
+    a : Variable or array-like
+        Any dtype.
+    a_min, a_max : Variable, array-like or None
+        The bounds; None for no bound on that side.
+    min, max : Variable, array-like or None
+        Other names of the bounds.
+
+    Returns
+    -------
+    Variable
+        The common dtype of the operands.
+    """
+    return elementwise.clip(a, min if a_min is None else a_min, max if a_max is None else a_max)
+
+
+def var(
+    a: Any, axis: Any = None, *, ddof: float = 0, keepdims: Any = False, correction: float = 0
+) -> Any:
+    """Compute the variance over axes, as ``numpy.var``.
+
+    Parameters
+    ----------
+    a : Variable or array-like
+        Any dtype and shape.
+    axis : int, tuple of int or None
+        The axes to reduce; None for all.
+    ddof, correction : int or float
+        What is subtracted from the number of elements to divide by, under either name.
+    keepdims : bool
+        Whether reduced axes stay, with size 1.
+
+    Returns
+    -------
+    Variable
+        float64 for bool and integers, otherwise the dtype of ``a``.
+    """
+    return reduction.var(a, axis, ddof or correction, keepdims)
+
+
+def std(
+    a: Any, axis: Any = None, *, ddof: float = 0, keepdims: Any = False, correction: float = 0
+) -> Any:
+    """Compute the standard deviation over axes, as ``numpy.std``.
+
+    Parameters
+    ----------
+    a : Variable or array-like
+        Any dtype and shape.
+    axis : int, tuple of int or None
+        The axes to reduce; None for all.
+    ddof, correction : int or float
+        What is subtracted from the number of elements to divide by, under either name.
+    keepdims : bool
+        Whether reduced axes stay, with size 1.
+
+    Returns
+    -------
+    Variable
+        float64 for bool and integers, otherwise the dtype of ``a``.
+    """
+    return reduction.std(a, axis, ddof or correction, keepdims)
+
+
+def transpose(a: Any, axes: Any = None) -> Any:
+    """Permute axes, as ``numpy.transpose``: reversed without ``axes``.
+
+    Parameters
+    ----------
+    a : Variable or array-like
+        Any dtype and shape.
+    axes : tuple of int, optional
+        The axis of ``a`` that each axis of the result is.
+
+    Returns
+    -------
+    Variable
+        The same elements.
+    """
+    return permutation.transpose(a) if axes is None else permutation.transpose(a, axes)
+
+
+def diagonal(a: Any, offset: int = 0, axis1: int | None = None, axis2: int | None = None) -> Any:
+    """Return diagonals, as ``numpy.diagonal``: of the first two axes.
+
+    Parameters
+    ----------
+    a : Variable or array-like
+        At least two dimensions.
+    offset : int
+        Which diagonal; positive ones lie above the main one.
+    axis1, axis2 : int, optional
+        The axes of the matrices; by default 0 and 1.
+
+    Returns
+    -------
+    Variable
+        The diagonals along the last axis.
+    """
+    return matrices.diagonal(a, offset, *_first_axes(a, axis1, axis2))
+
+
+def trace(a: Any, offset: int = 0, axis1: int | None = None, axis2: int | None = None) -> Any:
+    """Add up diagonals, as ``numpy.trace``: of the first two axes.
+
+    Parameters
+    ----------
+    a : Variable or array-like
+        At least two dimensions.
+    offset : int
+        Which diagonal; positive ones lie above the main one.
+    axis1, axis2 : int, optional
+        The axes of the matrices; by default 0 and 1.
+
+    Returns
+    -------
+    Variable
+        The shape of ``a`` without these axes.
+    """
+    return matrices.trace(a, offset, *_first_axes(a, axis1, axis2))
+
+
+def _first_axes(a: Any, axis1: int | None, axis2: int | None) -> tuple[int, ...]:
+    """Return NumPy's default axes; none for a pattern, or a matrix, whose last two they are."""
+    operand = as_operand(a)
+    if axis1 is None and axis2 is None and (not isinstance(operand, Variable) or operand.ndim <= 2):
+        return ()
+    return (0 if axis1 is None else axis1, 1 if axis2 is None else axis2)
+
+
+def size(a: Any, axis: int | None = None) -> Any:
+    """Return the number of elements, as ``numpy.size``.
+
+    Parameters
+    ----------
+    a : Variable or array-like
+        Any dtype and shape.
+    axis : int, optional
+        Count along this axis only.
+
+    Returns
+    -------
+    int or Variable
+        An int where the size is static, otherwise an int64 scalar.
+    """
+    return shape.size(a) if axis is None else shape.dim(a, axis)
+
+
+def ndim(a: Any) -> int:
+    """Return the number of dimensions, as ``numpy.ndim``.
+
+    Parameters
+    ----------
+    a : Variable or array-like
+        Any dtype and shape.
+
+    Returns
+    -------
+    int
+        The number of axes.
+    """
+    return int(as_operand(a).ndim)
+
+
+def cholesky(a: Any, /, *, upper: bool = False) -> Any:
+    """Factor a symmetric positive definite matrix, as ``numpy.linalg.cholesky``.
+
+    Parameters
+    ----------
+    a : Variable or array-like, float[..., n, n]
+        Symmetric positive definite.
+    upper : bool
+        Whether to return the upper factor.
+
+    Returns
+    -------
+    Variable
+        The triangular factor.
+    """
+    return linalg.cholesky(a, lower=not upper)
+
+
+def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Any:
+    """Return the Euclidean norm over axes, as ``numpy.linalg.norm`` without ``ord``.
+
+    Parameters
+    ----------
+    x : Variable or array-like
+        Any dtype and shape.
+    ord : None
+        Other norms are not supported.
+    axis : int, tuple of int or None
+        The axes to reduce; None for all.
+    keepdims : bool
+        Whether reduced axes stay, with size 1.
+
+    Returns
+    -------
+    Variable
+        A float.
+
+    Raises
+    ------
+    ArgumentError
+        For another norm.
+    """
+    if ord is not None:
+        raise ArgumentError(
+            f"norm with ord={ord!r} is not supported",
+            fix="Leave it out for the Euclidean norm, or write the norm out with sums and maxima.",
+        )
+    return elementwise.sqrt(reduction.sum(elementwise.square(x), axis, keepdims))
+
+
+def _einsum(*operands: Any, optimize: Any = False) -> Any:
+    return contraction.einsum(*operands)
+
+
+def _reshape(a: Any, /, shape: Any) -> Any:
+    return as_operand(a).reshape(shape)
+
+
+def _result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:
+    return np.result_type(*(x.dtype if isinstance(x, Variable) else x for x in arrays_and_dtypes))
+
+
+# The tables.
+
+UFUNCS: dict[np.ufunc, Function] = {
+    **{
+        getattr(np, name): Elementwise(name)
+        for name in elementwise.TABLE
+        if isinstance(getattr(np, name, None), np.ufunc)
+    },
+    np.positive: elementwise.positive,
+    np.conjugate: elementwise.conjugate,
+    np.matmul: contraction.matmul,
+}
+
+REDUCTIONS: dict[np.ufunc, Function] = {
+    np.add: reduction.sum,
+    np.multiply: reduction.prod,
+    np.maximum: reduction.max,
+    np.minimum: reduction.min,
+    np.logical_and: reduction.all,
+    np.logical_or: reduction.any,
+    np.logaddexp: reduction.logsumexp,
+}
+
+# SciPy's ufuncs are looked up where SciPy has been imported already.
+SCIPY: dict[str, Function] = {
+    "expit": elementwise.sigmoid,
+    "erf": elementwise.erf,
+    "erfc": elementwise.erfc,
+    "gammaln": elementwise.gammaln,
+}
+
+ARRAY_FUNCTIONS: dict[Function, Function] = {
+    np.sum: reduction.sum,
+    np.prod: reduction.prod,
+    np.max: reduction.max,
+    np.amax: reduction.max,
+    np.min: reduction.min,
+    np.amin: reduction.min,
+    np.mean: reduction.mean,
+    np.std: std,
+    np.var: var,
+    np.any: reduction.any,
+    np.all: reduction.all,
+    np.argmax: reduction.argmax,
+    np.argmin: reduction.argmin,
+    np.clip: clip,
+    np.round: elementwise.round,
+    np.around: elementwise.round,
+    np.where: elementwise.where,
+    np.copy: elementwise.positive,
+    np.real: elementwise.positive,
+    np.reshape: _reshape,
+    np.transpose: transpose,
+    np.matrix_transpose: permutation.matrix_transpose,
+    np.swapaxes: permutation.swapaxes,
+    np.moveaxis: permutation.moveaxis,
+    np.expand_dims: shape.expand_dims,
+    np.squeeze: shape.squeeze,
+    np.ravel: shape.ravel,
+    np.broadcast_to: shape.broadcast_to,
+    np.shape: shape.shape,
+    np.size: size,
+    np.ndim: ndim,
+    np.concatenate: joining.concatenate,
+    np.stack: joining.stack,
+    np.split: joining.split,
+    np.repeat: joining.repeat,
+    np.tile: joining.tile,
+    np.take: indexing.take,
+    np.zeros_like: inputs.zeros_like,
+    np.ones_like: inputs.ones_like,
+    np.full_like: inputs.full_like,
+    np.empty_like: inputs.zeros_like,
+    np.result_type: _result_type,
+    np.dot: contraction.dot,
+    np.vdot: contraction.vdot,
+    np.inner: contraction.inner,
+    np.outer: contraction.outer,
+    np.tensordot: contraction.tensordot,
+    np.einsum: _einsum,
+    np.diag: matrices.diag,
+    np.diagonal: diagonal,
+    np.trace: trace,
+    np.tril: matrices.tril,
+    np.triu: matrices.triu,
+    np.linalg.solve: linalg.solve,
+    np.linalg.inv: linalg.inv,
+    np.linalg.det: linalg.det,
+    np.linalg.slogdet: linalg.slogdet,
+    np.linalg.cholesky: cholesky,
+    np.linalg.norm: norm,
+    np.linalg.matmul: contraction.matmul,
+    np.linalg.outer: contraction.outer,
+    np.linalg.tensordot: contraction.tensordot,
+    np.linalg.matrix_transpose: permutation.matrix_transpose,
+    np.linalg.diagonal: matrices.diagonal,
+    np.linalg.trace: matrices.trace,
+    **({np.astype: elementwise.cast} if hasattr(np, "astype") else {}),  # NumPy 2.1
+}
+
+
+def array_ufunc(ufunc: np.ufunc, method: str, args: Any, kwargs: Mapping[str, Any]) -> Any:
+    """Build what a NumPy ufunc means on graphs.
+
+    Parameters
+    ----------
+    ufunc : numpy.ufunc
+        NumPy's function, such as ``np.exp``.
+    method : str
+        "__call__", or "reduce" where there is a reduction.
+    args, kwargs : tuple, mapping
+        Its arguments.
+
+    Returns
+    -------
+    Variable
+        The node.
+
+    Raises
+    ------
+    ArgumentError
+        For a ufunc, a method or an argument that graphs do not have, such as ``out=``.
+    """
+    label = f"np.{ufunc.__name__}" if method == "__call__" else f"np.{ufunc.__name__}.{method}"
+    plain: dict[str, Any] = {
+        "out": None,
+        "where": True,
+        "order": "K",
+        "subok": True,
+        "casting": "same_kind",
+    }
+    if method == "__call__":
+        target = UFUNCS.get(ufunc) or _scipy_function(ufunc)
+    else:
+        target = REDUCTIONS.get(ufunc) if method == "reduce" else None
+        plain |= {"dtype": None, "initial": np._NoValue}
+        args, kwargs = _reduce_arguments(args, kwargs)
+    if target is None:
+        raise _unsupported(label, [f"np.{u.__name__}" for u in UFUNCS])
+    rest = {}
+    for name, value in kwargs.items():
+        if name in plain and value is plain[name]:
+            continue
+        if method == "__call__" or name not in ("axis", "keepdims", "dtype"):
+            raise _no_argument(label, name)
+        rest[name] = value
+    return target(*args, **rest)
+
+
+def _reduce_arguments(args: Any, kwargs: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Return the arguments of ``ufunc.reduce`` by name; it reduces the first axis by default."""
+    names = ("axis", "dtype", "out", "keepdims", "initial", "where")
+    given = {"axis": 0, **dict(zip(names, args[1:], strict=False)), **kwargs}
+    return args[:1], given
+
+
+def _scipy_function(ufunc: np.ufunc) -> Function | None:
+    special = sys.modules.get("scipy.special")
+    known = special is not None and getattr(special, ufunc.__name__, None) is ufunc
+    return SCIPY.get(ufunc.__name__) if known else None
+
+
+def array_function(func: Function, args: Any, kwargs: Mapping[str, Any]) -> Any:
+    """Build what a function of NumPy means on graphs.
+
+    Parameters
+    ----------
+    func : callable
+        NumPy's function, such as ``np.sum``.
+    args, kwargs : tuple, mapping
+        Its arguments.
+
+    Returns
+    -------
+    Variable
+        The node.
+
+    Raises
+    ------
+    ArgumentError
+        For a function or an argument that graphs do not have, naming functions of similar names.
+    """
+    label = _label(func)
+    target = ARRAY_FUNCTIONS.get(func)
+    if target is None:
+        raise _unsupported(label, [_label(f) for f in ARRAY_FUNCTIONS])
+    positional, keywords = _bound(func, args, kwargs)
+    accepted = _parameters(target)
+    for name in keywords:
+        if name not in accepted:
+            raise _no_argument(label, name)
+    return target(*positional, **keywords)
+
+
+def _label(func: Any) -> str:
+    module = getattr(func, "__module__", None) or "numpy"
+    return f"{module.replace('numpy', 'np', 1)}.{getattr(func, '__name__', repr(func))}"
+
+
+@cache
+def _parameters(target: Function) -> frozenset[str]:
+    if isinstance(target, Elementwise):
+        return frozenset()
+    return frozenset(inspect.signature(target).parameters)
+
+
+@cache
+def _signature(func: Function) -> inspect.Signature | None:
+    try:
+        return inspect.signature(func)
+    except ValueError:  # some functions in C have none
+        return None
+
+
+def _bound(
+    func: Function, args: Any, kwargs: Mapping[str, Any]
+) -> tuple[list[Any], dict[str, Any]]:
+    """Return NumPy's required arguments by position, and by name others that differ."""
+    signature = _signature(func)
+    if signature is None:
+        return list(args), {k: v for k, v in kwargs.items() if not (k == "out" and v is None)}
+    bound = signature.bind(*args, **kwargs)
+    positional: list[Any] = []
+    keywords: dict[str, Any] = {}
+    for name, value in bound.arguments.items():
+        parameter = signature.parameters[name]
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            positional.extend(value)
+        elif parameter.kind is parameter.VAR_KEYWORD:
+            keywords.update(value)
+        elif parameter.default is parameter.empty or name in _REQUIRED.get(func, ()):
+            positional.append(value)
+        elif value is not parameter.default and value is not np._NoValue:
+            keywords[name] = value
+    return positional, keywords
+
+
+# Parameters with a default in NumPy that its callers pass by position.
+_REQUIRED: dict[Function, tuple[str, ...]] = {np.where: ("x", "y"), np.reshape: ("shape",)}
+
+
+def _unsupported(label: str, names: list[str]) -> ArgumentError:
+    near = get_close_matches(label, names, 4, 0.5)
+    return ArgumentError(
+        f"{label} is not supported on graphs",
+        {"similar": ", ".join(near)} if near else (),
+        "Write it with functions of relgraph.numpy, or evaluate the graph first.",
+    )
+
+
+def _no_argument(label: str, name: str) -> ArgumentError:
+    fix = {
+        "out": "A graph is immutable; use the result.",
+        "where": "Use rg.where(condition, a, b) for a choice.",
+        "dtype": "Convert an operand or the result with .astype(...).",
+    }
+    return ArgumentError(
+        f"{label} on graphs does not take {name}=", fix=fix.get(name, "Leave it out.")
+    )

@@ -1,0 +1,100 @@
+"""What the operators and methods of graphs, patterns and tracers mean.
+
+:mod:`relgraph.ir.operators` gives the three kinds of operand their operators and looks functions up
+by name; this module fills that table, once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from relgraph.errors import ArgumentError
+from relgraph.ir.node import Variable
+from relgraph.ir.operators import FUNCTIONS
+from relgraph.ir.types import dim_text
+from relgraph.ops import (
+    contraction,
+    elementwise,
+    indexing,
+    numpy_protocol,
+    permutation,
+    reduction,
+    shape,
+    updates,
+)
+from relgraph.ops.arguments import no_rank
+
+
+def iterate(x: Any) -> list[Any]:
+    """Return the parts of ``x`` along its first axis, whose size must be static."""
+    if not isinstance(x, Variable):
+        raise no_rank("iteration", "Name the parts: x[0], x[1].")
+    if x.ndim == 0:
+        raise ArgumentError(f"a scalar cannot be iterated over: {x}")
+    first = x.type.shape[0]
+    if not isinstance(first, int):
+        raise ArgumentError(
+            f"iteration needs a first dimension of known size, not {dim_text(first)}",
+            {"graph": f"{x} : {x.type}"},
+            "Declare its size, as in shape=(3,), or work on the whole array.",
+        )
+    return [indexing.index(x, place) for place in range(first)]
+
+
+MEANINGS: dict[str, Callable[..., Any]] = {
+    "__array_function__": numpy_protocol.array_function,
+    "__array_ufunc__": numpy_protocol.array_ufunc,
+    "__iter__": iterate,
+    "absolute": elementwise.absolute,
+    "add": elementwise.add,
+    "all": reduction.all,
+    "any": reduction.any,
+    "argmax": reduction.argmax,
+    "argmin": reduction.argmin,
+    "at": updates.at,
+    "bitwise_and": elementwise.bitwise_and,
+    "bitwise_or": elementwise.bitwise_or,
+    "bitwise_xor": elementwise.bitwise_xor,
+    "cast": elementwise.cast,
+    "clip": numpy_protocol.clip,
+    "conjugate": elementwise.conjugate,
+    "diagonal": numpy_protocol.diagonal,
+    "dot": contraction.dot,
+    "equal": elementwise.equal,
+    "floor_divide": elementwise.floor_divide,
+    "greater": elementwise.greater,
+    "greater_equal": elementwise.greater_equal,
+    "index": indexing.index,
+    "invert": elementwise.invert,
+    "less": elementwise.less,
+    "less_equal": elementwise.less_equal,
+    "matmul": contraction.matmul,
+    "matrix_transpose": permutation.matrix_transpose,
+    "max": reduction.max,
+    "mean": reduction.mean,
+    "min": reduction.min,
+    "multiply": elementwise.multiply,
+    "negative": elementwise.negative,
+    "not_equal": elementwise.not_equal,
+    "positive": elementwise.positive,
+    "power": elementwise.power,
+    "prod": reduction.prod,
+    "ravel": shape.ravel,
+    "remainder": elementwise.remainder,
+    "reshape": shape.reshape,
+    "round": elementwise.round,
+    "shape": shape.shape,
+    "size": shape.size,
+    "squeeze": shape.squeeze,
+    "std": numpy_protocol.std,
+    "subtract": elementwise.subtract,
+    "sum": reduction.sum,
+    "swapaxes": permutation.swapaxes,
+    "trace": numpy_protocol.trace,
+    "transpose": permutation.transpose,
+    "true_divide": elementwise.true_divide,
+    "var": numpy_protocol.var,
+}
+
+FUNCTIONS.update(MEANINGS)

@@ -1,0 +1,397 @@
+"""Operators, methods and NumPy's own functions on graphs, against NumPy on arrays."""
+
+import inspect
+import operator
+import re
+
+import numpy as np
+import pytest
+import scipy.special
+
+from relgraph.errors import ArgumentError, DomainError, PatternError
+from relgraph.ir import operators as ir_operators
+from relgraph.ir.facts import facts_of
+from relgraph.ir.node import Constant, Variable, constant, make_input
+from relgraph.ir.types import TensorType
+from relgraph.ops import elementwise, inputs, numpy_protocol, operators
+from relgraph.ops.operators import iterate
+from tests.ops.evaluation import evaluate
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((3, 3)) + 3 * np.eye(3)
+Y = RNG.standard_normal((3, 3)) ** 2 + 0.5
+I = np.arange(9).reshape(3, 3)  # noqa: E741 - integers
+
+
+def graph(array, name="x"):
+    return make_input(name, TensorType(array.dtype, array.shape))
+
+
+def same(node, expected, exact=True, **values):
+    """Compare the value of a graph with an array: dtype, shape and elements."""
+    assert isinstance(node, Variable)
+    result = np.asarray(evaluate(node, values))
+    expected = np.asarray(expected)
+    assert result.dtype == expected.dtype and node.type.dtype == expected.dtype
+    assert result.shape == expected.shape == node.type.shape
+    if exact:
+        np.testing.assert_array_equal(result, expected)
+    else:
+        np.testing.assert_allclose(result, expected, rtol=1e-10, atol=1e-12)
+
+
+ARITHMETIC = [
+    operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod,
+    operator.pow, operator.lt, operator.le, operator.gt, operator.ge, operator.matmul,
+]  # fmt: skip
+BITS = [operator.and_, operator.or_, operator.xor]
+
+
+@pytest.mark.parametrize("op", ARITHMETIC, ids=lambda op: op.__name__)
+def test_binary_operators(op):
+    x, y = graph(Y), graph(X, "y")
+    exact = op is not operator.matmul
+    same(op(x, y), op(Y, X), exact, x=Y, y=X)
+    same(op(x, X), op(Y, X), exact, x=Y)
+    same(op(Y, y), op(Y, X), exact, y=X)
+    if op is operator.matmul:
+        return
+    for number in (2, 2.5, np.float64(1.5), np.float32(0.5), np.int8(3)):
+        same(op(x, number), op(Y, number), x=Y)
+        same(op(number, x), op(number, Y), x=Y)
+
+
+@pytest.mark.parametrize("op", BITS, ids=lambda op: op.__name__)
+def test_bit_operators(op):
+    for array, other in [(I, 3), (I > 3, True), (I, np.arange(3)), (I.astype("uint8"), 5)]:
+        x = graph(array)
+        same(op(x, other), op(array, other), x=array)
+        same(op(other, x), op(other, array), x=array)
+
+
+def test_unary_operators():
+    x, i = graph(X), graph(I, "i")
+    same(-x, -X, x=X)
+    same(abs(x), abs(X), x=X)
+    same(~i, ~I, i=I)
+    assert +x is x
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        lambda x: x.sum(),
+        lambda x: x.sum(axis=0),
+        lambda x: x.prod(1),
+        lambda x: x.mean(axis=(0, 1), keepdims=True),
+        lambda x: x.max(axis=-1),
+        lambda x: x.min(),
+        lambda x: x.any(axis=0),
+        lambda x: x.all(),
+        lambda x: x.argmax(axis=0),
+        lambda x: x.argmin(),
+        lambda x: x.std(axis=0, ddof=1),
+        lambda x: x.var(),
+        lambda x: x.reshape(9),
+        lambda x: x.reshape((1, 9)),
+        lambda x: x.transpose(),
+        lambda x: x.transpose(1, 0),
+        lambda x: x.T,
+        lambda x: x.mT,
+        lambda x: x.ravel(),
+        lambda x: x.flatten(),
+        lambda x: x.swapaxes(0, 1),
+        lambda x: x.diagonal(),
+        lambda x: x.diagonal(1),
+        lambda x: x.trace(),
+        lambda x: x.astype("float32"),
+        lambda x: x.astype(np.int64, copy=False),
+        lambda x: x.dot(x),
+        lambda x: x.clip(0, 1),
+        lambda x: x.clip(max=1),
+        lambda x: x.round(2),
+        lambda x: x.copy(),
+        lambda x: x.conj(),
+        lambda x: x[0],
+        lambda x: x[1:, ::-1],
+        lambda x: x[:1].squeeze(0),
+    ],
+    ids=lambda f: re.sub(r".*lambda x: |,$", "", inspect.getsource(f).strip()),
+)
+def test_methods(method):
+    same(method(graph(X)), method(X), exact=False, x=X)
+
+
+def test_shape_and_size():
+    x = make_input("x", TensorType("float64", (3, "n")))
+    assert graph(X).shape == (3, 3) and graph(X).size == 9
+    assert x.shape[0] == 3 and isinstance(x.shape[1], Variable)
+    array = np.zeros((3, 5))
+    assert evaluate(x.shape[1], {"x": array}) == 5 and evaluate(x.size, {"x": array}) == 15
+    assert np.shape(graph(X)) == (3, 3) and np.size(graph(X)) == 9 and np.ndim(graph(X)) == 2
+    assert np.size(graph(X), 0) == 3
+
+
+def test_iteration():
+    first, second, third = graph(X)
+    same(second, X[1], x=X)
+    assert len({first, second, third}) == 3
+    assert list(graph(X[:0])) == []
+    with pytest.raises(ArgumentError, match="first dimension of known size, not n"):
+        list(make_input("x", TensorType("float64", ("n",))))
+    with pytest.raises(ArgumentError, match="scalar"):
+        list(make_input("x", TensorType("float64")))
+    with pytest.raises(PatternError):
+        iterate(object())
+
+
+def test_identity_and_truth():
+    x, y = graph(X), graph(Y, "y")
+    assert (x == y) is False and (x != y) is True and x == x
+    same(np.equal(x, y), np.equal(X, Y), x=X, y=Y)
+    with pytest.raises(ArgumentError, match=r"rg\.where"):
+        bool(x < y)
+    with pytest.raises(ArgumentError):
+        float(x)
+
+
+@pytest.mark.parametrize("ufunc", list(numpy_protocol.UFUNCS), ids=lambda u: u.__name__)
+def test_numpy_ufuncs_build_graphs(ufunc):
+    for array in (X, Y, I.astype("int16"), I > 3):
+        if ufunc is np.conjugate and array.dtype == "bool":
+            continue  # an int8 in NumPy, the operand itself here
+        operands = [array] * ufunc.nin
+        with np.errstate(all="ignore"):
+            try:
+                expected = np.asarray(ufunc(*operands))
+            except TypeError:
+                continue
+            if expected.dtype == "float16":
+                expected = np.asarray(ufunc(*[a.astype("float32") for a in operands]))
+            x = graph(array)
+            same(ufunc(*[x] * ufunc.nin), expected, ufunc is not np.matmul, x=array)
+            if ufunc.nin == 2:
+                same(ufunc(array, x), expected, ufunc is not np.matmul, x=array)
+
+
+def test_numpy_functions_and_operators_mix():
+    x, w = graph(X), graph(Y, "w")
+    same(np.exp(x) @ w, np.exp(X) @ Y, False, x=X, w=Y)
+    same(np.log(1 + np.exp(X @ w)).sum(), np.log(1 + np.exp(X @ Y)).sum(), False, w=Y)
+
+
+@pytest.mark.parametrize("name", list(numpy_protocol.SCIPY))
+def test_scipy_ufuncs_build_graphs(name):
+    ufunc = getattr(scipy.special, name)
+    same(ufunc(graph(Y)), ufunc(Y), x=Y)
+
+
+@pytest.mark.parametrize("ufunc", list(numpy_protocol.REDUCTIONS), ids=lambda u: u.__name__)
+def test_ufunc_reductions(ufunc):
+    for kwargs in ({}, {"axis": 1}, {"axis": None}, {"axis": -1, "keepdims": True}):
+        same(ufunc.reduce(graph(X), **kwargs), ufunc.reduce(X, **kwargs), False, x=X)
+    same(np.add.reduce(graph(X), 1, None, None, True), np.add.reduce(X, 1, None, None, True), x=X)
+
+
+SPD = X @ X.T + np.eye(3)
+FUNCTIONS = [
+    lambda np, x: np.sum(x),
+    lambda np, x: np.sum(x, 0),
+    lambda np, x: np.sum(x, axis=1, keepdims=True, dtype="float32"),
+    lambda np, x: np.sum(x, 1, None, None, True),
+    lambda np, x: np.prod(x, axis=0),
+    lambda np, x: np.max(x, axis=0),
+    lambda np, x: np.amax(x),
+    lambda np, x: np.min(x, (0, 1)),
+    lambda np, x: np.mean(x, axis=-1),
+    lambda np, x: np.std(x, axis=0, ddof=1),
+    lambda np, x: np.var(x, keepdims=True),
+    lambda np, x: np.any(x > 0, axis=0),
+    lambda np, x: np.all(x > 0),
+    lambda np, x: np.argmax(x, axis=1),
+    lambda np, x: np.argmin(x),
+    lambda np, x: np.clip(x, 0, 1),
+    lambda np, x: np.clip(x, None, 1),
+    lambda np, x: np.clip(x, 0, None),
+    lambda np, x: np.round(x, 2),
+    lambda np, x: np.around(x),
+    lambda np, x: np.where(x > 0, x, 0),
+    lambda np, x: np.where(x > 0, 1, x),
+    lambda np, x: np.reshape(x, (9,)),
+    lambda np, x: np.reshape(x, -1),
+    lambda np, x: np.transpose(x),
+    lambda np, x: np.transpose(x, (1, 0)),
+    lambda np, x: np.swapaxes(x, 0, 1),
+    lambda np, x: np.moveaxis(x, 0, 1),
+    lambda np, x: np.expand_dims(x, 0),
+    lambda np, x: np.expand_dims(x, (0, -1)),
+    lambda np, x: np.squeeze(np.expand_dims(x, 1)),
+    lambda np, x: np.squeeze(np.expand_dims(x, 1), axis=1),
+    lambda np, x: np.ravel(x),
+    lambda np, x: np.broadcast_to(x, (2, 3, 3)),
+    lambda np, x: np.concatenate([x, x]),
+    lambda np, x: np.concatenate((x, X), axis=1),
+    lambda np, x: np.stack([x, X], axis=-1),
+    lambda np, x: np.take(x, [0, 2], axis=1),
+    lambda np, x: np.repeat(x, 2, axis=0),
+    lambda np, x: np.tile(x, 2),
+    lambda np, x: np.zeros_like(x),
+    lambda np, x: np.ones_like(x, dtype="int8"),
+    lambda np, x: np.full_like(x, 2.5),
+    lambda np, x: np.dot(x, X),
+    lambda np, x: np.vdot(x, x),
+    lambda np, x: np.inner(x, x),
+    lambda np, x: np.outer(x[0], x[1]),
+    lambda np, x: np.tensordot(x, x, axes=1),
+    lambda np, x: np.tensordot(x, x, ([0], [1])),
+    lambda np, x: np.einsum("ij,jk->ik", x, X),
+    lambda np, x: np.einsum("ij,jk->ik", x, x, optimize=True),
+    lambda np, x: np.diag(x),
+    lambda np, x: np.diag(x[0], 1),
+    lambda np, x: np.diagonal(x, 1),
+    lambda np, x: np.diagonal(np.stack([x, x, x])),
+    lambda np, x: np.trace(x),
+    lambda np, x: np.trace(np.stack([x, x, x]), axis1=1, axis2=2),
+    lambda np, x: np.tril(x),
+    lambda np, x: np.triu(x, 1),
+    lambda np, x: np.linalg.solve(x, X[0]),
+    lambda np, x: np.linalg.inv(x),
+    lambda np, x: np.linalg.det(x),
+    lambda np, x: np.linalg.slogdet(x)[1],
+    lambda np, x: np.linalg.cholesky(x @ x.T),
+    lambda np, x: np.linalg.norm(x),
+    lambda np, x: np.linalg.norm(x, axis=1, keepdims=True),
+    lambda np, x: np.copy(x),
+]
+
+
+def source_of(function):
+    return re.sub(r".*lambda np, x: |,$", "", inspect.getsource(function).strip())
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=source_of)
+def test_numpy_functions_build_graphs(function):
+    same(function(np, graph(X)), function(np, X), exact=False, x=X)
+
+
+def test_result_type_and_split():
+    assert np.result_type(graph(X), np.float32) == "float64"
+    for got, expected in zip(np.split(graph(X), 3), np.split(X, 3), strict=True):
+        same(got, expected, x=X)
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (np.cumsum, r"np\.cumsum is not supported on graphs"),
+        (np.linalg.eigh, r"np\.linalg\.eigh is not supported"),
+        (np.frexp, r"np\.frexp is not supported"),
+        (np.add.accumulate, r"np\.add\.accumulate is not supported"),
+        (np.subtract.reduce, r"np\.subtract\.reduce is not supported"),
+        (lambda x: np.exp(x, out=np.empty((3, 3))), "does not take out="),
+        (lambda x: np.exp(x, where=X > 0), "does not take where="),
+        (lambda x: np.add(x, 1, dtype="float32"), "does not take dtype="),
+        (lambda x: np.sum(x, where=X > 0), r"np\.sum on graphs does not take where="),
+        (lambda x: np.sum(x, initial=1), "does not take initial="),
+        (lambda x: np.mean(x, out=np.empty(())), "does not take out="),
+        (lambda x: np.add.reduce(x, initial=1), "does not take initial="),
+        (lambda x: np.linalg.norm(x, 1), "ord=1"),
+        (lambda x: operator.iadd(np.ones((3, 3)), x), "does not take out="),
+        (np.asarray, "no values"),
+        (lambda x: x + "a", "is not a graph"),
+    ],
+)
+def test_what_graphs_do_not_have_raises(call, text):
+    with pytest.raises(ArgumentError, match=text):
+        call(graph(X))
+
+
+def test_similar_names_are_offered():
+    with pytest.raises(ArgumentError, match=r"np\.sum"):
+        np.nansum(graph(X))
+
+
+def test_every_name_that_the_operators_use_has_a_meaning():
+    source = inspect.getsource(ir_operators)
+    names = set(re.findall(r'_(?:binary|unary|method)\("(\w+)"', source))
+    names |= set(re.findall(r'FUNCTIONS\["(\w+)"\]', source))
+    assert names <= set(ir_operators.FUNCTIONS)
+    assert names <= set(operators.MEANINGS)
+
+
+# Inputs and constants.
+
+
+def test_inputs():
+    assert inputs.tensor("x", (None, 3, "k"), "float32").type is TensorType(
+        "float32", (None, 3, "k")
+    )
+    assert inputs.scalar("s").type is TensorType("float64")
+    assert inputs.vector("v").type is TensorType("float64", (None,))
+    assert inputs.vector("v", shape="n") is inputs.vector("v", shape=("n",))
+    assert inputs.vector("v", 3).type.shape == (3,)
+    assert inputs.matrix("A", shape=("n", 2)).type.shape == ("n", 2)
+    assert inputs.matrix("A").type.shape == (None, None)
+    a, b = inputs.matrices("A B", shape=("n", "n"), dtype="float32")
+    assert (a.name, b.name) == ("A", "B") and a.type is b.type
+    assert [x.name for x in inputs.vectors("a, b c")] == ["a", "b", "c"]
+    assert [x.name for x in inputs.scalars(["p", "q"], "int8")] == ["p", "q"]
+    assert facts_of(inputs.matrix("S", ("n", "n"), facts=("spd",))).holds("symmetric")
+    with pytest.raises(ArgumentError, match="a matrix has 2 dimensions"):
+        inputs.matrix("A", shape=(3,))
+    with pytest.raises(DomainError):
+        inputs.scalar("not a name")
+
+
+@pytest.mark.parametrize("dtype", [None, "float32", "int8", "bool"])
+def test_filled_arrays_equal_numpy(dtype):
+    for shape in ((), (3,), (0,), (2, 3), 4):
+        same(inputs.full(shape, 2, dtype), np.full(shape, 2, dtype))
+        if dtype:
+            same(inputs.zeros(shape, dtype), np.zeros(shape, dtype))
+            same(inputs.ones(shape, dtype), np.ones(shape, dtype))
+    array = np.zeros((2, 5), "int16")
+    x = make_input("x", TensorType("int16", (2, "n")))
+    for ours, numpys in [
+        (inputs.zeros_like, np.zeros_like),
+        (inputs.ones_like, np.ones_like),
+        (lambda a, d: inputs.full_like(a, 7, d), lambda a, d: np.full_like(a, 7, d)),
+    ]:
+        node = ours(x, dtype)
+        assert node.type is TensorType(numpys(array, dtype).dtype, (2, "n"))
+        np.testing.assert_array_equal(evaluate(node, {"x": array}), numpys(array, dtype))
+        same(ours(array, dtype), numpys(array, dtype))
+
+
+def test_full_of_a_graph():
+    s = inputs.scalar("s")
+    same(inputs.full((2, 2), s), np.full((2, 2), 3.5), s=np.array(3.5))
+    same(inputs.full(2, s, "int8"), np.full(2, 3, "int8"), s=np.array(3.5))
+
+
+def test_arange_equals_numpy():
+    for args in [(4,), (1, 5), (1, 6, 2), (0.0, 1.0, 0.25), (5, 0, -2)]:
+        node = inputs.arange(*args)
+        assert isinstance(node, Constant)
+        same(node, np.arange(*args))
+    assert inputs.arange(3, dtype="float32").dtype == "float32"
+    with pytest.raises(ArgumentError, match="when the graph is built"):
+        inputs.arange(inputs.scalar("n", "int64"))
+
+
+def test_constants():
+    assert inputs.constant(2.0) is constant(2.0)
+    assert inputs.constant([1, 2], "float32").dtype == "float32"
+
+
+def test_assume():
+    x = graph(X)
+    node = inputs.assume(x, "positive", "finite")
+    assert node is inputs.assume(x, "finite", "positive") and node is not x
+    assert node.op is inputs.Assume(("finite", "positive"))
+    assert facts_of(node).holds("positive") and facts_of(node).holds("not_nan")
+    assert facts_of(elementwise.log(node)).holds("finite")
+    assert node.type is x.type and node.op.flops((x.type,), x.type) == 0
+    same(node, X, x=X)
+    with pytest.raises(DomainError, match="Did you mean 'positive'"):
+        inputs.assume(x, "positiv")
