@@ -1,5 +1,7 @@
 """Indexing and updates against NumPy: random keys, types, facts, printing and errors."""
 
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, integer_array_indices
 
 from relgraph.errors import ArgumentError, DomainError, DTypeError, PatternError, ShapeError
+from relgraph.ir.etuple import lower, raise_
 from relgraph.ir.facts import fact, facts_of
 from relgraph.ir.node import Constant, constant, make_input
 from relgraph.ir.printing import brief
@@ -346,3 +349,10 @@ def test_costs():
         assert node.op.flops(tuple(i.type for i in node.inputs), node.type) == cost
     assert isinstance(update.op, SetIndex)
     assert isinstance(at(x)[0].add(1).op, AddIndex)
+
+
+def test_nodes_come_back_from_pickle_and_from_terms():
+    x, i = tensor("n", 3), tensor(name="i", dtype="int64")
+    for node in (index(x, (slice(i, None), [0, 1], None)), at(x)[i].add(1.0), index(x, (..., 1))):
+        assert pickle.loads(pickle.dumps(node)) is node
+        assert raise_(lower(node)) is node
