@@ -1,0 +1,94 @@
+"""The n-ary view of nested applications of one associative and commutative op.
+
+Sums and products stay binary in a graph; this is how the matcher sees through their bracketing.
+Only operands of the node's own dtype are opened, and never bool; a nested application that the
+view would meet twice is shared, and stays closed, so that no view is larger than the graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Sequence
+
+from relgraph.ir.node import Variable, apply
+from relgraph.ir.op import Op
+
+NEAR = 64  # how many nested applications a pattern looks through below its root
+
+
+def opens(node: Variable, op: Op) -> bool:
+    """Tell whether a node is an application of ``op`` that the view may look into."""
+    return node.op is op and node.type.dtype.kind != "b"
+
+
+def region(
+    node: Variable, op: Op, closed: Container[Variable] = (), limit: int | None = None
+) -> dict[Variable, bool]:
+    """Return the nested applications below ``node``, and for each whether it is opened.
+
+    Parameters
+    ----------
+    node : Variable
+        The root of the view; it is always opened.
+    op : Op
+        The associative op.
+    closed : container of Variable
+        Applications that are not to be opened.
+    limit : int, optional
+        How many applications to open at most.
+    """
+    dtype = node.type.dtype
+    found: dict[Variable, bool] = {node: True}
+    if dtype.kind == "b":
+        return found
+    queue = [node]
+    for parent in queue:  # breadth first, each once
+        for x in parent.inputs:
+            if x.op is op and x.type.dtype is dtype:
+                if x in found:
+                    found[x] = False
+                elif x not in closed and (limit is None or len(found) < limit):
+                    found[x] = True
+                    queue.append(x)
+    return found
+
+
+def leaves(
+    node: Variable, op: Op, closed: Container[Variable] = (), limit: int | None = None
+) -> list[Variable]:
+    """Return the operands of the n-ary view of ``node``, left to right.
+
+    Parameters are those of :func:`region`.  A node that is no application of ``op`` is its own
+    only operand.
+    """
+    if node.op is not op:
+        return [node]
+    inner = node.inputs
+    if len(inner) == 2 and inner[0].op is not op and inner[1].op is not op:
+        return list(inner)
+    opened = region(node, op, closed, limit)
+    result: list[Variable] = []
+    stack = list(reversed(inner))
+    while stack:
+        x = stack.pop()
+        if x.op is op and opened.get(x, False):
+            stack.extend(reversed(x.inputs))
+        else:
+            result.append(x)
+    return result
+
+
+def nary(op: Op, operands: Sequence[Variable]) -> Variable:
+    """Apply an associative op to any number of operands, nested to the left."""
+    result = operands[0]
+    for x in operands[1:]:
+        result = apply(op, (result, x))
+    return result
+
+
+def small_first(operands: Iterable[Variable]) -> list[Variable]:
+    """Order operands so that those of lower rank, which broadcast, are combined first."""
+    return sorted(operands, key=_rank)
+
+
+def _rank(x: Variable) -> int:
+    return x.ndim

@@ -1,0 +1,415 @@
+"""Matching below an associative and commutative head: subsets of an n-ary view, by index.
+
+A rewrite whose pattern is ``op(P1, ..., Pk)`` matches any k operands of a view, the others are
+carried along.  Each operand of the pattern is a *role*; a function is compiled for every role, so
+an operand that is new to a view is tried in each role it may play, with its partners looked up by
+head op, or by identity where they are bound.  A rewrite whose pattern is a block gathers: operands
+are put in buckets by the values of their shared variables, for any number of terms at once.
+
+A :class:`View` keeps its index while a sum grows: what was matched once is not matched again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from relgraph.ir.node import Constant, Variable
+from relgraph.ir.op import Op
+from relgraph.relations import runtime
+from relgraph.relations.clause import Rewrite
+from relgraph.relations.matcher import Compiler, Line, Names, flat_args, load, write
+from relgraph.relations.pattern import (
+    Block,
+    OpPattern,
+    PatternNode,
+    PatternVariable,
+    Term,
+    variables,
+)
+
+ANY = "any operand"  # the key of a role that any operand may play
+
+
+def key_of(node: Variable) -> Any:
+    """Return what an operand is indexed by: its op, or that it is a constant; None for an input."""
+    op = node.op
+    return op if op is not None else (Constant if node.__class__ is Constant else None)
+
+
+class Firing(NamedTuple):
+    """One use of a rewrite: what it took from the view, and what it put in its place."""
+
+    rewrite: Rewrite
+    bindings: tuple[Any, ...]
+    taken: tuple[Variable, ...]
+    result: Variable
+
+
+class View:
+    """The operands of one n-ary application, indexed.
+
+    Attributes
+    ----------
+    operands : dict
+        Slot to operand, in order of first occurrence.
+    index : dict
+        Key of an operand, or the operand itself, to the slots where it stands.
+    """
+
+    __slots__ = ("_slot", "buckets", "index", "operands")
+
+    def __init__(self) -> None:
+        self.operands: dict[int, Variable] = {}
+        self.index: dict[Any, dict[int, None]] = {}
+        self.buckets: dict[GatherRule, Buckets] = {}
+        self._slot = 0
+
+    def add(self, node: Variable, slot: int | None = None) -> int:
+        """Put an operand into a slot, by default a new one behind all others."""
+        if slot is None:
+            slot = self._slot
+            self._slot += 1
+        self.operands[slot] = node
+        for key in (key_of(node), node):
+            places = self.index.get(key)
+            if places is None:
+                self.index[key] = {slot: None}
+            else:
+                places[slot] = None
+        return slot
+
+    def remove(self, slot: int) -> None:
+        """Take an operand out, of every bucket too."""
+        node = self.operands.pop(slot)
+        for key in (key_of(node), node):
+            places = self.index[key]
+            del places[slot]
+            if not places:
+                del self.index[key]
+        for buckets in self.buckets.values():
+            buckets.remove(slot)
+
+    def in_order(self) -> list[Variable]:
+        """Return the operands in order of first occurrence."""
+        return [self.operands[slot] for slot in sorted(self.operands)]
+
+
+class Buckets:
+    """The operands that are instances of a gather rule's element, by their shared variables."""
+
+    __slots__ = ("keys", "members", "ready")
+
+    def __init__(self) -> None:
+        self.members: dict[Any, dict[int, Any]] = {}
+        self.keys: dict[int, list[Any]] = {}
+        self.ready: dict[Any, None] = {}
+
+    def add(self, slot: int, key: Any, own: Any) -> None:
+        """Put an operand into a bucket."""
+        members = self.members.setdefault(key, {})
+        if slot not in members:
+            members[slot] = own
+            self.keys.setdefault(slot, []).append(key)
+            if len(members) > 1:
+                self.ready[key] = None
+
+    def remove(self, slot: int) -> None:
+        """Take an operand out of all its buckets."""
+        for key in self.keys.pop(slot, ()):
+            members = self.members[key]
+            del members[slot]
+            if not members:
+                del self.members[key]
+
+
+class Match(NamedTuple):
+    """A match found in a view: what it takes, and what it puts in its place."""
+
+    slots: tuple[int, ...]
+    firing: Firing
+
+
+class Role(NamedTuple):
+    """One operand of a rule's pattern: who may play it, and the function that matches it."""
+
+    key: Any
+    partner: Any
+    match: Callable[..., Any]
+
+
+class MatchRule:
+    """Matches a fixed number of operands."""
+
+    def __init__(self, op: Op, rewrite: Rewrite) -> None:
+        assert isinstance(rewrite.pattern, PatternNode)
+        args = sorted(flat_args(rewrite.pattern), key=_selectivity)
+        self.roles = []
+        for i, arg in enumerate(args):
+            others = [x for j, x in enumerate(args) if j != i]
+            match = self._compile(op, rewrite, arg, others)
+            self.roles.append(Role(_anchor(arg), min(map(_anchor, others), key=_is_any), match))
+
+    def _compile(
+        self, op: Op, rewrite: Rewrite, first: Term, others: list[Term]
+    ) -> Callable[..., Any]:
+        names = Names()
+        compiler = Compiler(rewrite, names)
+        compiler.match(first, "n0")
+        places, slots = ["n0"], ["i0"]
+        waiting = list(others)
+        while waiting:
+            arg = min(waiting, key=lambda x: (x not in compiler.env, _selectivity(x)))
+            waiting.remove(arg)
+            k = len(places)
+            taken = f"({', '.join(slots)},)"
+            compiler.loop(f"i{k} in {self._candidates(compiler, arg, taken)}")
+            compiler.test(f"i{k} not in {taken}")
+            compiler.let(f"n{k} = view[i{k}]")
+            places.append(f"n{k}")
+            slots.append(f"i{k}")
+            compiler.match(arg, f"n{k}")
+        group = f"({', '.join(places)},)"
+        if (
+            compiler.guarded
+            and op.pointwise
+            and not all(map(compiler.may_broadcast, (first, *others)))
+        ):
+            compiler.test(f"same_shapes({group})")
+        compiler.let(f"t = instance({names.of(op, op.name)}, {group})")
+        compiler.finish("t", group, f", ({', '.join(slots)},)")
+        doc = f"Match operands of {op.name}, beginning with n0 in slot i0."
+        return load(write("match", "n0, i0, view, index", [compiler.lines], doc), "match", names)
+
+    @staticmethod
+    def _candidates(compiler: Compiler, arg: Term, taken: str) -> str:
+        if isinstance(arg, PatternVariable):
+            if arg in compiler.env:
+                return f"index.get({compiler.env[arg]}, ())"
+            conditions = compiler.rewrite.conditions
+            if any(arg in variables(x) for c in conditions for x in c.args):
+                return "view"
+            return f"free(view, {taken})"
+        anchor = _anchor(arg)
+        if anchor is ANY:
+            return "view"
+        hint = anchor.name if isinstance(anchor, Op) else "leaf"
+        return f"index.get({compiler.names.of(anchor, hint)}, ())"
+
+    def find(self, role: int, slot: int, view: View) -> Match | None:
+        """Match with the operand in a slot playing a role."""
+        node = view.operands[slot]
+        found = self.roles[role].match(node, slot, view.operands, view.index)
+        if found is None:
+            return None
+        result, rewrite, bindings, slots = found
+        taken = tuple([view.operands[i] for i in slots])
+        return Match(slots, Firing(rewrite, bindings, taken, result))
+
+
+class GatherRule:
+    """Gathers operands that are instances of one element, such as ``A @ x1 + ... + A @ xk``."""
+
+    def __init__(self, op: Op, rewrite: Rewrite) -> None:
+        block = rewrite.pattern
+        assert isinstance(block, Block)
+        self.op = op
+        self.own = block.own[0]
+        self.key = _anchor(block.element)
+        self.guarded = not rewrite.pointwise
+        names = Names()
+        compiler = Compiler(rewrite, names)
+        compiler.match(block.element, "n0")
+        shared = [v for v in compiler.env if v != self.own]
+        own = compiler.env[self.own]
+        key = "".join(f"{compiler.env[v]}, " for v in shared)
+        lines: list[Line] = [*compiler.lines, (f"found.append((({key}), {own}))", False)]
+        doc = f"Append the ways in which an operand of {op.name} is an instance of the element."
+        self.alternatives: Callable[..., Any] = load(
+            write("alternatives", "n0, found", [lines], doc), "alternatives", names
+        )
+        compiler.lines = []
+        compiler.env = {v: f"s{i}" for i, v in enumerate(shared)} | {self.own: "terms"}
+        if shared:
+            compiler.let(", ".join(f"s{i}" for i in range(len(shared))) + ", = key")
+        compiler.finish("t", "group")
+        doc = "Build the other side for the terms of one bucket."
+        source = write("build", "key, terms, t, group", [compiler.lines], doc)
+        self.build: Callable[..., Any] = load(source, "build", names)
+
+    def enter(self, slot: int, view: View) -> bool:
+        """Put an operand into its buckets; True when one of them can be gathered."""
+        node = view.operands[slot]
+        found: list[Any] = []
+        self.alternatives(node, found)
+        if not found:
+            return False
+        buckets = view.buckets.get(self)
+        if buckets is None:
+            buckets = view.buckets[self] = Buckets()
+        for shared, own in found:
+            # Terms that are combined must have one type, or combining them would broadcast,
+            # wrap around or round where the original did not.
+            kind = own.type if self.guarded else own.type.dtype
+            buckets.add(slot, (shared, kind, node.type if self.guarded else None), own)
+        return bool(buckets.ready)
+
+    def gather(self, view: View) -> Iterable[Match]:
+        """Yield matches for the full buckets, those that save most first."""
+        buckets = view.buckets[self]
+        ready = [key for key in buckets.ready if len(buckets.members.get(key, ())) > 1]
+        buckets.ready.clear()
+        if len(ready) > 1:
+            ready.sort(key=lambda key: -self._saving(view, buckets.members[key]))
+        for key in ready:
+            members = buckets.members.get(key, {})
+            if len(members) < 2:
+                continue
+            slots = tuple(sorted(members))
+            group = tuple([view.operands[i] for i in slots])
+            like = group[0].type if self.guarded else runtime.instance(self.op, group)
+            made = self.build(key[0], [members[i] for i in slots], like, group)
+            if made is not None:
+                yield Match(slots, Firing(made[1], made[2], group, made[0]))
+
+    @staticmethod
+    def _saving(view: View, members: dict[int, Any]) -> int:
+        node = view.operands[next(iter(members))]
+        assert node.op is not None
+        cost = node.op.flops(tuple([x.type for x in node.inputs]), node.type)
+        return (len(members) - 1) * cost
+
+
+Rule = MatchRule | GatherRule
+
+
+def _anchor(term: Term) -> Any:
+    """Return the key of the operands that may match a term."""
+    if isinstance(term, PatternVariable):
+        return ANY
+    if isinstance(term, PatternNode):
+        return ANY if isinstance(term.op, OpPattern) else term.op
+    if isinstance(term, Block):
+        return term.op
+    return key_of(term) if isinstance(term, Variable) else Constant
+
+
+def _is_any(key: Any) -> bool:
+    return key is ANY
+
+
+def _selectivity(term: Term) -> int:
+    if isinstance(term, PatternVariable):
+        return 3
+    if isinstance(term, PatternNode | Block):
+        return 2 if _anchor(term) is ANY else 0
+    return 1
+
+
+class AcMatcher:
+    """All rewrites of a selection with one associative and commutative head op.
+
+    Parameters
+    ----------
+    op : Op
+        The head.
+    rewrites : sequence of Rewrite
+        In declared order.
+    fold : callable, optional
+        ``fold(op, constants)`` combines constants that meet in a view, or returns None.
+    """
+
+    def __init__(
+        self, op: Op, rewrites: Sequence[Rewrite], fold: Callable[..., Any] | None = None
+    ) -> None:
+        self.op = op
+        self.fold = fold
+        self.rules: list[Rule] = [
+            GatherRule(op, r) if isinstance(r.pattern, Block) else MatchRule(op, r)
+            for r in rewrites
+        ]
+        # (rule, role) by the key of the operand that may play the role; a role that any operand
+        # may play waits for its partner's key to be there.
+        self.by_key: dict[Any, list[tuple[int, int]]] = {}
+        self.by_partner: dict[Any, list[tuple[int, int]]] = {}
+        for number, rule in enumerate(self.rules):
+            if isinstance(rule, GatherRule):
+                self.by_key.setdefault(rule.key, []).append((number, -1))
+                continue
+            for place, role in enumerate(rule.roles):
+                if role.key is not ANY:
+                    self.by_key.setdefault(role.key, []).append((number, place))
+                else:
+                    self.by_partner.setdefault(role.partner, []).append((number, place))
+        self.always = self.by_partner.pop(ANY, []) + self.by_key.pop(ANY, [])
+        self.keys = frozenset(self.by_key) | frozenset(self.by_partner)
+
+    def may_match(self, keys: frozenset[Any] | set[Any], constants: int) -> bool:
+        """Tell from the keys of the operands whether any rewrite could match."""
+        return bool(
+            self.always
+            or (constants > 1 and self.fold is not None)
+            or not self.keys.isdisjoint(keys)
+        )
+
+    def step(self, view: View, fresh: Iterable[int]) -> list[Match]:
+        """Match the operands that are new to a view, and take the matches out of it.
+
+        Parameters
+        ----------
+        view : View
+            The operands; those that take part in a match are removed.
+        fresh : iterable of int
+            The slots of the operands that were not tried yet.
+
+        Returns
+        -------
+        list of Match
+            Disjoint matches, in order of the rules and then of the operands.
+        """
+        agenda: list[tuple[int, int, int]] = []
+        index, operands = view.index, view.operands
+        waiting = [r for key in self.by_partner if key in index for r in self.by_partner[key]]
+        waiting += self.always
+        for slot in fresh:
+            for number, place in (*self.by_key.get(key_of(operands[slot]), ()), *waiting):
+                rule = self.rules[number]
+                if isinstance(rule, GatherRule):
+                    if rule.enter(slot, view):
+                        agenda.append((number, -1, 0))
+                else:
+                    agenda.append((number, slot, place))
+        matches: list[Match] = []
+        if self.fold is not None and len(index.get(Constant, ())) > 1:
+            matches.extend(self._folded(view))
+        agenda.sort()
+        last = None
+        for entry in agenda:
+            number, slot, place = entry
+            rule = self.rules[number]
+            if isinstance(rule, GatherRule):
+                if entry != last:
+                    for match in rule.gather(view):
+                        self._take(match, view, matches)
+            elif slot in operands:
+                found = rule.find(place, slot, view)
+                if found is not None:
+                    self._take(found, view, matches)
+            last = entry
+        return matches
+
+    @staticmethod
+    def _take(match: Match, view: View, matches: list[Match]) -> None:
+        for slot in match.slots:
+            view.remove(slot)
+        matches.append(match)
+
+    def _folded(self, view: View) -> Iterable[Match]:
+        assert self.fold is not None
+        slots = tuple(sorted(view.index[Constant]))
+        nodes = tuple([view.operands[i] for i in slots])
+        firing = self.fold(self.op, nodes)
+        if firing is not None:
+            matches: list[Match] = []
+            self._take(Match(slots, firing), view, matches)
+            yield from matches

@@ -1,0 +1,263 @@
+"""Clauses: the pairs of sides a relation consists of, and the two directions of each.
+
+A clause is data: two patterns and the conditions under which they are equal.  Oriented one way it
+is a rewrite, ready for the matcher compiler; a direction that cannot run is refused with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from relgraph.errors import NotInvertibleError, RelgraphError, UnboundVariableError
+from relgraph.ir.op import Op
+from relgraph.relations.goals import Suspended
+from relgraph.relations.pattern import (
+    Block,
+    OpPattern,
+    PatternNode,
+    PatternVariable,
+    Term,
+    rename,
+    same_term,
+    subterms,
+    text,
+    variables,
+)
+
+
+@dataclass(frozen=True)
+class Clause:
+    """Two sides that are equal where the conditions hold.
+
+    Attributes
+    ----------
+    left, right : term
+        The sides, as patterns.
+    conditions : tuple of Suspended
+        Checks and computations over the variables of the sides.
+    """
+
+    left: Term
+    right: Term
+    conditions: tuple[Suspended, ...] = ()
+
+    def __str__(self) -> str:
+        where = f"  where {', '.join(map(repr, self.conditions))}" if self.conditions else ""
+        return f"{text(self.left)} = {text(self.right)}{where}"
+
+
+@dataclass(frozen=True)
+class Rewrite:
+    """A clause in one direction, with what the compiler needs to know of it.
+
+    Attributes
+    ----------
+    pattern, result : term
+        What is matched and what is built.
+    conditions : tuple of Suspended
+        In an order in which each finds its arguments bound.
+    relation : str
+        The name of the relation, with its direction.
+    broadcast : frozenset of str
+        The names of the variables that may be broadcast where the others may not.
+    """
+
+    pattern: Term
+    result: Term
+    conditions: tuple[Suspended, ...]
+    relation: str
+    broadcast: frozenset[str] = frozenset()
+    origin: Any = field(default=None, compare=False)
+
+    @property
+    def pointwise(self) -> bool:
+        """Whether all ops on both sides are elementwise, so that operands broadcast freely."""
+        return all(
+            is_pointwise(x.op)
+            for side in (self.pattern, self.result)
+            for x in subterms(side)
+            if isinstance(x, PatternNode | Block)
+        )
+
+    def __str__(self) -> str:
+        where = f"  where {', '.join(map(repr, self.conditions))}" if self.conditions else ""
+        return f"{text(self.pattern)} -> {text(self.result)}{where}"
+
+
+def is_pointwise(op: Op | OpPattern) -> bool:
+    """Tell whether an op, closed or open, is elementwise."""
+    return op.cls.pointwise if isinstance(op, OpPattern) else op.pointwise
+
+
+def is_ac(op: Any) -> bool:
+    """Tell whether an op is associative and commutative."""
+    return isinstance(op, Op) and op.associative and op.commutative
+
+
+def orient(
+    clause: Clause, backward: bool, relation: str, location: str, broadcast: frozenset[str]
+) -> Rewrite:
+    """Return a clause as a rewrite in one direction.
+
+    Raises
+    ------
+    NotInvertibleError
+        When the side to match is a bare variable or a number, or a computed variable would have to
+        be computed backwards.
+    UnboundVariableError
+        When the result holds a variable that the pattern does not bind.
+    """
+    pattern, result = (clause.right, clause.left) if backward else (clause.left, clause.right)
+    way = "backward" if backward else "forward"
+
+    def refuse(kind: type[RelgraphError], why: str, fix: str) -> RelgraphError:
+        return kind(
+            f"{relation} cannot run {way}: {why}",
+            {"matches": text(pattern), "builds": text(result), "declared": location},
+            fix,
+        )
+
+    if not isinstance(pattern, PatternNode | Block):
+        what = "a bare variable" if isinstance(pattern, PatternVariable) else "no op application"
+        raise refuse(
+            NotInvertibleError,
+            f"the side to match is {what}",
+            "It would match everywhere; use the other direction, or relation.run for a query.",
+        )
+    bound = set(variables(pattern))
+    ordered: list[Suspended] = []
+    waiting = list(clause.conditions)
+    while waiting:
+        ready = [c for c in waiting if set(_needs(c)) <= bound]
+        if not ready:
+            break
+        for c in ready:
+            waiting.remove(c)
+            ordered.append(c)
+            if c.kind == "calc":
+                bound |= set(variables(c.args[0]))
+    missing = [v for v in variables(result) if v not in bound]
+    if missing or waiting:
+        names = ", ".join(dict.fromkeys(v.name for v in missing)) or ", ".join(
+            v.name for c in waiting for v in _needs(c) if v not in bound
+        )
+        if any(c.kind == "calc" for c in waiting):
+            raise refuse(
+                NotInvertibleError,
+                f"{names} would have to be computed backwards",
+                "Add an rg.calco(...) that computes it from the other side, or keep one direction.",
+            )
+        raise refuse(
+            UnboundVariableError,
+            f"nothing binds {names}",
+            "Every variable of the built side must occur in the matched side or be computed by "
+            "rg.calco(...).",
+        )
+    return Rewrite(pattern, result, tuple(ordered), relation, broadcast, clause)
+
+
+def _needs(condition: Suspended) -> list[PatternVariable]:
+    args = condition.args[1:] if condition.kind == "calc" else condition.args
+    return [v for x in args for v in variables(x)]
+
+
+def with_block(clause: Clause) -> Clause:
+    """Return a clause that maps a context over a sum, with its binary sums made blocks.
+
+    ``X (Y + Z) = X Y + X Z`` says the same of any number of terms: one side applies a context to a
+    combination of terms, the other combines the context applied to each.  Where both sides have
+    that form, recognised by comparing terms, the clause with :class:`Block` in place of the binary
+    combinations is returned, otherwise the clause itself.
+    """
+    for outer, other, swapped in (
+        (clause.right, clause.left, False),
+        (clause.left, clause.right, True),
+    ):
+        found = _block_sides(outer, other, clause.conditions)
+        if found is not None:
+            new_outer, new_other, conditions = found
+            left, right = (new_outer, new_other) if swapped else (new_other, new_outer)
+            return Clause(left, right, conditions)
+    return clause
+
+
+def _block_sides(
+    outer: Term, other: Term, conditions: tuple[Suspended, ...]
+) -> tuple[Term, Term, tuple[Suspended, ...]] | None:
+    if not (isinstance(outer, PatternNode) and is_ac(outer.op) and len(outer.args) == 2):
+        return None
+    first, second = outer.args
+    if not isinstance(first, PatternNode):
+        return None
+    pair = _single_difference(first, second)
+    if pair is None:
+        return None
+    own, twin = pair
+    holes = [
+        x
+        for x in subterms(other)
+        if isinstance(x, PatternNode) and is_ac(x.op) and x.args in ((own, twin), (twin, own))
+    ]
+    if len(holes) != 1 or other is holes[0]:
+        return None
+    hole = holes[0]
+    assert isinstance(hole.op, Op) and isinstance(outer.op, Op)
+    new_other = _replace(other, hole, Block(hole.op, own, (own,)))
+    if {own, twin} & set(variables(_replace(other, hole, 0))):
+        return None
+    kept = _merge_conditions(conditions, own, twin)
+    if kept is None:
+        return None
+    return Block(outer.op, first, (own,)), new_other, kept
+
+
+def _single_difference(a: Term, b: Term) -> tuple[PatternVariable, PatternVariable] | None:
+    """Return the one pair of variables in which two terms differ, each occurring in one only."""
+    in_a, in_b = set(variables(a)), set(variables(b))
+    only_a, only_b = in_a - in_b, in_b - in_a
+    if len(only_a) != 1 or len(only_b) != 1:
+        return None
+    (own,), (twin,) = only_a, only_b
+    return (own, twin) if same_term(rename(a, lambda v: twin if v == own else v), b) else None
+
+
+def _replace(term: Term, old: Term, new: Term) -> Term:
+    if term is old:
+        return new
+    if isinstance(term, PatternNode):
+        return PatternNode(term.op, tuple(_replace(x, old, new) for x in term.args))
+    return term
+
+
+def _merge_conditions(
+    conditions: Iterable[Suspended], own: PatternVariable, twin: PatternVariable
+) -> tuple[Suspended, ...] | None:
+    """Keep one of each pair of conditions that say the same of both variables, or return None."""
+    kept, twins = [], []
+    for c in conditions:
+        mentioned = {v for x in c.args for v in variables(x)}
+        if own in mentioned and twin in mentioned:
+            return None
+        (twins if twin in mentioned else kept).append(c)
+    mine = [c for c in kept if own in {v for x in c.args for v in variables(x)}]
+    if len(mine) != len(twins):
+        return None
+    for c in twins:
+        renamed = tuple(rename(x, lambda v: own if v == twin else v) for x in c.args)
+        if not any(
+            c.kind == d.kind
+            and _same_function(c.function, d.function)
+            and all(map(same_term, renamed, d.args))
+            for d in mine
+        ):
+            return None
+    return tuple(kept)
+
+
+def _same_function(f: Any, g: Any) -> bool:
+    if isinstance(f, partial) and isinstance(g, partial):
+        return f.func is g.func and f.args == g.args
+    return f is g

@@ -1,0 +1,60 @@
+"""Giving a result the shape of what it replaces, without computing what it replaces."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from relgraph.ir.node import Variable
+from relgraph.ir.types import TensorType
+
+
+def broadcast_like(built: Variable, like: TensorType, place: Any) -> Variable | None:
+    """Return ``built`` broadcast to the type ``like``, or None when it cannot be.
+
+    Parameters
+    ----------
+    built : Variable
+        A result of lower rank, or with dimensions of size 1.
+    like : TensorType
+        The type wanted.
+    place : Variable or sequence of Variable
+        Where sizes that are not static are read from: the operands' own, through elementwise ops,
+        so that a shape never forces its array to be computed.
+    """
+    from relgraph.ops.shape import broadcast_to
+
+    if built.ndim > like.ndim:
+        return None
+    for axis, dim in enumerate(built.type.shape):
+        wanted = like.shape[like.ndim - built.ndim + axis]
+        if dim not in (1, wanted) and dim is not None and wanted is not None:
+            return None
+    sources = [place] if isinstance(place, Variable) else list(place)
+    sizes: list[Any] = []
+    for axis, dim in enumerate(like.shape):
+        if isinstance(dim, int):
+            sizes.append(dim)
+            continue
+        found = _size(sources, axis - like.ndim)
+        if found is None:
+            return None
+        sizes.append(found)
+    result = broadcast_to(built, tuple(sizes))
+    return result if result.type.narrows(like) else None  # type: ignore[no-any-return]
+
+
+def _size(sources: list[Variable], axis: int) -> Variable | None:
+    """Return the size along an axis (from the end), read from the deepest elementwise operand."""
+    from relgraph.ops.shape import dim
+
+    stack = list(reversed(sources))
+    while stack:
+        x = stack.pop()
+        if not isinstance(x.type, TensorType) or x.ndim < -axis or x.type.shape[axis] == 1:
+            continue
+        if x.op is not None and x.op.pointwise:
+            stack.extend(reversed(x.inputs))
+            continue
+        size: Variable = dim(x, axis)
+        return size
+    return None

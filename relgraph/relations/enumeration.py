@@ -1,0 +1,240 @@
+"""Enumeration: kanren is its own partial evaluator.
+
+A relation called with both ends free answers with its own clauses.  A tail that stays open is a
+sequence of any length, a residual is a guard, and a suspended :func:`mapo` over such tails is a
+block: the same element, mapped.  A goal whose answers do not end within the bounds is left to
+kanren.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import islice
+from typing import Any
+
+from cons.core import ConsPair
+from etuples.core import ExpressionTuple
+from unification import isvar, reify, var
+
+from relgraph.errors import RelationError, RelgraphError
+from relgraph.ir.op import Op
+from relgraph.relations.clause import Clause, is_ac
+from relgraph.relations.goals import Suspended, drop_residuals, residuals, settle
+from relgraph.relations.pattern import (
+    Block,
+    PatternNode,
+    PatternVariable,
+    Term,
+    from_term,
+    subterms,
+)
+
+MOST = 64  # clauses a relation may have
+STEPS = 20_000  # unifications that enumerating it may take
+
+
+class _OutOfSteps(Exception):
+    """The enumeration used up its steps."""
+
+
+class _NoClause(Exception):
+    """An answer that is no clause of the compiled kind."""
+
+
+def enumerate_clauses(
+    goal: Callable[[Any, Any], Any], name: str, location: str
+) -> tuple[Clause, ...] | None:
+    """Return the clauses of a goal constructor, or None when they do not end.
+
+    Raises
+    ------
+    RelationError
+        When a side occurs in itself, so that its graph would be infinite, or there is no answer.
+    """
+    left, right = var(), var()
+    try:
+        states = _answers(goal(left, right))
+    except (_OutOfSteps, RecursionError):
+        return None
+    if states is None:
+        return None
+    clauses = []
+    for state in states:
+        for final in settle(state):
+            data = drop_residuals(final)
+            if _occurs(data):
+                raise RelationError(
+                    f"{name}: a term would contain itself (occurs check)",
+                    {"declared": location},
+                    "Some variable is equated with a term that holds it.",
+                )
+            try:
+                clauses.append(_clause(left, right, data, residuals(final)))
+            except (_NoClause, RelgraphError):
+                return None
+    if not clauses:
+        raise RelationError(
+            f"{name} relates nothing: its goal has no answer",
+            {"declared": location},
+            "Check the terms given to rg.eq: two of them cannot be equal.",
+        )
+    return tuple(clauses)
+
+
+class _Counted(dict[Any, Any]):
+    """A substitution that counts the look-ups made in it and in its copies, up to a bound.
+
+    A goal whose search diverges looks variables up for ever, whether or not it answers.
+    """
+
+    def __init__(self, data: dict[Any, Any], counter: list[int]) -> None:
+        super().__init__(data)
+        self.counter = counter
+
+    def _count(self) -> None:
+        self.counter[0] += 1
+        if self.counter[0] > STEPS:
+            raise _OutOfSteps
+
+    def copy(self) -> _Counted:
+        self._count()
+        return _Counted(self, self.counter)
+
+    def __getitem__(self, key: Any) -> Any:
+        self._count()
+        return super().__getitem__(key)
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        self._count()
+        return super().get(key, default)
+
+    def __contains__(self, key: object) -> bool:
+        self._count()
+        return super().__contains__(key)
+
+
+def _answers(goal: Any) -> list[Any] | None:
+    """Return all answers of a goal, or None when they pass the bounds."""
+    found = [getattr(s, "data", s) for s in islice(goal(_Counted({}, [0])), MOST + 1)]
+    return [dict(s) for s in found] if len(found) <= MOST else None
+
+
+def _occurs(state: dict[Any, Any]) -> bool:
+    """Tell whether a substitution binds a variable, through others, to a term that holds it."""
+    color: dict[Any, int] = {}
+
+    def inner(term: Any) -> list[Any]:
+        stack, out = [term], []
+        while stack:
+            x = stack.pop()
+            if isvar(x):
+                out.append(x)
+            elif isinstance(x, ExpressionTuple | tuple | list):
+                stack.extend(x)
+            elif type(x) is ConsPair:
+                stack.extend((x.car, x.cdr))
+            elif isinstance(x, PatternVariable):
+                out.append(x.token)
+            elif isinstance(x, PatternNode):
+                stack.extend(x.args)
+        return out
+
+    for start in state:
+        path = [(start, iter(inner(state[start])))]
+        if color.get(start):
+            continue
+        color[start] = 1
+        while path:
+            v, rest = path[-1]
+            w = next(rest, None)
+            if w is None:
+                color[v] = 2
+                path.pop()
+            elif color.get(w) == 1:
+                return True
+            elif w in state and not color.get(w):
+                color[w] = 1
+                path.append((w, iter(inner(state[w]))))
+    return False
+
+
+def _clause(left: Any, right: Any, state: Any, waiting: tuple[Suspended, ...]) -> Clause:
+    """Return one answer as a clause."""
+    names: dict[Any, PatternVariable] = {}
+    tails = _Tails(state, waiting, names)
+    sides = [tails.side(reify(x, state)) for x in (left, right)]
+    conditions = []
+    for goal in waiting:
+        if goal.kind in ("check", "calc"):
+            args = tuple(tails.side(_reified(x, state)) for x in goal.args)
+            conditions.append(Suspended(goal.kind, args, goal.label, goal.function))
+    return Clause(sides[0], sides[1], tuple(conditions))
+
+
+def _reified(x: Any, state: Any) -> Any:
+    from relgraph.relations.pattern import Pattern, to_term
+
+    return reify(to_term(x) if isinstance(x, Pattern) else x, state)
+
+
+class _Tails:
+    """The open tails of one answer, and what the suspended goals say of them.
+
+    Each tail that is mapped over belongs to a block: ``element`` of the tail's sequence is a term
+    in one variable of its own.
+    """
+
+    def __init__(
+        self, state: Any, waiting: tuple[Suspended, ...], names: dict[Any, PatternVariable]
+    ) -> None:
+        self.names = names
+        self.elements: dict[Any, tuple[Term, PatternVariable]] = {}
+        self.same: dict[Any, Any] = {}
+        for goal in waiting:
+            if goal.kind == "flatten":
+                term, flat = (_reified(x, state) for x in goal.args)
+                if not (type(term) is ConsPair and type(flat) is ConsPair):
+                    raise _NoClause
+                if isvar(term.cdr) and isvar(flat.cdr):
+                    self.same[term.cdr] = flat.cdr
+        for goal in waiting:
+            if goal.kind == "map":
+                self._mapped(goal, state)
+
+    def _mapped(self, goal: Suspended, state: Any) -> None:
+        xs, ys = (_reified(x, state) for x in goal.args)
+        if not (isvar(xs) and isvar(ys)):
+            raise _NoClause
+        x, y = var(), var()
+        answers = _answers(goal.function(x, y))
+        if answers is None or len(answers) != 1:
+            raise _NoClause
+        (final,) = answers
+        merged = {**state, **drop_residuals(final)}
+        terms = [from_term(reify(v, merged), self.names) for v in (x, y)]
+        own = [t for t in terms if isinstance(t, PatternVariable)]
+        if not own:
+            raise _NoClause
+        self.elements[xs] = (terms[0], own[0])
+        self.elements[ys] = (terms[1], own[0])
+
+    def side(self, term: Any) -> Term:
+        """Return one side as a pattern, its open tails as blocks."""
+        if type(term) is ConsPair:
+            op, tail = term.car, self.same.get(term.cdr, term.cdr)
+            if not (isinstance(op, Op) and is_ac(op) and tail in self.elements):
+                raise _NoClause
+            element, own = self.elements[tail]
+            return Block(op, element, (own,))
+        if isinstance(term, ExpressionTuple):
+            if any(type(x) is ConsPair for x in term):
+                head, *rest = term
+                if not isinstance(head, Op):
+                    raise _NoClause
+                return PatternNode(head, tuple(self.side(x) for x in rest))
+            pattern = from_term(term, self.names)
+            if not any(isinstance(x, PatternNode) for x in subterms(pattern)):
+                raise _NoClause
+            return pattern
+        return from_term(term, self.names)
+

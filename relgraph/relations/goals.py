@@ -1,0 +1,372 @@
+"""Goals: what a relation's body is made of, usable unchanged in ``kanren.run``.
+
+miniKanren's own goals (``eq``, ``conso``, ``heado``, ``tailo``, ``conde``, ``lall``, ``lany``) are
+passed through.  Added are side conditions on graphs (:func:`facto`, :func:`checko`,
+:func:`calco`) and two goals on sequences that stay finite when both of their ends are open
+(:func:`mapo`, :func:`assoc_flatten`).
+
+A goal of this module whose arguments are not bound yet does not fail: it is *suspended*, kept in
+the answer's state as a residual, as miniKanren's constraints are.  So a relation can be enumerated
+with both ends free: what it answers is its clauses, and the residuals are their guards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Any
+
+from cons.core import ConsPair
+from etuples import etuple
+from etuples.core import ExpressionTuple
+from kanren import conde, conso, eq, heado, lall, lany, tailo
+from unification import isvar, reify, unify, var
+
+from relgraph.errors import ArgumentError
+from relgraph.ir.etuple import raise_
+from relgraph.ir.facts import BIT, fact, unknown_fact
+from relgraph.ir.node import Apply, Constant, Variable, as_variable
+from relgraph.ir.op import Op
+from relgraph.relations.ac import leaves
+from relgraph.relations.pattern import Pattern, to_term
+
+State = dict[Any, Any]
+Goal = Callable[[State], Iterator[State]]
+
+RESIDUALS = var("relgraph.residuals")
+
+
+def residuals(state: State) -> tuple[Suspended, ...]:
+    """Return the goals that an answer still waits for."""
+    found: tuple[Suspended, ...] = state.get(RESIDUALS, ())
+    return found
+
+
+def with_residuals(state: State, waiting: tuple[Suspended, ...]) -> State:
+    """Return the state with these residuals; a copy of the state's own kind."""
+    copied = state.copy()
+    copied[RESIDUALS] = waiting
+    return copied
+
+
+def drop_residuals(state: State) -> State:
+    """Return the state without its residuals."""
+    return {k: v for k, v in state.items() if k is not RESIDUALS}
+
+
+class Suspended:
+    """A goal that waits for its arguments to be bound.
+
+    Attributes
+    ----------
+    kind : str
+        ``"check"``, ``"calc"``, ``"map"`` or ``"flatten"``.
+    args : tuple
+        Its arguments, as terms.
+    label : str
+        What it is printed as.
+    """
+
+    __slots__ = ("args", "function", "kind", "label")
+
+    def __init__(
+        self, kind: str, args: tuple[Any, ...], label: str, function: Callable[..., Any]
+    ) -> None:
+        self.kind = kind
+        self.args = args
+        self.label = label
+        self.function = function
+
+    def __call__(self, state: State) -> Iterator[State]:
+        """Run as a kanren goal: decide now if the arguments are bound, otherwise suspend."""
+        done = self.decide(state)
+        if done is None:
+            yield with_residuals(state, (*residuals(state), self))
+        else:
+            yield from done
+
+    def decide(self, state: State) -> Iterable[State] | None:
+        """Return the states in which the goal holds, or None while its arguments are open."""
+        solve = {"check": _check, "calc": _calc, "map": _map, "flatten": _flatten}[self.kind]
+        return solve(self, state)
+
+    def __repr__(self) -> str:
+        return self.label
+
+
+def settle(state: State) -> Iterator[State]:
+    """Run the residuals of a state again and again until none can be decided any more."""
+    waiting = list(residuals(state))
+    states = [drop_residuals(state)]
+    while waiting:
+        progress = False
+        for goal in list(waiting):
+            results: list[State] | None = []
+            for s in states:
+                done = goal.decide(s)
+                if done is None:
+                    results = None
+                    break
+                results.extend(done)
+            if results is not None:
+                waiting.remove(goal)
+                states = results
+                progress = True
+        if not progress:
+            break
+    for s in states:
+        yield with_residuals(s, tuple(waiting)) if waiting else s
+
+
+def _ground(term: Any, state: State) -> Any:
+    """Return a term's value: a node, a number or a parameter; None while it is open."""
+    value = reify(to_term(term) if isinstance(term, Pattern) else term, state)
+    if isinstance(value, ExpressionTuple):
+        open_ = any(isvar(x) for x in _atoms(value))
+        return None if open_ else raise_(value)
+    return None if isvar(value) or isinstance(value, ConsPair) else value
+
+
+def _atoms(term: Any) -> Iterator[Any]:
+    stack = [term]
+    while stack:
+        x = stack.pop()
+        if isinstance(x, ExpressionTuple):
+            stack.extend(x)
+        elif type(x) is ConsPair:
+            stack.extend((x.car, x.cdr))
+        else:
+            yield x
+
+
+def _check(goal: Suspended, state: State) -> Iterable[State] | None:
+    values = [_ground(x, state) for x in goal.args]
+    if any(v is None for v in values):
+        return None
+    return [state] if goal.function(*values) else []
+
+
+def _calc(goal: Suspended, state: State) -> Iterable[State] | None:
+    out, *args = goal.args
+    values = [_ground(x, state) for x in args]
+    if any(v is None for v in values):
+        return None
+    result = goal.function(*values)
+    if result is None:
+        return []
+    s = unify(to_term(out) if isinstance(out, Pattern) else out, result, state)
+    return [] if s is False else [s]
+
+
+def checko(function: Callable[..., bool], *args: Any, label: str = "") -> Suspended:
+    """Relate terms for which a predicate holds.
+
+    Parameters
+    ----------
+    function : callable
+        Called with the bound values: graph nodes, numbers, or op parameters.
+    *args : pattern variable or term
+        The arguments.
+
+    Returns
+    -------
+    goal
+        Suspended until every argument is bound.
+    """
+    shown = label or f"{getattr(function, '__name__', 'check')}({', '.join(map(repr, args))})"
+    return Suspended("check", args, shown, function)
+
+
+def calco(out: Any, function: Callable[..., Any], *args: Any) -> Suspended:
+    """Relate ``out`` to ``function(*args)``; a result of None means that it does not hold.
+
+    Parameters
+    ----------
+    out : pattern variable or term
+        The result.
+    function : callable
+        Called with the bound values; its inverse is needed to run a relation the other way, so a
+        direction that would have to compute ``args`` from ``out`` is refused.
+    *args : pattern variable or term
+        The arguments.
+
+    Examples
+    --------
+    >>> import kanren, relgraph as rg
+    >>> from unification import var
+    >>> q = var()
+    >>> kanren.run(1, q, rg.calco(q, max, 2, 5))
+    (5,)
+    """
+    shown = f"{out!r} == {getattr(function, '__name__', 'f')}({', '.join(map(repr, args))})"
+    return Suspended("calc", (out, *args), shown, function)
+
+
+def facto(x: Any, name: str) -> Suspended:
+    """Relate graphs of which a fact is proved (see :mod:`relgraph.ir.facts`).
+
+    Raises
+    ------
+    DomainError
+        For a fact that does not exist.
+    """
+    if name not in BIT:
+        raise unknown_fact(name)
+    return checko(partial(_proved, name), x, label=f"{name}({x!r})")
+
+
+def _proved(name: str, x: Any) -> bool:
+    return fact(x if isinstance(x, Variable) else as_variable(x), name) is True
+
+
+def positiveo(x: Any) -> Suspended:
+    """Relate graphs whose every element is proved positive, or NaN."""
+    return facto(x, "positive")
+
+
+def nonnegativeo(x: Any) -> Suspended:
+    """Relate graphs whose every element is proved at least zero, or NaN."""
+    return facto(x, "nonnegative")
+
+
+def nonzeroo(x: Any) -> Suspended:
+    """Relate graphs no element of which is zero."""
+    return facto(x, "nonzero")
+
+
+def finiteo(x: Any) -> Suspended:
+    """Relate graphs whose every element is proved finite."""
+    return facto(x, "finite")
+
+
+def integero(x: Any) -> Suspended:
+    """Relate graphs whose every element is proved an integer."""
+    return facto(x, "integer")
+
+
+def invertibleo(x: Any) -> Suspended:
+    """Relate matrices proved invertible."""
+    return facto(x, "invertible")
+
+
+def symmetrico(x: Any) -> Suspended:
+    """Relate matrices proved symmetric."""
+    return facto(x, "symmetric")
+
+
+def constanto(x: Any) -> Suspended:
+    """Relate constants."""
+    return checko(_is_constant, x, label=f"constant({x!r})")
+
+
+def _is_constant(x: Any) -> bool:
+    return isinstance(x, Constant) or not isinstance(x, Variable)
+
+
+def floato(x: Any) -> Suspended:
+    """Relate graphs of a floating dtype."""
+    return checko(_is_float, x, label=f"float({x!r})")
+
+
+def _is_float(x: Any) -> bool:
+    return x.dtype.kind == "f" if isinstance(x, Variable) else isinstance(x, float)
+
+
+def assoc_flatten(term: Any, flat: Any) -> Suspended:
+    """Relate an application of an associative op to the same with all nesting removed.
+
+    ``x + (y + z)`` is related to ``etuple(add, x, y, z)``.
+
+    Parameters
+    ----------
+    term : node, pattern or logic variable
+        The nested application.
+    flat : etuple or logic variable
+        ``etuple(op, operand, ...)``.
+    """
+    return Suspended("flatten", (term, flat), f"assoc_flatten({term!r}, {flat!r})", _none)
+
+
+def _none(*args: Any) -> None:
+    return None
+
+
+def _flatten(goal: Suspended, state: State) -> Iterable[State] | None:
+    term, flat = (reify(to_term(x), state) for x in goal.args)
+    if isinstance(term, ExpressionTuple) and not any(map(isvar, _atoms(term))):
+        term = raise_(term)
+    if isinstance(term, Apply):
+        if not term.op.associative:
+            return []
+        s = unify(flat, etuple(term.op, *leaves(term, term.op)), state)
+        return [] if s is False else [s]
+    if isinstance(flat, ExpressionTuple) and len(flat) > 2 and isinstance(flat[0], Op):
+        if not flat[0].associative:
+            return []
+        nested = flat[1]
+        for x in flat[2:]:
+            nested = etuple(flat[0], nested, x)
+        s = unify(term, nested, state)
+        return [] if s is False else [s]
+    if isinstance(term, Variable):
+        return []
+    if type(term) is ConsPair and isvar(flat) and isinstance(term.car, Op):
+        # Only the head is known: the flat form has the same head and an open tail of its own.
+        tail = var()
+        s = unify(flat, ConsPair(term.car, tail), state)
+        rest = Suspended("flatten", (term, ConsPair(term.car, tail)), goal.label, _none)
+        return [with_residuals(s, (*residuals(s), rest))]
+    return None
+
+
+def mapo(relation: Callable[[Any, Any], Goal], xs: Any, ys: Any) -> Suspended:
+    """Relate two sequences of one length, element by element.
+
+    Parameters
+    ----------
+    relation : callable
+        ``relation(x, y)`` is a goal.
+    xs, ys : sequence, etuple or logic variable
+        At least one must be bound for the goal to run; until then it is suspended.
+
+    Examples
+    --------
+    >>> import kanren, relgraph as rg
+    >>> from unification import var
+    >>> q = var()
+    >>> kanren.run(1, q, rg.mapo(lambda x, y: rg.calco(y, abs, x), [-1, 2], q))
+    ([1, 2],)
+    """
+    return Suspended("map", (xs, ys), f"mapo({xs!r}, {ys!r})", relation)
+
+
+def _map(goal: Suspended, state: State) -> Iterable[State] | None:
+    xs, ys = (reify(to_term(x), state) for x in goal.args)
+    known = xs if isinstance(xs, list | tuple | ExpressionTuple) else ys
+    if not isinstance(known, list | tuple | ExpressionTuple):
+        return None
+    fresh = [var() for _ in known]
+    made = etuple(*fresh) if isinstance(known, ExpressionTuple) else type(known)(fresh)
+    s = unify(ys if known is xs else xs, made, state)
+    if s is False:
+        return []
+    pairs = zip(known, fresh, strict=True) if known is xs else zip(fresh, known, strict=True)
+    return lall(*[goal.function(x, y) for x, y in pairs])(s) if fresh else [s]  # type: ignore[no-any-return]
+
+
+def require_goal(goal: Any, where: str) -> Goal:
+    """Return ``goal`` if it can be run, or raise ArgumentError naming where it came from."""
+    if callable(goal):
+        return goal  # type: ignore[no-any-return]
+    raise ArgumentError(
+        f"{where} must return a goal, not {goal!r}",
+        fix="Combine goals with rg.lall(...); rg.eq(a, b) states that two terms are equal.",
+    )
+
+
+__all__ = [
+    "Suspended", "assoc_flatten", "calco", "checko", "conde",
+    "conso", "constanto", "eq", "facto", "finiteo", "floato", "heado", "integero", "invertibleo",
+    "lall", "lany", "mapo", "nonnegativeo", "nonzeroo", "positiveo", "require_goal",
+    "residuals", "settle", "symmetrico", "tailo",
+]  # fmt: skip

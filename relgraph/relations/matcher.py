@@ -1,0 +1,419 @@
+"""The matcher compiler: the rewrites of a selection become one Python function for each head op.
+
+Every rewrite is first a list of lines, each a test, a loop or a load; names depend only on the
+place in the graph, so two rewrites that begin with the same tests begin with the same lines.  The
+lists are merged where neighbours agree, which keeps the declared order, and written out as nested
+statements.  ``source`` of the result shows them, with the relation of each branch.
+
+A function returns None, or ``(result, rewrite, bindings)``.  For an associative and commutative
+head the subject is one operand of the n-ary view, and the other operands are found in an index.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from relgraph.ir.etuple import same_number
+from relgraph.ir.node import Constant, Variable, apply, constant
+from relgraph.ir.op import Op
+from relgraph.ir.types import DTYPES
+from relgraph.relations import runtime
+from relgraph.relations.ac import NEAR
+from relgraph.relations.clause import Rewrite, is_ac, is_pointwise
+from relgraph.relations.goals import Suspended
+from relgraph.relations.pattern import (
+    Block,
+    OpPattern,
+    PatternNode,
+    PatternVariable,
+    Term,
+    variables,
+)
+from relgraph.relations.ranks import Ranks
+
+Line = tuple[str, bool]  # a statement, and whether what follows is indented under it
+
+
+def literal_bits(number: bool | int | float) -> frozenset[bytes]:
+    """Return dtype and bytes of every constant that a number in a pattern matches."""
+    found = set()
+    for name in DTYPES:
+        try:
+            value = constant(number, name)
+        except OverflowError:
+            continue
+        if value.bits is not None and same_number(value.uniform, number):
+            found.add(value.bits)
+    return frozenset(found)
+
+
+class Names:
+    """The global names of generated code: one for each object."""
+
+    def __init__(self) -> None:
+        self.globals: dict[str, Any] = {
+            "Constant": Constant, "apply": apply, "leaves": runtime.leaves, "nary": runtime.nary,
+            "covered": runtime.covered, "fit": runtime.fit, "checked": runtime.checked,
+            "Refused": runtime.REFUSED, "same_shapes": runtime.same_shapes,
+            "instance": runtime.instance, "orders": runtime.orders, "free": runtime.free,
+        }  # fmt: skip
+        self._known: dict[Any, str] = {}
+        self._kept: list[Any] = []
+
+    def of(self, value: Any, hint: str) -> str:
+        """Return the name of a value, the same for the same object or equal literal set."""
+        key = (hint, value) if isinstance(value, frozenset) else (hint, id(value))
+        if key not in self._known:
+            name = f"{hint}_{len(self._known)}"
+            self._known[key] = name
+            self.globals[name] = value
+            self._kept.append(value)
+        return self._known[key]
+
+
+class Compiler:
+    """Turns one rewrite into lines."""
+
+    def __init__(self, rewrite: Rewrite, names: Names) -> None:
+        self.rewrite = rewrite
+        self.names = names
+        self.lines: list[Line] = []
+        self.env: dict[PatternVariable, str] = {}
+        self.guarded = not rewrite.pointwise
+        self.done: list[Suspended] = []
+        self.made = 0
+
+    def test(self, condition: str) -> None:
+        """Add a condition under which all later lines stand."""
+        self.lines.append((f"if {condition}:", True))
+
+    def fresh(self, hint: str) -> str:
+        """Return a name not used yet for something that is built."""
+        self.made += 1
+        return f"{hint}{self.made - 1}"
+
+    def let(self, statement: str) -> None:
+        """Add a plain statement."""
+        self.lines.append((statement, False))
+
+    def loop(self, header: str) -> None:
+        """Add a loop under which all later lines stand."""
+        self.lines.append((f"for {header}:", True))
+
+    # Matching.
+
+    def match(self, term: Term, at: str) -> None:
+        """Match a term against the node named ``at``."""
+        if isinstance(term, PatternVariable):
+            if term in self.env:
+                self.test(f"{at} is {self.env[term]}")
+            else:
+                self.bind(term, at)
+        elif isinstance(term, bool | int | float):
+            self.test(
+                f"{at}.__class__ is Constant and "
+                f"{at}.bits in {self.names.of(literal_bits(term), 'number')}"
+            )
+        elif isinstance(term, Variable):
+            self.test(f"{at} is {self.names.of(term, 'node')}")
+        elif isinstance(term, Block):
+            self.match_block(term, at)
+        else:
+            self.match_node(term, at)
+
+    def bind(self, variable: PatternVariable, at: str) -> None:
+        """Bind a variable, and test every condition that this decides."""
+        self.env[variable] = at
+        self.conditions()
+
+    def conditions(self) -> None:
+        """Test or compute the conditions whose arguments are bound by now."""
+        for c in self.rewrite.conditions:
+            if c in self.done:
+                continue
+            args = c.args[1:] if c.kind == "calc" else c.args
+            if not all(v in self.env for x in args for v in variables(x)):
+                continue
+            self.done.append(c)
+            values = ", ".join(self.value(x) for x in args)
+            if c.kind == "check":
+                self.test(f"{self.names.of(c.function, 'check')}({values})")
+                continue
+            out = c.args[0]
+            name = f"c{len(self.done)}"
+            self.let(f"{name} = {self.names.of(c.function, 'calc')}({values})")
+            self.test(f"{name} is not None")
+            if isinstance(out, PatternVariable) and out not in self.env:
+                self.bind(out, name)
+            else:
+                self.test(f"{name} == {self.value(out)}")
+
+    def value(self, term: Term) -> str:
+        """Return an expression for a bound term in a condition."""
+        if isinstance(term, PatternVariable):
+            return self.env[term]
+        if isinstance(term, PatternNode):
+            return f"{self.op_value(term.op)}({', '.join(map(self.value, term.args))})"
+        return self.names.of(term, "value") if not isinstance(term, int | float) else repr(term)
+
+    def op_value(self, op: Op | OpPattern) -> str:
+        """Return an expression for an op, its open parameters taken from the bindings."""
+        if isinstance(op, Op):
+            return self.names.of(op, op.name)
+        return f"{self.names.of(op.cls, op.cls.__name__)}({', '.join(map(self.value, op.params))})"
+
+    def head(self, op: Op | OpPattern, at: str) -> None:
+        """Test the op of a node."""
+        if isinstance(op, Op):
+            self.test(f"{at}.op is {self.names.of(op, op.name)}")
+            return
+        self.test(f"{at}.op.__class__ is {self.names.of(op.cls, op.cls.__name__)}")
+        self.parameters(op, at)
+
+    def parameters(self, op: OpPattern, at: str) -> None:
+        """Match the parameters of an open op."""
+        for i, p in enumerate(op.params):
+            place = f"{at}_p{i}"
+            self.let(f"{place} = {at}.op.params[{i}]")
+            if isinstance(p, PatternVariable) and p not in self.env:
+                self.bind(p, place)
+            else:
+                self.test(f"{place} == {self.value(p)}")
+
+    def match_node(self, term: PatternNode, at: str, head: bool = True) -> None:
+        """Match an op application."""
+        op = term.op
+        if is_ac(op):
+            self.match_ac(term, at)
+            return
+        if head:
+            self.head(op, at)
+        elif isinstance(op, OpPattern):
+            self.parameters(op, at)
+        arity = op.cls.arity if isinstance(op, OpPattern) else op.arity
+        if arity is None:
+            self.test(f"len({at}.inputs) == {len(term.args)}")
+        places = [f"{at}_{i}" for i in range(len(term.args))]
+        target = ", ".join(places) + ("," if len(places) == 1 else "")
+        if isinstance(op, Op) and op.commutative and len(places) == 2:
+            self.loop(f"{target} in ({at}.inputs, {at}.inputs[::-1])")
+        elif places:
+            self.let(f"{target} = {at}.inputs")
+        if self.guarded and is_pointwise(op):
+            for arg, place in zip(term.args, places, strict=True):
+                if not self.may_broadcast(arg):
+                    self.test(f"covered({at}, {place})")
+        for i in sorted(range(len(places)), key=lambda i: (_cost(term.args[i]), i)):
+            self.match(term.args[i], places[i])
+
+    def may_broadcast(self, term: Term) -> bool:
+        """Tell whether an operand is declared free to broadcast, or is a number."""
+        if isinstance(term, PatternVariable):
+            return term.name in self.rewrite.broadcast
+        return isinstance(term, bool | int | float)
+
+    def match_ac(self, term: PatternNode, at: str) -> None:
+        """Match the n-ary view of a nested application, all of it."""
+        assert isinstance(term.op, Op)
+        args = flat_args(term)
+        self.head(term.op, at)
+        view = f"{at}_l"
+        self.let(f"{view} = leaves({at}, {self.names.of(term.op, term.op.name)}, (), {NEAR})")
+        if self.guarded and not all(map(self.may_broadcast, args)):
+            self.test(f"all([covered({at}, x) for x in {view}])")
+        free = [x for x in args if isinstance(x, PatternVariable) and x not in self.env]
+        single = sorted((x for x in args if x not in free), key=_cost)
+        self.test(f"len({view}) {'>=' if free else '=='} {len(args)}")
+        used: list[str] = []
+        for k, x in enumerate(single):
+            index, place = f"{at}_i{k}", f"{at}_a{k}"
+            self.loop(f"{index}, {place} in enumerate({view})")
+            if used:
+                self.test(" and ".join(f"{index} != {u}" for u in used))
+            used.append(index)
+            self.match(x, place)
+        # A variable free at first may have been bound by a sibling that repeats it.
+        again = [x for x in free if x in self.env]
+        free = [x for x in free if x not in self.env]
+        for k, x in enumerate(again):
+            index = f"{at}_i{len(single) + k}"
+            self.loop(f"{index} in range(len({view}))")
+            clash = "".join(f" and {index} != {u}" for u in used)
+            self.test(f"{view}[{index}] is {self.env[x]}{clash}")
+            used.append(index)
+        if not free:
+            return
+        rest = f"{at}_r"
+        taken = f"({', '.join(used)},)" if used else "()"
+        self.let(f"{rest} = [x for i, x in enumerate({view}) if i not in {taken}]")
+        if len(free) == 2:
+            self.loop(f"{rest} in orders({rest})")
+        for k, x in enumerate(free[:-1]):
+            self.let(f"{at}_f{k} = {rest}[{k}]")
+            self.match(x, f"{at}_f{k}")
+        last = f"{at}_f{len(free) - 1}"
+        name = self.names.of(term.op, term.op.name)
+        self.let(f"{last} = nary({name}, {rest}[{len(free) - 1}:])")
+        self.match(free[-1], last)
+
+    def match_block(self, block: Block, at: str) -> None:
+        """Match an application to any number of terms, each bound to the block's own variable."""
+        self.head(block.op, at)
+        view = f"{at}_l"
+        self.let(f"{view} = leaves({at}, {self.names.of(block.op, block.op.name)})")
+        if self.guarded:
+            self.test(f"all([covered({at}, x) for x in {view}])")
+        own = block.own[0]
+        for c in self.rewrite.conditions:
+            if own in {v for x in c.args for v in variables(x)}:
+                self.done.append(c)
+                self.env[own] = "x"
+                values = ", ".join(map(self.value, c.args))
+                self.test(
+                    f"all([{self.names.of(c.function, 'check')}({values}) for x in {view}])"
+                )
+        self.env[own] = view
+
+    # Building.
+
+    def finish(self, like: str, place: str, extra: str = "") -> None:
+        """Test what is left, build the result, and return it.
+
+        ``like`` is an expression for the type of what is replaced, ``place`` one for where to look
+        for its shape, and ``extra`` is appended to what is returned.
+        """
+        self.conditions()
+        ranked = Ranks.of(self.rewrite)
+        if ranked is not None:
+            kinds = ", ".join(f"{self.env[v]}.type.ndim" for v in ranked.variables)
+            self.test(f"{self.names.of(ranked, 'ranks')}(({kinds},))")
+        body: list[str] = []
+        built = self.build(self.rewrite.result, body, like, root=True)
+        tag = self.names.of(self.rewrite, "rewrite")
+        bound = "".join(f"{self.env[v]}, " for v in variables(self.rewrite.pattern) if v in self.env)
+        fit = f"fit({built}, {like}, {place}, {self.rewrite.pointwise})"
+        self.let("try:")
+        for line in body:
+            self.let("    " + line)
+        self.let(f"    r = {fit}")
+        self.let("except Refused:")
+        self.let("    r = None")
+        self.let(f"if r is not None: return r, {tag}, ({bound}){extra}  # {self.rewrite.relation}")
+
+    def build(self, term: Term, body: list[str], like: str, root: bool = False) -> str:
+        """Append the statements that build a term, and return an expression for it."""
+        if isinstance(term, PatternVariable):
+            return self.env[term]
+        if isinstance(term, bool | int | float):
+            return repr(term) if term == term and abs(term) != float("inf") else f"float('{term}')"
+        if isinstance(term, Variable):
+            return self.names.of(term, "node")
+        if isinstance(term, Block):
+            return self.build_block(term, body, like, root)
+        args = [self.build(x, body, like) for x in term.args]
+        op = self.op_value(term.op)
+        numbers = any(isinstance(x, bool | int | float) for x in term.args)
+        name = self.fresh("b")
+        if numbers:
+            body.append(f"{name} = {op}({', '.join(args)})")
+        else:
+            body.append(f"{name} = apply({op}, ({', '.join(args)},))")
+        if is_pointwise(term.op):
+            if not root:
+                body.append(f"checked({name}, {like})")
+            if self.guarded:
+                for arg, text in zip(term.args, args, strict=True):
+                    if not self.may_broadcast(arg):
+                        body.append(f"if not covered({name}, {text}): raise Refused[0]")
+        return name
+
+    def build_block(self, block: Block, body: list[str], like: str, root: bool) -> str:
+        """Append the statements that combine one instance of the element for each term."""
+        own = block.own[0]
+        terms = self.env[own]
+        op = self.names.of(block.op, block.op.name)
+        name = self.fresh("b")
+        if block.element == own:
+            body.append(f"{name} = nary({op}, {terms})")
+        else:
+            each, inner = self.fresh("e"), list[str]()
+            self.env[own] = each
+            result = self.build(block.element, inner, like)
+            self.env[own] = terms
+            body.append(f"{name} = []")
+            body.append(f"for {each} in {terms}:")
+            body.extend("    " + line for line in inner)
+            body.append(f"    {name}.append({result})")
+            body.append(f"{name} = nary({op}, {name})")
+        if not root and is_pointwise(block.op):
+            body.append(f"checked({name}, {like})")
+        return name
+
+
+def _cost(term: Term) -> int:
+    """Order operands so that cheap tests come first."""
+    if isinstance(term, PatternVariable | bool | int | float | Variable):
+        return 0
+    if isinstance(term, Block):
+        return 3
+    return 2 if is_ac(term.op) else 1
+
+
+def flat_args(term: PatternNode) -> list[Term]:
+    """Return the operands of nested pattern applications of one associative op."""
+    found: list[Term] = []
+    stack = list(reversed(term.args))
+    while stack:
+        x = stack.pop()
+        if isinstance(x, PatternNode) and x.op is term.op:
+            stack.extend(reversed(x.args))
+        else:
+            found.append(x)
+    return found
+
+
+def write(name: str, parameters: str, bodies: Sequence[list[Line]], doc: str) -> str:
+    """Merge lists of lines into the source of one function."""
+    root: list[Any] = []
+    for lines in bodies:
+        level = root
+        for text, opens in lines:
+            if level and level[-1][0] == text and (opens or not text.startswith(("try", "ex", " "))):
+                entry = level[-1]
+            else:
+                entry = (text, [])
+                level.append(entry)
+            if opens:
+                level = entry[1]
+    out = [f"def {name}({parameters}):", f'    """{doc}"""']
+    stack: list[tuple[Any, int]] = [(x, 1) for x in reversed(root)]
+    while stack:
+        (text, inner), depth = stack.pop()
+        out.append("    " * depth + text)
+        stack.extend((x, depth + 1) for x in reversed(inner))
+    out.append("    return None")
+    return "\n".join(out) + "\n"
+
+
+def load(source: str, name: str, names: Names) -> Callable[..., Any]:
+    """Run generated source and return the function it defines."""
+    namespace: dict[str, Any] = {}
+    exec(compile(source, f"<relgraph {name}>", "exec"), names.globals, namespace)  # noqa: S102
+    function: Callable[..., Any] = namespace[name]
+    function.source = source  # type: ignore[attr-defined]
+    return function
+
+
+def compile_plain(op: Op, rewrites: Sequence[Rewrite]) -> Callable[..., Any]:
+    """Return the matcher of a head op that is not associative and commutative."""
+    names = Names()
+    bodies = []
+    for rewrite in rewrites:
+        compiler = Compiler(rewrite, names)
+        assert isinstance(rewrite.pattern, PatternNode)
+        compiler.match_node(rewrite.pattern, "n", head=False)
+        compiler.finish("n.type", "n")
+        bodies.append(compiler.lines)
+    doc = f"Match an application of {op.name}."
+    return load(write("match", "n", bodies, doc), "match", names)

@@ -1,0 +1,371 @@
+"""Patterns: the two sides of an identity, built with the same operators as graphs but untyped.
+
+A pattern is a logic variable, a number, a graph node (which matches itself), or an op applied to
+patterns.  An op may be open: a class whose parameters are logic variables.  Patterns wrap
+unification's variables rather than extend them, and unify as the S-expressions they stand for, so
+they can be used in any kanren goal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from cons.core import ConsPair, cons
+from etuples import etuple
+from etuples.core import ExpressionTuple
+from unification import isvar, var
+from unification.core import _reify, _unify
+from unification.variable import Var
+
+from relgraph.errors import PatternError
+from relgraph.ir.etuple import op_term
+from relgraph.ir.node import Variable
+from relgraph.ir.op import Op
+from relgraph.ir.operators import Operators
+
+Number = bool | int | float
+Term = Any  # a Pattern, a number, a Variable, or a parameter value
+
+
+class Pattern(Operators):
+    """A term with logic variables; takes every operator and function that a graph takes."""
+
+    __slots__ = ()
+
+    def __relgraph_op__(self, op: Any, operands: tuple[Any, ...]) -> PatternNode:
+        return node(op, *operands)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("ndim", "dtype", "type"):
+            raise _untyped(name)
+        raise AttributeError(f"a pattern has no attribute {name!r}")
+
+    @property
+    def shape(self) -> Any:
+        """Raise: a pattern has no shape."""
+        raise _untyped("shape")
+
+    @property
+    def size(self) -> Any:
+        """Raise: a pattern has no size."""
+        raise _untyped("size")
+
+    def __repr__(self) -> str:
+        return text(self)
+
+
+def _untyped(name: str) -> PatternError:
+    return PatternError(
+        f"a pattern has no {name}: it stands for graphs of any type",
+        fix="State what the identity needs as a side condition, for instance "
+        "where=lambda x: rg.checko(lambda x: x.ndim == 2, x).",
+    )
+
+
+class PatternVariable(Pattern):
+    """A logic variable of a pattern.
+
+    Attributes
+    ----------
+    name : str
+        What it is printed as.
+    token : unification.Var
+        The variable it stands for.
+    """
+
+    __slots__ = ("name", "token")
+
+    def __init__(self, name: str, token: Any = None) -> None:
+        self.name = name
+        self.token = var() if token is None else token
+
+    def __relgraph_parameter__(
+        self, cls: type[Op], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> OpPattern:
+        names = cls.parameters
+        given = dict(zip(names, args, strict=False)) | kwargs
+        return OpPattern(cls, tuple(given.get(name) for name in names))
+
+    def __eq__(self, other: object) -> Any:
+        return isinstance(other, PatternVariable) and self.token is other.token
+
+    def __hash__(self) -> int:
+        return hash(self.token)
+
+
+class PatternNode(Pattern):
+    """An op applied to terms.
+
+    Attributes
+    ----------
+    op : Op or OpPattern
+        The op, closed or with open parameters.
+    args : tuple
+        The operands: patterns, numbers or graph nodes.
+    """
+
+    __slots__ = ("args", "op")
+
+    def __init__(self, op: Op | OpPattern, args: tuple[Term, ...]) -> None:
+        self.op = op
+        self.args = args
+
+    def __eq__(self, other: object) -> Any:
+        return (
+            isinstance(other, PatternNode)
+            and self.op == other.op
+            and len(self.args) == len(other.args)
+            and all(map(same_term, self.args, other.args))
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.op, self.args))
+
+
+class Block(Pattern):
+    """``op`` applied to two or more instances of one element.
+
+    The variables in ``own`` differ from element to element, all others are shared.  It is what
+    ``A @ x1 + A @ x2 + ... + A @ xk`` is an instance of.
+    """
+
+    __slots__ = ("element", "op", "own")
+
+    def __init__(self, op: Op, element: Term, own: tuple[PatternVariable, ...]) -> None:
+        self.op = op
+        self.element = element
+        self.own = own
+
+    def __eq__(self, other: object) -> Any:
+        return (
+            isinstance(other, Block)
+            and self.op is other.op
+            and same_term(self.element, other.element)
+            and self.own == other.own
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.op, self.element, self.own))
+
+
+class OpPattern:
+    """An op whose parameters may be logic variables; calling it makes a pattern node."""
+
+    __slots__ = ("cls", "params")
+
+    def __init__(self, cls: type[Op], params: tuple[Any, ...]) -> None:
+        self.cls = cls
+        self.params = params
+
+    def __call__(self, *operands: Any) -> PatternNode:
+        return PatternNode(self, operands)
+
+    def __eq__(self, other: object) -> Any:
+        return (
+            isinstance(other, OpPattern) and self.cls is other.cls and self.params == other.params
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.cls, self.params))
+
+    def __repr__(self) -> str:
+        shown = ", ".join(
+            f"{n}={v!r}" for n, v in zip(self.cls.parameters, self.params, strict=True)
+        )
+        return f"{self.cls.name}{{{shown}}}"
+
+
+def lvars(names: str) -> tuple[PatternVariable, ...]:
+    """Return fresh logic variables.
+
+    Parameters
+    ----------
+    names : str
+        Names separated by spaces or commas; they are for printing only.
+
+    Examples
+    --------
+    >>> import relgraph as rg
+    >>> x, y = rg.lvars("x y")
+    >>> rg.exp(x) + y
+    exp(x) + y
+    """
+    return tuple(PatternVariable(name) for name in names.replace(",", " ").split())
+
+
+def node(op: Any, *operands: Any) -> PatternNode:
+    """Apply an op to terms; an associative op takes any number and nests to the left."""
+    if isinstance(op, Op) and op.associative and len(operands) > 2:
+        result = node(op, *operands[:2])
+        for operand in operands[2:]:
+            result = node(op, result, operand)
+        return result
+    return PatternNode(op, tuple(map(_operand, operands)))
+
+
+def _operand(x: Any) -> Any:
+    if isinstance(x, np.generic):
+        return x.item()
+    if isinstance(x, Pattern | Variable | bool | int | float):
+        return x
+    if isvar(x):
+        return PatternVariable("v", x)
+    if isinstance(x, ExpressionTuple):
+        return from_term(x)
+    if isinstance(x, np.ndarray):
+        from relgraph.ir.node import constant
+
+        return constant(x)
+    raise PatternError(
+        f"{x!r} cannot stand in a pattern: it is a {type(x).__name__}",
+        fix="Use logic variables, numbers, graph nodes, and ops applied to them.",
+    )
+
+
+def same_term(a: Term, b: Term) -> bool:
+    """Compare terms without confusing ``1``, ``1.0``, ``True`` and ``-0.0``."""
+    if isinstance(a, bool | int | float) or isinstance(b, bool | int | float):
+        return type(a) is type(b) and repr(a) == repr(b)
+    return bool(a == b)
+
+
+def subterms(term: Term) -> Iterator[Term]:
+    """Yield a term and all terms below it, parents first."""
+    stack = [term]
+    while stack:
+        x = stack.pop()
+        yield x
+        if isinstance(x, PatternNode):
+            stack.extend(reversed(x.args))
+        elif isinstance(x, Block):
+            stack.append(x.element)
+
+
+def variables(term: Term) -> list[PatternVariable]:
+    """Return the logic variables of a term, parameters included, in order of occurrence."""
+    found: dict[PatternVariable, None] = {}
+    for x in subterms(term):
+        if isinstance(x, PatternVariable):
+            found[x] = None
+        elif isinstance(x, PatternNode) and isinstance(x.op, OpPattern):
+            for p in x.op.params:
+                if isinstance(p, PatternVariable):
+                    found[p] = None
+    return list(found)
+
+
+def rename(term: Term, image: Callable[[PatternVariable], Term]) -> Term:
+    """Return a term with each variable replaced; patterns are small, so this recurses."""
+    if isinstance(term, PatternVariable):
+        return image(term)
+    if isinstance(term, PatternNode):
+        op = term.op
+        if isinstance(op, OpPattern):
+            op = OpPattern(
+                op.cls, tuple(image(p) if isinstance(p, PatternVariable) else p for p in op.params)
+            )
+        return PatternNode(op, tuple(rename(x, image) for x in term.args))
+    if isinstance(term, Block):
+        own = tuple(v for x in term.own if isinstance(v := image(x), PatternVariable))
+        return Block(term.op, rename(term.element, image), own)
+    return term
+
+
+def to_term(pattern: Term) -> Any:
+    """Return a pattern as the S-expression that kanren unifies."""
+    if isinstance(pattern, PatternVariable):
+        return pattern.token
+    if isinstance(pattern, PatternNode):
+        op = pattern.op
+        head = (
+            etuple(op.cls, *[to_term(p) for p in op.params])
+            if isinstance(op, OpPattern)
+            else op_term(op)
+        )
+        return etuple(head, *[to_term(x) for x in pattern.args])
+    if isinstance(pattern, Block):
+        return cons(pattern.op, var())
+    return pattern
+
+
+def from_term(term: Any, names: dict[Any, PatternVariable] | None = None) -> Term:
+    """Return the pattern of an S-expression; ``names`` collects the variables met."""
+    seen = {} if names is None else names
+    if isvar(term):
+        if term not in seen:
+            seen[term] = PatternVariable(f"v{len(seen)}", term)
+        return seen[term]
+    if isinstance(term, ExpressionTuple):
+        head, *rest = term
+        if isinstance(head, ExpressionTuple):
+            cls, *params = head
+            closed = not any(map(isvar, params))
+            head = cls(*params) if closed else OpPattern(cls, tuple(from_term(p, seen) for p in params))
+        if not isinstance(head, Op | OpPattern):
+            raise PatternError(
+                f"the head of a term must be an op, not {head!r}",
+                {"term": term},
+                "Write terms as etuple(op, operand, ...), for instance etuple(rg.add, x, y).",
+            )
+        return node(head, *[from_term(x, seen) for x in rest])
+    return term
+
+
+def infix(pattern: Term) -> tuple[str, int]:
+    """Return a pattern's text and the precedence of its outermost operator."""
+    if isinstance(pattern, PatternVariable):
+        return pattern.name, 100
+    if isinstance(pattern, Block):
+        inner = infix(pattern.element)[0]
+        return f"{inner} {pattern.op.symbol or pattern.op.name} ...", pattern.op.precedence
+    if not isinstance(pattern, PatternNode):
+        return (repr(pattern), 100) if not isinstance(pattern, Variable) else (repr(pattern), 0)
+    op = pattern.op
+    parts = [infix(x) for x in pattern.args]
+    if isinstance(op, Op):
+        own = op.infix([t for t, _ in parts])
+        if own is not None:
+            return own, 100
+        if op.symbol and len(parts) == 2:
+            (left, p), (right, q) = parts
+            power = op.symbol == "**"
+            left = f"({left})" if p < op.precedence or (power and p == op.precedence) else left
+            right = f"({right})" if q < op.precedence or (not power and q == op.precedence) else right
+            return f"{left} {op.symbol} {right}", op.precedence
+        if op.symbol and len(parts) == 1:
+            inner, p = parts[0]
+            return f"{op.symbol}({inner})" if p < op.precedence else f"{op.symbol}{inner}", op.precedence
+    cls = op.cls if isinstance(op, OpPattern) else type(op)
+    shown = [
+        f"{n}={v!r}"
+        for n, v in zip(cls.parameters, op.params, strict=True)
+        if v is not None and v is not False
+    ]
+    name = op.cls.name if isinstance(op, OpPattern) else op.name
+    return f"{name}({', '.join([t for t, _ in parts] + shown)})", 100
+
+
+def text(pattern: Term) -> str:
+    """Write a pattern in infix."""
+    return infix(pattern)[0]
+
+
+def _unify_pattern(p: Any, other: Any, s: Any) -> Any:
+    yield _unify(to_term(p), to_term(other) if isinstance(other, Pattern) else other, s)
+
+
+def _unify_to_pattern(other: Any, p: Any, s: Any) -> Any:
+    yield _unify(other, to_term(p), s)
+
+
+def _reify_pattern(p: Any, s: Any) -> Any:
+    yield _reify(to_term(p), s)
+
+
+_unify.add((Pattern, Pattern, Mapping), _unify_pattern)
+for _kind in (object, Var, Variable, Op, ExpressionTuple, ConsPair):
+    _unify.add((Pattern, _kind, Mapping), _unify_pattern)
+    _unify.add((_kind, Pattern, Mapping), _unify_to_pattern)
+_reify.add((Pattern, Mapping), _reify_pattern)

@@ -1,0 +1,449 @@
+"""Relations: one declaration, four readings.
+
+:func:`identity` declares two sides that are equal, :func:`relation` any kanren goal of two
+arguments.  Either is a goal constructor for ``kanren.run``; its clauses compile in both
+directions.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
+from typing import Any
+
+from kanren import eq, lall, run
+from unification import reify, var
+
+from relgraph.errors import RelationError, RelgraphError
+from relgraph.relations.clause import Clause, Rewrite, orient, with_block
+from relgraph.relations.enumeration import enumerate_clauses
+from relgraph.relations.goals import RESIDUALS, Suspended, require_goal, settle
+from relgraph.relations.pattern import (
+    Pattern,
+    PatternVariable,
+    Term,
+    from_term,
+    rename,
+    text,
+    to_term,
+    variables,
+)
+
+ROUNDINGS = ("exact", "rounded")
+SPECIALS = ("kept", "assumes_finite")
+
+
+class Relation:
+    """An equation between graphs, readable forward, backward, as a query and as a fact.
+
+    Calling it with two terms makes a kanren goal.  ``relation.reversed`` swaps its sides.
+
+    Attributes
+    ----------
+    name : str
+        Its name; in a database, unique.
+    tags : tuple of str
+        What databases select it by.
+    rounding : str
+        ``"exact"`` (equal values, signed zeros included) or ``"rounded"``.
+    specials : str
+        ``"kept"``, or ``"assumes_finite"`` where it holds for finite inputs and intermediates only.
+    location : str
+        ``file:line`` of its declaration.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        goal: Callable[[Any, Any], Any],
+        *,
+        clauses: tuple[Clause, ...] | None = None,
+        tags: Iterable[str] = (),
+        rounding: str = "rounded",
+        specials: str = "kept",
+        broadcast: Iterable[str] = (),
+        doc: str = "",
+        location: str = "",
+        budget: int | None = None,
+    ) -> None:
+        for value, allowed, what in (
+            (rounding, ROUNDINGS, "rounding"),
+            (specials, SPECIALS, "specials"),
+        ):
+            if value not in allowed:
+                raise RelationError(
+                    f"{name}: {what}={value!r} is not a label", {"labels": ", ".join(allowed)}
+                )
+        self.name = name
+        self.tags = (tags,) if isinstance(tags, str) else tuple(tags)
+        self.rounding = rounding
+        self.specials = specials
+        self.broadcast = frozenset((broadcast,) if isinstance(broadcast, str) else broadcast)
+        self.location = location
+        self.budget = budget
+        self.__doc__ = doc
+        self._goal = goal
+        self._given = clauses
+        self._twin: Relation | None = None
+        self.backward = False
+
+    def __call__(self, left: Any, right: Any) -> Any:
+        """Return the goal that ``left`` and ``right`` are related, with fresh variables."""
+        if self.backward:
+            left, right = right, left
+        return self._goal(left, right)
+
+    @property
+    def reversed(self) -> Relation:
+        """The same relation with its sides swapped.
+
+        Raises
+        ------
+        NotInvertibleError, UnboundVariableError
+            When no clause of it can run that way.
+        """
+        if self._twin is None:
+            twin = object.__new__(Relation)
+            twin.__dict__.update(self.__dict__)
+            twin.__dict__.pop("rewrites", None)
+            twin.backward = not self.backward
+            twin._twin = self
+            if not twin.interpreted:
+                twin.rewrites  # noqa: B018 - refuses a direction that cannot run, at once
+            self._twin = twin
+        return self._twin
+
+    @property
+    def label(self) -> str:
+        """Its name, with ``.reversed`` where its sides are swapped."""
+        return f"{self.name}.reversed" if self.backward else self.name
+
+    @cached_property
+    def clauses(self) -> tuple[Clause, ...] | None:
+        """Its clauses as declared, or None when its answers cannot be enumerated."""
+        if self._given is not None:
+            return self._given
+        return enumerate_clauses(self._goal, self.name, self.location)
+
+    @property
+    def interpreted(self) -> bool:
+        """Whether it runs through kanren, node by node, because it has no finite set of clauses."""
+        return self.clauses is None
+
+    @cached_property
+    def rewrites(self) -> tuple[Rewrite, ...]:
+        """Its clauses in its direction; those that cannot run that way are left out.
+
+        Raises
+        ------
+        NotInvertibleError, UnboundVariableError
+            When none of them can.
+        """
+        found, refused = [], None
+        for clause in self.clauses or ():
+            try:
+                found.append(
+                    orient(
+                        with_block(clause), self.backward, self.label, self.location, self.broadcast
+                    )
+                )
+            except RelgraphError as error:
+                refused = refused or error
+        if refused is not None and not found:
+            raise refused
+        return tuple(found)
+
+    def run(self, n: int | None, left: Any = None, right: Any = None) -> tuple[Any, ...]:
+        """Ask kanren for related pairs, or for the side that is left out.
+
+        Parameters
+        ----------
+        n : int or None
+            How many answers at most; None for all (which may not end).
+        left, right : node, pattern, etuple, logic variable or None
+            The sides; None stands for what is asked for.
+
+        Returns
+        -------
+        tuple
+            The asked side of each answer, or pairs when both are asked for.  A ground answer is a
+            term; ``rg.raise_`` builds its graph.
+
+        Examples
+        --------
+        >>> import relgraph as rg
+        >>> @rg.identity
+        ... def double_addo(x):
+        ...     '''x + x = 2 x.'''
+        ...     return x + x, 2 * x
+        >>> x = rg.vector("x")
+        >>> [rg.raise_(t) for t in double_addo.run(1, x + x)]
+        [2 * x]
+        """
+        a, b = (var() if side is None else side for side in (left, right))
+        asked = (a, b) if left is None and right is None else (b if right is None else a)
+        answers: list[Any] = []
+        left_term, right_term = (to_term(x) if isinstance(x, Pattern) else x for x in (a, b))
+        for state in _bounded(self(left_term, right_term), self.label):
+            for final in settle(state):
+                if left is not None and right is not None and RESIDUALS in final:
+                    continue
+                answers.append(reify(to_term(asked) if isinstance(asked, Pattern) else asked, final))
+                if n is not None and len(answers) >= n:
+                    return tuple(answers)
+        return tuple(answers)
+
+    def __str__(self) -> str:
+        if self.clauses is None:
+            return f"{self.label}: a goal that kanren runs"
+        lines = []
+        for c in self.clauses:
+            shown = Clause(c.right, c.left, c.conditions) if self.backward else c
+            lines.append(f"{self.label}: {shown}")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"<relation {self.label}>"
+
+
+def _bounded(goal: Any, name: str) -> Iterator[Any]:
+    try:
+        yield from goal({})
+    except RecursionError:
+        raise RelationError(
+            f"{name}: its search ran away (it recursed past Python's limit)",
+            fix="Bound it: put the goal that binds a term before the goal that recurses on it.",
+        ) from None
+
+
+def _location(function: Callable[..., Any]) -> str:
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return "<unknown>"
+    name = code.co_filename.replace("\\", "/").rsplit("/", 1)[-1]
+    return f"{name}:{code.co_firstlineno}"
+
+
+def identity(
+    function: Callable[..., Any] | None = None,
+    *,
+    name: str | None = None,
+    tags: Iterable[str] = (),
+    where: Callable[..., Any] | None = None,
+    rounding: str = "rounded",
+    specials: str = "kept",
+    broadcast: Iterable[str] = (),
+    budget: int | None = None,
+) -> Any:
+    """Declare an identity: a function of logic variables that returns its two sides.
+
+    Parameters
+    ----------
+    function : callable
+        Its parameters are fresh logic variables; it returns ``(left, right)``, each built with
+        the operators and functions that graphs take.
+    name : str, optional
+        By default the function's.
+    tags : iterable of str
+        What databases select it by.
+    where : callable, optional
+        Of any of the same parameters; returns a goal, or a tuple of goals, that must be proved.
+    rounding : {"rounded", "exact"}
+        Whether both sides have the same values bit for bit.
+    specials : {"kept", "assumes_finite"}
+        Whether it holds where inputs or intermediates are infinite or NaN.
+    broadcast : iterable of str
+        Parameters that may be broadcast although the identity is not elementwise.
+    budget : int, optional
+        How often it may fire in one call.
+
+    Returns
+    -------
+    Relation
+
+    Raises
+    ------
+    RelationError
+        When the function does not return two sides, or a side occurs in itself.
+    UnboundVariableError, NotInvertibleError
+        When neither direction can run.
+
+    Examples
+    --------
+    >>> import relgraph as rg
+    >>> @rg.identity(tags=["canonicalize"])
+    ... def distribute_matmulo(X, Y, Z):
+    ...     '''X (Y + Z) = X Y + X Z.'''
+    ...     return X @ (Y + Z), X @ Y + X @ Z
+    >>> print(distribute_matmulo)
+    distribute_matmulo: X @ (Y + Z) = X @ Y + X @ Z
+    """
+    if function is None:
+        return lambda f: identity(
+            f, name=name, tags=tags, where=where, rounding=rounding, specials=specials,
+            broadcast=broadcast, budget=budget,
+        )  # fmt: skip
+    name = name or function.__name__
+    location = _location(function)
+    parameters = {p: PatternVariable(p) for p in inspect.signature(function).parameters}
+    sides = function(*parameters.values())
+    if not isinstance(sides, tuple) or len(sides) != 2:
+        raise RelationError(
+            f"{name} must return its two sides, not {sides!r}",
+            {"declared": location},
+            "Write: return left, right",
+        )
+    clause = Clause(*sides, _conditions(where, parameters, name, location))
+    _check_clause(clause, name, location)
+
+    def goal(left: Any, right: Any) -> Any:
+        fresh: dict[PatternVariable, PatternVariable] = {}
+
+        def image(v: PatternVariable) -> PatternVariable:
+            return fresh.setdefault(v, PatternVariable(v.name))
+
+        first, second = (to_term(rename(side, image)) for side in (clause.left, clause.right))
+        goals = [
+            Suspended(
+                c.kind, tuple(rename(x, image) for x in c.args), c.label, c.function
+            )
+            for c in clause.conditions
+        ]
+        return lall(eq(left, first), eq(right, second), *goals)
+
+    made = Relation(
+        name, goal, clauses=(clause,), tags=tags, rounding=rounding, specials=specials,
+        broadcast=broadcast, doc=function.__doc__ or "", location=location, budget=budget,
+    )  # fmt: skip
+    _check_directions(made)
+    return made
+
+
+def relation(
+    function: Callable[[Any, Any], Any] | None = None,
+    *,
+    name: str | None = None,
+    tags: Iterable[str] = (),
+    rounding: str = "rounded",
+    specials: str = "kept",
+    broadcast: Iterable[str] = (),
+    budget: int | None = None,
+) -> Any:
+    """Declare a relation by a kanren goal constructor of two arguments.
+
+    The goal is enumerated with both ends free; what it answers are the clauses that compile.  A
+    goal whose answers do not end runs through kanren, node by node.
+
+    Parameters
+    ----------
+    function : callable
+        ``function(left, right)`` returns a goal.
+    name, tags, rounding, specials, broadcast, budget
+        As in :func:`identity`.
+
+    Returns
+    -------
+    Relation
+
+    Examples
+    --------
+    >>> import relgraph as rg
+    >>> @rg.relation
+    ... def diag_matmulo(left, right):
+    ...     '''diag(v) X = v[:, None] * X.'''
+    ...     v, X = rg.lvars("v X")
+    ...     return rg.lall(
+    ...         rg.eq(left, rg.diag(v) @ X), rg.eq(right, rg.expand_dims(v, -1) * X)
+    ...     )
+    >>> diag_matmulo.interpreted
+    False
+    """
+    if function is None:
+        return lambda f: relation(
+            f, name=name, tags=tags, rounding=rounding, specials=specials, broadcast=broadcast,
+            budget=budget,
+        )  # fmt: skip
+    body = function
+    name = name or getattr(function, "__name__", "relation")
+
+    def goal(left: Any, right: Any) -> Any:
+        return require_goal(body(left, right), name)
+
+    made = Relation(
+        name, goal, tags=tags, rounding=rounding, specials=specials, broadcast=broadcast,
+        doc=function.__doc__ or "", location=_location(function), budget=budget,
+    )  # fmt: skip
+    if not made.interpreted:
+        _check_directions(made)
+    return made
+
+
+def as_relation(x: Any) -> Relation:
+    """Return ``x`` as a relation: itself, or a goal constructor of two arguments wrapped."""
+    if isinstance(x, Relation):
+        return x
+    if callable(x) and not isinstance(x, type):
+        return relation(x)  # type: ignore[no-any-return]
+    raise RelationError(
+        f"{x!r} is not a relation",
+        fix="Declare it with @rg.identity or @rg.relation, or pass a kanren goal constructor.",
+    )
+
+
+def _conditions(
+    where: Callable[..., Any] | None,
+    parameters: dict[str, PatternVariable],
+    name: str,
+    location: str,
+) -> tuple[Suspended, ...]:
+    if where is None:
+        return ()
+    wanted = list(inspect.signature(where).parameters)
+    unknown = [p for p in wanted if p not in parameters]
+    if unknown:
+        raise RelationError(
+            f"{name}: where= asks for {', '.join(unknown)}, which the identity does not have",
+            {"parameters": ", ".join(parameters), "declared": location},
+        )
+    goals = where(*(parameters[p] for p in wanted))
+    goals = goals if isinstance(goals, tuple | list) else (goals,)
+    for g in goals:
+        if not isinstance(g, Suspended):
+            raise RelationError(
+                f"{name}: where= must return side conditions, not {g!r}",
+                {"declared": location},
+                "Use rg.facto and its short forms, rg.checko, rg.calco; several as a tuple.",
+            )
+    return tuple(goals)
+
+
+def _check_clause(clause: Clause, name: str, location: str) -> None:
+    """Refuse sides that are no terms, and a side that is a proper part of nothing but itself."""
+    for side in (clause.left, clause.right):
+        from_term(side)
+        if not isinstance(side, Pattern | bool | int | float) and not hasattr(side, "op"):
+            raise RelationError(
+                f"{name}: a side must be a pattern or a number, not {side!r}",
+                {"declared": location},
+            )
+    if clause.left == clause.right and not isinstance(clause.left, int | float):
+        raise RelationError(
+            f"{name}: both sides are the same: {text(clause.left)}", {"declared": location}
+        )
+
+
+def _check_directions(made: Relation) -> None:
+    """Require one direction that can run, and report the forward reason when none can."""
+    try:
+        made.rewrites  # noqa: B018 - raises when no clause can run forward
+    except RelgraphError as forward:
+        try:
+            made.reversed  # noqa: B018 - raises when no clause can run backward
+        except RelgraphError:
+            raise forward from None
+
+
+def side_variables(term: Term) -> tuple[str, ...]:
+    """Return the names of the variables of a side, in order of occurrence."""
+    return tuple(v.name for v in variables(term))

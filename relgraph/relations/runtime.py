@@ -1,0 +1,108 @@
+"""What generated matchers call: views, guards, and fitting a result to what it replaces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from relgraph.errors import RelgraphError
+from relgraph.ir.node import Constant, Variable, apply, constant
+from relgraph.ir.op import Op
+from relgraph.ir.types import TensorType, covers
+from relgraph.relations.ac import leaves, nary
+
+
+class Refused(Exception):
+    """The other side cannot be built here, so the relation does not fire."""
+
+
+_refusal = Refused()
+# What building a side may raise: our own refusal, and the type errors of ops.
+REFUSED = (Refused, RelgraphError)
+
+
+def covered(node: Variable, operand: Variable) -> bool:
+    """Tell whether an operand has the shape of the result, so that nothing is broadcast."""
+    a, b = node.type, operand.type
+    return a is b or a.shape == b.shape or covers(a.shape, b.shape)
+
+
+def same_shapes(nodes: Sequence[Variable]) -> bool:
+    """Tell whether operands all have one shape (unknown sizes count as equal)."""
+    first = nodes[0]
+    return all(covered(first, x) and covered(x, first) for x in nodes[1:])
+
+
+def checked(built: Variable, like: Any) -> None:
+    """Refuse an intermediate that would round or wrap around where the original did not."""
+    dtype, wanted = built.type.dtype, like.dtype
+    if dtype is not wanted and wanted.kind == "f" and dtype.kind in "iuf" and dtype != wanted:
+        raise _refusal
+
+
+def instance(op: Op, operands: Sequence[Variable]) -> Any:
+    """Return the type of an op applied to some operands of its n-ary view."""
+    type_ = op.result_type((operands[0], operands[1]))
+    if len(operands) == 2:
+        return type_
+    made = apply(op, (operands[0], operands[1]))
+    for x in operands[2:]:
+        made = apply(op, (made, x))
+    return made.type
+
+
+def orders(pair: list[Variable]) -> Iterable[list[Variable]]:
+    """Yield both orders of two operands; longer views are split first against rest."""
+    yield pair
+    if len(pair) == 2:
+        yield pair[::-1]
+
+
+def free(view: Iterable[int], taken: Iterable[int]) -> Iterator[int]:
+    """Yield the first slot that is not taken, if any."""
+    for slot in view:
+        if slot not in taken:
+            yield slot
+            return
+
+
+def fit(built: Any, like: TensorType, place: Any, pointwise: bool) -> Variable | None:
+    """Return a result with the type of what it replaces, or None where it cannot have it.
+
+    Parameters
+    ----------
+    built : Variable or number
+        What the relation built.
+    like : TensorType
+        The type of what is replaced.
+    place : Variable or sequence of Variable
+        What is replaced, or the operands whose combination is.
+    pointwise : bool
+        Whether the identity is elementwise, so that its result may be broadcast and cast.
+    """
+    if not isinstance(built, Variable):
+        built = constant(built, like.dtype)
+    type_ = built.type
+    if type_ is like:
+        return built
+    if not isinstance(type_, TensorType) or not isinstance(like, TensorType):
+        return None
+    from relgraph.ops.elementwise import cast
+    from relgraph.relations.conform import broadcast_like
+
+    if type_.dtype != like.dtype:
+        if type_.dtype.kind == "f" and like.dtype.kind != "f":
+            return None
+        built = cast(built, like.dtype)
+        type_ = built.type
+    if type_.narrows(like):
+        return built
+    if not pointwise and not isinstance(built, Constant):
+        return None
+    return broadcast_like(built, like, place)
+
+
+__all__ = [
+    "REFUSED", "Refused", "checked", "covered", "fit", "free", "instance", "leaves", "nary",
+    "orders", "same_shapes",
+]  # fmt: skip

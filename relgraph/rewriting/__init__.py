@@ -1,0 +1,1 @@
+"""Rewriting: selections of relations, the driver to normal form, and derivations."""

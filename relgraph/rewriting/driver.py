@@ -1,0 +1,464 @@
+"""The driver: memoised innermost normalisation over an explicit stack.
+
+A node's operands are brought to normal form, the node is rebuilt on them, the matcher of its op is
+applied until nothing fires, and its normal form is remembered.  Nodes are hash-consed, so each
+distinct node is matched once, and a node that occurs again on its own chain of rewrites is an
+oscillation, detected exactly.  Nested applications of an associative and commutative op are one
+group: their n-ary view is what is matched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+from relgraph.errors import BudgetError, OscillationError
+from relgraph.ir.node import Constant, Variable, apply
+from relgraph.ir.op import Op
+from relgraph.relations.ac import leaves, nary, region, small_first
+from relgraph.relations.ac_matcher import AcMatcher, Match, View, key_of
+from relgraph.rewriting.interpreter import interpret
+from relgraph.rewriting.selection import Selection
+
+Log = Callable[[Variable, Variable, Any, tuple[Any, ...], str], None]
+
+CHAIN = 10_000  # rewrites that may follow from one node before it is called runaway growth
+KEPT = 50_000  # normal forms that a selection remembers between calls
+_MISSING = object()
+
+
+def shared_applications(outputs: Sequence[Variable], ops: Collection[Op]) -> frozenset[Variable]:
+    """Return the applications of ``ops`` nested in the same op that have other users as well.
+
+    They are not opened into their clients: a sum computed once for two users stays one sum.
+    """
+    seen: set[Variable] = set(outputs)
+    nested: set[Variable] = set()
+    several: set[Variable] = {x for x in outputs if x.op in ops}
+    stack = [x for x in seen if x.inputs]
+    while stack:
+        node = stack.pop()
+        op = node.op
+        for x in node.inputs:
+            if x in seen:
+                if x.inputs and x.op in ops:
+                    several.add(x)
+                    if x.op is op:
+                        nested.add(x)
+            else:
+                seen.add(x)
+                if x.inputs:
+                    stack.append(x)
+                    if x.op is op and op in ops:
+                        nested.add(x)
+    return frozenset(several & nested)
+
+
+class Driver:
+    """One run of a selection over a graph.
+
+    Parameters
+    ----------
+    selection : Selection
+        What to apply.
+    closed : frozenset of Variable
+        Shared applications that views do not open.
+    log : callable, optional
+        Called at every firing with the node before and after, the rewrite, its bindings, and the
+        kind of step.
+    once : bool
+        Apply each rewrite at most once a node, and not to its own results.
+    """
+
+    def __init__(
+        self,
+        selection: Selection,
+        closed: frozenset[Variable],
+        memo: dict[Variable, Variable],
+        log: Log | None = None,
+        once: bool = False,
+    ) -> None:
+        self.selection = selection
+        self.closed = closed
+        self.normal = memo
+        self.log = log
+        self.once = once
+        self.forward: dict[Variable, Variable] = {}
+        self.why: dict[Variable, str] = {}
+        self.depth: dict[Variable, int] = {}
+        self.groups: dict[Variable, _Group] = {}
+        self.views: dict[Variable, View] = {}
+        self.keys: dict[Variable, frozenset[Any]] = {}
+        self.spent: dict[str, int] = {}
+
+    def run(self, root: Variable) -> Variable:
+        """Return the normal form of one output."""
+        normal, forward, depth = self.normal, self.forward, self.depth
+        ac, plain, get_plain = self.selection.ac_of, self.selection._plain, self.selection.plain
+        fallback = bool(self.selection.interpreted or self.selection.transforms)
+        stack = [root]
+        push, pop = stack.append, stack.pop
+        while stack:
+            n = stack[-1]
+            if n in normal:
+                pop()
+                continue
+            reduct = forward.get(n)
+            if reduct is not None:
+                if reduct not in normal:  # n lies below its own reduct
+                    raise self.oscillation(n, reduct)
+                pop()
+                normal[n] = normal[reduct]
+                continue
+            inputs = n.inputs
+            if not inputs:
+                pop()
+                normal[n] = n
+                continue
+            op = n.op
+            group = ac(op)
+            if group is not None:
+                if self.group(n, group, push):
+                    pop()
+                continue
+            waiting = changed = False
+            for x in inputs:
+                y = normal.get(x)
+                if y is None:
+                    if x.inputs:
+                        push(x)
+                        waiting = True
+                elif y is not x:
+                    changed = True
+            if waiting:
+                if depth:
+                    self.inherit(n, inputs)
+                continue
+            if changed:
+                m = apply(op, tuple([normal.get(x, x) for x in inputs]))
+                if m in normal:
+                    pop()
+                    normal[n] = normal[m]
+                    continue
+                if m in forward:
+                    raise self.oscillation(n, m)
+                forward[n] = m
+                if n in depth:
+                    depth[m] = depth[n]
+                push(m)
+                continue
+            match = plain.get(op, _MISSING)
+            if match is _MISSING:
+                match = get_plain(op)
+            found = match(n) if match is not None else None
+            if found is None and fallback:
+                found = interpret(self.selection, n)
+            if found is None:
+                pop()
+                normal[n] = n
+                continue
+            result, rewrite, bindings = found
+            self.fired(n, result, rewrite, bindings)
+            if self.once:
+                pop()
+                normal[n] = result
+                continue
+            if result in forward and result not in normal:
+                self.why[n] = rewrite.relation
+                raise self.oscillation(n, result)
+            forward[n] = result
+            push(result)
+        return normal[root]
+
+    def inherit(self, node: Variable, operands: Sequence[Variable]) -> None:
+        """Count the operands of a reduct as part of the chain that made it."""
+        steps = self.depth.get(node)
+        if steps is not None:
+            for x in operands:
+                self.depth.setdefault(x, steps)
+
+    def fired(
+        self, before: Variable, after: Variable, rewrite: Any, bindings: tuple[Any, ...]
+    ) -> None:
+        """Log a firing and charge it to the budgets."""
+        name = rewrite.relation
+        self.why[before] = name
+        steps = self.depth.get(before, 0) + 1
+        self.depth[after] = max(steps, self.depth.get(after, 0))
+        if steps > CHAIN:
+            raise self.runaway(name, f"{CHAIN} rewrites followed from one node", before)
+        self.charge(name, before)
+        if self.log is not None:
+            self.log(before, after, rewrite, bindings, "fire")
+
+    def charge(self, name: str, before: Variable, times: int = 1) -> None:
+        """Charge a relation's own budget."""
+        limit = self.selection.budgets.get(name)
+        if limit is None:
+            return
+        self.spent[name] = self.spent.get(name, 0) + times
+        if self.spent[name] > limit:
+            raise self.runaway(name, f"its budget of {limit} firings is spent", before)
+
+    def runaway(self, name: str, why: str, before: Variable) -> BudgetError:
+        """Return the error for a relation that fires without end."""
+        return BudgetError(
+            f"{name} does not come to an end: {why}",
+            {"last graph": before},
+            f"Leave it out with excluding({name.split('.')[0]!r}), or give it a side condition "
+            "under which its result is simpler than what it matches.",
+        )
+
+    def oscillation(self, node: Variable, reduct: Variable) -> OscillationError:
+        """Return the error for a chain of rewrites that comes back to where it was."""
+        cycle: list[tuple[str, object, object]] = []
+        x: Variable | None = reduct
+        seen: set[Variable] = set()
+        chain = [node]
+        while x is not None and x not in seen and len(chain) < 12:
+            seen.add(x)
+            chain.append(x)
+            waiting = self.groups[x].pending if x in self.groups else ()
+            x = waiting[0] if waiting else self.forward.get(x)
+        for a, b in zip(chain, chain[1:], strict=False):
+            cycle.append((self.why.get(a, "(rebuilt)"), a, b))
+        names = list(dict.fromkeys(name for name, _, _ in cycle if name != "(rebuilt)"))
+        error = OscillationError(
+            f"{' and '.join(names) or 'the relations'} "
+            + ("undo each other" if len(names) > 1 else "makes a graph grow inside its own result"),
+            [(name, f"{a}  ->  {b}") for name, a, b in cycle],
+            "Exclude one of them, or orient them the same way; a relation that only grows needs "
+            "a side condition.",
+        )
+        error.cycle = tuple(cycle)
+        return error
+
+    def group(self, n: Variable, matcher: AcMatcher, push: Callable[[Variable], None]) -> bool:
+        """Advance the group of nested applications below ``n``; True when it is normal."""
+        op = matcher.op
+        group = self.groups.get(n)
+        if group is None:
+            group = self.groups[n] = _Group(leaves(n, op, self.closed))
+        normal = self.normal
+        if any([x not in normal for x in group.pending]):
+            raise self.oscillation(n, group.pending[0])
+        while True:
+            pending = [x for x in group.waiting if x.inputs and x not in normal]
+            if pending:
+                group.pending = pending
+                for x in pending:
+                    push(x)
+                if n in self.depth or group.passes:
+                    self.depth.setdefault(n, 0)
+                    self.inherit(n, pending)
+                return False
+            if not self.enter(group, matcher) or (self.once and group.passes):
+                break
+            assert group.view is not None
+            fresh, group.fresh = group.fresh, []
+            matches = matcher.step(group.view, fresh)
+            if not matches:
+                break
+            self.record(n, group, op, matches)
+        del self.groups[n]
+        result = self.rebuilt(n, group, op)
+        normal[n] = result
+        normal.setdefault(result, result)
+        if result.op is op:
+            if group.view is not None:
+                self.views[result] = group.view
+            else:
+                self.keys[result] = group.keys
+        return True
+
+    def enter(self, group: _Group, matcher: AcMatcher) -> bool:
+        """Bring normal operands into the view; False when no rewrite can match them."""
+        normal, op = self.normal, matcher.op
+        waiting, group.waiting = group.waiting, []
+        arrived: list[tuple[Variable, int | None]] = []
+        inner: list[tuple[Variable, int | None]] = []
+        for x, slot in zip(waiting, group.slots, strict=True):
+            y = normal.get(x, x)
+            if y is not x:
+                group.changed = True
+                if y.op is op and x.op is not op and y.type.dtype is x.type.dtype:
+                    inner.append((y, slot))
+                    continue
+            arrived.append((y, slot))
+        group.slots = []
+        if group.view is None:
+            keys = {key_of(x) for x, _ in arrived}
+            for y, _ in inner:
+                keys |= self.keys_of(y)
+            constants = sum([x.__class__ is Constant for x, _ in arrived]) + 2 * (
+                Constant in keys and bool(inner)
+            )
+            if not matcher.may_match(keys, constants):
+                group.keys = frozenset(keys)
+                return False
+            group.view, group.base = self.base_view(inner, group)
+        view = group.view
+        for y, slot in inner:
+            if y is not group.base:
+                for i, z in enumerate(leaves(y, op, self.closed)):
+                    group.fresh.append(view.add(z, slot if i == 0 else None))
+        for y, slot in arrived:
+            group.fresh.append(view.add(y, slot))
+        return True
+
+    def keys_of(self, node: Variable) -> frozenset[Any]:
+        """Return the keys of the operands of a normal application."""
+        known = self.keys.get(node)
+        if known is None:
+            view = self.views.get(node)
+            operands = view.operands.values() if view is not None else leaves(node, node.op)  # type: ignore[arg-type]
+            known = self.keys[node] = frozenset(map(key_of, operands))
+        return known
+
+    def base_view(
+        self, inner: Sequence[tuple[Variable, int | None]], group: _Group
+    ) -> tuple[View, Variable | None]:
+        """Take over the view of the largest operand that is an application itself.
+
+        Its operands do not match each other, so only what is added to them has to be tried.
+        """
+        best = None
+        for y, slot in inner:
+            if y in self.views and slot is None:
+                size = len(self.views[y].operands)
+                if best is None or size > len(self.views[best].operands):
+                    best = y
+        if best is None:
+            return View(), None
+        # The node stays what it is; only the index moves to the larger application.
+        view = self.views.pop(best)
+        self.keys[best] = frozenset(map(key_of, view.operands.values()))
+        group.intact = len(view.operands)
+        return view, best
+
+    def record(self, n: Variable, group: _Group, op: Op, matches: Sequence[Match]) -> None:
+        """Take over the matches of a step: their results wait to become normal."""
+        view = group.view
+        assert view is not None
+        group.passes += 1
+        group.fired = True
+        name = matches[0].firing.rewrite.relation
+        self.why[n] = name
+        if group.passes > CHAIN:
+            raise self.runaway(name, f"{CHAIN} rewrites followed from one sum or product", n)
+        self.charge(name, n, len(matches))
+        for slots, firing in matches:
+            if self.log is not None:
+                before = nary(op, firing.taken) if len(firing.taken) > 1 else firing.taken[0]
+                self.log(before, firing.result, firing.rewrite, firing.bindings, "fire")
+            for i, x in enumerate(leaves(firing.result, op, self.closed)):
+                group.waiting.append(x)
+                group.slots.append(min(slots) if i == 0 else None)
+        state = tuple([*view.operands.values(), *group.waiting])
+        if len(state) < 64:
+            if state in group.seen:
+                raise self.oscillation(n, nary(op, state) if len(state) > 1 else state[0])
+            group.seen.add(state)
+
+    def rebuilt(self, n: Variable, group: _Group, op: Op) -> Variable:
+        """Return the node of a finished group; the same object where nothing happened."""
+        if group.fired and group.view is not None:
+            view = group.view.in_order()
+            return nary(op, small_first(view)) if len(view) > 1 else view[0]
+        if not group.changed:
+            return n
+        # Only operands changed: keep the bracketing that the graph had.
+        opened = region(n, op, self.closed)
+        normal = self.normal
+        image: dict[Variable, Variable] = {}
+        stack = [n]
+        while stack:
+            x = stack[-1]
+            if x in image:
+                stack.pop()
+            elif x is n or (x.op is op and opened.get(x, False)):
+                waiting = [y for y in x.inputs if y not in image]
+                if waiting:
+                    stack.extend(waiting)
+                else:
+                    image[x] = apply(op, tuple([image[y] for y in x.inputs]))
+                    stack.pop()
+            else:
+                image[x] = normal.get(x, x)
+                stack.pop()
+        return image[n]
+
+
+class _Group:
+    """Nested applications while they are being rewritten.
+
+    ``waiting`` holds operands that must become normal before they enter the view, and ``slots``
+    the place each takes; ``fresh`` those in the view that were not matched yet.
+    """
+
+    __slots__ = (
+        "base", "changed", "fired", "fresh", "intact", "keys", "passes", "pending", "seen",
+        "slots", "view", "waiting",
+    )  # fmt: skip
+
+    def __init__(self, operands: list[Variable]) -> None:
+        self.waiting: list[Variable] = operands
+        self.slots: list[int | None] = [None] * len(operands)
+        self.view: View | None = None
+        self.base: Variable | None = None
+        self.intact = 0
+        self.fresh: list[int] = []
+        self.pending: Sequence[Variable] = ()
+        self.passes = 0
+        self.fired = False
+        self.changed = False
+        self.keys: frozenset[Any] = frozenset()
+        self.seen: set[tuple[Variable, ...]] = set()
+
+
+def normalise(
+    outputs: Sequence[Variable],
+    selection: Selection,
+    log: Log | None = None,
+    once: bool = False,
+) -> tuple[Variable, ...]:
+    """Return the normal forms of a graph under a selection.
+
+    Parameters
+    ----------
+    outputs : sequence of Variable
+        The graph.
+    selection : Selection
+        The relations, compiled.
+    log : callable, optional
+        Called at every firing; switches the memo of earlier calls off, so that every step is seen.
+    once : bool
+        Visit each node once instead of rewriting to normal form.
+
+    Raises
+    ------
+    OscillationError, BudgetError
+        When the relations do not come to an end.  Nothing is half-rewritten.
+    """
+    ops = selection.ac_ops
+    with selection.lock:
+        key = tuple(outputs)
+        if log is None and not once:
+            known = selection.results.get(key)
+            if known is not None:
+                return known
+        closed = shared_applications(outputs, ops) if ops else frozenset[Variable]()
+        memo: dict[Variable, Variable] = {}
+        if log is None and not once:
+            memo = selection.memo.setdefault(closed, memo)
+            selection.memo.move_to_end(closed)
+        driver = Driver(selection, closed, memo, log, once)
+        try:
+            result = tuple([driver.run(x) for x in outputs])
+        except BaseException:
+            selection.memo.pop(closed, None)
+            raise
+        if log is None and not once:
+            selection.results[key] = result
+        selection.trim(KEPT)
+    return result

@@ -1,0 +1,106 @@
+"""What is not compiled: goals that kanren runs on one node, and rewriters written in Python."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from unification import reify, var
+
+from relgraph.errors import NonGroundError, RelationError, RelgraphError
+from relgraph.ir.etuple import as_node
+from relgraph.ir.node import Variable
+from relgraph.relations.goals import RESIDUALS, settle
+from relgraph.relations.relation import Relation
+from relgraph.relations.runtime import fit
+
+if TYPE_CHECKING:
+    from relgraph.rewriting.selection import Selection
+
+
+class NodeTransform(Protocol):
+    """A rewriter of one node, written in Python.
+
+    ``tracks`` holds the ops, or classes of ops, it is asked about; None for all.
+    """
+
+    name: str
+    tracks: tuple[Any, ...] | None
+
+    @property
+    def relation(self) -> str:
+        """What its steps are called in a derivation."""
+        ...
+
+    def transform(self, node: Variable) -> Variable | None:
+        """Return the replacement of a node, or None."""
+        ...
+
+
+class Interpreted:
+    """The step of a relation that kanren ran, in the place of a compiled rewrite."""
+
+    __slots__ = ("relation",)
+
+    def __init__(self, relation: str) -> None:
+        self.relation = relation
+
+
+def interpret(selection: Selection, node: Variable) -> tuple[Variable, Any, tuple[Any, ...]] | None:
+    """Try the selection's interpreted relations and transforms on one node."""
+    for relation in selection.interpreted:
+        result = answer(relation, node)
+        if result is not None and result is not node:
+            return result, Interpreted(relation.label), ()
+    for transform in selection.transforms:
+        if tracked(transform, node):
+            result = transform.transform(node)
+            if result is not None and result is not node:
+                fitted = fit(result, node.type, node, pointwise=True)
+                if fitted is None:
+                    raise RelationError(
+                        f"{transform.name} returned a graph of another type",
+                        [("node", f"{node} : {node.type}"), ("result", f"{result} : {result.type}")],
+                        "A replacement has the dtype of what it replaces and a shape that is "
+                        "equal or more exact.",
+                    )
+                return fitted, transform, ()
+    return None
+
+
+def tracked(transform: NodeTransform, node: Variable) -> bool:
+    """Tell whether a transform asks about a node's op."""
+    tracks = transform.tracks
+    return tracks is None or node.op in tracks or type(node.op) in tracks
+
+
+def answer(relation: Relation, node: Variable) -> Variable | None:
+    """Return kanren's first ground answer for a node that has the node's type, or None.
+
+    Raises
+    ------
+    RelationError
+        When the search recurses past Python's limit.
+    """
+    q = var()
+    left, right = node, q
+    try:
+        for tried, state in enumerate(relation(left, right)({})):
+            if tried >= 8:
+                break
+            for final in settle(getattr(state, "data", state)):
+                if RESIDUALS in final:
+                    continue
+                try:
+                    built = as_node(reify(q, final), node)
+                except (NonGroundError, RelgraphError):
+                    continue
+                fitted = fit(built, node.type, node, pointwise=False)
+                if fitted is not None:
+                    return fitted
+    except RecursionError:
+        raise RelationError(
+            f"{relation.label}: its search ran away (it recursed past Python's limit)",
+            {"node": node},
+            "Put the goal that binds a term before the goal that recurses on it.",
+        ) from None
+    return None

@@ -1,0 +1,163 @@
+"""A selection of relations, compiled: one matcher for each head op, and the memo of its results."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from relgraph.errors import OscillationError
+from relgraph.ir.node import Variable
+from relgraph.ir.op import Op
+from relgraph.relations.ac_matcher import AcMatcher, GatherRule
+from relgraph.relations.clause import Rewrite, is_ac
+from relgraph.relations.matcher import compile_plain
+from relgraph.relations.pattern import Block, OpPattern, PatternNode
+from relgraph.relations.relation import Relation, as_relation
+
+Matcher = Callable[[Variable], Any]
+
+
+class Selection:
+    """Relations in declared order, compiled together.
+
+    Parameters
+    ----------
+    relations : iterable of Relation or callable
+        Each in its own direction; a kanren goal constructor is wrapped.
+    transforms : iterable of NodeTransform
+        Rewriters written in Python, tried after the relations.
+
+    Raises
+    ------
+    OscillationError
+        When both directions of one relation are selected.
+    """
+
+    def __init__(self, relations: Iterable[Any] = (), transforms: Iterable[Any] = ()) -> None:
+        self.relations: tuple[Relation, ...] = tuple(dict.fromkeys(map(as_relation, relations)))
+        self.transforms = tuple(transforms)
+        self._check_directions()
+        rewrites = [r for x in self.relations if not x.interpreted for r in x.rewrites]
+        self.budgets = {
+            r.relation: x.budget
+            for x in self.relations
+            if x.budget is not None and not x.interpreted
+            for r in x.rewrites
+        }
+        self.interpreted = tuple(x for x in self.relations if x.interpreted)
+        self._heads: dict[Any, list[Rewrite]] = {}
+        for rewrite in rewrites:
+            pattern = rewrite.pattern
+            assert isinstance(pattern, PatternNode | Block)
+            op = pattern.op
+            key = op.cls if isinstance(op, OpPattern) else op
+            self._heads.setdefault(key, []).append(rewrite)
+        self._order = {id(r): i for i, r in enumerate(rewrites)}
+        self._plain: dict[Op, Matcher | None] = {}
+        self._open: dict[type[Op], Matcher] = {}
+        self._ac: dict[Any, AcMatcher | None] = {}
+        heads = [op for op in self._heads if is_ac(op)]
+        self.ac_ops = frozenset(heads) | frozenset(
+            op for t in self.transforms for op in getattr(t, "ac_ops", ())
+        )
+        self.memo: OrderedDict[frozenset[Variable], dict[Variable, Variable]] = OrderedDict()
+        self.results: OrderedDict[tuple[Variable, ...], tuple[Variable, ...]] = OrderedDict()
+        self.lock = threading.RLock()
+
+    def ac_of(self, op: Any) -> AcMatcher | None:
+        """Return the matcher of the n-ary views of an op, or None for any other op."""
+        try:
+            return self._ac[op]
+        except KeyError:
+            pass
+        found = None
+        if op in self.ac_ops:
+            folds = [t.fold for t in self.transforms if hasattr(t, "fold")]
+            found = AcMatcher(op, self._heads.get(op, ()), folds[0] if folds else None)
+        self._ac[op] = found
+        return found
+
+    def trim(self, most: int) -> None:
+        """Forget the least recently used normal forms past a number of nodes."""
+        while len(self.results) > 8:
+            self.results.popitem(last=False)
+        total = sum(map(len, self.memo.values()))
+        while self.memo and total > most:
+            _, dropped = self.memo.popitem(last=False)
+            total -= len(dropped)
+            self.results.clear()
+
+    def _check_directions(self) -> None:
+        seen: dict[int, Relation] = {}
+        for relation in self.relations:
+            key = id(relation._goal)
+            other = seen.setdefault(key, relation)
+            if other.backward != relation.backward:
+                error = OscillationError(
+                    f"both directions of {relation.name} are selected: each undoes the other",
+                    {"selected": ", ".join(x.label for x in self.relations)},
+                    "Select one direction; to let a cost decide, use rg.optimize.",
+                )
+                raise error
+
+    def plain(self, op: Op) -> Matcher | None:
+        """Return the matcher of a head op that is not associative and commutative, if any."""
+        try:
+            return self._plain[op]
+        except KeyError:
+            pass
+        rewrites = [*self._heads.get(op, ()), *self._heads.get(type(op), ())]
+        found: Matcher | None = None
+        if rewrites and op not in self.ac_ops:
+            rewrites.sort(key=lambda r: self._order[id(r)])
+            if op not in self._heads:  # only open patterns: one matcher serves the whole class
+                found = self._open.get(type(op)) or compile_plain(op, rewrites)
+                self._open[type(op)] = found
+            else:
+                found = compile_plain(op, rewrites)
+        self._plain[op] = found
+        return found
+
+    @property
+    def source(self) -> str:
+        """The source of every matcher compiled so far, each branch naming its relation."""
+        parts = [m.source for m in self._plain.values() if m is not None]  # type: ignore[attr-defined]
+        for matcher in self._ac.values():
+            for rule in matcher.rules if matcher is not None else ():
+                if isinstance(rule, GatherRule):
+                    parts += [rule.alternatives.source, rule.build.source]  # type: ignore[attr-defined]
+                else:
+                    parts += [role.match.source for role in rule.roles]  # type: ignore[attr-defined]
+        return "\n".join(dict.fromkeys(parts))
+
+    def __repr__(self) -> str:
+        return f"Selection({', '.join(x.label for x in self.relations)})"
+
+
+_selections: OrderedDict[Any, Selection] = OrderedDict()
+_lock = threading.Lock()
+_MOST = 64
+
+
+def selection_of(relations: Sequence[Any], transforms: Sequence[Any] = ()) -> Selection:
+    """Return the compiled selection of these relations, the same object for the same ones."""
+    key = (tuple(relations), tuple(transforms))
+    with _lock:
+        found = _selections.get(key)
+        if found is not None:
+            _selections.move_to_end(key)
+            return found
+    made = Selection(relations, transforms)
+    with _lock:
+        found = _selections.setdefault(key, made)
+        while len(_selections) > _MOST:
+            _selections.popitem(last=False)
+    return found
+
+
+def clear_selections() -> None:
+    """Forget every compiled selection and every normal form remembered with it."""
+    with _lock:
+        _selections.clear()
