@@ -59,13 +59,19 @@ def _publish(table: dict[Any, Any], key: Any, made: Any) -> Any:
 class _Slots:
     """The storage of a node, open to assignment while it is being built."""
 
-    __slots__ = ("__weakref__", "_facts", "digest", "inputs", "op", "type")
+    __slots__ = ("__weakref__", "_digest", "_facts", "inputs", "op", "type")
 
     op: Op | None
     inputs: tuple[Variable, ...]
     type: Any
-    digest: int
+    _digest: int | None
     _facts: Any
+
+
+class _Open(_Slots):
+    """A node that is being built; it becomes an immutable node by a change of class."""
+
+    __slots__ = ()
 
 
 class Variable(_Slots, Operators):
@@ -79,11 +85,23 @@ class Variable(_Slots, Operators):
         The operands, in order.
     type : TensorType or TupleType
         Its dtype and shape.
-    digest : int
-        A structural digest, the same in every process.
     """
 
     __slots__ = ()
+
+    @property
+    def digest(self) -> int:
+        """A structural digest, the same in every process; computed once, without recursion."""
+        if self._digest is None:
+            from relgraph.ir.graph import toposort
+
+            for x in toposort(self):
+                if x._digest is None and x.op is not None:
+                    parts = (x.op.digest, *[i._digest for i in x.inputs])
+                    _set_digest(x, hash(parts))
+        digest = self._digest
+        assert digest is not None
+        return digest
 
     def __setattr__(self, name: str, value: object) -> None:
         raise ImmutableGraphError(
@@ -155,11 +173,8 @@ class Apply(Variable):
 
 
 _new = object.__new__
-_set_op = _Slots.op.__set__  # type: ignore[attr-defined]
-_set_inputs = _Slots.inputs.__set__  # type: ignore[attr-defined]
-_set_type = _Slots.type.__set__
-_set_digest = _Slots.digest.__set__  # type: ignore[attr-defined]
-set_facts = _Slots._facts.__set__
+_set_digest: Any = vars(_Slots)["_digest"].__set__
+set_facts: Any = vars(_Slots)["_facts"].__set__
 
 _inputs: dict[Any, Any] = {}
 _constants: dict[Any, Any] = {}
@@ -172,23 +187,33 @@ def apply(op: Op, inputs: tuple[Variable, ...]) -> Apply:
         node = ref()
         if node is not None:
             return node  # type: ignore[no-any-return]
-    made = _new(Apply)
     type_ = op._types.get(tuple([x.type for x in inputs]))
-    _set_type(made, op.result_type(inputs) if type_ is None else type_)
-    _set_op(made, op)
-    _set_inputs(made, inputs)
-    _set_digest(made, hash((op.digest, *[x.digest for x in inputs])))
-    set_facts(made, None)
-    return _publish(op._nodes, inputs, made)  # type: ignore[no-any-return]
+    made: Any = _new(_Open)
+    made.type = op.result_type(inputs) if type_ is None else type_
+    made.op = op
+    made.inputs = inputs
+    made._digest = made._facts = None
+    made.__class__ = Apply
+    table = op._nodes
+    ref = _Ref(made, _forget)
+    ref.table = table
+    ref.key = inputs
+    with _lock:
+        earlier = table.get(inputs)
+        if earlier is not None:
+            node = earlier()
+            if node is not None:  # another thread was first
+                return node  # type: ignore[no-any-return]
+        table[inputs] = ref
+    return made  # type: ignore[no-any-return]
 
 
 def _leaf(cls: type[Any], type_: Type, digest: int) -> Any:
     made = _new(cls)
-    _set_op(made, None)
-    _set_inputs(made, ())
-    _set_type(made, type_)
-    _set_digest(made, digest)
-    set_facts(made, None)
+    for name, value in (
+        ("op", None), ("inputs", ()), ("type", type_), ("_digest", digest), ("_facts", None),
+    ):  # fmt: skip
+        object.__setattr__(made, name, value)
     return made
 
 

@@ -49,6 +49,11 @@ class Firing(NamedTuple):
 class View:
     """The operands of one n-ary application, indexed.
 
+    Parameters
+    ----------
+    by_identity : bool
+        Whether operands are also looked up by themselves, not only by their keys.
+
     Attributes
     ----------
     operands : dict
@@ -57,9 +62,10 @@ class View:
         Key of an operand, or the operand itself, to the slots where it stands.
     """
 
-    __slots__ = ("_slot", "buckets", "index", "operands")
+    __slots__ = ("_slot", "buckets", "by_identity", "index", "operands")
 
-    def __init__(self) -> None:
+    def __init__(self, by_identity: bool) -> None:
+        self.by_identity = by_identity
         self.operands: dict[int, Variable] = {}
         self.index: dict[Any, dict[int, None]] = {}
         self.buckets: dict[GatherRule, Buckets] = {}
@@ -71,24 +77,30 @@ class View:
             slot = self._slot
             self._slot += 1
         self.operands[slot] = node
-        for key in (key_of(node), node):
-            places = self.index.get(key)
-            if places is None:
-                self.index[key] = {slot: None}
-            else:
-                places[slot] = None
+        index = self.index
+        key = node.op if node.op is not None else key_of(node)
+        places = index.get(key)
+        if places is None:
+            index[key] = {slot: None}
+        else:
+            places[slot] = None
+        if self.by_identity:
+            index.setdefault(node, {})[slot] = None
         return slot
 
-    def remove(self, slot: int) -> None:
-        """Take an operand out, of every bucket too."""
-        node = self.operands.pop(slot)
-        for key in (key_of(node), node):
-            places = self.index[key]
-            del places[slot]
-            if not places:
-                del self.index[key]
+    def remove(self, slots: Iterable[int]) -> None:
+        """Take operands out, of every bucket too."""
+        index, operands = self.index, self.operands
+        for slot in slots:
+            node = operands.pop(slot)
+            keys = (key_of(node), node) if self.by_identity else (key_of(node),)
+            for key in keys:
+                places = index[key]
+                del places[slot]
+                if not places:
+                    del index[key]
         for buckets in self.buckets.values():
-            buckets.remove(slot)
+            buckets.remove(slots)
 
     def in_order(self) -> list[Variable]:
         """Return the operands in order of first occurrence."""
@@ -114,13 +126,14 @@ class Buckets:
             if len(members) > 1:
                 self.ready[key] = None
 
-    def remove(self, slot: int) -> None:
-        """Take an operand out of all its buckets."""
-        for key in self.keys.pop(slot, ()):
-            members = self.members[key]
-            del members[slot]
-            if not members:
-                del self.members[key]
+    def remove(self, slots: Iterable[int]) -> None:
+        """Take operands out of all their buckets."""
+        for slot in slots:
+            for key in self.keys.pop(slot, ()):
+                members = self.members[key]
+                del members[slot]
+                if not members:
+                    del self.members[key]
 
 
 class Match(NamedTuple):
@@ -136,6 +149,7 @@ class Role(NamedTuple):
     key: Any
     partner: Any
     match: Callable[..., Any]
+    identity: bool
 
 
 class MatchRule:
@@ -148,7 +162,10 @@ class MatchRule:
         for i, arg in enumerate(args):
             others = [x for j, x in enumerate(args) if j != i]
             match = self._compile(op, rewrite, arg, others)
-            self.roles.append(Role(_anchor(arg), min(map(_anchor, others), key=_is_any), match))
+            partner = min(map(_anchor, others), key=_is_any)
+            # A variable that the pattern repeats is looked up by the operand it is bound to.
+            repeats = any(isinstance(x, PatternVariable) for x in args)
+            self.roles.append(Role(_anchor(arg), partner, match, repeats))
 
     def _compile(
         self, op: Op, rewrite: Rewrite, first: Term, others: list[Term]
@@ -188,11 +205,11 @@ class MatchRule:
                 return f"index.get({compiler.env[arg]}, ())"
             conditions = compiler.rewrite.conditions
             if any(arg in variables(x) for c in conditions for x in c.args):
-                return "view"
-            return f"free(view, {taken})"
+                return "slots(view)"
+            return f"free(slots(view), {taken})"
         anchor = _anchor(arg)
         if anchor is ANY:
-            return "view"
+            return "slots(view)"
         hint = anchor.name if isinstance(anchor, Op) else "leaf"
         return f"index.get({compiler.names.of(anchor, hint)}, ())"
 
@@ -343,14 +360,74 @@ class AcMatcher:
                     self.by_partner.setdefault(role.partner, []).append((number, place))
         self.always = self.by_partner.pop(ANY, []) + self.by_key.pop(ANY, [])
         self.keys = frozenset(self.by_key) | frozenset(self.by_partner)
-
-    def may_match(self, keys: frozenset[Any] | set[Any], constants: int) -> bool:
-        """Tell from the keys of the operands whether any rewrite could match."""
-        return bool(
-            self.always
-            or (constants > 1 and self.fold is not None)
-            or not self.keys.isdisjoint(keys)
+        self.by_identity = any(
+            role.identity for rule in self.rules if isinstance(rule, MatchRule)
+            for role in rule.roles
         )
+        self._may: dict[frozenset[Any], bool] = {}
+        self._pairs: dict[tuple[Any, Any], tuple[tuple[int, int, int], ...]] = {}
+
+    def may_match(self, keys: frozenset[Any]) -> bool:
+        """Tell from the keys of the operands whether any rewrite could match."""
+        known = self._may.get(keys)
+        if known is None:
+            known = self._may[keys] = bool(self.always) or not self.keys.isdisjoint(keys)
+        return known
+
+    def pair(self, a: Variable, b: Variable) -> tuple[Variable, Any, tuple[Any, ...]] | None:
+        """Match a view of just two operands; ``(result, rewrite, bindings)`` or None."""
+        keys = (key_of(a), key_of(b))
+        agenda = self._pairs.get(keys)
+        if agenda is None:
+            agenda = self._pairs[keys] = self._pair_agenda(*keys)
+        if not agenda:
+            return None
+        for number, slot, place in agenda:
+            if number < 0:
+                assert self.fold is not None
+                firing = self.fold(self.op, (a, b))
+                if firing is not None:
+                    return firing.result, firing.rewrite, firing.bindings
+                continue
+            rule = self.rules[number]
+            if isinstance(rule, GatherRule):
+                view = View(self.by_identity)
+                if rule.enter(view.add(a), view) | rule.enter(view.add(b), view):
+                    for match in rule.gather(view):
+                        return match.firing.result, match.firing.rewrite, match.firing.bindings
+                continue
+            first, second = (a, b) if slot == 0 else (b, a)
+            index: dict[Any, Any] = {keys[slot]: (0,)}
+            if keys[0] is keys[1]:
+                index[keys[0]] = (0, 1)
+            else:
+                index[keys[1 - slot]] = (1,)
+            if a is b:
+                index[a] = (0, 1)
+            else:
+                index[second] = (1,)
+            found = rule.roles[place].match(first, 0, (first, second), index)
+            if found is not None:
+                return found[:3]  # type: ignore[no-any-return]
+        return None
+
+    def _pair_agenda(self, a: Any, b: Any) -> tuple[tuple[int, int, int], ...]:
+        """Return the rules and roles that operands of two keys may play, in declared order."""
+        found = []
+        if a is b is Constant and self.fold is not None:
+            found.append((-1, 0, 0))
+        for number, rule in enumerate(self.rules):
+            if isinstance(rule, GatherRule):
+                if rule.key is ANY or (a is rule.key and b is rule.key):
+                    found.append((number, 0, 0))
+                continue
+            if len(rule.roles) != 2:
+                continue
+            for slot, mine, other in ((0, a, b), (1, b, a)):
+                role = rule.roles[0]
+                if role.key in (ANY, mine) and rule.roles[1].key in (ANY, other):
+                    found.append((number, slot, 0))
+        return tuple(found)
 
     def step(self, view: View, fresh: Iterable[int]) -> list[Match]:
         """Match the operands that are new to a view, and take the matches out of it.
@@ -400,8 +477,7 @@ class AcMatcher:
 
     @staticmethod
     def _take(match: Match, view: View, matches: list[Match]) -> None:
-        for slot in match.slots:
-            view.remove(slot)
+        view.remove(match.slots)
         matches.append(match)
 
     def _folded(self, view: View) -> Iterable[Match]:

@@ -57,6 +57,7 @@ class Names:
             "covered": runtime.covered, "fit": runtime.fit, "checked": runtime.checked,
             "Refused": runtime.REFUSED, "same_shapes": runtime.same_shapes,
             "instance": runtime.instance, "orders": runtime.orders, "free": runtime.free,
+            "slots": runtime.slots,
         }  # fmt: skip
         self._known: dict[Any, str] = {}
         self._kept: list[Any] = []
@@ -111,10 +112,8 @@ class Compiler:
             else:
                 self.bind(term, at)
         elif isinstance(term, bool | int | float):
-            self.test(
-                f"{at}.__class__ is Constant and "
-                f"{at}.bits in {self.names.of(literal_bits(term), 'number')}"
-            )
+            self.test(f"{at}.__class__ is Constant")
+            self.test(f"{at}.bits in {self.names.of(literal_bits(term), 'number')}")
         elif isinstance(term, Variable):
             self.test(f"{at} is {self.names.of(term, 'node')}")
         elif isinstance(term, Block):
@@ -248,7 +247,8 @@ class Compiler:
         taken = f"({', '.join(used)},)" if used else "()"
         self.let(f"{rest} = [x for i, x in enumerate({view}) if i not in {taken}]")
         if len(free) == 2:
-            self.loop(f"{rest} in orders({rest})")
+            self.loop(f"{at}_q in orders({rest})")
+            rest = f"{at}_q"
         for k, x in enumerate(free[:-1]):
             self.let(f"{at}_f{k} = {rest}[{k}]")
             self.match(x, f"{at}_f{k}")
@@ -373,25 +373,44 @@ def flat_args(term: PatternNode) -> list[Term]:
     return found
 
 
+class _Level:
+    """The lines of one block, being merged: what stands last, and what is assigned so far."""
+
+    def __init__(self) -> None:
+        self.entries: list[tuple[str, _Level | None]] = []
+        self.assigned: dict[str, str] = {}
+
+    def add(self, text: str, opens: bool) -> _Level:
+        """Add a line, or find it where it stands already; return the level that follows."""
+        if opens:
+            if self.entries and self.entries[-1][0] == text:
+                inner = self.entries[-1][1]
+                assert inner is not None
+                return inner
+            inner = _Level()
+            self.entries.append((text, inner))
+            return inner
+        target = text.split(" = ")[0]
+        if " = " not in text or text[0] == " " or self.assigned.get(target) != text:
+            self.assigned[target] = text
+            self.entries.append((text, None))
+        return self
+
+
 def write(name: str, parameters: str, bodies: Sequence[list[Line]], doc: str) -> str:
     """Merge lists of lines into the source of one function."""
-    root: list[Any] = []
+    root = _Level()
     for lines in bodies:
         level = root
         for text, opens in lines:
-            if level and level[-1][0] == text and (opens or not text.startswith(("try", "ex", " "))):
-                entry = level[-1]
-            else:
-                entry = (text, [])
-                level.append(entry)
-            if opens:
-                level = entry[1]
+            level = level.add(text, opens)
     out = [f"def {name}({parameters}):", f'    """{doc}"""']
-    stack: list[tuple[Any, int]] = [(x, 1) for x in reversed(root)]
+    stack: list[tuple[tuple[str, _Level | None], int]] = [(x, 1) for x in reversed(root.entries)]
     while stack:
         (text, inner), depth = stack.pop()
         out.append("    " * depth + text)
-        stack.extend((x, depth + 1) for x in reversed(inner))
+        if inner is not None:
+            stack.extend((x, depth + 1) for x in reversed(inner.entries))
     out.append("    return None")
     return "\n".join(out) + "\n"
 

@@ -118,7 +118,8 @@ class Driver:
             op = n.op
             group = ac(op)
             if group is not None:
-                if self.group(n, group, push):
+                quick = self.pair(n, op, group, push) if n not in self.groups else False
+                if quick or (quick is False and self.group(n, group, push)):
                     pop()
                 continue
             waiting = changed = False
@@ -233,6 +234,68 @@ class Driver:
         error.cycle = tuple(cycle)
         return error
 
+    def pair(
+        self, n: Variable, op: Any, matcher: AcMatcher, push: Callable[[Variable], None]
+    ) -> bool | None:
+        """Advance an application that nests no other: most are; the group path does the rest.
+
+        Returns
+        -------
+        bool or None
+            True when ``n`` is normal, None while it waits, False when it is more than a pair.
+        """
+        a, b = n.inputs
+        if (a.op is op and a not in self.closed) or (b.op is op and b not in self.closed):
+            return False
+        normal = self.normal
+        x, y = normal.get(a), normal.get(b)
+        if x is None:
+            if a.inputs:
+                push(a)
+            else:
+                x = a
+        if y is None:
+            if b.inputs:
+                push(b)
+            else:
+                y = b
+        if x is None or y is None:
+            if self.depth:
+                self.inherit(n, n.inputs)
+            return None
+        m = n if x is a and y is b else apply(op, (x, y))
+        nested_x, nested_y = x.op is op and x is not a, y.op is op and y is not b
+        if nested_x or nested_y:
+            # A normal sum grows by one operand: nothing to do unless their keys can match.
+            if (nested_x and nested_y) or op.idempotent:
+                return False
+            inner, outer = (x, y) if nested_x else (y, x)
+            keys, key = self.keys_of(inner), key_of(outer)
+            if key not in keys:
+                keys |= {key}
+            elif key is Constant and matcher.fold is not None:
+                return False
+            if matcher.may_match(keys):
+                return False
+            self.keys[m] = keys
+            normal[n] = normal[m] = m
+            return True
+        found = matcher.pair(x, y)
+        if found is None:
+            normal[n] = normal[m] = m
+            return True
+        result, rewrite, bindings = found
+        self.fired(m, result, rewrite, bindings)
+        self.why[n] = rewrite.relation
+        if self.once:
+            normal[n] = result
+            return True
+        if (result in self.forward and result not in normal) or result is n:
+            raise self.oscillation(n, result)
+        self.forward[n] = result
+        push(result)
+        return None
+
     def group(self, n: Variable, matcher: AcMatcher, push: Callable[[Variable], None]) -> bool:
         """Advance the group of nested applications below ``n``; True when it is normal."""
         op = matcher.op
@@ -290,13 +353,10 @@ class Driver:
             keys = {key_of(x) for x, _ in arrived}
             for y, _ in inner:
                 keys |= self.keys_of(y)
-            constants = sum([x.__class__ is Constant for x, _ in arrived]) + 2 * (
-                Constant in keys and bool(inner)
-            )
-            if not matcher.may_match(keys, constants):
-                group.keys = frozenset(keys)
+            group.keys = frozenset(keys)
+            if not matcher.may_match(group.keys) and not (matcher.fold and Constant in keys):
                 return False
-            group.view, group.base = self.base_view(inner, group)
+            group.view, group.base = self.base_view(inner, matcher)
         view = group.view
         for y, slot in inner:
             if y is not group.base:
@@ -316,7 +376,7 @@ class Driver:
         return known
 
     def base_view(
-        self, inner: Sequence[tuple[Variable, int | None]], group: _Group
+        self, inner: Sequence[tuple[Variable, int | None]], matcher: AcMatcher
     ) -> tuple[View, Variable | None]:
         """Take over the view of the largest operand that is an application itself.
 
@@ -329,11 +389,10 @@ class Driver:
                 if best is None or size > len(self.views[best].operands):
                     best = y
         if best is None:
-            return View(), None
+            return View(matcher.by_identity), None
         # The node stays what it is; only the index moves to the larger application.
         view = self.views.pop(best)
         self.keys[best] = frozenset(map(key_of, view.operands.values()))
-        group.intact = len(view.operands)
         return view, best
 
     def record(self, n: Variable, group: _Group, op: Op, matches: Sequence[Match]) -> None:
@@ -397,8 +456,8 @@ class _Group:
     """
 
     __slots__ = (
-        "base", "changed", "fired", "fresh", "intact", "keys", "passes", "pending", "seen",
-        "slots", "view", "waiting",
+        "base", "changed", "fired", "fresh", "keys", "passes", "pending", "seen", "slots",
+        "view", "waiting",
     )  # fmt: skip
 
     def __init__(self, operands: list[Variable]) -> None:
@@ -406,7 +465,6 @@ class _Group:
         self.slots: list[int | None] = [None] * len(operands)
         self.view: View | None = None
         self.base: Variable | None = None
-        self.intact = 0
         self.fresh: list[int] = []
         self.pending: Sequence[Variable] = ()
         self.passes = 0
