@@ -65,9 +65,29 @@ def leaves(
     inner = node.inputs
     if len(inner) == 2 and inner[0].op is not op and inner[1].op is not op:
         return list(inner)
+    dtype = node.type.dtype
+    result: list[Variable] = []
+    seen: set[Variable] = set()
+    stack = list(reversed(inner)) if dtype.kind != "b" else []
+    while stack:
+        x = stack.pop()
+        if x.op is not op or x.type.dtype is not dtype or x in closed:
+            result.append(x)
+        elif x in seen or (limit is not None and len(seen) >= limit):
+            return _shared_leaves(node, op, closed, limit)
+        else:
+            seen.add(x)
+            stack.extend(x.inputs[::-1])
+    return result or list(inner)
+
+
+def _shared_leaves(
+    node: Variable, op: Op, closed: Container[Variable], limit: int | None
+) -> list[Variable]:
+    """Return the operands of a view that meets an application twice, or is cut off."""
     opened = region(node, op, closed, limit)
     result: list[Variable] = []
-    stack = list(reversed(inner))
+    stack = list(reversed(node.inputs))
     while stack:
         x = stack.pop()
         if x.op is op and opened.get(x, False):

@@ -119,12 +119,19 @@ class Buckets:
 
     def add(self, slot: int, key: Any, own: Any) -> None:
         """Put an operand into a bucket."""
-        members = self.members.setdefault(key, {})
-        if slot not in members:
+        members = self.members.get(key)
+        if members is None:
+            self.members[key] = {slot: own}
+        elif slot in members:
+            return
+        else:
             members[slot] = own
-            self.keys.setdefault(slot, []).append(key)
-            if len(members) > 1:
-                self.ready[key] = None
+            self.ready[key] = None
+        keys = self.keys.get(slot)
+        if keys is None:
+            self.keys[slot] = [key]
+        else:
+            keys.append(key)
 
     def remove(self, slots: Iterable[int]) -> None:
         """Take operands out of all their buckets."""
@@ -448,31 +455,29 @@ class AcMatcher:
         index, operands = view.index, view.operands
         waiting = [r for key in self.by_partner if key in index for r in self.by_partner[key]]
         waiting += self.always
+        rules, roles = self.rules, {key: [*self.by_key.get(key, ()), *waiting] for key in index}
+        gathered = set()
         for slot in fresh:
-            for number, place in (*self.by_key.get(key_of(operands[slot]), ()), *waiting):
-                rule = self.rules[number]
-                if isinstance(rule, GatherRule):
-                    if rule.enter(slot, view):
-                        agenda.append((number, -1, 0))
-                else:
+            node = operands[slot]
+            for number, place in roles[node.op if node.op is not None else key_of(node)]:
+                if place >= 0:
                     agenda.append((number, slot, place))
+                elif rules[number].enter(slot, view):  # type: ignore[union-attr]
+                    gathered.add(number)
+        agenda.extend((number, -1, 0) for number in gathered)
         matches: list[Match] = []
         if self.fold is not None and len(index.get(Constant, ())) > 1:
             matches.extend(self._folded(view))
         agenda.sort()
-        last = None
-        for entry in agenda:
-            number, slot, place = entry
+        for number, slot, place in agenda:
             rule = self.rules[number]
             if isinstance(rule, GatherRule):
-                if entry != last:
-                    for match in rule.gather(view):
-                        self._take(match, view, matches)
+                for match in rule.gather(view):
+                    self._take(match, view, matches)
             elif slot in operands:
                 found = rule.find(place, slot, view)
                 if found is not None:
                     self._take(found, view, matches)
-            last = entry
         return matches
 
     @staticmethod

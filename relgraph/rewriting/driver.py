@@ -16,11 +16,12 @@ from relgraph.errors import BudgetError, OscillationError
 from relgraph.ir.node import Constant, Variable, apply
 from relgraph.ir.op import Op
 from relgraph.relations.ac import leaves, nary, region, small_first
-from relgraph.relations.ac_matcher import AcMatcher, Match, View, key_of
+from relgraph.relations.ac_matcher import AcMatcher, Firing, Match, View, key_of
 from relgraph.rewriting.interpreter import interpret
 from relgraph.rewriting.selection import Selection
 
-Log = Callable[[Variable, Variable, Any, tuple[Any, ...], str], None]
+# Called with what is replaced in the graph, its replacement, and the firings that justify it.
+Log = Callable[[Variable, Variable, Sequence[Firing]], None]
 
 CHAIN = 10_000  # rewrites that may follow from one node before it is called runaway growth
 KEPT = 50_000  # normal forms that a selection remembers between calls
@@ -64,8 +65,7 @@ class Driver:
     closed : frozenset of Variable
         Shared applications that views do not open.
     log : callable, optional
-        Called at every firing with the node before and after, the rewrite, its bindings, and the
-        kind of step.
+        Called at every step with the node that is replaced, its replacement, and the firings.
     once : bool
         Apply each rewrite at most once a node, and not to its own results.
     """
@@ -94,7 +94,8 @@ class Driver:
     def run(self, root: Variable) -> Variable:
         """Return the normal form of one output."""
         normal, forward, depth = self.normal, self.forward, self.depth
-        ac, plain, get_plain = self.selection.ac_of, self.selection._plain, self.selection.plain
+        ac, get_ac = self.selection._ac, self.selection.ac_of
+        plain, get_plain = self.selection._plain, self.selection.plain
         fallback = bool(self.selection.interpreted or self.selection.transforms)
         stack = [root]
         push, pop = stack.append, stack.pop
@@ -116,7 +117,9 @@ class Driver:
                 normal[n] = n
                 continue
             op = n.op
-            group = ac(op)
+            group = ac.get(op, _MISSING)
+            if group is _MISSING:
+                group = get_ac(op)
             if group is not None:
                 quick = self.pair(n, op, group, push) if n not in self.groups else False
                 if quick or (quick is False and self.group(n, group, push)):
@@ -190,7 +193,7 @@ class Driver:
             raise self.runaway(name, f"{CHAIN} rewrites followed from one node", before)
         self.charge(name, before)
         if self.log is not None:
-            self.log(before, after, rewrite, bindings, "fire")
+            self.log(before, after, (Firing(rewrite, bindings, (before,), after),))
 
     def charge(self, name: str, before: Variable, times: int = 1) -> None:
         """Charge a relation's own budget."""
@@ -407,17 +410,32 @@ class Driver:
             raise self.runaway(name, f"{CHAIN} rewrites followed from one sum or product", n)
         self.charge(name, n, len(matches))
         for slots, firing in matches:
-            if self.log is not None:
-                before = nary(op, firing.taken) if len(firing.taken) > 1 else firing.taken[0]
-                self.log(before, firing.result, firing.rewrite, firing.bindings, "fire")
             for i, x in enumerate(leaves(firing.result, op, self.closed)):
                 group.waiting.append(x)
                 group.slots.append(min(slots) if i == 0 else None)
         state = tuple([*view.operands.values(), *group.waiting])
+        if self.log is not None:
+            slots = dict(view.operands)
+            for match in matches:
+                slots |= dict(zip(match.slots, match.firing.taken, strict=True))
+            before = nary(op, [slots[i] for i in sorted(slots)])
+            self.log(before, self.joined(group, op), [m.firing for m in matches])
         if len(state) < 64:
             if state in group.seen:
                 raise self.oscillation(n, nary(op, state) if len(state) > 1 else state[0])
             group.seen.add(state)
+
+    def joined(self, group: _Group, op: Op) -> Variable:
+        """Return the application of all operands of a group, those that wait included."""
+        assert group.view is not None
+        slots = dict(group.view.operands)
+        free = max(slots, default=-1) + 1
+        for x, slot in zip(group.waiting, group.slots, strict=True):
+            place = free if slot is None or slot in slots else slot
+            slots[place] = x
+            free = max(free, place) + 1
+        operands = [slots[i] for i in sorted(slots)]
+        return nary(op, small_first(operands)) if len(operands) > 1 else operands[0]
 
     def rebuilt(self, n: Variable, group: _Group, op: Op) -> Variable:
         """Return the node of a finished group; the same object where nothing happened."""
