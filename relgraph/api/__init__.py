@@ -1,0 +1,1 @@
+"""The public interface, where the layers meet: functions, rewriting, derivations."""

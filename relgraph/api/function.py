@@ -1,0 +1,423 @@
+"""Compiled functions: from inputs and outputs of a graph to a callable on arrays."""
+
+from __future__ import annotations
+
+import inspect
+import keyword
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+
+from relgraph.backends.base import Array, Backend
+from relgraph.errors import (
+    ArgumentError,
+    DomainError,
+    DTypeError,
+    GPUNotAvailableError,
+    ShapeError,
+)
+from relgraph.ir.graph import FunctionGraph, Outputs, as_outputs
+from relgraph.ir.node import Input, Variable
+from relgraph.ir.printing import brief
+
+TARGETS = ("cpu", "numpy", "cuda")
+
+Container = Variable | list[Variable] | tuple[Variable, ...] | dict[Any, Variable]
+_RANK = {"b": 0, "u": 1, "i": 1, "f": 2}  # the order in which Python's numbers widen
+
+
+def function(
+    inputs: Variable | Iterable[Variable] | None,
+    outputs: Container,
+    mode: Any = None,
+    target: str | Backend = "cpu",
+    rewrite: Callable[[FunctionGraph], FunctionGraph] | None = None,
+) -> Function:
+    """Compile a graph to a function of arrays.
+
+    Parameters
+    ----------
+    inputs : Variable, iterable of Variable, or None
+        The inputs in calling order; None for those that the outputs depend on, in order of first
+        occurrence.
+    outputs : Variable, or a list, tuple or dict of Variable
+        The results; the function returns the same kind of container.
+    mode : object, optional
+        Recorded on the function.
+    target : {"cpu", "numpy", "cuda"} or Backend
+        Where to run: compiled for the CPU, or op by op with NumPy, or on a GPU.
+    rewrite : callable, optional
+        Applied to the graph before it is compiled.
+
+    Returns
+    -------
+    Function
+        Takes one array for each input, by position or by name.
+
+    Raises
+    ------
+    ArgumentError
+        When outputs depend on inputs that are not given, or inputs are given twice.
+    DomainError
+        For a target that does not exist.
+    GPUNotAvailableError
+        For the target "cuda" where no GPU can be used.
+
+    Examples
+    --------
+    >>> import numpy as np, relgraph as rg
+    >>> x = rg.vector("x")
+    >>> y = rg.vector("y")
+    >>> f = rg.function([x, y], {"sum": x + y, "dot": rg.sum(x * y)}, target="numpy")
+    >>> f(np.array([1.0, 2.0]), y=np.array([3.0, 4.0]))
+    {'sum': array([4., 6.]), 'dot': np.float64(11.0)}
+    """
+    given = (inputs,) if isinstance(inputs, Variable) else inputs
+    nodes, keys = _opened(outputs)
+    graph = FunctionGraph(given, nodes)
+    if rewrite is not None:
+        graph = rewrite(graph)
+    return Function(graph, keys, target, mode)
+
+
+def evaluate(
+    outputs: Container,
+    values: Mapping[Variable | str, Any] | None = None,
+    target: str | Backend = "numpy",
+) -> Any:
+    """Compute a graph for given values of its inputs, once.
+
+    Parameters
+    ----------
+    outputs : Variable, or a list, tuple or dict of Variable
+        What to compute.
+    values : mapping of Variable or str to array-like, optional
+        A value for each input, keyed by the input or by its name.
+    target : {"cpu", "numpy", "cuda"} or Backend
+        Where to compute.
+
+    Returns
+    -------
+    array, or a list, tuple or dict of array
+        As ``outputs``.
+
+    Raises
+    ------
+    ArgumentError
+        For an input without a value, or a value without an input.
+
+    Examples
+    --------
+    >>> import relgraph as rg
+    >>> x = rg.vector("x")
+    >>> rg.evaluate(x + 1, {x: [1.0, 2.0]})
+    array([2., 3.])
+    """
+    named: dict[str, Any] = {
+        key.name if isinstance(key, Input) else str(key): value
+        for key, value in (values or {}).items()
+    }
+    return function(None, outputs, target=target)(**named)
+
+
+class Function:
+    """A compiled graph; call it with arrays.
+
+    Calls from several threads at once are independent of each other.
+
+    Parameters
+    ----------
+    graph : FunctionGraph
+        The graph to compile.
+    keys : None, list, tuple or dict
+        How the results are returned: one array, or the container to put them in.
+    target : {"cpu", "numpy", "cuda"} or Backend
+        Where to run.
+    mode : object, optional
+        Recorded.
+
+    Attributes
+    ----------
+    graph : FunctionGraph
+        The graph that was compiled.
+    inputs : tuple of Input
+        The inputs, in calling order.
+    target : str
+        Where it runs.
+    source : str
+        The generated program.
+    """
+
+    def __init__(
+        self, graph: FunctionGraph, keys: Any, target: str | Backend = "cpu", mode: Any = None
+    ) -> None:
+        backend = backend_of(target)
+        for position, node in enumerate(graph.outputs):
+            _check_output(position, node)
+        self.graph = graph
+        self.inputs = graph.inputs
+        self.target = backend.name
+        self.mode = mode
+        self._keys = keys
+        self._target = target
+        self._program = backend.compile(graph)
+        self._wanted = [(x.dtype, x.ndim) for x in graph.inputs]
+        self._fixed = [
+            (i, axis, dim)
+            for i, x in enumerate(graph.inputs)
+            for axis, dim in enumerate(x.type.shape)
+            if isinstance(dim, int)
+        ]
+        self._equal = list(_equal_dims(graph.inputs))
+        self.__signature__ = _signature(graph.inputs)
+
+    @property
+    def source(self) -> str:
+        """The generated program."""
+        return self._program.source
+
+    def __repr__(self) -> str:
+        names = ", ".join(f"{x.name}: {x.type}" for x in self.inputs)
+        results = ", ".join(brief(x, 24) for x in self.graph.outputs)
+        return f"<relgraph function ({names}) -> {results}, target={self.target!r}>"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Function, (self.graph, self._keys, self._target, self.mode)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Compute the outputs.
+
+        Parameters
+        ----------
+        *args, **kwargs : array-like
+            One value for each input.  Arrays need its dtype, or one that converts safely; Python
+            numbers and lists of them convert as NumPy's weak scalars do.
+
+        Returns
+        -------
+        array, or a list, tuple or dict of array
+            New arrays; a result without dimensions is a NumPy scalar.
+
+        Raises
+        ------
+        ArgumentError, DTypeError, ShapeError
+            Naming the input.
+        """
+        if kwargs or len(args) != len(self.inputs):
+            args = self._bind(args, kwargs)
+        arrays = [
+            x
+            if type(x) is np.ndarray
+            and x.dtype is dtype
+            and x.ndim == ndim
+            and x.flags.c_contiguous
+            and x.flags.aligned
+            else self._convert(i, x)
+            for i, (x, (dtype, ndim)) in enumerate(zip(args, self._wanted, strict=True))
+        ]
+        for i, axis, size in self._fixed:
+            if arrays[i].shape[axis] != size:
+                raise self._wrong_size(i, axis, size, arrays[i])
+        for i, axis, j, other in self._equal:
+            if arrays[i].shape[axis] != arrays[j].shape[other]:
+                raise self._unequal(i, axis, j, other, arrays)
+        return self._packed(self._program(arrays))
+
+    def _packed(self, results: list[Any]) -> Any:
+        values = [x[()] if type(x) is np.ndarray and x.ndim == 0 else x for x in results]
+        keys = self._keys
+        if keys is None:
+            return values[0]
+        if isinstance(keys, dict):
+            return dict(zip(keys, values, strict=True))
+        return values if isinstance(keys, list) else tuple(values)
+
+    def _bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
+        """Put arguments in the order of the inputs."""
+        names = [x.name for x in self.inputs]
+        takes = {"takes": f"({', '.join(names)})"}
+        if len(args) > len(names):
+            raise ArgumentError(f"{len(args)} positional arguments for {len(names)} inputs", takes)
+        bound = dict(zip(names, args, strict=False))
+        for name, value in kwargs.items():
+            if name in bound:
+                raise ArgumentError(
+                    f"the argument {name!r} is given twice, by position and by name", takes
+                )
+            if name not in names:
+                near = get_close_matches(name, names, 1)
+                raise ArgumentError(
+                    f"there is no input {name!r}",
+                    takes,
+                    f"Did you mean {near[0]!r}?" if near else "",
+                )
+            bound[name] = value
+        missing = [name for name in names if name not in bound]
+        if missing:
+            raise ArgumentError(
+                f"no value for the input{'s' if len(missing) > 1 else ''} "
+                f"{', '.join(map(repr, missing))}",
+                takes,
+                "Pass one array for each input, by position or by name.",
+            )
+        return tuple(bound[name] for name in names)
+
+    def _convert(self, i: int, value: Any) -> Array:
+        """Return an argument as an aligned, contiguous array of the input's dtype and rank."""
+        wanted = self.inputs[i]
+        array = _as_array(wanted, value)
+        if array.ndim != wanted.ndim:
+            raise ShapeError(
+                f"the input {wanted.name!r} has {wanted.ndim} dimensions, not {array.ndim}",
+                {"declared": wanted.type, "given": f"shape {array.shape}"},
+                "Reshape the array, or declare the input with its rank.",
+            )
+        shape = array.shape
+        return np.require(array, requirements=["C", "A"]).reshape(shape)
+
+    def _wrong_size(self, i: int, axis: int, size: int, array: Array) -> ShapeError:
+        x = self.inputs[i]
+        return ShapeError(
+            f"the input {x.name!r} has size {array.shape[axis]} along axis {axis}, not {size}",
+            {"declared": x.type, "given": f"shape {array.shape}"},
+            "Declare that dimension with a name or None if its size may vary.",
+        )
+
+    def _unequal(
+        self, i: int, axis: int, j: int, other: int, arrays: Sequence[Array]
+    ) -> ShapeError:
+        x, y = self.inputs[i], self.inputs[j]
+        name = x.type.shape[axis]
+        return ShapeError(
+            f"the size {name!r} is {arrays[i].shape[axis]} in the input {x.name!r} (axis {axis}) "
+            f"and {arrays[j].shape[other]} in {y.name!r} (axis {other})",
+            [
+                (x.name, f"{x.type}, given shape {arrays[i].shape}"),
+                (y.name, f"{y.type}, given shape {arrays[j].shape}"),
+            ],
+            "Sizes of one name must be equal within a call.",
+        )
+
+
+def backend_of(target: str | Backend) -> Backend:
+    """Return the backend of a target.
+
+    Raises
+    ------
+    DomainError
+        For a target that does not exist.
+    GPUNotAvailableError
+        For "cuda".
+    """
+    if not isinstance(target, str):
+        return target
+    if target == "cpu":
+        from relgraph.backends.numba.compiler import NumbaBackend
+
+        return NumbaBackend()
+    if target == "numpy":
+        from relgraph.backends.numpy.interpreter import NumpyBackend
+
+        return NumpyBackend()
+    if target == "cuda":
+        raise GPUNotAvailableError(
+            "the target 'cuda' cannot be used here",
+            fix="Use target='cpu'.",
+        )
+    near = get_close_matches(target, TARGETS, 1)
+    raise DomainError(
+        f"there is no target {target!r}",
+        {"targets": ", ".join(TARGETS)},
+        f"Did you mean {near[0]!r}?" if near else "Use one of these targets.",
+    )
+
+
+def _opened(outputs: Container) -> tuple[Outputs, Any]:
+    """Return the nodes of a container, and the container without them."""
+    if isinstance(outputs, Variable):
+        return outputs, None
+    if isinstance(outputs, Mapping):
+        return as_outputs(outputs.values()), dict.fromkeys(outputs)
+    if isinstance(outputs, list | tuple):
+        return as_outputs(outputs), [] if isinstance(outputs, list) else ()
+    raise ArgumentError(
+        f"the outputs are a {type(outputs).__name__}, not a graph: {outputs!r}",
+        fix="Pass a Variable, or a list, tuple or dict of Variables.",
+    )
+
+
+def _check_output(position: int, node: Variable) -> None:
+    from relgraph.ir.graph import is_tensor
+
+    if not is_tensor(node):
+        raise ArgumentError(
+            f"output {position} is several arrays, not one: {brief(node, 24)}",
+            {"type": node.type},
+            "Return the parts that are needed as outputs of their own.",
+        )
+
+
+def _equal_dims(inputs: Sequence[Input]) -> Iterable[tuple[int, int, int, int]]:
+    """Return each later occurrence of a named size with its first one."""
+    first: dict[str, tuple[int, int]] = {}
+    for i, x in enumerate(inputs):
+        for axis, dim in enumerate(x.type.shape):
+            if isinstance(dim, str):
+                if dim in first:
+                    yield (*first[dim], i, axis)
+                else:
+                    first[dim] = (i, axis)
+
+
+def _signature(inputs: Sequence[Input]) -> inspect.Signature:
+    return inspect.Signature(
+        [
+            inspect.Parameter(
+                x.name + "_" * keyword.iskeyword(x.name),
+                inspect.Parameter.POSITIONAL_OR_KEYWORD,
+                annotation=str(x.type),
+            )
+            for x in inputs
+        ]
+    )
+
+
+def _as_array(wanted: Input, value: Any) -> Array:
+    """Convert an argument to the input's dtype where that loses nothing."""
+    dtype = wanted.dtype
+    weak = not isinstance(value, np.ndarray | np.generic) and isinstance(
+        value, bool | int | float | list | tuple
+    )
+    if isinstance(value, np.ma.MaskedArray):
+        raise ArgumentError(
+            f"the input {wanted.name!r} is a masked array, and graphs have no masks",
+            fix="Fill it first: array.filled(value).",
+        )
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise ArgumentError(
+            f"the value for the input {wanted.name!r} is not an array", {"numpy": error}
+        ) from None
+    if array.dtype == dtype or np.can_cast(array.dtype, dtype, "safe"):
+        return array.astype(dtype, copy=False)
+    kind = array.dtype.kind
+    if weak and (array.size == 0 or _RANK.get(kind, 3) <= _RANK[dtype.kind]):
+        try:
+            return np.asarray(value, dtype=dtype)
+        except OverflowError as error:
+            raise DTypeError(
+                f"a value for the input {wanted.name!r} does not fit {dtype}", {"numpy": error}
+            ) from None
+    if kind == "O":
+        raise ArgumentError(
+            f"the value for the input {wanted.name!r} is a {type(value).__name__}, not an array",
+            {"declared": wanted.type},
+        )
+    raise DTypeError(
+        f"the input {wanted.name!r} is {dtype}, and the array given is {array.dtype}",
+        {"declared": wanted.type, "given": f"{array.dtype}, shape {array.shape}"},
+        f"Convert it with .astype({dtype.name!r}), or declare the input as {array.dtype.name}.",
+    )

@@ -1,0 +1,126 @@
+"""What a backend is: a name, and a compiler from a graph to a program over arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from relgraph.errors import CompileError, ShapeError
+from relgraph.ir.graph import FunctionGraph
+from relgraph.ir.node import Variable
+from relgraph.ir.printing import brief
+from relgraph.ir.types import TensorType
+
+Array = npt.NDArray[Any]
+
+
+class Program(Protocol):
+    """A compiled graph.
+
+    Calling it may happen in several threads at once.
+    """
+
+    @property
+    def source(self) -> str:
+        """The program as text."""
+        ...
+
+    def __call__(self, arrays: Sequence[Array]) -> list[Any]:
+        """Run it.
+
+        Parameters
+        ----------
+        arrays : sequence of array
+            One for each input of the graph, of its dtype and rank, C-contiguous and aligned;
+            sizes that share a name agree.  They are not changed.
+
+        Returns
+        -------
+        list of array
+            One for each output, of its dtype; new memory that nothing else refers to.
+        """
+        ...
+
+
+class Backend(Protocol):
+    """A way to compile graphs."""
+
+    name: str
+
+    def compile(self, graph: FunctionGraph) -> Program:
+        """Compile a graph."""
+        ...
+
+
+class OpCall:
+    """An op bound to its place in a graph: computes it by its own NumPy meaning.
+
+    Parameters
+    ----------
+    node : Variable
+        The application to compute.
+    """
+
+    __slots__ = ("node", "perform")
+
+    def __init__(self, node: Variable) -> None:
+        assert node.op is not None
+        self.node = node
+        self.perform = node.op.perform
+
+    def __call__(self, *values: Any) -> Any:
+        """Return the value as an array of the node's dtype, or a tuple of arrays."""
+        try:
+            result = self.perform(*values)
+        except np.linalg.LinAlgError:
+            raise  # about values, not about shapes
+        except ValueError as error:
+            raise self._shape_error(values, error) from error
+        type_ = self.node.type
+        if not isinstance(type_, TensorType):
+            return tuple(np.asarray(part) for part in result)
+        array = np.asarray(result)
+        if array.dtype != type_.dtype or array.ndim != type_.ndim:
+            why = f"{array.dtype} of {array.ndim} dimensions"
+            raise CompileError(
+                f"{self.node.op!r} computed {why}, and its type rule says {type_}",
+                {"node": brief(self.node, 24)},
+                "Make the op's perform agree with its infer.",
+            )
+        return array
+
+    def _shape_error(self, values: Sequence[Any], error: ValueError) -> ValueError:
+        if isinstance(error, ShapeError):
+            return error
+        rows = [
+            (f"operand {i}", f"{brief(x, 12)} : {x.type}, given {np.shape(value)}")
+            for i, (x, value) in enumerate(zip(self.node.inputs, values, strict=True))
+            if not isinstance(value, tuple)
+        ]
+        return ShapeError(f"{self.node.op!r}: {error}", rows)
+
+
+def released(values: Sequence[Any], held: Iterable[Any]) -> list[Any]:
+    """Return results that share no memory with each other or with anything else.
+
+    Parameters
+    ----------
+    values : sequence of array or tuple of arrays
+        What a program computed.
+    held : iterable of array
+        Arrays that others refer to: inputs and constants.
+    """
+    taken = set(map(id, held))
+    results: list[Any] = []
+    for value in values:
+        if isinstance(value, tuple):
+            results.append(tuple(part.copy() for part in value))
+            continue
+        if id(value) in taken or value.base is not None or not value.flags.writeable:
+            value = value.copy()
+        taken.add(id(value))
+        results.append(value)
+    return results

@@ -1,0 +1,210 @@
+"""The numba backend: kernels, and a Python function that calls them in order."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from relgraph.backends.base import Array, OpCall, released
+from relgraph.backends.numba import cache
+from relgraph.backends.numba.kernel_source import KernelText, functions_used
+from relgraph.backends.numba.main_source import MainText
+from relgraph.backends.numba.templates import literals, supported, weight
+from relgraph.errors import ShapeError
+from relgraph.ir.graph import FunctionGraph
+from relgraph.ir.node import Constant, Variable
+from relgraph.ir.printing import brief
+from relgraph.ir.types import DTYPES
+from relgraph.lowering.kernels import Kernel, Structure, schedule, without_assumptions
+from relgraph.lowering.regions import Fusion
+from relgraph.lowering.sizes import Check
+
+REDUCTIONS = frozenset({"sum", "prod", "max", "min", "mean", "any", "all"})
+
+
+def reduces(node: Variable) -> bool:
+    """Tell whether a reduction can accumulate in a kernel."""
+    return node.op is not None and node.op.name in REDUCTIONS
+
+
+FUSION = Fusion(maps=supported, reduces=reduces, weight=weight, literals=literals)
+
+
+class NumbaBackend:
+    """Compiles a graph to machine code for the CPU.
+
+    Parameters
+    ----------
+    fusion : Fusion
+        What may share a kernel.
+
+    Examples
+    --------
+    >>> import numpy as np, relgraph as rg
+    >>> x = rg.vector("x")
+    >>> rg.function([x], rg.sum(x * x))(np.array([1.0, 2.0]))
+    np.float64(5.0)
+    """
+
+    name = "cpu"
+
+    def __init__(self, fusion: Fusion = FUSION) -> None:
+        self.fusion = fusion
+
+    def compile(self, graph: FunctionGraph) -> NumbaProgram:
+        """Return the program of a graph, its kernels compiled."""
+        return NumbaProgram(graph, self.fusion)
+
+
+class NumbaProgram:
+    """A graph as compiled kernels and the Python source that calls them.
+
+    Parameters
+    ----------
+    graph : FunctionGraph
+        The graph.
+    fusion : Fusion
+        What may share a kernel.
+    """
+
+    def __init__(self, graph: FunctionGraph, fusion: Fusion) -> None:
+        graph = without_assumptions(graph)
+        self.steps = schedule(graph, fusion)
+        self._texts: dict[str, str] = {}
+        self._names: dict[Structure, str] = {}
+        kernels: dict[str, Callable[..., None]] = {}
+        for step in self.steps:
+            if isinstance(step, Kernel) and step.structure not in self._names:
+                name, text = module_text(step.structure)
+                self._names[step.structure] = name
+                self._texts[name] = text
+                kernels[name] = cache.load(name, text)
+        main = MainText(graph, self.steps, self._names)
+        self._main_text = main.text()
+        self._constants = [x.value for x in graph.outputs if isinstance(x, Constant)]
+        namespace: dict[str, Any] = {
+            "empty": np.empty,
+            "ready": ready,
+            "matmul": np.matmul,
+            "bool": np.bool_,
+            **{name: np.dtype(name).type for name in NUMBERS},
+            **kernels,
+            **{name: OpCall(node) for name, node in main.calls.items()},
+            **{name: _packed(values) for name, values in main.packed.items()},
+            **{name: ready(x.value) for name, x in main.constants.items()},
+            **{name: _differ(check) for name, check in main.checks.items()},
+            **{name: _no_elements(node) for name, node in main.nonempty.items()},
+            **{name: _misshapen(node) for name, node in main.verified.items()},
+        }
+        for name, text in main.parts:
+            filename = f"<relgraph {cache.digest(text)}>"
+            linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
+            exec(compile(text, filename, "exec"), namespace)
+            assert name in namespace
+        self._main: Callable[..., tuple[Any, ...]] = namespace["main"]
+        self._silent = bool(main.calls)
+
+    @property
+    def source(self) -> str:
+        """The kernels and the function that calls them, as one Python module."""
+        kernels = "\n\n".join(_without_header(text) for text in self._texts.values())
+        return f"{kernels}\n\n{self._main_text}" if kernels else self._main_text
+
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        """The names of the distinct kernels."""
+        return tuple(self._texts)
+
+    def __call__(self, arrays: Sequence[Array]) -> list[Any]:
+        """Run the program on one array for each input."""
+        usable = [x if x.flags.carray else ready(x) for x in arrays]
+        if self._silent:
+            with np.errstate(all="ignore"):  # a graph computes inf and NaN without a word
+                results = self._main(*usable)
+        else:
+            results = self._main(*usable)
+        return released(results, (*arrays, *usable, *self._constants))
+
+
+class _Exposed:
+    """The memory of a read-only array, for kernels, whose arguments have one type for all."""
+
+    def __init__(self, array: Array) -> None:
+        address, _ = array.__array_interface__["data"]
+        self.__array_interface__ = {**array.__array_interface__, "data": (address, False)}
+        self.array = array
+
+
+def ready(array: Array) -> Array:
+    """Return an array as kernels take it: contiguous, aligned, and not marked read-only.
+
+    A kernel writes to nothing but its results.
+    """
+    if array.flags.carray:
+        return array
+    array = np.require(array, requirements=["C", "A"])
+    return array if array.flags.writeable else np.asarray(_Exposed(array))
+
+
+NUMBERS = tuple(name for name in DTYPES if name != "bool")
+
+
+def module_text(structure: Structure) -> tuple[str, str]:
+    """Return the name and the source of a kernel's module."""
+    kernel = KernelText(structure)
+    body = kernel.body()
+    signature = kernel.signature()
+    head = f'@kernel("{signature}")\ndef NAME({kernel.parameters()}):\n'
+    used = ", ".join(["kernel", *functions_used(body)])
+    ops = len(structure.rows) + len(structure.folds)
+    text = (
+        f'"""A kernel of {ops} operation{"s" if ops != 1 else ""}."""\n\n'
+        f"# {cache.environment()}\n\n"
+        "import math\n\n"
+        "import numpy as np\n"
+        f"from numpy import {', '.join(NUMBERS)}\n\n"
+        f"from relgraph.backends.numba.functions import {used}\n\n\n"
+        f"{head}{body}\n"
+    )
+    name = f"rgk_{cache.digest(text)}"
+    return name, text.replace("def NAME(", f"def {name}(")
+
+
+def _without_header(text: str) -> str:
+    return text[text.index("@kernel") :]
+
+
+def _packed(values: Sequence[Constant]) -> Array:
+    return np.array([x.uniform for x in values], dtype=values[0].dtype)
+
+
+def _differ(check: Check) -> Callable[[int, int], None]:
+    def differ(left: int, right: int) -> None:
+        raise check.error(left, right)
+
+    return differ
+
+
+def _no_elements(node: Variable) -> Callable[[], None]:
+    def no_elements() -> None:
+        raise ShapeError(
+            f"{node.op!r} has no value over no elements",
+            {"in": brief(node, 24)},
+            "Give it an array that has elements along the reduced axes.",
+        )
+
+    return no_elements
+
+
+def _misshapen(node: Variable) -> Callable[[Any, Any], None]:
+    def misshapen(shape: Any, expected: Any) -> None:
+        raise ShapeError(
+            f"{node.op!r} computed the shape {shape}, and {expected} is needed",
+            {"in": brief(node, 24), "type": node.type},
+            "Sizes of one name must be equal within a call.",
+        )
+
+    return misshapen

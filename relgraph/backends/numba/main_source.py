@@ -1,0 +1,314 @@
+"""The source of the function that allocates buffers and calls kernels and ops in order."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from relgraph.ir.graph import FunctionGraph, is_tensor
+from relgraph.ir.node import Constant, Input, Variable
+from relgraph.ir.printing import constant_text, pprint
+from relgraph.ir.types import DTYPES
+from relgraph.lowering.buffers import Plan, plan
+from relgraph.lowering.kernels import Call, Kernel, Step, Structure, reduced_axes
+from relgraph.lowering.sizes import Check, Sizes, Term, Unknown, is_product
+
+PART = 1000  # steps in one function: Python's compiler needs 10 kB for each of its lines
+_SHOWN = 40  # lines of a graph that are printed above its program
+
+_RESERVED = re.compile(r"(t|d|c|call|differ|misshapen|no_elements|part|rgk)_?[0-9a-f_]*|v|main")
+
+
+@dataclass
+class _Block:
+    """The lines of a few steps, the names they read from elsewhere, and those they bind."""
+
+    lines: list[str] = field(default_factory=list)
+    reads: dict[str, None] = field(default_factory=dict)
+    binds: dict[str, None] = field(default_factory=dict)
+
+
+class MainText:
+    """The text of the main function, and what its names stand for.
+
+    Parameters
+    ----------
+    graph : FunctionGraph
+        The graph.
+    steps : sequence of Step
+        Its schedule.
+    kernels : mapping of Structure to str
+        The name of each kernel function.
+
+    Attributes
+    ----------
+    parts : list of (str, str)
+        The functions in order, each with its name; ``main`` is the last.
+    calls, packed, constants, checks, nonempty, verified : dict of str
+        What the names in the text stand for: nodes to compute by their own ops, constants packed
+        for kernels, constant arrays, and checks that raise.
+    """
+
+    def __init__(
+        self, graph: FunctionGraph, steps: Sequence[Step], kernels: Mapping[Structure, str]
+    ) -> None:
+        self.graph = graph
+        self.kernels = kernels
+        self.calls: dict[str, Variable] = {}
+        self.packed: dict[str, tuple[Constant, ...]] = {}
+        self.constants: dict[str, Constant] = {}
+        self.checks: dict[str, Check] = {}
+        self.nonempty: dict[str, Variable] = {}
+        self.verified: dict[str, Variable] = {}
+        self._sizes = Sizes(graph, steps)
+        self._names: dict[Variable, str] = {}
+        self._terms: dict[Term, str] = {}
+        self._packs: dict[tuple[Constant, ...], str] = {}
+        self._ready: set[Variable] = set()
+        self._block = _Block()
+        self._bound = 0
+        self._taken: set[str] = set()
+        for position, x in enumerate(graph.inputs):
+            self._names[x] = self._unused(x.name, f"input_{position}")
+        self._inputs = [self._names[x] for x in graph.inputs]
+        blocks = self._blocks(steps, plan(graph, steps, self._sizes))
+        self.parts = self._functions(blocks)
+
+    def text(self) -> str:
+        """Return the functions, under the graph and the constants they compute with."""
+        shown = []
+        if len(self.graph) <= 50 * _SHOWN:
+            lines = pprint(self.graph.outputs).splitlines()
+            shown = lines[:_SHOWN] + (["..."] if len(lines) > _SHOWN else [])
+        for name, values in self.packed.items():
+            if len(shown) > 2 * _SHOWN:
+                break
+            numbers = [constant_text(x) for x in values[:8]] + ["..."] * (len(values) > 8)
+            shown.append(f"{name} = [{', '.join(numbers)}]")
+        head = "".join(f"# {line}\n" for line in shown)
+        return head + "\n\n".join(text for _, text in self.parts)
+
+    # Names.
+
+    def _unused(self, name: str, other: str) -> str:
+        plain = name.isascii() and not keyword.iskeyword(name) and not _RESERVED.fullmatch(name)
+        if not plain or name in self._taken or name in _GLOBALS:
+            name = other
+        while name in self._taken:
+            name += "_"
+        self._taken.add(name)
+        return name
+
+    def _name(self, x: Variable) -> str:
+        found = self._names.get(x)
+        if found is None:
+            assert isinstance(x, Constant)
+            found = f"c_array_{len(self.constants)}"
+            self.constants[found] = x
+            self._names[x] = found
+        elif found not in self._block.binds:
+            self._block.reads[found] = None
+        return found
+
+    def _bind(self, x: Variable) -> str:
+        name = self._names[x] = f"t{self._bound}"
+        self._bound += 1
+        self._block.binds[name] = None
+        return name
+
+    def _term(self, term: Term) -> str:
+        """Return the text of a size; the first use of a name reads it from its source."""
+        if isinstance(term, int):
+            return str(term)
+        name = self._terms.get(term)
+        if name is None:
+            name = (
+                f"d{term.index}" if isinstance(term, Unknown) else self._unused(term, f"n_{term}")
+            )
+            if not name.isascii():
+                name = self._unused(f"n{len(self._terms)}", f"n_{len(self._terms)}")
+            self._terms[term] = name
+            x, axis = self._sizes.source[term]
+            self._line(f"{name} = {self._name(x)}.shape[{axis}]")
+            self._block.binds[name] = None
+        elif name not in self._block.binds:
+            self._block.reads[name] = None
+        return name
+
+    def _line(self, text: str) -> None:
+        self._block.lines.append(text)
+
+    # Steps.
+
+    def _blocks(self, steps: Sequence[Step], memory: Plan) -> list[_Block]:
+        blocks = [self._block]
+        early = self._early_sizes(steps)
+        for i, step in enumerate(steps):
+            if i and i % PART == 0:
+                self._block = _Block()
+                blocks.append(self._block)
+            for k, check in enumerate(self._sizes.checks.get(step, ())):
+                self._check(f"differ_{i}_{k}", check)
+            if isinstance(step, Kernel):
+                self._kernel(i, step, memory)
+            elif is_product(step.node):
+                self._product(step, memory)
+            else:
+                self._call(step)
+            for x in step.results:
+                for term in early.get(x, ()):
+                    self._term(term)
+            dead = [self._names[x] for x in memory.dies[i] if x in self._names]
+            if dead:
+                self._line(f"del {', '.join(self._name(x) for x in memory.dies[i])}")
+        return blocks
+
+    def _early_sizes(self, steps: Sequence[Step]) -> dict[Variable, list[Term]]:
+        """Return the sizes to read from a computed value at once, before it is dropped."""
+        found: dict[Variable, list[Term]] = {}
+        for term, (x, _) in self._sizes.source.items():
+            if not isinstance(x, Input):
+                found.setdefault(x, []).append(term)
+        return found
+
+    def _check(self, name: str, check: Check) -> None:
+        left, right = map(self._term, check.terms)
+        self.checks[name] = check
+        self._line(f"if {left} != {right}:")
+        self._line(f"    {name}({left}, {right})")
+
+    def _kernel(self, i: int, step: Kernel, memory: Plan) -> None:
+        loop = self._sizes.loop[step]
+        sizes = [" * ".join(self._term(loop[a]) for a in g) or "1" for g in step.groups]
+        for x in step.arrays:
+            if x in self._sizes.verified and x not in self._ready:  # it may be a view
+                self._ready.add(x)
+                name = self._name(x)
+                self._line(f"{name} = ready({name})")
+        arguments = list(sizes)
+        spans = [mask for _, mask in step.structure.arrays]
+        for x, mask in zip(step.arrays, spans, strict=True):
+            arguments.append(self._view(self._name(x), x, mask, step, sizes))
+        arguments.extend(self._pack(values) for values in step.slots.values())
+        for x in step.folded:
+            self._guard(f"no_elements_{i}", step, x)
+        every = (True,) * len(step.groups)
+        kept = tuple(not r for r in step.structure.reduced)
+        for x in step.results:
+            self._allocate(x, memory)
+            mask = every if x in step.stored else kept
+            arguments.append(self._view(self._names[x], x, mask, step, sizes))
+        self._line(f"{self.kernels[step.structure]}({', '.join(arguments)})")
+
+    def _view(
+        self, name: str, x: Variable, mask: Iterable[bool], step: Kernel, sizes: Sequence[str]
+    ) -> str:
+        """Return an array in the shape in which a kernel reads it: one axis for each group."""
+        spanned = [g for g, spans in enumerate(mask) if spans]
+        single = all(len(step.groups[g]) == 1 for g in spanned)
+        if single and 0 < x.ndim == len(spanned):
+            return name
+        if len(spanned) <= 1:
+            return f"{name}.reshape(-1)"
+        return f"{name}.reshape({', '.join(sizes[g] for g in spanned)})"
+
+    def _pack(self, values: tuple[Constant, ...]) -> str:
+        name = self._packs.get(values)
+        if name is None:
+            name = self._packs[values] = f"c_{len(self._packs)}"
+            self.packed[name] = values
+        return name
+
+    def _guard(self, name: str, step: Kernel, x: Variable) -> None:
+        """Refuse an extreme over no elements, where there is a result to give it to."""
+        assert x.op is not None
+        if x.op.name not in ("max", "min"):
+            return
+        axes = reduced_axes(x)
+        loop = self._sizes.loop[step]
+        reduced = [loop[a] for a in axes]
+        if all(isinstance(term, int) and term > 0 for term in reduced):
+            return
+        kept = [loop[a] for a in range(len(loop)) if a not in axes]
+        self.nonempty[name] = x
+        empty = " * ".join(map(self._term, reduced)) + " == 0"
+        if kept:
+            empty += f" and {' * '.join(map(self._term, kept))} != 0"
+        self._line(f"if {empty}:")
+        self._line(f"    {name}()")
+
+    def _allocate(self, x: Variable, memory: Plan) -> None:
+        taken = memory.takes.get(x)
+        if taken is not None:
+            old = self._name(taken)
+            self._line(f"{self._bind(x)} = {old}")
+            self._line(f"del {old}")
+            return
+        shape = self._shape(map(self._term, self._sizes.shape[x]))
+        self._line(f"{self._bind(x)} = empty({shape}, {x.dtype.name})")
+
+    def _shape(self, sizes: Iterable[str]) -> str:
+        texts = list(sizes)
+        return f"({', '.join(texts)}{',' if len(texts) == 1 else ''})"
+
+    def _product(self, step: Call, memory: Plan) -> None:
+        operands = [self._name(x) for x in step.node.inputs]
+        self._allocate(step.node, memory)
+        self._line(f"matmul({', '.join(operands)}, {self._names[step.node]})")
+
+    def _call(self, step: Call) -> None:
+        node = step.node
+        assert node.op is not None
+        operands = ", ".join(map(self._name, node.inputs))
+        name = f"call_{len(self.calls)}_{node.op.name}"
+        self.calls[name] = node
+        result = self._bind(node)
+        self._line(f"{result} = {name}({operands})")
+        if not is_tensor(node) or not node.ndim:
+            return
+        expected = []
+        known = False
+        for axis, term in enumerate(self._sizes.shape[node]):
+            own = not isinstance(term, int) and self._sizes.source[term] == (node, axis)
+            known = known or not own
+            expected.append(f"{result}.shape[{axis}]" if own else self._term(term))
+        if known:
+            check = f"misshapen_{len(self.verified)}"
+            self.verified[check] = node
+            shape = self._shape(expected)
+            self._line(f"if {result}.shape != {shape}:")
+            self._line(f"    {check}({result}.shape, {shape})")
+
+    # Functions.
+
+    def _functions(self, blocks: Sequence[_Block]) -> list[tuple[str, str]]:
+        outputs = [self._name(x) for x in self.graph.outputs]
+        result = f"return ({''.join(f'{x}, ' for x in outputs).rstrip()})"
+        head = f"def main({', '.join(self._inputs)}):"
+        if len(blocks) == 1:
+            return [("main", _function(head, [*blocks[0].lines, result]))]
+        last: dict[str, int] = {x: len(blocks) for x in outputs}
+        for i, block in enumerate(blocks):
+            for name in block.reads:
+                last[name] = max(i, last.get(name, 0))
+        functions = []
+        lines = ["v = {" + ", ".join(f'"{x}": {x}' for x in self._inputs) + "}"]
+        for i, block in enumerate(blocks):
+            body = [
+                f'{x} = v.pop("{x}")' if last[x] == i else f'{x} = v["{x}"]' for x in block.reads
+            ]
+            body += block.lines
+            body += [f'v["{x}"] = {x}' for x in block.binds if last.get(x, 0) > i]
+            functions.append((f"part_{i}", _function(f"def part_{i}(v):", body)))
+            lines.append(f"part_{i}(v)")
+        lines.append(re.sub(r"\b(\w+),", r'v["\1"],', result))
+        return [*functions, ("main", _function(head, lines))]
+
+
+_GLOBALS = frozenset({"empty", "matmul", "ready", "math", "np", "kernel", *DTYPES})
+
+
+def _function(head: str, lines: Sequence[str]) -> str:
+    return "\n".join([head, *(f"    {line}" for line in lines)]) + "\n"

@@ -1,0 +1,1 @@
+"""The reference backend: each op computed on its own by its NumPy meaning."""

@@ -1,0 +1,117 @@
+"""The reference backend: a flat list of steps, each one op's own NumPy meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from relgraph.backends.base import Array, OpCall, released
+from relgraph.ir.graph import FunctionGraph
+from relgraph.ir.node import Constant, Input, Variable
+from relgraph.ir.printing import pprint
+from relgraph.lowering.sizes import mismatch, unproved
+
+
+class NumpyBackend:
+    """Computes a graph op by op with NumPy; the meaning that other backends reproduce.
+
+    Examples
+    --------
+    >>> import numpy as np, relgraph as rg
+    >>> x = rg.vector("x")
+    >>> rg.function([x], x + 1, target="numpy")(np.array([1.0, 2.0]))
+    array([2., 3.])
+    """
+
+    name = "numpy"
+
+    def compile(self, graph: FunctionGraph) -> NumpyProgram:
+        """Return the program of a graph."""
+        return NumpyProgram(graph)
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    call: OpCall
+    operands: tuple[int, ...]
+    result: int
+    dead: tuple[int, ...]
+    meets: tuple[tuple[int, tuple[int, ...]], ...]
+
+
+class NumpyProgram:
+    """A graph as a flat list of steps over numbered values.
+
+    Parameters
+    ----------
+    graph : FunctionGraph
+        The graph.
+    """
+
+    def __init__(self, graph: FunctionGraph) -> None:
+        self._graph = graph
+        order = graph.toposort()
+        place: dict[Variable, int] = {x: i for i, x in enumerate(graph.inputs)}
+        for x in order:
+            place.setdefault(x, len(place))
+        last = {x: i for i, node in enumerate(order) for x in node.inputs}
+        kept = {*graph.outputs, *graph.inputs}
+        self._values: list[Any] = [None] * len(place)
+        self._steps: list[_Step] = []
+        for i, node in enumerate(order):
+            if isinstance(node, Constant):
+                self._values[place[node]] = node.value
+            elif not isinstance(node, Input):
+                dead = dict.fromkeys(
+                    place[x]
+                    for x in node.inputs
+                    if last[x] == i and x not in kept and x.op is not None
+                )
+                self._steps.append(
+                    _Step(
+                        OpCall(node),
+                        tuple(place[x] for x in node.inputs),
+                        place[node],
+                        tuple(dead),
+                        unproved(node),
+                    )
+                )
+        self._constants = [x.value for x in graph.outputs if isinstance(x, Constant)]
+        self._outputs = [place[x] for x in graph.outputs]
+
+    @property
+    def source(self) -> str:
+        """The graph as infix statements, which is what this backend interprets."""
+        return pprint(self._graph.outputs)
+
+    def __call__(self, arrays: Sequence[Array]) -> list[Any]:
+        """Run the program on one array for each input."""
+        values = self._values.copy()
+        values[: len(arrays)] = arrays
+        with np.errstate(all="ignore"):  # a graph computes inf and NaN without a word
+            for step in self._steps:
+                operands = [values[i] for i in step.operands]
+                if step.meets:
+                    _check(step.call.node, operands, step.meets)
+                values[step.result] = step.call(*operands)
+                for i in step.dead:
+                    values[i] = None
+        return released([values[i] for i in self._outputs], [*arrays, *self._constants])
+
+
+def _check(
+    node: Variable, operands: Sequence[Array], meets: tuple[tuple[int, tuple[int, ...]], ...]
+) -> None:
+    for axis, indices in meets:
+        first, *others = indices
+        size = operands[first].shape[axis]
+        for i in others:
+            if operands[i].shape[axis] != size:
+                raise mismatch(
+                    node,
+                    (node.inputs[first], axis, size),
+                    (node.inputs[i], axis, operands[i].shape[axis]),
+                )

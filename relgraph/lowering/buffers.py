@@ -1,0 +1,106 @@
+"""Buffers: which step is the last to read a value, and whose memory a new value takes over.
+
+Memory is taken over within one call of the program, from values that no later step reads, and only
+where dtype and shape are the same.  Inputs, constants and results of the program are never handed
+on; neither is memory that the result of a call may be a view of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from relgraph.ir.graph import FunctionGraph
+from relgraph.ir.node import Constant, Input, Variable
+from relgraph.lowering.kernels import Call, Kernel, Step
+from relgraph.lowering.sizes import Sizes, Terms, is_product
+
+# Ops whose NumPy meaning always returns new memory; of any other the result may be a view.
+FRESH = frozenset(
+    {"matmul", "concatenate", "stack", "outer", "solve", "solve_triangular", "cholesky", "inv",
+     "det", "slogdet", "softmax", "log_softmax", "logsumexp", "argmax", "argmin", "cumsum", "trace",
+     "take", "dim"}
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Where values live.
+
+    Attributes
+    ----------
+    takes : dict of Variable to Variable
+        For a value that takes over memory, the dead value it takes it from.
+    dies : list of tuple of Variable
+        For each step the values that no later step reads and whose memory nobody takes over.
+    """
+
+    takes: dict[Variable, Variable] = field(default_factory=dict)
+    dies: list[tuple[Variable, ...]] = field(default_factory=list)
+
+
+def plan(graph: FunctionGraph, steps: Sequence[Step], sizes: Sizes) -> Plan:
+    """Plan the memory of a schedule.
+
+    Parameters
+    ----------
+    graph : FunctionGraph
+        The graph, for its inputs and outputs.
+    steps : sequence of Step
+        Its schedule.
+    sizes : Sizes
+        Which shapes are equal at run time.
+
+    Returns
+    -------
+    Plan
+        Which value takes over whose memory, and when values are dropped.
+    """
+    last = last_reads(graph, steps)
+    pinned = pinned_values(steps)
+    result = Plan()
+    free: dict[tuple[str, Terms], list[Variable]] = {}
+    waiting: list[dict[Variable, None]] = [{} for _ in steps]
+    for i, step in enumerate(steps):
+        for x in step.results:
+            if has_own_buffer(step):
+                spare = free.get((x.dtype.name, sizes.shape[x]))
+                if spare:
+                    result.takes[x] = taken = spare.pop()
+                    waiting[last[taken]].pop(taken, None)
+        dead = dict.fromkeys(x for x in (*step.reads, *step.results) if last.get(x) == i)
+        for x in dead:
+            waiting[i][x] = None
+            if x not in pinned:
+                free.setdefault((x.dtype.name, sizes.shape[x]), []).append(x)
+    result.dies.extend(tuple(names) for names in waiting)
+    return result
+
+
+def last_reads(graph: FunctionGraph, steps: Sequence[Step]) -> dict[Variable, int]:
+    """Return for each intermediate value the last step that reads it; outputs have none."""
+    last: dict[Variable, int] = {}
+    for i, step in enumerate(steps):
+        for x in (*step.results, *step.reads):
+            if not isinstance(x, Input | Constant):
+                last[x] = i
+    for x in graph.outputs:
+        last.pop(x, None)
+    return last
+
+
+def has_own_buffer(step: Step) -> bool:
+    """Tell whether the program allocates the results of a step, and can choose where they live."""
+    return isinstance(step, Kernel) or is_product(step.node)
+
+
+def pinned_values(steps: Sequence[Step]) -> set[Variable]:
+    """Return the values whose memory is not the program's to hand on, or may have a view."""
+    pinned: set[Variable] = set()
+    for step in steps:
+        if isinstance(step, Call):
+            if not is_product(step.node):
+                pinned.add(step.node)
+            if step.node.op is None or step.node.op.name not in FRESH:
+                pinned.update(step.reads)
+    return pinned

@@ -1,0 +1,396 @@
+"""Kernels: a graph as a list of steps, each one loop over elements or one call of an op.
+
+A :class:`Kernel` is described twice: by its nodes, and by a *key* that holds only structure (ops,
+wiring, dtypes, which axes each array spans).  Kernels with equal keys are one function, called with
+other buffers and other constants; so a long regular chain needs few of them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from relgraph.ir.graph import FunctionGraph, map_nodes
+from relgraph.ir.node import Constant, Variable, apply
+from relgraph.ir.op import Op
+from relgraph.lowering.regions import CALL, LEAF, MAP, REDUCE, Fusion, Regions, is_scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """Where an operand of a statement comes from.
+
+    Attributes
+    ----------
+    kind : str
+        "array" (an operand of the kernel), "slot" (an entry of its packed constants), "literal"
+        (a number in its source) or "row" (an earlier statement).
+    index : int
+        Which one of that kind; slots are counted for each dtype.
+    dtype : str
+        The dtype of the value.
+    value : object
+        The number of a literal.
+    """
+
+    kind: str
+    index: int
+    dtype: str
+    value: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One statement of a kernel: an op applied to references."""
+
+    op: Op
+    operands: tuple[Ref, ...]
+    dtype: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """One reduction of a kernel: an op such as ``sum`` applied to a reference."""
+
+    op: Op
+    operand: Ref
+    dtype: str
+
+
+@dataclass(frozen=True, slots=True)
+class Structure:
+    """What the source of a kernel depends on; kernels of equal structure are one function.
+
+    The axes of the loop are merged into *groups*: neighbours that the same arrays span and that are
+    reduced or kept together are one loop.
+
+    Attributes
+    ----------
+    rows : tuple of Row
+        The statements, in order.
+    folds : tuple of Fold
+        The reductions, all over the same groups.
+    arrays : tuple of (str, tuple of bool)
+        For each array operand its dtype and, for each group, whether it spans the group.
+    reduced : tuple of bool
+        For each group whether the folds reduce it.
+    stored : tuple of int
+        The rows whose values are written to arrays.
+    """
+
+    rows: tuple[Row, ...]
+    folds: tuple[Fold, ...]
+    arrays: tuple[tuple[str, tuple[bool, ...]], ...]
+    reduced: tuple[bool, ...]
+    stored: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kernel:
+    """A loop over elements: what it reads, computes and writes in one graph.
+
+    Attributes
+    ----------
+    structure : Structure
+        What its source depends on.
+    shape : tuple of int, str or None
+        The shape of the loop, as far as the type of its nodes tells.
+    groups : tuple of tuple of int
+        The axes of the loop that each group merges.
+    arrays : tuple of Variable
+        The array operands.
+    scalars : tuple of Constant
+        The uniform constants, one for each use.
+    slots : dict of str to tuple of Constant
+        The constants to pack into one argument for each dtype.
+    stored, folded : tuple of Variable
+        The results, elementwise ones and reductions.
+    nodes : tuple of Variable
+        All nodes computed.
+    """
+
+    structure: Structure
+    shape: tuple[Any, ...]
+    groups: tuple[tuple[int, ...], ...]
+    arrays: tuple[Variable, ...]
+    scalars: tuple[Constant, ...]
+    slots: dict[str, tuple[Constant, ...]]
+    stored: tuple[Variable, ...]
+    folded: tuple[Variable, ...]
+    nodes: tuple[Variable, ...]
+
+    @property
+    def reads(self) -> tuple[Variable, ...]:
+        """The values it reads."""
+        return self.arrays
+
+    @property
+    def results(self) -> tuple[Variable, ...]:
+        """The values it computes and keeps."""
+        return self.stored + self.folded
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Call:
+    """One op computed by its own NumPy meaning, or by a library."""
+
+    node: Variable
+
+    @property
+    def reads(self) -> tuple[Variable, ...]:
+        """The values it reads."""
+        return self.node.inputs
+
+    @property
+    def results(self) -> tuple[Variable, ...]:
+        """The value it computes."""
+        return (self.node,)
+
+
+Step = Kernel | Call
+
+
+def without_assumptions(graph: FunctionGraph) -> FunctionGraph:
+    """Return the graph without its ``assume`` nodes, which compute nothing."""
+    if not any(node.op is not None and node.op.name == "assume" for node in graph):
+        return graph
+
+    def change(node: Variable, inputs: tuple[Variable, ...]) -> Variable:
+        if node.op is None:
+            return node
+        return inputs[0] if node.op.name == "assume" else apply(node.op, inputs)
+
+    return FunctionGraph(graph.inputs, map_nodes(graph.outputs, change))
+
+
+def schedule(graph: FunctionGraph, fusion: Fusion) -> list[Step]:
+    """Return the steps that compute a graph, in an order in which values die early.
+
+    Parameters
+    ----------
+    graph : FunctionGraph
+        The graph.
+    fusion : Fusion
+        What may share a kernel.
+
+    Returns
+    -------
+    list of Kernel or Call
+        Every step comes after those whose results it reads.
+    """
+    regions = Regions(graph, fusion)
+    steps: list[Step] = [
+        Call(node) for node, role in zip(regions.order, regions.role, strict=True) if role == CALL
+    ]
+    pieces: list[tuple[list[int], bool]] = []
+    for region in regions.groups():
+        cut = regions.cut(region)
+        pieces.extend((piece, len(cut) > 1) for piece in cut)
+    steps.extend(_within_budget(regions, pieces))
+    return _ordered(graph, steps)
+
+
+def _within_budget(regions: Regions, pieces: Iterable[tuple[list[int], bool]]) -> list[Kernel]:
+    """Build the kernels; pieces whose kernels would cost too much to compile get one op each."""
+    fusion = regions.fusion
+    kernels: list[Kernel] = []
+    for piece, regular in pieces:
+        for part in _by_axes(regions, piece):
+            kernels.append(build(regions, part, regular))
+    uses = Counter(kernel.structure for kernel in kernels)
+    weight = {k.structure: sum(map(fusion.weight, k.nodes)) for k in kernels}
+    if sum(weight.values()) <= fusion.budget:
+        return kernels
+    left = fusion.budget
+    kept = set()
+    for structure, _ in uses.most_common():
+        left -= weight[structure]
+        if left < 0:
+            break
+        kept.add(structure)
+    result = []
+    for kernel in kernels:
+        if kernel.structure in kept:
+            result.append(kernel)
+        else:
+            result.extend(build(regions, [regions.place[x]], True) for x in kernel.nodes)
+    # Single ops are chosen after the fact, so every node of a split kernel must have been stored.
+    return result
+
+
+def _by_axes(regions: Regions, piece: list[int]) -> list[list[int]]:
+    """Split off the reductions over other axes than the first one's."""
+    main: list[int] = []
+    other: dict[Hashable, list[int]] = {}
+    first: Hashable = None
+    for i in piece:
+        if regions.role[i] != REDUCE:
+            main.append(i)
+            continue
+        node = regions.order[i]
+        axes = reduced_axes(node)
+        if first is None:
+            first = axes
+        if axes == first:
+            main.append(i)
+        else:
+            other.setdefault((axes, node.inputs[0]), []).append(i)
+    return [main, *other.values()]
+
+
+def reduced_axes(node: Variable) -> tuple[int, ...]:
+    """Return the axes that a reduction reduces, counted from the front of its operand."""
+    ndim = node.inputs[0].ndim
+    axis = node.op.params[0]  # type: ignore[union-attr]
+    if axis is None:
+        return tuple(range(ndim))
+    axes = axis if isinstance(axis, tuple) else (axis,)
+    return tuple(sorted(a % ndim for a in axes))
+
+
+def build(regions: Regions, piece: Sequence[int], regular: bool) -> Kernel:
+    """Build the kernel of a piece of a region.
+
+    Parameters
+    ----------
+    regions : Regions
+        The graph it is part of.
+    piece : sequence of int
+        The places of its nodes, in order.
+    regular : bool
+        Give every use of a constant a slot of its own, so that pieces that differ only in which of
+        their constants are equal share a kernel.
+    """
+    return _Builder(regions, piece, regular).kernel()
+
+
+class _Builder:
+    def __init__(self, regions: Regions, piece: Sequence[int], regular: bool) -> None:
+        self.regions = regions
+        self.nodes = [regions.order[i] for i in piece]
+        self.inside = set(piece)
+        self.regular = regular
+        self.loop: tuple[Any, ...] = regions.loop(piece[0])  # type: ignore[assignment]
+        self.arrays: dict[Variable, int] = {}
+        self.scalars: list[Constant] = []
+        self.slots: dict[str, list[Constant]] = {}
+        self.slot_of: dict[Constant, Ref] = {}
+        self.row_of: dict[Variable, Ref] = {}
+
+    def kernel(self) -> Kernel:
+        rows: list[Row] = []
+        folds: list[Fold] = []
+        stored: list[Variable] = []
+        folded: list[Variable] = []
+        axes: tuple[int, ...] = ()
+        for node in self.nodes:
+            place = self.regions.place[node]
+            literals = self.regions.fusion.literals(node)
+            refs = tuple(self._ref(x, i in literals) for i, x in enumerate(node.inputs))
+            assert node.op is not None
+            if self.regions.role[place] == MAP:
+                self.row_of[node] = Ref("row", len(rows), node.dtype.name)
+                rows.append(Row(node.op, refs, node.dtype.name))
+                if place in self.regions.outputs or any(
+                    j not in self.inside for j in self.regions.users[place]
+                ):
+                    stored.append(node)
+            else:
+                axes = reduced_axes(node)
+                folds.append(Fold(_bare(node.op), refs[0], node.dtype.name))
+                folded.append(node)
+        groups = self._groups(axes)
+        structure = Structure(
+            tuple(rows),
+            tuple(folds),
+            tuple((x.dtype.name, self._mask(x, groups)) for x in self.arrays),
+            tuple(bool(folds) and (not g or g[0] in axes) for g in groups),
+            tuple(self.row_of[x].index for x in stored),
+        )
+        return Kernel(
+            structure,
+            self.loop,
+            groups,
+            tuple(self.arrays),
+            tuple(self.scalars),
+            {dtype: tuple(values) for dtype, values in sorted(self.slots.items())},
+            tuple(stored),
+            tuple(folded),
+            tuple(self.nodes),
+        )
+
+    def _ref(self, x: Variable, literal: bool) -> Ref:
+        if x in self.row_of:
+            return self.row_of[x]
+        if isinstance(x, Constant) and is_scalar(x):
+            self.scalars.append(x)
+            if literal:
+                return Ref("literal", 0, x.dtype.name, x.uniform.item())
+            return self._slot(x)
+        index = self.arrays.setdefault(x, len(self.arrays))
+        return Ref("array", index, x.dtype.name)
+
+    def _slot(self, x: Constant) -> Ref:
+        if not self.regular and x in self.slot_of:
+            return self.slot_of[x]
+        values = self.slots.setdefault(x.dtype.name, [])
+        ref = Ref("slot", len(values), x.dtype.name)
+        values.append(x)
+        self.slot_of[x] = ref
+        return ref
+
+    def _spans(self, x: Variable, axis: int) -> bool:
+        own = axis - len(self.loop) + x.ndim
+        return own >= 0 and x.type.shape[own] != 1
+
+    def _groups(self, axes: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
+        """Merge neighbouring axes that all arrays span alike; an axis that is 1 needs no loop."""
+        groups: list[list[int]] = []
+        previous: tuple[bool, ...] | None = None
+        for axis, dim in enumerate(self.loop):
+            if dim == 1:
+                continue
+            column = (axis in axes, *[self._spans(x, axis) for x in self.arrays])
+            if column == previous:
+                groups[-1].append(axis)
+            else:
+                groups.append([axis])
+            previous = column
+        return tuple(map(tuple, groups)) or ((),)
+
+    def _mask(self, x: Variable, groups: tuple[tuple[int, ...], ...]) -> tuple[bool, ...]:
+        return tuple(not group or self._spans(x, group[0]) for group in groups)
+
+
+def _bare(op: Op) -> Op:
+    """Return the reduction without its axes, which are a matter of the loop."""
+    return type(op)(*(None if name == "axis" else False for name in op.parameters))  # type: ignore[no-any-return]
+
+
+def _ordered(graph: FunctionGraph, steps: Sequence[Step]) -> list[Step]:
+    """Order steps depth first from the outputs, so that a value is used soon after it is made."""
+    producer: dict[Variable, int] = {}
+    for i, step in enumerate(steps):
+        for node in step.results:
+            producer[node] = i
+    done: set[int] = set()
+    result: list[Step] = []
+    stack = [producer[x] for x in reversed(graph.outputs) if x in producer]
+    while stack:
+        i = stack[-1]
+        if i in done:
+            stack.pop()
+            continue
+        waiting = [producer[x] for x in steps[i].reads if x in producer and producer[x] not in done]
+        if waiting:
+            stack.extend(reversed(waiting))
+            continue
+        stack.pop()
+        done.add(i)
+        result.append(steps[i])
+    return result
+
+
+__all__ = ["CALL", "LEAF", "Call", "Fold", "Kernel", "Ref", "Row", "Step", "Structure", "schedule"]

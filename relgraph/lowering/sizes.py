@@ -1,0 +1,239 @@
+"""Sizes at run time: which dimensions are known to be equal, where each is read, what to check.
+
+A *term* stands for the size of a dimension: an int, a symbolic name, or :class:`Unknown`.  A name
+is bound once, by the first value that has it.  Where an elementwise op meets two dimensions that
+nothing proves equal, the program compares them, and from there on they are one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from relgraph.errors import ShapeError
+from relgraph.ir.graph import FunctionGraph, is_tensor
+from relgraph.ir.node import Constant, Variable
+from relgraph.ir.printing import brief
+from relgraph.ir.types import Dim
+from relgraph.lowering.kernels import Call, Kernel, Step, reduced_axes
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A size that has no name and is not known before the program runs."""
+
+    index: int
+
+
+Term = int | str | Unknown
+Terms = tuple[Term, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Check:
+    """Two dimensions that must be equal when the program runs.
+
+    Attributes
+    ----------
+    left, right : Variable
+        The values that meet.
+    left_axis, right_axis : int
+        Their dimensions, counted from the end.
+    terms : tuple of two terms
+        The sizes to compare.
+    node : Variable
+        Where they meet.
+    """
+
+    left: Variable
+    left_axis: int
+    right: Variable
+    right_axis: int
+    terms: tuple[Term, Term]
+    node: Variable
+
+    def error(self, left: int, right: int) -> ShapeError:
+        """Return the error for two sizes that differ."""
+        return mismatch(
+            self.node, (self.left, self.left_axis, left), (self.right, self.right_axis, right)
+        )
+
+
+def mismatch(
+    node: Variable, left: tuple[Variable, int, int], right: tuple[Variable, int, int]
+) -> ShapeError:
+    """Return the error for two operands of an elementwise op whose sizes differ at run time."""
+    (a, a_axis, a_size), (b, b_axis, b_size) = left, right
+    first, second = brief(a, 12), brief(b, 12)
+    return ShapeError(
+        f"{first} and {second} must have equal sizes, and they are {a_size} and {b_size}",
+        [
+            ("in", brief(node, 24)),
+            (first, f"{a.type}, size {a_size} along axis {a_axis}"),
+            (second, f"{b.type}, size {b_size} along axis {b_axis}"),
+        ],
+        "Only a dimension that is declared as 1 is stretched: put a 1 in the input's shape."
+        if a_axis == b_axis
+        else "",
+    )
+
+
+class Sizes:
+    """The terms of every value of a schedule, and the checks that each step needs.
+
+    Parameters
+    ----------
+    graph : FunctionGraph
+        The graph.
+    steps : sequence of Step
+        Its schedule.
+
+    Attributes
+    ----------
+    shape : dict of Variable to tuple of terms
+        The shape of each input and result.  Equal terms are equal sizes at the step that computes
+        the value: what only a later step checks is not used.
+    source : dict of term to (Variable, int)
+        The value and axis that each name and unknown size is read from.
+    loop : dict of Kernel to tuple of terms
+        The shape of each kernel's loop.
+    checks : dict of Step to list of Check
+        What to compare before a step runs.
+    verified : set of Variable
+        The results of calls whose shape has to be compared with what is known of it.
+    """
+
+    def __init__(self, graph: FunctionGraph, steps: Sequence[Step]) -> None:
+        self.shape: dict[Variable, Terms] = {}
+        self.source: dict[Term, tuple[Variable, int]] = {}
+        self.loop: dict[Kernel, Terms] = {}
+        self.checks: dict[Step, list[Check]] = {}
+        self.verified: set[Variable] = set()
+        self._same: dict[Term, Term] = {}
+        for given in graph.inputs:
+            self._read(given)
+        for step in steps:
+            for x in step.reads:
+                if isinstance(x, Constant):
+                    self.shape[x] = x.type.shape
+            if isinstance(step, Kernel):
+                self._kernel(step)
+            elif is_product(step.node):
+                self._product(step)
+            elif is_tensor(step.node):
+                self.verified.add(step.node)
+                self._read(step.node)
+
+    def find(self, term: Term) -> Term:
+        """Return the term that stands for all that are known to be equal to ``term``."""
+        while term in self._same:
+            term = self._same[term]
+        return term
+
+    def _read(self, x: Variable) -> None:
+        terms: list[Term] = []
+        for axis, dim in enumerate(x.type.shape):
+            term: Term = dim if dim is not None else Unknown(len(self.source))
+            if not isinstance(term, int):
+                self.source.setdefault(term, (x, axis))
+            terms.append(term)
+        self.shape[x] = tuple(terms)
+
+    def _kernel(self, step: Kernel) -> None:
+        operands = [*step.arrays, *step.scalars]
+        for constant in step.scalars:
+            self.shape[constant] = constant.type.shape
+        ndim = len(step.shape)
+        loop = [
+            self._meet(step, axis - ndim, operands, step.nodes[-1], step.shape[axis])
+            for axis in range(ndim)
+        ]
+        self.loop[step] = tuple(loop)
+        for x in step.stored:
+            self.shape[x] = tuple(loop)
+        for x in step.folded:
+            self.shape[x] = folded_shape(x, loop)
+
+    def _meet(
+        self, step: Step, axis: int, operands: Iterable[Variable], node: Variable, dim: Dim
+    ) -> Term:
+        """Return the size of an axis of a loop, noting which operands have to be compared."""
+        first: tuple[Variable, Term] | None = None
+        for x in operands:
+            if x.ndim < -axis or x.type.shape[axis] == 1:
+                continue
+            term = self.find(self.shape[x][axis])
+            if first is None:
+                first = (x, term)
+            elif first[1] != term:
+                check = Check(first[0], axis, x, axis, (first[1], term), node)
+                self.checks.setdefault(step, []).append(check)
+                first = (first[0], self._join(first[1], term))
+        if first is not None:
+            return first[1]
+        assert isinstance(dim, int)  # no operand spans it, so it was known when it was built
+        return dim
+
+    def _join(self, a: Term, b: Term) -> Term:
+        """Make two terms one: a known size stands for a name, a name for an unknown size."""
+        keep, drop = sorted((a, b), key=_rank)
+        self._same[drop] = keep
+        return keep
+
+    def _product(self, step: Call) -> None:
+        a, b = step.node.inputs
+        lead = step.node.ndim - 2
+        batch = [
+            self._meet(step, axis - lead - 2, (a, b), step.node, step.node.type.shape[axis])
+            for axis in range(lead)
+        ]
+        inner = (self.find(self.shape[a][-1]), self.find(self.shape[b][-2]))
+        if inner[0] != inner[1]:
+            self.checks.setdefault(step, []).append(Check(a, -1, b, -2, inner, step.node))
+            self._join(*inner)
+        self.shape[step.node] = (*batch, self.find(self.shape[a][-2]), self.find(self.shape[b][-1]))
+
+
+def _rank(term: Term) -> int:
+    return 0 if isinstance(term, int) else 1 if isinstance(term, str) else 2
+
+
+def is_product(node: Variable) -> bool:
+    """Tell whether a node is a product of matrices or of batches of them."""
+    return (
+        node.op is not None and node.op.name == "matmul" and all(x.ndim >= 2 for x in node.inputs)
+    )
+
+
+def unproved(node: Variable) -> tuple[tuple[int, tuple[int, ...]], ...]:
+    """Return where operands of a node meet in sizes that nothing proves equal.
+
+    Returns
+    -------
+    tuple of (int, tuple of int)
+        An axis, counted from the end, and the operands that span it; none of them may be
+        stretched when the graph runs, as NumPy would do for a size of 1.
+    """
+    product = is_product(node)
+    if node.op is None or not (node.op.pointwise or product):
+        return ()
+    found = []
+    for axis in range(-node.ndim, -2 if product else 0):
+        spanning = [
+            i for i, x in enumerate(node.inputs) if x.ndim >= -axis and x.type.shape[axis] != 1
+        ]
+        if len(spanning) > 1 and any(node.inputs[i].type.shape[axis] is None for i in spanning):
+            found.append((axis, tuple(spanning)))
+    return tuple(found)
+
+
+def folded_shape(node: Variable, loop: Sequence[Term]) -> Terms:
+    """Return the shape of a reduction from that of its operand."""
+    axes = reduced_axes(node)
+    kept = bool(node.op.params[1])  # type: ignore[union-attr]
+    return tuple(
+        1 if axis in axes else term for axis, term in enumerate(loop) if kept or axis not in axes
+    )
+
+
+__all__ = ["Check", "Sizes", "Term", "Terms", "Unknown", "is_product", "mismatch", "unproved"]

@@ -1,0 +1,132 @@
+"""Reductions compiled by numba equal NumPy's over all axes, dtypes, empty and special values."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+import relgraph.ops.operators  # noqa: F401  operators of nodes look their functions up
+from relgraph.api.function import function
+from relgraph.errors import ShapeError
+from relgraph.ir.node import make_input
+from relgraph.ir.types import TensorType
+from relgraph.ops import reduction
+
+NAMES = ("sum", "prod", "max", "min", "mean", "any", "all")
+AXES = [None, *(c for n in (1, 2) for c in itertools.combinations((0, 1, 2), n))]
+
+
+def sample(dtype, shape, seed=0):
+    rng = np.random.default_rng(seed)
+    dtype = np.dtype(dtype)
+    if dtype.kind == "f":
+        return rng.normal(size=shape).astype(dtype)
+    low = 0 if dtype.kind in "bu" else -3
+    return rng.integers(low, 2 if dtype.kind == "b" else 5, shape).astype(dtype)
+
+
+def numpy_meaning(name, a, axis, keepdims):
+    if name == "mean" and a.size == 0:
+        total = np.sum(a, axis=axis, keepdims=keepdims, dtype=np.result_type(a, np.float32(0)))
+        return np.full(np.shape(total), np.nan, a.dtype if a.dtype.kind == "f" else np.float64)
+    return np.asarray(getattr(np, name)(a, axis=axis, keepdims=keepdims))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "bool", "int8", "uint32", "int64"])
+def test_every_reduction_equals_numpy(dtype):
+    cases = list(itertools.product(AXES, (False, True), NAMES))
+    x = make_input("x", TensorType(dtype, ("n", "m", "k")))
+    f = function(
+        [x], [getattr(reduction, n)(x, axis=axis, keepdims=keep) for axis, keep, n in cases]
+    )
+    assert "call_" not in f.source
+    for shape in [(2, 3, 4), (1, 1, 1), (3, 1, 700), (2, 5, 1)]:
+        a = sample(dtype, shape)
+        for (axis, keep, name), result in zip(cases, f(a), strict=True):
+            expected = numpy_meaning(name, a, axis, keep)
+            assert np.asarray(result).dtype == expected.dtype, (name, axis)
+            assert np.shape(result) == expected.shape, (name, axis, keep)
+            if name in ("sum", "mean", "prod") and a.dtype.kind == "f":
+                scale = np.asarray(getattr(np, name)(np.abs(a), axis=axis, keepdims=keep))
+                assert (np.abs(result - expected) <= 64 * np.spacing(scale)).all(), (name, axis)
+            else:
+                np.testing.assert_array_equal(result, expected)
+
+
+def test_reductions_of_empty_arrays():
+    names = ("sum", "prod", "mean", "any", "all")
+    x = make_input("x", TensorType("float64", (None, None)))
+    cases = list(itertools.product(names, (None, 0, 1)))
+    f = function([x], [getattr(reduction, name)(x, axis=axis) for name, axis in cases])
+    for shape in [(0, 3), (3, 0), (0, 0)]:
+        a = np.ones(shape)
+        for (name, axis), result in zip(cases, f(a), strict=True):
+            expected = numpy_meaning(name, a, axis, False)
+            assert np.shape(result) == expected.shape
+            np.testing.assert_array_equal(result, expected)
+
+
+@pytest.mark.parametrize("name", ["max", "min"])
+def test_an_extreme_of_nothing_is_an_error(name):
+    x = make_input("x", TensorType("float64", (None, None)))
+    f = function([x], getattr(reduction, name)(x, axis=0))
+    np.testing.assert_array_equal(f(np.ones((2, 0))), np.ones(0))
+    with pytest.raises(ShapeError, match="no value over no elements"):
+        f(np.ones((0, 2)))
+
+
+def test_nan_and_infinities_propagate_like_numpy():
+    x = make_input("x", TensorType("float64", ("n",)))
+    names = ("sum", "prod", "max", "min", "mean", "any", "all")
+    f = function([x], [getattr(reduction, name)(x) for name in names])
+    inf, nan = np.inf, np.nan
+    for case in (
+        [1, nan, 2], [nan], [inf, 1], [-inf, 1], [inf, -inf], [inf, nan], [0.0, -0.0],
+        [-inf, -inf], [1e308, 1e308], [nan, 3, nan], [0.0, 0.0],
+    ):  # fmt: skip
+        for size in (1, 300, 1500):
+            a = np.resize(np.array(case, float), max(size, len(case)))
+            with np.errstate(all="ignore"):
+                expected = [getattr(np, name)(a) for name in names]
+            np.testing.assert_array_equal(f(a), expected)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_sums_are_at_least_as_accurate_as_stated(dtype):
+    rng = np.random.default_rng(3)
+    x = make_input("x", TensorType(dtype, ("n",)))
+    f = function([x], [reduction.sum(x), reduction.mean(x)])
+    u = np.finfo(dtype).eps / 2
+    for size in (1, 511, 512, 513, 100_000):
+        for a in (rng.normal(size=size), rng.uniform(0, 1, size), np.full(size, 0.1)):
+            a = a.astype(dtype)
+            exact = math.fsum(a.astype(float).tolist())
+            total, mean = f(a)
+            bound = 64 * u * float(np.abs(a.astype(float)).sum()) + u * abs(exact)
+            assert abs(float(total) - exact) <= bound
+            assert abs(float(mean) - exact / size) <= bound / size + u * abs(exact / size)
+
+
+def test_a_reduction_runs_in_the_loop_that_feeds_it():
+    x = make_input("x", TensorType("float64", ("n", "m")))
+    y = make_input("y", TensorType("float64", ("m",)))
+    terms = x * y - 1.0
+    f = function([x, y], [reduction.sum(terms, axis=-1), reduction.max(terms, axis=-1)])
+    assert f.source.count("@kernel") == 1
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(6, 5)), rng.normal(size=5)
+    total, largest = f(a, b)
+    np.testing.assert_allclose(total, (a * b - 1).sum(-1), rtol=1e-14, atol=1e-14)
+    np.testing.assert_array_equal(largest, (a * b - 1).max(-1))
+
+
+def test_reductions_of_broadcast_operands_over_scattered_axes():
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(2, 3, 4, 5)), rng.normal(size=(3, 1, 5))
+    x = make_input("x", TensorType("float64", (2, None, 4, "k")))
+    y = make_input("y", TensorType("float64", (None, 1, "k")))
+    axes = [(0, 2), (1, 3), (0, 3), (1,), (0, 1, 2), (2, 3), None]
+    f = function([x, y], [reduction.sum(x * y, axis=axis) for axis in axes])
+    for axis, result in zip(axes, f(a, b), strict=True):
+        np.testing.assert_allclose(result, (a * b).sum(axis=axis), rtol=1e-13, atol=1e-13)
