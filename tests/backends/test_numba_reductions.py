@@ -130,3 +130,17 @@ def test_reductions_of_broadcast_operands_over_scattered_axes():
     f = function([x, y], [reduction.sum(x * y, axis=axis) for axis in axes])
     for axis, result in zip(axes, f(a, b), strict=True):
         np.testing.assert_allclose(result, (a * b).sum(axis=axis), rtol=1e-13, atol=1e-13)
+
+
+@pytest.mark.parametrize("shape", [(3, 1, 4), (1, 1, 1), (1,)])
+def test_axes_that_are_statically_one(shape):
+    for dtype in ("float64", "int8"):
+        a = sample(dtype, shape)
+        x = make_input("x", TensorType(dtype, shape))
+        axes = [None, 0, len(shape) - 1, len(shape) // 2]
+        cases = list(itertools.product(axes, NAMES))
+        f = function([x], [getattr(reduction, name)(x, axis=axis) for axis, name in cases])
+        for (axis, name), result in zip(cases, f(a), strict=True):
+            expected = numpy_meaning(name, a, axis, False)
+            assert np.shape(result) == expected.shape
+            np.testing.assert_allclose(result, expected, rtol=1e-14)

@@ -21,6 +21,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from relgraph.errors import CompileError
+
 Kernel = Callable[..., None]
 
 _lock = threading.RLock()
@@ -83,7 +85,14 @@ def load(name: str, text: str) -> Kernel:
         return found
     with _lock:
         if name not in _loaded:
-            _loaded[name] = _load(name, text)
+            try:
+                _loaded[name] = _load(name, text)
+            except Exception as error:
+                sys.modules.pop(name, None)
+                raise CompileError(
+                    f"numba cannot compile the kernel {name}",
+                    {"numba": str(error).strip().splitlines()[-1], "source": text},
+                ) from error
         return _loaded[name]
 
 

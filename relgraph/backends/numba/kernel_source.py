@@ -216,7 +216,9 @@ class KernelText:
             value = _operand(fold, name(fold.operand))
             if not self.inner:
                 target = f"{self.folded[i].view}[i]"
-                self._line(f"{target} = {_combine(fold, target, value)}")
+                # Where all reduced axes have size 1, each result is one term.
+                total = target if self._accumulates() else _start(fold)
+                self._line(f"{target} = {_combine(fold, total, value)}")
             elif _in_blocks(fold):
                 self._line(f"p{i} = add_any_order(p{i}, {value})")
             else:
@@ -239,7 +241,7 @@ class KernelText:
 
     def _divide(self) -> None:
         for array, fold in zip(self.folded, self.structure.folds, strict=True):
-            if fold.op.name == "mean":
+            if fold.op.name == "mean" and any(self.structure.reduced):
                 count = " * ".join(f"n{g}" for g, r in enumerate(self.structure.reduced) if r)
                 self._line(f"{array.name}f = {array.name}.reshape({array.name}.size)")
                 self._line(f"for i in range({array.name}f.size):")
