@@ -12,7 +12,7 @@ node.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
@@ -114,7 +114,7 @@ def facts_of(node: Variable) -> Facts:
     from relgraph.ir.node import set_facts
 
     if node._facts is not None:
-        return node._facts  # type: ignore[no-any-return]
+        return cast(Facts, node._facts)
     stack = [node]
     while stack:
         x = stack[-1]
@@ -127,7 +127,7 @@ def facts_of(node: Variable) -> Facts:
             continue
         stack.pop()
         set_facts(x, _infer(x))
-    return node._facts  # type: ignore[no-any-return]
+    return cast(Facts, node._facts)
 
 
 def fact(node: Variable, name: str) -> bool | None:

@@ -250,7 +250,7 @@ def check_inputs(inputs: Iterable[Variable]) -> tuple[Input, ...]:
                 "Give every input a name of its own.",
             )
         names[node.name] = node
-    return given
+    return tuple(x for x in given if isinstance(x, Input))
 
 
 def _restore(flat: tuple[Any, ...], count: int) -> FunctionGraph:

@@ -280,4 +280,3 @@ class GetItem(Op):
     def flops(self, types: tuple[Any, ...], result: Any) -> int:
         """Cost nothing."""
         return 0
-

@@ -368,7 +368,9 @@ class AcMatcher:
         self.always = self.by_partner.pop(ANY, []) + self.by_key.pop(ANY, [])
         self.keys = frozenset(self.by_key) | frozenset(self.by_partner)
         self.by_identity = any(
-            role.identity for rule in self.rules if isinstance(rule, MatchRule)
+            role.identity
+            for rule in self.rules
+            if isinstance(rule, MatchRule)
             for role in rule.roles
         )
         self._may: dict[frozenset[Any], bool] = {}
@@ -462,7 +464,7 @@ class AcMatcher:
             for number, place in roles[node.op if node.op is not None else key_of(node)]:
                 if place >= 0:
                     agenda.append((number, slot, place))
-                elif rules[number].enter(slot, view):  # type: ignore[union-attr]
+                elif rules[number].enter(slot, view):
                     gathered.add(number)
         agenda.extend((number, -1, 0) for number in gathered)
         matches: list[Match] = []

@@ -1,7 +1,8 @@
 """Clauses: the pairs of sides a relation consists of, and the two directions of each.
 
 A clause is data: two patterns and the conditions under which they are equal.  Oriented one way it
-is a rewrite, ready for the matcher compiler; a direction that cannot run is refused with the reason.
+is a rewrite, ready for the matcher compiler; a direction that cannot run is refused, with the
+reason.
 """
 
 from __future__ import annotations
@@ -236,7 +237,8 @@ def _merge_conditions(
     conditions: Iterable[Suspended], own: PatternVariable, twin: PatternVariable
 ) -> tuple[Suspended, ...] | None:
     """Keep one of each pair of conditions that say the same of both variables, or return None."""
-    kept, twins = [], []
+    kept: list[Suspended] = []
+    twins: list[Suspended] = []
     for c in conditions:
         mentioned = {v for x in c.args for v in variables(x)}
         if own in mentioned and twin in mentioned:

@@ -39,8 +39,8 @@ def broadcast_like(built: Variable, like: TensorType, place: Any) -> Variable | 
         if found is None:
             return None
         sizes.append(found)
-    result = broadcast_to(built, tuple(sizes))
-    return result if result.type.narrows(like) else None  # type: ignore[no-any-return]
+    result: Variable = broadcast_to(built, tuple(sizes))
+    return result if result.type.narrows(like) else None
 
 
 def _size(sources: list[Variable], axis: int) -> Variable | None:

@@ -139,8 +139,8 @@ def _occurs(state: dict[Any, Any]) -> bool:
                 stack.extend(x.args)
         return out
 
-    for start in state:
-        path = [(start, iter(inner(state[start])))]
+    for start, bound in state.items():
+        path = [(start, iter(inner(bound)))]
         if color.get(start):
             continue
         color[start] = 1
@@ -237,4 +237,3 @@ class _Tails:
                 raise _NoClause
             return pattern
         return from_term(term, self.names)
-

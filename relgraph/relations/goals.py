@@ -101,14 +101,9 @@ def settle(state: State) -> Iterator[State]:
     while waiting:
         progress = False
         for goal in list(waiting):
-            results: list[State] | None = []
-            for s in states:
-                done = goal.decide(s)
-                if done is None:
-                    results = None
-                    break
-                results.extend(done)
-            if results is not None:
+            decided = [goal.decide(s) for s in states]
+            if None not in decided:
+                results = [s for done in decided if done is not None for s in done]
                 waiting.remove(goal)
                 states = results
                 progress = True
@@ -351,7 +346,7 @@ def _map(goal: Suspended, state: State) -> Iterable[State] | None:
     if s is False:
         return []
     pairs = zip(known, fresh, strict=True) if known is xs else zip(fresh, known, strict=True)
-    return lall(*[goal.function(x, y) for x, y in pairs])(s) if fresh else [s]  # type: ignore[no-any-return]
+    return lall(*[goal.function(x, y) for x, y in pairs])(s) if fresh else [s]
 
 
 def require_goal(goal: Any, where: str) -> Goal:

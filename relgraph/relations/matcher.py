@@ -11,6 +11,7 @@ head the subject is one operand of the n-ary view, and the other operands are fo
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -270,9 +271,7 @@ class Compiler:
                 self.done.append(c)
                 self.env[own] = "x"
                 values = ", ".join(map(self.value, c.args))
-                self.test(
-                    f"all([{self.names.of(c.function, 'check')}({values}) for x in {view}])"
-                )
+                self.test(f"all([{self.names.of(c.function, 'check')}({values}) for x in {view}])")
         self.env[own] = view
 
     # Building.
@@ -291,7 +290,9 @@ class Compiler:
         body: list[str] = []
         built = self.build(self.rewrite.result, body, like, root=True)
         tag = self.names.of(self.rewrite, "rewrite")
-        bound = "".join(f"{self.env[v]}, " for v in variables(self.rewrite.pattern) if v in self.env)
+        bound = "".join(
+            f"{self.env[v]}, " for v in variables(self.rewrite.pattern) if v in self.env
+        )
         fit = f"fit({built}, {like}, {place}, {self.rewrite.pointwise})"
         self.let("try:")
         for line in body:
@@ -306,7 +307,7 @@ class Compiler:
         if isinstance(term, PatternVariable):
             return self.env[term]
         if isinstance(term, bool | int | float):
-            return repr(term) if term == term and abs(term) != float("inf") else f"float('{term}')"
+            return repr(term) if math.isfinite(term) else f"float('{term}')"
         if isinstance(term, Variable):
             return self.names.of(term, "node")
         if isinstance(term, Block):
@@ -390,7 +391,7 @@ class _Level:
             inner = _Level()
             self.entries.append((text, inner))
             return inner
-        target = text.split(" = ")[0]
+        target = text.split(" = ", maxsplit=1)[0]
         if " = " not in text or text[0] == " " or self.assigned.get(target) != text:
             self.assigned[target] = text
             self.entries.append((text, None))
@@ -418,7 +419,7 @@ def write(name: str, parameters: str, bodies: Sequence[list[Line]], doc: str) ->
 def load(source: str, name: str, names: Names) -> Callable[..., Any]:
     """Run generated source and return the function it defines."""
     namespace: dict[str, Any] = {}
-    exec(compile(source, f"<relgraph {name}>", "exec"), names.globals, namespace)  # noqa: S102
+    exec(compile(source, f"<relgraph {name}>", "exec"), names.globals, namespace)
     function: Callable[..., Any] = namespace[name]
     function.source = source  # type: ignore[attr-defined]
     return function

@@ -302,7 +302,11 @@ def from_term(term: Any, names: dict[Any, PatternVariable] | None = None) -> Ter
         if isinstance(head, ExpressionTuple):
             cls, *params = head
             closed = not any(map(isvar, params))
-            head = cls(*params) if closed else OpPattern(cls, tuple(from_term(p, seen) for p in params))
+            head = (
+                cls(*params)
+                if closed
+                else OpPattern(cls, tuple(from_term(p, seen) for p in params))
+            )
         if not isinstance(head, Op | OpPattern):
             raise PatternError(
                 f"the head of a term must be an op, not {head!r}",
@@ -332,11 +336,16 @@ def infix(pattern: Term) -> tuple[str, int]:
             (left, p), (right, q) = parts
             power = op.symbol == "**"
             left = f"({left})" if p < op.precedence or (power and p == op.precedence) else left
-            right = f"({right})" if q < op.precedence or (not power and q == op.precedence) else right
+            right = (
+                f"({right})" if q < op.precedence or (not power and q == op.precedence) else right
+            )
             return f"{left} {op.symbol} {right}", op.precedence
         if op.symbol and len(parts) == 1:
             inner, p = parts[0]
-            return f"{op.symbol}({inner})" if p < op.precedence else f"{op.symbol}{inner}", op.precedence
+            return (
+                f"{op.symbol}({inner})" if p < op.precedence else f"{op.symbol}{inner}",
+                op.precedence,
+            )
     cls = op.cls if isinstance(op, OpPattern) else type(op)
     shown = [
         f"{n}={v!r}"

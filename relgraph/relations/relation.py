@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from typing import Any
 
-from kanren import eq, lall, run
+from kanren import eq, lall
 from unification import reify, var
 
 from relgraph.errors import RelationError, RelgraphError
@@ -189,7 +189,9 @@ class Relation:
             for final in settle(state):
                 if left is not None and right is not None and RESIDUALS in final:
                     continue
-                answers.append(reify(to_term(asked) if isinstance(asked, Pattern) else asked, final))
+                answers.append(
+                    reify(to_term(asked) if isinstance(asked, Pattern) else asked, final)
+                )
                 if n is not None and len(answers) >= n:
                     return tuple(answers)
         return tuple(answers)
@@ -305,9 +307,7 @@ def identity(
 
         first, second = (to_term(rename(side, image)) for side in (clause.left, clause.right))
         goals = [
-            Suspended(
-                c.kind, tuple(rename(x, image) for x in c.args), c.label, c.function
-            )
+            Suspended(c.kind, tuple(rename(x, image) for x in c.args), c.label, c.function)
             for c in clause.conditions
         ]
         return lall(eq(left, first), eq(right, second), *goals)
@@ -365,13 +365,13 @@ def relation(
             budget=budget,
         )  # fmt: skip
     body = function
-    name = name or getattr(function, "__name__", "relation")
+    label = str(name or getattr(function, "__name__", "relation"))
 
     def goal(left: Any, right: Any) -> Any:
-        return require_goal(body(left, right), name)
+        return require_goal(body(left, right), label)
 
     made = Relation(
-        name, goal, tags=tags, rounding=rounding, specials=specials, broadcast=broadcast,
+        label, goal, tags=tags, rounding=rounding, specials=specials, broadcast=broadcast,
         doc=function.__doc__ or "", location=_location(function), budget=budget,
     )  # fmt: skip
     if not made.interpreted:

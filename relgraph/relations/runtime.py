@@ -85,11 +85,10 @@ def fit(built: Any, like: TensorType, place: Any, pointwise: bool) -> Variable |
     pointwise : bool
         Whether the identity is elementwise, so that its result may be broadcast and cast.
     """
-    if not isinstance(built, Variable):
-        built = constant(built, like.dtype)
-    type_ = built.type
+    node: Variable = built if isinstance(built, Variable) else constant(built, like.dtype)
+    type_ = node.type
     if type_ is like:
-        return built
+        return node
     if not isinstance(type_, TensorType) or not isinstance(like, TensorType):
         return None
     from relgraph.ops.elementwise import cast
@@ -98,13 +97,12 @@ def fit(built: Any, like: TensorType, place: Any, pointwise: bool) -> Variable |
     if type_.dtype != like.dtype:
         if type_.dtype.kind == "f" and like.dtype.kind != "f":
             return None
-        built = cast(built, like.dtype)
-        type_ = built.type
-    if type_.narrows(like):
-        return built
-    if not pointwise and not isinstance(built, Constant):
+        node = cast(node, like.dtype)
+    if node.type.narrows(like):
+        return node
+    if not pointwise and not isinstance(node, Constant):
         return None
-    return broadcast_like(built, like, place)
+    return broadcast_like(node, like, place)
 
 
 __all__ = [

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import permutations
+from itertools import pairwise, permutations
 from typing import Any
 
 from relgraph.errors import VerifyError
@@ -56,9 +56,7 @@ class Step:
     def __str__(self) -> str:
         times = f" x{self.uses}" if self.uses > 1 else ""
         return (
-            f"{', '.join(self.relations)}{times}\n"
-            f"    {brief(self.before)}\n"
-            f"  = {brief(self.after)}"
+            f"{', '.join(self.relations)}{times}\n    {brief(self.before)}\n  = {brief(self.after)}"
         )
 
 
@@ -171,7 +169,8 @@ def derive(outputs: Sequence[Variable], selection: Selection, once: bool = False
 
 def _flat(node: Variable) -> list[Variable]:
     """Return all operands of nested applications of one associative op, shared ones too."""
-    found, stack = [], list(node.inputs)
+    found: list[Variable] = []
+    stack = list(node.inputs)
     while stack and len(found) < 100_000:
         x = stack.pop()
         if x.op is node.op and x.type.dtype == node.type.dtype and x.type.dtype.kind != "b":
@@ -231,7 +230,7 @@ def _check_firing(number: int, firing: Firing, relations: Mapping[str, Relation]
         # Terms gathered together are gathered in pairs: every two neighbours are an instance.
         op = _common_op(firing)
         gathered = isinstance(firing.rewrite.pattern, Block)
-        pairs = list(zip(taken, taken[1:], strict=False)) if gathered else [taken]
+        pairs = list(pairwise(taken)) if gathered else [taken]
         for pair in pairs:
             if not any(_answers(relation, x) for x in _nested_orders(op, pair)):
                 raise _no_answer(number, firing)

@@ -9,6 +9,7 @@ group: their n-ary view is what is matched.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
@@ -91,13 +92,13 @@ class Driver:
         self.keys: dict[Variable, frozenset[Any]] = {}
         self.spent: dict[str, int] = {}
 
-    def run(self, root: Variable) -> Variable:
+    def run(self, root: Variable) -> Variable:  # noqa: PLR0915 - one loop, inlined for speed
         """Return the normal form of one output."""
         normal, forward, depth = self.normal, self.forward, self.depth
         ac, get_ac = self.selection._ac, self.selection.ac_of
         plain, get_plain = self.selection._plain, self.selection.plain
         fallback = bool(self.selection.interpreted or self.selection.transforms)
-        stack = [root]
+        stack: list[Variable] = [root]
         push, pop = stack.append, stack.pop
         while stack:
             n = stack[-1]
@@ -116,8 +117,8 @@ class Driver:
                 pop()
                 normal[n] = n
                 continue
-            op = n.op
-            group = ac.get(op, _MISSING)
+            op: Any = n.op
+            group: Any = ac.get(op, _MISSING)
             if group is _MISSING:
                 group = get_ac(op)
             if group is not None:
@@ -151,7 +152,7 @@ class Driver:
                     depth[m] = depth[n]
                 push(m)
                 continue
-            match = plain.get(op, _MISSING)
+            match: Any = plain.get(op, _MISSING)
             if match is _MISSING:
                 match = get_plain(op)
             found = match(n) if match is not None else None
@@ -209,8 +210,8 @@ class Driver:
         return BudgetError(
             f"{name} does not come to an end: {why}",
             {"last graph": before},
-            f"Leave it out with excluding({name.split('.')[0]!r}), or give it a side condition "
-            "under which its result is simpler than what it matches.",
+            f"Leave it out with excluding({name.split('.', maxsplit=1)[0]!r}), or give it a side "
+            "condition under which its result is simpler than what it matches.",
         )
 
     def oscillation(self, node: Variable, reduct: Variable) -> OscillationError:
@@ -224,7 +225,7 @@ class Driver:
             chain.append(x)
             waiting = self.groups[x].pending if x in self.groups else ()
             x = waiting[0] if waiting else self.forward.get(x)
-        for a, b in zip(chain, chain[1:], strict=False):
+        for a, b in itertools.pairwise(chain):
             cycle.append((self.why.get(a, "(rebuilt)"), a, b))
         names = list(dict.fromkeys(name for name, _, _ in cycle if name != "(rebuilt)"))
         error = OscillationError(
@@ -415,10 +416,10 @@ class Driver:
                 group.slots.append(min(slots) if i == 0 else None)
         state = tuple([*view.operands.values(), *group.waiting])
         if self.log is not None:
-            slots = dict(view.operands)
+            whole = dict(view.operands)
             for match in matches:
-                slots |= dict(zip(match.slots, match.firing.taken, strict=True))
-            before = nary(op, [slots[i] for i in sorted(slots)])
+                whole |= dict(zip(match.slots, match.firing.taken, strict=True))
+            before = nary(op, [whole[i] for i in sorted(whole)])
             self.log(before, self.joined(group, op), [m.firing for m in matches])
         if len(state) < 64:
             if state in group.seen:

@@ -59,7 +59,10 @@ def interpret(selection: Selection, node: Variable) -> tuple[Variable, Any, tupl
                 if fitted is None:
                     raise RelationError(
                         f"{transform.name} returned a graph of another type",
-                        [("node", f"{node} : {node.type}"), ("result", f"{result} : {result.type}")],
+                        [
+                            ("node", f"{node} : {node.type}"),
+                            ("result", f"{result} : {result.type}"),
+                        ],
                         "A replacement has the dtype of what it replaces and a shape that is "
                         "equal or more exact.",
                     )

@@ -1,0 +1,180 @@
+"""The profile of a rewriting run: for each relation, how often it fired and was tried, and its time.
+
+The matchers of a selection are shared between relations, so a profiled run compiles each rewrite
+on its own and times every attempt.  It takes longer than an ordinary run; the counts are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+
+from relgraph.ir.node import Variable
+from relgraph.ir.op import Op
+from relgraph.relations.ac_matcher import AcMatcher, Firing, GatherRule
+from relgraph.relations.clause import Rewrite
+from relgraph.relations.matcher import compile_plain
+from relgraph.rewriting.driver import normalise
+from relgraph.rewriting.selection import Matcher, Selection
+
+
+@dataclass
+class Count:
+    """What one relation did.
+
+    Attributes
+    ----------
+    fired, tried : int
+        Firings, and attempts to match.
+    seconds : float
+        Time spent in attempts, building included.
+    interpreted : bool
+        Whether kanren runs it, node by node.
+    """
+
+    fired: int = 0
+    tried: int = 0
+    seconds: float = 0.0
+    interpreted: bool = False
+
+
+@dataclass
+class RewriteProfile:
+    """The counts of a run, by relation.
+
+    Attributes
+    ----------
+    counts : dict of str to Count
+        In declared order.
+    outputs : tuple of Variable
+        The rewritten graph.
+    """
+
+    counts: dict[str, Count] = field(default_factory=dict)
+    outputs: tuple[Variable, ...] = ()
+
+    def __str__(self) -> str:
+        width = max((len(name) for name in self.counts), default=8)
+        lines = [f"{'relation':<{width}}  {'fired':>7}  {'tried':>8}  {'ms':>9}"]
+        ordered = sorted(self.counts.items(), key=lambda item: (-item[1].fired, item[0]))
+        for name, c in ordered:
+            mark = "  by kanren" if c.interpreted else ""
+            lines.append(
+                f"{name:<{width}}  {c.fired:>7}  {c.tried:>8}  {c.seconds * 1e3:>9.3f}{mark}"
+            )
+        return "\n".join(lines)
+
+
+def profile_rewrites(outputs: Sequence[Variable], selection: Selection) -> RewriteProfile:
+    """Rewrite a graph and count what each relation of the selection did.
+
+    Parameters
+    ----------
+    outputs : sequence of Variable
+        The graph.
+    selection : Selection
+        What to apply.
+    """
+    result = RewriteProfile()
+    for relation in selection.relations:
+        result.counts[relation.label] = Count(interpreted=relation.interpreted)
+    for transform in selection.transforms:
+        result.counts[transform.relation] = Count()
+
+    def log(before: Variable, after: Variable, firings: Sequence[Firing]) -> None:
+        for firing in firings:
+            count = result.counts.setdefault(firing.rewrite.relation, Count())
+            count.fired += max(len(firing.taken) - 1, 1)
+
+    profiled = _ProfiledSelection(selection, result.counts)
+    result.outputs = normalise(outputs, profiled, log=log)
+    return result
+
+
+class _ProfiledSelection(Selection):
+    """A selection that tries each rewrite on its own, with a clock."""
+
+    def __init__(self, selection: Selection, counts: dict[str, Count]) -> None:
+        super().__init__(
+            [r if not r.interpreted else _timed_relation(r, counts) for r in selection.relations],
+            [_TimedTransform(t, counts) for t in selection.transforms],
+        )
+        self._counts = counts
+
+    def plain(self, op: Op) -> Matcher | None:
+        known = self._plain.get(op)
+        if known is None and op not in self._plain:
+            rewrites = [*self._heads.get(op, ()), *self._heads.get(type(op), ())]
+            if rewrites and op not in self.ac_ops:
+                rewrites.sort(key=lambda r: self._order[id(r)])
+                known = _one_by_one([self._timed_plain(op, r) for r in rewrites])
+            self._plain[op] = known
+        return known
+
+    def _timed_plain(self, op: Op, rewrite: Rewrite) -> Matcher:
+        return timed(compile_plain(op, [rewrite]), self._counts[rewrite.relation])
+
+    def ac_of(self, op: Any) -> AcMatcher | None:
+        known = op in self._ac
+        matcher = super().ac_of(op)
+        if matcher is None or known:
+            return matcher
+        rewrites = self._heads.get(op, ())
+        for rule, rewrite in zip(matcher.rules, rewrites, strict=True):
+            count = self._counts[rewrite.relation]
+            if isinstance(rule, GatherRule):
+                rule.alternatives = timed(rule.alternatives, count)
+                rule.build = timed(rule.build, count)
+            else:
+                rule.roles = [role._replace(match=timed(role.match, count)) for role in rule.roles]
+        return matcher
+
+
+class _TimedTransform:
+    """A transform with a clock; everything else is the transform's own."""
+
+    def __init__(self, transform: Any, counts: dict[str, Count]) -> None:
+        self._transform = transform
+        count = counts[transform.relation]
+        self.transform = timed(transform.transform, count)
+        if hasattr(transform, "fold"):
+            self.fold = timed(transform.fold, count)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transform, name)
+
+
+def _timed_relation(relation: Any, counts: dict[str, Count]) -> Any:
+    copy = object.__new__(type(relation))
+    copy.__dict__.update(relation.__dict__)
+    copy._goal = timed(relation._goal, counts[relation.label])
+    return copy
+
+
+def timed(function: Callable[..., Any], count: Count) -> Callable[..., Any]:
+    """Return the function with each call counted and timed."""
+
+    def call(*args: Any) -> Any:
+        start = perf_counter()
+        try:
+            return function(*args)
+        finally:
+            count.seconds += perf_counter() - start
+            count.tried += 1
+
+    call.source = getattr(function, "source", "")  # type: ignore[attr-defined]
+    return call
+
+
+def _one_by_one(matchers: Sequence[Matcher]) -> Matcher:
+    def match(node: Variable) -> Any:
+        for matcher in matchers:
+            found = matcher(node)
+            if found is not None:
+                return found
+        return None
+
+    match.source = "\n".join(m.source for m in matchers)  # type: ignore[attr-defined]
+    return match
