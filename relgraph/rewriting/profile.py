@@ -1,4 +1,4 @@
-"""The profile of a rewriting run: for each relation, how often it fired and was tried, and its time.
+"""The profile of a rewriting run: how often each relation fired and was tried, and its time.
 
 The matchers of a selection are shared between relations, so a profiled run compiles each rewrite
 on its own and times every attempt.  It takes longer than an ordinary run; the counts are the same.
