@@ -1,8 +1,10 @@
 """The n-ary view of nested applications of one associative and commutative op.
 
 Sums and products stay binary in a graph; this is how the matcher sees through their bracketing.
-Only operands of the node's own dtype are opened, and never bool; a nested application that the
-view would meet twice is shared, and stays closed, so that no view is larger than the graph.
+Only applications whose operands all have the node's own dtype are opened, and never bool: combining
+narrower operands with each other first would round or wrap around where the graph does not.  A
+nested application that the view would meet twice is shared, and stays closed, so that no view is
+larger than the graph.
 """
 
 from __future__ import annotations
@@ -18,6 +20,13 @@ NEAR = 64  # how many nested applications a pattern looks through below its root
 def opens(node: Variable, op: Op) -> bool:
     """Tell whether a node is an application of ``op`` that the view may look into."""
     return node.op is op and node.type.dtype.kind != "b"
+
+
+def uniform(node: Variable) -> bool:
+    """Tell whether the operands of an application of a binary op have its own dtype."""
+    dtype = node.type.dtype
+    first, second = node.inputs
+    return first.type.dtype is dtype and second.type.dtype is dtype
 
 
 def region(
@@ -38,7 +47,7 @@ def region(
     """
     dtype = node.type.dtype
     found: dict[Variable, bool] = {node: True}
-    if dtype.kind == "b":
+    if dtype.kind == "b" or not uniform(node):
         return found
     queue = [node]
     for parent in queue:  # breadth first, each once
@@ -46,7 +55,7 @@ def region(
             if x.op is op and x.type.dtype is dtype:
                 if x in found:
                     found[x] = False
-                elif x not in closed and (limit is None or len(found) < limit):
+                elif x not in closed and uniform(x) and (limit is None or len(found) < limit):
                     found[x] = True
                     queue.append(x)
     return found
@@ -68,10 +77,10 @@ def leaves(
     dtype = node.type.dtype
     result: list[Variable] = []
     seen: set[Variable] = set()
-    stack = list(reversed(inner)) if dtype.kind != "b" else []
+    stack = list(reversed(inner)) if dtype.kind != "b" and uniform(node) else []
     while stack:
         x = stack.pop()
-        if x.op is not op or x.type.dtype is not dtype or x in closed:
+        if x.op is not op or x.type.dtype is not dtype or x in closed or not uniform(x):
             result.append(x)
         elif x in seen or (limit is not None and len(seen) >= limit):
             return _shared_leaves(node, op, closed, limit)

@@ -14,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from relgraph.ir.node import Constant, Variable
 from relgraph.ir.op import Op
 from relgraph.relations import runtime
@@ -247,6 +249,11 @@ class GatherRule:
         shared = [v for v in compiler.env if v != self.own]
         own = compiler.env[self.own]
         key = "".join(f"{compiler.env[v]}, " for v in shared)
+        # Terms of one bucket have one dtype, and so has their combination.
+        inner = [x for x in compiler.inner if x != "n0"]
+        compiler.inner = []
+        if inner:
+            compiler.test(f"steady(n0.type, ({', '.join(inner)},))")
         lines: list[Line] = [*compiler.lines, (f"found.append((({key}), {own}))", False)]
         doc = f"Append the ways in which an operand of {op.name} is an instance of the element."
         self.alternatives: Callable[..., Any] = load(
@@ -489,7 +496,11 @@ class AcMatcher:
 
     def _folded(self, view: View) -> Iterable[Match]:
         assert self.fold is not None
-        slots = tuple(sorted(view.index[Constant]))
+        # Constants of a narrower dtype than the view's would round or wrap around on their own.
+        wide = np.result_type(*{x.type.dtype for x in view.operands.values()})
+        slots = tuple([i for i in sorted(view.index[Constant]) if view.operands[i].dtype == wide])
+        if len(slots) < 2:
+            return
         nodes = tuple([view.operands[i] for i in slots])
         firing = self.fold(self.op, nodes)
         if firing is not None:

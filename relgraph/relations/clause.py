@@ -28,6 +28,12 @@ from relgraph.relations.pattern import (
     variables,
 )
 
+# Ops whose result is bool whatever the dtype of their operands.
+TESTS = frozenset({
+    "equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "logical_and",
+    "logical_or", "logical_xor", "logical_not", "isnan", "isinf", "isfinite",
+})  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Clause:
@@ -91,6 +97,21 @@ class Rewrite:
 def is_pointwise(op: Op | OpPattern) -> bool:
     """Tell whether an op, closed or open, is elementwise."""
     return op.cls.pointwise if isinstance(op, OpPattern) else op.pointwise
+
+
+def computes(op: Op | OpPattern) -> bool:
+    """Tell whether an op computes numbers of its own, rather than test, move or convert them."""
+    from relgraph.ops.elementwise import Cast
+    from relgraph.ops.reducers import All, Any
+    from relgraph.ops.shape import Rearrangement
+
+    cls = op.cls if isinstance(op, OpPattern) else type(op)
+    return op_name(op) not in TESTS and not issubclass(cls, Cast | Rearrangement | All | Any)
+
+
+def op_name(op: Op | OpPattern) -> str:
+    """Return the name of an op, closed or open."""
+    return op.cls.name if isinstance(op, OpPattern) else op.name
 
 
 def is_ac(op: Any) -> bool:

@@ -21,7 +21,7 @@ from relgraph.ir.op import Op
 from relgraph.ir.types import DTYPES
 from relgraph.relations import runtime
 from relgraph.relations.ac import NEAR
-from relgraph.relations.clause import Rewrite, is_ac, is_pointwise
+from relgraph.relations.clause import Rewrite, computes, is_ac, is_pointwise
 from relgraph.relations.goals import Suspended
 from relgraph.relations.pattern import (
     Block,
@@ -57,6 +57,7 @@ class Names:
             "Constant": Constant, "apply": apply, "leaves": runtime.leaves, "nary": runtime.nary,
             "covered": runtime.covered, "fit": runtime.fit, "checked": runtime.checked,
             "Refused": runtime.REFUSED, "same_shapes": runtime.same_shapes,
+            "steady": runtime.steady, "whole": runtime.whole,
             "instance": runtime.instance, "orders": runtime.orders, "free": runtime.free,
             "slots": runtime.slots,
         }  # fmt: skip
@@ -85,6 +86,7 @@ class Compiler:
         self.guarded = not rewrite.pointwise
         self.done: list[Suspended] = []
         self.made = 0
+        self.inner: list[str] = []  # intermediates that are computed in a dtype of their own
 
     def test(self, condition: str) -> None:
         """Add a condition under which all later lines stand."""
@@ -189,6 +191,7 @@ class Compiler:
             return
         if head:
             self.head(op, at)
+            self.intermediate(op, at)
         elif isinstance(op, OpPattern):
             self.parameters(op, at)
         arity = op.cls.arity if isinstance(op, OpPattern) else op.arity
@@ -207,8 +210,15 @@ class Compiler:
         for i in sorted(range(len(places)), key=lambda i: (_cost(term.args[i]), i)):
             self.match(term.args[i], places[i])
 
+    def intermediate(self, op: Op | OpPattern, at: str) -> None:
+        """Note a node below the root that computes numbers."""
+        if computes(op):
+            self.inner.append(at)
+
     def may_broadcast(self, term: Term) -> bool:
         """Tell whether an operand is declared free to broadcast, or is a number."""
+        if "*" in self.rewrite.broadcast:
+            return True
         if isinstance(term, PatternVariable):
             return term.name in self.rewrite.broadcast
         return isinstance(term, bool | int | float)
@@ -218,6 +228,7 @@ class Compiler:
         assert isinstance(term.op, Op)
         args = flat_args(term)
         self.head(term.op, at)
+        self.intermediate(term.op, at)
         view = f"{at}_l"
         self.let(f"{view} = leaves({at}, {self.names.of(term.op, term.op.name)}, (), {NEAR})")
         if self.guarded and not all(map(self.may_broadcast, args)):
@@ -261,6 +272,7 @@ class Compiler:
     def match_block(self, block: Block, at: str) -> None:
         """Match an application to any number of terms, each bound to the block's own variable."""
         self.head(block.op, at)
+        self.intermediate(block.op, at)
         view = f"{at}_l"
         self.let(f"{view} = leaves({at}, {self.names.of(block.op, block.op.name)})")
         if self.guarded:
@@ -287,6 +299,8 @@ class Compiler:
         if ranked is not None:
             kinds = ", ".join(f"{self.env[v]}.type.ndim" for v in ranked.variables)
             self.test(f"{self.names.of(ranked, 'ranks')}(({kinds},))")
+        if self.inner:
+            self.test(f"steady({like}, ({', '.join(self.inner)},))")
         body: list[str] = []
         built = self.build(self.rewrite.result, body, like, root=True)
         tag = self.names.of(self.rewrite, "rewrite")
@@ -320,13 +334,12 @@ class Compiler:
             body.append(f"{name} = {op}({', '.join(args)})")
         else:
             body.append(f"{name} = apply({op}, ({', '.join(args)},))")
-        if is_pointwise(term.op):
-            if not root:
-                body.append(f"checked({name}, {like})")
-            if self.guarded:
-                for arg, text in zip(term.args, args, strict=True):
-                    if not self.may_broadcast(arg):
-                        body.append(f"if not covered({name}, {text}): raise Refused[0]")
+        if computes(term.op):
+            body.append(f"{'whole' if root else 'checked'}({name}, {like})")
+        if self.guarded and is_pointwise(term.op):
+            for arg, text in zip(term.args, args, strict=True):
+                if not self.may_broadcast(arg):
+                    body.append(f"if not covered({name}, {text}): raise Refused[0]")
         return name
 
     def build_block(self, block: Block, body: list[str], like: str, root: bool) -> str:
@@ -347,8 +360,8 @@ class Compiler:
             body.extend("    " + line for line in inner)
             body.append(f"    {name}.append({result})")
             body.append(f"{name} = nary({op}, {name})")
-        if not root and is_pointwise(block.op):
-            body.append(f"checked({name}, {like})")
+        if computes(block.op):
+            body.append(f"{'whole' if root else 'checked'}({name}, {like})")
         return name
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from relgraph.errors import RelgraphError
 from relgraph.ir.node import Constant, Variable, apply, constant
 from relgraph.ir.op import Op
@@ -36,8 +38,28 @@ def same_shapes(nodes: Sequence[Variable]) -> bool:
 def checked(built: Variable, like: Any) -> None:
     """Refuse an intermediate that would round or wrap around where the original did not."""
     dtype, wanted = built.type.dtype, like.dtype
-    if dtype is not wanted and wanted.kind == "f" and dtype.kind in "iuf" and dtype != wanted:
+    if dtype is not wanted and wanted.kind != "b" and dtype != wanted:
         raise _refusal
+
+
+def whole(built: Variable, like: Any) -> None:
+    """Refuse a result computed in a dtype that does not hold what it replaces."""
+    dtype, wanted = built.type.dtype, like.dtype
+    if dtype is not wanted and not np.can_cast(wanted, dtype):
+        raise _refusal
+
+
+def steady(like: Any, nodes: Sequence[Variable]) -> bool:
+    """Tell whether no intermediate wraps around where the result, of another dtype, does not.
+
+    ``-y`` of uint8 inside ``x - (-y)`` of int64 is ``256 - y``.
+    """
+    wanted = like.dtype
+    for x in nodes:
+        dtype = x.type.dtype
+        if dtype is not wanted and dtype.kind != "f" and dtype != wanted:
+            return False
+    return True
 
 
 def instance(op: Op, operands: Sequence[Variable]) -> Any:
@@ -107,5 +129,5 @@ def fit(built: Any, like: TensorType, place: Any, pointwise: bool) -> Variable |
 
 __all__ = [
     "REFUSED", "Refused", "checked", "covered", "fit", "free", "instance", "leaves", "nary",
-    "orders", "same_shapes", "slots",
+    "orders", "same_shapes", "slots", "steady", "whole",
 ]  # fmt: skip

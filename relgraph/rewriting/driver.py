@@ -10,19 +10,25 @@ group: their n-ary view is what is matched.
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Callable, Collection, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 from relgraph.errors import BudgetError, OscillationError
 from relgraph.ir.node import Constant, Variable, apply
 from relgraph.ir.op import Op
-from relgraph.relations.ac import leaves, nary, region, small_first
+from relgraph.relations.ac import leaves, nary, region, small_first, uniform
 from relgraph.relations.ac_matcher import AcMatcher, Firing, Match, View, key_of
 from relgraph.rewriting.interpreter import interpret
 from relgraph.rewriting.selection import Selection
 
 # Called with what is replaced in the graph, its replacement, and the firings that justify it.
 Log = Callable[[Variable, Variable, Sequence[Firing]], None]
+
+# A run in the place of the ordinary one: to record it, to profile it, or to check it.
+Runner = Callable[[Sequence[Variable], Selection, bool], tuple[Variable, ...]]
+RUNNER: ContextVar[Runner | None] = ContextVar("relgraph_runner", default=None)
 
 CHAIN = 10_000  # rewrites that may follow from one node before it is called runaway growth
 KEPT = 50_000  # normal forms that a selection remembers between calls
@@ -86,6 +92,7 @@ class Driver:
         self.once = once
         self.forward: dict[Variable, Variable] = {}
         self.why: dict[Variable, str] = {}
+        self.firings = 0
         self.depth: dict[Variable, int] = {}
         self.groups: dict[Variable, _Group] = {}
         self.views: dict[Variable, View] = {}
@@ -148,8 +155,8 @@ class Driver:
                 if m in forward:
                     raise self.oscillation(n, m)
                 forward[n] = m
-                if n in depth:
-                    depth[m] = depth[n]
+                if depth:
+                    self.inherit(n, (m,))
                 push(m)
                 continue
             match: Any = plain.get(op, _MISSING)
@@ -164,9 +171,9 @@ class Driver:
                 continue
             result, rewrite, bindings = found
             self.fired(n, result, rewrite, bindings)
-            if self.once:
+            if self.once or result in normal:
                 pop()
-                normal[n] = result
+                normal[n] = result if self.once else normal[result]
                 continue
             if result in forward and result not in normal:
                 self.why[n] = rewrite.relation
@@ -186,15 +193,21 @@ class Driver:
         self, before: Variable, after: Variable, rewrite: Any, bindings: tuple[Any, ...]
     ) -> None:
         """Log a firing and charge it to the budgets."""
-        name = rewrite.relation
-        self.why[before] = name
+        self.why[before] = rewrite.relation
+        self.firings += 1
+        if self.firings > CHAIN:
+            self.deepen(before, after, rewrite.relation)
+        if self.selection.budgets:
+            self.charge(rewrite.relation, before)
+        if self.log is not None:
+            self.log(before, after, (Firing(rewrite, bindings, (before,), after),))
+
+    def deepen(self, before: Variable, after: Variable, name: str) -> None:
+        """Measure the chain of rewrites that a node ends, once there were many in all."""
         steps = self.depth.get(before, 0) + 1
         self.depth[after] = max(steps, self.depth.get(after, 0))
         if steps > CHAIN:
             raise self.runaway(name, f"{CHAIN} rewrites followed from one node", before)
-        self.charge(name, before)
-        if self.log is not None:
-            self.log(before, after, (Firing(rewrite, bindings, (before,), after),))
 
     def charge(self, name: str, before: Variable, times: int = 1) -> None:
         """Charge a relation's own budget."""
@@ -291,8 +304,8 @@ class Driver:
         result, rewrite, bindings = found
         self.fired(m, result, rewrite, bindings)
         self.why[n] = rewrite.relation
-        if self.once:
-            normal[n] = result
+        if self.once or result in normal:
+            normal[n] = result if self.once else normal[result]
             return True
         if (result in self.forward and result not in normal) or result is n:
             raise self.oscillation(n, result)
@@ -305,7 +318,8 @@ class Driver:
         op = matcher.op
         group = self.groups.get(n)
         if group is None:
-            group = self.groups[n] = _Group(leaves(n, op, self.closed))
+            dtype = n.type.dtype if uniform(n) and n.type.dtype.kind != "b" else None
+            group = self.groups[n] = _Group(leaves(n, op, self.closed), dtype)
         normal = self.normal
         if any([x not in normal for x in group.pending]):
             raise self.oscillation(n, group.pending[0])
@@ -315,8 +329,7 @@ class Driver:
                 group.pending = pending
                 for x in pending:
                     push(x)
-                if n in self.depth or group.passes:
-                    self.depth.setdefault(n, 0)
+                if self.depth:
                     self.inherit(n, pending)
                 return False
             if not self.enter(group, matcher) or (self.once and group.passes):
@@ -348,7 +361,7 @@ class Driver:
             y = normal.get(x, x)
             if y is not x:
                 group.changed = True
-                if y.op is op and x.op is not op and y.type.dtype is x.type.dtype:
+                if y.op is op and x.op is not op and y.type.dtype is group.dtype and uniform(y):
                     inner.append((y, slot))
                     continue
             arrived.append((y, slot))
@@ -471,16 +484,18 @@ class _Group:
     """Nested applications while they are being rewritten.
 
     ``waiting`` holds operands that must become normal before they enter the view, and ``slots``
-    the place each takes; ``fresh`` those in the view that were not matched yet.
+    the place each takes; ``fresh`` those in the view that were not matched yet.  Only applications
+    of ``dtype`` are taken apart; None where none is.
     """
 
     __slots__ = (
-        "base", "changed", "fired", "fresh", "keys", "passes", "pending", "seen", "slots",
+        "base", "changed", "dtype", "fired", "fresh", "keys", "passes", "pending", "seen", "slots",
         "view", "waiting",
     )  # fmt: skip
 
-    def __init__(self, operands: list[Variable]) -> None:
+    def __init__(self, operands: list[Variable], dtype: Any) -> None:
         self.waiting: list[Variable] = operands
+        self.dtype = dtype
         self.slots: list[int | None] = [None] * len(operands)
         self.view: View | None = None
         self.base: Variable | None = None
@@ -517,6 +532,15 @@ def normalise(
     OscillationError, BudgetError
         When the relations do not come to an end.  Nothing is half-rewritten.
     """
+    runner = RUNNER.get()
+    if runner is not None and log is None:
+        return runner(outputs, selection, once)
+    if log is None and os.environ.get("RELGRAPH_CHECK") == "1":
+        from relgraph.rewriting.derivation import run_recorded
+
+        phase = run_recorded(outputs, selection, once)
+        phase.check()
+        return phase.after
     ops = selection.ac_ops
     with selection.lock:
         key = tuple(outputs)
