@@ -143,7 +143,8 @@ class FunctionGraph:
         nodes = as_outputs(outputs)
         needed = free_inputs(nodes)
         given = tuple(needed) if inputs is None else check_inputs(inputs)
-        missing = [x for x in needed if x not in given]
+        known = set(given)
+        missing = [x for x in needed if x not in known]
         if missing:
             raise ArgumentError(
                 f"the outputs depend on inputs that are not given: "
