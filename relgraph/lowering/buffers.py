@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import Constant, Input, Variable
-from relgraph.lowering.kernels import Call, Kernel, Step
+from relgraph.lowering.kernels import Call, Kernel, Step, dtype_name
 from relgraph.lowering.sizes import Sizes, Terms, is_product
 
 # Ops whose NumPy meaning always returns new memory; of any other the result may be a view.
@@ -64,7 +64,7 @@ def plan(graph: FunctionGraph, steps: Sequence[Step], sizes: Sizes) -> Plan:
     for i, step in enumerate(steps):
         for x in step.results:
             if has_own_buffer(step):
-                spare = free.get((x.dtype.name, sizes.shape[x]))
+                spare = free.get((dtype_name(x), sizes.shape[x]))
                 if spare:
                     result.takes[x] = taken = spare.pop()
                     waiting[last[taken]].pop(taken, None)
@@ -72,7 +72,7 @@ def plan(graph: FunctionGraph, steps: Sequence[Step], sizes: Sizes) -> Plan:
         for x in dead:
             waiting[i][x] = None
             if x not in pinned:
-                free.setdefault((x.dtype.name, sizes.shape[x]), []).append(x)
+                free.setdefault((dtype_name(x), sizes.shape[x]), []).append(x)
     result.dies.extend(tuple(names) for names in waiting)
     return result
 

@@ -10,7 +10,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
+
+import numpy as np
 
 from relgraph.ir.graph import FunctionGraph, map_nodes
 from relgraph.ir.node import Constant, Variable, apply
@@ -240,6 +243,16 @@ def _by_axes(regions: Regions, piece: list[int]) -> list[list[int]]:
     return [main, *other.values()]
 
 
+@lru_cache(maxsize=256)
+def _name(dtype: np.dtype[Any]) -> str:
+    return dtype.name
+
+
+def dtype_name(node: Variable) -> str:
+    """Return the name of a value's dtype; NumPy takes microseconds to spell it."""
+    return _name(node.type.dtype)
+
+
 def reduced_axes(node: Variable) -> tuple[int, ...]:
     """Return the axes that a reduction reduces, counted from the front of its operand."""
     ndim = node.inputs[0].ndim
@@ -291,21 +304,21 @@ class _Builder:
             refs = tuple(self._ref(x, i in literals) for i, x in enumerate(node.inputs))
             assert node.op is not None
             if self.regions.role[place] == MAP:
-                self.row_of[node] = Ref("row", len(rows), node.dtype.name)
-                rows.append(Row(node.op, refs, node.dtype.name))
+                self.row_of[node] = Ref("row", len(rows), dtype_name(node))
+                rows.append(Row(node.op, refs, dtype_name(node)))
                 if place in self.regions.outputs or any(
                     j not in self.inside for j in self.regions.users[place]
                 ):
                     stored.append(node)
             else:
                 axes = reduced_axes(node)
-                folds.append(Fold(_bare(node.op), refs[0], node.dtype.name))
+                folds.append(Fold(_bare(node.op), refs[0], dtype_name(node)))
                 folded.append(node)
         groups = self._groups(axes)
         structure = Structure(
             tuple(rows),
             tuple(folds),
-            tuple((x.dtype.name, self._mask(x, groups)) for x in self.arrays),
+            tuple((dtype_name(x), self._mask(x, groups)) for x in self.arrays),
             tuple(bool(folds) and (not g or g[0] in axes) for g in groups),
             tuple(self.row_of[x].index for x in stored),
         )
@@ -327,16 +340,16 @@ class _Builder:
         if isinstance(x, Constant) and is_scalar(x):
             self.scalars.append(x)
             if literal:
-                return Ref("literal", 0, x.dtype.name, x.uniform.item())
+                return Ref("literal", 0, dtype_name(x), x.uniform.item())
             return self._slot(x)
         index = self.arrays.setdefault(x, len(self.arrays))
-        return Ref("array", index, x.dtype.name)
+        return Ref("array", index, dtype_name(x))
 
     def _slot(self, x: Constant) -> Ref:
         if not self.regular and x in self.slot_of:
             return self.slot_of[x]
-        values = self.slots.setdefault(x.dtype.name, [])
-        ref = Ref("slot", len(values), x.dtype.name)
+        values = self.slots.setdefault(dtype_name(x), [])
+        ref = Ref("slot", len(values), dtype_name(x))
         values.append(x)
         self.slot_of[x] = ref
         return ref

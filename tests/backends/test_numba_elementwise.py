@@ -199,7 +199,7 @@ def test_cast_between_all_dtypes(source):
 
 def test_mixed_dtypes_promote_like_numpy():
     names = ("add", "multiply", "maximum", "less", "equal", "true_divide", "floor_divide", "where")
-    dtypes = ("bool", "int8", "uint8", "int64", "uint64", "float32", "float64")
+    dtypes = ("bool", "int8", "int64", "uint64", "float32", "float64")
     arrays = {d: values(d, 40, seed=6)[:30] for d in dtypes}
     inputs = {d: make_input(f"x_{d}", TensorType(d, ("n",))) for d in dtypes}
     cases = list(itertools.product(names, dtypes, dtypes))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,6 +19,7 @@ from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import Constant, Variable
 from relgraph.ir.printing import brief
 from relgraph.ir.types import DTYPES
+from relgraph.lowering.buffers import has_own_buffer
 from relgraph.lowering.kernels import Kernel, Structure, schedule, without_assumptions
 from relgraph.lowering.regions import Fusion
 from relgraph.lowering.sizes import Check
@@ -102,10 +104,15 @@ class NumbaProgram:
         for name, text in main.parts:
             filename = f"<relgraph {cache.digest(text)}>"
             linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
+            weakref.finalize(self, linecache.cache.pop, filename, None)
             exec(compile(text, filename, "exec"), namespace)
             assert name in namespace
         self._main: Callable[..., tuple[Any, ...]] = namespace["main"]
         self._silent = bool(main.calls)
+        made = {x for step in self.steps if has_own_buffer(step) for x in step.results}
+        self._fresh = made.issuperset(graph.outputs) and len(set(graph.outputs)) == len(
+            graph.outputs
+        )
 
     @property
     def source(self) -> str:
@@ -126,6 +133,8 @@ class NumbaProgram:
                 results = self._main(*usable)
         else:
             results = self._main(*usable)
+        if self._fresh:
+            return list(results)
         return released(results, (*arrays, *usable, *self._constants))
 
 

@@ -12,7 +12,14 @@ from relgraph.ir.node import Constant, Input, Variable
 from relgraph.ir.printing import constant_text, pprint
 from relgraph.ir.types import DTYPES
 from relgraph.lowering.buffers import Plan, plan
-from relgraph.lowering.kernels import Call, Kernel, Step, Structure, reduced_axes
+from relgraph.lowering.kernels import (
+    Call,
+    Kernel,
+    Step,
+    Structure,
+    dtype_name,
+    reduced_axes,
+)
 from relgraph.lowering.sizes import Check, Sizes, Term, Unknown, is_product
 
 PART = 1000  # steps in one function: Python's compiler needs 10 kB for each of its lines
@@ -247,7 +254,7 @@ class MainText:
             self._line(f"del {old}")
             return
         shape = self._shape(map(self._term, self._sizes.shape[x]))
-        self._line(f"{self._bind(x)} = empty({shape}, {x.dtype.name})")
+        self._line(f"{self._bind(x)} = empty({shape}, {dtype_name(x)})")
 
     def _shape(self, sizes: Iterable[str]) -> str:
         texts = list(sizes)
