@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise, permutations
 from typing import Any
@@ -22,7 +23,7 @@ from relgraph.ir.printing import brief
 from relgraph.relations.ac_matcher import Firing
 from relgraph.relations.pattern import Block
 from relgraph.relations.relation import Relation
-from relgraph.rewriting.driver import normalise
+from relgraph.rewriting.driver import RUNNER, normalise
 from relgraph.rewriting.interpreter import answer
 from relgraph.rewriting.selection import Selection
 
@@ -61,8 +62,8 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Derivation:
-    """How a graph became another one.
+class Phase:
+    """What one selection of relations did to a graph.
 
     Attributes
     ----------
@@ -70,12 +71,54 @@ class Derivation:
         The outputs as they were and as they are.
     steps : tuple of Step
         In the order in which they were made.
+    selection : Selection
+        The relations.
     """
 
     before: tuple[Variable, ...]
     after: tuple[Variable, ...]
     steps: tuple[Step, ...]
     selection: Selection
+
+    def check(self) -> None:
+        """Replay the steps; see :meth:`Derivation.check`."""
+        relations = {r.label: r for r in self.selection.relations}
+        for number, step in enumerate(self.steps, 1):
+            _check_types(number, step)
+            _check_balance(number, step)
+            for firing in step.firings:
+                _check_firing(number, firing, relations)
+        rules = {_canonical(s.before): s.after for s in self.steps}
+        for start, end in zip(self.before, self.after, strict=True):
+            reached = _replay(start, rules)
+            if _canonical(reached) != _canonical(end):
+                raise VerifyError(
+                    "the steps do not lead from the graph to the result",
+                    {"graph": start, "reached": reached, "result": end},
+                )
+
+
+@dataclass(frozen=True)
+class Derivation:
+    """How a graph became another one: a chain of equal graphs, with the relation of each step.
+
+    Attributes
+    ----------
+    before, after : tuple of Variable
+        The outputs as they were and as they are.
+    phases : tuple of Phase
+        Runs of selections, in order.  Between two of them a rewriter written in Python may have
+        changed the graph; it gives no reasons.
+    """
+
+    before: tuple[Variable, ...]
+    after: tuple[Variable, ...]
+    phases: tuple[Phase, ...]
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """All steps, in order."""
+        return tuple(step for phase in self.phases for step in phase.steps)
 
     def __len__(self) -> int:
         return len(self.steps)
@@ -85,11 +128,17 @@ class Derivation:
 
     def __str__(self) -> str:
         lines = [f"    {brief(x)}" for x in self.before]
-        for number, step in enumerate(self.steps, 1):
-            lines.append(f"{number}. {step}")
-        lines.append(
-            f"result, {len(self.steps)} steps, {flops(self.before)} -> {flops(self.after)} flops"
-        )
+        reached, number = self.before, 0
+        for phase in self.phases:
+            if phase.before != reached:
+                lines.append("   a rewriter written in Python")
+                lines.extend(f"  = {brief(x)}" for x in phase.before)
+            for step in phase.steps:
+                number += 1
+                lines.append(f"{number}. {step}")
+            reached = phase.after
+        cost = f"{flops(self.before)} -> {flops(self.after)} flops"
+        lines.append(f"result, {number} step{'s' * (number != 1)}, {cost}")
         lines.extend(f"    {brief(x)}" for x in self.after)
         return "\n".join(lines)
 
@@ -130,23 +179,11 @@ class Derivation:
             When a firing is no answer of its relation, a sum or product gains or loses a term, a
             type is not preserved, or the steps do not lead from the graph to the result.
         """
-        relations = {r.label: r for r in self.selection.relations}
-        for number, step in enumerate(self.steps, 1):
-            _check_types(number, step)
-            _check_balance(number, step)
-            for firing in step.firings:
-                _check_firing(number, firing, relations)
-        rules = {_canonical(s.before): s.after for s in self.steps}
-        for start, end in zip(self.before, self.after, strict=True):
-            reached = _replay(start, rules)
-            if _canonical(reached) != _canonical(end):
-                raise VerifyError(
-                    "the steps do not lead from the graph to the result",
-                    {"graph": start, "reached": reached, "result": end},
-                )
+        for phase in self.phases:
+            phase.check()
 
 
-def derive(outputs: Sequence[Variable], selection: Selection, once: bool = False) -> Derivation:
+def run_recorded(outputs: Sequence[Variable], selection: Selection, once: bool = False) -> Phase:
     """Normalise a graph and record every step.
 
     Parameters
@@ -164,7 +201,40 @@ def derive(outputs: Sequence[Variable], selection: Selection, once: bool = False
         steps.append(Step(before, after, tuple(firings)))
 
     after = normalise(outputs, selection, log=log, once=once)
-    return Derivation(tuple(outputs), after, tuple(steps), selection)
+    return Phase(tuple(outputs), after, tuple(steps), selection)
+
+
+@contextmanager
+def recording() -> Iterator[list[Phase]]:
+    """Record all rewriting inside the block; yields the list that the phases are put into."""
+    phases: list[Phase] = []
+
+    def run(outputs: Sequence[Variable], selection: Selection, once: bool) -> tuple[Variable, ...]:
+        phase = run_recorded(outputs, selection, once)
+        phases.append(phase)
+        return phase.after
+
+    token = RUNNER.set(run)
+    try:
+        yield phases
+    finally:
+        RUNNER.reset(token)
+
+
+def derive(outputs: Sequence[Variable], selection: Selection, once: bool = False) -> Derivation:
+    """Normalise a graph under one selection and return the derivation.
+
+    Parameters
+    ----------
+    outputs : sequence of Variable
+        The graph.
+    selection : Selection
+        What to apply.
+    once : bool
+        Visit each node once.
+    """
+    phase = run_recorded(outputs, selection, once)
+    return Derivation(phase.before, phase.after, (phase,))
 
 
 def _flat(node: Variable) -> list[Variable]:

@@ -6,7 +6,8 @@ on its own and times every attempt.  It takes longer than an ordinary run; the c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
@@ -16,7 +17,7 @@ from relgraph.ir.op import Op
 from relgraph.relations.ac_matcher import AcMatcher, Firing, GatherRule
 from relgraph.relations.clause import Rewrite
 from relgraph.relations.matcher import compile_plain
-from relgraph.rewriting.driver import normalise
+from relgraph.rewriting.driver import RUNNER, normalise
 from relgraph.rewriting.selection import Matcher, Selection
 
 
@@ -48,12 +49,9 @@ class RewriteProfile:
     ----------
     counts : dict of str to Count
         In declared order.
-    outputs : tuple of Variable
-        The rewritten graph.
     """
 
     counts: dict[str, Count] = field(default_factory=dict)
-    outputs: tuple[Variable, ...] = ()
 
     def __str__(self) -> str:
         width = max((len(name) for name in self.counts), default=8)
@@ -67,30 +65,29 @@ class RewriteProfile:
         return "\n".join(lines)
 
 
-def profile_rewrites(outputs: Sequence[Variable], selection: Selection) -> RewriteProfile:
-    """Rewrite a graph and count what each relation of the selection did.
-
-    Parameters
-    ----------
-    outputs : sequence of Variable
-        The graph.
-    selection : Selection
-        What to apply.
-    """
+@contextmanager
+def profiling() -> Iterator[RewriteProfile]:
+    """Profile all rewriting inside the block; yields the profile that is filled."""
     result = RewriteProfile()
-    for relation in selection.relations:
-        result.counts[relation.label] = Count(interpreted=relation.interpreted)
-    for transform in selection.transforms:
-        result.counts[transform.relation] = Count()
 
     def log(before: Variable, after: Variable, firings: Sequence[Firing]) -> None:
         for firing in firings:
             count = result.counts.setdefault(firing.rewrite.relation, Count())
             count.fired += max(len(firing.taken) - 1, 1)
 
-    profiled = _ProfiledSelection(selection, result.counts)
-    result.outputs = normalise(outputs, profiled, log=log)
-    return result
+    def run(outputs: Sequence[Variable], selection: Selection, once: bool) -> tuple[Variable, ...]:
+        for relation in selection.relations:
+            result.counts.setdefault(relation.label, Count(interpreted=relation.interpreted))
+        for transform in selection.transforms:
+            result.counts.setdefault(transform.relation, Count())
+        profiled = _ProfiledSelection(selection, result.counts)
+        return normalise(outputs, profiled, log=log, once=once)
+
+    token = RUNNER.set(run)
+    try:
+        yield result
+    finally:
+        RUNNER.reset(token)
 
 
 class _ProfiledSelection(Selection):

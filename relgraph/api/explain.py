@@ -1,0 +1,87 @@
+"""What rewriting did and what it cost: derivations and profiles of :func:`rewrite_graph`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from relgraph.api.rewrite import rewrite_graph
+from relgraph.ir.graph import FunctionGraph, as_outputs
+from relgraph.ir.node import Variable
+from relgraph.rewriting.derivation import Derivation, recording
+from relgraph.rewriting.profile import RewriteProfile, profiling
+
+
+def explain(graph: Any, *relations: Any, **options: Any) -> Derivation:
+    """Rewrite a graph and return the derivation: every step with its relation.
+
+    Parameters
+    ----------
+    graph : Variable, sequence of Variable, or FunctionGraph
+        The graph.
+    *relations, **options
+        As for :func:`rewrite_graph`.
+
+    Returns
+    -------
+    Derivation
+        Prints as a chain of equal graphs; ``check()`` replays it without the engine, and
+        ``to_html(path)`` writes a page.
+
+    Examples
+    --------
+    >>> import relgraph as rg
+    >>> @rg.identity
+    ... def cancel_log_expo(x):
+    ...     '''log(exp(x)) = x.'''
+    ...     return rg.log(rg.exp(x)), x
+    >>> x = rg.vector("x", shape=(4,))
+    >>> derivation = rg.explain(rg.log(rg.exp(x)) + 1, cancel_log_expo)
+    >>> derivation.check()
+    >>> print(derivation)
+        log(exp(x)) + 1
+    1. cancel_log_expo
+        log(exp(x))
+      = x
+    result, 1 step, 84 -> 4 flops
+        x + 1
+    """
+    with recording() as phases:
+        after = rewrite_graph(graph, *relations, **options)
+    return Derivation(_outputs(graph), _outputs(after), tuple(phases))
+
+
+def profile_rewrites(graph: Any, *relations: Any, **options: Any) -> RewriteProfile:
+    """Rewrite a graph and count, for each relation, firings, attempts and time.
+
+    Parameters
+    ----------
+    graph : Variable, sequence of Variable, or FunctionGraph
+        The graph.
+    *relations, **options
+        As for :func:`rewrite_graph`.
+
+    Returns
+    -------
+    RewriteProfile
+        ``counts`` by relation; prints as a table.
+
+    Examples
+    --------
+    >>> import relgraph as rg
+    >>> @rg.identity
+    ... def double_addo(x):
+    ...     '''x + x = 2 x.'''
+    ...     return x + x, 2 * x
+    >>> x = rg.vector("x")
+    >>> rg.profile_rewrites(rg.exp(x) + rg.exp(x), double_addo).counts["double_addo"].fired
+    1
+    """
+    with profiling() as profile:
+        rewrite_graph(graph, *relations, **options)
+    return profile
+
+
+def _outputs(graph: Any) -> tuple[Variable, ...]:
+    if isinstance(graph, FunctionGraph):
+        return graph.outputs
+    return as_outputs(graph.values() if isinstance(graph, dict) else graph)
