@@ -18,8 +18,8 @@ from relgraph.lowering.sizes import Sizes, Terms, is_product
 # Ops whose NumPy meaning always returns new memory; of any other the result may be a view.
 FRESH = frozenset(
     {"matmul", "concatenate", "stack", "outer", "solve", "solve_triangular", "cholesky", "inv",
-     "det", "slogdet", "softmax", "log_softmax", "logsumexp", "argmax", "argmin", "cumsum", "trace",
-     "take", "dim"}
+     "det", "slogdet", "softmax", "log_softmax", "logsumexp", "argmax", "argmin", "trace",
+     "dim"}
 )  # fmt: skip
 
 

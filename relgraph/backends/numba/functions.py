@@ -44,7 +44,7 @@ def kernel(signature: str) -> Callable[[Callable[..., Any]], Any]:
 # Instructions that Python has no word for.
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def fma(context: Any, a: Any, b: Any, c: Any) -> Any:
     """Compute ``a * b + c`` with one rounding."""
 
@@ -54,7 +54,7 @@ def fma(context: Any, a: Any, b: Any, c: Any) -> Any:
     return a(a, a, a), generate
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def add_any_order(context: Any, a: Any, b: Any) -> Any:
     """Add a term to a sum whose terms may be added in any order."""
 
@@ -105,11 +105,13 @@ _float_of32 = _bits(types.int32, types.float32)
 
 @scalar
 def to_int64(x: Any) -> Any:
+    """Convert a float, to the smallest integer where it does not fit."""
     return np.int64(x) if abs(x) < 9223372036854775808.0 else np.int64(-9223372036854775808)
 
 
 @scalar
 def to_int32(x: Any) -> Any:
+    """Convert a float, to the smallest integer where it does not fit."""
     wide = np.float64(x)
     fits = (wide < 2147483648.0) & (wide > -2147483649.0)
     return np.int32(wide) if fits else np.int32(-2147483648)
@@ -117,6 +119,7 @@ def to_int32(x: Any) -> Any:
 
 @scalar
 def to_uint64(x: Any) -> Any:
+    """Convert a float, through int64 below 2**63."""
     wide = np.float64(x)
     high = wide >= 9223372036854775808.0
     low = to_int64(wide - 9223372036854775808.0 if high else wide)
@@ -128,18 +131,21 @@ def to_uint64(x: Any) -> Any:
 
 @scalar
 def int_floor_divide(a: Any, b: Any) -> Any:
+    """Divide unsigned integers; 0 where the divisor is 0, as in NumPy."""
     zero = a - a
     return zero if b == 0 else a // b
 
 
 @scalar
 def int_remainder(a: Any, b: Any) -> Any:
+    """Return the remainder of unsigned integers; 0 where the divisor is 0."""
     zero = a - a
     return zero if b == 0 else a % b
 
 
 @scalar
 def signed_floor_divide(a: Any, b: Any) -> Any:
+    """Divide signed integers, rounding down; 0 where the divisor is 0."""
     # The smallest integer divided by -1 traps; it wraps around, as in NumPy.
     safe = b if (b != 0) & (b != -1) else a - a + 1
     quotient = a // safe
@@ -148,34 +154,40 @@ def signed_floor_divide(a: Any, b: Any) -> Any:
 
 @scalar
 def signed_remainder(a: Any, b: Any) -> Any:
+    """Return the remainder with the divisor's sign; 0 where the divisor is 0."""
     safe = b if (b != 0) & (b != -1) else a - a + 1
     return a % safe  # a % 1 is 0, which is also the result for 0 and -1
 
 
 @scalar
 def left_shift(a: Any, b: Any, bits: Any) -> Any:
+    """Shift left; 0 where nothing is left."""
     return a << b if (b >= 0) & (b < bits) else a - a
 
 
 @scalar
 def right_shift(a: Any, b: Any, bits: Any) -> Any:
+    """Shift right; only the sign where nothing else is left."""
     sign = -1 if a < 0 else 0
     return a >> b if (b >= 0) & (b < bits) else sign
 
 
 @scalar
 def unsigned_right_shift(a: Any, b: Any, bits: Any) -> Any:
+    """Shift right; 0 where nothing is left."""
     return a >> b if b < bits else a - a
 
 
 @scalar
 def int_clip(x: Any, low: Any, high: Any) -> Any:
+    """Limit an integer to an interval; the upper limit wins."""
     y = x if x > low else low
     return y if y < high else high
 
 
 @scalar
 def int_power(a: Any, b: Any, one: Any) -> Any:
+    """Raise to a power that is not negative, by repeated squaring."""
     result = one
     left = np.uint64(b)  # the caller refuses negative exponents
     while left != 0:
@@ -191,6 +203,7 @@ def int_power(a: Any, b: Any, one: Any) -> Any:
 
 @scalar
 def floor_divide(a: Any, b: Any) -> Any:
+    """Divide floats, rounding down."""
     rest = np.fmod(a, b)
     quotient = (a - rest) / b
     quotient = quotient - 1 if (rest != 0) & ((b < 0) != (rest < 0)) else quotient
@@ -202,6 +215,7 @@ def floor_divide(a: Any, b: Any) -> Any:
 
 @scalar
 def remainder(a: Any, b: Any) -> Any:
+    """Return the remainder with the divisor's sign."""
     rest = np.fmod(a, b)
     shifted = rest + b if (b < 0) != (rest < 0) else rest
     result = shifted if rest != 0 else math.copysign(0.0, b)
@@ -213,6 +227,7 @@ def remainder(a: Any, b: Any) -> Any:
 
 @scalar
 def sign(x: Any) -> Any:
+    """Return -1, 0, 1 or NaN."""
     result = 1.0 if x > 0 else (-1.0 if x < 0 else 0.0)
     return math.nan if math.isnan(x) else result
 
@@ -256,6 +271,7 @@ def _exp_reduce(x: Any) -> Any:
 
 @scalar
 def exp(x: Any) -> Any:
+    """Compute exp in float64."""
     x = x if not (x > 750.0) else 750.0
     x = x if not (x < -750.0) else -750.0
     r, s1, s2 = _exp_reduce(x)
@@ -264,6 +280,7 @@ def exp(x: Any) -> Any:
 
 @scalar
 def expm1(x: Any) -> Any:
+    """Compute exp(x) - 1 in float64."""
     y = x if not (x > 750.0) else 750.0
     y = y if not (y < -50.0) else -50.0
     r, s1, s2 = _exp_reduce(y)
@@ -301,6 +318,7 @@ def _mantissa(x: Any) -> Any:
 
 @scalar
 def log(x: Any) -> Any:
+    """Compute the natural logarithm in float64."""
     tiny = x < 2.2250738585072014e-308
     m, k = _mantissa(x * 18014398509481984.0 if tiny else x)
     result = _log_core(m, k - 54.0 if tiny else k, 0.0)
@@ -311,6 +329,7 @@ def log(x: Any) -> Any:
 
 @scalar
 def log1p(x: Any) -> Any:
+    """Compute log(1 + x) in float64."""
     u = 1.0 + x
     lost = (x - (u - 1.0)) if x < 1.0 else (1.0 - (u - x))
     m, k = _mantissa(u)
@@ -323,6 +342,7 @@ def log1p(x: Any) -> Any:
 
 @scalar
 def tanh(x: Any) -> Any:
+    """Compute the hyperbolic tangent in float64."""
     a = abs(x)
     e = expm1(2.0 * (a if not (a > 22.0) else 22.0))
     return math.copysign(e / (e + 2.0), x)
@@ -330,17 +350,20 @@ def tanh(x: Any) -> Any:
 
 @scalar
 def sigmoid(x: Any) -> Any:
+    """Compute 1 / (1 + exp(-x)) in float64."""
     e = exp(-abs(x))
     return x if math.isnan(x) else (e if x < 0.0 else 1.0) / (1.0 + e)
 
 
 @scalar
 def softplus(x: Any) -> Any:
+    """Compute log(1 + exp(x)) in float64."""
     return (x if x > 0.0 else 0.0) + log1p(exp(-abs(x)))
 
 
 @scalar
 def logaddexp(x: Any, y: Any) -> Any:
+    """Compute log(exp(x) + exp(y)) in float64."""
     d = x - y
     result = maximum(x, y) + log1p(exp(-abs(d)))
     return x + 0.6931471805599453 if x == y else result
@@ -348,16 +371,19 @@ def logaddexp(x: Any, y: Any) -> Any:
 
 @scalar
 def log1mexp(x: Any) -> Any:
+    """Compute log(1 - exp(x)) in float64."""
     return log(-expm1(x)) if x > -0.6931471805599453 else log1p(-exp(x))
 
 
 @scalar
 def gammaln(x: Any) -> Any:
+    """Compute log(abs(gamma(x))) in float64."""
     return x if x == -math.inf else math.lgamma(x)
 
 
 @scalar
 def exp32(x: Any) -> Any:
+    """Compute exp in float32."""
     f = np.float32
     x = x if not (x > f(105.0)) else f(105.0)
     x = x if not (x < f(-105.0)) else f(-105.0)

@@ -25,7 +25,7 @@ from relgraph.lowering.sizes import Check, Sizes, Term, Unknown, is_product
 PART = 1000  # steps in one function: Python's compiler needs 10 kB for each of its lines
 _SHOWN = 40  # lines of a graph that are printed above its program
 
-_RESERVED = re.compile(r"(t|d|c|call|differ|misshapen|no_elements|part|rgk)_?[0-9a-f_]*|v|main")
+_RESERVED = re.compile(r"[td]\d+|(c|call|differ|misshapen|no_elements|part|rgk|input|n)_\w*|v|main")
 
 
 @dataclass

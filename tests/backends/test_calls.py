@@ -1,0 +1,132 @@
+"""Ops that are called between kernels: linear algebra, views, indexing, run-time sizes."""
+
+import numpy as np
+import pytest
+from scipy import special
+
+import relgraph.ops.operators  # noqa: F401  operators of nodes look their functions up
+from relgraph.api.function import function
+from relgraph.errors import RelgraphError, ShapeError
+from relgraph.ir.node import make_input
+from relgraph.ir.types import TensorType
+from relgraph.ops import joining, linalg, matrices, reduction, shape
+from relgraph.ops.elementwise import Elementwise
+
+exp = Elementwise("exp")
+TARGETS = ("cpu", "numpy")
+RNG = np.random.default_rng(0)
+
+
+def tensor(name, *dims, dtype="float64"):
+    return make_input(name, TensorType(dtype, dims))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_linear_algebra_between_kernels(target):
+    a, b = tensor("a", "n", "n"), tensor("b", "n")
+    spd = a @ a.T + 3.0 * 1.0
+    factor = linalg.cholesky(spd * 1.0 + matrices.diag(exp(b)))
+    sign, logabs = linalg.slogdet(a)
+    f = function(
+        [a, b],
+        [linalg.solve(a, b * 2.0) + 1.0, factor, sign * logabs, linalg.inv(a) @ a - b,
+         matrices.trace(a) + b, matrices.diagonal(a) * 2.0, matrices.tril(a) + a],
+        target=target,
+    )  # fmt: skip
+    for n in (1, 4):
+        m = RNG.normal(size=(n, n)) + 3 * np.eye(n)
+        v = RNG.normal(size=n)
+        s, logdet = np.linalg.slogdet(m)
+        expected = [
+            np.linalg.solve(m, v * 2) + 1,
+            np.linalg.cholesky(m @ m.T + 3 + np.diag(np.exp(v))),
+            s * logdet,
+            np.linalg.inv(m) @ m - v,
+            np.trace(m) + v,
+            np.diagonal(m) * 2,
+            np.tril(m) + m,
+        ]
+        for result, value in zip(f(m, v), expected, strict=True):
+            np.testing.assert_allclose(result, value, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_singular_matrix_raises_numpys_error(target):
+    a, b = tensor("a", 2, 2), tensor("b", 2)
+    f = function([a, b], linalg.solve(a, b), target=target)
+    with pytest.raises(np.linalg.LinAlgError):
+        f(np.zeros((2, 2)), np.ones(2))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_views_and_indexing(target):
+    x, i = tensor("x", None, "m"), tensor("i", dtype="int64")
+    outputs = [
+        exp(x)[1:, ::2] * 2.0,
+        x[i] + 1.0,
+        x[:, None, :] * x,
+        x.T * 3.0,
+        shape.broadcast_to(x[0], (4, "m")) + 1.0,
+        joining.concatenate([x, x * 2.0]) - 1.0,
+        joining.stack([x[0], exp(x[1])]),
+        x.reshape(-1) * 2.0,
+        x.at[0].set(exp(x[1])) + x,
+        shape.dim(x, 0) * 2,
+    ]
+    f = function([x, i], outputs, target=target)
+    for rows in (3, 5):
+        a = RNG.normal(size=(rows, 4))
+        changed = a.copy()
+        changed[0] = np.exp(a[1])
+        expected = [
+            np.exp(a)[1:, ::2] * 2,
+            a[1] + 1,
+            a[:, None, :] * a,
+            a.T * 3,
+            np.broadcast_to(a[0], (4, 4)) + 1,
+            np.concatenate([a, a * 2]) - 1,
+            np.stack([a[0], np.exp(a[1])]),
+            a.reshape(-1) * 2,
+            changed + a,
+            rows * 2,
+        ]
+        for k, (result, value) in enumerate(zip(f(a, 1), expected, strict=True)):
+            np.testing.assert_allclose(result, value, rtol=1e-14, err_msg=str(k))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_stable_exponentials(target):
+    x = tensor("x", "n", None)
+    f = function(
+        [x],
+        [reduction.softmax(x * 2.0), reduction.log_softmax(x), reduction.logsumexp(x, axis=0),
+         reduction.argmax(x, axis=1), reduction.argmin(x) + 1],
+        target=target,
+    )  # fmt: skip
+    for a in (
+        RNG.normal(size=(3, 5)),
+        np.array([[1e3, -1e3], [0.0, 1e3]]),
+        RNG.normal(size=(1, 1)),
+    ):
+        expected = [
+            special.softmax(a * 2, axis=-1),
+            special.log_softmax(a, axis=-1),
+            special.logsumexp(a, axis=0),
+            a.argmax(axis=1),
+            a.argmin() + 1,
+        ]
+        for result, value in zip(f(a), expected, strict=True):
+            np.testing.assert_allclose(result, value, rtol=1e-13)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_errors_of_calls_name_the_node(target):
+    x, y = tensor("x", None, None), tensor("y", None, None)
+    f = function([x, y], joining.concatenate([x, y]) + 1.0, target=target)
+    with pytest.raises(ShapeError, match="concatenate") as error:
+        f(np.ones((2, 3)), np.ones((2, 4)))
+    assert "y : float64[?, ?], given (2, 4)" in str(error.value)
+    size = tensor("size", dtype="int64")
+    g = function([x, size], shape.broadcast_to(x[0], (size, 3)) + 1.0, target=target)
+    with pytest.raises(RelgraphError):
+        g(np.ones((2, 3)), -1)
