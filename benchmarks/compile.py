@@ -132,7 +132,7 @@ def main() -> None:
                     folder = tempfile.mkdtemp()
                 result = subprocess.run(
                     [sys.executable, __file__, name, str(count)],
-                    capture_output=True,
+                    stdout=subprocess.PIPE,
                     text=True,
                     env={**os.environ, "RELGRAPH_CACHE_DIR": folder},
                     check=True,
