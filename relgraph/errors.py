@@ -13,7 +13,22 @@ Facts = Mapping[str, object] | Iterable[tuple[str, object]]
 
 
 def compose(what: str, facts: Facts = (), fix: str = "") -> str:
-    """Lay out a message: a first line, aligned facts, and a last line that says how to mend it."""
+    """Lay out a message: a first line, aligned facts, and a last line that says how to mend it.
+
+    Parameters
+    ----------
+    what : str
+        What went wrong and where.
+    facts : mapping or iterable of pairs
+        Named facts; a fact of several lines is indented.
+    fix : str
+        How to mend it.
+
+    Returns
+    -------
+    str
+        The message.
+    """
     rows = list(facts.items() if isinstance(facts, Mapping) else facts)
     width = max((len(str(name)) for name, _ in rows), default=0)
     lines = [what]

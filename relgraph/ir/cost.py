@@ -37,6 +37,16 @@ def size(type_: Type) -> int:
 def flops(outputs: Iterable[Variable]) -> int:
     """Return the floating-point operations of a graph, each shared node counted once.
 
+    Parameters
+    ----------
+    outputs : iterable of Variable
+        The results that are wanted.
+
+    Returns
+    -------
+    int
+        By each op's own rule.
+
     Examples
     --------
     >>> import relgraph as rg

@@ -133,6 +133,18 @@ def facts_of(node: Variable) -> Facts:
 def fact(node: Variable, name: str) -> bool | None:
     """Return whether a fact is proved true (True), proved false (False), or unknown (None).
 
+    Parameters
+    ----------
+    node : Variable
+        Of any type.
+    name : str
+        Such as "positive" or "symmetric".
+
+    Returns
+    -------
+    bool or None
+        None where nothing is proved either way.
+
     Raises
     ------
     DomainError

@@ -186,7 +186,13 @@ class FunctionGraph:
         return tuple(toposort(self.outputs))
 
     def toposort(self) -> list[Variable]:
-        """Return the nodes, operands before their clients."""
+        """Return the nodes, operands before their clients.
+
+        Returns
+        -------
+        list of Variable
+            Each node once; the inputs that are used among them.
+        """
         return list(self._order)
 
     @cached_property
@@ -210,6 +216,11 @@ class FunctionGraph:
         check : bool
             Require the type of ``new`` to have the dtype of ``old`` and an equal or more exact
             shape.
+
+        Returns
+        -------
+        FunctionGraph
+            A new graph with the same inputs; this one stays as it is.
 
         Raises
         ------

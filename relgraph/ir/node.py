@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import threading
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -208,6 +208,29 @@ def apply(op: Op, inputs: tuple[Variable, ...]) -> Apply:
     return made  # type: ignore[no-any-return]
 
 
+def apply_chain(op: Op, operands: Sequence[Variable]) -> Variable:
+    """Return a binary op applied to any number of operands, nested to the left."""
+    result, *rest = operands
+    table, last = op._nodes, None
+    for x in rest:
+        inputs = (result, x)
+        ref = table.get(inputs)
+        node = ref() if ref is not None else None
+        if node is None:
+            kinds = (result.type, x.type)
+            if kinds != last:
+                last, type_ = kinds, op.result_type(inputs)
+            made: Any = _new(_Open)
+            made.type = type_
+            made.op = op
+            made.inputs = inputs
+            made._digest = made._facts = None
+            made.__class__ = Apply
+            node = _publish(table, inputs, made)
+        result = node
+    return result
+
+
 def _leaf(cls: type[Any], type_: Type, digest: int) -> Any:
     made = _new(cls)
     for name, value in (
@@ -253,6 +276,11 @@ def constant(value: npt.ArrayLike, dtype: npt.DTypeLike | None = None) -> Consta
         Copied, so that later changes to it do not reach the graph.
     dtype : dtype-like, optional
         The dtype to convert to.
+
+    Returns
+    -------
+    Constant
+        A private, read-only copy.
 
     Raises
     ------

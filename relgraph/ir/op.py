@@ -92,7 +92,18 @@ class Op:
 
     @classmethod
     def canonical(cls, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
-        """Return the parameters in canonical, hashable form, in the order of ``parameters``."""
+        """Return the parameters in canonical, hashable form, in the order of ``parameters``.
+
+        Parameters
+        ----------
+        *args, **kwargs
+            The parameters as a caller gives them.
+
+        Returns
+        -------
+        tuple
+            One entry a parameter.
+        """
         names = cls.parameters
         if len(args) > len(names) or not set(kwargs) <= set(names[len(args) :]):
             raise ArgumentError(
@@ -170,7 +181,18 @@ class Op:
         return node.apply(self, self.coerce(operands))
 
     def coerce(self, operands: tuple[Any, ...]) -> tuple[Variable, ...]:
-        """Turn numbers and arrays into constants; Python numbers take the others' dtype."""
+        """Turn numbers and arrays into constants; Python numbers take the others' dtype.
+
+        Parameters
+        ----------
+        operands : tuple of Variable or array-like
+            As a caller gives them.
+
+        Returns
+        -------
+        tuple of Variable
+            In the same order.
+        """
         from relgraph.ir import node
 
         strong = [x.type for x in operands if isinstance(x, node.Variable)]
@@ -186,11 +208,33 @@ class Op:
     # What a subclass says of itself.
 
     def infer(self, *types: Any) -> Type:
-        """Return the type of the result, or raise ShapeError or DTypeError."""
+        """Return the type of the result, or raise ShapeError or DTypeError.
+
+        Parameters
+        ----------
+        *types : TensorType or TupleType
+            Those of the operands.
+
+        Returns
+        -------
+        TensorType or TupleType
+            Of the result; all that the result's type depends on are the types of the operands.
+        """
         raise NotImplementedError  # abstract: every op has a type rule
 
     def perform(self, *values: Any) -> Any:
-        """Compute the result with NumPy: the meaning that every backend must reproduce."""
+        """Compute the result with NumPy: the meaning that every backend must reproduce.
+
+        Parameters
+        ----------
+        *values : array, or tuple of arrays
+            Those of the operands, of the types that :meth:`infer` was given.
+
+        Returns
+        -------
+        array, or tuple of arrays
+            Of the type that :meth:`infer` returns.
+        """
         raise NotImplementedError  # abstract: every op has a NumPy meaning
 
     def flops(self, types: tuple[Any, ...], result: Any) -> int:
@@ -198,23 +242,69 @@ class Op:
 
         Elementwise: one for each element of the result (transcendental functions more); a product
         of m by k and k by n matrices: 2 m n k; a reduction: the size of its operand.
+
+        Parameters
+        ----------
+        types : tuple of TensorType or TupleType
+            Those of the operands.
+        result : TensorType or TupleType
+            That of the result.
+
+        Returns
+        -------
+        int
+            A size that is not static counts as :data:`relgraph.ir.cost.NOMINAL`.
         """
         from relgraph.ir.cost import size
 
         return size(result)
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
-        """Return what is proved of the result from what is proved of the operands."""
+        """Return what is proved of the result from what is proved of the operands.
+
+        Parameters
+        ----------
+        operands : tuple of Facts
+            What is proved of each operand.
+        node : Variable
+            The application, for its types and constants.
+
+        Returns
+        -------
+        Facts
+            Only what is true of every computed value.
+        """
         from relgraph.ir.facts import NOTHING
 
         return NOTHING
 
     def infix(self, operands: list[str]) -> str | None:
-        """Return an own way to print an application, or None for the usual one."""
+        """Return an own way to print an application, or None for the usual one.
+
+        Parameters
+        ----------
+        operands : list of str
+            The operands, printed.
+
+        Returns
+        -------
+        str or None
+            The text of the application.
+        """
         return None
 
     def result_type(self, inputs: tuple[Variable, ...]) -> Type:
         """Return the type of ``self(*inputs)``, from the memo where it is known.
+
+        Parameters
+        ----------
+        inputs : tuple of Variable
+            The operands.
+
+        Returns
+        -------
+        TensorType or TupleType
+            What :meth:`infer` returns for their types.
 
         Raises
         ------

@@ -56,6 +56,11 @@ def pprint(outputs: Outputs, names: Iterable[str] | None = None) -> str:
     names : iterable of str, optional
         Names for the outputs; without them a single output is printed bare.
 
+    Returns
+    -------
+    str
+        One line a statement.
+
     Examples
     --------
     >>> import relgraph as rg
@@ -94,6 +99,11 @@ def dprint(outputs: Outputs) -> str:
     ----------
     outputs : Variable or iterable of Variable
         What to print.
+
+    Returns
+    -------
+    str
+        One line a node.
 
     Examples
     --------

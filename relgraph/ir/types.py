@@ -89,15 +89,48 @@ class TensorType(Type):
         return f"{self.dtype.name}[{', '.join(map(dim_text, self.shape))}]"
 
     def with_shape(self, shape: Iterable[Dim]) -> TensorType:
-        """Return the type of the same dtype with another shape."""
+        """Return the type of the same dtype with another shape.
+
+        Parameters
+        ----------
+        shape : iterable of int, str or None
+            The other shape.
+
+        Returns
+        -------
+        TensorType
+            Of this dtype.
+        """
         return TensorType(self.dtype, shape)
 
     def with_dtype(self, dtype: npt.DTypeLike) -> TensorType:
-        """Return the type of the same shape with another dtype."""
+        """Return the type of the same shape with another dtype.
+
+        Parameters
+        ----------
+        dtype : dtype-like
+            The other dtype.
+
+        Returns
+        -------
+        TensorType
+            Of this shape.
+        """
         return TensorType(dtype, self.shape)
 
     def accepts(self, value: object) -> str | None:
-        """Say why an array is not of this type (dtype, rank or a static size), or return None."""
+        """Say why an array is not of this type (dtype, rank or a static size), or return None.
+
+        Parameters
+        ----------
+        value : object
+            What is to be of this type.
+
+        Returns
+        -------
+        str or None
+            The reason.
+        """
         if not isinstance(value, np.ndarray | np.generic):
             return f"it is a {type(value).__name__}, not an array"
         if value.dtype != self.dtype:
@@ -110,7 +143,18 @@ class TensorType(Type):
         return None
 
     def narrows(self, other: Type) -> bool:
-        """Tell whether this type has the dtype of ``other`` and an equal or more exact shape."""
+        """Tell whether this type has the dtype of ``other`` and an equal or more exact shape.
+
+        Parameters
+        ----------
+        other : Type
+            What is to be replaced.
+
+        Returns
+        -------
+        bool
+            Whether a value of this type can stand in its place.
+        """
         if self is other:
             return True
         return (
@@ -171,7 +215,7 @@ def check_dtype(dtype: npt.DTypeLike) -> np.dtype[Any]:
             {"supported": ", ".join(DTYPES)},
             "Use one of these dtypes, or convert the array with .astype(...).",
         )
-    return resolved.newbyteorder("=")
+    return np.dtype(resolved.name)  # NumPy's own object, native: equal dtypes are one object
 
 
 def check_dim(dim: object) -> Dim:

@@ -247,6 +247,11 @@ def dot(x: Any, y: Any) -> Any:
     x, y : Variable, array-like or pattern
         The sum is over the last axis of ``x`` and the second to last of ``y`` (or its only one);
         a scalar multiplies.  For vectors, matrices and patterns this is the matrix product.
+
+    Returns
+    -------
+    Variable or pattern
+        The other axes of ``x``, then those of ``y``.
     """
     x, y = as_operand(x), as_operand(y)
     if is_pattern(x) or is_pattern(y):
@@ -265,6 +270,11 @@ def vdot(x: Any, y: Any) -> Any:
     ----------
     x, y : Variable or array-like
         With the same number of elements.
+
+    Returns
+    -------
+    Variable
+        No dimensions.
     """
     return Matmul()(ravel(x), ravel(y))
 
@@ -278,6 +288,11 @@ def inner(x: Any, y: Any) -> Any:
         A scalar multiplies.
     y : Variable or array-like, [..., k]
         Its other axes follow those of ``x``.
+
+    Returns
+    -------
+    Variable
+        The other axes of ``x``, then those of ``y``.
     """
     x, y = _arrays(x, y, "inner")
     if x.ndim == 0 or y.ndim == 0:
@@ -310,6 +325,11 @@ def tensordot(x: Any, y: Any, axes: Any = 2) -> Any:
         Of any shape.
     axes : int or pair of int or sequences
         How many last axes of ``x`` and first axes of ``y``; or which of each.
+
+    Returns
+    -------
+    Variable
+        The axes that are not summed over.
 
     Raises
     ------

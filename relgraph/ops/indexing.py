@@ -100,6 +100,11 @@ def take(x: Any, indices: Any, axis: int | None = None) -> Any:
         Negative ones count from the end.
     axis : int, optional
         Which axis; without it the raveled array.
+
+    Returns
+    -------
+    Variable
+        The shape of ``indices`` in place of the axis.
     """
     x = as_array(x, "take")
     if axis is None:

@@ -192,6 +192,11 @@ def stack(arrays: Sequence[Any], axis: Any = 0) -> Any:
     axis : int
         Where the result has the new axis (for patterns counted from its end).
 
+    Returns
+    -------
+    Variable or pattern
+        With one more dimension than the arrays.
+
     Raises
     ------
     ShapeError
@@ -213,6 +218,11 @@ def split(x: Any, sections: Any, axis: int = 0) -> list[Any]:
         The number of equal parts, of a static size; or the places where to cut.
     axis : int
         Which axis to cut along.
+
+    Returns
+    -------
+    list of Variable
+        The parts, in order.
 
     Raises
     ------
@@ -252,6 +262,11 @@ def repeat(x: Any, repeats: int, axis: int | None = None) -> Any:
         How often, the same for each element.
     axis : int, optional
         Which axis; without it the raveled array is repeated.
+
+    Returns
+    -------
+    Variable
+        Longer along the axis by the factor ``repeats``.
     """
     x = as_operand(x)
     if not isinstance(x, Variable):
@@ -274,6 +289,11 @@ def tile(x: Any, reps: Any) -> Any:
         Of any shape.
     reps : int or sequence of int
         How often; missing axes of either count as 1, leading.
+
+    Returns
+    -------
+    Variable
+        Each size times its entry of ``reps``.
     """
     x = as_operand(x)
     if not isinstance(x, Variable):

@@ -362,6 +362,11 @@ def solve_triangular(
         Whether to solve with the transpose of ``a``.
     unit_diagonal : bool
         Whether the diagonal is taken as ones and not read.
+
+    Returns
+    -------
+    Variable or pattern
+        Of the shape of ``b``, in a float dtype.
     """
     return SolveTriangular(lower, trans, unit_diagonal)(as_operand(a), as_operand(b))
 
@@ -375,6 +380,11 @@ def cholesky(a: Any, lower: bool = True) -> Any:
         One triangle of it is read.
     lower : bool
         True for L with ``a = L @ L.mT``, False for U with ``a = U.mT @ U``.
+
+    Returns
+    -------
+    Variable or pattern, float[..., n, n]
+        The factor; the other triangle is zero.
     """
     return Cholesky(lower)(as_operand(a))
 

@@ -306,6 +306,11 @@ def diag(x: Any, k: int = 0) -> Any:
     k : int
         The diagonal: 0 the main one, positive above it.
 
+    Returns
+    -------
+    Variable or pattern
+        A matrix for a vector, a vector for a matrix.
+
     Raises
     ------
     ShapeError
@@ -352,6 +357,11 @@ def trace(x: Any, offset: int = 0, axis1: int = -2, axis2: int = -1) -> Any:
         The diagonal: 0 the main one, positive above it.
     axis1, axis2 : int
         The axes of the matrices: the last two, as in ``numpy.linalg.trace``.
+
+    Returns
+    -------
+    Variable or pattern, [...]
+        One number for each matrix.
     """
     x = _matrices(x, axis1, axis2, "trace")
     if is_open(offset) or offset != 0:
@@ -370,6 +380,11 @@ def tril(x: Any, k: int = 0) -> Any:
         A matrix or a batch of them.
     k : int
         The last diagonal that is kept.
+
+    Returns
+    -------
+    Variable or pattern, [..., m, n]
+        In the dtype of ``x``.
     """
     return Tril(k)(as_operand(x))
 
@@ -383,6 +398,11 @@ def triu(x: Any, k: int = 0) -> Any:
         A matrix or a batch of them.
     k : int
         The first diagonal that is kept.
+
+    Returns
+    -------
+    Variable or pattern, [..., m, n]
+        In the dtype of ``x``.
     """
     return Triu(k)(as_operand(x))
 

@@ -173,6 +173,11 @@ def matrix_transpose(x: Any) -> Any:
     x : Variable, array-like or pattern, [..., m, n]
         A matrix or a batch of them.
 
+    Returns
+    -------
+    Variable or pattern, [..., n, m]
+        In the dtype of ``x``.
+
     Raises
     ------
     ShapeError
@@ -190,6 +195,11 @@ def swapaxes(x: Any, axis1: int, axis2: int) -> Any:
         For a pattern, only the last two axes can be swapped.
     axis1, axis2 : int
         The axes, counted from either end.
+
+    Returns
+    -------
+    Variable or pattern
+        With the axes in their new order.
     """
     x = as_operand(x)
     ndim = rank_of(x)
@@ -215,6 +225,11 @@ def moveaxis(x: Any, source: Any, destination: Any) -> Any:
         Of any shape.
     source, destination : int or sequence of int
         Where the axes are, and where the result has them.
+
+    Returns
+    -------
+    Variable
+        With the axes in their new order.
 
     Raises
     ------

@@ -398,6 +398,11 @@ def ravel(x: Any) -> Any:
     ----------
     x : Variable, array-like or pattern
         Of any shape and dtype.
+
+    Returns
+    -------
+    Variable or pattern
+        One dimension.
     """
     return reshape(x, (-1,))
 
@@ -412,6 +417,11 @@ def broadcast_to(x: Any, shape: Any) -> Any:
     shape : tuple of int, str or integer scalar Variable
         A name must occur in the shape of ``x``; for the name of another input's dimension pass
         that dimension, ``rg.dim(y, axis)``, or a whole shape, ``rg.shape(y)``.
+
+    Returns
+    -------
+    Variable or pattern
+        Of that shape, in the dtype of ``x``.
 
     Raises
     ------
@@ -455,6 +465,16 @@ def dim(x: Any, axis: int) -> Any:
 def shape(x: Any) -> tuple[Any, ...]:
     """Return the shape of ``x``: ints where sizes are static, otherwise int64 scalars.
 
+    Parameters
+    ----------
+    x : Variable or array-like
+        Of any shape.
+
+    Returns
+    -------
+    tuple of int and Variable
+        One entry a dimension.
+
     Raises
     ------
     PatternError
@@ -480,6 +500,11 @@ def expand_dims(x: Any, axis: Any) -> Any:
         Of any shape and dtype.
     axis : int or tuple of int
         Where the result has the new axes; for a pattern counted from the end.
+
+    Returns
+    -------
+    Variable or pattern
+        With as many more dimensions as there are axes in ``axis``.
     """
     x = as_operand(x)
     if is_open(axis):
@@ -500,6 +525,11 @@ def squeeze(x: Any, axis: Any = None) -> Any:
     axis : int or tuple of int, optional
         Which axes; a size that is not static is checked at the call.  Without it, those whose size
         is statically 1.
+
+    Returns
+    -------
+    Variable or pattern
+        With fewer dimensions and the same elements.
 
     Raises
     ------

@@ -185,6 +185,11 @@ def calco(out: Any, function: Callable[..., Any], *args: Any) -> Suspended:
     *args : pattern variable or term
         The arguments.
 
+    Returns
+    -------
+    goal
+        Suspended until every argument is bound.
+
     Examples
     --------
     >>> import kanren, relgraph as rg
@@ -199,6 +204,18 @@ def calco(out: Any, function: Callable[..., Any], *args: Any) -> Suspended:
 
 def facto(x: Any, name: str) -> Suspended:
     """Relate graphs of which a fact is proved (see :mod:`relgraph.ir.facts`).
+
+    Parameters
+    ----------
+    x : pattern variable or term
+        What the fact is asked of.
+    name : str
+        The fact, such as "positive".
+
+    Returns
+    -------
+    goal
+        Suspended until ``x`` is bound.
 
     Raises
     ------
@@ -215,42 +232,130 @@ def _proved(name: str, x: Any) -> bool:
 
 
 def positiveo(x: Any) -> Suspended:
-    """Relate graphs whose every element is proved positive, or NaN."""
+    """Relate graphs whose every element is proved positive, or NaN.
+
+    Parameters
+    ----------
+    x : pattern variable or term
+        What the fact is asked of.
+
+    Returns
+    -------
+    goal
+        Suspended until ``x`` is bound.
+    """
     return facto(x, "positive")
 
 
 def nonnegativeo(x: Any) -> Suspended:
-    """Relate graphs whose every element is proved at least zero, or NaN."""
+    """Relate graphs whose every element is proved at least zero, or NaN.
+
+    Parameters
+    ----------
+    x : pattern variable or term
+        What the fact is asked of.
+
+    Returns
+    -------
+    goal
+        Suspended until ``x`` is bound.
+    """
     return facto(x, "nonnegative")
 
 
 def nonzeroo(x: Any) -> Suspended:
-    """Relate graphs no element of which is zero."""
+    """Relate graphs no element of which is zero.
+
+    Parameters
+    ----------
+    x : pattern variable or term
+        What the fact is asked of.
+
+    Returns
+    -------
+    goal
+        Suspended until ``x`` is bound.
+    """
     return facto(x, "nonzero")
 
 
 def finiteo(x: Any) -> Suspended:
-    """Relate graphs whose every element is proved finite."""
+    """Relate graphs whose every element is proved finite.
+
+    Parameters
+    ----------
+    x : pattern variable or term
+        What the fact is asked of.
+
+    Returns
+    -------
+    goal
+        Suspended until ``x`` is bound.
+    """
     return facto(x, "finite")
 
 
 def integero(x: Any) -> Suspended:
-    """Relate graphs whose every element is proved an integer."""
+    """Relate graphs whose every element is proved an integer.
+
+    Parameters
+    ----------
+    x : pattern variable or term
+        What the fact is asked of.
+
+    Returns
+    -------
+    goal
+        Suspended until ``x`` is bound.
+    """
     return facto(x, "integer")
 
 
 def invertibleo(x: Any) -> Suspended:
-    """Relate matrices proved invertible."""
+    """Relate matrices proved invertible.
+
+    Parameters
+    ----------
+    x : pattern variable or term
+        What the fact is asked of.
+
+    Returns
+    -------
+    goal
+        Suspended until ``x`` is bound.
+    """
     return facto(x, "invertible")
 
 
 def symmetrico(x: Any) -> Suspended:
-    """Relate matrices proved symmetric."""
+    """Relate matrices proved symmetric.
+
+    Parameters
+    ----------
+    x : pattern variable or term
+        What the fact is asked of.
+
+    Returns
+    -------
+    goal
+        Suspended until ``x`` is bound.
+    """
     return facto(x, "symmetric")
 
 
 def constanto(x: Any) -> Suspended:
-    """Relate constants."""
+    """Relate constants.
+
+    Parameters
+    ----------
+    x : pattern variable or term
+        What is asked.
+
+    Returns
+    -------
+    goal
+        Suspended until ``x`` is bound.
+    """
     return checko(_is_constant, x, label=f"constant({x!r})")
 
 
@@ -259,7 +364,18 @@ def _is_constant(x: Any) -> bool:
 
 
 def floato(x: Any) -> Suspended:
-    """Relate graphs of a floating dtype."""
+    """Relate graphs of a floating dtype.
+
+    Parameters
+    ----------
+    x : pattern variable or term
+        What is asked.
+
+    Returns
+    -------
+    goal
+        Suspended until ``x`` is bound.
+    """
     return checko(_is_float, x, label=f"float({x!r})")
 
 
@@ -278,6 +394,11 @@ def assoc_flatten(term: Any, flat: Any) -> Suspended:
         The nested application.
     flat : etuple or logic variable
         ``etuple(op, operand, ...)``.
+
+    Returns
+    -------
+    goal
+        Suspended until one of the arguments is bound.
     """
     return Suspended("flatten", (term, flat), f"assoc_flatten({term!r}, {flat!r})", _none)
 
@@ -323,6 +444,11 @@ def mapo(relation: Callable[[Any, Any], Goal], xs: Any, ys: Any) -> Suspended:
         ``relation(x, y)`` is a goal.
     xs, ys : sequence, etuple or logic variable
         At least one must be bound for the goal to run; until then it is suspended.
+
+    Returns
+    -------
+    goal
+        Suspended until one of the sequences is bound.
 
     Examples
     --------

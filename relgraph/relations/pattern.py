@@ -185,6 +185,11 @@ def lvars(names: str) -> tuple[PatternVariable, ...]:
     names : str
         Names separated by spaces or commas; they are for printing only.
 
+    Returns
+    -------
+    tuple of PatternVariable
+        One a name, in order.
+
     Examples
     --------
     >>> import relgraph as rg
