@@ -237,6 +237,7 @@ def identity(
     specials: str = "kept",
     broadcast: Iterable[str] = (),
     budget: int | None = None,
+    location: str = "",
 ) -> Any:
     """Declare an identity: a function of logic variables that returns its two sides.
 
@@ -256,9 +257,12 @@ def identity(
     specials : {"kept", "assumes_finite"}
         Whether it holds where inputs or intermediates are infinite or NaN.
     broadcast : iterable of str
-        Parameters that may be broadcast although the identity is not elementwise.
+        Parameters that may be broadcast although the identity is not elementwise; ``"*"`` where
+        that holds of every operand, such as ``x - max(x, keepdims=True)``.
     budget : int, optional
         How often it may fire in one call.
+    location : str, optional
+        Where it is declared; by default where the function is.
 
     Returns
     -------
@@ -284,10 +288,10 @@ def identity(
     if function is None:
         return lambda f: identity(
             f, name=name, tags=tags, where=where, rounding=rounding, specials=specials,
-            broadcast=broadcast, budget=budget,
+            broadcast=broadcast, budget=budget, location=location,
         )  # fmt: skip
     name = name or function.__name__
-    location = _location(function)
+    location = location or _location(function)
     parameters = {p: PatternVariable(p) for p in inspect.signature(function).parameters}
     sides = function(*parameters.values())
     if not isinstance(sides, tuple) or len(sides) != 2:

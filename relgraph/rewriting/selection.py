@@ -40,12 +40,7 @@ class Selection:
         self.transforms = tuple(transforms)
         self._check_directions()
         rewrites = [r for x in self.relations if not x.interpreted for r in x.rewrites]
-        self.budgets = {
-            r.relation: x.budget
-            for x in self.relations
-            if x.budget is not None and not x.interpreted
-            for r in x.rewrites
-        }
+        self.budgets = {x.label: x.budget for x in self.relations if x.budget is not None}
         self.interpreted = tuple(x for x in self.relations if x.interpreted)
         self._heads: dict[Any, list[Rewrite]] = {}
         for rewrite in rewrites:

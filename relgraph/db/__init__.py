@@ -1,0 +1,1 @@
+"""Databases: what is selected by tags, in which order it runs, and the modes."""

@@ -1,0 +1,103 @@
+"""What the default database holds: an explicit list, read when the database is first used."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from importlib import import_module
+from importlib.util import find_spec
+
+from relgraph.db.database import EquilibriumDB, LoweringChoice, SequenceDB
+from relgraph.relations.relation import Relation
+from relgraph.rewriting.folding import ConstantCollecting, ConstantFolding
+
+# The modules of relgraph.relations.catalogue; each has a tuple RELATIONS.
+THEMES = ("arithmetic", "powers", "explog", "stabilise", "linalg", "reductions", "shape")
+
+PHASES = (
+    ("canonicalize", 1.0),  # one form for what can be written in many ways
+    ("stabilize", 1.5),  # the same values, with less rounding error and overflow
+    ("specialize", 2.0),  # fewer operations, and ops made for the purpose
+)
+
+CHOICES = (
+    (
+        LoweringChoice(
+            "merge", 0.0, "equal subgraphs are one object from the start; nothing is left to do"
+        ),
+        ("fast_run", "fast_compile"),
+    ),
+    (
+        LoweringChoice(
+            "remove_all_assert", 3.0, "graphs hold no assertions; nothing is left to do"
+        ),
+        ("unsafe",),
+    ),
+    (
+        LoweringChoice("blas", 48.0, "products of matrices are calls of BLAS"),
+        ("fast_run",),
+    ),
+    (
+        LoweringChoice("fusion", 49.0, "elementwise ops and reductions share one loop"),
+        ("fast_run",),
+    ),
+    (
+        LoweringChoice("inplace", 50.0, "a result may take the memory of a value read last"),
+        ("fast_run",),
+    ),
+)
+
+_lock = threading.Lock()
+_default: list[SequenceDB] = []
+
+
+def relations() -> Iterator[Relation]:
+    """Yield the relations of the catalogue, each in the direction it is registered in."""
+    for theme in THEMES:
+        module = f"relgraph.relations.catalogue.{theme}"
+        if find_spec(module) is not None:
+            yield from import_module(module).RELATIONS
+
+
+def build_database() -> SequenceDB:
+    """Return a new database with everything that relgraph ships.
+
+    A relation goes into each phase that one of its tags names, and into the mode ``fast_run``
+    unless it is tagged ``optional``.  Relations without a phase are left to queries and to the
+    search for the cheapest program.
+
+    Returns
+    -------
+    SequenceDB
+        Named ``optdb``: the phases, then the choices that are made when a graph is compiled.
+    """
+    database = SequenceDB("optdb")
+    for name, position in PHASES:
+        database.register(name, EquilibriumDB(name), position=position)
+    for choice, tags in CHOICES:
+        database.register(choice, *tags)
+    folding, collecting = ConstantFolding(), ConstantCollecting()
+    database["canonicalize"].register(folding, "fast_run", "fast_compile", "exact", "kept")
+    database["specialize"].register(folding, "fast_run", "exact", "kept")
+    for phase in ("canonicalize", "specialize"):
+        database[phase].register(collecting, "fast_run", "rounded", "assumes_finite")
+    phases = {name for name, _ in PHASES}
+    for relation in relations():
+        if phases & set(relation.tags):
+            own = sorted(phases & set(relation.tags))
+            mode = () if "optional" in relation.tags else ("fast_run",)
+            database.register(relation, *own, *mode)
+    return database
+
+
+def default_database() -> SequenceDB:
+    """Return ``rg.optdb``, built when it is first asked for."""
+    with _lock:
+        if not _default:
+            _default.append(build_database())
+        return _default[0]
+
+
+def built_database() -> SequenceDB | None:
+    """Return ``rg.optdb`` if it has been built, without building it."""
+    return _default[0] if _default else None

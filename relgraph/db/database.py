@@ -1,0 +1,541 @@
+"""Databases of rewriters: entries with a name and tags, and the queries that select among them.
+
+An :class:`EquilibriumDB` runs what is selected to a fixed point, a :class:`SequenceDB` one after
+the other by position.  What a query returns is a rewriter; it prints the names that a query can
+exclude.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from relgraph.db.modes import MODES
+from relgraph.db.query import RewriteDatabaseQuery
+from relgraph.errors import ArgumentError, DuplicateNameError, UnknownTagError
+from relgraph.ir.graph import FunctionGraph
+from relgraph.relations.relation import ROUNDINGS, SPECIALS, Relation
+from relgraph.rewriting.rewriters import (
+    EquilibriumGraphRewriter,
+    SequentialGraphRewriter,
+    as_item,
+    describe,
+    item_name,
+    runs_on_nodes,
+)
+
+_versions = itertools.count(1)
+_ANSWERS = 32  # the number of queries whose rewriters a database keeps
+
+
+@dataclass(frozen=True)
+class LoweringChoice:
+    """A choice that is made when a graph is compiled, as data that queries select.
+
+    It leaves graphs as they are: an immutable graph has no in-place form and no kernels.  The
+    compiler reads which choices a query selected from ``rewriter.choices``.
+
+    Attributes
+    ----------
+    name : str
+        What it is selected and excluded by.
+    position : float
+        Where it is printed in a sequence.
+    description : str
+        What it does.
+    """
+
+    name: str
+    position: float
+    description: str
+
+    def apply(self, graph: FunctionGraph) -> FunctionGraph:
+        """Return the graph as it is."""
+        return graph
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What is registered: a relation in one direction, a rewriter, a choice or a database.
+
+    Attributes
+    ----------
+    name : str
+        Unique in its database.
+    item : object
+        What is registered.
+    tags : frozenset of str
+        All tags it is found by: those given, those of the relation, its labels, its name and its
+        database's.
+    excluded_by : frozenset of str
+        Further names that exclude it: of a relation registered backward, the relation's own.
+    position : float
+        Its place in a sequence; in a fixed point, the order of registration.
+    """
+
+    name: str
+    item: Any
+    tags: frozenset[str]
+    excluded_by: frozenset[str]
+    position: float
+
+    def line(self, width: int = 0) -> str:
+        """Return the entry's name, padded to a width, what it does, and its tags."""
+        own = sorted(self.tags - {self.name})
+        return f"{self.name:<{width}}  {_summary(self.item)}  [{', '.join(own)}]"
+
+    def __str__(self) -> str:
+        return self.line()
+
+
+def _summary(item: Any) -> str:
+    if isinstance(item, Relation):
+        way = "backward" if item.backward else "forward"
+        return f"{way}: {describe(item).partition(': ')[2]}"
+    if isinstance(item, LoweringChoice):
+        return item.description
+    return describe(item).partition(": ")[2]
+
+
+class RewriteDatabase:
+    """Entries selected by tag.
+
+    Parameters
+    ----------
+    name : str
+        What entries of it are also found by.
+    """
+
+    def __init__(self, name: str = "") -> None:
+        self.name = name or type(self).__name__
+        self._entries: dict[str, Entry] = {}
+        self._lock = threading.RLock()
+        self._answers: OrderedDict[Any, Any] = OrderedDict()
+        self._version = next(_versions)
+
+    def register(self, *args: Any, name: str | None = None, position: float | None = None) -> Any:
+        """Add an entry, as ``register(item, *tags)`` or ``register(name, item, *tags)``.
+
+        Parameters
+        ----------
+        *args : str, item, tags
+            The item is a relation, a kanren goal constructor, a rewriter or a database.
+        name : str, optional
+            By default the relation's label or the rewriter's name.
+        position : float, optional
+            Its place in a :class:`SequenceDB`.
+
+        Returns
+        -------
+        object
+            The item.
+
+        Raises
+        ------
+        DuplicateNameError
+            When the name is taken.
+        ArgumentError
+            When there is no item, or it is of no known kind.
+        """
+        item, label, tags, place = _parsed(args, name, position)
+        if isinstance(item, Relation):
+            tags |= frozenset(item.tags)
+        with self._lock:
+            self._add(item, label, tags, place)
+        return item
+
+    def _add(self, item: Any, name: str, tags: frozenset[str], position: float | None) -> None:
+        self._check_item(item, name, position)
+        if name in self._entries or name == self.name:
+            raise DuplicateNameError(
+                f"the name {name!r} is taken in {self.name}",
+                {"registered": self._entries.get(name, "the database")},
+                "Give another one: register(item, ..., name=...).",
+            )
+        labels: frozenset[str] = frozenset()
+        excluded_by: frozenset[str] = frozenset()
+        if isinstance(item, Relation):
+            labels = frozenset((item.rounding, item.specials))
+            excluded_by = frozenset((item.name,))
+        own = tags | labels | {name}
+        if not isinstance(item, RewriteDatabase):
+            own |= {self.name}
+        place = self._next_position() if position is None else float(position)
+        self._entries[name] = Entry(name, item, own, excluded_by, place)
+        self._version = next(_versions)
+
+    def _check_item(self, item: Any, name: str, position: float | None) -> None:
+        """Refuse an item, or a position, that this kind of database cannot hold."""
+
+    def _next_position(self) -> float:
+        return max((e.position for e in self._entries.values()), default=0.0) + 1.0
+
+    def unregister(self, name: str) -> None:
+        """Remove an entry, here or in a sub-database; what was queried before stays as it is.
+
+        Raises
+        ------
+        UnknownTagError
+            When there is no such name.
+        """
+        with self._lock:
+            found = False
+            for database in self.databases():
+                found |= database._entries.pop(name, None) is not None
+                database._version = next(_versions)
+            if not found:
+                raise self._unknown(name, "unregister")
+
+    def __getitem__(self, name: str) -> Any:
+        """Return the item registered under a name, here or in a sub-database."""
+        for database in self.databases():
+            if name in database._entries:
+                return database._entries[name].item
+        raise self._unknown(name, "look-up")
+
+    def __contains__(self, name: object) -> bool:
+        return any(name in database._entries for database in self.databases())
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the names of all entries, in the order in which they run."""
+        for entry in self._ordered():
+            yield entry.name
+            if isinstance(entry.item, RewriteDatabase):
+                yield from entry.item
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def databases(self) -> Iterator[RewriteDatabase]:
+        """Yield this database and all databases registered in it."""
+        yield self
+        for entry in list(self._entries.values()):
+            if isinstance(entry.item, RewriteDatabase):
+                yield from entry.item.databases()
+
+    def tags(self) -> frozenset[str]:
+        """Return every tag and name that a query to this database may use."""
+        found = {self.name, *ROUNDINGS, *SPECIALS}
+        for database in self.databases():
+            for entry in list(database._entries.values()):
+                found |= entry.tags | entry.excluded_by
+        return frozenset(found)
+
+    def query(self, *query: RewriteDatabaseQuery | str) -> Any:
+        """Return the rewriter of all entries that a query selects.
+
+        Parameters
+        ----------
+        *query : Query, or str
+            One query, or tags of which an entry must have one.
+
+        Returns
+        -------
+        EquilibriumGraphRewriter or SequentialGraphRewriter
+            It prints what it runs.  Where nothing is selected it leaves every graph as it is.
+
+        Raises
+        ------
+        UnknownTagError
+            For a tag that no entry has, anywhere in the query.
+        OscillationError
+            When both directions of one relation are selected in one phase.
+        """
+        asked = _as_query(query)
+        key = (asked, max(database._version for database in self.databases()))
+        with self._lock:
+            found = self._answers.get(key)
+            if found is None:
+                self._check_tags(asked)
+                found = self._build(asked)
+                self._answers[key] = found
+                while len(self._answers) > _ANSWERS:
+                    self._answers.popitem(last=False)
+            else:
+                self._answers.move_to_end(key)
+        return found
+
+    def clear(self) -> None:
+        """Forget the rewriters of earlier queries."""
+        with self._lock:
+            for database in self.databases():
+                database._answers.clear()
+
+    def _ordered(self) -> list[Entry]:
+        return sorted(self._entries.values(), key=lambda entry: entry.position)
+
+    def _build(self, query: RewriteDatabaseQuery) -> Any:
+        raise NotImplementedError  # abstract: how entries run is what a kind of database says
+
+    def _selected(self, query: RewriteDatabaseQuery) -> list[Entry]:
+        """Return the entries that a query selects, those of nested databases in their place."""
+        found: list[Entry] = []
+        for entry in self._ordered():
+            if isinstance(entry.item, RewriteDatabase):
+                if entry.name not in query.exclude:
+                    inner = query.subquery.get(entry.name, query)
+                    found += entry.item._selected(inner)
+            elif query.accepts(entry.tags, entry.excluded_by):
+                found.append(entry)
+        return found
+
+    def _check_tags(self, query: RewriteDatabaseQuery) -> None:
+        known = self.tags()
+        for tag, where in query.mentioned():
+            if tag not in known:
+                raise self._unknown(tag, where)
+        names = {database.name for database in self.databases()}
+        waiting = [query]
+        for one in waiting:
+            for name in sorted(one.subquery):
+                if name not in names:
+                    raise UnknownTagError(
+                        f"subquery: there is no database {name!r} in {self.name}",
+                        {"databases": ", ".join(sorted(names))},
+                        _did_you_mean(name, names),
+                    )
+            waiting.extend(one.subquery.values())
+
+    def _unknown(self, tag: str, where: str) -> UnknownTagError:
+        known = self.tags()
+        names = set(self)
+        if tag in MODES:
+            fix = f"{tag!r} is a mode: use rg.mode({tag!r})."
+        else:
+            fix = _did_you_mean(tag, known)
+        return UnknownTagError(
+            f"{where}: {self.name} has no tag or name {tag!r}",
+            {
+                "tags": ", ".join(sorted(known - names)) or "none",
+                "names": ", ".join(sorted(names)) or "none",
+            },
+            fix,
+        )
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+    def lines(self, indent: str = "") -> Iterator[str]:
+        """Yield a line for each entry."""
+        yield f"{indent}{type(self).__name__} {self.name}"
+        entries = self._ordered()
+        width = _width(entries)
+        for entry in entries:
+            if isinstance(entry.item, RewriteDatabase):
+                yield from entry.item.lines(indent + "  ")
+            else:
+                yield f"{indent}  {entry.line(width)}"
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name}: {len(self)} entries>"
+
+
+class EquilibriumDB(RewriteDatabase):
+    """A database whose selected entries run together, until nothing changes any more.
+
+    Examples
+    --------
+    >>> import relgraph as rg
+    >>> @rg.identity(tags=["exponents"])
+    ... def exp_addo(x, y):
+    ...     '''exp(x) exp(y) = exp(x + y).'''
+    ...     return rg.exp(x) * rg.exp(y), rg.exp(x + y)
+    >>> db = rg.EquilibriumDB("mine")
+    >>> db.register(exp_addo)
+    <relation exp_addo>
+    >>> x, y = rg.vectors("x y")
+    >>> db.query("exponents").rewrite(rg.exp(x) * rg.exp(y))
+    exp(x + y)
+    """
+
+    def _check_item(self, item: Any, name: str, position: float | None) -> None:
+        if position is not None:
+            raise ArgumentError(
+                f"{self.name} runs to a fixed point, so {name!r} has no position in it",
+                fix="Positions belong to a SequenceDB.",
+            )
+
+    def _build(self, query: RewriteDatabaseQuery) -> Phase:
+        return Phase(self.name, self._selected(query))
+
+
+class SequenceDB(RewriteDatabase):
+    """A database whose selected entries run one after the other, by position.
+
+    A relation registered without a position goes into the sub-database that one of its tags names.
+    """
+
+    def register(self, *args: Any, name: str | None = None, position: float | None = None) -> Any:
+        """Add an entry; see :meth:`RewriteDatabase.register`.
+
+        Parameters
+        ----------
+        *args : str, item, tags
+            As in :meth:`RewriteDatabase.register`.
+        name : str, optional
+            By default the relation's label or the rewriter's name.
+        position : float, optional
+            Where it runs.  A graph rewriter without one runs last; a relation without one goes
+            into the sub-databases that its tags name.
+
+        Raises
+        ------
+        ArgumentError
+            For a relation with neither a position nor a tag that names a sub-database.
+        """
+        item, label, tags, place = _parsed(args, name, position)
+        with self._lock:
+            self._check_free(label, item)
+            if place is not None or not runs_on_nodes(item):
+                if runs_on_nodes(item) and isinstance(item, Relation):
+                    tags |= frozenset(item.tags)
+                self._add(item, label, tags, place)
+                return item
+            phases = {
+                entry.name: entry.item
+                for entry in self._ordered()
+                if isinstance(entry.item, EquilibriumDB)
+            }
+            own = frozenset(item.tags) if isinstance(item, Relation) else frozenset()
+            wanted = [x for x in phases if x in tags] or [x for x in phases if x in own]
+            if not wanted:
+                raise ArgumentError(
+                    f"{self.name}: {label!r} has no tag that says which phase it belongs to",
+                    {"phases": ", ".join(phases) or "none", "tags": ", ".join(tags) or "none"},
+                    "Add one of these tags, or a position to make it a phase of its own.",
+                )
+            for phase in wanted:
+                phases[phase]._add(item, label, (tags | own) - (set(phases) - {phase}), None)
+        return item
+
+    def _check_free(self, name: str, item: Any) -> None:
+        """Require a name that no other item of the whole tree has."""
+        for database in self.databases():
+            entry = database._entries.get(name)
+            if (entry is not None and entry.item is not item) or name == database.name:
+                raise DuplicateNameError(
+                    f"the name {name!r} is taken in {database.name}",
+                    {"registered": entry or "the database"},
+                    "Give another one: register(item, ..., name=...).",
+                )
+
+    def _build(self, query: RewriteDatabaseQuery) -> Pipeline:
+        stages: list[tuple[Entry, Any]] = []
+        for entry in self._ordered():
+            item = entry.item
+            if isinstance(item, RewriteDatabase):
+                if entry.name in query.exclude:
+                    continue
+                inner = item._build(query.subquery.get(entry.name, query))
+                if inner.items:
+                    stages.append((entry, inner))
+            elif query.accepts(entry.tags, entry.excluded_by):
+                stages.append((entry, Phase(entry.name, [entry]) if runs_on_nodes(item) else item))
+        return Pipeline(self.name, query, stages)
+
+
+class Phase(EquilibriumGraphRewriter):
+    """The entries of one phase, selected by a query, to a fixed point."""
+
+    def __init__(self, name: str, entries: Sequence[Entry]) -> None:
+        self.entries = tuple(entries)
+        super().__init__([entry.item for entry in entries], name=name)
+
+    def lines(self, indent: str = "") -> Iterator[str]:
+        """Yield the phase's name, and a line for each entry."""
+        yield f"{indent}{self.name}, to a fixed point:" + ("" if self.entries else " nothing")
+        width = _width(self.entries)
+        for entry in self.entries:
+            yield f"{indent}  {entry.line(width)}"
+
+
+class Pipeline(SequentialGraphRewriter):
+    """The phases and choices that a query selected, in order.
+
+    Attributes
+    ----------
+    query : Query
+        What selected them.
+    """
+
+    def __init__(
+        self, name: str, query: RewriteDatabaseQuery, stages: Iterable[tuple[Entry, Any]]
+    ) -> None:
+        self.query = query
+        self.stages = tuple(stages)
+        super().__init__(*[rewriter for _, rewriter in self.stages], name=name)
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The names of the lowering choices that are selected."""
+        return tuple(x.name for x in self.rewriters if isinstance(x, LoweringChoice))
+
+    def lines(self, indent: str = "") -> Iterator[str]:
+        """Yield the query, then each stage with its position and what it runs."""
+        yield f"{indent}{self.name}, in order: {self.query}"
+        if not self.stages:
+            yield f"{indent}  nothing"
+        width = _width([entry for entry, x in self.stages if not isinstance(x, Phase | Pipeline)])
+        for entry, rewriter in self.stages:
+            if isinstance(rewriter, Phase | Pipeline):
+                first, *rest = rewriter.lines()
+                yield f"{indent}  {entry.position:<4g}  {first}"
+                yield from (f"{indent}        {line}" for line in rest)
+            else:
+                yield f"{indent}  {entry.position:<4g}  {entry.line(width)}"
+
+
+def _width(entries: Iterable[Entry]) -> int:
+    return max((len(entry.name) for entry in entries), default=0)
+
+
+def _parsed(
+    args: Sequence[Any], name: str | None, position: float | None
+) -> tuple[Any, str, frozenset[str], float | None]:
+    """Return item, name, tags and position of a registration, in any of the orders of arguments."""
+    rest = list(args)
+    if len(rest) > 1 and isinstance(rest[0], str) and not isinstance(rest[1], str):
+        first = rest.pop(0)
+        if name is not None and name != first:
+            raise ArgumentError(f"two names are given: {first!r} and {name!r}")
+        name = first
+    if not rest or isinstance(rest[0], str):
+        raise ArgumentError(
+            "register: there is nothing to register",
+            {"given": ", ".join(map(repr, args)) or "no arguments"},
+            "Write register(relation, *tags) or register(name, relation, *tags).",
+        )
+    given = rest.pop(0)
+    item = given if isinstance(given, RewriteDatabase | LoweringChoice) else as_item(given)
+    tags: set[str] = set()
+    for tag in rest:
+        if isinstance(tag, int | float) and not isinstance(tag, bool) and position is None:
+            position = tag  # Theano's order: register(name, rewriter, position, *tags)
+        elif isinstance(tag, str):
+            tags.add(tag)
+        else:
+            raise ArgumentError(f"register: a tag is a string, not {tag!r}", {"item": given})
+    if position is None and isinstance(item, LoweringChoice):
+        position = item.position
+    return item, name or item_name(item), frozenset(tags), position
+
+
+def _as_query(query: tuple[Any, ...]) -> RewriteDatabaseQuery:
+    if len(query) == 1 and isinstance(query[0], RewriteDatabaseQuery):
+        return query[0]
+    if all(isinstance(tag, str) for tag in query):
+        return RewriteDatabaseQuery(include=query)
+    raise ArgumentError(
+        f"a database is asked with one query or with tags, not {query!r}",
+        fix="Write database.query(rg.Query(include=[...])).",
+    )
+
+
+def _did_you_mean(tag: str, known: Iterable[str]) -> str:
+    near = get_close_matches(tag, sorted(known), 1)
+    return f"Did you mean {near[0]!r}?" if near else "Use one of these."

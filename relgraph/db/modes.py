@@ -1,0 +1,96 @@
+"""Modes: named queries, from the fastest to compile to the fastest to run.
+
+====================== == == == == ============= ======
+what                   o4 o3 o2 o1 stabilization unsafe
+====================== == == == == ============= ======
+merge                  x  x  x  x                x
+constant folding       x  x  x  x                x
+canonicalize           x  x                      x
+stabilize              x  x        x             x
+specialize             x  x                      x
+BLAS motifs            x  x                      x
+fusion                 x  x  x                   x
+in-place               x
+removal of assertions                            x
+====================== == == == == ============= ======
+
+``fast_run`` is ``o4`` and ``fast_compile`` is ``o1``.  ``stabilization`` leaves out relations that
+assume finite values.
+"""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+
+from relgraph.db.query import RewriteDatabaseQuery
+from relgraph.errors import ArgumentError, UnknownTagError
+
+_FAST_RUN = RewriteDatabaseQuery(include=["fast_run"])
+_FAST_COMPILE = RewriteDatabaseQuery(include=["fast_compile"])
+_O3 = _FAST_RUN.excluding("inplace")
+
+MODES: dict[str, RewriteDatabaseQuery] = {
+    "o1": _FAST_COMPILE,
+    "o2": _FAST_COMPILE.including("fusion"),
+    "o3": _O3,
+    "o4": _FAST_RUN,
+    "fast_compile": _FAST_COMPILE,
+    "fast_run": _FAST_RUN,
+    "stabilization": RewriteDatabaseQuery(include=["stabilize"], exclude=["assumes_finite"]),
+    "unsafe": _O3.including("unsafe"),
+}
+
+NONFINITE = ("assume", "keep")
+
+
+def mode(name: str | RewriteDatabaseQuery, nonfinite: str = "assume") -> RewriteDatabaseQuery:
+    """Return a mode's query; it can be refined like any other.
+
+    Parameters
+    ----------
+    name : str or Query
+        One of o1, o2, o3, o4, fast_run, fast_compile, stabilization and unsafe; a query is
+        returned as it is.
+    nonfinite : {"assume", "keep"}
+        Whether to use relations that hold for finite values only, such as ``x - x = 0``, or to
+        keep infinities and NaN as they are.
+
+    Raises
+    ------
+    UnknownTagError
+        For a mode that does not exist.
+
+    Examples
+    --------
+    >>> import relgraph as rg
+    >>> rg.mode("o4").excluding("fusion")
+    Query(include=['fast_run'], exclude=['fusion'])
+    """
+    if isinstance(name, RewriteDatabaseQuery):
+        found = name
+    elif isinstance(name, str) and name.lower() in MODES:
+        found = MODES[name.lower()]
+    elif isinstance(name, str):
+        near = get_close_matches(name.lower(), MODES, 1)
+        raise UnknownTagError(
+            f"there is no mode {name!r}",
+            {"modes": ", ".join(MODES)},
+            f"Did you mean {near[0]!r}?"
+            if near
+            else f"To select by tag, write include=[{name!r}].",
+        )
+    else:
+        raise ArgumentError(
+            f"a mode is a name or a query, not {name!r}", {"modes": ", ".join(MODES)}
+        )
+    return nonfinite_choice(found, nonfinite)
+
+
+def nonfinite_choice(query: RewriteDatabaseQuery, nonfinite: str) -> RewriteDatabaseQuery:
+    """Return a query, without relations that assume finite values if ``nonfinite="keep"``."""
+    if nonfinite not in NONFINITE:
+        raise ArgumentError(
+            f"nonfinite is 'assume' or 'keep', not {nonfinite!r}",
+            fix="'keep' leaves out relations that hold for finite values only.",
+        )
+    return query.excluding("assumes_finite") if nonfinite == "keep" else query

@@ -1,0 +1,180 @@
+"""Queries: what a database is asked for, as data.
+
+A query is immutable and hashable, so a database can remember what it answered, and two queries that
+ask for the same are the same key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from relgraph.errors import ArgumentError
+
+Tags = str | Iterable[str]
+
+
+class RewriteDatabaseQuery:
+    """What to select from a database, by tag.
+
+    Parameters
+    ----------
+    include : str or iterable of str
+        An entry must have at least one of these tags.  A name, and the name of a database, count as
+        tags.  Without any nothing is selected.
+    require : str or iterable of str
+        It must have all of these.
+    exclude : str or iterable of str
+        It must have none of these.
+    subquery : mapping of str to RewriteDatabaseQuery
+        Queries of their own for sub-databases, by name; the others get this query.
+
+    Examples
+    --------
+    >>> import relgraph as rg
+    >>> q = rg.Query(["fast_run"], subquery={"specialize": rg.Query(["pow"])})
+    >>> q.excluding("inplace")
+    Query(include=['fast_run'], exclude=['inplace'],
+          subquery={'specialize': Query(include=['pow'], exclude=['inplace'])})
+    """
+
+    __slots__ = ("_hash", "exclude", "include", "require", "subquery")
+
+    include: frozenset[str]
+    require: frozenset[str]
+    exclude: frozenset[str]
+    subquery: Mapping[str, RewriteDatabaseQuery]
+
+    def __init__(
+        self,
+        include: Tags,
+        require: Tags = (),
+        exclude: Tags = (),
+        subquery: Mapping[str, RewriteDatabaseQuery] | None = None,
+    ) -> None:
+        given = dict(subquery or {})
+        for name, query in given.items():
+            if not isinstance(query, RewriteDatabaseQuery):
+                raise ArgumentError(
+                    f"the subquery for {name!r} is not a query: {query!r}",
+                    fix=f'Write subquery={{"{name}": rg.Query(include=[...])}}.',
+                )
+        for field, value in (
+            ("include", _tags(include, "include")),
+            ("require", _tags(require, "require")),
+            ("exclude", _tags(exclude, "exclude")),
+            ("subquery", _Frozen(given)),
+        ):
+            object.__setattr__(self, field, value)
+        object.__setattr__(self, "_hash", hash(self._key()))
+
+    def _key(self) -> tuple[Any, ...]:
+        return self.include, self.require, self.exclude, frozenset(self.subquery.items())
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(
+            f"a query cannot be changed: {name}; including, requiring and excluding return new ones"
+        )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        parts = (self.include, self.require, self.exclude)
+        return type(self), (*(tuple(sorted(x)) for x in parts), dict(self.subquery))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, RewriteDatabaseQuery):
+            return NotImplemented
+        return self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return self._hash  # type: ignore[no-any-return, attr-defined]
+
+    def __repr__(self) -> str:
+        shown = [f"include={sorted(self.include)}"]
+        for name in ("require", "exclude"):
+            tags = getattr(self, name)
+            if tags:
+                shown.append(f"{name}={sorted(tags)}")
+        if self.subquery:
+            shown.append(f"subquery={dict(sorted(self.subquery.items()))}")
+        return f"Query({', '.join(shown)})"
+
+    def including(self, *tags: str) -> RewriteDatabaseQuery:
+        """Return the query that accepts entries with one of these tags as well."""
+        return self._with(include=self.include | _tags(tags, "including"))
+
+    def requiring(self, *tags: str) -> RewriteDatabaseQuery:
+        """Return the query that accepts only entries that also have all of these tags."""
+        return self._with(require=self.require | _tags(tags, "requiring"))
+
+    def excluding(self, *tags: str) -> RewriteDatabaseQuery:
+        """Return the query that accepts no entry with one of these tags.
+
+        Its subqueries exclude them too, so that what is excluded does not come back.
+        """
+        wanted = _tags(tags, "excluding")
+        inner = {name: query.excluding(*wanted) for name, query in self.subquery.items()}
+        return self._with(exclude=self.exclude | wanted, subquery=inner)
+
+    def _with(self, **fields: Any) -> RewriteDatabaseQuery:
+        old = {name: getattr(self, name) for name in ("include", "require", "exclude", "subquery")}
+        return RewriteDatabaseQuery(**(old | fields))
+
+    def accepts(self, tags: frozenset[str], excluded_by: frozenset[str] = frozenset()) -> bool:
+        """Tell whether an entry is selected.
+
+        Parameters
+        ----------
+        tags : frozenset of str
+            Its tags, its name and its database's name.
+        excluded_by : frozenset of str
+            Further names by which it can be excluded.
+        """
+        return (
+            not tags.isdisjoint(self.include)
+            and self.require <= tags
+            and tags.isdisjoint(self.exclude)
+            and excluded_by.isdisjoint(self.exclude)
+        )
+
+    def mentioned(self) -> Iterator[tuple[str, str]]:
+        """Yield every tag of the query and its subqueries, with where it stands."""
+        for field in ("include", "require", "exclude"):
+            for tag in sorted(getattr(self, field)):
+                yield tag, field
+        for name, query in sorted(self.subquery.items()):
+            for tag, field in query.mentioned():
+                yield tag, f"subquery[{name!r}], {field}"
+
+
+class _Frozen(dict[str, RewriteDatabaseQuery]):
+    """A mapping that refuses to be changed."""
+
+    def _refuse(self, *args: object, **kwargs: object) -> Any:
+        raise AttributeError("the subqueries of a query cannot be changed; build a new query")
+
+    __setitem__ = __delitem__ = clear = pop = popitem = setdefault = update = _refuse
+    __ior__ = _refuse
+
+
+def _tags(tags: Tags, where: str) -> frozenset[str]:
+    """Return tags as a set, or raise ArgumentError naming what is not a tag."""
+    if isinstance(tags, str):
+        return frozenset((tags,))
+    try:
+        found = frozenset(tags)
+    except TypeError:
+        raise ArgumentError(
+            f"{where} takes tags, which are strings, not {tags!r}",
+            fix='A tag is a string, such as "canonicalize".',
+        ) from None
+    for tag in found:
+        if not isinstance(tag, str):
+            raise ArgumentError(
+                f"{where} takes tags, which are strings, not {tag!r}",
+                {"given": repr(tags)},
+                'A tag is a string, such as "canonicalize".',
+            )
+    return found
+
+
+Query = RewriteDatabaseQuery

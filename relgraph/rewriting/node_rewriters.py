@@ -1,0 +1,405 @@
+"""Node rewriters: what is put in the place of one node, under the names that the field knows.
+
+The constructors return relations, so what they state can run both ways.  A rewriter written in
+Python is a :class:`NodeRewriter`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from inspect import Parameter, Signature
+from typing import Any
+
+from cons import cons
+from kanren import eq, lall
+from unification import var
+
+from relgraph.errors import ArgumentError, PatternError, RelationError
+from relgraph.ir.etuple import op_term
+from relgraph.ir.graph import FunctionGraph
+from relgraph.ir.node import Variable
+from relgraph.ir.op import Op
+from relgraph.relations.goals import Suspended, checko
+from relgraph.relations.pattern import Pattern, PatternVariable, Term, text
+from relgraph.relations.relation import Relation, identity, relation
+
+
+class NodeRewriter:
+    """A rewriter of one node, written in Python; override :meth:`transform`.
+
+    Attributes
+    ----------
+    contextual : bool
+        Whether :meth:`transform` reads the graph around its node, such as ``graph.clients``.  A
+        contextual rewriter sees the whole graph, pass by pass; any other sees each node once, on
+        normal operands, and no graph.
+
+    Examples
+    --------
+    >>> import relgraph as rg
+    >>> class Simplify(rg.NodeRewriter):
+    ...     def transform(self, graph, node):
+    ...         x, y = node.inputs
+    ...         if x.op is rg.multiply and y in x.inputs:
+    ...             a, b = x.inputs
+    ...             return b if a is y else a
+    ...         return None
+    ...     def tracks(self):
+    ...         return [rg.true_divide]
+    >>> x, y, z = rg.vectors("x y z")
+    >>> rg.rewrite_graph(z + x * y / y, Simplify())
+    z + x
+    """
+
+    contextual: bool = False
+
+    @property
+    def name(self) -> str:
+        """What it is called in a derivation and a database: its class's name."""
+        return type(self).__name__
+
+    def transform(self, graph: FunctionGraph, node: Variable) -> Any:
+        """Return what to put in the place of a node.
+
+        Parameters
+        ----------
+        graph : FunctionGraph
+            The graph around the node, for a contextual rewriter.
+        node : Variable
+            An application of one of the tracked ops.
+
+        Returns
+        -------
+        Variable, list of one Variable, or None
+            None or False leaves the node as it is.  A contextual rewriter may also return a dict
+            from nodes of the graph to their replacements.
+        """
+        raise NotImplementedError  # abstract: it is what a node rewriter is
+
+    def tracks(self) -> Sequence[Op | type[Op]] | None:
+        """Return the ops, or classes of ops, that it is asked about; None for all."""
+        return None
+
+    def __repr__(self) -> str:
+        return f"<node rewriter {self.name}>"
+
+
+class _Unseen:
+    """Stands for the graph that a rewriter which is not contextual has no view of."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        raise ArgumentError(
+            f"{self._name} reads graph.{attribute}, but is not declared contextual",
+            fix="Set contextual = True on its class to be given the graph around each node.",
+        )
+
+
+class Transform:
+    """A node rewriter as the driver asks for it."""
+
+    def __init__(self, rewriter: NodeRewriter) -> None:
+        self.rewriter = rewriter
+        self.name = self.relation = rewriter.name
+        self.tracks = _tracks(rewriter)
+        self._graph: Any = _Unseen(rewriter.name)
+
+    def transform(self, node: Variable) -> Variable | None:
+        """Return the replacement of a node, or None."""
+        found: Variable | dict[Variable, Variable] | None = replacement(
+            self.rewriter.transform(self._graph, node), self.name, node
+        )
+        if isinstance(found, dict):
+            raise ArgumentError(
+                f"{self.name} returned a dict, but is not declared contextual",
+                {"node": node},
+                "Set contextual = True on its class.",
+            )
+        return None if found is None else checked_type(found, node, self.name)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Transform) and other.rewriter is self.rewriter
+
+    def __hash__(self) -> int:
+        return hash((Transform, id(self.rewriter)))
+
+
+def _tracks(rewriter: NodeRewriter) -> tuple[Any, ...] | None:
+    found = rewriter.tracks()
+    if found is None:
+        return None
+    ops = tuple(found)
+    for op in ops:
+        if not isinstance(op, Op) and not (isinstance(op, type) and issubclass(op, Op)):
+            raise ArgumentError(
+                f"{rewriter.name}.tracks() must return ops or classes of ops, not {op!r}",
+                fix="An op is an object such as rg.add, a class of ops one such as Sum.",
+            )
+    return ops
+
+
+def replacement(found: Any, name: str, node: Variable) -> Any:
+    """Return what ``transform`` gave as a Variable, a dict or None."""
+    if found is None or found is False:
+        return None
+    if isinstance(found, list | tuple) and len(found) == 1:
+        found = found[0]
+    if isinstance(found, Variable | dict):
+        return found
+    raise ArgumentError(
+        f"{name}.transform must return a Variable or None, not {found!r}",
+        {"node": node},
+        "Wrap an array or a number with rg.constant.",
+    )
+
+
+def checked_type(new: Any, old: Variable, name: str) -> Variable:
+    """Return a replacement, or raise RelationError unless it has the type of what it replaces."""
+    if isinstance(new, Variable) and new.type.narrows(old.type):
+        return new
+    kind = new.type if isinstance(new, Variable) else type(new).__name__
+    raise RelationError(
+        f"{name} returned a graph of another type",
+        [("node", f"{old} : {old.type}"), ("result", f"{new} : {kind}")],
+        "A replacement has the dtype of what it replaces and a shape that is equal or more exact.",
+    )
+
+
+def SubstitutionNodeRewriter(op1: Op, op2: Op, *, name: str | None = None) -> Relation:
+    """Return the relation that ``op1`` and ``op2`` agree on all operands.
+
+    Parameters
+    ----------
+    op1, op2 : Op
+        What is replaced, and by what.
+    name : str, optional
+        By default ``"<op1>_to_<op2>"``.
+
+    Examples
+    --------
+    >>> import relgraph as rg
+    >>> x, y = rg.vectors("x y")
+    >>> rg.rewrite_graph(rg.exp(x + y), rg.SubstitutionNodeRewriter(rg.add, rg.multiply))
+    exp(x * y)
+    """
+    first, second = _op(op1, "op1"), _op(op2, "op2")
+    if first is second:
+        raise ArgumentError(f"{first!r} cannot be replaced by itself")
+    name = name or f"{first.name}_to_{second.name}"
+    if first.arity is None or first.arity != second.arity:
+
+        def goal(left: Any, right: Any) -> Any:
+            operands = var()
+            return lall(
+                eq(left, cons(op_term(first), operands)),
+                eq(right, cons(op_term(second), operands)),
+            )
+
+        return relation(goal, name=name)  # type: ignore[no-any-return]
+
+    def sides(*operands: Any) -> tuple[Any, Any]:
+        return first(*operands), second(*operands)
+
+    return _declared(sides, [f"x{i}" for i in range(first.arity)], name)
+
+
+def RemovalNodeRewriter(op: Op, *, name: str | None = None) -> Relation:
+    """Return the relation that ``op(x)`` is ``x``.
+
+    Parameters
+    ----------
+    op : Op
+        An op of one operand.
+    name : str, optional
+        By default ``"remove_<op>"``.
+
+    Examples
+    --------
+    >>> import relgraph as rg
+    >>> rg.rewrite_graph(rg.exp(rg.absolute(rg.vector("x"))), rg.RemovalNodeRewriter(rg.absolute))
+    exp(x)
+    """
+    removed = _op(op, "op")
+    if removed.arity != 1:
+        raise ArgumentError(
+            f"{removed!r} cannot be removed: it has {removed.arity or 'any number of'} operands "
+            "for its one result",
+            fix="State which operand remains with rg.PatternNodeRewriter((op, 'x', 'y'), 'x').",
+        )
+    name = name or f"remove_{removed.name}"
+    return _declared(lambda x: (removed(x), x), ["x"], name)
+
+
+def PatternNodeRewriter(
+    in_pattern: Any,
+    out_pattern: Any,
+    *,
+    name: str | None = None,
+    tags: Sequence[str] = (),
+    where: Callable[..., Any] | None = None,
+) -> Relation:
+    """Return the relation of two patterns written as nested tuples.
+
+    Parameters
+    ----------
+    in_pattern, out_pattern : tuple, str, number or Variable
+        ``(op, operand, ...)`` is an application, a string a variable, and
+        ``{"pattern": p, "constraint": f}`` a pattern of which the predicate ``f(node)`` must hold.
+    name : str, optional
+        By default the text of the identity.
+    tags, where
+        As in :func:`relgraph.identity`.
+
+    Examples
+    --------
+    >>> import relgraph as rg
+    >>> simplify = rg.PatternNodeRewriter((rg.true_divide, (rg.multiply, "x", "y"), "y"), "x")
+    >>> a, b = rg.vectors("a b")
+    >>> rg.rewrite_graph(rg.exp(b * a / b), simplify)
+    exp(a)
+    """
+    names: dict[str, None] = {}
+    _collect(in_pattern, names)
+    _collect(out_pattern, names)
+    conditions: list[Suspended] = []
+
+    def sides(*variables: Any) -> tuple[Any, Any]:
+        env = dict(zip(names, variables, strict=True))
+        return _built(in_pattern, env, conditions), _built(out_pattern, env, conditions)
+
+    def side_conditions(*variables: Any) -> tuple[Any, ...]:
+        more: Any = ()
+        if where is not None:
+            from inspect import signature
+
+            env = dict(zip(names, variables, strict=True))
+            unknown = [p for p in signature(where).parameters if p not in env]
+            if unknown:
+                raise ArgumentError(
+                    f"where= asks for {', '.join(unknown)}, which the patterns do not have",
+                    {"variables": ", ".join(names)},
+                )
+            more = where(*[env[p] for p in signature(where).parameters])
+        return (*conditions, *(more if isinstance(more, tuple | list) else (more,)))
+
+    if name is None:
+        trial = [PatternVariable(n) for n in names]
+        left, right = (_built(p, dict(zip(names, trial, strict=True)), []) for p in
+                       (in_pattern, out_pattern))  # fmt: skip
+        name = f"{text(left)} = {text(right)}"
+    return _declared(sides, list(names), name, tags=tags, where=side_conditions)
+
+
+def KanrenRelationSub(goal: Callable[[Any, Any], Any], *, name: str | None = None) -> Relation:
+    """Return a kanren goal constructor of two arguments as a relation.
+
+    Parameters
+    ----------
+    goal : callable
+        ``goal(left, right)``; any goals of miniKanren may be used in it.
+    name : str, optional
+        By default the function's.
+
+    Examples
+    --------
+    >>> import relgraph as rg
+    >>> from etuples import etuple
+    >>> from kanren import eq, lall
+    >>> from unification import var
+    >>> def add_to_doubleo(left, right):
+    ...     x = var()
+    ...     return lall(eq(left, etuple(rg.add, x, x)), eq(right, etuple(rg.multiply, 2, x)))
+    >>> x = rg.vector("x")
+    >>> rg.rewrite_graph(x + x, rg.KanrenRelationSub(add_to_doubleo))
+    2 * x
+    """
+    if isinstance(goal, Relation):
+        return goal
+    if not callable(goal) or isinstance(goal, Op | type):
+        raise ArgumentError(
+            f"a relation is a goal constructor of two arguments, not {goal!r}",
+            fix="Pass a function of (left, right) that returns a kanren goal.",
+        )
+    return relation(goal, name=name)  # type: ignore[no-any-return]
+
+
+def _op(x: Any, what: str) -> Op:
+    if isinstance(x, Op):
+        return x
+    raise ArgumentError(
+        f"{what} must be an op, not {x!r}",
+        fix="An op is an object such as rg.add; a class of ops with parameters is called first, "
+        "as in Sum(None, False).",
+    )
+
+
+def _declared(
+    sides: Callable[..., Any],
+    names: list[str],
+    name: str,
+    tags: Sequence[str] = (),
+    where: Callable[..., Any] | None = None,
+) -> Relation:
+    """Declare an identity whose parameters have given names, placed where the caller stands."""
+    parameters = [Parameter(n, Parameter.POSITIONAL_OR_KEYWORD) for n in names]
+    for function in (sides, where):
+        if function is not None:
+            function.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    caller = sys._getframe(2)
+    file = caller.f_code.co_filename.replace("\\", "/").rsplit("/", 1)[-1]
+    sides.__doc__ = name
+    made: Relation = identity(
+        sides, name=name, tags=tags, where=where, location=f"{file}:{caller.f_lineno}"
+    )
+    return made
+
+
+def _collect(pattern: Any, names: dict[str, None]) -> None:
+    """Collect the variables of a pattern, in order of occurrence."""
+    if isinstance(pattern, str):
+        if not pattern.isidentifier():
+            raise PatternError(
+                f"a variable of a pattern is named like one of Python's, not {pattern!r}"
+            )
+        names[pattern] = None
+    elif isinstance(pattern, Mapping):
+        _collect(pattern.get("pattern"), names)
+    elif isinstance(pattern, tuple | list):
+        for x in pattern[1:]:
+            _collect(x, names)
+
+
+def _built(pattern: Any, env: dict[str, PatternVariable], conditions: list[Suspended]) -> Term:
+    """Build the pattern of nested tuples; patterns are small, so this recurses."""
+    if isinstance(pattern, str):
+        return env[pattern]
+    if isinstance(pattern, Mapping):
+        unknown = set(pattern) - {"pattern", "constraint"}
+        if unknown or "pattern" not in pattern:
+            raise PatternError(
+                f"a pattern given as a dict has the keys 'pattern' and 'constraint', not "
+                f"{', '.join(map(repr, pattern)) or 'none'}"
+            )
+        inner = _built(pattern["pattern"], env, conditions)
+        constraint = pattern.get("constraint")
+        if constraint is not None:
+            conditions.append(checko(constraint, inner))
+        return inner
+    if isinstance(pattern, tuple | list):
+        head, *operands = pattern or (None,)
+        if not callable(head):
+            raise PatternError(
+                f"the head of a pattern must be an op, not {head!r}",
+                {"pattern": pattern},
+                "Write it as (op, operand, ...), for instance (rg.add, 'x', 'y').",
+            )
+        return head(*[_built(x, env, conditions) for x in operands])
+    if isinstance(pattern, Pattern | Variable | bool | int | float):
+        return pattern
+    raise PatternError(
+        f"{pattern!r} cannot stand in a pattern: it is a {type(pattern).__name__}",
+        fix="Use (op, operand, ...), strings for variables, numbers and graph nodes.",
+    )

@@ -1,0 +1,472 @@
+"""Graph rewriters: objects that take a graph and return a graph.
+
+One class does the work: :class:`GraphRewriter` applies a selection of relations, to normal form or
+once.  The others set its strategy, or compose.  A rewriter of whole graphs that is written in
+Python overrides :meth:`GraphRewriter.apply`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, TypeVar
+
+from relgraph.errors import ArgumentError, OscillationError, RelationError
+from relgraph.ir.graph import FunctionGraph, as_outputs, free_inputs, substitute
+from relgraph.ir.node import Variable
+from relgraph.ir.op import Op
+from relgraph.relations.relation import Relation, as_relation
+from relgraph.rewriting.driver import CHAIN, normalise
+from relgraph.rewriting.folding import ConstantFolding
+from relgraph.rewriting.interpreter import tracked
+from relgraph.rewriting.node_rewriters import NodeRewriter, Transform, checked_type, replacement
+from relgraph.rewriting.selection import Selection, selection_of
+
+Graph = TypeVar("Graph")
+
+STRATEGIES = ("innermost", "once")
+
+
+class GraphRewriter:
+    """Applies a selection of relations to graphs; override :meth:`apply` to write one's own.
+
+    Parameters
+    ----------
+    selection : Selection, or iterable of relations and rewriters
+        Relations, kanren goal constructors, node rewriters and graph rewriters.
+    strategy : {"innermost", "once"}
+        Rewrite to normal form, or visit each node once, operands first.
+    name : str, optional
+        What it is printed as.
+    max_use_ratio : float, optional
+        How often each relation may fire in one call, as a multiple of the number of applications
+        in the graph.  Without it the driver's own limits hold.
+
+    Examples
+    --------
+    >>> import relgraph as rg
+    >>> @rg.identity
+    ... def double_addo(x):
+    ...     '''x + x = 2 x.'''
+    ...     return x + x, 2 * x
+    >>> rg.GraphRewriter([double_addo]).rewrite(rg.vector("x") + rg.vector("x"))
+    2 * x
+    """
+
+    def __init__(
+        self,
+        selection: Selection | Iterable[Any] = (),
+        strategy: str = "innermost",
+        *,
+        name: str | None = None,
+        max_use_ratio: float | None = None,
+    ) -> None:
+        if strategy not in STRATEGIES:
+            raise ArgumentError(
+                f"there is no strategy {strategy!r}", {"strategies": ", ".join(STRATEGIES)}
+            )
+        if max_use_ratio is not None and not max_use_ratio > 0:
+            raise ArgumentError(f"max_use_ratio must be positive, not {max_use_ratio!r}")
+        self._name = name
+        self.strategy = strategy
+        self.max_use_ratio = max_use_ratio
+        self._parts = _Parts(selection, own=max_use_ratio is not None)
+
+    # A subclass that overrides apply need not call __init__.
+    _name: str | None = None
+    strategy: str = "innermost"
+    max_use_ratio: float | None = None
+
+    @property
+    def name(self) -> str:
+        """What it is printed as: the name it was given, or its class's."""
+        return self._name or type(self).__name__
+
+    @property
+    def items(self) -> tuple[Any, ...]:
+        """The relations and rewriters it applies."""
+        parts = getattr(self, "_parts", None)
+        return () if parts is None else parts.items
+
+    @property
+    def selections(self) -> tuple[Selection, ...]:
+        """The compiled selections it runs; ``source`` of each shows its matchers."""
+        parts = getattr(self, "_parts", None)
+        return () if parts is None else parts.selections
+
+    def apply(self, graph: FunctionGraph) -> FunctionGraph:
+        """Return the rewritten graph.
+
+        Parameters
+        ----------
+        graph : FunctionGraph
+            It stays as it is.
+
+        Returns
+        -------
+        FunctionGraph
+            With the same inputs; the same object where nothing changed.
+        """
+        return with_outputs(graph, self.rewrite_outputs(graph.outputs))
+
+    def rewrite(self, graph: Graph) -> Graph:
+        """Return the rewritten graph, as the same kind of thing.
+
+        Parameters
+        ----------
+        graph : Variable, list or tuple or dict of Variable, or FunctionGraph
+            The graph.
+
+        Raises
+        ------
+        OscillationError, BudgetError
+            When the relations do not come to an end.
+        """
+        return map_graph(graph, self)
+
+    def rewrite_outputs(self, outputs: Sequence[Variable]) -> tuple[Variable, ...]:
+        """Return the rewritten outputs."""
+        now = tuple(outputs)
+        parts: _Parts | None = getattr(self, "_parts", None)
+        steps = parts.steps if parts is not None else []
+        if len(steps) == 1 and isinstance(steps[0], Selection):
+            return self._step(steps[0], now)
+        before: dict[tuple[Variable, ...], None] = {}
+        while steps:
+            before[now] = None
+            after, settled = now, True
+            for step in steps:
+                reached = self._step(step, after)
+                settled &= reached == after
+                after = reached
+            if settled or self.strategy == "once":
+                return after
+            if after in before or len(before) > CHAIN:
+                raise _undone(list(before), after, self.items)
+            now = after
+        return now
+
+    def _step(self, step: Any, outputs: tuple[Variable, ...]) -> tuple[Variable, ...]:
+        if not isinstance(step, Selection):
+            graph = FunctionGraph(None, outputs)
+            return _checked(step.apply(graph), step, graph).outputs
+        once = self.strategy == "once"
+        if self.max_use_ratio is None:
+            return normalise(outputs, step, once=once)
+        nodes = sum([bool(x.inputs) for x in FunctionGraph(None, outputs)])
+        most = math.ceil(self.max_use_ratio * max(nodes, 1))
+        own = {x.label: x.budget for x in step.relations if x.budget is not None}
+        with step.lock:  # the selection is this rewriter's own, so its budgets are too
+            step.budgets = {x: min(most, own.get(x, most)) for x in _labels(step)}
+            return normalise(outputs, step, once=once)
+
+    def lines(self, indent: str = "") -> Iterator[str]:
+        """Yield what it applies, a line for each entry."""
+        how = "to a fixed point" if self.strategy == "innermost" else "once a node"
+        yield f"{indent}{self.name} ({how})" if self.items else f"{indent}{self.name}"
+        for item in self.items:
+            yield f"{indent}  {describe(item)}"
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name}: {len(self.items)} entries>"
+
+
+class _Contextual:
+    """One pass of the node rewriters that read the graph around a node."""
+
+    def __init__(self, rewriters: Sequence[NodeRewriter]) -> None:
+        self.rewriters = [(r, Transform(r)) for r in rewriters]
+
+    def apply(self, graph: FunctionGraph) -> FunctionGraph:
+        """Return the graph after every node was shown to the rewriters, as it was on entry."""
+        found: dict[Variable, Variable] = {}
+        for node in graph.toposort():
+            if not node.inputs or node in found:
+                continue
+            for rewriter, transform in self.rewriters:
+                if not tracked(transform, node):
+                    continue
+                result = replacement(rewriter.transform(graph, node), transform.name, node)
+                pairs = result if isinstance(result, dict) else {node: result}
+                new = {
+                    old: checked_type(new, old, transform.name)
+                    for old, new in pairs.items()
+                    if new is not None and new is not old
+                }
+                if new:
+                    found |= {old: image for old, image in new.items() if old not in found}
+                    break
+        return with_outputs(graph, substitute(graph.outputs, found)) if found else graph
+
+
+class _Parts:
+    """What a graph rewriter applies, sorted into steps.
+
+    A step is a selection or an object with ``apply``.  Compiled relations whose head is an
+    associative and commutative op see n-ary views, while goals that kanren runs and rewriters
+    written in Python see binary nodes, so the two are steps of their own, the latter first: they
+    depend on the bracketing, which an n-ary rewrite does not keep.
+    """
+
+    def __init__(self, selection: Selection | Iterable[Any], own: bool) -> None:
+        self.steps: list[Any] = []
+        if isinstance(selection, Selection):
+            self.items: tuple[Any, ...] = (*selection.relations, *selection.transforms)
+            self.steps.append(selection)
+            self.selections: tuple[Selection, ...] = (selection,)
+            return
+        items = [as_item(x) for x in flat(selection)]
+        self.items = tuple(dict.fromkeys(items))
+        relations = [x for x in self.items if isinstance(x, Relation)]
+        local = [
+            Transform(x) if isinstance(x, NodeRewriter) else x
+            for x in self.items
+            if is_transform(x)
+        ]
+        contextual = [x for x in self.items if isinstance(x, NodeRewriter) and x.contextual]
+        make: Callable[..., Selection] = Selection if own else selection_of
+        nary, binary = _split(relations, local)
+        self.selections = tuple(make(*part) for part in (binary, nary) if any(part))
+        self.steps += self.selections
+        if contextual:
+            self.steps.append(_Contextual(contextual))
+        self.steps += [
+            x for x in self.items if not isinstance(x, Relation | NodeRewriter) and x not in local
+        ]
+
+
+def is_transform(x: Any) -> bool:
+    """Tell whether an item rewrites one node at a time and reads nothing around it."""
+    if isinstance(x, NodeRewriter):
+        return not x.contextual
+    return callable(getattr(x, "transform", None))
+
+
+def runs_on_nodes(x: Any) -> bool:
+    """Tell whether an item is applied node by node, so that it runs together with others."""
+    return isinstance(x, Relation | NodeRewriter) or is_transform(x)
+
+
+def _split(relations: list[Relation], transforms: list[Any]) -> tuple[Any, Any]:
+    """Return what sees n-ary views, and what sees binary nodes; one of them may be empty."""
+    collecting = [t for t in transforms if hasattr(t, "fold")]
+    compiled = [r for r in relations if not r.interpreted]
+    interpreted = [r for r in relations if r.interpreted]
+    heads = Selection(compiled).ac_ops
+    if not heads and not collecting:
+        return (relations, transforms), ((), ())
+    # Where constants are collected, no application of two constants is left to fold.
+    nary = [
+        t for t in transforms if t in collecting or (collecting and isinstance(t, ConstantFolding))
+    ]
+    binary = [t for t in transforms if t not in nary]
+    return (compiled, nary), (interpreted, binary)
+
+
+def flat(items: Any) -> Iterator[Any]:
+    """Yield items of nested lists, in order."""
+    if isinstance(items, list | tuple | set | frozenset | Iterator):
+        for x in items:
+            yield from flat(x)
+    else:
+        yield items
+
+
+def as_item(x: Any) -> Any:
+    """Return a relation, node rewriter or graph rewriter as it is, and wrap a goal constructor.
+
+    Raises
+    ------
+    ArgumentError
+        For anything else.
+    """
+    if isinstance(x, type):
+        raise ArgumentError(
+            f"{x.__name__} is a class, not a rewriter", fix=f"Make one: {x.__name__}(...)."
+        )
+    if runs_on_nodes(x) or callable(getattr(x, "apply", None)):
+        return x
+    if callable(x) and not isinstance(x, Op):
+        return as_relation(x)
+    raise ArgumentError(
+        f"{x!r} is no relation and no rewriter",
+        fix="Declare a relation with @rg.identity or @rg.relation, subclass rg.NodeRewriter or "
+        "rg.GraphRewriter, or pass a kanren goal constructor.",
+    )
+
+
+def _labels(selection: Selection) -> list[str]:
+    return [x.label for x in selection.relations] + [t.relation for t in selection.transforms]
+
+
+def _undone(
+    chain: list[tuple[Variable, ...]], last: tuple[Variable, ...], items: Iterable[Any]
+) -> OscillationError:
+    names = ", ".join(item_name(x) for x in items)
+    start = chain.index(last) if last in chain else -3
+    states = [*chain[start:], last]
+    error = OscillationError(
+        "the rewriters of one phase undo each other",
+        [("rewriters", names), *(("graph", ", ".join(map(repr, s))) for s in states)],
+        "Exclude one of them, or orient them the same way.",
+    )
+    error.cycle = tuple((names, a, b) for a, b in pairwise(states))
+    return error
+
+
+def item_name(x: Any) -> str:
+    """Return what an item is called: a relation's label, or a rewriter's name."""
+    if isinstance(x, Relation):
+        return x.label
+    return str(getattr(x, "name", type(x).__name__))
+
+
+def describe(x: Any) -> str:
+    """Return one line that says what an item does."""
+    if isinstance(x, Relation):
+        first, *more = str(x).splitlines()
+        return f"{first}, and {len(more)} more" if more else first
+    doc = (type(x).__doc__ or "").strip().splitlines()
+    return f"{item_name(x)}: {doc[0]}" if doc else item_name(x)
+
+
+def with_outputs(graph: FunctionGraph, outputs: Sequence[Variable]) -> FunctionGraph:
+    """Return a graph with the same inputs and other outputs; inputs that are new come last."""
+    new = tuple(outputs)
+    if new == graph.outputs:
+        return graph
+    known = set(graph.inputs)
+    return FunctionGraph([*graph.inputs, *(x for x in free_inputs(new) if x not in known)], new)
+
+
+def map_graph(graph: Graph, rewriter: Any) -> Graph:
+    """Apply a rewriter to a Variable, a list, tuple or dict of Variables, or a FunctionGraph.
+
+    Returns
+    -------
+    the same kind
+        With the rewritten graphs in the same places.
+    """
+    if isinstance(graph, FunctionGraph):
+        return _checked(rewriter.apply(graph), rewriter, graph)  # type: ignore[return-value]
+    if isinstance(graph, Variable):
+        given: tuple[Variable, ...] = (graph,)
+    elif isinstance(graph, Mapping):
+        given = as_outputs(graph.values())
+    elif isinstance(graph, list | tuple):
+        given = as_outputs(graph)
+    else:
+        raise ArgumentError(
+            f"this is a {type(graph).__name__}, not a graph: {graph!r}",
+            fix="Pass a Variable, a list, tuple or dict of Variables, or a FunctionGraph.",
+        )
+    whole = FunctionGraph(None, given)
+    outputs = _checked(rewriter.apply(whole), rewriter, whole).outputs
+    if isinstance(graph, Variable):
+        return outputs[0]  # type: ignore[return-value]
+    if isinstance(graph, Mapping):
+        return dict(zip(graph, outputs, strict=True))  # type: ignore[return-value]
+    return list(outputs) if isinstance(graph, list) else tuple(outputs)  # type: ignore[return-value]
+
+
+def _checked(result: Any, rewriter: Any, graph: FunctionGraph) -> FunctionGraph:
+    """Require what a rewriter returned to be a graph with as many outputs."""
+    if not isinstance(result, FunctionGraph):
+        raise ArgumentError(
+            f"{item_name(rewriter)}.apply must return a FunctionGraph, not {result!r}",
+            fix="Graphs are immutable: return graph.replace(old, new), or the graph itself.",
+        )
+    if len(result.outputs) != len(graph.outputs):
+        raise ArgumentError(
+            f"{item_name(rewriter)}.apply returned {len(result.outputs)} outputs for "
+            f"{len(graph.outputs)}"
+        )
+    for old, new in zip(graph.outputs, result.outputs, strict=True):
+        if old is not new and not new.type.narrows(old.type):
+            raise RelationError(
+                f"{item_name(rewriter)} changed the type of an output",
+                [("before", f"{old} : {old.type}"), ("after", f"{new} : {new.type}")],
+                "Cast or broadcast the new output.",
+            )
+    return result
+
+
+class WalkingGraphRewriter(GraphRewriter):
+    """Visits each node once, operands first, and applies what is given to it.
+
+    Parameters
+    ----------
+    *rewriters : relation, goal constructor or NodeRewriter
+        Tried in this order at every node.
+    """
+
+    def __init__(self, *rewriters: Any, name: str | None = None) -> None:
+        super().__init__(rewriters, "once", name=name)
+
+
+class EquilibriumGraphRewriter(GraphRewriter):
+    """Applies what is given to it until nothing changes any more.
+
+    Parameters
+    ----------
+    rewriters : iterable of relations and rewriters
+        Relations, goal constructors, node rewriters and graph rewriters.
+    max_use_ratio : float, optional
+        How often each relation may fire in one call, as a multiple of the number of applications
+        in the graph; beyond it :class:`relgraph.errors.BudgetError` is raised.
+    """
+
+    def __init__(
+        self,
+        rewriters: Iterable[Any],
+        *,
+        max_use_ratio: float | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(rewriters, "innermost", name=name, max_use_ratio=max_use_ratio)
+
+
+class SequentialGraphRewriter(GraphRewriter):
+    """Applies rewriters one after the other.
+
+    Parameters
+    ----------
+    *rewriters : relation, rewriter, or list of them
+        A relation or node rewriter stands for the rewriter that applies it to normal form.
+    """
+
+    def __init__(self, *rewriters: Any, name: str | None = None) -> None:
+        super().__init__(name=name)
+        items = [as_item(x) for x in flat(rewriters)]
+        self.rewriters: tuple[Any, ...] = tuple(
+            GraphRewriter([x]) if runs_on_nodes(x) else x for x in items
+        )
+
+    @property
+    def items(self) -> tuple[Any, ...]:
+        """The rewriters, in order."""
+        return self.rewriters
+
+    @property
+    def selections(self) -> tuple[Selection, ...]:
+        """The compiled selections it runs, in order."""
+        return tuple(s for x in self.rewriters for s in getattr(x, "selections", ()))
+
+    def apply(self, graph: FunctionGraph) -> FunctionGraph:
+        """Return the graph after all rewriters."""
+        for rewriter in self.rewriters:
+            graph = _checked(rewriter.apply(graph), rewriter, graph)
+        return graph
+
+    def lines(self, indent: str = "") -> Iterator[str]:
+        """Yield the rewriters, each with what it applies."""
+        yield f"{indent}{self.name}"
+        for x in self.rewriters:
+            if isinstance(x, GraphRewriter):
+                yield from x.lines(indent + "  ")
+            else:
+                yield f"{indent}  {describe(x)}"

@@ -1,0 +1,107 @@
+"""Modes: which entries of the default database each one selects."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import relgraph as rg
+from relgraph.db.catalogue import build_database, default_database
+from relgraph.errors import ArgumentError, UnknownTagError
+
+
+def stages(name, nonfinite="assume"):
+    rewriter = build_database().query(rg.mode(name, nonfinite))
+    return {entry.name: inner for entry, inner in rewriter.stages}
+
+
+# What each mode runs: the rows of the table in relgraph/db/modes.py.
+TABLE = {
+    "o4": {"merge", "canonicalize", "stabilize", "specialize", "blas", "fusion", "inplace"},
+    "o3": {"merge", "canonicalize", "stabilize", "specialize", "blas", "fusion"},
+    "o2": {"merge", "canonicalize", "fusion"},
+    "o1": {"merge", "canonicalize"},
+    "stabilization": {"stabilize"},
+    "unsafe": {
+        "merge", "canonicalize", "stabilize", "specialize", "blas", "fusion", "remove_all_assert",
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_modes_select_the_phases_of_the_table(name):
+    assert set(stages(name)) == TABLE[name]
+
+
+@pytest.mark.parametrize("name", ["o1", "o2"])
+def test_the_fast_modes_only_fold_constants(name):
+    (entry,) = stages(name)["canonicalize"].entries
+    assert entry.name == "constant_folding"
+
+
+def test_other_names():
+    assert rg.mode("fast_run") == rg.mode("o4")
+    assert rg.mode("fast_compile") == rg.mode("o1")
+    assert rg.mode("O4") == rg.mode("o4")
+
+
+def test_a_mode_is_a_query():
+    query = rg.mode("o4").excluding("fusion")
+    assert rg.mode(query) is query
+    assert "fusion" not in build_database().query(query).choices
+
+
+def test_stabilization_keeps_infinities_and_nan():
+    for entry in stages("stabilization")["stabilize"].entries:
+        assert "assumes_finite" not in entry.tags
+
+
+def test_nonfinite_keep_leaves_out_what_assumes_finite_values():
+    for inner in stages("o4", "keep").values():
+        for entry in getattr(inner, "entries", ()):
+            assert "assumes_finite" not in entry.tags
+    kept = {e.name for s in stages("o4", "keep").values() for e in getattr(s, "entries", ())}
+    assumed = {e.name for s in stages("o4").values() for e in getattr(s, "entries", ())}
+    assert kept < assumed
+
+
+def test_unknown_modes():
+    with pytest.raises(UnknownTagError, match="Did you mean 'fast_run'"):
+        rg.mode("fastrun")
+    with pytest.raises(UnknownTagError, match="there is no mode 'whatever'"):
+        rg.mode("whatever")
+    with pytest.raises(ArgumentError, match="a mode is a name or a query, not 3"):
+        rg.mode(3)
+    with pytest.raises(ArgumentError, match="nonfinite is 'assume' or 'keep'"):
+        rg.mode("o4", nonfinite="ignore")
+
+
+def test_the_default_database_is_built_once_and_lazily():
+    code = (
+        "import sys, relgraph as rg\n"
+        "from relgraph.db.catalogue import built_database\n"
+        "assert built_database() is None\n"
+        "heavy = {'numba', 'scipy', 'llvmlite'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+        "assert rg.optdb is rg.optdb\n"
+        "assert built_database() is rg.optdb\n"
+        "heavy = {'numba', 'scipy', 'llvmlite'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert default_database() is rg.optdb
+
+
+def test_everything_in_the_default_database_is_reached_by_some_mode():
+    db = build_database()
+    reached = set()
+    for name in TABLE:
+        for stage, inner in db.query(rg.mode(name)).stages:
+            reached |= {entry.name for entry in getattr(inner, "entries", (stage,))}
+    databases = {database.name for database in db.databases()}
+    relations = {name: db[name] for name in db if isinstance(db[name], rg.Relation)}
+    optional = {name for name, relation in relations.items() if "optional" in relation.tags}
+    assert set(db) - reached <= optional | databases
