@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import inspect
 import keyword
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 
+from relgraph.api.rewrite import rewrite_graph
 from relgraph.backends.base import Array, Backend
 from relgraph.errors import (
     ArgumentError,
@@ -31,11 +32,11 @@ _RANK = {"b": 0, "u": 1, "i": 1, "f": 2}  # the order in which Python's numbers 
 def function(
     inputs: Variable | Iterable[Variable] | None,
     outputs: Container,
-    mode: Any = None,
+    mode: Any = "fast_run",
     target: str | Backend = "cpu",
-    rewrite: Callable[[FunctionGraph], FunctionGraph] | None = None,
+    nonfinite: str = "assume",
 ) -> Function:
-    """Compile a graph to a function of arrays.
+    """Rewrite a graph and compile it to a function of arrays.
 
     Parameters
     ----------
@@ -44,12 +45,13 @@ def function(
         occurrence.
     outputs : Variable, or a list, tuple or dict of Variable
         The results; the function returns the same kind of container.
-    mode : object, optional
-        Recorded on the function.
+    mode : str, Query or None
+        Which rewrites to run, such as ``"o4"`` or ``rg.mode("o4").excluding("fusion")``; None to
+        compile the graph as it is written.
     target : {"cpu", "numpy", "cuda"} or Backend
         Where to run: compiled for the CPU, or op by op with NumPy, or on a GPU.
-    rewrite : callable, optional
-        Applied to the graph before it is compiled.
+    nonfinite : {"assume", "keep"}
+        Whether to use relations that hold for finite values only, such as ``x - x = 0``.
 
     Returns
     -------
@@ -62,6 +64,10 @@ def function(
         When outputs depend on inputs that are not given, or inputs are given twice.
     DomainError
         For a target that does not exist.
+    UnknownTagError
+        For a mode that does not exist.
+    OscillationError, BudgetError
+        When relations of the mode do not come to an end; the message names them.
     GPUNotAvailableError
         For the target "cuda" where no GPU can be used.
 
@@ -76,9 +82,10 @@ def function(
     """
     given = (inputs,) if isinstance(inputs, Variable) else inputs
     nodes, keys = _opened(outputs)
+    backend_of(target)  # a target that does not exist is refused before any work is done
     graph = FunctionGraph(given, nodes)
-    if rewrite is not None:
-        graph = rewrite(graph)
+    if mode is not None:
+        graph = rewrite_graph(graph, mode=mode, nonfinite=nonfinite)
     return Function(graph, keys, target, mode)
 
 
@@ -119,7 +126,7 @@ def evaluate(
         key.name if isinstance(key, Input) else str(key): value
         for key, value in (values or {}).items()
     }
-    return function(None, outputs, target=target)(**named)
+    return function(None, outputs, mode=None, target=target)(**named)
 
 
 class Function:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
 
-from relgraph.ir.node import Variable, apply
+from relgraph.ir.node import Variable, apply_chain
 from relgraph.ir.op import Op
 
 NEAR = 64  # how many nested applications a pattern looks through below its root
@@ -80,7 +80,9 @@ def leaves(
     stack = list(reversed(inner)) if dtype.kind != "b" and uniform(node) else []
     while stack:
         x = stack.pop()
-        if x.op is not op or x.type.dtype is not dtype or x in closed or not uniform(x):
+        if x.op is not op:
+            result.append(x)
+        elif x.type.dtype is not dtype or x in closed or not uniform(x):
             result.append(x)
         elif x in seen or (limit is not None and len(seen) >= limit):
             return _shared_leaves(node, op, closed, limit)
@@ -108,10 +110,7 @@ def _shared_leaves(
 
 def nary(op: Op, operands: Sequence[Variable]) -> Variable:
     """Apply an associative op to any number of operands, nested to the left."""
-    result = operands[0]
-    for x in operands[1:]:
-        result = apply(op, (result, x))
-    return result
+    return apply_chain(op, operands)
 
 
 def small_first(operands: Iterable[Variable]) -> list[Variable]:

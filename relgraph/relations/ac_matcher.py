@@ -62,15 +62,18 @@ class View:
         Slot to operand, in order of first occurrence.
     index : dict
         Key of an operand, or the operand itself, to the slots where it stands.
+    keys : set
+        The keys of all operands that were ever in the view.
     """
 
-    __slots__ = ("_slot", "buckets", "by_identity", "index", "operands")
+    __slots__ = ("_slot", "buckets", "by_identity", "index", "keys", "operands")
 
     def __init__(self, by_identity: bool) -> None:
         self.by_identity = by_identity
         self.operands: dict[int, Variable] = {}
         self.index: dict[Any, dict[int, None]] = {}
         self.buckets: dict[GatherRule, Buckets] = {}
+        self.keys: set[Any] = set()
         self._slot = 0
 
     def add(self, node: Variable, slot: int | None = None) -> int:
@@ -84,6 +87,7 @@ class View:
         places = index.get(key)
         if places is None:
             index[key] = {slot: None}
+            self.keys.add(key)
         else:
             places[slot] = None
         if self.by_identity:
@@ -268,21 +272,24 @@ class GatherRule:
         source = write("build", "key, terms, t, group", [compiler.lines], doc)
         self.build: Callable[..., Any] = load(source, "build", names)
 
-    def enter(self, slot: int, view: View) -> bool:
-        """Put an operand into its buckets; True when one of them can be gathered."""
-        node = view.operands[slot]
-        found: list[Any] = []
-        self.alternatives(node, found)
-        if not found:
-            return False
+    def enter(self, slots: Iterable[int], view: View) -> bool:
+        """Put operands into their buckets; True when one of them can be gathered."""
         buckets = view.buckets.get(self)
         if buckets is None:
             buckets = view.buckets[self] = Buckets()
-        for shared, own in found:
-            # Terms that are combined must have one type, or combining them would broadcast,
-            # wrap around or round where the original did not.
-            kind = own.type if self.guarded else own.type.dtype
-            buckets.add(slot, (shared, kind, node.type if self.guarded else None), own)
+        operands, alternatives, add = view.operands, self.alternatives, buckets.add
+        guarded = self.guarded
+        for slot in slots:
+            node = operands[slot]
+            found: list[Any] = []
+            alternatives(node, found)
+            for shared, own in found:
+                # Terms that are combined must have one type, or combining them would broadcast,
+                # wrap around or round where the original did not.
+                if guarded:
+                    add(slot, (shared, own.type, node.type), own)
+                else:
+                    add(slot, (shared, own.type.dtype, None), own)
         return bool(buckets.ready)
 
     def gather(self, view: View) -> Iterable[Match]:
@@ -408,7 +415,7 @@ class AcMatcher:
             rule = self.rules[number]
             if isinstance(rule, GatherRule):
                 view = View(self.by_identity)
-                if rule.enter(view.add(a), view) | rule.enter(view.add(b), view):
+                if rule.enter((view.add(a), view.add(b)), view):
                     for match in rule.gather(view):
                         return match.firing.result, match.firing.rewrite, match.firing.bindings
                 continue
@@ -464,14 +471,17 @@ class AcMatcher:
         index, operands = view.index, view.operands
         waiting = [r for key in self.by_partner if key in index for r in self.by_partner[key]]
         waiting += self.always
-        rules, roles = self.rules, {key: [*self.by_key.get(key, ()), *waiting] for key in index}
-        gathered = set()
+        by_key: dict[Any, list[int]] = {}
         for slot in fresh:
             node = operands[slot]
-            for number, place in roles[node.op if node.op is not None else key_of(node)]:
-                if place >= 0:
-                    agenda.append((number, slot, place))
-                elif rules[number].enter(slot, view):
+            by_key.setdefault(node.op if node.op is not None else key_of(node), []).append(slot)
+        gathered = set()
+        for key, slots in by_key.items():
+            for number, place in (*self.by_key.get(key, ()), *waiting):
+                rule = self.rules[number]
+                if isinstance(rule, MatchRule):
+                    agenda.extend([(number, slot, place) for slot in slots])
+                elif rule.enter(slots, view):
                     gathered.add(number)
         agenda.extend((number, -1, 0) for number in gathered)
         matches: list[Match] = []

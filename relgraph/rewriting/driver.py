@@ -10,6 +10,7 @@ group: their n-ary view is what is matched.
 from __future__ import annotations
 
 import itertools
+import gc
 import os
 from collections.abc import Callable, Collection, Sequence
 from contextvars import ContextVar
@@ -22,6 +23,7 @@ from relgraph.relations.ac import leaves, nary, region, small_first, uniform
 from relgraph.relations.ac_matcher import AcMatcher, Firing, Match, View, key_of
 from relgraph.rewriting.interpreter import interpret
 from relgraph.rewriting.selection import Selection
+from relgraph.rewriting.walk import walk
 
 # Called with what is replaced in the graph, its replacement, and the firings that justify it.
 Log = Callable[[Variable, Variable, Sequence[Firing]], None]
@@ -302,6 +304,8 @@ class Driver:
             normal[n] = normal[m] = m
             return True
         result, rewrite, bindings = found
+        if m is not n and n in self.depth:
+            self.depth[m] = max(self.depth[n], self.depth.get(m, 0))
         self.fired(m, result, rewrite, bindings)
         self.why[n] = rewrite.relation
         if self.once or result in normal:
@@ -316,20 +320,33 @@ class Driver:
     def group(self, n: Variable, matcher: AcMatcher, push: Callable[[Variable], None]) -> bool:
         """Advance the group of nested applications below ``n``; True when it is normal."""
         op = matcher.op
+        normal = self.normal
         group = self.groups.get(n)
         if group is None:
+            operands = leaves(n, op, self.closed)
+            if all([normal.get(x) is x or not x.inputs for x in operands]):
+                keys = frozenset(map(key_of, operands))
+                if not matcher.may_match(keys) and not (matcher.fold and Constant in keys):
+                    normal[n] = n
+                    self.keys[n] = keys
+                    return True
             dtype = n.type.dtype if uniform(n) and n.type.dtype.kind != "b" else None
-            group = self.groups[n] = _Group(leaves(n, op, self.closed), dtype)
-        normal = self.normal
+            group = self.groups[n] = _Group(operands, dtype)
         if any([x not in normal for x in group.pending]):
             raise self.oscillation(n, group.pending[0])
         while True:
             pending = [x for x in group.waiting if x.inputs and x not in normal]
+            if len(pending) > 2:
+                pending = self.unmatched(pending)
             if pending:
                 group.pending = pending
                 for x in pending:
                     push(x)
-                if self.depth:
+                if group.passes:  # they are what a firing made: one step further down the chain
+                    steps = self.depth.get(n, 0) + 1
+                    for x in pending:
+                        self.depth.setdefault(x, steps)
+                elif self.depth:
                     self.inherit(n, pending)
                 return False
             if not self.enter(group, matcher) or (self.once and group.passes):
@@ -350,6 +367,24 @@ class Driver:
             else:
                 self.keys[result] = group.keys
         return True
+
+    def unmatched(self, nodes: Sequence[Variable]) -> list[Variable]:
+        """Return the nodes that have to be visited; the others are normal as they stand."""
+        normal, plain, ac = self.normal, self.selection.plain, self.selection.ac_ops
+        if self.selection.interpreted or self.selection.transforms:
+            return list(nodes)
+        left: list[Variable] = []
+        idle: dict[Any, bool] = {}
+        for x in nodes:
+            op = x.op
+            quiet = idle.get(op)
+            if quiet is None:
+                quiet = idle[op] = op not in ac and op is not None and plain(op) is None
+            if quiet and all([not y.inputs or normal.get(y) is y for y in x.inputs]):
+                normal[x] = x
+            else:
+                left.append(x)
+        return left
 
     def enter(self, group: _Group, matcher: AcMatcher) -> bool:
         """Bring normal operands into the view; False when no rewrite can match them."""
@@ -388,8 +423,12 @@ class Driver:
         known = self.keys.get(node)
         if known is None:
             view = self.views.get(node)
-            operands = view.operands.values() if view is not None else leaves(node, node.op)  # type: ignore[arg-type]
-            known = self.keys[node] = frozenset(map(key_of, operands))
+            if view is None:
+                assert node.op is not None
+                known = frozenset(map(key_of, leaves(node, node.op)))
+            else:
+                known = frozenset(view.keys)
+            self.keys[node] = known
         return known
 
     def base_view(
@@ -409,7 +448,7 @@ class Driver:
             return View(matcher.by_identity), None
         # The node stays what it is; only the index moves to the larger application.
         view = self.views.pop(best)
-        self.keys[best] = frozenset(map(key_of, view.operands.values()))
+        self.keys[best] = frozenset(view.keys)
         return view, best
 
     def record(self, n: Variable, group: _Group, op: Op, matches: Sequence[Match]) -> None:
@@ -420,7 +459,7 @@ class Driver:
         group.fired = True
         name = matches[0].firing.rewrite.relation
         self.why[n] = name
-        if group.passes > CHAIN:
+        if group.passes + self.depth.get(n, 0) > CHAIN:
             raise self.runaway(name, f"{CHAIN} rewrites followed from one sum or product", n)
         self.charge(name, n, len(matches))
         for slots, firing in matches:
@@ -554,11 +593,19 @@ def normalise(
             memo = selection.memo.setdefault(closed, memo)
             selection.memo.move_to_end(closed)
         driver = Driver(selection, closed, memo, log, once)
+        if once:
+            return walk(outputs, driver)
+        # Nodes hold no cycles, so the cyclic collector would only walk over them, again and again.
+        collecting = gc.isenabled()
+        gc.disable()
         try:
             result = tuple([driver.run(x) for x in outputs])
         except BaseException:
             selection.memo.pop(closed, None)
             raise
+        finally:
+            if collecting:
+                gc.enable()
         if log is None and not once:
             selection.results[key] = result
         selection.trim(KEPT)

@@ -2,24 +2,30 @@
 
 import inspect
 import pickle
+from functools import partial
 
 import numpy as np
 import pytest
 
 import relgraph.ops.operators  # noqa: F401  operators of nodes look their functions up
-from relgraph.api.function import evaluate, function
+from relgraph.api.function import evaluate
+from relgraph.api.function import function as rewritten_function
 from relgraph.errors import (
     ArgumentError,
     DomainError,
     DTypeError,
     GPUNotAvailableError,
     ShapeError,
+    UnknownTagError,
 )
 from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import make_input
 from relgraph.ir.types import TensorType
 from relgraph.ops import reduction
 from relgraph.ops.elementwise import Elementwise
+
+# The graph as it is written: what is rewritten is tested with the relations.
+function = partial(rewritten_function, mode=None)
 
 TARGETS = ("cpu", "numpy")
 
@@ -208,13 +214,14 @@ def test_attributes_and_help():
     assert "def main(x, y):" in function([X, Y], X + Y).source
 
 
-def test_a_rewrite_is_applied_before_compiling():
-    def swap(graph):
-        return FunctionGraph(graph.inputs, [Y * 2.0])
-
-    np.testing.assert_array_equal(
-        function([X, Y], X + Y, target="numpy", rewrite=swap)(A, B), B * 2
-    )
+def test_the_mode_is_applied_before_compiling():
+    y = Elementwise("log")(1.0 + Elementwise("exp")(X))
+    f = rewritten_function([X], y, target="numpy")
+    large = np.array([1000.0, -1000.0, 0.5])
+    np.testing.assert_allclose(f(large), np.logaddexp(0.0, large))
+    assert np.isinf(function([X], y, target="numpy")(large)[0])
+    with pytest.raises(UnknownTagError, match="no mode"):
+        rewritten_function([X], y, mode="o5")
 
 
 @pytest.mark.parametrize("target", TARGETS)
