@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import inspect
 import keyword
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 
-from relgraph.api.rewrite import rewrite_graph
+from relgraph.api.rewrite import query_of
 from relgraph.backends.base import Array, Backend
+from relgraph.db.catalogue import default_database
 from relgraph.errors import (
     ArgumentError,
     DomainError,
@@ -84,9 +85,12 @@ def function(
     nodes, keys = _opened(outputs)
     backend_of(target)  # a target that does not exist is refused before any work is done
     graph = FunctionGraph(given, nodes)
+    choices = None
     if mode is not None:
-        graph = rewrite_graph(graph, mode=mode, nonfinite=nonfinite)
-    return Function(graph, keys, target, mode)
+        pipeline = default_database().query(query_of(name=mode, nonfinite=nonfinite))
+        graph = pipeline.rewrite(graph)
+        choices = pipeline.choices
+    return Function(graph, keys, target, mode, choices)
 
 
 def evaluate(
@@ -144,6 +148,8 @@ class Function:
         Where to run.
     mode : object, optional
         Recorded.
+    choices : collection of str, optional
+        The lowering choices to make, such as ``"fusion"``; None for all.
 
     Attributes
     ----------
@@ -158,9 +164,14 @@ class Function:
     """
 
     def __init__(
-        self, graph: FunctionGraph, keys: Any, target: str | Backend = "cpu", mode: Any = None
+        self,
+        graph: FunctionGraph,
+        keys: Any,
+        target: str | Backend = "cpu",
+        mode: Any = None,
+        choices: Collection[str] | None = None,
     ) -> None:
-        backend = backend_of(target)
+        backend = backend_of(target, choices)
         for position, node in enumerate(graph.outputs):
             _check_output(position, node)
         self.graph = graph
@@ -169,6 +180,7 @@ class Function:
         self.mode = mode
         self._keys = keys
         self._target = target
+        self._choices = choices
         self._program = backend.compile(graph)
         # By name, because NumPy shares one object among arrays, and `is` is the fastest test.
         self._wanted = [(np.dtype(x.dtype.name), x.ndim) for x in graph.inputs]
@@ -192,7 +204,7 @@ class Function:
         return f"<relgraph function ({names}) -> {results}, target={self.target!r}>"
 
     def __reduce__(self) -> tuple[object, ...]:
-        return Function, (self.graph, self._keys, self._target, self.mode)
+        return Function, (self.graph, self._keys, self._target, self.mode, self._choices)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the outputs.
@@ -309,8 +321,8 @@ class Function:
         )
 
 
-def backend_of(target: str | Backend) -> Backend:
-    """Return the backend of a target.
+def backend_of(target: str | Backend, choices: Collection[str] | None = None) -> Backend:
+    """Return the backend of a target, with the lowering choices to make; None for all.
 
     Raises
     ------
@@ -324,7 +336,7 @@ def backend_of(target: str | Backend) -> Backend:
     if target == "cpu":
         from relgraph.backends.numba.compiler import NumbaBackend
 
-        return NumbaBackend()
+        return NumbaBackend.with_choices(choices)
     if target == "numpy":
         from relgraph.backends.numpy.interpreter import NumpyBackend
 

@@ -39,7 +39,7 @@ class Plan:
     dies: list[tuple[Variable, ...]] = field(default_factory=list)
 
 
-def plan(graph: FunctionGraph, steps: Sequence[Step], sizes: Sizes) -> Plan:
+def plan(graph: FunctionGraph, steps: Sequence[Step], sizes: Sizes, reuse: bool = True) -> Plan:
     """Plan the memory of a schedule.
 
     Parameters
@@ -50,6 +50,8 @@ def plan(graph: FunctionGraph, steps: Sequence[Step], sizes: Sizes) -> Plan:
         Its schedule.
     sizes : Sizes
         Which shapes are equal at run time.
+    reuse : bool
+        Whether a value may take over the memory of one that was read last.
 
     Returns
     -------
@@ -71,7 +73,7 @@ def plan(graph: FunctionGraph, steps: Sequence[Step], sizes: Sizes) -> Plan:
         dead = dict.fromkeys(x for x in (*step.reads, *step.results) if last.get(x) == i)
         for x in dead:
             waiting[i][x] = None
-            if x not in pinned:
+            if reuse and x not in pinned:
                 free.setdefault((dtype_name(x), sizes.shape[x]), []).append(x)
     result.dies.extend(tuple(names) for names in waiting)
     return result

@@ -10,6 +10,7 @@ import pytest
 import relgraph.ops.operators  # noqa: F401  operators of nodes look their functions up
 from relgraph.api.function import evaluate
 from relgraph.api.function import function as rewritten_function
+from relgraph.db.modes import mode
 from relgraph.errors import (
     ArgumentError,
     DomainError,
@@ -249,3 +250,17 @@ def test_an_error_leaves_arguments_alone():
         f(a, b)
     np.testing.assert_array_equal(a, np.ones(3))
     np.testing.assert_array_equal(b, np.ones(4))
+
+
+def test_lowering_choices_of_a_mode_reach_the_compiler():
+    y = Elementwise("exp")(X) * Y + 1.0
+    fused = rewritten_function([X, Y], y)
+    apart = rewritten_function([X, Y], y, mode=mode("fast_run").excluding("fusion"))
+    fresh = rewritten_function([X, Y], y, mode=mode("fast_run").excluding("fusion", "inplace"))
+    np.testing.assert_allclose(apart(A, B), np.exp(A) * B + 1.0)
+    np.testing.assert_allclose(fresh(A, B), np.exp(A) * B + 1.0)
+    calls = [f.source.split("def main")[1].count("rgk_") for f in (fused, apart)]
+    assert calls[0] < calls[1]
+    assert fresh.source.count("empty(") > apart.source.count("empty(")
+    copy = pickle.loads(pickle.dumps(apart))
+    assert copy.source == apart.source

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import linecache
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,8 @@ class NumbaBackend:
     ----------
     fusion : Fusion
         What may share a kernel.
+    reuse : bool
+        Whether a value may take over the memory of one that was read last.
 
     Examples
     --------
@@ -53,12 +56,21 @@ class NumbaBackend:
 
     name = "cpu"
 
-    def __init__(self, fusion: Fusion = FUSION) -> None:
+    def __init__(self, fusion: Fusion = FUSION, reuse: bool = True) -> None:
         self.fusion = fusion
+        self.reuse = reuse
+
+    @classmethod
+    def with_choices(cls, choices: Collection[str] | None) -> NumbaBackend:
+        """Return the backend that makes these lowering choices; all of them for None."""
+        if choices is None:
+            return cls()
+        fusion = FUSION if "fusion" in choices else replace(FUSION, limit=1)
+        return cls(fusion, reuse="inplace" in choices)
 
     def compile(self, graph: FunctionGraph) -> NumbaProgram:
         """Return the program of a graph, its kernels compiled."""
-        return NumbaProgram(graph, self.fusion)
+        return NumbaProgram(graph, self.fusion, self.reuse)
 
 
 class NumbaProgram:
@@ -70,9 +82,11 @@ class NumbaProgram:
         The graph.
     fusion : Fusion
         What may share a kernel.
+    reuse : bool
+        Whether a value may take over the memory of one that was read last.
     """
 
-    def __init__(self, graph: FunctionGraph, fusion: Fusion) -> None:
+    def __init__(self, graph: FunctionGraph, fusion: Fusion, reuse: bool = True) -> None:
         graph = without_assumptions(graph)
         self.steps = schedule(graph, fusion)
         self._texts: dict[str, str] = {}
@@ -84,7 +98,7 @@ class NumbaProgram:
                 self._names[step.structure] = name
                 self._texts[name] = text
                 kernels[name] = cache.load(name, text)
-        main = MainText(graph, self.steps, self._names)
+        main = MainText(graph, self.steps, self._names, reuse)
         self._main_text = main.text()
         self._constants = [x.value for x in graph.outputs if isinstance(x, Constant)]
         namespace: dict[str, Any] = {

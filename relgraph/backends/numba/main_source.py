@@ -48,6 +48,8 @@ class MainText:
         Its schedule.
     kernels : mapping of Structure to str
         The name of each kernel function.
+    reuse : bool
+        Whether a value may take over the memory of one that was read last.
 
     Attributes
     ----------
@@ -59,7 +61,11 @@ class MainText:
     """
 
     def __init__(
-        self, graph: FunctionGraph, steps: Sequence[Step], kernels: Mapping[Structure, str]
+        self,
+        graph: FunctionGraph,
+        steps: Sequence[Step],
+        kernels: Mapping[Structure, str],
+        reuse: bool = True,
     ) -> None:
         self.graph = graph
         self.kernels = kernels
@@ -80,7 +86,7 @@ class MainText:
         for position, x in enumerate(graph.inputs):
             self._names[x] = self._unused(x.name, f"input_{position}")
         self._inputs = [self._names[x] for x in graph.inputs]
-        blocks = self._blocks(steps, plan(graph, steps, self._sizes))
+        blocks = self._blocks(steps, plan(graph, steps, self._sizes, reuse))
         self.parts = self._functions(blocks)
 
     def text(self) -> str:
