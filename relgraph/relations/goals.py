@@ -113,13 +113,16 @@ def settle(state: State) -> Iterator[State]:
         yield with_residuals(s, tuple(waiting)) if waiting else s
 
 
+_OPEN = object()  # None is a value: the axis parameter of a full reduction
+
+
 def _ground(term: Any, state: State) -> Any:
-    """Return a term's value: a node, a number or a parameter; None while it is open."""
+    """Return a term's value: a node, a number or a parameter; ``_OPEN`` while it has none."""
     value = reify(to_term(term) if isinstance(term, Pattern) else term, state)
     if isinstance(value, ExpressionTuple):
         open_ = any(isvar(x) for x in _atoms(value))
-        return None if open_ else raise_(value)
-    return None if isvar(value) or isinstance(value, ConsPair) else value
+        return _OPEN if open_ else raise_(value)
+    return _OPEN if isvar(value) or isinstance(value, ConsPair) else value
 
 
 def _atoms(term: Any) -> Iterator[Any]:
@@ -136,7 +139,7 @@ def _atoms(term: Any) -> Iterator[Any]:
 
 def _check(goal: Suspended, state: State) -> Iterable[State] | None:
     values = [_ground(x, state) for x in goal.args]
-    if any(v is None for v in values):
+    if any(v is _OPEN for v in values):
         return None
     return [state] if goal.function(*values) else []
 
@@ -144,7 +147,7 @@ def _check(goal: Suspended, state: State) -> Iterable[State] | None:
 def _calc(goal: Suspended, state: State) -> Iterable[State] | None:
     out, *args = goal.args
     values = [_ground(x, state) for x in args]
-    if any(v is None for v in values):
+    if any(v is _OPEN for v in values):
         return None
     result = goal.function(*values)
     if result is None:

@@ -1,0 +1,536 @@
+"""Sums, products, signs, choices and logic, element by element."""
+
+# mypy: allow-untyped-defs
+# An identity is written as a user writes one: without types.
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from relgraph.ir.node import Constant, Variable, constant
+from relgraph.ops.elementwise import (
+    absolute,
+    bitwise_and,
+    bitwise_or,
+    equal,
+    greater,
+    greater_equal,
+    less,
+    less_equal,
+    logical_and,
+    logical_not,
+    logical_or,
+    maximum,
+    minimum,
+    not_equal,
+    where,
+)
+from relgraph.relations.catalogue.conditions import numerico, signedo
+from relgraph.relations.goals import (
+    calco,
+    eq,
+    facto,
+    floato,
+    lall,
+    lany,
+    nonnegativeo,
+    nonzeroo,
+)
+from relgraph.relations.pattern import lvars
+from relgraph.relations.relation import Relation, identity, relation
+
+CANONICAL = ("canonicalize", "fast_run")
+TIDY = ("canonicalize", "specialize", "fast_run")  # again after the stabilising phase
+
+
+# Signs.
+
+
+@identity(tags=(*TIDY, "neg_neg"), rounding="exact")
+def cancel_negative_negativeo(x):
+    """-(-x) = x.
+
+    Holds always, modulo 2^n for integers; exact, kept.
+    Source: IEEE 754-2019, section 5.5.1 (negate changes the sign bit only).
+    """
+    return -(-x), x  # noqa: B002 - two negations
+
+
+@identity(tags=(*TIDY, "add_canonical"), rounding="exact")
+def absorb_subtract_negativeo(x, y):
+    """x - (-y) = x + y.
+
+    Holds always, modulo 2^n for integers; exact, kept.
+    Source: IEEE 754-2019, section 5.4.1: x - y is defined as x + (-y).
+    """
+    return x - (-y), x + y
+
+
+@identity(tags=(*TIDY, "add_canonical"), rounding="exact")
+def absorb_add_negativeo(x, y):
+    """x + (-y) = x - y.
+
+    Holds always, modulo 2^n for integers; exact, kept.
+    Source: IEEE 754-2019, section 5.4.1: x - y is defined as x + (-y).
+    """
+    return x + (-y), x - y
+
+
+@identity(tags=(*CANONICAL, "add_canonical"))
+def negate_subtracto(x, y):
+    """-(x - y) = y - x.
+
+    Holds always, modulo 2^n for integers; rounded (where x = y the zeros differ in sign), kept.
+    Source: rounding to nearest is symmetric, IEEE 754-2019, section 4.3.1.
+    """
+    return -(x - y), y - x
+
+
+@identity(tags=(*CANONICAL, "mul_canonical"), rounding="exact")
+def cancel_multiply_negativeo(x, y):
+    """(-x) (-y) = x y.
+
+    Holds always, modulo 2^n for integers; exact, kept.
+    Source: IEEE 754-2019, section 6.3: the sign of a product is the exclusive or of the signs.
+    """
+    return (-x) * (-y), x * y
+
+
+@identity(tags=(*CANONICAL, "mul_canonical", "neg_div_neg"), rounding="exact")
+def cancel_divide_negativeo(x, y):
+    """(-x) / (-y) = x / y.
+
+    Holds for floats; exact, kept.
+    Source: IEEE 754-2019, section 6.3: the sign of a quotient is the exclusive or of the signs.
+    """
+    return (-x) / (-y), x / y
+
+
+@identity(tags=(*TIDY, "mul_specialize"), rounding="exact")
+def negate_multiplyo(x):
+    """x (-1) = -x.
+
+    Holds always, modulo 2^n for integers; exact, kept.
+    Source: IEEE 754-2019, section 6.3; the product of x and 1 is representable.
+    """
+    return x * (-1), -x
+
+
+# Neutral elements.
+
+
+@identity(tags=(*TIDY, "add_canonical", "add_specialize", "const_elimination"))
+def remove_add_zeroo(x):
+    """x + 0 = x.
+
+    Holds always; rounded (-0.0 + 0.0 is 0.0), kept.
+    Source: IEEE 754-2019, section 6.3.
+    """
+    return x + 0, x
+
+
+@identity(tags=(*TIDY, "add_canonical", "add_specialize", "const_elimination"), rounding="exact")
+def remove_add_negative_zeroo(x):
+    """x + (-0.0) = x.
+
+    Holds always; exact, kept.
+    Source: IEEE 754-2019, section 6.3: -0.0 is the neutral element of addition, 0.0 + -0.0 is 0.0.
+    """
+    return x + (-0.0), x
+
+
+@identity(tags=(*TIDY, "add_canonical", "add_specialize", "const_elimination"), rounding="exact")
+def remove_subtract_zeroo(x):
+    """x - 0 = x.
+
+    Holds always; exact, kept.
+    Source: x - 0.0 is x + (-0.0), IEEE 754-2019, sections 5.4.1 and 6.3.
+    """
+    return x - 0, x
+
+
+@identity(tags=(*TIDY, "add_canonical", "add_specialize"))
+def negate_subtract_zeroo(x):
+    """0 - x = -x.
+
+    Holds always, modulo 2^n for integers; rounded (0.0 - 0.0 is 0.0), kept.
+    Source: IEEE 754-2019, section 6.3.
+    """
+    return 0 - x, -x
+
+
+@identity(tags=(*TIDY, "mul_canonical", "mul_specialize", "const_elimination"), rounding="exact")
+def remove_multiply_oneo(x):
+    """x 1 = x.
+
+    Holds always; exact, kept.
+    Source: the exact product is representable, IEEE 754-2019, section 4.3.
+    """
+    return x * 1, x
+
+
+@identity(tags=(*TIDY, "mul_canonical", "mul_specialize", "const_elimination"), rounding="exact")
+def remove_divide_oneo(x):
+    """x / 1 = x.
+
+    Holds always (integers become floats on both sides); exact, kept.
+    Source: the exact quotient is representable, IEEE 754-2019, section 4.3.
+    """
+    return x / 1, x
+
+
+@identity(
+    tags=(*TIDY, "mul_canonical", "mul_specialize", "const_elimination"),
+    specials="assumes_finite",
+)
+def annihilate_multiply_zeroo(x):
+    """x 0 = 0.
+
+    Holds where x is finite (infinity times 0 is NaN); rounded (-1 times 0.0 is -0.0),
+    assumes_finite.
+    Source: IEEE 754-2019, sections 6.3 and 7.2.
+    """
+    return x * 0, 0
+
+
+@identity(
+    tags=(*TIDY, "mul_canonical", "const_elimination"),
+    where=nonzeroo,
+    specials="assumes_finite",
+)
+def annihilate_divide_zeroo(x):
+    """0 / x = 0.
+
+    Holds where x is not 0 and not NaN; rounded (the zeros may differ in sign), assumes_finite.
+    Source: IEEE 754-2019, sections 6.3 and 7.2.
+    """
+    return 0 / x, 0
+
+
+# Like terms and cancellation.
+
+
+@identity(tags=(*CANONICAL, "add_canonical"), rounding="exact", specials="assumes_finite")
+def cancel_subtract_selfo(x):
+    """x - x = 0.
+
+    Holds where x is finite (infinity - infinity is NaN); exact, assumes_finite.
+    Source: IEEE 754-2019, section 6.3: an exact difference of zero is 0.0.
+    """
+    return x - x, 0
+
+
+@identity(
+    tags=(*CANONICAL, "mul_canonical"),
+    where=nonzeroo,
+    rounding="exact",
+    specials="assumes_finite",
+)
+def cancel_divide_selfo(x):
+    """x / x = 1.
+
+    Holds where x is finite and not 0; exact, assumes_finite.
+    Source: the exact quotient is representable, IEEE 754-2019, section 4.3.
+    """
+    return x / x, 1
+
+
+@identity(tags=(*CANONICAL, "add_canonical"), where=numerico, rounding="exact")
+def double_addo(x):
+    """x + x = 2 x.
+
+    Holds for numbers (a sum of bool is a logical or), modulo 2^n for integers; exact, kept.
+    Source: both sides round the same number, and doubling is exact short of overflow.
+    """
+    return x + x, 2 * x
+
+
+def one_more(c: Any) -> Variable | None:
+    """Return the constant ``1 + c`` in the dtype of the constant ``c``; None for another graph."""
+    if not isinstance(c, Constant) or c.dtype.kind == "b":
+        return None
+    with np.errstate(over="ignore"):  # integers wrap around, as they would at the call
+        return constant(np.add(c.value, np.ones_like(c.value)), c.dtype)
+
+
+@identity(
+    tags=(*CANONICAL, "add_canonical"),
+    where=lambda x, c, d: (numerico(x), calco(d, one_more, c)),
+    specials="assumes_finite",
+)
+def gather_add_multiplyo(x, c, d):
+    """x + c x = d x, where d = 1 + c.
+
+    Holds for a constant c, modulo 2^n for integers; rounded (three roundings against two),
+    assumes_finite (with c = -1/2 infinity becomes NaN on the left).
+    Source: distributive law.
+    """
+    return x + c * x, d * x
+
+
+@identity(tags=(*CANONICAL, "add_canonical", "mul_canonical"), specials="assumes_finite")
+def distribute_multiply_addo(x, y, z):
+    """x (y + z) = x y + x z.
+
+    Holds always, modulo 2^n for integers; rounded (at most three roundings on either side, so
+    within 3u (|x y| + |x z|)), assumes_finite.
+    Source: distributive law; N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd
+    ed., section 3.1.
+    """
+    return x * (y + z), x * y + x * z
+
+
+@identity(tags=(*CANONICAL, "add_canonical", "mul_canonical"), specials="assumes_finite")
+def distribute_multiply_subtracto(x, y, z):
+    """x (y - z) = x y - x z.
+
+    Holds always, modulo 2^n for integers; rounded, assumes_finite.
+    Source: distributive law.
+    """
+    return x * (y - z), x * y - x * z
+
+
+@identity(tags=(*CANONICAL, "add_canonical", "mul_canonical"), specials="assumes_finite")
+def distribute_divide_addo(x, y, z):
+    """(x + y) / z = x / z + y / z.
+
+    Holds for floats; rounded, assumes_finite.
+    Source: distributive law.
+    """
+    return (x + y) / z, x / z + y / z
+
+
+@identity(tags=(*CANONICAL, "add_canonical"), specials="assumes_finite")
+def cancel_add_subtracto(x, y):
+    """(x - y) + y = x.
+
+    Holds always, modulo 2^n for integers; rounded (within 2u (|x| + |y|)), assumes_finite.
+    Source: group law.
+    """
+    return (x - y) + y, x
+
+
+@identity(tags=(*CANONICAL, "add_canonical"), specials="assumes_finite")
+def cancel_subtract_addo(x, y):
+    """(x + y) - y = x.
+
+    Holds always, modulo 2^n for integers; rounded (within 2u (|x| + |y|)), assumes_finite.
+    Source: group law.
+    """
+    return (x + y) - y, x
+
+
+@identity(
+    tags=(*CANONICAL, "mul_canonical"), where=lambda y: nonzeroo(y), specials="assumes_finite"
+)
+def cancel_divide_multiplyo(x, y):
+    """(x y) / y = x.
+
+    Holds for floats where y is not 0; rounded (within 2u |x|), assumes_finite.
+    Source: group law.
+    """
+    return (x * y) / y, x
+
+
+@identity(
+    tags=(*CANONICAL, "mul_canonical"), where=lambda y: nonzeroo(y), specials="assumes_finite"
+)
+def cancel_multiply_divideo(x, y):
+    """(x / y) y = x.
+
+    Holds where y is not 0; rounded (within 2u |x|), assumes_finite.
+    Source: group law.
+    """
+    return (x / y) * y, x
+
+
+# Absolute values.
+
+
+@identity(tags=(*CANONICAL,), rounding="exact")
+def cancel_absolute_absoluteo(x):
+    """| |x| | = |x|.
+
+    Holds always; exact, kept.
+    Source: IEEE 754-2019, section 5.5.1 (abs clears the sign bit).
+    """
+    return absolute(absolute(x)), absolute(x)
+
+
+@identity(tags=(*CANONICAL,), where=signedo, rounding="exact")
+def absorb_absolute_negativeo(x):
+    """|-x| = |x|.
+
+    Holds for floats and signed integers (an unsigned -x is 2^n - x); exact, kept.
+    Source: IEEE 754-2019, section 5.5.1.
+    """
+    return absolute(-x), absolute(x)
+
+
+@identity(tags=(*CANONICAL,), where=nonnegativeo)
+def remove_absoluteo(x):
+    """|x| = x.
+
+    Holds where x is at least 0 or NaN; rounded (the absolute value of -0.0 is 0.0), kept.
+    Source: definition.
+    """
+    return absolute(x), x
+
+
+@identity(tags=(*CANONICAL,), where=lambda x, y: (floato(x), floato(y)), rounding="exact")
+def distribute_absolute_multiplyo(x, y):
+    """|x y| = |x| |y|.
+
+    Holds for floats; exact, kept.
+    Source: IEEE 754-2019, section 6.3: rounding does not depend on the sign.
+    """
+    return absolute(x * y), absolute(x) * absolute(y)
+
+
+# Choices and logic.
+
+
+@relation(tags=TIDY, rounding="exact")
+def idempotento(left, right):
+    """x op x = x, where op is max, min, and, or, or their bitwise forms.
+
+    Holds always; exact, kept.
+    Source: idempotent laws of a lattice, G. Birkhoff, Lattice Theory, 3rd ed., chapter I.
+    """
+    (x,) = lvars("x")
+    ops = (maximum, minimum, logical_and, logical_or, bitwise_and, bitwise_or)
+    return lany(*[lall(eq(left, op(x, x)), eq(right, x)) for op in ops])
+
+
+@identity(tags=TIDY, rounding="exact")
+def collapse_whereo(c, x):
+    """where(c, x, x) = x.
+
+    Holds always; exact, kept.
+    Source: both branches are x.
+    """
+    return where(c, x, x), x
+
+
+@identity(tags=CANONICAL, rounding="exact")
+def flip_where_noto(c, x, y):
+    """where(not c, x, y) = where(c, y, x).
+
+    Holds always; exact, kept.
+    Source: definition.
+    """
+    return where(logical_not(c), x, y), where(c, y, x)
+
+
+@identity(tags=TIDY, rounding="exact")
+def cancel_not_noto(x):
+    """not not x = x.
+
+    Holds for bool and integers, whose truth is that they are not 0; exact, kept.
+    Source: double negation, G. Boole, The Laws of Thought, chapter III.
+    """
+    return logical_not(logical_not(x)), x
+
+
+@relation(tags=CANONICAL, rounding="exact")
+def complement_equalo(left, right):
+    """not (x = y) = (x != y), and the other way round.
+
+    Holds always (NaN is unequal to everything); exact, kept.
+    Source: IEEE 754-2019, section 5.11.
+    """
+    x, y = lvars("x y")
+    return lany(
+        lall(eq(left, logical_not(equal(x, y))), eq(right, not_equal(x, y))),
+        lall(eq(left, logical_not(not_equal(x, y))), eq(right, equal(x, y))),
+    )
+
+
+@relation(tags=CANONICAL, rounding="exact")
+def complement_lesso(left, right):
+    """not (x < y) = (x >= y), and so for <=, > and >=.
+
+    Holds where neither x nor y is NaN (no order holds between NaN and anything); exact, kept.
+    Source: IEEE 754-2019, section 5.11.
+    """
+    x, y = lvars("x y")
+    pairs = (
+        (less, greater_equal),
+        (less_equal, greater),
+        (greater, less_equal),
+        (greater_equal, less),
+    )
+    return lany(
+        *[
+            lall(
+                eq(left, logical_not(op(x, y))),
+                eq(right, opposite(x, y)),
+                facto(x, "not_nan"),
+                facto(y, "not_nan"),
+            )
+            for op, opposite in pairs
+        ]
+    )
+
+
+@relation(tags=CANONICAL, rounding="exact")
+def distribute_noto(left, right):
+    """not (x or y) = (not x) and (not y), and with and and or exchanged.
+
+    Holds always; exact, kept.
+    Source: De Morgan's laws, G. Birkhoff, Lattice Theory, 3rd ed., chapter I.
+    """
+    x, y = lvars("x y")
+    return lany(
+        lall(
+            eq(left, logical_not(logical_or(x, y))),
+            eq(right, logical_and(logical_not(x), logical_not(y))),
+        ),
+        lall(
+            eq(left, logical_not(logical_and(x, y))),
+            eq(right, logical_or(logical_not(x), logical_not(y))),
+        ),
+    )
+
+
+RELATIONS: tuple[Relation, ...] = (
+    cancel_negative_negativeo,
+    absorb_subtract_negativeo,
+    absorb_add_negativeo,
+    negate_subtracto,
+    cancel_multiply_negativeo,
+    cancel_divide_negativeo,
+    negate_multiplyo,
+    remove_add_zeroo,
+    remove_add_negative_zeroo,
+    remove_subtract_zeroo,
+    negate_subtract_zeroo,
+    remove_multiply_oneo,
+    remove_divide_oneo,
+    annihilate_multiply_zeroo,
+    annihilate_divide_zeroo,
+    cancel_subtract_selfo,
+    cancel_divide_selfo,
+    double_addo,
+    gather_add_multiplyo,
+    distribute_multiply_addo.reversed,
+    distribute_multiply_subtracto.reversed,
+    distribute_divide_addo.reversed,
+    cancel_add_subtracto,
+    cancel_subtract_addo,
+    cancel_divide_multiplyo,
+    cancel_multiply_divideo,
+    cancel_absolute_absoluteo,
+    absorb_absolute_negativeo,
+    remove_absoluteo,
+    distribute_absolute_multiplyo.reversed,
+    idempotento,
+    collapse_whereo,
+    flip_where_noto,
+    cancel_not_noto,
+    complement_equalo,
+    complement_lesso,
+    distribute_noto.reversed,
+)

@@ -1,0 +1,53 @@
+"""Side conditions that several themes share, each a goal on the types of its arguments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from relgraph.ir.node import Variable
+from relgraph.relations.goals import Suspended, checko
+
+
+def scalaro(x: Any) -> Suspended:
+    """Relate graphs without dimensions."""
+    return checko(_is_scalar, x, label=f"scalar({x!r})")
+
+
+def matrixo(x: Any) -> Suspended:
+    """Relate graphs of two dimensions."""
+    return checko(_is_matrix, x, label=f"matrix({x!r})")
+
+
+def vectoro(x: Any) -> Suspended:
+    """Relate graphs of one dimension."""
+    return checko(_is_vector, x, label=f"vector({x!r})")
+
+
+def signedo(x: Any) -> Suspended:
+    """Relate graphs of floats and of signed integers, which have negative values."""
+    return checko(_is_signed, x, label=f"signed({x!r})")
+
+
+def numerico(x: Any) -> Suspended:
+    """Relate graphs of numbers: of any dtype but bool, whose sum is a logical or."""
+    return checko(_is_numeric, x, label=f"numeric({x!r})")
+
+
+def _is_scalar(x: Any) -> bool:
+    return not isinstance(x, Variable) or x.ndim == 0
+
+
+def _is_matrix(x: Any) -> bool:
+    return isinstance(x, Variable) and x.ndim == 2
+
+
+def _is_vector(x: Any) -> bool:
+    return isinstance(x, Variable) and x.ndim == 1
+
+
+def _is_signed(x: Any) -> bool:
+    return not isinstance(x, Variable) or x.dtype.kind in "fi"
+
+
+def _is_numeric(x: Any) -> bool:
+    return not isinstance(x, Variable) or x.dtype.kind != "b"

@@ -1,0 +1,281 @@
+"""Rearrangements of elements, and conversions of dtype: chains become one step."""
+
+# mypy: allow-untyped-defs
+# An identity is written as a user writes one: without types.
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from relgraph.ops.elementwise import Cast
+from relgraph.ops.permutation import MatrixTranspose, Transpose
+from relgraph.ops.shape import BroadcastTo, ExpandDims, Reshape, Squeeze
+from relgraph.relations.goals import calco, checko, eq, lall, lany
+from relgraph.relations.pattern import lvars
+from relgraph.relations.relation import Relation, identity, relation
+
+TIDY = ("canonicalize", "specialize", "fast_run")
+SWAP = MatrixTranspose()
+
+
+# Reshapes.
+
+
+@identity(tags=(*TIDY, "reshape_chain"), rounding="exact")
+def merge_reshapeo(x, s, t):
+    """reshape(reshape(x, s), t) = reshape(x, t).
+
+    Holds for static shapes; exact, kept.
+    Source: a reshape keeps the order of the elements.
+    """
+    return Reshape(t)(Reshape(s)(x)), Reshape(t)(x)
+
+
+def same_shape(s: Any, x: Any) -> bool:
+    """Tell whether a reshape or broadcast to ``s`` provably leaves the shape of ``x``."""
+    shape = x.type.shape
+    if None in shape or len(s) != len(shape):
+        return False
+    return shape == s or (
+        -1 in s and isinstance(s, tuple) and Reshape(s).infer(x.type).shape == shape
+    )
+
+
+@relation(tags=(*TIDY, "reshape_chain"), rounding="exact")
+def remove_reshapeo(left, right):
+    """reshape(x, shape of x) = x, and so for broadcast_to.
+
+    Holds where the shape is the shape of x; exact, kept.
+    Source: definition.
+    """
+    x, s = lvars("x s")
+    return lany(
+        *[
+            lall(
+                eq(left, cls(s)(x)),
+                eq(right, x),
+                checko(same_shape, s, x, label="the shape is the same"),
+            )
+            for cls in (Reshape, BroadcastTo)
+        ]
+    )
+
+
+@relation(tags=(*TIDY, "reshape_chain"), rounding="exact")
+def absorb_reshapeo(left, right):
+    """reshape(expand_dims(x), s) = reshape(x, s), and so for squeeze.
+
+    Holds for static shapes; exact, kept.
+    Source: axes of size 1 do not change the order of the elements.
+    """
+    x, a, s = lvars("x a s")
+    return lany(
+        *[
+            lall(eq(left, Reshape(s)(cls(a)(x))), eq(right, Reshape(s)(x)))
+            for cls in (ExpandDims, Squeeze)
+        ]
+    )
+
+
+# Permutations of axes.
+
+
+@identity(tags=TIDY, rounding="exact")
+def cancel_matrix_transposeo(x):
+    """x.mT.mT = x.
+
+    Holds for matrices and batches of them; exact, kept.
+    Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.2.5.
+    """
+    return SWAP(SWAP(x)), x
+
+
+def composed(outer: Any, inner: Any) -> tuple[int, ...] | None:
+    """Return the permutation that does what ``inner`` and then ``outer`` do, if they fit."""
+    return tuple(inner[axis] for axis in outer) if len(inner) == len(outer) else None
+
+
+def swapped_first(outer: Any) -> tuple[int, ...]:
+    """Return the permutation that swaps the last two axes and then does ``outer``."""
+    inner = (*range(-len(outer), -2), -1, -2)
+    return tuple(inner[axis] for axis in outer)
+
+
+def swapped_last(inner: Any) -> tuple[int, ...]:
+    """Return the permutation that does ``inner`` and then swaps the last two axes."""
+    return (*inner[:-2], inner[-1], inner[-2])
+
+
+@relation(tags=TIDY, rounding="exact")
+def merge_transposeo(left, right):
+    """transpose(transpose(x, a), b) = transpose(x, a[b]), and with .mT in place of either.
+
+    Holds always; exact, kept.
+    Source: composition of permutations.
+    """
+    x, a, b, c = lvars("x a b c")
+    return lany(
+        lall(
+            eq(left, Transpose(b)(Transpose(a)(x))),
+            eq(right, Transpose(c)(x)),
+            calco(c, composed, b, a),
+        ),
+        lall(
+            eq(left, Transpose(b)(SWAP(x))),
+            eq(right, Transpose(c)(x)),
+            calco(c, swapped_first, b),
+        ),
+        lall(
+            eq(left, SWAP(Transpose(a)(x))),
+            eq(right, Transpose(c)(x)),
+            calco(c, swapped_last, a),
+        ),
+    )
+
+
+def straight(axes: Any) -> bool:
+    """Tell whether a permutation moves nothing."""
+    return bool(axes == tuple(range(-len(axes), 0)))
+
+
+def swaps_last(axes: Any) -> bool:
+    """Tell whether a permutation swaps the last two axes and moves no other."""
+    return len(axes) >= 2 and tuple(axes) == (*range(-len(axes), -2), -1, -2)
+
+
+@relation(tags=TIDY, rounding="exact")
+def remove_transposeo(left, right):
+    """transpose(x, (0, 1, ..., n)) = x, and a swap of the last two axes is x.mT.
+
+    Holds always; exact, kept.
+    Source: definition.
+    """
+    x, a = lvars("x a")
+    turned = Transpose(a)(x)
+    return lany(
+        lall(eq(left, turned), eq(right, x), checko(straight, a, label="nothing moves")),
+        lall(eq(left, turned), eq(right, SWAP(x)), checko(swaps_last, a, label="a swap")),
+    )
+
+
+# Axes of size 1.
+
+
+def axes_after(first: Any, second: Any, x: Any) -> tuple[int, ...]:
+    """Return ``first`` and ``second`` together, where ``second`` counts among the other axes.
+
+    Parameters
+    ----------
+    first, second : tuple of int
+        Axes of an array of the rank of ``x`` plus both, counted from its end.
+    x : Variable
+        The array without any of these axes.
+    """
+    ndim = x.ndim + len(first) + len(second)
+    others = [axis for axis in range(-ndim, 0) if axis not in first]
+    return tuple(sorted({*first, *(others[axis] for axis in second)}))
+
+
+def squeezed_after(inner: Any, outer: Any, x: Any) -> tuple[int, ...]:
+    """Return the axes of ``x`` that two squeezes in turn remove."""
+    others = [axis for axis in range(-x.ndim, 0) if axis not in inner]
+    return tuple(sorted({*inner, *(others[axis] for axis in outer)}))
+
+
+@identity(tags=TIDY, rounding="exact", where=lambda c, b, a, x: calco(c, axes_after, b, a, x))
+def merge_expand_dimso(x, a, b, c):
+    """expand_dims(expand_dims(x, a), b) = expand_dims(x, c).
+
+    Holds always, c being b and the places of a among the other axes; exact, kept.
+    Source: definition.
+    """
+    return ExpandDims(b)(ExpandDims(a)(x)), ExpandDims(c)(x)
+
+
+@identity(tags=TIDY, rounding="exact", where=lambda c, a, b, x: calco(c, squeezed_after, a, b, x))
+def merge_squeezeo(x, a, b, c):
+    """squeeze(squeeze(x, a), b) = squeeze(x, c).
+
+    Holds always, c being a and the places of b among the other axes; exact, kept.
+    Source: definition.
+    """
+    return Squeeze(b)(Squeeze(a)(x)), Squeeze(c)(x)
+
+
+@identity(tags=TIDY, rounding="exact")
+def cancel_squeeze_expand_dimso(x, a):
+    """squeeze(expand_dims(x, a), a) = x.
+
+    Holds always; exact, kept.
+    Source: definition.
+    """
+    return Squeeze(a)(ExpandDims(a)(x)), x
+
+
+@identity(tags=TIDY, rounding="exact")
+def merge_broadcast_too(x, s, t):
+    """broadcast_to(broadcast_to(x, s), t) = broadcast_to(x, t).
+
+    Holds for static shapes; exact, kept.
+    Source: definition.
+    """
+    return BroadcastTo(t)(BroadcastTo(s)(x)), BroadcastTo(t)(x)
+
+
+# Conversions.
+
+
+def holds_all(dtype: Any, x: Any) -> bool:
+    """Tell whether a dtype represents every value of the dtype of ``x``."""
+    return bool(np.can_cast(x.dtype, dtype))
+
+
+def own_dtype(dtype: Any, x: Any) -> bool:
+    """Tell whether ``x`` has a dtype already."""
+    return bool(x.dtype == np.dtype(dtype))
+
+
+@identity(
+    tags=TIDY,
+    rounding="exact",
+    where=lambda d, x: checko(holds_all, d, x, label="the inner cast loses nothing"),
+)
+def merge_casto(x, d, e):
+    """cast(cast(x, d), e) = cast(x, e).
+
+    Holds where d represents every value of the dtype of x; exact, kept.
+    Source: the inner conversion is the identity on values.
+    """
+    return Cast(e)(Cast(d)(x)), Cast(e)(x)
+
+
+@identity(
+    tags=TIDY,
+    rounding="exact",
+    where=lambda d, x: checko(own_dtype, d, x, label="x has that dtype"),
+)
+def remove_casto(x, d):
+    """cast(x, dtype of x) = x.
+
+    Holds where d is the dtype of x; exact, kept.
+    Source: definition.
+    """
+    return Cast(d)(x), x
+
+
+RELATIONS: tuple[Relation, ...] = (
+    merge_reshapeo,
+    remove_reshapeo,
+    absorb_reshapeo,
+    cancel_matrix_transposeo,
+    merge_transposeo,
+    remove_transposeo,
+    merge_expand_dimso,
+    merge_squeezeo,
+    cancel_squeeze_expand_dimso,
+    merge_broadcast_too,
+    merge_casto,
+    remove_casto,
+)
