@@ -36,6 +36,26 @@ def op_term(op: Op) -> Any:
 def lower(node: Variable) -> Any:
     """Return the whole S-expression of a graph; a shared node is one shared etuple.
 
+    Parameters
+    ----------
+    node : Variable
+        The graph.
+
+    Returns
+    -------
+    ExpressionTuple or Variable
+        ``etuple(op, operand, ...)`` to any depth; an input or a constant is itself.
+
+    Parameters
+    ----------
+    node : Variable
+        The graph.
+
+    Returns
+    -------
+    ExpressionTuple or Variable
+        ``etuple(op, operand, ...)`` to any depth; an input or a constant is itself.
+
     Examples
     --------
     >>> import relgraph as rg

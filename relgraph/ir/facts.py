@@ -104,6 +104,26 @@ def kept(operand: Facts, *names: str) -> Facts:
 def facts_of(node: Variable) -> Facts:
     """Return the facts of a node; inferred once, without recursion.
 
+    Parameters
+    ----------
+    node : Variable
+        Any node of a graph.
+
+    Returns
+    -------
+    Facts
+        What is proved true and what is proved false; ``names()`` lists the former.
+
+    Parameters
+    ----------
+    node : Variable
+        Of any type.
+
+    Returns
+    -------
+    Facts
+        What is proved true of it, and what is proved false.
+
     Examples
     --------
     >>> import relgraph as rg

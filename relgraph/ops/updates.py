@@ -19,7 +19,13 @@ from relgraph.ops.shape import shape_text
 
 
 class _Update(Op):
-    """A copy of an array in which the part that a key selects is changed by a value."""
+    """A copy of an array in which the part that a key selects is changed by a value.
+
+    Parameters
+    ----------
+    spec : tuple of tuple
+        The key, as that of :class:`relgraph.ops.indexing.Index`.
+    """
 
     __slots__ = ()
     parameters = ("spec",)

@@ -38,6 +38,22 @@ class Relation:
     """An equation between graphs, readable forward, backward, as a query and as a fact.
 
     Calling it with two terms makes a kanren goal.  ``relation.reversed`` swaps its sides.
+    :func:`identity` and :func:`relation` make relations.
+
+    Parameters
+    ----------
+    name : str
+        Its name.
+    goal : callable
+        ``goal(left, right)`` returns a kanren goal.
+    clauses : tuple of Clause, optional
+        What it consists of; by default the answers of the goal.
+    tags, rounding, specials, broadcast, budget
+        As in :func:`identity`.
+    doc : str
+        Its docstring.
+    location : str
+        ``file:line`` of its declaration.
 
     Attributes
     ----------

@@ -1,0 +1,65 @@
+"""The examples run as a user runs them, and print what they are there to show."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+
+
+def output(name):
+    """Run an example in a process of its own, and return what it prints."""
+    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [sys.executable, "-W", "error", str(ROOT / "examples" / f"{name}.py")],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": path.rstrip(os.pathsep)},
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    return done.stdout
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_example_is_described(path):
+    assert path.stem in TESTED, f"{path.name} has no test"
+    assert path.read_text(encoding="utf-8").startswith('"""')
+
+
+def test_distribute_and_gather():
+    text = output("distribute_and_gather")
+    assert text.count("  start     A @ (x + (y + B @ (z + w)))\n") == 2
+    compiled, by_kanren = text.split("dot_distributeo\n")
+    assert "  forward   A @ x + A @ y + A @ (B @ z) + A @ (B @ w)\n" in compiled
+    assert "  backward  A @ (x + y + B @ (z + w))\n" in compiled
+    assert "  forward   A @ x + (A @ y + (A @ (B @ z) + A @ (B @ w)))\n" in by_kanren
+    assert "  backward  A @ (x + (y + B @ (z + w)))\n" in by_kanren
+    differences = [float(x) for x in re.findall(r"largest difference (\S+)", text)]
+    assert len(differences) == 4
+    assert max(differences) < 1e-11
+
+
+def test_logistic_regression():
+    text = output("logistic_regression")
+    assert "rewritten   sum(softplus(-y * (X @ w)))\n" in text
+    rows = [line.split() for line in text.splitlines() if re.match(r" +\d\S* +\S+e|.* inf ", line)]
+    assert len(rows) == 4
+    assert rows[-1][1] == "inf"
+    for _, _, rewritten, exact in rows:
+        assert float(rewritten) == pytest.approx(float(exact), rel=1e-12)
+
+
+def test_factoring():
+    text = output("factoring")
+    assert "products: 64 as written, 4 gathered\n" in text
+    assert float(re.search(r"ratio: +(\S+)", text).group(1)) > 0
+
+
+TESTED = {name.removeprefix("test_") for name in globals() if name.startswith("test_")}

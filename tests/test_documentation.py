@@ -1,0 +1,169 @@
+"""What is public says what it is, takes and returns; and every example in the code runs."""
+
+import doctest
+import importlib
+import inspect
+import pkgutil
+import re
+import types
+
+import pytest
+
+import relgraph as rg
+from relgraph.ir.op import Op
+from relgraph.relations.relation import ROUNDINGS, SPECIALS, Relation
+
+MODULES = sorted(
+    name
+    for _, name, _ in pkgutil.walk_packages(rg.__path__, "relgraph.")
+    if not name.startswith("relgraph.backends.cuda")  # imports a package that is optional
+)
+# What numpydoc calls a section, and what it lists.
+SECTIONS = ("Parameters", "Returns", "Yields", "Raises", "Attributes", "References", "Examples")
+
+
+def sections(doc):
+    """Return the text of each section of a docstring; the summary is under ""."""
+    found, name = {"": []}, ""
+    lines = inspect.cleandoc(doc).splitlines()
+    for i, line in enumerate(lines):
+        below = lines[i + 1] if i + 1 < len(lines) else ""
+        if line in SECTIONS and re.fullmatch("-+", below):
+            name = line
+            found[name] = []
+        elif not re.fullmatch("-{3,}", line):
+            found[name].append(line)
+    return found
+
+
+def listed(lines):
+    """Return the names that a section lists: those of the lines that are not indented."""
+    heads = [x for x in lines if x and not x.startswith(" ")]
+    return {name.strip().lstrip("*") for x in heads for name in x.split(":")[0].split(",")}
+
+
+def public_members(cls):
+    """Return the public functions and properties that a class defines itself."""
+    for name, value in vars(cls).items():
+        if name.startswith("_"):
+            continue
+        inner = value.fget if isinstance(value, property) else inspect.unwrap(value)
+        inner = getattr(inner, "__func__", inner)
+        if inspect.isfunction(inner):
+            overrides = any(hasattr(base, name) for base in cls.__mro__[1:])
+            yield name, inner, isinstance(value, property), overrides
+
+
+def documented():
+    """Return what must be documented: a label, the object, and whether only a summary is due."""
+    found = {}
+    waiting = [(name, getattr(rg, name)) for name in rg.__all__ if name != "__version__"]
+    for label, x in waiting:
+        if isinstance(x, types.ModuleType):
+            names = getattr(x, "__all__", [n for n in vars(x) if not n.startswith("_")])
+            waiting.extend((f"{label}.{n}", getattr(x, n)) for n in names)
+        elif isinstance(x, Op | Relation) or not hasattr(x, "__name__"):
+            continue  # what an op is, its class says
+        elif x.__module__.startswith("relgraph") and id(x) not in found:
+            found[id(x)] = (label, x, False)
+            if inspect.isclass(x):
+                for name, inner, plain, overrides in public_members(x):
+                    found[id(inner)] = (f"{label}.{name}", inner, plain or overrides)
+    return list(found.values())
+
+
+DOCUMENTED = documented()
+
+
+@pytest.mark.parametrize(
+    ("label", "x", "brief"), DOCUMENTED, ids=[label for label, _, _ in DOCUMENTED]
+)
+def test_public_names_have_numpydoc_docstrings(label, x, brief):
+    assert x.__doc__, f"{label} has no docstring"
+    parts = sections(x.__doc__)
+    summary = parts[""][0]
+    assert summary.endswith((".", ":", ",")) or parts[""][1:2] not in ([], [""]), summary
+    assert summary[0].isupper() or summary[0] in "`:0123456789" or "=" in summary, summary
+    if brief or (inspect.isclass(x) and not own_constructor(x)):
+        return
+    signature = inspect.signature(x)
+    names = [p for p in signature.parameters if p not in ("self", "cls")]
+    if names:
+        assert "Parameters" in parts, f"{label} does not say what it takes: {signature}"
+        missing = set(names) - listed(parts["Parameters"])
+        assert not missing, f"{label} says nothing of {sorted(missing)}"
+    returned = signature.return_annotation
+    if inspect.isfunction(x) and returned not in (None, "None", inspect.Signature.empty):
+        assert {"Returns", "Yields"} & parts.keys(), f"{label} does not say what it returns"
+
+
+def own_constructor(cls):
+    """Tell whether calling a class takes what the class itself declares."""
+    own = [c for c in cls.__mro__ if c.__module__.startswith("relgraph")]
+    return not issubclass(cls, Exception) and any("__init__" in vars(c) for c in own[:1])
+
+
+def op_classes():
+    """Return every class of ops in the package that can be applied."""
+    for name in MODULES:
+        importlib.import_module(name)
+    waiting, found = [Op], []
+    for cls in waiting:
+        waiting.extend(cls.__subclasses__())
+        if cls.__module__.startswith("relgraph.") and not cls.__name__.startswith("_"):
+            found.append(cls)
+    abstract = {c for c in found if c is Op or any(c in d.__mro__[1:] for d in found)}
+    return sorted((c for c in found if c not in abstract), key=lambda c: c.__qualname__)
+
+
+@pytest.mark.parametrize("cls", op_classes(), ids=lambda cls: cls.__name__)
+def test_every_op_says_what_it_is(cls):
+    assert cls.__doc__ not in (None, Op.__doc__)
+    assert sections(cls.__doc__)[""][0]
+    assert cls.name != Op.name
+    for method in ("infer", "perform"):
+        assert getattr(cls, method) is not getattr(Op, method), f"{cls.__name__}.{method}"
+        assert getattr(cls, method).__doc__, f"{cls.__name__}.{method}"
+    assert inspect.signature(cls.flops).parameters.keys() >= {"types", "result"}
+    if cls.parameters:
+        # A class of reductions has the parameters of its base class, documented there.
+        docs = [sections(c.__doc__) for c in cls.__mro__ if issubclass(c, Op)]
+        named = {name for doc in docs for name in listed(doc.get("Parameters", []))}
+        assert set(cls.parameters) <= named, f"{cls.__name__} says nothing of a parameter"
+
+
+def catalogue():
+    """Return the relations that relgraph ships, by name."""
+    from relgraph.db.catalogue import relations
+
+    return {x.label: x for x in relations()}
+
+
+CATALOGUE = catalogue()
+
+
+@pytest.mark.parametrize("label", CATALOGUE)
+def test_every_relation_states_its_law_its_labels_and_its_source(label):
+    relation = CATALOGUE[label]
+    lines = inspect.cleandoc(relation.__doc__).splitlines()
+    assert "=" in lines[0], f"line 1 is no equation: {lines[0]}"
+    holds, _, source = " ".join(lines[1:]).partition("Source:")
+    assert relation.rounding in ROUNDINGS
+    assert relation.specials in SPECIALS
+    assert re.search(rf"\b{relation.rounding}\b", holds), f"{label} is {relation.rounding}"
+    assert re.search(rf"\b{relation.specials}\b", holds), f"{label} is {relation.specials}"
+    assert source.strip(), f"{label} has no source"
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_in_docstrings(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    module = importlib.import_module(name)
+    flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+    result = doctest.testmod(module, optionflags=flags)
+    assert result.failed == 0, f"{result.failed} of {result.attempted} examples fail; see above"
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_module_says_what_it_holds(name):
+    assert importlib.import_module(name).__doc__
