@@ -30,6 +30,7 @@ def sections(doc):
         below = lines[i + 1] if i + 1 < len(lines) else ""
         if line in SECTIONS and re.fullmatch("-+", below):
             name = line
+            assert name not in found, f"{name} twice: {lines[0]}"
             found[name] = []
         elif not re.fullmatch("-{3,}", line):
             found[name].append(line)

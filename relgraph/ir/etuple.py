@@ -46,16 +46,6 @@ def lower(node: Variable) -> Any:
     ExpressionTuple or Variable
         ``etuple(op, operand, ...)`` to any depth; an input or a constant is itself.
 
-    Parameters
-    ----------
-    node : Variable
-        The graph.
-
-    Returns
-    -------
-    ExpressionTuple or Variable
-        ``etuple(op, operand, ...)`` to any depth; an input or a constant is itself.
-
     Examples
     --------
     >>> import relgraph as rg

@@ -114,16 +114,6 @@ def facts_of(node: Variable) -> Facts:
     Facts
         What is proved true and what is proved false; ``names()`` lists the former.
 
-    Parameters
-    ----------
-    node : Variable
-        Of any type.
-
-    Returns
-    -------
-    Facts
-        What is proved true of it, and what is proved false.
-
     Examples
     --------
     >>> import relgraph as rg
