@@ -21,6 +21,7 @@ from relgraph.db.query import Query, RewriteDatabaseQuery
 from relgraph.ir.cost import flops
 from relgraph.ir.etuple import lower, raise_
 from relgraph.ir.facts import fact
+from relgraph.ir.facts import facts_of as facts
 from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import Apply, Constant, Input, Variable, constant
 from relgraph.ir.op import Op
@@ -321,6 +322,7 @@ __all__ = [
     "eye",
     "fact",
     "facto",
+    "facts",
     "finiteo",
     "floato",
     "floor",

@@ -40,7 +40,7 @@ class LoweringChoice:
     It leaves graphs as they are: an immutable graph has no in-place form and no kernels.  The
     compiler reads which choices a query selected from ``rewriter.choices``.
 
-    Attributes
+    Parameters
     ----------
     name : str
         What it is selected and excluded by.
@@ -55,7 +55,18 @@ class LoweringChoice:
     description: str
 
     def apply(self, graph: FunctionGraph) -> FunctionGraph:
-        """Return the graph as it is."""
+        """Return the graph as it is.
+
+        Parameters
+        ----------
+        graph : FunctionGraph
+            Any graph.
+
+        Returns
+        -------
+        FunctionGraph
+            The same object.
+        """
         return graph
 
 
@@ -178,6 +189,11 @@ class RewriteDatabase:
     def unregister(self, name: str) -> None:
         """Remove an entry, here or in a sub-database; what was queried before stays as it is.
 
+        Parameters
+        ----------
+        name : str
+            The name it was registered under.
+
         Raises
         ------
         UnknownTagError
@@ -212,14 +228,26 @@ class RewriteDatabase:
         return sum(1 for _ in self)
 
     def databases(self) -> Iterator[RewriteDatabase]:
-        """Yield this database and all databases registered in it."""
+        """Yield this database and all databases registered in it.
+
+        Yields
+        ------
+        RewriteDatabase
+            This one first.
+        """
         yield self
         for entry in list(self._entries.values()):
             if isinstance(entry.item, RewriteDatabase):
                 yield from entry.item.databases()
 
     def tags(self) -> frozenset[str]:
-        """Return every tag and name that a query to this database may use."""
+        """Return every tag and name that a query to this database may use.
+
+        Returns
+        -------
+        frozenset of str
+            Those of sub-databases included.
+        """
         found = {self.name, *ROUNDINGS, *SPECIALS}
         for database in self.databases():
             for entry in list(database._entries.values()):
@@ -321,7 +349,18 @@ class RewriteDatabase:
         return "\n".join(self.lines())
 
     def lines(self, indent: str = "") -> Iterator[str]:
-        """Yield a line for each entry."""
+        """Yield a line for each entry.
+
+        Parameters
+        ----------
+        indent : str
+            What every line begins with.
+
+        Yields
+        ------
+        str
+            A line.
+        """
         yield f"{indent}{type(self).__name__} {self.name}"
         entries = self._ordered()
         width = _width(entries)

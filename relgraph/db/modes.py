@@ -55,6 +55,11 @@ def mode(name: str | RewriteDatabaseQuery, nonfinite: str = "assume") -> Rewrite
         Whether to use relations that hold for finite values only, such as ``x - x = 0``, or to
         keep infinities and NaN as they are.
 
+    Returns
+    -------
+    Query
+        What selects the mode's entries from :data:`relgraph.optdb`.
+
     Raises
     ------
     UnknownTagError

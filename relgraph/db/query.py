@@ -99,17 +99,49 @@ class RewriteDatabaseQuery:
         return f"Query({', '.join(shown)})"
 
     def including(self, *tags: str) -> RewriteDatabaseQuery:
-        """Return the query that accepts entries with one of these tags as well."""
+        """Return the query that accepts entries with one of these tags as well.
+
+        Parameters
+        ----------
+        *tags : str
+            Tags or names.
+
+        Returns
+        -------
+        Query
+            A new query.
+        """
         return self._with(include=self.include | _tags(tags, "including"))
 
     def requiring(self, *tags: str) -> RewriteDatabaseQuery:
-        """Return the query that accepts only entries that also have all of these tags."""
+        """Return the query that accepts only entries that also have all of these tags.
+
+        Parameters
+        ----------
+        *tags : str
+            Tags or names.
+
+        Returns
+        -------
+        Query
+            A new query.
+        """
         return self._with(require=self.require | _tags(tags, "requiring"))
 
     def excluding(self, *tags: str) -> RewriteDatabaseQuery:
         """Return the query that accepts no entry with one of these tags.
 
         Its subqueries exclude them too, so that what is excluded does not come back.
+
+        Parameters
+        ----------
+        *tags : str
+            Tags or names.
+
+        Returns
+        -------
+        Query
+            A new query.
         """
         wanted = _tags(tags, "excluding")
         inner = {name: query.excluding(*wanted) for name, query in self.subquery.items()}
@@ -128,6 +160,11 @@ class RewriteDatabaseQuery:
             Its tags, its name and its database's name.
         excluded_by : frozenset of str
             Further names by which it can be excluded.
+
+        Returns
+        -------
+        bool
+            Whether it has one of the included tags, all of the required and none of the excluded.
         """
         return (
             not tags.isdisjoint(self.include)
@@ -137,7 +174,13 @@ class RewriteDatabaseQuery:
         )
 
     def mentioned(self) -> Iterator[tuple[str, str]]:
-        """Yield every tag of the query and its subqueries, with where it stands."""
+        """Yield every tag of the query and its subqueries, with where it stands.
+
+        Yields
+        ------
+        str, str
+            The tag, and the field of the query that it stands in.
+        """
         for field in ("include", "require", "exclude"):
             for tag in sorted(getattr(self, field)):
                 yield tag, field

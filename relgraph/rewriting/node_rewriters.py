@@ -78,7 +78,13 @@ class NodeRewriter:
         raise NotImplementedError  # abstract: it is what a node rewriter is
 
     def tracks(self) -> Sequence[Op | type[Op]] | None:
-        """Return the ops, or classes of ops, that it is asked about; None for all."""
+        """Say which nodes it is asked about.
+
+        Returns
+        -------
+        sequence of Op or class of Op, or None
+            The ops of those nodes; None for all.
+        """
         return None
 
     def __repr__(self) -> str:
@@ -178,6 +184,11 @@ def SubstitutionNodeRewriter(op1: Op, op2: Op, *, name: str | None = None) -> Re
     name : str, optional
         By default ``"<op1>_to_<op2>"``.
 
+    Returns
+    -------
+    Relation
+        It runs backward too, replacing ``op2`` by ``op1``.
+
     Examples
     --------
     >>> import relgraph as rg
@@ -216,6 +227,11 @@ def RemovalNodeRewriter(op: Op, *, name: str | None = None) -> Relation:
     name : str, optional
         By default ``"remove_<op>"``.
 
+    Returns
+    -------
+    Relation
+        It has no backward direction.
+
     Examples
     --------
     >>> import relgraph as rg
@@ -252,6 +268,11 @@ def PatternNodeRewriter(
         By default the text of the identity.
     tags, where
         As in :func:`relgraph.identity`.
+
+    Returns
+    -------
+    Relation
+        It runs in every direction that its patterns allow.
 
     Examples
     --------
@@ -302,6 +323,11 @@ def KanrenRelationSub(goal: Callable[[Any, Any], Any], *, name: str | None = Non
         ``goal(left, right)``; any goals of miniKanren may be used in it.
     name : str, optional
         By default the function's.
+
+    Returns
+    -------
+    Relation
+        Compiled where the answers of the goal can be enumerated.
 
     Examples
     --------

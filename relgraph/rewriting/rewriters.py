@@ -108,7 +108,7 @@ class GraphRewriter:
         FunctionGraph
             With the same inputs; the same object where nothing changed.
         """
-        return with_outputs(graph, self.rewrite_outputs(graph.outputs))
+        return with_outputs(graph, self._rewritten(graph.outputs))
 
     def rewrite(self, graph: Graph) -> Graph:
         """Return the rewritten graph, as the same kind of thing.
@@ -118,6 +118,11 @@ class GraphRewriter:
         graph : Variable, list or tuple or dict of Variable, or FunctionGraph
             The graph.
 
+        Returns
+        -------
+        the kind that was given
+            The same object where nothing changed.
+
         Raises
         ------
         OscillationError, BudgetError
@@ -125,7 +130,7 @@ class GraphRewriter:
         """
         return map_graph(graph, self)
 
-    def rewrite_outputs(self, outputs: Sequence[Variable]) -> tuple[Variable, ...]:
+    def _rewritten(self, outputs: Sequence[Variable]) -> tuple[Variable, ...]:
         """Return the rewritten outputs."""
         now = tuple(outputs)
         parts: _Parts | None = getattr(self, "_parts", None)
@@ -162,7 +167,18 @@ class GraphRewriter:
             return normalise(outputs, step, once=once)
 
     def lines(self, indent: str = "") -> Iterator[str]:
-        """Yield what it applies, a line for each entry."""
+        """Yield what it applies, a line for each entry.
+
+        Parameters
+        ----------
+        indent : str
+            What every line begins with.
+
+        Yields
+        ------
+        str
+            A line.
+        """
         how = "to a fixed point" if self.strategy == "innermost" else "once a node"
         yield f"{indent}{self.name} ({how})" if self.items else f"{indent}{self.name}"
         for item in self.items:
@@ -402,6 +418,8 @@ class WalkingGraphRewriter(GraphRewriter):
     ----------
     *rewriters : relation, goal constructor or NodeRewriter
         Tried in this order at every node.
+    name : str, optional
+        What it is printed as.
     """
 
     def __init__(self, *rewriters: Any, name: str | None = None) -> None:
@@ -418,6 +436,8 @@ class EquilibriumGraphRewriter(GraphRewriter):
     max_use_ratio : float, optional
         How often each relation may fire in one call, as a multiple of the number of applications
         in the graph; beyond it :class:`relgraph.errors.BudgetError` is raised.
+    name : str, optional
+        What it is printed as.
     """
 
     def __init__(
@@ -437,6 +457,8 @@ class SequentialGraphRewriter(GraphRewriter):
     ----------
     *rewriters : relation, rewriter, or list of them
         A relation or node rewriter stands for the rewriter that applies it to normal form.
+    name : str, optional
+        What it is printed as.
     """
 
     def __init__(self, *rewriters: Any, name: str | None = None) -> None:

@@ -180,3 +180,14 @@ def test_public_names_are_there_and_importing_them_is_light():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_programs_that_hold_large_graphs_end_quietly():
+    code = (
+        "import relgraph as rg\n"
+        "x = deep = rg.vector('x')\n"
+        "for i in range(3000): deep = rg.exp(deep * 2.0 + x) / 3.0\n"
+        "kept = rg.rewrite_graph(deep, mode='o4')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr == ""
