@@ -34,26 +34,33 @@ class _Ref(weakref.ref["Variable"]):
     table: dict[Any, _Ref]
 
 
-def _forget(ref: Any) -> None:
-    """Remove a dead node's entry, unless a new node has taken its place."""
-    with _lock:
+def _forget(ref: Any, lock: threading.RLock = _lock) -> None:
+    """Remove a dead node's entry, unless a new node has taken its place.
+
+    The lock is an argument because module globals are gone when the interpreter shuts down.
+    """
+    with lock:
         if ref.table.get(ref.key) is ref:
             del ref.table[ref.key]
 
 
 def _publish(table: dict[Any, Any], key: Any, made: Any) -> Any:
-    """Store a node, or return the one that another thread stored first."""
+    """Store a node, or return the one that another thread stored first.
+
+    ``setdefault`` is atomic, so only a dead entry that its callback has not removed yet needs the
+    lock; nobody replaces an entry in place.
+    """
     ref = _Ref(made, _forget)
     ref.table = table
     ref.key = key
-    with _lock:
-        earlier = table.get(key)
-        if earlier is not None:
-            found = earlier()
-            if found is not None:
-                return found
-        table[key] = ref
-    return made
+    while True:
+        earlier = table.setdefault(key, ref)
+        if earlier is ref:
+            return made
+        node = earlier()
+        if node is not None:
+            return node
+        _forget(earlier)
 
 
 class _Slots:
@@ -194,18 +201,7 @@ def apply(op: Op, inputs: tuple[Variable, ...]) -> Apply:
     made.inputs = inputs
     made._digest = made._facts = None
     made.__class__ = Apply
-    table = op._nodes
-    ref = _Ref(made, _forget)
-    ref.table = table
-    ref.key = inputs
-    with _lock:
-        earlier = table.get(inputs)
-        if earlier is not None:
-            node = earlier()
-            if node is not None:  # another thread was first
-                return node  # type: ignore[no-any-return]
-        table[inputs] = ref
-    return made  # type: ignore[no-any-return]
+    return _publish(op._nodes, inputs, made)  # type: ignore[no-any-return]
 
 
 def apply_chain(op: Op, operands: Sequence[Variable]) -> Variable:

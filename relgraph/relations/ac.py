@@ -82,13 +82,18 @@ def leaves(
         x = stack.pop()
         if x.op is not op:
             result.append(x)
-        elif x.type.dtype is not dtype or x in closed or not uniform(x):
+            continue
+        kind = x.type
+        first, second = x.inputs
+        same = (first.type is kind and second.type is kind) or uniform(x)
+        if kind.dtype is not dtype or not same or x in closed:
             result.append(x)
         elif x in seen or (limit is not None and len(seen) >= limit):
             return _shared_leaves(node, op, closed, limit)
         else:
             seen.add(x)
-            stack.extend(x.inputs[::-1])
+            stack.append(second)
+            stack.append(first)
     return result or list(inner)
 
 

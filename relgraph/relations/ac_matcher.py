@@ -12,6 +12,7 @@ A :class:`View` keeps its index while a sum grows: what was matched once is not 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -157,34 +158,53 @@ class Match(NamedTuple):
 
 
 class Role(NamedTuple):
-    """One operand of a rule's pattern: who may play it, and the function that matches it."""
+    """One operand of a rule's pattern: the keys of who may play it, and of a partner."""
 
     key: Any
     partner: Any
-    match: Callable[..., Any]
-    identity: bool
 
 
 class MatchRule:
-    """Matches a fixed number of operands."""
+    """Matches a fixed number of operands; each of its functions is compiled at its first use.
+
+    Attributes
+    ----------
+    roles : list of Role
+        One for each operand of the pattern, the most selective first.
+    by_identity : bool
+        Whether a variable that the pattern repeats is looked up by the operand it is bound to.
+    """
 
     def __init__(self, op: Op, rewrite: Rewrite) -> None:
         assert isinstance(rewrite.pattern, PatternNode)
-        args = sorted(flat_args(rewrite.pattern), key=_selectivity)
+        self.op = op
+        self.rewrite = rewrite
+        self.args = sorted(flat_args(rewrite.pattern), key=_selectivity)
+        self.by_identity = any(isinstance(x, PatternVariable) for x in self.args)
         self.roles = []
-        for i, arg in enumerate(args):
-            others = [x for j, x in enumerate(args) if j != i]
-            match = self._compile(op, rewrite, arg, others)
-            partner = min(map(_anchor, others), key=_is_any)
-            # A variable that the pattern repeats is looked up by the operand it is bound to.
-            repeats = any(isinstance(x, PatternVariable) for x in args)
-            self.roles.append(Role(_anchor(arg), partner, match, repeats))
+        for i, arg in enumerate(self.args):
+            others = self.args[:i] + self.args[i + 1 :]
+            self.roles.append(Role(_anchor(arg), min(map(_anchor, others), key=_is_any)))
+        self.matchers: list[Callable[..., Any] | None] = [None] * len(self.args)
 
-    def _compile(
-        self, op: Op, rewrite: Rewrite, first: Term, others: list[Term]
-    ) -> Callable[..., Any]:
-        names = Names()
-        compiler = Compiler(rewrite, names)
+    def matcher(self, role: int) -> Callable[..., Any]:
+        """Return the function that matches a view, beginning with the operand of a role."""
+        known = self.matchers[role]
+        if known is None:
+            others = self.args[:role] + self.args[role + 1 :]
+            known = self.matchers[role] = self._compile(self.args[role], others)
+        return known
+
+    @cached_property
+    def pair(self) -> Callable[..., Any]:
+        """The function that matches a view of just two operands, in the order of the roles."""
+        compiler = Compiler(self.rewrite, Names())
+        for place, arg in enumerate(self.args):
+            compiler.match(arg, f"n{place}")
+        return self._finished(compiler, ["n0", "n1"], "pair", "n0, n1", "")
+
+    def _compile(self, first: Term, others: list[Term]) -> Callable[..., Any]:
+        compiler = Compiler(self.rewrite, Names())
         compiler.match(first, "n0")
         places, slots = ["n0"], ["i0"]
         waiting = list(others)
@@ -199,17 +219,28 @@ class MatchRule:
             places.append(f"n{k}")
             slots.append(f"i{k}")
             compiler.match(arg, f"n{k}")
+        taken = f", ({', '.join(slots)},)"
+        return self._finished(compiler, places, "match", "n0, i0, view, index", taken)
+
+    def _finished(
+        self, compiler: Compiler, places: list[str], name: str, parameters: str, extra: str
+    ) -> Callable[..., Any]:
+        """Return the function that tests what is left, and builds the result."""
+        names, op = compiler.names, self.op
         group = f"({', '.join(places)},)"
-        if (
-            compiler.guarded
-            and op.pointwise
-            and not all(map(compiler.may_broadcast, (first, *others)))
-        ):
+        free = all(map(compiler.may_broadcast, self.args))
+        if compiler.guarded and op.pointwise and not free:
             compiler.test(f"same_shapes({group})")
         compiler.let(f"t = instance({names.of(op, op.name)}, {group})")
-        compiler.finish("t", group, f", ({', '.join(slots)},)")
-        doc = f"Match operands of {op.name}, beginning with n0 in slot i0."
-        return load(write("match", "n0, i0, view, index", [compiler.lines], doc), "match", names)
+        compiler.finish("t", group, extra)
+        doc = f"Match operands of {op.name}, beginning with n0."
+        return load(write(name, parameters, [compiler.lines], doc), name, names)
+
+    @property
+    def sources(self) -> list[str]:
+        """The sources of the functions compiled so far."""
+        made = [*self.matchers, self.__dict__.get("pair")]
+        return [f.source for f in made if f is not None]  # type: ignore[attr-defined]
 
     @staticmethod
     def _candidates(compiler: Compiler, arg: Term, taken: str) -> str:
@@ -218,18 +249,18 @@ class MatchRule:
                 return f"index.get({compiler.env[arg]}, ())"
             conditions = compiler.rewrite.conditions
             if any(arg in variables(x) for c in conditions for x in c.args):
-                return "slots(view)"
-            return f"free(slots(view), {taken})"
+                return "list(view)"
+            return f"free(view, {taken})"
         anchor = _anchor(arg)
         if anchor is ANY:
-            return "slots(view)"
+            return "list(view)"
         hint = anchor.name if isinstance(anchor, Op) else "leaf"
         return f"index.get({compiler.names.of(anchor, hint)}, ())"
 
     def find(self, role: int, slot: int, view: View) -> Match | None:
         """Match with the operand in a slot playing a role."""
         node = view.operands[slot]
-        found = self.roles[role].match(node, slot, view.operands, view.index)
+        found = self.matcher(role)(node, slot, view.operands, view.index)
         if found is None:
             return None
         result, rewrite, bindings, slots = found
@@ -381,14 +412,9 @@ class AcMatcher:
                     self.by_partner.setdefault(role.partner, []).append((number, place))
         self.always = self.by_partner.pop(ANY, []) + self.by_key.pop(ANY, [])
         self.keys = frozenset(self.by_key) | frozenset(self.by_partner)
-        self.by_identity = any(
-            role.identity
-            for rule in self.rules
-            if isinstance(rule, MatchRule)
-            for role in rule.roles
-        )
+        self.by_identity = any([r.by_identity for r in self.rules if isinstance(r, MatchRule)])
         self._may: dict[frozenset[Any], bool] = {}
-        self._pairs: dict[tuple[Any, Any], tuple[tuple[int, int, int], ...]] = {}
+        self._pairs: dict[tuple[Any, Any], tuple[tuple[int, bool], ...]] = {}
 
     def may_match(self, keys: frozenset[Any]) -> bool:
         """Tell from the keys of the operands whether any rewrite could match."""
@@ -405,7 +431,7 @@ class AcMatcher:
             agenda = self._pairs[keys] = self._pair_agenda(*keys)
         if not agenda:
             return None
-        for number, slot, place in agenda:
+        for number, swapped in agenda:
             if number < 0:
                 assert self.fold is not None
                 firing = self.fold(self.op, (a, b))
@@ -413,43 +439,31 @@ class AcMatcher:
                     return firing.result, firing.rewrite, firing.bindings
                 continue
             rule = self.rules[number]
-            if isinstance(rule, GatherRule):
-                view = View(self.by_identity)
-                if rule.enter((view.add(a), view.add(b)), view):
-                    for match in rule.gather(view):
-                        return match.firing.result, match.firing.rewrite, match.firing.bindings
+            if isinstance(rule, MatchRule):
+                found = rule.pair(b, a) if swapped else rule.pair(a, b)
+                if found is not None:
+                    return found  # type: ignore[no-any-return]
                 continue
-            first, second = (a, b) if slot == 0 else (b, a)
-            index: dict[Any, Any] = {keys[slot]: (0,)}
-            if keys[0] is keys[1]:
-                index[keys[0]] = (0, 1)
-            else:
-                index[keys[1 - slot]] = (1,)
-            if a is b:
-                index[a] = (0, 1)
-            else:
-                index[second] = (1,)
-            found = rule.roles[place].match(first, 0, (first, second), index)
-            if found is not None:
-                return found[:3]  # type: ignore[no-any-return]
+            view = View(self.by_identity)
+            if rule.enter((view.add(a), view.add(b)), view):
+                for match in rule.gather(view):
+                    return match.firing.result, match.firing.rewrite, match.firing.bindings
         return None
 
-    def _pair_agenda(self, a: Any, b: Any) -> tuple[tuple[int, int, int], ...]:
-        """Return the rules and roles that operands of two keys may play, in declared order."""
+    def _pair_agenda(self, a: Any, b: Any) -> tuple[tuple[int, bool], ...]:
+        """Return the rules that operands of two keys may match, and whether they swap roles."""
         found = []
         if a is b is Constant and self.fold is not None:
-            found.append((-1, 0, 0))
+            found.append((-1, False))
         for number, rule in enumerate(self.rules):
             if isinstance(rule, GatherRule):
                 if rule.key is ANY or (a is rule.key and b is rule.key):
-                    found.append((number, 0, 0))
-                continue
-            if len(rule.roles) != 2:
-                continue
-            for slot, mine, other in ((0, a, b), (1, b, a)):
-                role = rule.roles[0]
-                if role.key in (ANY, mine) and rule.roles[1].key in (ANY, other):
-                    found.append((number, slot, 0))
+                    found.append((number, False))
+            elif len(rule.roles) == 2:
+                first, second = rule.roles
+                for mine, other, swapped in ((a, b, False), (b, a, True)):
+                    if first.key in (ANY, mine) and second.key in (ANY, other):
+                        found.append((number, swapped))
         return tuple(found)
 
     def step(self, view: View, fresh: Iterable[int]) -> list[Match]:

@@ -59,7 +59,6 @@ class Names:
             "Refused": runtime.REFUSED, "same_shapes": runtime.same_shapes,
             "steady": runtime.steady, "whole": runtime.whole,
             "instance": runtime.instance, "orders": runtime.orders, "free": runtime.free,
-            "slots": runtime.slots,
         }  # fmt: skip
         self._known: dict[Any, str] = {}
         self._kept: list[Any] = []
@@ -203,10 +202,9 @@ class Compiler:
             self.loop(f"{target} in ({at}.inputs, {at}.inputs[::-1])")
         elif places:
             self.let(f"{target} = {at}.inputs")
-        if self.guarded and is_pointwise(op):
+        if is_pointwise(op):
             for arg, place in zip(term.args, places, strict=True):
-                if not self.may_broadcast(arg):
-                    self.test(f"covered({at}, {place})")
+                self.guard(arg, place, at)
         for i in sorted(range(len(places)), key=lambda i: (_cost(term.args[i]), i)):
             self.match(term.args[i], places[i])
 
@@ -231,8 +229,6 @@ class Compiler:
         self.intermediate(term.op, at)
         view = f"{at}_l"
         self.let(f"{view} = leaves({at}, {self.names.of(term.op, term.op.name)}, (), {NEAR})")
-        if self.guarded and not all(map(self.may_broadcast, args)):
-            self.test(f"all([covered({at}, x) for x in {view}])")
         free = [x for x in args if isinstance(x, PatternVariable) and x not in self.env]
         single = sorted((x for x in args if x not in free), key=_cost)
         self.test(f"len({view}) {'>=' if free else '=='} {len(args)}")
@@ -243,6 +239,7 @@ class Compiler:
             if used:
                 self.test(" and ".join(f"{index} != {u}" for u in used))
             used.append(index)
+            self.guard(x, place, at)
             self.match(x, place)
         # A variable free at first may have been bound by a sibling that repeats it.
         again = [x for x in free if x in self.env]
@@ -252,6 +249,7 @@ class Compiler:
             self.loop(f"{index} in range(len({view}))")
             clash = "".join(f" and {index} != {u}" for u in used)
             self.test(f"{view}[{index}] is {self.env[x]}{clash}")
+            self.guard(x, self.env[x], at)
             used.append(index)
         if not free:
             return
@@ -263,11 +261,18 @@ class Compiler:
             rest = f"{at}_q"
         for k, x in enumerate(free[:-1]):
             self.let(f"{at}_f{k} = {rest}[{k}]")
+            self.guard(x, f"{at}_f{k}", at)
             self.match(x, f"{at}_f{k}")
         last = f"{at}_f{len(free) - 1}"
         name = self.names.of(term.op, term.op.name)
         self.let(f"{last} = nary({name}, {rest}[{len(free) - 1}:])")
+        self.guard(free[-1], last, at)
         self.match(free[-1], last)
+
+    def guard(self, term: Term, place: str, at: str) -> None:
+        """Test that an operand of an elementwise node is not broadcast, unless it may be."""
+        if self.guarded and not self.may_broadcast(term):
+            self.test(f"covered({at}, {place})")
 
     def match_block(self, block: Block, at: str) -> None:
         """Match an application to any number of terms, each bound to the block's own variable."""

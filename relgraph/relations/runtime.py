@@ -80,11 +80,6 @@ def orders(pair: list[Variable]) -> Iterable[list[Variable]]:
         yield pair[::-1]
 
 
-def slots(view: Any) -> Iterable[int]:
-    """Return the slots of a view's operands, or the places of a pair."""
-    return range(2) if view.__class__ is tuple else view
-
-
 def free(view: Iterable[int], taken: Iterable[int]) -> Iterator[int]:
     """Yield the first slot that is not taken, if any."""
     for slot in view:
@@ -129,5 +124,5 @@ def fit(built: Any, like: TensorType, place: Any, pointwise: bool) -> Variable |
 
 __all__ = [
     "REFUSED", "Refused", "checked", "covered", "fit", "free", "instance", "leaves", "nary",
-    "orders", "same_shapes", "slots", "steady", "whole",
+    "orders", "same_shapes", "steady", "whole",
 ]  # fmt: skip

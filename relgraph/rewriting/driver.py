@@ -9,8 +9,8 @@ group: their n-ary view is what is matched.
 
 from __future__ import annotations
 
-import itertools
 import gc
+import itertools
 import os
 from collections.abc import Callable, Collection, Sequence
 from contextvars import ContextVar
@@ -49,18 +49,17 @@ def shared_applications(outputs: Sequence[Variable], ops: Collection[Op]) -> fro
     while stack:
         node = stack.pop()
         op = node.op
+        inner = op in ops
         for x in node.inputs:
-            if x in seen:
-                if x.inputs and x.op in ops:
-                    several.add(x)
-                    if x.op is op:
-                        nested.add(x)
-            else:
+            if not x.inputs:
+                continue
+            if inner and x.op is op:
+                nested.add(x)
+            if x not in seen:
                 seen.add(x)
-                if x.inputs:
-                    stack.append(x)
-                    if x.op is op and op in ops:
-                        nested.add(x)
+                stack.append(x)
+            elif x.op in ops:
+                several.add(x)
     return frozenset(several & nested)
 
 

@@ -125,7 +125,8 @@ class _ProfiledSelection(Selection):
                 rule.alternatives = timed(rule.alternatives, count)
                 rule.build = timed(rule.build, count)
             else:
-                rule.roles = [role._replace(match=timed(role.match, count)) for role in rule.roles]
+                rule.pair = timed(rule.pair, count)
+                rule.matchers = [timed(rule.matcher(i), count) for i in range(len(rule.roles))]
         return matcher
 
 

@@ -124,7 +124,7 @@ class Selection:
                 if isinstance(rule, GatherRule):
                     parts += [rule.alternatives.source, rule.build.source]  # type: ignore[attr-defined]
                 else:
-                    parts += [role.match.source for role in rule.roles]  # type: ignore[attr-defined]
+                    parts += rule.sources
         return "\n".join(dict.fromkeys(parts))
 
     def __repr__(self) -> str:
