@@ -156,6 +156,7 @@ from relgraph.ops.linalg import Det, Inv, cholesky, slogdet, solve, solve_triang
 from relgraph.ops.matrices import diagonal, trace
 from relgraph.ops.permutation import MatrixTranspose
 from relgraph.ops.reduction import log_softmax, logsumexp, softmax
+from relgraph.ops.shape import dim, shape
 from relgraph.relations.goals import (
     assoc_flatten,
     calco,
@@ -304,6 +305,7 @@ __all__ = [
     "det",
     "diag",
     "diagonal",
+    "dim",
     "divide",
     "dot",
     "dprint",
@@ -406,6 +408,7 @@ __all__ = [
     "round",
     "scalar",
     "scalars",
+    "shape",
     "sigmoid",
     "sign",
     "sin",

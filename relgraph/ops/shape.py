@@ -454,6 +454,11 @@ def dim(x: Any, axis: int) -> Any:
         Of any shape.
     axis : int
         Which dimension; for a pattern counted from the end.
+
+    Returns
+    -------
+    int, Variable or pattern
+        A Variable is int64 and has no dimensions.
     """
     x = as_operand(x)
     axis = normalise_axis(axis, rank_of(x), "dim")
