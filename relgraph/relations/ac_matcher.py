@@ -239,8 +239,8 @@ class MatchRule:
     @property
     def sources(self) -> list[str]:
         """The sources of the functions compiled so far."""
-        made = [*self.matchers, self.__dict__.get("pair")]
-        return [f.source for f in made if f is not None]  # type: ignore[attr-defined]
+        made: list[Any] = [*self.matchers, self.__dict__.get("pair")]
+        return [f.source for f in made if f is not None]
 
     @staticmethod
     def _candidates(compiler: Compiler, arg: Term, taken: str) -> str:

@@ -17,9 +17,10 @@ from relgraph.ir.graph import FunctionGraph, as_outputs, free_inputs, substitute
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.relations.relation import Relation, as_relation
-from relgraph.rewriting.driver import CHAIN, normalise
+from relgraph.rewriting.driver import normalise
 from relgraph.rewriting.folding import ConstantFolding
 from relgraph.rewriting.interpreter import tracked
+from relgraph.rewriting.limits import CHAIN
 from relgraph.rewriting.node_rewriters import NodeRewriter, Transform, checked_type, replacement
 from relgraph.rewriting.selection import Selection, selection_of
 

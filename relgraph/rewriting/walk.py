@@ -12,17 +12,17 @@ from relgraph.relations.ac_matcher import AcMatcher, View
 from relgraph.rewriting.interpreter import interpret
 
 if TYPE_CHECKING:
-    from relgraph.rewriting.driver import Driver
+    from relgraph.rewriting.groups import Groups
 
 
-def walk(outputs: Sequence[Variable], driver: Driver) -> tuple[Variable, ...]:
+def walk(outputs: Sequence[Variable], driver: Groups) -> tuple[Variable, ...]:
     """Return a graph after one visit to each of its nodes.
 
     Parameters
     ----------
     outputs : sequence of Variable
         The graph.
-    driver : Driver
+    driver : Groups
         What holds the selection, and logs firings and charges them to budgets.
     """
     image: dict[Variable, Variable] = {}
@@ -36,7 +36,7 @@ def walk(outputs: Sequence[Variable], driver: Driver) -> tuple[Variable, ...]:
     return tuple([image[x] for x in outputs])
 
 
-def _visited(node: Variable, driver: Driver) -> Variable:
+def _visited(node: Variable, driver: Groups) -> Variable:
     """Return what one rewrite makes of a node, or the node."""
     selection = driver.selection
     op: Any = node.op
@@ -56,7 +56,7 @@ def _visited(node: Variable, driver: Driver) -> Variable:
     return result  # type: ignore[no-any-return]
 
 
-def _regrouped(node: Variable, matcher: AcMatcher, driver: Driver) -> Variable | None:
+def _regrouped(node: Variable, matcher: AcMatcher, driver: Groups) -> Variable | None:
     """Return a sum or product after one step on its n-ary view, or None."""
     view = View(matcher.by_identity)
     slots = [view.add(x) for x in leaves(node, matcher.op, (), NEAR)]

@@ -1,0 +1,110 @@
+"""Limits: what is charged to budgets, and the errors for rewriting that does not come to an end."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from relgraph.errors import BudgetError, OscillationError
+from relgraph.ir.node import Variable
+from relgraph.relations.ac_matcher import Firing
+from relgraph.rewriting.selection import Selection
+
+# Called with what is replaced in the graph, its replacement, and the firings that justify it.
+Log = Callable[[Variable, Variable, Sequence[Firing]], None]
+
+CHAIN = 10_000  # rewrites that may follow from one node before it is called runaway growth
+
+
+class Limits:
+    """One run of a selection: its log, its budgets, and the chain of rewrites at each node.
+
+    Parameters
+    ----------
+    selection : Selection
+        What is applied.
+    log : callable, optional
+        Called at every step with the node that is replaced, its replacement, and the firings.
+    """
+
+    def __init__(self, selection: Selection, log: Log | None = None) -> None:
+        self.selection = selection
+        self.log = log
+        self.forward: dict[Variable, Variable] = {}
+        self.why: dict[Variable, str] = {}
+        self.firings = 0
+        self.depth: dict[Variable, int] = {}
+        self.spent: dict[str, int] = {}
+
+    def waiting_for(self, node: Variable) -> Variable | None:
+        """Return what a node becomes next, or is waiting for, in this run."""
+        return self.forward.get(node)
+
+    def inherit(self, node: Variable, operands: Sequence[Variable]) -> None:
+        """Count the operands of a reduct as part of the chain that made it."""
+        steps = self.depth.get(node)
+        if steps is not None:
+            for x in operands:
+                self.depth.setdefault(x, steps)
+
+    def fired(
+        self, before: Variable, after: Variable, rewrite: Any, bindings: tuple[Any, ...]
+    ) -> None:
+        """Log a firing and charge it to the budgets."""
+        self.why[before] = rewrite.relation
+        self.firings += 1
+        if self.firings > CHAIN:
+            self.deepen(before, after, rewrite.relation)
+        if self.selection.budgets:
+            self.charge(rewrite.relation, before)
+        if self.log is not None:
+            self.log(before, after, (Firing(rewrite, bindings, (before,), after),))
+
+    def deepen(self, before: Variable, after: Variable, name: str) -> None:
+        """Measure the chain of rewrites that a node ends, once there were many in all."""
+        steps = self.depth.get(before, 0) + 1
+        self.depth[after] = max(steps, self.depth.get(after, 0))
+        if steps > CHAIN:
+            raise self.runaway(name, f"{CHAIN} rewrites followed from one node", before)
+
+    def charge(self, name: str, before: Variable, times: int = 1) -> None:
+        """Charge a relation's own budget."""
+        limit = self.selection.budgets.get(name)
+        if limit is None:
+            return
+        self.spent[name] = self.spent.get(name, 0) + times
+        if self.spent[name] > limit:
+            raise self.runaway(name, f"its budget of {limit} firings is spent", before)
+
+    def runaway(self, name: str, why: str, before: Variable) -> BudgetError:
+        """Return the error for a relation that fires without end."""
+        return BudgetError(
+            f"{name} does not come to an end: {why}",
+            {"last graph": before},
+            f"Leave it out with excluding({name.split('.', maxsplit=1)[0]!r}), or give it a side "
+            "condition under which its result is simpler than what it matches.",
+        )
+
+    def oscillation(self, node: Variable, reduct: Variable) -> OscillationError:
+        """Return the error for a chain of rewrites that comes back to where it was."""
+        cycle: list[tuple[str, object, object]] = []
+        x: Variable | None = reduct
+        seen: set[Variable] = set()
+        chain = [node]
+        while x is not None and x not in seen and len(chain) < 12:
+            seen.add(x)
+            chain.append(x)
+            x = self.waiting_for(x)
+        for a, b in itertools.pairwise(chain):
+            cycle.append((self.why.get(a, "(rebuilt)"), a, b))
+        names = list(dict.fromkeys(name for name, _, _ in cycle if name != "(rebuilt)"))
+        error = OscillationError(
+            f"{' and '.join(names) or 'the relations'} "
+            + ("undo each other" if len(names) > 1 else "makes a graph grow inside its own result"),
+            [(name, f"{a}  ->  {b}") for name, a, b in cycle],
+            "Exclude one of them, or orient them the same way; a relation that only grows needs "
+            "a side condition.",
+        )
+        error.cycle = tuple(cycle)
+        return error
