@@ -12,6 +12,7 @@ node.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
@@ -47,6 +48,7 @@ _IMPLIES = {
 }
 
 
+@cache
 def _closure(mask: int) -> int:
     while True:
         grown = mask
@@ -88,6 +90,7 @@ class Facts(NamedTuple):
 NOTHING = Facts()
 
 
+@cache
 def proved(*names: str) -> Facts:
     """Return these facts and all that they imply, proved true."""
     mask = 0
@@ -179,6 +182,7 @@ def _infer(node: Variable) -> Facts:
     return known | node.op.facts(tuple([x._facts for x in node.inputs]), node)
 
 
+@lru_cache(4096)
 def of_type(type_: TensorType) -> Facts:
     """Return what the dtype and shape alone prove."""
     names = []
