@@ -201,12 +201,13 @@ class MatchRule:
         compiler = Compiler(self.rewrite, Names())
         for place, arg in enumerate(self.args):
             compiler.match(arg, f"n{place}")
-        return self._finished(compiler, ["n0", "n1"], "pair", "n0, n1", "")
+        places = dict(zip(("n0", "n1"), self.args, strict=True))
+        return self._finished(compiler, places, "pair", "n0, n1", "")
 
     def _compile(self, first: Term, others: list[Term]) -> Callable[..., Any]:
         compiler = Compiler(self.rewrite, Names())
         compiler.match(first, "n0")
-        places, slots = ["n0"], ["i0"]
+        places, slots = {"n0": first}, ["i0"]
         waiting = list(others)
         while waiting:
             arg = min(waiting, key=lambda x: (x not in compiler.env, _selectivity(x)))
@@ -216,22 +217,28 @@ class MatchRule:
             compiler.loop(f"i{k} in {self._candidates(compiler, arg, taken)}")
             compiler.test(f"i{k} not in {taken}")
             compiler.let(f"n{k} = view[i{k}]")
-            places.append(f"n{k}")
+            places[f"n{k}"] = arg
             slots.append(f"i{k}")
             compiler.match(arg, f"n{k}")
         taken = f", ({', '.join(slots)},)"
         return self._finished(compiler, places, "match", "n0, i0, view, index", taken)
 
     def _finished(
-        self, compiler: Compiler, places: list[str], name: str, parameters: str, extra: str
+        self,
+        compiler: Compiler,
+        places: dict[str, Term],
+        name: str,
+        parameters: str,
+        extra: str,
     ) -> Callable[..., Any]:
         """Return the function that tests what is left, and builds the result."""
         names, op = compiler.names, self.op
         group = f"({', '.join(places)},)"
-        free = all(map(compiler.may_broadcast, self.args))
-        if compiler.guarded and op.pointwise and not free:
-            compiler.test(f"same_shapes({group})")
         compiler.let(f"t = instance({names.of(op, op.name)}, {group})")
+        if compiler.guarded and op.pointwise:
+            for place, arg in places.items():
+                if not compiler.may_broadcast(arg):
+                    compiler.test(f"fills(t, {place})")
         compiler.finish("t", group, extra)
         doc = f"Match operands of {op.name}, beginning with n0."
         return load(write(name, parameters, [compiler.lines], doc), name, names)

@@ -122,7 +122,7 @@ def _ground(term: Any, state: State) -> Any:
     if isinstance(value, ExpressionTuple):
         open_ = any(isvar(x) for x in _atoms(value))
         return _OPEN if open_ else raise_(value)
-    return _OPEN if isvar(value) or isinstance(value, ConsPair) else value
+    return _OPEN if isvar(value) or type(value) is ConsPair else value
 
 
 def _atoms(term: Any) -> Iterator[Any]:
@@ -165,6 +165,8 @@ def checko(function: Callable[..., bool], *args: Any, label: str = "") -> Suspen
         Called with the bound values: graph nodes, numbers, or op parameters.
     *args : pattern variable or term
         The arguments.
+    label : str, optional
+        What the condition is printed as.
 
     Returns
     -------

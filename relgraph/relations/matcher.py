@@ -56,7 +56,7 @@ class Names:
         self.globals: dict[str, Any] = {
             "Constant": Constant, "apply": apply, "leaves": runtime.leaves, "nary": runtime.nary,
             "covered": runtime.covered, "fit": runtime.fit, "checked": runtime.checked,
-            "Refused": runtime.REFUSED, "same_shapes": runtime.same_shapes,
+            "Refused": runtime.REFUSED, "fills": runtime.fills,
             "steady": runtime.steady, "whole": runtime.whole,
             "instance": runtime.instance, "orders": runtime.orders, "free": runtime.free,
         }  # fmt: skip

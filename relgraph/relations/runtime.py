@@ -29,10 +29,9 @@ def covered(node: Variable, operand: Variable) -> bool:
     return a is b or a.shape == b.shape or covers(a.shape, b.shape)
 
 
-def same_shapes(nodes: Sequence[Variable]) -> bool:
-    """Tell whether operands all have one shape (unknown sizes count as equal)."""
-    first = nodes[0]
-    return all(covered(first, x) and covered(x, first) for x in nodes[1:])
+def fills(like: TensorType, operand: Variable) -> bool:
+    """Tell whether an operand has the shape of an n-ary application that it is part of."""
+    return like is operand.type or covers(like.shape, operand.type.shape)
 
 
 def checked(built: Variable, like: Any) -> None:
@@ -123,6 +122,6 @@ def fit(built: Any, like: TensorType, place: Any, pointwise: bool) -> Variable |
 
 
 __all__ = [
-    "REFUSED", "Refused", "checked", "covered", "fit", "free", "instance", "leaves", "nary",
-    "orders", "same_shapes", "steady", "whole",
+    "REFUSED", "Refused", "checked", "covered", "fills", "fit", "free", "instance", "leaves",
+    "nary", "orders", "steady", "whole",
 ]  # fmt: skip

@@ -247,9 +247,9 @@ def double_addo(x):
     return x + x, 2 * x
 
 
-def one_more(c: Any) -> Variable | None:
-    """Return the constant ``1 + c`` in the dtype of the constant ``c``; None for another graph."""
-    if not isinstance(c, Constant) or c.dtype.kind == "b":
+def one_more(c: Any, x: Any) -> Variable | None:
+    """Return ``1 + c`` for a constant ``c`` of the dtype of ``x``; None for anything else."""
+    if not isinstance(c, Constant) or c.dtype != x.dtype:
         return None
     with np.errstate(over="ignore"):  # integers wrap around, as they would at the call
         return constant(np.add(c.value, np.ones_like(c.value)), c.dtype)
@@ -257,14 +257,14 @@ def one_more(c: Any) -> Variable | None:
 
 @identity(
     tags=(*CANONICAL, "add_canonical"),
-    where=lambda x, c, d: (numerico(x), calco(d, one_more, c)),
+    where=lambda x, c, d: (numerico(x), calco(d, one_more, c, x)),
     specials="assumes_finite",
 )
 def gather_add_multiplyo(x, c, d):
     """x + c x = d x, where d = 1 + c.
 
-    Holds for a constant c, modulo 2^n for integers; rounded (three roundings against two),
-    assumes_finite (with c = -1/2 infinity becomes NaN on the left).
+    Holds for a constant c of the dtype of x, modulo 2^n for integers; rounded (three roundings
+    against two), assumes_finite (with c = -1/2 infinity becomes NaN on the left).
     Source: distributive law.
     """
     return x + c * x, d * x

@@ -204,7 +204,7 @@ def cancel_solve_invo(A, b):
 
 @identity(tags=SPECIALIZE, where=lambda A: facto(A, "lower_triangular"), specials="assumes_finite")
 def solve_lower_triangularo(A, b):
-    """solve(L, b) by forward substitution.
+    """solve(L, b) = L^-1 b by forward substitution.
 
     Holds where L is proved lower triangular and is invertible; rounded (within
     c n u cond(L) |x|), assumes_finite.
@@ -215,7 +215,7 @@ def solve_lower_triangularo(A, b):
 
 @identity(tags=SPECIALIZE, where=lambda A: facto(A, "upper_triangular"), specials="assumes_finite")
 def solve_upper_triangularo(A, b):
-    """solve(U, b) by back substitution.
+    """solve(U, b) = U^-1 b by back substitution.
 
     Holds where U is proved upper triangular and is invertible; rounded (within
     c n u cond(U) |x|), assumes_finite.
@@ -226,7 +226,7 @@ def solve_upper_triangularo(A, b):
 
 @identity(tags=SPECIALIZE, where=lambda A: facto(A, "spd"), specials="assumes_finite")
 def solve_spdo(A, b):
-    """solve(A, b) by Cholesky's factor.
+    """solve(A, b) = A^-1 b by Cholesky's factor.
 
     Holds where A is proved symmetric positive definite; rounded (within c n u cond(A) |x|),
     assumes_finite.
@@ -235,11 +235,12 @@ def solve_spdo(A, b):
     return solve(A, b), solve_spd(A, b)
 
 
-@identity(tags=CANONICAL)
+@identity(tags=CANONICAL, specials="assumes_finite")
 def det_transposeo(A):
     """det(A.mT) = det(A).
 
-    Holds always; rounded (within c n u cond(A) |det(A)|), kept.
+    Holds always; rounded (within c n u cond(A) |det(A)|), assumes_finite (an elimination with
+    infinities may give 0 or NaN).
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.3.
     """
     return det(matrix_transpose(A)), det(A)

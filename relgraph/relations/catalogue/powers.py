@@ -180,11 +180,11 @@ def absorb_square_absoluteo(x):
     return square(absolute(x)), square(x)
 
 
-@identity(tags=CANONICAL, where=positiveo, specials="assumes_finite")
+@identity(tags=CANONICAL, where=lambda x: (positiveo(x), floato(x)), specials="assumes_finite")
 def distribute_power_addo(x, a, b):
     """x^(a + b) = x^a x^b.
 
-    Holds where x is positive; rounded (the error of an exponent counts |log x| times),
+    Holds for floats where x is positive; rounded (the error of an exponent counts |log x| times),
     assumes_finite.
     Source: DLMF 4.8.14.
     """

@@ -1,0 +1,308 @@
+"""Graphs made from the sides of a relation, and what the engine and kanren say of them.
+
+An instance gives every variable of a clause an input of some shape and dtype, and every open
+parameter a value; combinations that no op takes, or that a side condition rejects, are left out.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice, product
+from typing import Any
+
+import numpy as np
+
+from relgraph.errors import RelgraphError
+from relgraph.ir.etuple import raise_
+from relgraph.ir.node import Apply, Input, Variable, apply, constant, make_input
+from relgraph.ir.types import TensorType
+from relgraph.ops.elementwise import Elementwise
+from relgraph.relations.clause import TESTS
+from relgraph.relations.pattern import (
+    OpPattern,
+    PatternNode,
+    PatternVariable,
+    subterms,
+    variables,
+)
+from relgraph.rewriting.selection import selection_of
+
+SHAPES = {
+    "elementwise": [(3,), (), (0,), (2, 3), (1, 3), (2, 1)],
+    "reductions": [(2, 3), (3,), (), (0, 3), (1, 3), (2, 1, 3)],
+    "shape": [(2, 3), (6,), (2, 1, 3), (1, 3), (1,), (0, 3), (1, 1, 2)],
+    "linalg": [(3, 3), (3,), (2, 3, 3), (), (2, 3), (3, 2)],
+}
+PARAMETERS: dict[str, list[Any]] = {
+    "axis": [(-1,), None, (-2,), (-2, -1), ()],
+    "axes": [(-1,), (-2,), (-1, -2), (-2, -1), (-1, -3, -2), (-2, -3, -1), (-3, -1, -2)],
+    "keepdims": [False, True],
+    "shape": [(2, 3), (6,), (3, 2), (-1,), (1, 6), (1, 2, 3), (3, -1), (4, 2, 3)],
+    "dtype": ["float64", "float32", "int64", "int8"],
+    "n": [3], "m": [3], "k": [0],
+}  # fmt: skip
+SINGLE = {"softmax": [-1, -2], "log_softmax": [-1, -2]}  # ops whose axis is one int
+
+
+@dataclass(frozen=True)
+class Instance:
+    """The two sides of a clause as graphs, and the inputs they have in common."""
+
+    left: Variable
+    right: Variable
+    inputs: tuple[Variable, ...]
+
+    def __str__(self) -> str:
+        types = ", ".join(f"{x.name}: {x.type}" for x in self.inputs)
+        return f"{self.left} = {self.right} ({types})"
+
+
+def fields_of(clause: Any) -> dict[PatternVariable, str]:
+    """Return the open parameters of a clause, with the ``op.name`` of each."""
+    found: dict[PatternVariable, str] = {}
+    for side in (clause.left, clause.right):
+        for x in subterms(side):
+            if isinstance(x, PatternNode) and isinstance(x.op, OpPattern):
+                for name, value in zip(x.op.cls.parameters, x.op.params, strict=True):
+                    if isinstance(value, PatternVariable):
+                        found[value] = f"{x.op.cls.name}.{name}"
+    return found
+
+
+def facts_of(clause: Any, v: PatternVariable) -> tuple[str, ...]:
+    """Return the facts that a clause asks of a variable."""
+    return tuple(
+        c.function.args[0]
+        for c in clause.conditions
+        if c.kind == "check" and isinstance(c.function, partial) and token(c.args[0]) == token(v)
+    )
+
+
+def token(x: Any) -> Any:
+    return x.token if isinstance(x, PatternVariable) else x
+
+
+def is_pointwise(clause: Any) -> bool:
+    """Tell whether both sides are elementwise."""
+    return all(
+        x.op.cls.pointwise if isinstance(x.op, OpPattern) else x.op.pointwise
+        for side in (clause.left, clause.right)
+        for x in subterms(side)
+        if isinstance(x, PatternNode)
+    )
+
+
+def build(term: Any, values: dict[Any, Any]) -> Any:
+    """Return the graph of a pattern, given nodes and parameters for its variables."""
+    if isinstance(term, PatternVariable):
+        return values[term]
+    if isinstance(term, PatternNode):
+        op = term.op
+        if isinstance(op, OpPattern):
+            op = op.cls(
+                *[values.get(p, p) if isinstance(p, PatternVariable) else p for p in op.params]
+            )
+        return op(*[build(x, values) for x in term.args])
+    return term
+
+
+def instances(
+    clause: Any,
+    theme: str,
+    dtypes: tuple[str, ...] = ("float64",),
+    most: int = 24,
+    facts: bool = True,
+) -> list[Instance]:
+    """Return instances of a clause, the same ones in every run.
+
+    Parameters
+    ----------
+    clause : Clause
+        With its conditions.
+    theme : str
+        Whose shapes to draw from.
+    dtypes : tuple of str
+        The dtypes that inputs may have; with several, each input draws its own.
+    most : int
+        How many at most.
+    facts : bool
+        Whether inputs declare the facts that the clause asks for.
+    """
+    fields = fields_of(clause)
+    both = dict.fromkeys([*variables(clause.left), *variables(clause.right)])
+    computed = {c.args[0] for c in clause.conditions if c.kind == "calc"}
+    operands = [v for v in both if v not in fields and v not in computed]
+    open_ = [v for v in both if v in fields and v not in computed]
+    choices: list[list[Any]] = [list(product(SHAPES[theme], dtypes)) for _ in operands]
+    for v in open_:
+        op, name = fields[v].split(".")
+        choices.append(SINGLE[op] if name == "axis" and op in SINGLE else PARAMETERS[name])
+    rng = random.Random(str(clause))
+    count = 1
+    for c in choices:
+        count *= len(c)
+    if count <= 3000:
+        drawn = list(product(*choices))
+        first, rest = drawn[:1], drawn[1:]
+        rng.shuffle(rest)
+        drawn = first + rest
+    else:
+        drawn = [tuple(c[0] for c in choices)]
+        drawn += [tuple(rng.choice(c) for c in choices) for _ in range(3000)]
+    asked = {v: facts_of(clause, v) if facts else () for v in operands}
+    roles = Roles(fields, operands, open_, asked)
+    made = (_instance(clause, roles, one) for one in drawn)
+    return list(islice(filter(None, made), most))
+
+
+@dataclass(frozen=True)
+class Roles:
+    """What the variables of a clause stand for: operands, with facts, and parameters."""
+
+    fields: dict[PatternVariable, str]
+    operands: list[PatternVariable]
+    open_: list[PatternVariable]
+    asked: dict[PatternVariable, tuple[str, ...]]
+
+
+def _instance(clause: Any, roles: Roles, chosen: Any) -> Instance | None:
+    fields, operands, open_, asked = roles.fields, roles.operands, roles.open_, roles.asked
+    values: dict[Any, Any] = {}
+    constants = {
+        c.args[1]
+        for c in clause.conditions
+        if c.kind == "calc" and c.args[0] in variables(clause.right) and c.args[0] not in fields
+    } - set(open_)  # what a number is computed from must be one
+    try:
+        for i, (v, (shape, dtype)) in enumerate(zip(operands, chosen, strict=False)):
+            name = "xyzwuv"[i]
+            if v in constants:
+                values[v] = _constant(dtype, shape)
+            else:
+                values[v] = make_input(name, TensorType(dtype, shape), asked[v])
+        values |= dict(zip(open_, chosen[len(operands) :], strict=True))
+        tokens = {token(v): x for v, x in values.items()}
+        for c in clause.conditions:
+            if c.kind == "calc":
+                found = c.function(*[tokens[token(x)] for x in c.args[1:]])
+                if found is None:
+                    return None
+                values[c.args[0]] = tokens[token(c.args[0])] = found
+            elif not isinstance(c.function, partial) and not c.function(
+                *[tokens[token(x)] for x in c.args]
+            ):
+                return None
+        left, right = build(clause.left, values), build(clause.right, values)
+    except (RelgraphError, IndexError, TypeError, ValueError):
+        return None
+    if not isinstance(left, Variable):
+        return None
+    return Instance(left, right, tuple(x for x in values.values() if isinstance(x, Input)))
+
+
+def _constant(dtype: str, shape: tuple[int, ...]) -> Variable:
+    size = int(np.prod(shape))
+    return constant((np.arange(size) - 1).reshape(shape).astype(dtype))
+
+
+# What the engine and kanren say.
+
+
+def match(relation: Any, node: Variable) -> Variable | None:
+    """Return what the compiled matcher makes of a node itself, or None."""
+    selection = selection_of((relation,))
+    op = node.op
+    if op is None:
+        return None
+    found = None
+    if op in selection.ac_ops:
+        found = selection.ac_of(op).pair(*node.inputs)
+    else:
+        compiled = selection.plain(op)
+        found = compiled(node) if compiled is not None else None
+    return None if found is None else found[0]
+
+
+def swaps(node: Variable, most: int = 64) -> list[Variable]:
+    """Return a graph with the operands of its commutative ops in every order."""
+    if not isinstance(node, Apply):
+        return [node]
+    options = [swaps(x, most) for x in node.inputs]
+    found: dict[Variable, None] = {}
+    for inputs in islice(product(*options), most):
+        found[apply(node.op, inputs)] = None
+        if node.op.commutative:
+            found[apply(node.op, inputs[::-1])] = None
+    return list(found)[:most]
+
+
+def answers(relation: Any, node: Variable) -> bool:
+    """Tell whether kanren has an answer of the node's type, in some order of operands."""
+    for one in swaps(node):
+        for term in relation.run(4, one):
+            try:
+                answer = (
+                    raise_(term) if not isinstance(term, Variable | bool | int | float) else term
+                )
+            except (RelgraphError, TypeError, ValueError):
+                continue
+            if answer is not None:
+                return True
+    return False
+
+
+def canonical(node: Any) -> Any:
+    """Return a key that is equal for graphs equal up to order and bracketing of AC ops."""
+    if not isinstance(node, Apply):
+        return node
+    op = node.op
+    if op.associative and op.commutative:
+        terms, stack = [], list(node.inputs)
+        while stack:
+            x = stack.pop()
+            if x.op is op:
+                stack.extend(x.inputs)
+            else:
+                terms.append(canonical(x))
+        return op, tuple(sorted(terms, key=repr))
+    inner = tuple(map(canonical, node.inputs))
+    return op, tuple(sorted(inner, key=repr)) if op.commutative else inner
+
+
+# Near misses.
+
+
+def mutants(side: Any) -> list[Any]:
+    """Return patterns that differ from one in a number, a repeated variable, or an inner op."""
+    found = []
+    places = list(_places(side, ()))
+    seen: set[Any] = set()
+    for path, x in places:
+        if isinstance(x, bool | int | float):
+            found.append(_replaced(side, path, x + 3))
+        elif isinstance(x, PatternVariable):
+            if x in seen:
+                found.append(_replaced(side, path, PatternVariable("fresh")))
+            seen.add(x)
+        elif isinstance(x.op, Elementwise) and len(x.args) <= 2:
+            names = ("isnan", "less") if x.op.name in TESTS else ("cbrt", "arctan2")
+            other = Elementwise(names[len(x.args) - 1])
+            found.append(_replaced(side, path, PatternNode(other, x.args)))
+    return found
+
+
+def _places(term: Any, path: tuple[int, ...]) -> Any:
+    yield path, term
+    if isinstance(term, PatternNode):
+        for i, x in enumerate(term.args):
+            yield from _places(x, (*path, i))
+
+
+def _replaced(term: Any, path: tuple[int, ...], new: Any) -> Any:
+    if not path:
+        return new
+    args = list(term.args)
+    args[path[0]] = _replaced(args[path[0]], path[1:], new)
+    return PatternNode(term.op, tuple(args))

@@ -1,0 +1,325 @@
+"""Values for the inputs of a graph, its NumPy meaning, and its exact value by mpmath.
+
+The error that a graph may have is measured, not guessed: its exact value is computed again with
+every operand and every intermediate result moved by one unit in the last place, at random, and the
+largest deviation, times a constant, is the bound (Monte Carlo arithmetic).
+
+References
+----------
+D. S. Parker, "Monte Carlo arithmetic: exploiting randomness in floating-point arithmetic", UCLA
+technical report CSD-970002, 1997.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import mpmath
+import numpy as np
+
+from relgraph.ir.graph import toposort
+from relgraph.ir.node import Constant, Variable
+from relgraph.ops import linalg, reducers
+from relgraph.ops.elementwise import Cast, Elementwise
+
+Array = Any
+MATRIX = {"symmetric", "spd", "orthogonal", "invertible"}
+SPECIAL = (math.nan, math.inf, -math.inf, 0.0, -0.0, 1.0, -1.0, 0.5, -2.0, 3.0)
+ZEROS = (0.0, -0.0, 1.0, -1.0, 0.5, -2.0, 3.0)
+EXTREME = (1e300, -1e300, 1e-300, -1e-300, 800.0, -800.0, 40.0, -40.0, 1e-10, 1.0)
+LARGE = (800.0, -800.0, 40.0, -40.0, 5.0, -5.0, 1e-10, -1e-10, 1.0)
+
+
+def draw(x: Any, rng: np.random.Generator, kind: str = "moderate", regular: bool = False) -> Array:
+    """Return values for an input, of which its declared facts hold.
+
+    Parameters
+    ----------
+    x : Input
+        Its type and facts are obeyed.
+    kind : {"moderate", "special", "zeros", "extreme", "large"}
+        Which floats to draw.
+    regular : bool
+        Whether matrices are to be well conditioned.
+    """
+    shape, dtype = x.type.shape, x.dtype
+    if dtype.kind == "b":
+        value = rng.integers(0, 2, shape).astype(bool)
+    elif dtype.kind in "iu":
+        info = np.iinfo(dtype)
+        small = rng.integers(0 if dtype.kind == "u" else -5, 6, shape)
+        ends = rng.choice(np.array([info.min, info.max], dtype), shape)
+        rare = (rng.random(shape) < 0.15) & (not (regular or MATRIX & x.facts))
+        value = np.where(rare, ends, small.astype(dtype))
+    else:
+        pool = {"special": SPECIAL, "zeros": ZEROS, "extreme": EXTREME, "large": LARGE}.get(kind)
+        if pool is None:
+            value = rng.uniform(-3, 3, shape)
+        else:
+            value = rng.choice(np.array(pool), shape)
+        with np.errstate(over="ignore", under="ignore"):
+            value = value.astype(dtype)
+    return _obey(x, np.asarray(value, dtype), rng, regular)
+
+
+def _obey(x: Any, value: Array, rng: np.random.Generator, regular: bool) -> Array:
+    facts, dtype_kind = x.facts, value.dtype.kind
+    if {"positive", "nonnegative"} & facts:
+        value = (
+            np.where(value == np.iinfo(value.dtype).min, 1, np.abs(value))
+            if (value.dtype.kind == "i")
+            else np.abs(value)
+        )
+    if {"positive", "nonzero"} & facts:
+        value = np.where(value == 0, 1, value)
+    if dtype_kind == "f" and {"not_nan", "finite"} & facts:
+        value = np.where(np.isnan(value), 2, value)
+    if value.ndim >= 2 and value.shape[-1] == value.shape[-2]:
+        side = value.shape[-1]
+        if "symmetric" in facts or "spd" in facts:
+            value = value + np.swapaxes(value, -1, -2)
+        if "lower_triangular" in facts:
+            value = np.tril(value)
+        if "upper_triangular" in facts:
+            value = np.triu(value)
+        if "orthogonal" in facts:
+            # A permutation: exactly orthogonal in every dtype.
+            value = np.broadcast_to(np.eye(side)[rng.permutation(side)], value.shape)
+        elif regular or {"spd", "invertible"} & facts:
+            value = value + np.asarray((32 if "spd" in facts else 8) * np.eye(side), value.dtype)
+    return np.asarray(value).astype(x.dtype)
+
+
+def evaluate(graphs: tuple[Variable, ...], values: dict[str, Array]) -> dict[Variable, Array]:
+    """Return the value of every node, op by op with NumPy."""
+    done: dict[Variable, Array] = {}
+    with np.errstate(all="ignore"):
+        for x in toposort(list(graphs)):
+            if isinstance(x, Constant):
+                done[x] = x.value
+            elif x.op is None:
+                done[x] = values[x.name]
+            else:
+                done[x] = np.asarray(x.op.perform(*[done[y] for y in x.inputs]))
+    return done
+
+
+def same(a: Array, b: Array, exact: bool) -> bool:
+    """Compare bit for bit, any NaN for any NaN; without ``exact``, zeros of either sign agree."""
+    a, b = np.asarray(a), np.asarray(b)
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return False
+    if a.dtype.kind != "f":
+        return bool((a == b).all())
+    nan = np.isnan(a)
+    if not (nan == np.isnan(b)).all():
+        return False
+    equal = (a == b) & ((np.signbit(a) == np.signbit(b)) | (not exact))
+    return bool((equal | nan).all())
+
+
+def close(a: Array, b: Array, done: dict[Variable, Array], eps: float) -> bool:
+    """Compare within 256 ``eps`` of the largest intermediate; NaN is NaN."""
+    a, b = np.asarray(a), np.asarray(b)
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return False
+    if a.dtype.kind != "f":
+        return bool((a == b).all())
+    if not (np.isnan(a) == np.isnan(b)).all():
+        return False
+    finite = np.isfinite(a) & np.isfinite(b)
+    if not (finite | np.isnan(a) | (a == b)).all():
+        return False
+    scale = max([1.0, *[_top(v) for v in done.values()]])
+    with np.errstate(all="ignore"):
+        return bool((np.abs(a - b)[finite] <= 256 * eps * scale).all())
+
+
+def _top(v: Array) -> float:
+    v = np.asarray(v)
+    v = v[np.isfinite(v)] if v.dtype.kind == "f" else v.astype(float)
+    return float(np.abs(v).max()) if v.size else 0.0
+
+
+def all_finite(done: dict[Variable, Array]) -> bool:
+    """Tell whether every input and intermediate is finite."""
+    return all(np.isfinite(v).all() for v in done.values() if np.asarray(v).dtype.kind == "f")
+
+
+# Exact values.
+
+
+def _sigmoid(x: Any) -> Any:
+    return 1 / (1 + mpmath.exp(-x))
+
+
+def _softplus(x: Any) -> Any:
+    return mpmath.log1p(mpmath.exp(x))
+
+
+def _power(x: Any, y: Any) -> Any:
+    return mpmath.power(x, y)
+
+
+MEANING: dict[str, Callable[..., Any]] = {
+    "add": lambda x, y: x + y,
+    "subtract": lambda x, y: x - y,
+    "multiply": lambda x, y: x * y,
+    "true_divide": lambda x, y: x / y,
+    "power": _power,
+    "negative": lambda x: -x,
+    "absolute": abs,
+    "square": lambda x: x * x,
+    "sqrt": mpmath.sqrt,
+    "reciprocal": lambda x: 1 / x,
+    "exp": mpmath.exp,
+    "exp2": lambda x: mpmath.power(2, x),
+    "expm1": mpmath.expm1,
+    "log": mpmath.log,
+    "log2": lambda x: mpmath.log(x, 2),
+    "log1p": mpmath.log1p,
+    "log1mexp": lambda x: mpmath.log(1 - mpmath.exp(x)),
+    "logaddexp": lambda x, y: mpmath.log(mpmath.exp(x) + mpmath.exp(y)),
+    "sigmoid": _sigmoid,
+    "softplus": _softplus,
+    "erf": mpmath.erf,
+    "erfc": mpmath.erfc,
+    "maximum": max,
+    "minimum": min,
+}
+ROUNDED = set(MEANING) - {"negative", "absolute", "maximum", "minimum"}
+
+
+class Undefined(Exception):
+    """A graph without an exact real value: outside of a domain, or with an op not listed here."""
+
+
+def exact(
+    graph: Variable,
+    values: dict[str, Array],
+    rng: np.random.Generator | None = None,
+    eps: float = 0,
+) -> Array:
+    """Return the value of a graph in mpmath's precision; with ``rng``, each step is rounded.
+
+    Raises
+    ------
+    Undefined
+        Where some step has no real value.
+    """
+    done: dict[Variable, Array] = {}
+    for x in toposort([graph]):
+        if isinstance(x, Constant):
+            done[x] = _real(x.value)
+            continue
+        if x.op is None:
+            result = _real(values[x.name])
+        else:
+            try:
+                result = _apply(x, [done[y] for y in x.inputs])
+            except (ZeroDivisionError, ValueError, OverflowError, TypeError) as error:
+                raise Undefined(str(error)) from None
+        for one in result.reshape(-1):
+            if isinstance(one, mpmath.mpc) or not mpmath.isfinite(one):
+                raise Undefined(f"{x} has the value {one}")
+        if rng is not None and _rounds(x):
+            noise = _real(eps * rng.uniform(-1, 1, result.shape))
+            # A logarithm of a sum has an absolute error: the sum itself is rounded.
+            shift = isinstance(x.op, reducers.LogSumExp | reducers.LogSoftmax)
+            result = result * (1 + noise) + (noise if shift else 0)
+        done[x] = result
+    return done[graph]
+
+
+def _rounds(x: Variable) -> bool:
+    if x.op is None:
+        return True
+    return not isinstance(x.op, Elementwise) or x.op.name in ROUNDED
+
+
+def _real(value: Array) -> Array:
+    return _array(np.asarray(value), lambda v: mpmath.mpf(float(v)))
+
+
+def _array(value: Array, function: Callable[[Any], Any]) -> Array:
+    result = np.empty(value.shape, dtype=object)
+    flat, out = value.reshape(-1), result.reshape(-1)
+    for i, v in enumerate(flat):
+        out[i] = function(v)
+    return result
+
+
+def _apply(node: Variable, operands: list[Array]) -> Array:
+    op = node.op
+    if isinstance(op, Cast):
+        return operands[0]
+    if isinstance(op, Elementwise):
+        if op.name not in MEANING:
+            raise Undefined(op.name)
+        function = MEANING[op.name]
+        whole = np.broadcast_arrays(*operands)
+        result = np.empty(whole[0].shape, dtype=object)
+        for i in np.ndindex(*result.shape):
+            result[i] = function(*[w[i] for w in whole])
+        return result
+    if isinstance(op, reducers.Reduction):
+        return _reduce(op, operands[0])
+    if isinstance(op, reducers.Softmax | reducers.LogSoftmax):
+        e = _array(operands[0], mpmath.exp)
+        share = e / np.sum(e, axis=op.axis, keepdims=True)
+        return share if isinstance(op, reducers.Softmax) else _array(share, mpmath.log)
+    if isinstance(op, linalg.Inv | linalg.Det | linalg.Solve | linalg.SolveTriangular):
+        return _linear(op, operands)
+    return np.asarray(op.perform(*operands), dtype=object)
+
+
+def _reduce(op: Any, x: Array) -> Array:
+    over = {"axis": op.axis, "keepdims": op.keepdims}
+    if isinstance(op, reducers.Sum):
+        result = np.sum(x, **over, initial=mpmath.mpf(0))
+    elif isinstance(op, reducers.Prod):
+        result = np.prod(x, **over, initial=mpmath.mpf(1))
+    elif isinstance(op, reducers.Max):
+        result = np.max(x, **over)
+    elif isinstance(op, reducers.Min):
+        result = np.min(x, **over)
+    elif isinstance(op, reducers.Mean):
+        total = np.asarray(np.sum(x, **over, initial=mpmath.mpf(0)), dtype=object)
+        result = total * mpmath.mpf(max(total.size, 1)) / max(x.size, 1)
+        if not x.size:
+            raise Undefined("the mean of nothing")
+    elif isinstance(op, reducers.LogSumExp):
+        total = np.asarray(np.sum(_array(x, mpmath.exp), **over, initial=mpmath.mpf(0)), object)
+        result = _array(total, mpmath.log)
+    else:
+        raise Undefined(op.name)
+    return np.asarray(result, dtype=object)
+
+
+def _linear(op: Any, operands: list[Array]) -> Array:
+    a = operands[0]
+    if a.ndim != 2:
+        raise Undefined("a batch")
+    matrix = mpmath.matrix(a.tolist())
+    if isinstance(op, linalg.Det):
+        return np.asarray(mpmath.det(matrix), dtype=object)
+    if isinstance(op, linalg.Inv):
+        return np.array((matrix**-1).tolist(), dtype=object).reshape(a.shape)
+    b = operands[1]
+    if b.ndim > 2:
+        raise Undefined("a batch")
+    if isinstance(op, linalg.SolveTriangular):
+        keep = np.tril if op.lower else np.triu
+        matrix = mpmath.matrix(keep(a).tolist())
+    right = mpmath.matrix(b.reshape(b.shape[0], -1).tolist())
+    solution = np.array((matrix**-1 * right).tolist(), dtype=object)
+    return solution.reshape(b.shape)
+
+
+def bound(graph: Variable, values: dict[str, Array], eps: float, center: Array) -> Array:
+    """Return the largest deviation of a graph from ``center`` when each step is off by ``eps``."""
+    rng = np.random.default_rng(7)
+    deviations = [abs(exact(graph, values, rng, eps) - center) for _ in range(6)]
+    return np.max(np.stack(deviations), axis=0) if center.size else center
