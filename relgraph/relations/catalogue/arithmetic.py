@@ -249,10 +249,24 @@ def double_addo(x):
 
 def one_more(c: Any, x: Any) -> Variable | None:
     """Return ``1 + c`` for a constant ``c`` of the dtype of ``x``; None for anything else."""
-    if not isinstance(c, Constant) or c.dtype != x.dtype:
+    return _with_one(np.add, c, x)
+
+
+def one_less(c: Any, x: Any) -> Variable | None:
+    """Return ``c - 1`` for a constant ``c`` of the dtype of ``x``; None for anything else."""
+    return _with_one(np.subtract, c, x)
+
+
+def one_minus(c: Any, x: Any) -> Variable | None:
+    """Return ``1 - c`` for a constant ``c`` of the dtype of ``x``; None for anything else."""
+    return _with_one(lambda value, one: np.subtract(one, value), c, x)
+
+
+def _with_one(combine: Any, c: Any, x: Any) -> Variable | None:
+    if not isinstance(c, Constant) or c.dtype != x.dtype or c.dtype.kind == "b":
         return None
     with np.errstate(over="ignore"):  # integers wrap around, as they would at the call
-        return constant(np.add(c.value, np.ones_like(c.value)), c.dtype)
+        return constant(combine(c.value, np.ones_like(c.value)), c.dtype)
 
 
 @identity(
@@ -268,6 +282,21 @@ def gather_add_multiplyo(x, c, d):
     Source: distributive law.
     """
     return x + c * x, d * x
+
+
+@relation(tags=(*CANONICAL, "add_canonical"), specials="assumes_finite")
+def gather_subtract_multiplyo(left, right):
+    """c x - x = d x, where d = c - 1, and x - c x = d x, where d = 1 - c.
+
+    Holds for a constant c of the dtype of x, modulo 2^n for integers; rounded (three roundings
+    against two), assumes_finite.
+    Source: distributive law.
+    """
+    x, c, d = lvars("x c d")
+    return lany(
+        lall(eq(left, c * x - x), eq(right, d * x), calco(d, one_less, c, x)),
+        lall(eq(left, x - c * x), eq(right, d * x), calco(d, one_minus, c, x)),
+    )
 
 
 @identity(tags=(*CANONICAL, "add_canonical", "mul_canonical"), specials="assumes_finite")
@@ -320,6 +349,21 @@ def cancel_subtract_addo(x, y):
     Source: group law.
     """
     return (x + y) - y, x
+
+
+@relation(tags=(*CANONICAL, "add_canonical"), specials="assumes_finite")
+def cancel_subtract_subtracto(left, right):
+    """x - (x - y) = y, (x - y) - x = -y, and x - (x + y) = -y.
+
+    Holds always, modulo 2^n for integers; rounded (within 2u (|x| + |y|)), assumes_finite.
+    Source: group law.
+    """
+    x, y = lvars("x y")
+    return lany(
+        lall(eq(left, x - (x - y)), eq(right, y)),
+        lall(eq(left, (x - y) - x), eq(right, -y)),
+        lall(eq(left, x - (x + y)), eq(right, -y)),
+    )
 
 
 @identity(
@@ -515,11 +559,13 @@ RELATIONS: tuple[Relation, ...] = (
     cancel_divide_selfo,
     double_addo,
     gather_add_multiplyo,
+    gather_subtract_multiplyo,
     distribute_multiply_addo.reversed,
     distribute_multiply_subtracto.reversed,
     distribute_divide_addo.reversed,
     cancel_add_subtracto,
     cancel_subtract_addo,
+    cancel_subtract_subtracto,
     cancel_divide_multiplyo,
     cancel_multiply_divideo,
     cancel_absolute_absoluteo,

@@ -235,6 +235,22 @@ def solve_spdo(A, b):
     return solve(A, b), solve_spd(A, b)
 
 
+@relation(tags=SPECIALIZE, specials="assumes_finite", broadcast="*")
+def divide_rowso(left, right):
+    """solve(diag(v), B) = B / v[:, None], and B / v for a vector B.
+
+    Holds where no element of v is 0 (the left side raises where one is); rounded (within
+    2u |B / v|), assumes_finite.
+    Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 1.2.
+    """
+    v, b = lvars("v b")
+    system = solve(diag(v), b)
+    return lany(
+        lall(eq(left, system), eq(right, b / v), vectoro(v), vectoro(b)),
+        lall(eq(left, system), eq(right, b / expand_dims(v, -1)), vectoro(v), matrixo(b)),
+    )
+
+
 @identity(tags=CANONICAL, specials="assumes_finite")
 def det_transposeo(A):
     """det(A.mT) = det(A).
@@ -354,6 +370,16 @@ def trace_matmulo(A, B):
     return trace(A @ B), sum(A * matrix_transpose(B))
 
 
+@identity(tags=CANONICAL, where=lambda A: matrixo(A))
+def sum_diagonalo(A):
+    """sum(diagonal(A)) = trace(A).
+
+    Holds for matrices; rounded (another order of summation, within n u sum |a_ii|), kept.
+    Source: definition.
+    """
+    return sum(diagonal(A)), trace(A)
+
+
 @identity(tags=SPECIALIZE, specials="assumes_finite")
 def diagonal_matmulo(A, B):
     """diagonal(A B) = sum(A * B.mT, axis=-1).
@@ -410,6 +436,7 @@ RELATIONS: tuple[Relation, ...] = (
     inv_orthogonalo,
     solve_invo,
     cancel_solve_invo,
+    divide_rowso,
     solve_lower_triangularo,
     solve_upper_triangularo,
     solve_spdo,
@@ -422,6 +449,7 @@ RELATIONS: tuple[Relation, ...] = (
     scale_elementso,
     trace_transposeo,
     trace_matmulo,
+    sum_diagonalo,
     diagonal_matmulo,
     sum_matmulo,
     sum_rows_matmulo,

@@ -127,6 +127,16 @@ def cancel_reciprocal_reciprocalo(left, right):
     )
 
 
+@identity(tags=(*CANONICAL, "mul_canonical"), where=nonzeroo, specials="assumes_finite")
+def cancel_divide_squareo(x):
+    """square(x) / x = x.
+
+    Holds for floats where x is not 0; rounded (within 2u |x|), assumes_finite.
+    Source: group law.
+    """
+    return square(x) / x, x
+
+
 @relation(tags=CANONICAL)
 def cancel_square_sqrto(left, right):
     """sqrt(x)^2 = x, written as a power, a product or a square.
@@ -204,6 +214,7 @@ RELATIONS: tuple[Relation, ...] = (
     cancel_reciprocal_reciprocalo,
     reciprocal_divideo,
     cancel_sqrt_squareo,
+    cancel_divide_squareo,
     absorb_square_negativeo,
     absorb_square_absoluteo,
     distribute_power_addo.reversed,
