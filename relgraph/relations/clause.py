@@ -143,7 +143,9 @@ def orient(
         )
 
     if not isinstance(pattern, PatternNode | Block):
-        what = "a bare variable" if isinstance(pattern, PatternVariable) else "no op application"
+        what = "a bare variable" if isinstance(pattern, PatternVariable) else "no application"
+        if isinstance(pattern, bool | int | float):
+            what = "a number"
         raise refuse(
             NotInvertibleError,
             f"the side to match is {what}",

@@ -21,6 +21,7 @@ from relgraph.ir.op import Op
 from relgraph.relations.clause import Clause, is_ac
 from relgraph.relations.goals import Suspended, drop_residuals, residuals, settle
 from relgraph.relations.pattern import (
+    KANREN,
     Block,
     PatternNode,
     PatternVariable,
@@ -115,7 +116,8 @@ class _Counted(dict[Any, Any]):
 
 def _answers(goal: Any) -> list[Any] | None:
     """Return all answers of a goal, or None when they pass the bounds."""
-    found = [getattr(s, "data", s) for s in islice(goal(_Counted({}, [0])), MOST + 1)]
+    with KANREN:
+        found = [getattr(s, "data", s) for s in islice(goal(_Counted({}, [0])), MOST + 1)]
     return [dict(s) for s in found] if len(found) <= MOST else None
 
 

@@ -8,6 +8,8 @@ they can be used in any kanren goal.
 
 from __future__ import annotations
 
+import itertools
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -64,6 +66,20 @@ def _untyped(name: str) -> PatternError:
     )
 
 
+_numbers = itertools.count()
+
+# Held while kanren runs: the goals that it makes number their variables without a lock.
+KANREN = threading.RLock()
+
+
+def fresh(name: str) -> Any:
+    """Return a logic variable that is no other one, and carries its name.
+
+    Unification numbers its variables without a lock; the names here are unique in every thread.
+    """
+    return var(f"{name}#{next(_numbers)}")
+
+
 class PatternVariable(Pattern):
     """A logic variable of a pattern.
 
@@ -79,7 +95,7 @@ class PatternVariable(Pattern):
 
     def __init__(self, name: str, token: Any = None) -> None:
         self.name = name
-        self.token = var() if token is None else token
+        self.token = fresh(name) if token is None else token
 
     def __relgraph_parameter__(
         self, cls: type[Op], args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -300,7 +316,8 @@ def from_term(term: Any, names: dict[Any, PatternVariable] | None = None) -> Ter
     seen = {} if names is None else names
     if isvar(term):
         if term not in seen:
-            seen[term] = PatternVariable(f"v{len(seen)}", term)
+            name, mark, _ = str(term.token).partition("#")
+            seen[term] = PatternVariable(name if mark else f"v{len(seen)}", term)
         return seen[term]
     if isinstance(term, ExpressionTuple):
         head, *rest = term

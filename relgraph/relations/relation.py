@@ -16,10 +16,12 @@ from kanren import eq, lall
 from unification import reify, var
 
 from relgraph.errors import RelationError, RelgraphError
+from relgraph.ir.etuple import raise_
 from relgraph.relations.clause import Clause, Rewrite, orient, with_block
 from relgraph.relations.enumeration import enumerate_clauses
 from relgraph.relations.goals import RESIDUALS, Suspended, require_goal, settle
 from relgraph.relations.pattern import (
+    KANREN,
     Pattern,
     PatternVariable,
     Term,
@@ -184,7 +186,7 @@ class Relation:
         -------
         tuple
             The asked side of each answer, or pairs when both are asked for.  A ground answer is a
-            term; ``rg.raise_`` builds its graph.
+            graph; one with logic variables left is a term.
 
         Examples
         --------
@@ -194,8 +196,8 @@ class Relation:
         ...     '''x + x = 2 x.'''
         ...     return x + x, 2 * x
         >>> x = rg.vector("x")
-        >>> [rg.raise_(t) for t in double_addo.run(1, x + x)]
-        [2 * x]
+        >>> double_addo.run(1, x + x)
+        (2 * x,)
         """
         a, b = (var() if side is None else side for side in (left, right))
         asked = (a, b) if left is None and right is None else (b if right is None else a)
@@ -205,8 +207,9 @@ class Relation:
             for final in settle(state):
                 if left is not None and right is not None and RESIDUALS in final:
                     continue
+                answer = reify(to_term(asked) if isinstance(asked, Pattern) else asked, final)
                 answers.append(
-                    reify(to_term(asked) if isinstance(asked, Pattern) else asked, final)
+                    tuple(map(as_graph, answer)) if isinstance(asked, tuple) else as_graph(answer)
                 )
                 if n is not None and len(answers) >= n:
                     return tuple(answers)
@@ -225,9 +228,18 @@ class Relation:
         return f"<relation {self.label}>"
 
 
+def as_graph(term: Any) -> Any:
+    """Return the graph of a ground term; any other term, or one that no op takes, as it is."""
+    try:
+        return raise_(term)
+    except (RelgraphError, TypeError):
+        return term
+
+
 def _bounded(goal: Any, name: str) -> Iterator[Any]:
     try:
-        yield from goal({})
+        with KANREN:
+            yield from goal({})
     except RecursionError:
         raise RelationError(
             f"{name}: its search ran away (it recursed past Python's limit)",
@@ -369,7 +381,7 @@ def relation(
     Examples
     --------
     >>> import relgraph as rg
-    >>> @rg.relation
+    >>> @rg.relation(broadcast="*")
     ... def diag_matmulo(left, right):
     ...     '''diag(v) X = v[:, None] * X.'''
     ...     v, X = rg.lvars("v X")

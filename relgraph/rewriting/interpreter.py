@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol
 
 from unification import reify, var
@@ -10,11 +11,14 @@ from relgraph.errors import NonGroundError, RelationError, RelgraphError
 from relgraph.ir.etuple import as_node
 from relgraph.ir.node import Variable
 from relgraph.relations.goals import RESIDUALS, settle
+from relgraph.relations.pattern import KANREN
 from relgraph.relations.relation import Relation
 from relgraph.relations.runtime import fit
 
 if TYPE_CHECKING:
     from relgraph.rewriting.selection import Selection
+
+TRIES = 8  # answers that are looked at for one that is ground and of the right type
 
 
 class NodeTransform(Protocol):
@@ -87,19 +91,18 @@ def answer(relation: Relation, node: Variable) -> Variable | None:
     q = var()
     left, right = node, q
     try:
-        for tried, state in enumerate(relation(left, right)({})):
-            if tried >= 8:
-                break
-            for final in settle(getattr(state, "data", state)):
-                if RESIDUALS in final:
-                    continue
-                try:
-                    built = as_node(reify(q, final), node)
-                except (NonGroundError, RelgraphError):
-                    continue
-                fitted = fit(built, node.type, node, pointwise=False)
-                if fitted is not None:
-                    return fitted
+        with KANREN:
+            for state in islice(relation(left, right)({}), TRIES):
+                for final in settle(getattr(state, "data", state)):
+                    if RESIDUALS in final:
+                        continue
+                    try:
+                        built = as_node(reify(q, final), node)
+                    except (NonGroundError, RelgraphError):
+                        continue
+                    fitted = fit(built, node.type, node, pointwise=False)
+                    if fitted is not None:
+                        return fitted
     except RecursionError:
         raise RelationError(
             f"{relation.label}: its search ran away (it recursed past Python's limit)",

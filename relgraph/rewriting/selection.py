@@ -93,7 +93,7 @@ class Selection:
                 error = OscillationError(
                     f"both directions of {relation.name} are selected: each undoes the other",
                     {"selected": ", ".join(x.label for x in self.relations)},
-                    "Select one direction; to let a cost decide, use rg.optimize.",
+                    "Select one direction.",
                 )
                 raise error
 

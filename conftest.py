@@ -1,4 +1,4 @@
-"""What every test shares: a kernel cache of its own, so that no test reads another run's kernels."""
+"""What every test shares: a kernel cache of its own, so that no run reads another one's kernels."""
 
 from __future__ import annotations
 
