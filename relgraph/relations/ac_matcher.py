@@ -11,7 +11,7 @@ A :class:`View` keeps its index while a sum grows: what was matched once is not 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -20,7 +20,8 @@ import numpy as np
 from relgraph.ir.node import Constant, Variable
 from relgraph.ir.op import Op
 from relgraph.relations import runtime
-from relgraph.relations.clause import Rewrite
+from relgraph.relations.ac import NEAR, leaves
+from relgraph.relations.clause import Rewrite, is_ac
 from relgraph.relations.matcher import Compiler, Line, Names, flat_args, load, write
 from relgraph.relations.pattern import (
     Block,
@@ -32,6 +33,8 @@ from relgraph.relations.pattern import (
 )
 
 ANY = "any operand"  # the key of a role that any operand may play
+ANYWHERE = -1  # the position of the operands of a commutative op
+NOTHING_INSIDE: Mapping[Any, frozenset[int]] = {}
 
 
 def key_of(node: Variable) -> Any:
@@ -56,21 +59,27 @@ class View:
     ----------
     by_identity : bool
         Whether operands are also looked up by themselves, not only by their keys.
+    inside : mapping of Op to positions
+        Ops whose applications are also looked up by what stands at a position in them.
 
     Attributes
     ----------
     operands : dict
         Slot to operand, in order of first occurrence.
     index : dict
-        Key of an operand, or the operand itself, to the slots where it stands.
+        Key of an operand, the operand itself, or ``(op, position, what stands there)``, to the
+        slots where it stands.
     keys : set
         The keys of all operands that were ever in the view.
     """
 
-    __slots__ = ("_slot", "buckets", "by_identity", "index", "keys", "operands")
+    __slots__ = ("_slot", "buckets", "by_identity", "index", "inside", "keys", "operands")
 
-    def __init__(self, by_identity: bool) -> None:
+    def __init__(
+        self, by_identity: bool, inside: Mapping[Any, frozenset[int]] = NOTHING_INSIDE
+    ) -> None:
         self.by_identity = by_identity
+        self.inside = inside
         self.operands: dict[int, Variable] = {}
         self.index: dict[Any, dict[int, None]] = {}
         self.buckets: dict[GatherRule, Buckets] = {}
@@ -93,6 +102,9 @@ class View:
             places[slot] = None
         if self.by_identity:
             index.setdefault(node, {})[slot] = None
+        if key in self.inside:
+            for place in _inside(node, self.inside[key]):
+                index.setdefault(place, {})[slot] = None
         return slot
 
     def remove(self, slots: Iterable[int]) -> None:
@@ -100,7 +112,10 @@ class View:
         index, operands = self.index, self.operands
         for slot in slots:
             node = operands.pop(slot)
-            keys = (key_of(node), node) if self.by_identity else (key_of(node),)
+            key = key_of(node)
+            keys = [key, node] if self.by_identity else [key]
+            if key in self.inside:
+                keys += _inside(node, self.inside[key])
             for key in keys:
                 places = index[key]
                 del places[slot]
@@ -112,6 +127,16 @@ class View:
     def in_order(self) -> list[Variable]:
         """Return the operands in order of first occurrence."""
         return [self.operands[slot] for slot in sorted(self.operands)]
+
+
+def _inside(node: Variable, positions: frozenset[int]) -> list[Any]:
+    """Return ``(op, position, what stands there)`` of an application, each once."""
+    op = node.op
+    assert op is not None
+    if ANYWHERE in positions:
+        inner = leaves(node, op, (), NEAR) if is_ac(op) else node.inputs
+        return [(op, ANYWHERE, x) for x in dict.fromkeys(inner)]
+    return [(op, i, node.inputs[i]) for i in positions]
 
 
 class Buckets:
@@ -262,7 +287,19 @@ class MatchRule:
         if anchor is ANY:
             return "list(view)"
         hint = anchor.name if isinstance(anchor, Op) else "leaf"
-        return f"index.get({compiler.names.of(anchor, hint)}, ())"
+        name = compiler.names.of(anchor, hint)
+        for position, variable in _direct(arg):
+            if variable in compiler.env:
+                return f"index.get(({name}, {position}, {compiler.env[variable]}), ())"
+        return f"index.get({name}, ())"
+
+    def inside(self) -> Iterator[tuple[Op, int]]:
+        """Yield the op and position of each variable by which its application is looked up."""
+        for i, arg in enumerate(self.args):
+            others = {v for x in self.args[:i] + self.args[i + 1 :] for v in variables(x)}
+            for position, variable in _direct(arg):
+                if variable in others:
+                    yield arg.op, position
 
     def find(self, role: int, slot: int, view: View) -> Match | None:
         """Match with the operand in a slot playing a role."""
@@ -370,6 +407,19 @@ def _anchor(term: Term) -> Any:
     return key_of(term) if isinstance(term, Variable) else Constant
 
 
+def _direct(term: Term) -> list[tuple[int, PatternVariable]]:
+    """Return the variables that are operands of a term themselves, with their positions."""
+    if not isinstance(term, PatternNode) or not isinstance(term.op, Op):
+        return []
+    anywhere = term.op.commutative
+    args = flat_args(term) if is_ac(term.op) else term.args
+    return [
+        (ANYWHERE if anywhere else i, x)
+        for i, x in enumerate(args)
+        if isinstance(x, PatternVariable)
+    ]
+
+
 def _is_any(key: Any) -> bool:
     return key is ANY
 
@@ -419,9 +469,19 @@ class AcMatcher:
                     self.by_partner.setdefault(role.partner, []).append((number, place))
         self.always = self.by_partner.pop(ANY, []) + self.by_key.pop(ANY, [])
         self.keys = frozenset(self.by_key) | frozenset(self.by_partner)
-        self.by_identity = any([r.by_identity for r in self.rules if isinstance(r, MatchRule)])
+        matching = [r for r in self.rules if isinstance(r, MatchRule)]
+        self.by_identity = any([r.by_identity for r in matching])
+        inside: dict[Op, set[int]] = {}
+        for r in matching:
+            for inner, position in r.inside():
+                inside.setdefault(inner, set()).add(position)
+        self.inside = {inner: frozenset(positions) for inner, positions in inside.items()}
         self._may: dict[frozenset[Any], bool] = {}
         self._pairs: dict[tuple[Any, Any], tuple[tuple[int, bool], ...]] = {}
+
+    def view(self) -> View:
+        """Return an empty view with the indexes that the rewrites look operands up in."""
+        return View(self.by_identity, self.inside)
 
     def may_match(self, keys: frozenset[Any]) -> bool:
         """Tell from the keys of the operands whether any rewrite could match."""
@@ -451,7 +511,7 @@ class AcMatcher:
                 if found is not None:
                     return found  # type: ignore[no-any-return]
                 continue
-            view = View(self.by_identity)
+            view = self.view()
             if rule.enter((view.add(a), view.add(b)), view):
                 for match in rule.gather(view):
                     return match.firing.result, match.firing.rewrite, match.firing.bindings

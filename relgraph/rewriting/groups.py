@@ -267,7 +267,7 @@ class Groups(Limits):
                 if best is None or size > len(self.views[best].operands):
                     best = y
         if best is None:
-            return View(matcher.by_identity), None
+            return matcher.view(), None
         # The node stays what it is; only the index moves to the larger application.
         view = self.views.pop(best)
         self.keys[best] = frozenset(view.keys)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from relgraph.ir.graph import toposort
 from relgraph.ir.node import Variable, apply
 from relgraph.relations.ac import NEAR, leaves, nary, small_first
-from relgraph.relations.ac_matcher import AcMatcher, View
+from relgraph.relations.ac_matcher import AcMatcher
 from relgraph.rewriting.interpreter import interpret
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def _visited(node: Variable, driver: Groups) -> Variable:
 
 def _regrouped(node: Variable, matcher: AcMatcher, driver: Groups) -> Variable | None:
     """Return a sum or product after one step on its n-ary view, or None."""
-    view = View(matcher.by_identity)
+    view = matcher.view()
     slots = [view.add(x) for x in leaves(node, matcher.op, (), NEAR)]
     matches = matcher.step(view, slots)
     if not matches:
