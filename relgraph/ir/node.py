@@ -20,7 +20,7 @@ import numpy.typing as npt
 from relgraph.errors import ArgumentError, DomainError, DTypeError, ImmutableGraphError
 from relgraph.ir.op import Op, digest_of
 from relgraph.ir.operators import Operators
-from relgraph.ir.types import TensorType, Type, check_dtype
+from relgraph.ir.types import NAME_OF, TensorType, Type, check_dtype
 
 _lock = threading.RLock()
 _SMALL = 4096  # bytes up to which a constant is keyed by its contents rather than by their SHA-256
@@ -289,7 +289,7 @@ def constant(value: npt.ArrayLike, dtype: npt.DTypeLike | None = None) -> Consta
     raw = array.tobytes()
     if len(raw) > _SMALL:
         raw = hashlib.sha256(raw).digest()
-    key = (checked.name, array.shape, raw)
+    key = (NAME_OF[checked], array.shape, raw)
     ref = _constants.get(key)
     found = ref() if ref is not None else None
     if found is not None:

@@ -26,6 +26,10 @@ DTYPES: tuple[str, ...] = (
     "float32", "float64",
 )  # fmt: skip
 
+# NumPy works the name of a dtype out anew whenever it is asked for.
+NAME_OF: dict[np.dtype[Any], str] = {np.dtype(name): name for name in DTYPES}
+_NATIVE: dict[np.dtype[Any], np.dtype[Any]] = {dtype: dtype for dtype in NAME_OF}
+
 _lock = threading.RLock()
 
 
@@ -58,7 +62,7 @@ class TensorType(Type):
     """
 
     __slots__ = ("digest", "dtype", "ndim", "shape")
-    _table: ClassVar[WeakValueDictionary[tuple[str, Shape], TensorType]] = WeakValueDictionary()
+    _table: ClassVar[WeakValueDictionary[tuple[Any, Shape], TensorType]] = WeakValueDictionary()
 
     dtype: np.dtype[Any]
     shape: Shape
@@ -68,7 +72,7 @@ class TensorType(Type):
     def __new__(cls, dtype: npt.DTypeLike, shape: Iterable[Dim] = ()) -> TensorType:
         resolved = check_dtype(dtype)
         dims = tuple(map(check_dim, shape))
-        key = (resolved.name, dims)
+        key = (resolved, dims)
         found = cls._table.get(key)
         if found is None:
             made = object.__new__(cls)
@@ -207,15 +211,16 @@ def check_dtype(dtype: npt.DTypeLike) -> np.dtype[Any]:
     """Return the native NumPy dtype, or raise DTypeError when relgraph does not compute with it."""
     try:
         resolved = np.dtype(dtype)
+        native = _NATIVE.get(resolved.newbyteorder("="))
     except TypeError:
-        resolved = None
-    if resolved is None or resolved.name not in DTYPES:
+        native = None
+    if native is None:
         raise DTypeError(
             f"{dtype!r} is not a dtype that relgraph computes with",
             {"supported": ", ".join(DTYPES)},
             "Use one of these dtypes, or convert the array with .astype(...).",
         )
-    return np.dtype(resolved.name)  # NumPy's own object, native: equal dtypes are one object
+    return native  # NumPy's own object: equal dtypes are one object
 
 
 def check_dim(dim: object) -> Dim:
