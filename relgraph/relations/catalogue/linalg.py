@@ -384,7 +384,8 @@ def sum_diagonalo(A):
 def diagonal_matmulo(A, B):
     """diagonal(A B) = sum(A * B.mT, axis=-1).
 
-    Holds for matrices and batches of them; rounded (within n u sum |A * B.mT|), assumes_finite.
+    Holds for matrices, and batches of them, where A and B.mT have one shape; rounded (within
+    n u sum |A * B.mT|), assumes_finite.
     Source: definition of the product.
     """
     return diagonal(A @ B), sum(A * matrix_transpose(B), axis=-1)

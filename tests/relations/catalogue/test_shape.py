@@ -1,0 +1,100 @@
+"""Rearrangements of elements and conversions of dtype: one row each."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from relgraph.ops.elementwise import Cast
+from relgraph.ops.permutation import Transpose, matrix_transpose, transpose
+from relgraph.ops.shape import BroadcastTo, ExpandDims, Reshape, Squeeze
+from relgraph.relations.catalogue import shape as r
+from relgraph.rewriting.driver import normalise
+from relgraph.rewriting.selection import selection_of
+from tests.relations.catalogue.table import Row, check, covers_theme, rewritten, t, tensor, x
+
+PERMUTATIONS = list(itertools.permutations(range(3)))
+T, S = tensor("T", 2, 3, 4), tensor("S", 1, 3, 1)
+small = tensor("small", 3, dtype="int8")
+
+ROWS = [
+    Row(r.merge_reshapeo, Reshape((6,))(Reshape((3, 2))(t)), Reshape((6,))(t), Reshape((6,))(t)),
+    Row(r.remove_reshapeo, Reshape((2, 3))(t), t, Reshape((3, 2))(t)),
+    Row(
+        r.absorb_reshapeo,
+        Reshape((6,))(ExpandDims((-1,))(t)),
+        Reshape((6,))(t),
+        ExpandDims((-1,))(Reshape((6,))(t)),
+    ),
+    Row(r.cancel_matrix_transposeo, matrix_transpose(matrix_transpose(t)), t, matrix_transpose(t)),
+    Row(
+        r.merge_transposeo,
+        transpose(transpose(T, 2, 0, 1), 1, 0, 2),
+        Transpose((-3, -1, -2))(T),
+        transpose(T, 2, 0, 1),
+    ),
+    Row(r.remove_transposeo, Transpose((-2, -1))(t), t, Transpose((-1, -3, -2))(T)),
+    Row(
+        r.merge_expand_dimso,
+        ExpandDims((-1,))(ExpandDims((-2,))(x)),
+        ExpandDims((-3, -1))(x),
+        ExpandDims((-1,))(Squeeze((-1,))(S)),
+    ),
+    Row(
+        r.merge_squeezeo,
+        Squeeze((-2,))(Squeeze((-1,))(S)),
+        Squeeze((-3, -1))(S),
+        Squeeze((-1,))(S),
+    ),
+    Row(
+        r.cancel_squeeze_expand_dimso,
+        Squeeze((-2,))(ExpandDims((-2,))(x)),
+        x,
+        Squeeze((-2,))(ExpandDims((-2, -3))(x)),
+    ),
+    Row(
+        r.merge_broadcast_too,
+        BroadcastTo((2, 2, 3))(BroadcastTo((2, 3))(x)),
+        BroadcastTo((2, 2, 3))(x),
+        BroadcastTo((2, 3))(x),
+    ),
+    Row(
+        r.merge_casto,
+        Cast("float64")(Cast("int32")(small)),
+        Cast("float64")(small),
+        Cast("float64")(Cast("int32")(x)),
+    ),
+    Row(r.remove_casto, Cast("float64")(x), x, Cast("float32")(x)),
+]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=str)
+def test_row(row):
+    check(row)
+
+
+def test_every_relation_has_a_row():
+    assert not covers_theme(ROWS, r.RELATIONS)
+
+
+@pytest.mark.parametrize("first", PERMUTATIONS)
+@pytest.mark.parametrize("second", PERMUTATIONS)
+def test_permutations_compose_as_in_numpy(first, second):
+    value = np.arange(24).reshape(2, 3, 4)
+    graph = transpose(transpose(T, first), second)
+    result = normalise([graph], selection_of(r.RELATIONS))[0]
+    expected = value.transpose(first).transpose(second)
+    assert result is T or result.inputs == (T,)
+    computed = value if result is T else result.op.perform(value)
+    np.testing.assert_array_equal(computed, expected)
+
+
+@pytest.mark.parametrize("inner", [(-1,), (-2,), (-3,), (-4,), (-2, -4)])
+@pytest.mark.parametrize("outer", [(-1,), (-3,), (-5,), (-2, -3)])
+def test_new_axes_merge_as_in_numpy(inner, outer):
+    value = np.zeros((2, 3, 4))
+    graph = ExpandDims(outer)(ExpandDims(inner)(T))
+    result = rewritten(r.merge_expand_dimso, graph)
+    assert result.inputs == (T,)
+    expected = np.expand_dims(np.expand_dims(value, inner), outer)
+    assert result.op.perform(value).shape == expected.shape == result.type.shape
