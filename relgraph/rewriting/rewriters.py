@@ -109,7 +109,7 @@ class GraphRewriter:
         FunctionGraph
             With the same inputs; the same object where nothing changed.
         """
-        return with_outputs(graph, self._rewritten(graph.outputs))
+        return with_outputs(graph, self.outputs_of(graph.outputs))
 
     def rewrite(self, graph: Graph) -> Graph:
         """Return the rewritten graph, as the same kind of thing.
@@ -131,8 +131,19 @@ class GraphRewriter:
         """
         return map_graph(graph, self)
 
-    def _rewritten(self, outputs: Sequence[Variable]) -> tuple[Variable, ...]:
-        """Return the rewritten outputs."""
+    def outputs_of(self, outputs: Sequence[Variable]) -> tuple[Variable, ...]:
+        """Return the rewritten outputs.
+
+        Parameters
+        ----------
+        outputs : sequence of Variable
+            The outputs of a graph.
+
+        Returns
+        -------
+        tuple of Variable
+            As many, in the same order.
+        """
         now = tuple(outputs)
         parts: _Parts | None = getattr(self, "_parts", None)
         steps = parts.steps if parts is not None else []
@@ -381,13 +392,25 @@ def map_graph(graph: Graph, rewriter: Any) -> Graph:
             f"this is a {type(graph).__name__}, not a graph: {graph!r}",
             fix="Pass a Variable, a list, tuple or dict of Variables, or a FunctionGraph.",
         )
-    whole = FunctionGraph(None, given)
-    outputs = _checked(rewriter.apply(whole), rewriter, whole).outputs
+    outputs = _rewritten(rewriter, given)
     if isinstance(graph, Variable):
         return outputs[0]  # type: ignore[return-value]
     if isinstance(graph, Mapping):
         return dict(zip(graph, outputs, strict=True))  # type: ignore[return-value]
     return list(outputs) if isinstance(graph, list) else tuple(outputs)  # type: ignore[return-value]
+
+
+def _rewritten(rewriter: Any, outputs: tuple[Variable, ...]) -> tuple[Variable, ...]:
+    """Return rewritten outputs; a view of the whole graph is made only for who asks for one."""
+    apply = getattr(type(rewriter), "apply", None)
+    if apply is GraphRewriter.apply:
+        return rewriter.outputs_of(outputs)  # type: ignore[no-any-return]
+    if apply is SequentialGraphRewriter.apply:
+        for x in rewriter.rewriters:
+            outputs = _rewritten(x, outputs)
+        return outputs
+    whole = FunctionGraph(None, outputs)
+    return _checked(rewriter.apply(whole), rewriter, whole).outputs
 
 
 def _checked(result: Any, rewriter: Any, graph: FunctionGraph) -> FunctionGraph:
