@@ -8,6 +8,8 @@ from importlib import import_module
 from importlib.util import find_spec
 
 from relgraph.db.database import EquilibriumDB, LoweringChoice, SequenceDB
+from relgraph.errors import OscillationError
+from relgraph.relations.measure import decreases
 from relgraph.relations.relation import Relation
 from relgraph.rewriting.folding import ConstantCollecting, ConstantFolding
 
@@ -84,10 +86,29 @@ def build_database() -> SequenceDB:
     phases = {name for name, _ in PHASES}
     for relation in relations():
         if phases & set(relation.tags):
+            check_measure(relation)
             own = sorted(phases & set(relation.tags))
             mode = () if "optional" in relation.tags else ("fast_run",)
             database.register(relation, *own, *mode)
     return database
+
+
+def check_measure(relation: Relation) -> None:
+    """Require every direction that a phase runs to make the measure smaller, so that phases end.
+
+    Raises
+    ------
+    OscillationError
+        Naming the rewrite that does not.
+    """
+    for rewrite in relation.rewrites:
+        if not decreases(rewrite):
+            raise OscillationError(
+                f"{relation.label} does not make its graph simpler by the measure of the phases",
+                {"rewrite": rewrite, "declared": relation.location},
+                "Register the other direction, or give its ops other weights in "
+                "relgraph/relations/measure.py.",
+            )
 
 
 def default_database() -> SequenceDB:
