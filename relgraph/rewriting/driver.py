@@ -11,12 +11,11 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from typing import Any
 
 from relgraph.ir.node import Variable, apply
-from relgraph.ir.op import Op
 from relgraph.rewriting.groups import Groups
 from relgraph.rewriting.interpreter import interpret
 from relgraph.rewriting.limits import Log
@@ -29,32 +28,6 @@ RUNNER: ContextVar[Runner | None] = ContextVar("relgraph_runner", default=None)
 
 KEPT = 50_000  # normal forms that a selection remembers between calls
 _MISSING = object()
-
-
-def shared_applications(outputs: Sequence[Variable], ops: Collection[Op]) -> frozenset[Variable]:
-    """Return the applications of ``ops`` nested in the same op that have other users as well.
-
-    They are not opened into their clients: a sum computed once for two users stays one sum.
-    """
-    seen: set[Variable] = set(outputs)
-    nested: set[Variable] = set()
-    several: set[Variable] = {x for x in outputs if x.op in ops}
-    stack = [x for x in seen if x.inputs]
-    while stack:
-        node = stack.pop()
-        op = node.op
-        inner = op in ops
-        for x in node.inputs:
-            if not x.inputs:
-                continue
-            if inner and x.op is op:
-                nested.add(x)
-            if x not in seen:
-                seen.add(x)
-                stack.append(x)
-            elif x.op in ops:
-                several.add(x)
-    return frozenset(several & nested)
 
 
 class Driver(Groups):
@@ -184,7 +157,7 @@ def normalise(
             known = selection.results.get(key)
             if known is not None:
                 return known
-        closed = shared_applications(outputs, ops) if ops else frozenset[Variable]()
+        closed = selection.sharing.closed(outputs) if ops else frozenset[Variable]()
         memo: dict[Variable, Variable] = {}
         if log is None and not once:
             memo = selection.memo.setdefault(closed, memo)

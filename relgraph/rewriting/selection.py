@@ -15,6 +15,7 @@ from relgraph.relations.clause import Rewrite, is_ac
 from relgraph.relations.matcher import compile_plain
 from relgraph.relations.pattern import Block, OpPattern, PatternNode
 from relgraph.relations.relation import Relation, as_relation
+from relgraph.rewriting.sharing import Sharing
 
 Matcher = Callable[[Variable], Any]
 
@@ -59,6 +60,7 @@ class Selection:
         )
         self.memo: OrderedDict[frozenset[Variable], dict[Variable, Variable]] = OrderedDict()
         self.results: OrderedDict[tuple[Variable, ...], tuple[Variable, ...]] = OrderedDict()
+        self.sharing = Sharing(self.ac_ops)
         self.lock = threading.RLock()
 
     def ac_of(self, op: Any) -> AcMatcher | None:
