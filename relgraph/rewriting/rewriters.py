@@ -207,18 +207,24 @@ class _Contextual:
     """One pass of the node rewriters that read the graph around a node."""
 
     def __init__(self, rewriters: Sequence[NodeRewriter]) -> None:
-        self.rewriters = [(r, Transform(r)) for r in rewriters]
+        self.rewriters: list[tuple[NodeRewriter, Transform]] = [
+            (r, Transform(r)) for r in rewriters
+        ]
 
     def apply(self, graph: FunctionGraph) -> FunctionGraph:
         """Return the graph after every node was shown to the rewriters, as it was on entry."""
         found: dict[Variable, Variable] = {}
-        for node in graph.toposort():
-            if not node.inputs or node in found:
+        asked: dict[Any, list[tuple[NodeRewriter, Transform]]] = {None: []}
+        for node in graph:
+            op = node.op
+            if op not in asked:
+                asked[op] = [pair for pair in self.rewriters if tracked(pair[1], node)]
+            if not asked[op] or not node.inputs or node in found:
                 continue
-            for rewriter, transform in self.rewriters:
-                if not tracked(transform, node):
-                    continue
+            for rewriter, transform in asked[op]:
                 result = replacement(rewriter.transform(graph, node), transform.name, node)
+                if result is None:
+                    continue
                 pairs = result if isinstance(result, dict) else {node: result}
                 new = {
                     old: checked_type(new, old, transform.name)
