@@ -9,6 +9,7 @@ correctly rounded are left out, so that they hold for every backend.
 from __future__ import annotations
 
 import math
+from functools import cache
 
 from relgraph.ir.facts import BIT, NOTHING, Facts, kept, proved
 from relgraph.ir.node import Constant, Variable
@@ -29,19 +30,27 @@ OPPOSITE = {
 }
 
 
+@cache
+def _mask(names: tuple[str, ...]) -> int:
+    return sum(BIT[name] for name in names)
+
+
 def holds(facts: Facts, *names: str) -> bool:
     """Tell whether every named fact is proved."""
-    return all(facts.true & BIT[name] for name in names)
+    mask = _mask(names)
+    return facts[0] & mask == mask
 
 
 def every(operands: Operands, *names: str) -> bool:
     """Tell whether every named fact is proved of every operand."""
-    return all(holds(f, *names) for f in operands)
+    mask = _mask(names)
+    return all([true & mask == mask for true, _ in operands])
 
 
 def some(operands: Operands, *names: str) -> bool:
     """Tell whether some operand has all the named facts."""
-    return any(holds(f, *names) for f in operands)
+    mask = _mask(names)
+    return any([true & mask == mask for true, _ in operands])
 
 
 def is_float(node: Variable) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from relgraph.ir.node import Variable
 from relgraph.ir.types import TensorType
@@ -43,18 +44,35 @@ def broadcast_like(built: Variable, like: TensorType, place: Any) -> Variable | 
     return result if result.type.narrows(like) else None
 
 
+# Where the size of an elementwise node along an axis is read: found once, for deep graphs.
+_SOURCES: WeakKeyDictionary[Variable, dict[int, Variable]] = WeakKeyDictionary()
+
+
 def _size(sources: list[Variable], axis: int) -> Variable | None:
     """Return the size along an axis (from the end), read from the deepest elementwise operand."""
     from relgraph.ops.shape import dim
 
-    stack = list(reversed(sources))
-    while stack:
-        x = stack.pop()
-        if not isinstance(x.type, TensorType) or x.ndim < -axis or x.type.shape[axis] == 1:
-            continue
-        if x.op is not None and x.op.pointwise:
-            stack.extend(reversed(x.inputs))
-            continue
-        size: Variable = dim(x, axis)
-        return size
-    return None
+    found = next((x for x in sources if _extends(x, axis)), None)
+    path: list[Variable] = []
+    while found is not None and found.op is not None and found.op.pointwise:
+        path.append(found)
+        known = _SOURCES.get(found, {}).get(axis)
+        inner = known
+        if inner is None:
+            inner = next((x for x in found.inputs if _extends(x, axis)), None)
+        if inner is None:
+            break
+        found = inner
+        if known is not None:
+            break
+    if found is None:
+        return None
+    for x in path:
+        _SOURCES.setdefault(x, {})[axis] = found
+    size: Variable = dim(found, axis)
+    return size
+
+
+def _extends(x: Variable, axis: int) -> bool:
+    """Tell whether a node has more than one element along an axis, as far as is known."""
+    return isinstance(x.type, TensorType) and x.ndim >= -axis and x.type.shape[axis] != 1
