@@ -1,0 +1,252 @@
+"""The relations of the seed documents, as printed there, forward and with their sides swapped."""
+
+import kanren
+import numpy as np
+import pytest
+from etuples import etuple
+from kanren import conso, eq, fact, heado, tailo
+from kanren.assoccomm import assoc_flatten, associative
+from kanren.core import lall
+from kanren.graph import mapo
+from unification import var
+from unification import vars as lvars
+
+import relgraph as rg
+
+fact(associative, rg.add)
+
+
+def dot_distributeo(in_lv, out_lv):
+    """A.dot(a + b ...) == A.dot(a) + A.dot(b) ..., with kanren's own goals."""
+    A_lv, add_term_lv, add_cdr_lv, dot_cdr_lv, add_flat_lv = lvars(5)
+    return lall(
+        eq(in_lv, etuple(rg.matmul, A_lv, add_term_lv)),
+        heado(rg.add, add_term_lv),
+        assoc_flatten(add_term_lv, add_flat_lv),
+        tailo(add_cdr_lv, add_flat_lv),
+        conso(rg.add, dot_cdr_lv, out_lv),
+        mapo(lambda x, y: conso(rg.matmul, etuple(A_lv, x), y), add_cdr_lv, dot_cdr_lv),
+    )
+
+
+def own_distributeo(in_lv, out_lv):
+    """The same, with the goals that relgraph compiles."""
+    A_lv, add_term_lv, add_cdr_lv, dot_cdr_lv, add_flat_lv = lvars(5)
+    return rg.lall(
+        rg.eq(in_lv, etuple(rg.matmul, A_lv, add_term_lv)),
+        rg.heado(rg.add, add_term_lv),
+        rg.assoc_flatten(add_term_lv, add_flat_lv),
+        rg.tailo(add_cdr_lv, add_flat_lv),
+        rg.conso(rg.add, dot_cdr_lv, out_lv),
+        rg.mapo(lambda x, y: rg.conso(rg.matmul, etuple(A_lv, x), y), add_cdr_lv, dot_cdr_lv),
+    )
+
+
+@rg.identity
+def distribute_matmulo(X, Y, Z):
+    """X (Y + Z) = X Y + X Z."""
+    return X @ (Y + Z), X @ Y + X @ Z
+
+
+FORMS = {
+    "identity": (distribute_matmulo, distribute_matmulo.reversed),
+    "own goals": (own_distributeo, rg.relation(own_distributeo).reversed),
+    "kanren": (dot_distributeo, lambda left, right: dot_distributeo(right, left)),
+}
+SHAPES = {"vector": ("n",), "matrix": ("n", "k"), "batch": (5, "n", "k")}
+SIZES = {"n": 3, "k": 2}
+
+
+def arrays(nodes):
+    rng = np.random.default_rng(3)
+    return {
+        x: rng.integers(-4, 5, [SIZES.get(d, d) for d in x.type.shape]).astype(float) for x in nodes
+    }
+
+
+def products(graph):
+    return sum(x.op is rg.matmul for x in rg.FunctionGraph(None, graph))
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("rank", SHAPES)
+def test_distributes_and_gathers_back(form, rank):
+    forward, backward = FORMS[form]
+    A, B = rg.matrices("A B", shape=("n", "n"))
+    x, y, z, w = (rg.tensor(name, shape=SHAPES[rank]) for name in "xyzw")
+    compact = A @ (x + (y + B @ (z + w)))
+    spread = rg.rewrite_graph(compact, forward)
+    assert products(spread) == 6
+    assert [t.op for t in spread.inputs].count(rg.add) <= 1
+    back = rg.rewrite_graph(spread, backward)
+    assert products(back) == 2
+    assert back.op is rg.matmul and back.inputs[0] is A
+    values = arrays([A, B, x, y, z, w])
+    a, b, *rest = values.values()
+    expected = a @ (rest[0] + (rest[1] + b @ (rest[2] + rest[3])))
+    for graph in (compact, spread, back):
+        np.testing.assert_array_equal(rg.evaluate(graph, values), expected)
+
+
+def test_the_forms_print_as_in_the_seed():
+    A, B = rg.matrices("A B")
+    x, y, z, w = rg.vectors("x y z w")
+    compact = A @ (x + (y + B @ (z + w)))
+    rewriter = rg.EquilibriumGraphRewriter(
+        [rg.KanrenRelationSub(dot_distributeo)], max_use_ratio=10
+    )
+    spread = rewriter.rewrite(compact)
+    assert repr(spread) == "A @ x + (A @ y + (A @ (B @ z) + A @ (B @ w)))"
+    gather = rg.EquilibriumGraphRewriter(
+        [rg.KanrenRelationSub(lambda x, y: dot_distributeo(y, x))], max_use_ratio=10
+    )
+    assert gather.rewrite(spread) is compact
+
+
+@pytest.mark.parametrize("form", ["identity", "own goals"])
+def test_a_mixed_sum_gathers_what_fits(form):
+    A, B = rg.matrices("A B", shape=("n", "n"))
+    x, y, z = rg.vectors("x y z", shape=("n",))
+    gathered = rg.rewrite_graph(A @ x + B @ y + A @ z, FORMS[form][1])
+    assert repr(gathered) == "A @ (x + z) + B @ y"
+
+
+def test_two_buckets_take_the_larger_saving():
+    A, B, C = rg.matrices("A B C", shape=("n", "n"))
+    x, y = rg.vectors("x y", shape=("n",))
+
+    @rg.identity
+    def distribute_left_matmulo(X, Y, Z):
+        """(X + Y) Z = X Z + Y Z."""
+        return (X + Y) @ Z, X @ Z + Y @ Z
+
+    both = [distribute_matmulo.reversed, distribute_left_matmulo.reversed]
+    graph = A @ x + A @ y + B @ y + C @ y
+    assert products(rg.rewrite_graph(graph, both)) == 2
+    values = arrays([A, B, C, x, y])
+    np.testing.assert_array_equal(
+        rg.evaluate(rg.rewrite_graph(graph, both), values), rg.evaluate(graph, values)
+    )
+
+
+def test_sums_of_products_distribute_over_traps_only_where_it_is_true():
+    X, Z = rg.matrices("X Z", shape=(4, 4))
+    Y = rg.vector("Y", shape=(4,))
+    trap = X @ (Y + Z)
+    assert rg.rewrite_graph(trap, distribute_matmulo) is trap
+    a, b = rg.matrix("a", shape=(3, 1)), rg.matrix("b", shape=(3, 5))
+
+    @rg.identity
+    def distribute_sumo(x, y):
+        """sum(x + y) = sum(x) + sum(y)."""
+        axis = rg.lvars("axis")[0]
+        return rg.sum(x + y, axis=axis), rg.sum(x, axis=axis) + rg.sum(y, axis=axis)
+
+    stretched = rg.sum(a + b, axis=1)
+    assert rg.rewrite_graph(stretched, distribute_sumo) is stretched
+    c = rg.matrix("c", shape=(3, 5))
+    assert rg.rewrite_graph(rg.sum(c + b, axis=1), distribute_sumo).op is rg.add
+
+
+def test_pointwise_identities_fire_under_broadcasting():
+    a, b = rg.matrix("a", shape=(3, 1)), rg.vector("b", shape=(5,))
+
+    @rg.identity
+    def merge_expo(x, y):
+        """exp(x) exp(y) = exp(x + y)."""
+        return rg.exp(x) * rg.exp(y), rg.exp(x + y)
+
+    merged = rg.rewrite_graph(rg.exp(a) * rg.exp(b), merge_expo)
+    assert repr(merged) == "exp(a + b)"
+    assert merged.type.shape == (3, 5)
+
+    @rg.identity(specials="assumes_finite")
+    def cancel_subtracto(x):
+        """x - x = 0."""
+        return x - x, 0
+
+    n = rg.vector("n", shape=("n",))
+    zero = rg.rewrite_graph((a + b) - (a + b), cancel_subtracto)
+    assert zero.type is (a + b).type
+    np.testing.assert_array_equal(rg.evaluate(zero, {}), np.zeros((3, 5)))
+    named = rg.rewrite_graph(n - n, cancel_subtracto)
+    assert named.type is n.type
+    np.testing.assert_array_equal(rg.evaluate(named, {n: np.ones(4)}), np.zeros(4))
+
+
+def test_simplification_of_the_seed_in_three_forms():
+    x, y, z = rg.scalars("x y z")
+    graph = z + ((y * x) / y) * (z / x)
+    expected = z + x * (z / x)
+
+    @rg.identity(specials="assumes_finite")
+    def cancel_divide_multiplyo(a, b):
+        """a b / b = a."""
+        return (a * b) / b, a
+
+    class LocalSimplify(rg.NodeRewriter):
+        """The same, node by node in Python."""
+
+        def transform(self, fgraph, node):
+            if node.op is rg.true_divide and node.inputs[0].op is rg.multiply:
+                a, b = node.inputs[0].inputs
+                if node.inputs[1] is a:
+                    return [b]
+                if node.inputs[1] is b:
+                    return [a]
+            return False
+
+        def tracks(self):
+            return [rg.true_divide]
+
+    patterns = [
+        rg.PatternNodeRewriter((rg.true_divide, (rg.multiply, "x", "y"), "y"), "x"),
+        rg.PatternNodeRewriter((rg.true_divide, (rg.multiply, "x", "y"), "x"), "y"),
+    ]
+    assert rg.rewrite_graph(graph, cancel_divide_multiplyo) is expected
+    assert rg.WalkingGraphRewriter(LocalSimplify()).rewrite(graph) is expected
+    assert rg.WalkingGraphRewriter(patterns[:1]).rewrite(graph) is expected
+    nested = ((y + z) * x) / (y + z)
+    assert rg.rewrite_graph(nested, cancel_divide_multiplyo) is x
+
+
+def test_goals_read_graphs_as_lists():
+    x, y = rg.vectors("x y")
+    total = x + y
+    head, tail, whole = var(), var(), var()
+    assert kanren.run(0, (head, tail), conso(head, tail, total)) == ((rg.add, etuple(x, y)),)
+    assert kanren.run(0, tail, tailo(tail, total)) == (etuple(x, y),)
+    assert kanren.run(0, head, heado(head, total)) == (rg.add,)
+    (built,) = kanren.run(0, whole, conso(rg.multiply, etuple(x, y), whole))
+    assert rg.raise_(built) is x * y
+    flat = etuple(rg.add, x, y, x)
+    assert flat in kanren.run(5, whole, assoc_flatten(x + (y + x), whole))
+    assert kanren.run(1, whole, rg.assoc_flatten(x + (y + x), whole)) == (flat,)
+    (doubled,) = kanren.run(1, whole, mapo(lambda a, b: eq(b, etuple(rg.exp, a)), [x, y], whole))
+    assert [rg.raise_(t) for t in doubled] == [rg.exp(x), rg.exp(y)]
+
+
+def merged(a, b):
+    """Return the axes of a sum over ``b`` of a sum over ``a``, both counted from the end."""
+    if a is None or b is None:
+        return None
+    kept = [axis for axis in range(-9, 0) if axis not in a]
+    return tuple(sorted({*a, *(kept[axis] for axis in b)}))
+
+
+def test_a_side_condition_computes_an_open_parameter():
+    a, b, c = rg.lvars("a b c")
+
+    @rg.identity(name="merge_sumo", where=lambda x: rg.calco(c, merged, a, b))
+    def merge_sumo(x):
+        """sum(sum(x, a), b) = sum(x, merged(a, b))."""
+        return rg.sum(rg.sum(x, axis=a), axis=b), rg.sum(x, axis=c)
+
+    x = rg.tensor("x", shape=(2, 3, 4))
+    graph = rg.sum(rg.sum(x, axis=1), axis=0)
+    result = rg.rewrite_graph(graph, merge_sumo)
+    assert result is rg.sum(x, axis=(0, 1))
+    values = np.arange(24.0).reshape(2, 3, 4)
+    np.testing.assert_array_equal(rg.evaluate(result, {x: values}), values.sum((0, 1)))
+    with pytest.raises(rg.errors.NotInvertibleError, match="computed backwards"):
+        merge_sumo.reversed
