@@ -220,7 +220,7 @@ def test_goals_read_graphs_as_lists():
     (built,) = kanren.run(0, whole, conso(rg.multiply, etuple(x, y), whole))
     assert rg.raise_(built) is x * y
     flat = etuple(rg.add, x, y, x)
-    assert flat in kanren.run(5, whole, assoc_flatten(x + (y + x), whole))
+    assert kanren.run(1, whole, assoc_flatten(rg.lower(x + (y + x)), whole)) == (flat,)
     assert kanren.run(1, whole, rg.assoc_flatten(x + (y + x), whole)) == (flat,)
     (doubled,) = kanren.run(1, whole, mapo(lambda a, b: eq(b, etuple(rg.exp, a)), [x, y], whole))
     assert [rg.raise_(t) for t in doubled] == [rg.exp(x), rg.exp(y)]
