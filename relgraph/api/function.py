@@ -23,6 +23,7 @@ from relgraph.errors import (
 from relgraph.ir.graph import FunctionGraph, Outputs, as_outputs
 from relgraph.ir.node import Input, Variable
 from relgraph.ir.printing import brief
+from relgraph.ir.types import DTYPES, NAME_OF
 
 TARGETS = ("cpu", "numpy", "cuda")
 
@@ -259,19 +260,25 @@ class Function:
         names = [x.name for x in self.inputs]
         takes = {"takes": f"({', '.join(names)})"}
         if len(args) > len(names):
-            raise ArgumentError(f"{len(args)} positional arguments for {len(names)} inputs", takes)
+            raise ArgumentError(
+                f"{len(args)} positional arguments for {len(names)} inputs",
+                takes,
+                "Pass one array for each input, by position or by name.",
+            )
         bound = dict(zip(names, args, strict=False))
         for name, value in kwargs.items():
             if name in bound:
                 raise ArgumentError(
-                    f"the argument {name!r} is given twice, by position and by name", takes
+                    f"the argument {name!r} is given twice, by position and by name",
+                    takes,
+                    "Pass it once.",
                 )
             if name not in names:
                 near = get_close_matches(name, names, 1)
                 raise ArgumentError(
                     f"there is no input {name!r}",
                     takes,
-                    f"Did you mean {near[0]!r}?" if near else "",
+                    f"Did you mean {near[0]!r}?" if near else "Use one of these names.",
                 )
             bound[name] = value
         missing = [name for name in names if name not in bound]
@@ -439,5 +446,7 @@ def _as_array(wanted: Input, value: Any) -> Array:
     raise DTypeError(
         f"the input {wanted.name!r} is {dtype}, and the array given is {array.dtype}",
         {"declared": wanted.type, "given": f"{array.dtype}, shape {array.shape}"},
-        f"Convert it with .astype({dtype.name!r}), or declare the input as {array.dtype.name}.",
+        f"Convert it with .astype({dtype.name!r}), or declare the input as {array.dtype.name}."
+        if array.dtype in NAME_OF
+        else f"Graphs compute with {', '.join(DTYPES)}.",
     )

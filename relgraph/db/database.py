@@ -339,8 +339,8 @@ class RewriteDatabase:
         return UnknownTagError(
             f"{where}: {self.name} has no tag or name {tag!r}",
             {
-                "tags": ", ".join(sorted(known - names)) or "none",
-                "names": ", ".join(sorted(names)) or "none",
+                "tags": _abridged(tag, known - names),
+                "names": _abridged(tag, names),
             },
             fix,
         )
@@ -573,6 +573,15 @@ def _as_query(query: tuple[Any, ...]) -> RewriteDatabaseQuery:
         f"a database is asked with one query or with tags, not {query!r}",
         fix="Write database.query(rg.Query(include=[...])).",
     )
+
+
+def _abridged(tag: str, known: Iterable[str]) -> str:
+    """List names, or those nearest to a tag where they are too many to read."""
+    names = sorted(known)
+    if len(names) <= 24:
+        return ", ".join(names) or "none"
+    near = get_close_matches(tag, names, 4, cutoff=0.5)
+    return ", ".join([*near, f"... ({len(names)} in all, listed by printing the database)"])
 
 
 def _did_you_mean(tag: str, known: Iterable[str]) -> str:

@@ -95,19 +95,28 @@ def raise_(term: Any) -> Any:
                 stack.extend(waiting)
                 continue
             head, *rest = [done.get(id(x), x) if isinstance(x, ExpressionTuple) else x for x in et]
-            if isvar(head) or any(map(isvar, rest)):
+            if _is_open(head) or any(map(_is_open, rest)):
                 raise NonGroundError(
                     "a term with unbound logic variables is not a graph",
                     {"term": et},
                     "Bind every variable, or ask for the term itself with relation.run.",
                 )
             done[id(et)] = head(*rest)
-        elif isvar(et):
-            raise NonGroundError("a logic variable is not a graph", {"variable": et})
+        elif _is_open(et):
+            raise NonGroundError(
+                "a term with unbound logic variables is not a graph",
+                {"term": et},
+                "Bind every variable, or ask for the term itself with relation.run.",
+            )
         else:
             done[id(et)] = et
         stack.pop()
     return done[id(term)]
+
+
+def _is_open(x: Any) -> bool:
+    """Tell whether a term is a logic variable or a pattern, neither of which is a graph."""
+    return isvar(x) or hasattr(type(x), "__relgraph_op__")
 
 
 def same_number(value: Any, number: Number) -> bool:

@@ -149,7 +149,8 @@ def orient(
         raise refuse(
             NotInvertibleError,
             f"the side to match is {what}",
-            "It would match everywhere; use the other direction, or relation.run for a query.",
+            ("It would match everywhere" if what == "a bare variable" else "It has no operands")
+            + "; use the other direction, or relation.run for a query.",
         )
     bound = set(variables(pattern))
     ordered: list[Suspended] = []

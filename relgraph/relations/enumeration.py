@@ -57,6 +57,10 @@ def enumerate_clauses(
         states = _answers(goal(left, right))
     except (_OutOfSteps, RecursionError):
         return None
+    except NameError as error:  # a goal that recurses names itself before it is declared
+        if error.name != name:
+            raise
+        return None
     if states is None:
         return None
     clauses = []

@@ -91,7 +91,9 @@ class Relation:
         ):
             if value not in allowed:
                 raise RelationError(
-                    f"{name}: {what}={value!r} is not a label", {"labels": ", ".join(allowed)}
+                    f"{name}: {what}={value!r} is not a label",
+                    {"labels": ", ".join(allowed)},
+                    "Use one of these labels.",
                 )
         self.name = name
         self.tags = (tags,) if isinstance(tags, str) else tuple(tags)
@@ -437,6 +439,7 @@ def _conditions(
         raise RelationError(
             f"{name}: where= asks for {', '.join(unknown)}, which the identity does not have",
             {"parameters": ", ".join(parameters), "declared": location},
+            "Name the parameters of where= as those of the identity.",
         )
     goals = where(*(parameters[p] for p in wanted))
     goals = goals if isinstance(goals, tuple | list) else (goals,)
@@ -458,10 +461,13 @@ def _check_clause(clause: Clause, name: str, location: str) -> None:
             raise RelationError(
                 f"{name}: a side must be a pattern or a number, not {side!r}",
                 {"declared": location},
+                "Build both sides from the parameters of the function.",
             )
     if clause.left == clause.right and not isinstance(clause.left, int | float):
         raise RelationError(
-            f"{name}: both sides are the same: {text(clause.left)}", {"declared": location}
+            f"{name}: both sides are the same: {text(clause.left)}",
+            {"declared": location},
+            "The laws of an op, such as x + y = y + x, hold without being declared; leave it out.",
         )
 
 

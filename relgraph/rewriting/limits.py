@@ -104,7 +104,9 @@ class Limits:
             + ("undo each other" if len(names) > 1 else "makes a graph grow inside its own result"),
             [(name, f"{a}  ->  {b}") for name, a, b in cycle],
             "Exclude one of them, or orient them the same way; a relation that only grows needs "
-            "a side condition.",
+            "a side condition."
+            if len(names) > 1
+            else "Give it a side condition under which its result is simpler than what it matches.",
         )
         error.cycle = tuple(cycle)
         return error

@@ -1,0 +1,449 @@
+"""The text of every usual mistake, as a snapshot; and the form that each text has.
+
+``RELGRAPH_UPDATE_SNAPSHOTS=1 pytest tests/errors`` rewrites the snapshot.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import re
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import relgraph as rg
+from relgraph.errors import RelgraphError
+
+SNAPSHOT = Path(__file__).with_name("messages.txt")
+CASES: dict[str, Callable[[], object]] = {}
+
+x = rg.vector("x", shape=("n",))
+y = rg.vector("y", shape=("n",))
+A, B = rg.matrices("A B", shape=("n", "n"))
+
+
+def mistake(function):
+    """Add a function that makes a mistake; its docstring is the heading of the message."""
+    CASES[function.__doc__] = function
+    return function
+
+
+# Building graphs.
+
+
+@mistake
+def broadcast():
+    """shapes that do not broadcast"""
+    return rg.vector("u", shape=(3,)) + rg.matrix("V", shape=(2, 4))
+
+
+@mistake
+def products():
+    """shapes that do not multiply"""
+    return rg.matrix("U", shape=(2, 3)) @ rg.matrix("V", shape=(4, 2))
+
+
+@mistake
+def unsupported_dtype():
+    """a dtype that is not supported"""
+    return rg.vector("z", dtype="complex128")
+
+
+@mistake
+def number_too_large():
+    """a Python integer that does not fit the dtype beside it"""
+    return rg.vector("k", shape=("n",), dtype="uint8") + 300
+
+
+@mistake
+def changed_node():
+    """changing a node"""
+    x.name = "z"
+
+
+@mistake
+def changed_graph():
+    """changing a FunctionGraph"""
+    rg.FunctionGraph([x], x + 1).outputs = (x,)
+
+
+@mistake
+def truth():
+    """the truth of a graph"""
+    return 1 if x > 0 else 0
+
+
+@mistake
+def as_array():
+    """a graph as a NumPy array"""
+    return np.asarray(x)
+
+
+@mistake
+def fact_unknown():
+    """a fact that does not exist"""
+    return rg.vector("p", facts=("postive",))
+
+
+@mistake
+def fact_impossible():
+    """a fact that cannot hold"""
+    return rg.matrix("S", shape=(2, 3), facts=("symmetric",))
+
+
+@mistake
+def not_ground():
+    """a term with logic variables where a graph is needed"""
+    (v,) = rg.lvars("v")
+    return rg.raise_(rg.exp(v))
+
+
+# Declaring relations.
+
+
+@mistake
+def unbound():
+    """a result with a variable that the pattern does not bind"""
+
+    @rg.identity
+    def loseo(x, y):
+        return rg.exp(x), rg.log(y)
+
+    return loseo
+
+
+@mistake
+def backward_variable():
+    """backward, the side to match is a bare variable"""
+
+    @rg.identity
+    def negative_negativeo(x):
+        return rg.negative(rg.negative(x)), x
+
+    return negative_negativeo.reversed
+
+
+@mistake
+def backward_number():
+    """backward, the side to match is a number"""
+
+    @rg.identity
+    def subtract_itselfo(x):
+        return x - x, 0
+
+    return subtract_itselfo.reversed
+
+
+@mistake
+def backward_computed():
+    """backward, a variable would have to be computed backwards"""
+
+    @rg.identity(where=lambda a, b, c: rg.calco(c, lambda a, b: a + b, a, b))
+    def expand_twiceo(x, a, b, c):
+        return rg.expand_dims(rg.expand_dims(x, a), b), rg.expand_dims(x, c)
+
+    return expand_twiceo.reversed
+
+
+@mistake
+def occurs():
+    """a goal whose term would contain itself"""
+
+    @rg.relation
+    def selfo(left, right):
+        (v,) = rg.lvars("v")
+        return rg.lall(rg.eq(left, rg.exp(v)), rg.eq(v, rg.exp(v)), rg.eq(right, v))
+
+    return selfo
+
+
+@mistake
+def no_answer():
+    """a relation that relates nothing"""
+
+    @rg.relation
+    def nothingo(left, right):
+        (v,) = rg.lvars("v")
+        return rg.lall(rg.eq(left, rg.exp(v)), rg.eq(left, rg.log(v)), rg.eq(right, v))
+
+    return nothingo
+
+
+@mistake
+def equal_sides():
+    """an identity with equal sides"""
+
+    @rg.identity
+    def sameo(x):
+        return rg.exp(x), rg.exp(x)
+
+    return sameo
+
+
+@mistake
+def strange_parameter():
+    """a side condition that asks for a parameter that the identity does not have"""
+
+    @rg.identity(where=lambda x, z: (rg.nonnegativeo(x), rg.nonnegativeo(z)))
+    def sqrt_squareo(x):
+        return rg.sqrt(x) ** 2, x
+
+    return sqrt_squareo
+
+
+@mistake
+def shape_of_pattern():
+    """a pattern asked for its shape"""
+
+    @rg.identity
+    def flatteno(x):
+        return rg.reshape(x, x.shape), x
+
+    return flatteno
+
+
+# Rewriting.
+
+
+@rg.identity
+def distribute_matmulo(X, Y, Z):
+    """X (Y + Z) = X Y + X Z."""
+    return X @ (Y + Z), X @ Y + X @ Z
+
+
+@mistake
+def both_directions():
+    """both directions of one relation"""
+    return rg.rewrite_graph(A @ (A + B), [distribute_matmulo, distribute_matmulo.reversed])
+
+
+@mistake
+def oscillation():
+    """two relations that undo each other"""
+
+    @rg.identity
+    def sin_to_coso(x):
+        return rg.sin(x), rg.cos(x)
+
+    @rg.identity
+    def cos_to_sino(x):
+        return rg.cos(x), rg.sin(x)
+
+    return rg.rewrite_graph(rg.sin(x), [sin_to_coso, cos_to_sino])
+
+
+@mistake
+def growth():
+    """a graph that grows inside its own result"""
+
+    @rg.identity
+    def exp_of_expo(x):
+        return rg.exp(x), rg.exp(x) * 1
+
+    return rg.rewrite_graph(rg.exp(x), exp_of_expo)
+
+
+@mistake
+def budget():
+    """a budget that is spent"""
+
+    @rg.identity(budget=3)
+    def shifto(x):
+        return rg.exp(x), rg.exp(x + 1)
+
+    return rg.rewrite_graph(rg.exp(x), shifto)
+
+
+@mistake
+def runaway():
+    """a goal that recurses without end"""
+
+    @rg.relation
+    def endlesso(left, right):
+        return rg.lall(endlesso(left, right), rg.eq(left, right))
+
+    return rg.rewrite_graph(rg.exp(x), endlesso)
+
+
+@mistake
+def another_type():
+    """a rewriter that returns a graph of another type"""
+
+    class Total(rg.NodeRewriter):
+        def tracks(self):
+            return [rg.exp]
+
+        def transform(self, graph, node):
+            return rg.sum(node)
+
+    return rg.rewrite_graph(rg.exp(x), Total())
+
+
+# Databases.
+
+
+@mistake
+def unknown_tag():
+    """an unknown tag"""
+    return rg.rewrite_graph(x + 0, include=["canonicalise"])
+
+
+@mistake
+def unknown_mode():
+    """an unknown mode"""
+    return rg.rewrite_graph(x + 0, mode="fast_runn")
+
+
+@mistake
+def duplicate_name():
+    """a name that is registered already"""
+    database = rg.RewriteDatabase()
+    database.register(distribute_matmulo, "canonicalize")
+    database.register(distribute_matmulo, "canonicalize")
+
+
+# Calling functions.
+
+
+def add_function():
+    return rg.function([x, y], x + y, target="numpy")
+
+
+@mistake
+def missing_argument():
+    """a missing argument"""
+    return add_function()(np.ones(3))
+
+
+@mistake
+def extra_argument():
+    """an argument too many"""
+    return add_function()(np.ones(3), np.ones(3), np.ones(3))
+
+
+@mistake
+def duplicate_argument():
+    """an argument given twice"""
+    return add_function()(np.ones(3), x=np.ones(3))
+
+
+@mistake
+def strange_argument():
+    """an argument of another name"""
+    return add_function()(np.ones(3), yy=np.ones(3))
+
+
+@mistake
+def wrong_dtype():
+    """an argument of the wrong dtype"""
+    return add_function()(np.ones(3), np.ones(3) * 1j)
+
+
+@mistake
+def wrong_kind():
+    """floats for an input of integers"""
+    k = rg.vector("k", dtype="int64")
+    return rg.function([k], k + 1, target="numpy")(np.ones(3))
+
+
+@mistake
+def wrong_rank():
+    """an argument of the wrong rank"""
+    return add_function()(np.ones((3, 1)), np.ones(3))
+
+
+@mistake
+def wrong_size():
+    """an argument of the wrong size"""
+    u = rg.vector("u", shape=(4,))
+    return rg.function([u], u + 1, target="numpy")(np.ones(3))
+
+
+@mistake
+def unequal_names():
+    """two arguments that disagree on a named size"""
+    return add_function()(np.ones(3), np.ones(4))
+
+
+@mistake
+def unequal_unknowns():
+    """two arguments that disagree on an unknown size"""
+    u, v = rg.vector("u", shape=(None,)), rg.vector("v", shape=(None,))
+    return rg.function([u, v], u + v, target="numpy")(np.ones(3), np.ones(4))
+
+
+@mistake
+def cuda():
+    """a GPU asked for where there is none"""
+    return rg.function([x], x + 1, target="cuda")
+
+
+@mistake
+def unknown_target():
+    """an unknown target"""
+    return rg.function([x], x + 1, target="numppy")
+
+
+@mistake
+def traced_truth():
+    """a traced function that asks for the truth of an array"""
+
+    def relu(a):
+        return a if a > 0 else 0 * a
+
+    return rg.jit(relu, target="numpy")(np.ones(3))
+
+
+@cache
+def error_of(heading):
+    """Return the error that a mistake raises."""
+    with pytest.raises(RelgraphError) as caught:
+        CASES[heading]()
+    return caught.value
+
+
+def message_of(heading):
+    """Return the heading, the class with the builtin it derives from, and the text."""
+    error = error_of(heading)
+    text = re.sub(r"(\w+\.py):\d+", r"\1:LINE", str(error))
+    text = re.sub(r"\d+ in all", "COUNT in all", text)
+    builtin = next(c for c in type(error).__mro__ if c.__module__ == "builtins")
+    return f"=== {heading}\n{type(error).__name__}({builtin.__name__})\n{text}\n"
+
+
+def test_the_texts_are_those_of_the_snapshot():
+    written = "\n".join(map(message_of, CASES))
+    if os.environ.get("RELGRAPH_UPDATE_SNAPSHOTS") == "1":
+        SNAPSHOT.write_text(written, encoding="utf-8")
+    assert written == SNAPSHOT.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("heading", CASES)
+def test_a_message_says_what_the_facts_and_the_fix(heading):
+    error = error_of(heading)
+    lines = str(error).splitlines()
+    assert lines[0] == error.what
+    assert len(lines[0]) > 10
+    assert error.fix, "the last line says how to mend it"
+    assert lines[-1] == error.fix
+    assert not lines[-1].startswith(" ")
+    middle = lines[1:-1]
+    assert all(line.startswith("  ") for line in middle)
+    first = [line for line in middle if re.match(r"  \S.* : ", line)]
+    assert len(first) >= len(error.facts)
+    width = max((len(str(name)) for name, _ in error.facts), default=0)
+    assert all(line[width + 2 : width + 5] == " : " for line in first)
+
+
+@pytest.mark.parametrize("heading", CASES)
+def test_an_error_pickles(heading):
+    error = error_of(heading)
+    again = type(error)(*error.__reduce__()[1])
+    assert str(again) == str(error)
+    assert isinstance(error, RelgraphError)
+    plain = type(error)(error.what, [(n, str(v)) for n, v in error.facts], error.fix)
+    assert str(pickle.loads(pickle.dumps(plain))) == str(error)
