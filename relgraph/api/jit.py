@@ -67,6 +67,19 @@ class Tracer(Operators):
             "Use np.where(condition, a, b) instead of if, and np.logical_and instead of and.",
         )
 
+    def __float__(self) -> float:
+        raise ArgumentError(
+            "the traced function asks for the value of an array, which is not known while tracing",
+            {"array": self.node},
+            "Use NumPy's functions, np.exp instead of math.exp; sizes come from x.shape.",
+        )
+
+    def __int__(self) -> int:
+        return int(self.__float__())
+
+    def __index__(self) -> int:
+        return int(self.__float__())
+
     def __repr__(self) -> str:
         return f"Tracer({self.node!r})"
 

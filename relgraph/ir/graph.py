@@ -142,7 +142,7 @@ class FunctionGraph:
     def __init__(self, inputs: Iterable[Variable] | None, outputs: Outputs) -> None:
         nodes = as_outputs(outputs)
         needed = free_inputs(nodes)
-        given = tuple(needed) if inputs is None else check_inputs(inputs)
+        given = check_inputs(needed if inputs is None else inputs)
         known = set(given)
         missing = [x for x in needed if x not in known]
         if missing:
@@ -255,9 +255,12 @@ def check_inputs(inputs: Iterable[Variable]) -> tuple[Input, ...]:
                 fix='Inputs are made by rg.tensor("x", ...), rg.vector, rg.matrix or rg.scalar.',
             )
         if node.name in names:
-            same = "is given twice" if names[node.name] is node else "names two different inputs"
+            if names[node.name] is node:
+                raise ArgumentError(
+                    f"the input {node.name!r} is given twice", fix="Name each input once."
+                )
             raise ArgumentError(
-                f"the name {node.name!r} {same}",
+                f"the name {node.name!r} names two different inputs",
                 {"first": names[node.name].type, "second": node.type},
                 "Give every input a name of its own.",
             )

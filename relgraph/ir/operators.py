@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from relgraph.errors import ArgumentError
+from relgraph.errors import ArgumentError, ImmutableGraphError
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {}
 
@@ -98,6 +98,13 @@ class Operators:
             "a graph has no values, so it cannot become a NumPy array",
             {"graph": self},
             "Compile it with rg.function(inputs, outputs), or evaluate it with rg.evaluate(graph).",
+        )
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        raise ImmutableGraphError(
+            "a graph cannot be changed: its elements cannot be assigned",
+            {"graph": self},
+            "Use x.at[key].set(value), which returns a new graph.",
         )
 
     def __bool__(self) -> bool:

@@ -7,6 +7,7 @@ reason.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import partial
@@ -112,6 +113,28 @@ def computes(op: Op | OpPattern) -> bool:
 def op_name(op: Op | OpPattern) -> str:
     """Return the name of an op, closed or open."""
     return op.cls.name if isinstance(op, OpPattern) else op.name
+
+
+def up_to_laws(term: Term) -> Any:
+    """Return a key that is equal for terms equal by commutativity and associativity alone."""
+    if isinstance(term, PatternNode):
+        op = term.op
+        parts: list[Any] = list(term.args)
+        if is_ac(op):
+            parts, stack = [], list(term.args)
+            while stack:
+                x = stack.pop()
+                if isinstance(x, PatternNode) and x.op is op:
+                    stack.extend(x.args)
+                else:
+                    parts.append(x)
+        keys = [up_to_laws(x) for x in parts]
+        if isinstance(op, Op) and op.commutative:
+            return (op, frozenset(Counter(keys).items()))
+        return (op, tuple(keys))
+    if isinstance(term, bool | int | float):
+        return (type(term), repr(term))
+    return term
 
 
 def is_ac(op: Any) -> bool:

@@ -90,6 +90,13 @@ class Suspended:
         solve = {"check": _check, "calc": _calc, "map": _map, "flatten": _flatten}[self.kind]
         return solve(self, state)
 
+    def __bool__(self) -> bool:
+        raise ArgumentError(
+            f"a side condition has no truth of its own: {self.label}",
+            fix="Return several conditions as a tuple, not joined by 'and', 'or' or 'not'; "
+            "rg.lany(...) in an rg.relation states alternatives.",
+        )
+
     def __repr__(self) -> str:
         return self.label
 

@@ -206,6 +206,11 @@ def lvars(names: str) -> tuple[PatternVariable, ...]:
     tuple of PatternVariable
         One a name, in order.
 
+    Raises
+    ------
+    PatternError
+        For anything but a string.
+
     Examples
     --------
     >>> import relgraph as rg
@@ -213,6 +218,10 @@ def lvars(names: str) -> tuple[PatternVariable, ...]:
     >>> rg.exp(x) + y
     exp(x) + y
     """
+    if not isinstance(names, str):
+        raise PatternError(
+            f"lvars takes a string of names, not {names!r}", fix='Write rg.lvars("x y z").'
+        )
     return tuple(PatternVariable(name) for name in names.replace(",", " ").split())
 
 

@@ -15,9 +15,9 @@ from typing import Any
 from kanren import eq, lall
 from unification import reify, var
 
-from relgraph.errors import RelationError, RelgraphError
+from relgraph.errors import ArgumentError, RelationError, RelgraphError
 from relgraph.ir.etuple import raise_
-from relgraph.relations.clause import Clause, Rewrite, orient, with_block
+from relgraph.relations.clause import Clause, Rewrite, orient, up_to_laws, with_block
 from relgraph.relations.enumeration import enumerate_clauses
 from relgraph.relations.goals import RESIDUALS, Suspended, require_goal, settle
 from relgraph.relations.pattern import (
@@ -85,6 +85,11 @@ class Relation:
         location: str = "",
         budget: int | None = None,
     ) -> None:
+        if budget is not None and (not isinstance(budget, int) or budget < 1):
+            raise RelationError(
+                f"{name}: budget={budget!r} is no number of firings",
+                fix="Give a positive integer, or leave it out.",
+            )
         for value, allowed, what in (
             (rounding, ROUNDINGS, "rounding"),
             (specials, SPECIALS, "specials"),
@@ -201,6 +206,13 @@ class Relation:
         >>> double_addo.run(1, x + x)
         (2 * x,)
         """
+        if not (n is None or (isinstance(n, int) and not isinstance(n, bool) and n >= 0)):
+            raise ArgumentError(
+                f"{self.label}.run takes the number of answers first, not {n!r}",
+                fix="Write relation.run(1, graph), or relation.run(None, graph) for all answers.",
+            )
+        if n == 0:
+            return ()
         a, b = (var() if side is None else side for side in (left, right))
         asked = (a, b) if left is None and right is None else (b if right is None else a)
         answers: list[Any] = []
@@ -320,9 +332,21 @@ def identity(
             f, name=name, tags=tags, where=where, rounding=rounding, specials=specials,
             broadcast=broadcast, budget=budget, location=location,
         )  # fmt: skip
+    if not callable(function):
+        raise RelationError(
+            f"identity takes a function of logic variables, not {function!r}",
+            fix="Write @rg.identity above a function that returns its two sides.",
+        )
     name = name or function.__name__
     location = location or _location(function)
-    parameters = {p: PatternVariable(p) for p in inspect.signature(function).parameters}
+    parameters = _parameters(function, name, location)
+    unknown = sorted({*_names(broadcast)} - {*parameters, "*"})
+    if unknown:
+        raise RelationError(
+            f"{name}: broadcast= names {', '.join(unknown)}, which the identity does not have",
+            {"parameters": ", ".join(parameters), "declared": location},
+            'Name parameters of the identity, or "*" for all operands.',
+        )
     sides = function(*parameters.values())
     if not isinstance(sides, tuple) or len(sides) != 2:
         raise RelationError(
@@ -453,6 +477,26 @@ def _conditions(
     return tuple(goals)
 
 
+def _parameters(
+    function: Callable[..., Any], name: str, location: str
+) -> dict[str, PatternVariable]:
+    """Return a fresh logic variable for each parameter of a declaration."""
+    found = {}
+    for p in inspect.signature(function).parameters.values():
+        if p.default is not p.empty or p.kind not in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD):
+            raise RelationError(
+                f"{name}: the parameter {p} of an identity must be a plain logic variable",
+                {"declared": location},
+                "Write numbers into the sides, and make other variables with rg.lvars(...).",
+            )
+        found[p.name] = PatternVariable(p.name)
+    return found
+
+
+def _names(names: str | Iterable[str]) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
 def _check_clause(clause: Clause, name: str, location: str) -> None:
     """Refuse sides that are no terms, and a side that is a proper part of nothing but itself."""
     for side in (clause.left, clause.right):
@@ -463,9 +507,9 @@ def _check_clause(clause: Clause, name: str, location: str) -> None:
                 {"declared": location},
                 "Build both sides from the parameters of the function.",
             )
-    if clause.left == clause.right and not isinstance(clause.left, int | float):
+    if up_to_laws(clause.left) == up_to_laws(clause.right):
         raise RelationError(
-            f"{name}: both sides are the same: {text(clause.left)}",
+            f"{name}: both sides are the same: {text(clause.left)} and {text(clause.right)}",
             {"declared": location},
             "The laws of an op, such as x + y = y + x, hold without being declared; leave it out.",
         )

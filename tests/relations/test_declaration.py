@@ -1,0 +1,56 @@
+"""Declarations that cannot mean anything are refused where they stand."""
+
+import pytest
+
+import relgraph as rg
+from relgraph.errors import ArgumentError, PatternError, RelationError
+
+
+def test_conditions_are_not_joined_by_and():
+    with pytest.raises(ArgumentError, match="has no truth of its own"):
+        rg.identity(where=lambda a, c: rg.constanto(c) and rg.floato(a))(
+            lambda a, c: (a * c, rg.abs(a))
+        )
+
+
+@pytest.mark.parametrize(
+    ("declare", "message"),
+    [
+        (lambda: rg.identity(3), "takes a function"),
+        (lambda: rg.identity(lambda a, b=2: (a * b, a + a)), "plain logic variable"),
+        (lambda: rg.identity(lambda *a: (a[0], a[0])), "plain logic variable"),
+        (lambda: rg.identity(lambda a, b: (a + b, b + a)), "both sides are the same"),
+        (
+            lambda: rg.identity(lambda a, b, c: ((a + b) + c, c + (b + a))),
+            "both sides are the same",
+        ),
+        (lambda: rg.identity(broadcast=["q"])(lambda a: (rg.exp(a), a)), "broadcast= names q"),
+        (lambda: rg.identity(budget=0)(lambda a: (-(-a), a)), "no number of firings"),
+        (lambda: rg.identity(budget="3")(lambda a: (-(-a), a)), "no number of firings"),
+    ],
+)
+def test_ill_formed_identities_are_refused(declare, message):
+    with pytest.raises(RelationError, match=message):
+        declare()
+
+
+def test_the_number_of_answers_is_a_number():
+    relation = rg.identity(lambda a: (rg.log(rg.exp(a)), a), name="cancel_log_expo")
+    x = rg.vector("x")
+    graph = rg.log(rg.exp(x))
+    assert relation.run(0, graph) == ()
+    assert relation.run(1, graph) == (x,)
+    for wrong in ("a", -1, True, 1.0, graph):
+        with pytest.raises(ArgumentError, match="number of answers first"):
+            relation.run(wrong, graph)
+
+
+def test_lvars_takes_names():
+    with pytest.raises(PatternError, match="a string of names"):
+        rg.lvars(3)
+
+
+def test_one_name_for_two_inputs_is_refused():
+    graph = rg.vector("a") + rg.vector("a", dtype="float32")
+    with pytest.raises(ArgumentError, match="names two different inputs"):
+        rg.function(None, graph, target="numpy")
