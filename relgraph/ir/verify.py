@@ -37,7 +37,10 @@ def verify(outputs: Outputs) -> None:
         elif isinstance(node, Apply):
             problem = _apply_problem(node)
         else:
-            problem = "is neither an input, a constant, nor an application"
+            raise VerifyError(
+                "a node is neither an input, a constant, nor an application",
+                {"kind": type(node).__name__},
+            )
         if problem:
             raise VerifyError(f"a node {problem}", {"node": node, "type": node.type})
 

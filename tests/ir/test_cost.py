@@ -1,0 +1,54 @@
+"""Costs: floating-point operations by each op's own rule."""
+
+from __future__ import annotations
+
+import pytest
+
+import relgraph as rg
+from relgraph.ir.cost import NOMINAL, extent, size
+from relgraph.ir.types import TensorType, TupleType
+
+
+def test_sizes():
+    assert extent(7) == 7
+    assert extent("n") == extent(None) == NOMINAL
+    assert size(TensorType("float64")) == 1
+    assert size(TensorType("float64", (2, 0, 3))) == 0
+    assert size(TensorType("float64", (2, "n"))) == 2 * NOMINAL
+    assert size(TupleType((TensorType("float64", (2,)), TensorType("int64", (3,))))) == 5
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "flops"),
+    [((3, 4), (4, 5), 2 * 3 * 4 * 5), ((3, 4), (4,), 2 * 3 * 4), ((4,), (4,), 2 * 4),
+     ((7, 3, 4), (7, 4, 5), 7 * 2 * 3 * 4 * 5)],
+)  # fmt: skip
+def test_products(left, right, flops):
+    a, b = rg.tensor("a", shape=left), rg.tensor("b", shape=right)
+    assert rg.flops([a @ b]) == flops
+
+
+def test_elementwise_ops_and_reductions_cost_their_size():
+    a = rg.matrix("a", shape=(3, 4))
+    assert rg.flops([a + a]) == 12
+    assert rg.flops([rg.sum(a)]) == 12
+    assert rg.flops([rg.sum(a, axis=0)]) == 12
+    assert rg.flops([rg.exp(a)]) > rg.flops([a + a])
+    assert rg.flops([a.T]) == 0
+    assert rg.flops([a]) == rg.flops([rg.constant(1.0)]) == 0
+
+
+def test_a_shared_node_is_counted_once():
+    a = rg.matrix("a", shape=(3, 4))
+    product = a @ a.T
+    alone = rg.flops([product])
+    assert rg.flops([product, product]) == alone
+    assert rg.flops([product + product]) == alone + 9
+    assert rg.flops([product, a + a]) == alone + 12
+
+
+def test_the_order_of_a_product_of_three_matters():
+    a, b = rg.matrices("a b", shape=(10, 10))
+    v = rg.vector("v", shape=(10,))
+    assert rg.flops([a @ (b @ v)]) == 400
+    assert rg.flops([(a @ b) @ v]) == 2200

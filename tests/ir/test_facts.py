@@ -1,0 +1,175 @@
+"""Facts: proved, disproved or unknown; declared, looked at, inferred and implied."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+import relgraph as rg
+from relgraph.errors import DomainError
+from relgraph.ir.facts import MATRIX_FACTS, NAMES, NOTHING, VALUE_FACTS, Facts, kept, proved
+
+x, y = rg.vectors("x y", shape=("n",))
+
+IMPLICATIONS = [
+    ("positive", "nonnegative"), ("positive", "nonzero"), ("negative", "nonpositive"),
+    ("negative", "nonzero"), ("finite", "not_nan"), ("diagonal", "symmetric"),
+    ("diagonal", "upper_triangular"), ("diagonal", "lower_triangular"), ("spd", "symmetric"),
+    ("spd", "invertible"), ("orthogonal", "invertible"), ("invertible", "square"),
+]  # fmt: skip
+
+# What each fact says of an array, in NumPy.
+MEANING = {
+    "positive": lambda a: bool((np.isnan(a) | (a > 0)).all()),
+    "nonnegative": lambda a: bool((np.isnan(a) | (a >= 0)).all()),
+    "negative": lambda a: bool((np.isnan(a) | (a < 0)).all()),
+    "nonpositive": lambda a: bool((np.isnan(a) | (a <= 0)).all()),
+    "nonzero": lambda a: bool((a != 0).all()),
+    "integer": lambda a: bool((np.isnan(a) | (np.trunc(a) == a)).all()),
+    "finite": lambda a: bool(np.isfinite(a).all()),
+    "not_nan": lambda a: not bool(np.isnan(a).any()),
+}
+
+
+def test_a_fact_has_three_values():
+    assert rg.fact(rg.constant(2.0), "positive") is True
+    assert rg.fact(rg.constant(-2.0), "positive") is False
+    assert rg.fact(x, "positive") is None
+    assert Facts().holds("positive") is None
+
+
+@pytest.mark.parametrize(("one", "other"), IMPLICATIONS)
+def test_implications(one, other):
+    assert proved(one).holds(other) is True
+    assert proved(other).holds(one) is None
+
+
+def test_both_triangles_make_a_diagonal():
+    assert proved("lower_triangular", "upper_triangular").holds("diagonal") is True
+    both = proved("lower_triangular") | proved("upper_triangular")
+    assert both.holds("symmetric") is True
+    assert proved("lower_triangular").holds("symmetric") is None
+
+
+def test_joining_and_keeping():
+    known = proved("positive") | proved("finite")
+    assert known.names() == ("positive", "nonnegative", "nonzero", "finite", "not_nan")
+    assert kept(known, "nonnegative", "integer") == proved("nonnegative")
+    assert kept(NOTHING, *NAMES) == NOTHING
+    assert set(VALUE_FACTS) | set(MATRIX_FACTS) == set(NAMES)
+
+
+@pytest.mark.parametrize("name", VALUE_FACTS)
+def test_declared_facts(name):
+    p = rg.vector("p", facts=name)
+    assert rg.fact(p, name) is True
+    assert p is rg.vector("p", facts=(name,))
+    assert p is not rg.vector("p")
+    assert rg.fact(rg.vector("p"), name) is None
+
+
+@pytest.mark.parametrize("name", MATRIX_FACTS)
+def test_declared_facts_of_matrices(name):
+    S = rg.matrix("S", shape=("n", "n"), facts=name)
+    assert rg.fact(S, name) is True
+    assert rg.fact(S, "square") is True
+    for shape in ((2, 3), (3,)):
+        with pytest.raises(DomainError, match="cannot be"):
+            rg.tensor("S", shape=shape, facts=name)
+
+
+@pytest.mark.parametrize("bad", ["postive", "", "Positive"])
+def test_facts_that_do_not_exist(bad):
+    for ask in (lambda: rg.fact(x, bad), lambda: rg.vector("p", facts=(bad,)),
+                lambda: rg.facto(x, bad), lambda: rg.assume(x, bad)):  # fmt: skip
+        with pytest.raises(DomainError, match="there is no fact"):
+            ask()
+
+
+@given(
+    arrays(
+        st.sampled_from(["float64", "float32", "int8", "uint8"]),
+        st.sampled_from([(), (1,), (3,), (2, 2)]),
+        elements=st.sampled_from([0, 1, 2, 3]),
+    ),
+    st.lists(st.sampled_from([-1.0, 0.5, -0.0, np.nan, np.inf, -np.inf]), max_size=2),
+)
+def test_a_constant_is_looked_at(array, specials):
+    if array.dtype.kind == "f" and array.size:
+        for place, value in enumerate(specials):
+            array.reshape(-1)[place % array.size] = value
+    with np.errstate(invalid="ignore"):
+        for name, holds in MEANING.items():
+            assert rg.fact(rg.constant(array), name) is holds(array), name
+
+
+def test_an_empty_constant_has_every_sign():
+    empty = rg.constant(np.zeros(0))
+    assert all(rg.fact(empty, name) is True for name in MEANING)
+
+
+@pytest.mark.parametrize(
+    ("array", "true", "false"),
+    [
+        ([[1.0, 2.0], [2.0, 5.0]], ("symmetric", "square"), ("lower_triangular", "diagonal")),
+        ([[1.0, 0.0], [2.0, 5.0]], ("lower_triangular",), ("upper_triangular", "symmetric")),
+        ([[1.0, 2.0], [0.0, 5.0]], ("upper_triangular",), ("lower_triangular", "symmetric")),
+        ([[1.0, 0.0], [0.0, 5.0]], ("diagonal", "symmetric"), ()),
+        ([[1.0, 2.0, 3.0]], (), ("square",)),
+    ],
+)
+def test_constant_matrices(array, true, false):
+    node = rg.constant(np.array(array))
+    assert all(rg.fact(node, name) is True for name in true)
+    assert not any(rg.fact(node, name) for name in false)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "true"),
+    [
+        ("bool", ("nonnegative", "integer", "finite", "not_nan")),
+        ("uint8", ("nonnegative", "integer", "finite", "not_nan")),
+        ("int8", ("integer", "finite", "not_nan")),
+        ("float32", ()),
+    ],
+)
+def test_dtypes_prove_facts(dtype, true):
+    assert rg.facts(rg.vector("v", dtype=dtype)).names() == true
+
+
+def test_shapes_prove_facts():
+    assert rg.fact(rg.matrix("A", shape=("n", "n")), "square") is True
+    assert rg.fact(rg.matrix("A", shape=(2, 3)), "square") is False
+    assert rg.fact(rg.matrix("A", shape=("n", "m")), "square") is None
+    assert rg.fact(rg.matrix("A", shape=(None, None)), "square") is None
+    assert rg.fact(x, "square") is False
+
+
+def test_facts_speak_of_the_computed_value():
+    assert rg.fact(rg.exp(x), "nonnegative") is True
+    assert rg.fact(rg.exp(x), "positive") is not True  # it underflows
+    assert rg.fact(rg.exp(x), "finite") is not True  # it overflows
+    p = rg.vector("p", facts=("positive", "finite"))
+    assert rg.fact(p + p, "positive") is True
+    assert rg.fact(p + p, "finite") is not True
+    assert rg.fact(p * p, "nonzero") is not True
+    assert rg.fact(x - x, "nonnegative") is None
+
+
+def test_assumptions_are_nodes_of_their_own():
+    assumed = rg.assume(x + y, "positive")
+    assert assumed is not x + y
+    assert rg.fact(assumed, "positive") is True
+    assert rg.fact(x + y, "positive") is None
+    a = np.array([1.0, 2.0])
+    np.testing.assert_array_equal(rg.evaluate(assumed, {x: a, y: a}), a + a)
+
+
+def test_deep_graphs():
+    node = x
+    for _ in range(20_000):
+        node = rg.exp(node)
+    assert rg.fact(node, "nonnegative") is True
