@@ -15,6 +15,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from relgraph.errors import RelationError
 from relgraph.ir.etuple import same_number
 from relgraph.ir.node import Constant, Variable, apply, constant
 from relgraph.ir.op import Op
@@ -62,6 +63,7 @@ class Names:
         }  # fmt: skip
         self._known: dict[Any, str] = {}
         self._kept: list[Any] = []
+        self._conditions: dict[tuple[str, int], Callable[..., Any]] = {}
 
     def of(self, value: Any, hint: str) -> str:
         """Return the name of a value, the same for the same object or equal literal set."""
@@ -72,6 +74,31 @@ class Names:
             self.globals[name] = value
             self._kept.append(value)
         return self._known[key]
+
+    def condition(self, condition: Suspended, relation: str) -> str:
+        """Return the name of a side condition's function, one for each relation that uses it."""
+        key = (relation, id(condition.function))
+        if key not in self._conditions:
+            self._conditions[key] = guarded_condition(condition, relation)
+        return self.of(self._conditions[key], condition.kind)
+
+
+def guarded_condition(condition: Suspended, relation: str) -> Callable[..., Any]:
+    """Return a side condition's function; what it raises is reported with the relation's name."""
+    function = condition.function
+
+    def decide(*values: Any) -> Any:
+        try:
+            return function(*values)
+        except Exception as error:
+            raise RelationError(
+                f"{relation}: its side condition failed: {condition.label}",
+                [*((f"argument {i}", v) for i, v in enumerate(values)), ("error", repr(error))],
+                "A side condition gets graph nodes, numbers or op parameters, and returns True, "
+                "False or a computed value; the value of a constant c is c.value.",
+            ) from error
+
+    return decide
 
 
 class Compiler:
@@ -139,11 +166,11 @@ class Compiler:
             self.done.append(c)
             values = ", ".join(self.value(x) for x in args)
             if c.kind == "check":
-                self.test(f"{self.names.of(c.function, 'check')}({values})")
+                self.test(f"{self.names.condition(c, self.rewrite.relation)}({values})")
                 continue
             out = c.args[0]
             name = f"c{len(self.done)}"
-            self.let(f"{name} = {self.names.of(c.function, 'calc')}({values})")
+            self.let(f"{name} = {self.names.condition(c, self.rewrite.relation)}({values})")
             self.test(f"{name} is not None")
             if isinstance(out, PatternVariable) and out not in self.env:
                 self.bind(out, name)
@@ -288,7 +315,8 @@ class Compiler:
                 self.done.append(c)
                 self.env[own] = "x"
                 values = ", ".join(map(self.value, c.args))
-                self.test(f"all([{self.names.of(c.function, 'check')}({values}) for x in {view}])")
+                name = self.names.condition(c, self.rewrite.relation)
+                self.test(f"all([{name}({values}) for x in {view}])")
         self.env[own] = view
 
     # Building.

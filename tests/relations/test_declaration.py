@@ -54,3 +54,17 @@ def test_one_name_for_two_inputs_is_refused():
     graph = rg.vector("a") + rg.vector("a", dtype="float32")
     with pytest.raises(ArgumentError, match="names two different inputs"):
         rg.function(None, graph, target="numpy")
+
+
+def test_a_condition_that_fails_is_named_with_its_relation():
+    @rg.identity(where=lambda a: rg.checko(lambda a: a.no_such_attribute, a, label="wrong(a)"))
+    def cancel_log_expo(a):
+        """log(exp(a)) = a."""
+        return rg.log(rg.exp(a)), a
+
+    x = rg.vector("x")
+    with pytest.raises(
+        RelationError, match="cancel_log_expo: its side condition failed: wrong"
+    ) as e:
+        rg.rewrite_graph(rg.log(rg.exp(x)), cancel_log_expo)
+    assert "no_such_attribute" in str(e.value)
