@@ -59,7 +59,7 @@ def test_parameters_are_attributes():
     assert repr(rg.add) == "add"
 
 
-@pytest.mark.parametrize("make", [lambda: Scaled(), lambda: Scaled(1, 2), lambda: Scaled(power=1),
+@pytest.mark.parametrize("make", [Scaled, lambda: Scaled(1, 2), lambda: Scaled(power=1),
                                   lambda: Scaled(1, factor=2)])  # fmt: skip
 def test_bad_parameters(make):
     with pytest.raises(ArgumentError, match="Scaled"):
