@@ -22,7 +22,7 @@ class _Group:
     """
 
     __slots__ = (
-        "base", "changed", "dtype", "fired", "fresh", "keys", "passes", "pending", "seen", "slots",
+        "changed", "dtype", "fired", "fresh", "keys", "passes", "pending", "seen", "slots",
         "view", "waiting",
     )  # fmt: skip
 
@@ -31,7 +31,6 @@ class _Group:
         self.dtype = dtype
         self.slots: list[int | None] = [None] * len(operands)
         self.view: View | None = None
-        self.base: Variable | None = None
         self.fresh: list[int] = []
         self.pending: Sequence[Variable] = ()
         self.passes = 0
@@ -223,6 +222,7 @@ class Groups(Limits):
                     continue
             arrived.append((y, slot))
         group.slots = []
+        base: Variable | None = None
         if group.view is None:
             keys = {key_of(x) for x, _ in arrived}
             for y, _ in inner:
@@ -230,12 +230,14 @@ class Groups(Limits):
             group.keys = frozenset(keys)
             if not matcher.may_match(group.keys) and not (matcher.fold and Constant in keys):
                 return False
-            group.view, group.base = self.base_view(inner, matcher)
+            group.view, base = self.base_view(inner, matcher)
         view = group.view
         for y, slot in inner:
-            if y is not group.base:
-                for i, z in enumerate(leaves(y, op, self.closed)):
-                    group.fresh.append(view.add(z, slot if i == 0 else None))
+            if y is base:  # it is in the view; another occurrence of it is not
+                base = None
+                continue
+            for i, z in enumerate(leaves(y, op, self.closed)):
+                group.fresh.append(view.add(z, slot if i == 0 else None))
         for y, slot in arrived:
             group.fresh.append(view.add(y, slot))
         return True
@@ -285,7 +287,10 @@ class Groups(Limits):
             raise self.runaway(name, f"{CHAIN} rewrites followed from one sum or product", n)
         self.charge(name, n, len(matches))
         for slots, firing in matches:
-            for i, x in enumerate(leaves(firing.result, op, self.closed)):
+            made = firing.result
+            mixed = group.dtype is None or made.type.dtype is not group.dtype
+            opened = made.op is op and not mixed and uniform(made)
+            for i, x in enumerate(leaves(made, op, self.closed) if opened else (made,)):
                 group.waiting.append(x)
                 group.slots.append(min(slots) if i == 0 else None)
         state = tuple([*view.operands.values(), *group.waiting])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -88,25 +89,35 @@ def answer(relation: Relation, node: Variable) -> Variable | None:
     RelationError
         When the search recurses past Python's limit.
     """
+    for built in answers(relation, node):
+        fitted = fit(built, node.type, node, pointwise=False)
+        if fitted is not None:
+            return fitted
+    return None
+
+
+def answers(relation: Relation, node: Variable) -> Iterator[Variable]:
+    """Yield kanren's ground answers for a node, of any type.
+
+    Raises
+    ------
+    RelationError
+        When the search recurses past Python's limit.
+    """
     q = var()
-    left, right = node, q
     try:
         with KANREN:
-            for state in islice(relation(left, right)({}), TRIES):
+            for state in islice(relation(node, q)({}), TRIES):
                 for final in settle(getattr(state, "data", state)):
                     if RESIDUALS in final:
                         continue
                     try:
-                        built = as_node(reify(q, final), node)
+                        yield as_node(reify(q, final), node)
                     except (NonGroundError, RelgraphError):
                         continue
-                    fitted = fit(built, node.type, node, pointwise=False)
-                    if fitted is not None:
-                        return fitted
     except RecursionError:
         raise RelationError(
             f"{relation.label}: its search ran away (it recursed past Python's limit)",
             {"node": node},
             "Put the goal that binds a term before the goal that recurses on it.",
         ) from None
-    return None

@@ -1,0 +1,439 @@
+"""The checker of derivations: it replays recorded steps without the engine that made them.
+
+It knows nothing of matchers, views or memos.  Each use of a relation is an instance: the sides of
+its clause under the recorded bindings.  The checker compares the instance with what the step took
+and made, up to the order and bracketing of associative and commutative ops, asks kanren whether the
+relation holds for it, tests the side conditions, and counts the terms that were carried along.
+Then it rewrites the original graph with the steps alone, as ground equations.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+from relgraph.errors import RelgraphError, VerifyError
+from relgraph.ir.etuple import same_number
+from relgraph.ir.graph import toposort
+from relgraph.ir.node import Constant, Variable, apply, apply_chain
+from relgraph.ir.op import Op
+from relgraph.ir.printing import brief
+from relgraph.relations.ac import leaves, uniform
+from relgraph.relations.clause import Rewrite, is_ac
+from relgraph.relations.goals import Suspended
+from relgraph.relations.pattern import (
+    Block,
+    OpPattern,
+    PatternNode,
+    PatternVariable,
+    Term,
+    variables,
+)
+from relgraph.relations.relation import Relation
+from relgraph.rewriting.interpreter import answers
+
+Values = dict[PatternVariable, Any]
+CONVERTING = ("cast", "broadcast_to")  # what a result is wrapped in to fit its place
+
+
+def is_nested(x: Variable, op: Op | None, dtype: Any) -> bool:
+    """Tell whether ``x`` is an application whose operands are those of an outer one too."""
+    return x.op is op and dtype.kind != "b" and x.type.dtype == dtype and uniform(x)
+
+
+class Keys:
+    """Keys of nodes, equal for nodes that are equal up to associativity and commutativity."""
+
+    def __init__(self) -> None:
+        self._terms: dict[Variable, Counter[Variable]] = {}
+        self._keys: dict[Variable, Any] = {}
+        self._numbers: dict[Any, int] = {}
+
+    def terms(self, node: Variable) -> Counter[Variable]:
+        """Return the operands of a node's sum or product, however nested, with multiplicities."""
+        known = self._terms.get(node)
+        if known is None:
+            known = self._terms[node] = _counted(node)
+        return known
+
+    def __call__(self, node: Variable) -> Any:
+        """Return the key of a node."""
+        stack = [node]
+        while stack:
+            x = stack[-1]
+            if x in self._keys:
+                stack.pop()
+                continue
+            below = list(self.terms(x)) if is_ac(x.op) else list(x.inputs)
+            waiting = [y for y in below if y not in self._keys]
+            if waiting:
+                stack.extend(waiting)
+                continue
+            self._keys[x] = self._number(x)
+            stack.pop()
+        return self._keys[node]
+
+    def _number(self, x: Variable) -> Any:
+        if x.op is None:
+            return x
+        if is_ac(x.op):
+            shape: Any = frozenset(self.multiset(self.terms(x)).items())
+        else:
+            shape = tuple([self._keys[y] for y in x.inputs])
+            if x.op.commutative:
+                shape = frozenset(Counter(shape).items())
+        key = (x.op, x.type.dtype if is_ac(x.op) else None, shape)
+        return self._numbers.setdefault(key, len(self._numbers))
+
+    def multiset(self, terms: Counter[Variable]) -> Counter[Any]:
+        """Return terms counted by their keys."""
+        found: Counter[Any] = Counter()
+        for x, n in terms.items():
+            found[self(x)] += n
+        return found
+
+
+def _counted(node: Variable) -> Counter[Variable]:
+    """Count the paths to each operand; a shared sum is passed through once, with its count."""
+    op, dtype = node.op, node.type.dtype
+    assert op is not None
+    if dtype.kind == "b" or not uniform(node):
+        return Counter(node.inputs)
+    order: list[Variable] = []
+    seen: set[Variable] = set()
+    stack: list[tuple[Variable, bool]] = [(node, False)]
+    while stack:
+        x, done = stack.pop()
+        if done:
+            order.append(x)
+        elif x not in seen:
+            seen.add(x)
+            stack.append((x, True))
+            stack.extend([(y, False) for y in x.inputs if is_nested(y, op, dtype)])
+    paths: Counter[Variable] = Counter({node: 1})
+    found: Counter[Variable] = Counter()
+    for x in reversed(order):
+        for y in x.inputs:
+            (paths if y in seen else found)[y] += paths[x]
+    return found
+
+
+class Checker:
+    """Checks the steps of one run of a selection.
+
+    Parameters
+    ----------
+    relations : mapping of str to Relation
+        The relations of the selection, by label.
+    """
+
+    def __init__(self, relations: Mapping[str, Relation]) -> None:
+        self.relations = relations
+        self.key = Keys()
+
+    def same(self, a: Variable, b: Variable) -> bool:
+        """Tell whether two graphs are equal up to order and bracketing."""
+        return a is b or bool(self.key(a) == self.key(b))
+
+    def step(self, number: int, step: Any) -> None:
+        """Check one step.
+
+        Raises
+        ------
+        VerifyError
+            Naming what is wrong with it.
+        """
+        if not step.after.type.narrows(step.before.type):
+            raise VerifyError(
+                f"step {number} changes a type",
+                [("before", step.before.type), ("after", step.after.type)],
+            )
+        self._balance(number, step)
+        for firing in step.firings:
+            self._firing(number, firing)
+
+    def _balance(self, number: int, step: Any) -> None:
+        """Check that a step replaces just the terms that its firings took."""
+        taken = [x for firing in step.firings for x in firing.taken]
+        made = [firing.result for firing in step.firings]
+        if len(taken) == 1 and self.same(taken[0], step.before):
+            fair = self.same(made[0], step.after)
+        else:
+            left = self._terms([step.before], step.before)
+            left.subtract(self._terms(taken, step.before))
+            left.update(self._terms(made, step.before))
+            kept = {k: n for k, n in left.items() if n}
+            fair = kept == self._terms([step.after], step.before)
+        if not fair:
+            raise VerifyError(
+                f"step {number} gains or loses a term", {"before": step.before, "after": step.after}
+            )
+
+    def _terms(self, nodes: Sequence[Variable], outer: Variable) -> Counter[Any]:
+        """Return the terms that nodes contribute to the sum or product ``outer``, by key."""
+        found: Counter[Any] = Counter()
+        opened = outer.type.dtype.kind != "b" and uniform(outer)
+        for x in nodes:
+            inner = x is outer or (opened and is_nested(x, outer.op, outer.type.dtype))
+            terms = self.key.terms(x) if inner else Counter([x])
+            found.update(self.key.multiset(terms))
+        return found
+
+    def _firing(self, number: int, firing: Any) -> None:
+        """Check that a firing is an instance of its relation, and that kanren agrees."""
+        rewrite = firing.rewrite
+        relation = self.relations.get(rewrite.relation)
+        if relation is None:
+            return  # a transform written in Python has no relation to be asked
+        taken = list(firing.taken)
+        whole = taken[0]
+        if len(taken) > 1:
+            whole = apply_chain(rewrite.pattern.op, taken)
+        if not isinstance(rewrite, Rewrite):
+            if not any(self._fits(firing.result, x) for x in answers(relation, whole)):
+                raise _problem(number, firing, "kanren has no answer for this use of")
+            return
+        values: Values = dict(zip(variables(rewrite.pattern), firing.bindings, strict=True))
+        if not self._covers(rewrite.pattern, whole, values):
+            raise _problem(number, firing, "what was taken is no instance of")
+        self._conditions(number, firing, values)
+        for instance in _binary(rewrite, values):
+            try:
+                left = build(rewrite.pattern, instance, whole)
+                right = build(rewrite.result, instance, whole)
+            except RelgraphError as error:
+                raise _problem(number, firing, f"{error.what}: a side cannot be built of") from None
+            if not any(self._fits(right, x) for x in answers(relation, left)):
+                raise _problem(number, firing, "kanren has no answer for this use of")
+        if not self._fits(firing.result, build(rewrite.result, values, whole)):
+            raise _problem(number, firing, "what was made is no instance of")
+
+    def _conditions(self, number: int, firing: Any, values: Values) -> None:
+        """Test the side conditions, and compute what they compute."""
+        for c in firing.rewrite.conditions:
+            for one in _each(c, values):
+                args = [_value(x, one) for x in (c.args[1:] if c.kind == "calc" else c.args)]
+                result = c.function(*args)
+                if c.kind != "calc":
+                    holds = bool(result)
+                elif isinstance(c.args[0], PatternVariable) and c.args[0] not in values:
+                    values[c.args[0]] = result
+                    holds = result is not None
+                else:
+                    holds = bool(result == _value(c.args[0], one))
+                if not holds:
+                    raise _problem(number, firing, f"{c!r} does not hold for this use of")
+
+    def _fits(self, made: Any, built: Any) -> bool:
+        """Tell whether what was made is what was built, broadcast or cast to its place."""
+        made, built = _unwrapped(made), _unwrapped(built)
+        if isinstance(made, Variable) and isinstance(built, Variable) and self.same(made, built):
+            return True
+        return _number(made) is not None and _number(made) == _number(built)
+
+    def _covers(self, term: Term, node: Variable, values: Values) -> bool:
+        """Tell whether a node is a term under the bindings, up to order and bracketing."""
+        if isinstance(term, PatternVariable):
+            return isinstance(values[term], Variable) and self.same(values[term], node)
+        if isinstance(term, bool | int | float):
+            return isinstance(node, Constant) and same_number(node.uniform, term)
+        if isinstance(term, Variable):
+            return term is node
+        op = term.op
+        if isinstance(op, OpPattern):
+            params = [_value(p, values) for p in op.params]
+            if type(node.op) is not op.cls or list(node.op.params) != params:
+                return False
+        elif node.op is not op:
+            return False
+        if isinstance(term, Block) or is_ac(op):
+            return self._covers_all(term, node, values)
+        args = term.args
+        if len(args) != len(node.inputs):
+            return False
+        orders = [node.inputs]
+        if isinstance(op, Op) and op.commutative:
+            orders.append(node.inputs[::-1])
+        return any(
+            all(self._covers(a, x, values) for a, x in zip(args, order, strict=True))
+            for order in orders
+        )
+
+    def _covers_all(self, term: PatternNode | Block, node: Variable, values: Values) -> bool:
+        """Match the operands of a sum or product: those that are bound, then the others."""
+        if isinstance(term, Block):
+            own = term.own[0]
+            args: list[tuple[Term, Values]] = [
+                (term.element, {**values, own: x}) for x in values[own]
+            ]
+        else:
+            args = [(x, values) for x in _flat(term)]
+        left = self._terms([node], node)
+        for arg, bound in args:
+            if isinstance(arg, PatternVariable):
+                left.subtract(self._terms([bound[arg]], node) if bound[arg] is not node else {})
+        if any(n < 0 for n in left.values()):
+            return False
+        rest = [x for x in self.key.terms(node) for _ in range(max(left[self.key(x)], 0))]
+        return self._assign([a for a in args if not isinstance(a[0], PatternVariable)], rest, left)
+
+    def _assign(
+        self, args: list[tuple[Term, Values]], rest: list[Variable], left: Counter[Any]
+    ) -> bool:
+        """Give each argument an operand of its own; arguments are few, so by trying."""
+        if sum(left.values()) != len(args):
+            return False
+        if not args:
+            return True
+        if len(args) > 8:  # a block: its elements are alike, and bound
+            return all(
+                any(self._covers(arg, x, bound) for x in rest[max(i - 1, 0) : i + 2])
+                or any(self._covers(arg, x, bound) for x in rest)
+                for i, (arg, bound) in enumerate(args)
+            )
+        (arg, bound), *others = args
+        for i, x in enumerate(rest):
+            if left[self.key(x)] > 0 and self._covers(arg, x, bound):
+                fewer = left.copy()
+                fewer[self.key(x)] -= 1
+                if self._assign(others, rest[:i] + rest[i + 1 :], fewer):
+                    return True
+        return False
+
+    def replay(self, before: Variable, closed: frozenset[Variable], steps: Sequence[Any]) -> Any:
+        """Rewrite a graph with the steps only, innermost first.
+
+        Parameters
+        ----------
+        before : Variable
+            The graph.
+        closed : frozenset of Variable
+            The nested applications with other users, which steps treat as terms.
+        steps : sequence of Step
+            The equations.
+        """
+        exact = {s.before: s.after for s in steps}
+        rules = {self.key(s.before): s.after for s in reversed(steps)}
+        done: dict[Variable, Variable] = {}
+        stack = [before]
+        budget = 100 * (len(steps) + len(toposort(before)) + 10)
+        while stack and budget:
+            budget -= 1
+            x = stack[-1]
+            if x in done:
+                stack.pop()
+                continue
+            op = x.op
+            below = leaves(x, op, closed) if op is not None and is_ac(op) else x.inputs
+            waiting = [y for y in below if y not in done]
+            if waiting:
+                stack.extend(waiting)
+                continue
+            rebuilt = x
+            if any([done[y] is not y for y in below]):
+                assert op is not None
+                images = [done[y] for y in below]
+                rebuilt = apply_chain(op, images) if is_ac(op) else apply(op, tuple(images))
+            target = exact.get(rebuilt)
+            if target is None:
+                target = rules.get(self.key(rebuilt), rebuilt)
+            if target is x or target in done:
+                done[x] = done.get(target, target)
+                stack.pop()
+            elif target is rebuilt:
+                done[x] = done[rebuilt] = rebuilt
+                stack.pop()
+            else:
+                stack.append(target)
+        return done.get(before, before)
+
+
+def closed_in(outputs: Sequence[Variable]) -> frozenset[Variable]:
+    """Return the applications nested in their own op that have other users as well."""
+    uses: Counter[Variable] = Counter(outputs)
+    nested = set()
+    for node in toposort(outputs):
+        for x in node.inputs:
+            uses[x] += 1
+            if x.op is not None and x.op is node.op and is_ac(x.op):
+                nested.add(x)
+    return frozenset([x for x in nested if uses[x] > 1])
+
+
+def build(term: Term, values: Values, like: Variable) -> Any:
+    """Return a term under bindings, as a graph (or a number, where it is one)."""
+    if isinstance(term, PatternVariable):
+        return values[term]
+    if isinstance(term, Block):
+        own = term.own[0]
+        parts = [build(term.element, {**values, own: x}, like) for x in values[own]]
+        return apply_chain(term.op, parts)
+    if isinstance(term, PatternNode):
+        op = term.op
+        if isinstance(op, OpPattern):
+            op = op.cls(*[_value(p, values) for p in op.params])
+        return op(*[build(x, values, like) for x in term.args])
+    return term
+
+
+def _unwrapped(x: Any) -> Any:
+    """Return what a result was before it was broadcast or cast to its place."""
+    while isinstance(x, Variable) and x.op is not None and x.op.name in CONVERTING:
+        x = x.inputs[0]
+    return x
+
+
+def _number(x: Any) -> float | None:
+    """Return the value of a number or of a constant that holds one value, or None."""
+    if isinstance(x, Constant):
+        return None if x.uniform is None else float(x.uniform)
+    return None if isinstance(x, Variable) else float(x)
+
+
+def _value(term: Term, values: Values) -> Any:
+    return values[term] if isinstance(term, PatternVariable) else term
+
+
+def _each(condition: Suspended, values: Values) -> Iterator[Values]:
+    """Yield the bindings that a condition speaks of: one for each term of a block."""
+    lists = [v for x in condition.args for v in variables(x) if isinstance(values.get(v), list)]
+    if not lists:
+        yield values
+    else:
+        for x in values[lists[0]]:
+            yield {**values, lists[0]: x}
+
+
+def _binary(rewrite: Rewrite, values: Values) -> Iterator[Values]:
+    """Yield the instances of the declared clause: k terms of a block are k - 1 pairs."""
+    lists = [v for v in values if isinstance(values[v], list)]
+    if not lists:
+        yield values
+        return
+    for pair in pairwise(values[lists[0]]):
+        yield {**values, lists[0]: list(pair)}
+
+
+def _flat(term: PatternNode) -> list[Term]:
+    found: list[Term] = []
+    stack = list(reversed(term.args))
+    while stack:
+        x = stack.pop()
+        if isinstance(x, PatternNode) and x.op is term.op:
+            stack.extend(reversed(x.args))
+        else:
+            found.append(x)
+    return found
+
+
+def _problem(number: int, firing: Any, what: str) -> VerifyError:
+    return VerifyError(
+        f"step {number}: {what} {firing.rewrite.relation}",
+        [
+            ("taken", ", ".join(map(brief, firing.taken))),
+            ("made", brief(firing.result)),
+            ("relation", getattr(firing.rewrite, "pattern", firing.rewrite.relation)),
+        ],
+    )
