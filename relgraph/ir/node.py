@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from unification import isvar
 
 from relgraph.errors import ArgumentError, DomainError, DTypeError, ImmutableGraphError
 from relgraph.ir.op import Op, digest_of
@@ -353,7 +354,9 @@ def as_variable(value: Any, like: Iterable[np.dtype[Any]] = ()) -> Variable:
             return constant(array)
     raise ArgumentError(
         f"{value!r} is not a graph, a number or an array: it is a {type(value).__name__}",
-        fix="Pass Variables, Python numbers or NumPy arrays.",
+        fix="Write it as etuple(op, ...), or take the variables of a goal from rg.lvars."
+        if isvar(value)
+        else "Pass Variables, Python numbers or NumPy arrays.",
     )
 
 

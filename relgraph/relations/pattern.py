@@ -356,7 +356,7 @@ def infix(pattern: Term) -> tuple[str, int]:
         inner = infix(pattern.element)[0]
         return f"{inner} {pattern.op.symbol or pattern.op.name} ...", pattern.op.precedence
     if not isinstance(pattern, PatternNode):
-        return (repr(pattern), 100) if not isinstance(pattern, Variable) else (repr(pattern), 0)
+        return repr(pattern), 0 if isinstance(pattern, Variable) and pattern.inputs else 100
     op = pattern.op
     parts = [infix(x) for x in pattern.args]
     if isinstance(op, Op):
