@@ -1,0 +1,112 @@
+"""Rank classes: for which ranks an identity with products holds, by NumPy's own products."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+import relgraph as rg
+from relgraph.relations.ranks import SIZE, Ranks, sample
+
+RANKS = (1, 2, 3)
+
+
+@rg.identity
+def associate_matmulo(X, Y, Z):
+    """(X Y) Z = X (Y Z)."""
+    return (X @ Y) @ Z, X @ (Y @ Z)
+
+
+@rg.identity
+def distribute_matmulo(X, Y, Z):
+    """X (Y + Z) = X Y + X Z."""
+    return X @ (Y + Z), X @ Y + X @ Z
+
+
+@rg.identity
+def double_addo(x):
+    """x + x = 2 x."""
+    return x + x, 2 * x
+
+
+def operand(rank, seed):
+    return np.random.default_rng(seed).integers(-4, 5, (SIZE,) * rank).astype(float)
+
+
+def holds(ranks):
+    """Tell with NumPy whether products of these ranks associate."""
+    a, b, c = (operand(rank, seed) for seed, rank in enumerate(ranks))
+    try:
+        left, right = (a @ b) @ c, a @ (b @ c)
+    except ValueError:
+        return False
+    return left.shape == right.shape and np.allclose(left, right)
+
+
+@pytest.mark.parametrize("ranks", list(itertools.product(RANKS, repeat=3)), ids=str)
+def test_products_associate_where_they_do_in_numpy(ranks):
+    for relation in (associate_matmulo, associate_matmulo.reversed):
+        allowed = Ranks.of(relation.rewrites[0])
+        by_name = dict(zip("XYZ", ranks, strict=True))
+        assert allowed(tuple(by_name[v.name] for v in allowed.variables)) == holds(ranks)
+
+
+def test_a_vector_in_the_middle_is_refused():
+    allowed = Ranks.of(associate_matmulo.rewrites[0])
+    assert [v.name for v in allowed.variables] == ["X", "Y", "Z"]
+    assert allowed((2, 2, 1))
+    assert not allowed((2, 1, 2))
+    A, B = rg.matrices("A B", shape=("n", "n"))
+    v = rg.vector("v", shape=("n",))
+    assert rg.rewrite_graph((A @ B) @ v, associate_matmulo) is A @ (B @ v)
+    assert rg.rewrite_graph((v @ A) @ B, associate_matmulo) is v @ (A @ B)
+    assert rg.rewrite_graph((A @ v) @ B, associate_matmulo) is (A @ v) @ B
+    assert rg.rewrite_graph(A @ (v @ B), associate_matmulo.reversed) is A @ (v @ B)
+
+
+def test_the_refused_rewrite_would_change_the_value():
+    a, v, b = operand(2, 0), operand(1, 1), operand(2, 2)
+    assert not np.allclose((a @ v) @ b, a @ (v @ b))
+
+
+@pytest.mark.parametrize("right", [1, 2, 3])
+@pytest.mark.parametrize("left", [1, 2, 3])
+def test_products_distribute_over_sums_of_one_rank(left, right):
+    shapes = {1: ("n",), 2: ("n", "n"), 3: (4, "n", "n")}
+    X = rg.tensor("X", shape=shapes[left])
+    Y, Z = (rg.tensor(name, shape=shapes[right]) for name in "YZ")
+    assert rg.rewrite_graph(X @ (Y + Z), distribute_matmulo) is X @ Y + X @ Z
+    assert rg.rewrite_graph(X @ Y + X @ Z, distribute_matmulo.reversed) is X @ (Y + Z)
+
+
+def test_terms_of_two_ranks_are_not_gathered():
+    X, Y = rg.matrices("X Y", shape=("n", "n"))
+    v = rg.vector("v", shape=("n",))
+    graph = X @ Y + X @ v
+    assert rg.rewrite_graph(graph, distribute_matmulo.reversed) is graph
+
+
+def test_ranks_above_three_are_as_three():
+    allowed = Ranks.of(associate_matmulo.rewrites[0])
+    assert allowed((5, 4, 3)) is allowed((3, 3, 3)) is True
+
+
+def test_an_identity_without_a_product_has_no_rank_classes():
+    assert Ranks.of(double_addo.rewrites[0]) is None
+
+
+def test_samples_have_the_facts_asked():
+    rng = np.random.default_rng(0)
+    eye = np.eye(SIZE)
+    assert (sample(rng, 1, ("positive",)) > 0).all()
+    symmetric = sample(rng, 2, ("symmetric",))
+    np.testing.assert_array_equal(symmetric, symmetric.T)
+    orthogonal = sample(rng, 2, ("orthogonal",))
+    np.testing.assert_allclose(orthogonal @ orthogonal.T, eye, atol=1e-12)
+    assert (np.linalg.eigvalsh(sample(rng, 2, ("spd",))) > 0).all()
+    assert np.linalg.matrix_rank(sample(rng, 2, ("invertible",))) == SIZE
+    diagonal = sample(rng, 2, ("diagonal",))
+    np.testing.assert_array_equal(diagonal, diagonal * eye)
+    np.testing.assert_array_equal(np.triu(sample(rng, 2, ("lower_triangular",)), 1), 0 * eye)
