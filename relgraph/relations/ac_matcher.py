@@ -11,7 +11,7 @@ A :class:`View` keeps its index while a sum grows: what was matched once is not 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -20,7 +20,6 @@ import numpy as np
 from relgraph.ir.node import Constant, Variable
 from relgraph.ir.op import Op
 from relgraph.relations import runtime
-from relgraph.relations.ac import NEAR, leaves
 from relgraph.relations.clause import Rewrite, is_ac
 from relgraph.relations.matcher import Compiler, Line, Names, flat_args, load, write
 from relgraph.relations.pattern import (
@@ -31,16 +30,9 @@ from relgraph.relations.pattern import (
     Term,
     variables,
 )
+from relgraph.relations.view import ANYWHERE, Buckets, View, key_of
 
 ANY = "any operand"  # the key of a role that any operand may play
-ANYWHERE = -1  # the position of the operands of a commutative op
-NOTHING_INSIDE: Mapping[Any, frozenset[int]] = {}
-
-
-def key_of(node: Variable) -> Any:
-    """Return what an operand is indexed by: its op, or that it is a constant; None for an input."""
-    op = node.op
-    return op if op is not None else (Constant if node.__class__ is Constant else None)
 
 
 class Firing(NamedTuple):
@@ -50,129 +42,6 @@ class Firing(NamedTuple):
     bindings: tuple[Any, ...]
     taken: tuple[Variable, ...]
     result: Variable
-
-
-class View:
-    """The operands of one n-ary application, indexed.
-
-    Parameters
-    ----------
-    by_identity : bool
-        Whether operands are also looked up by themselves, not only by their keys.
-    inside : mapping of Op to positions
-        Ops whose applications are also looked up by what stands at a position in them.
-
-    Attributes
-    ----------
-    operands : dict
-        Slot to operand, in order of first occurrence.
-    index : dict
-        Key of an operand, the operand itself, or ``(op, position, what stands there)``, to the
-        slots where it stands.
-    keys : set
-        The keys of all operands that were ever in the view.
-    """
-
-    __slots__ = ("_slot", "buckets", "by_identity", "index", "inside", "keys", "operands")
-
-    def __init__(
-        self, by_identity: bool, inside: Mapping[Any, frozenset[int]] = NOTHING_INSIDE
-    ) -> None:
-        self.by_identity = by_identity
-        self.inside = inside
-        self.operands: dict[int, Variable] = {}
-        self.index: dict[Any, dict[int, None]] = {}
-        self.buckets: dict[GatherRule, Buckets] = {}
-        self.keys: set[Any] = set()
-        self._slot = 0
-
-    def add(self, node: Variable, slot: int | None = None) -> int:
-        """Put an operand into a slot, by default a new one behind all others."""
-        if slot is None:
-            slot = self._slot
-            self._slot += 1
-        self.operands[slot] = node
-        index = self.index
-        key = node.op if node.op is not None else key_of(node)
-        places = index.get(key)
-        if places is None:
-            index[key] = {slot: None}
-            self.keys.add(key)
-        else:
-            places[slot] = None
-        if self.by_identity:
-            index.setdefault(node, {})[slot] = None
-        if key in self.inside:
-            for place in _inside(node, self.inside[key]):
-                index.setdefault(place, {})[slot] = None
-        return slot
-
-    def remove(self, slots: Iterable[int]) -> None:
-        """Take operands out, of every bucket too."""
-        index, operands = self.index, self.operands
-        for slot in slots:
-            node = operands.pop(slot)
-            key = key_of(node)
-            keys = [key, node] if self.by_identity else [key]
-            if key in self.inside:
-                keys += _inside(node, self.inside[key])
-            for key in keys:
-                places = index[key]
-                del places[slot]
-                if not places:
-                    del index[key]
-        for buckets in self.buckets.values():
-            buckets.remove(slots)
-
-    def in_order(self) -> list[Variable]:
-        """Return the operands in order of first occurrence."""
-        return [self.operands[slot] for slot in sorted(self.operands)]
-
-
-def _inside(node: Variable, positions: frozenset[int]) -> list[Any]:
-    """Return ``(op, position, what stands there)`` of an application, each once."""
-    op = node.op
-    assert op is not None
-    if ANYWHERE in positions:
-        inner = leaves(node, op, (), NEAR) if is_ac(op) else node.inputs
-        return [(op, ANYWHERE, x) for x in dict.fromkeys(inner)]
-    return [(op, i, node.inputs[i]) for i in positions]
-
-
-class Buckets:
-    """The operands that are instances of a gather rule's element, by their shared variables."""
-
-    __slots__ = ("keys", "members", "ready")
-
-    def __init__(self) -> None:
-        self.members: dict[Any, dict[int, Any]] = {}
-        self.keys: dict[int, list[Any]] = {}
-        self.ready: dict[Any, None] = {}
-
-    def add(self, slot: int, key: Any, own: Any) -> None:
-        """Put an operand into a bucket."""
-        members = self.members.get(key)
-        if members is None:
-            self.members[key] = {slot: own}
-        elif slot in members:
-            return
-        else:
-            members[slot] = own
-            self.ready[key] = None
-        keys = self.keys.get(slot)
-        if keys is None:
-            self.keys[slot] = [key]
-        else:
-            keys.append(key)
-
-    def remove(self, slots: Iterable[int]) -> None:
-        """Take operands out of all their buckets."""
-        for slot in slots:
-            for key in self.keys.pop(slot, ()):
-                members = self.members[key]
-                del members[slot]
-                if not members:
-                    del self.members[key]
 
 
 class Match(NamedTuple):
@@ -284,7 +153,7 @@ class MatchRule:
                 return "list(view)"
             return f"free(view, {taken})"
         anchor = _anchor(arg)
-        if anchor is ANY:
+        if anchor is ANY or (isinstance(anchor, type) and anchor is not Constant):
             return "list(view)"
         hint = anchor.name if isinstance(anchor, Op) else "leaf"
         name = compiler.names.of(anchor, hint)
@@ -401,7 +270,7 @@ def _anchor(term: Term) -> Any:
     if isinstance(term, PatternVariable):
         return ANY
     if isinstance(term, PatternNode):
-        return ANY if isinstance(term.op, OpPattern) else term.op
+        return term.op.cls if isinstance(term.op, OpPattern) else term.op
     if isinstance(term, Block):
         return term.op
     return key_of(term) if isinstance(term, Variable) else Constant
@@ -418,6 +287,11 @@ def _direct(term: Term) -> list[tuple[int, PatternVariable]]:
         for i, x in enumerate(args)
         if isinstance(x, PatternVariable)
     ]
+
+
+def _plays(key: Any, role: Any) -> bool:
+    """Tell whether an operand of a key may play a role: of that op, of its class, or any."""
+    return role is ANY or key is role or type(key) is role
 
 
 def _is_any(key: Any) -> bool:
@@ -487,7 +361,11 @@ class AcMatcher:
         """Tell from the keys of the operands whether any rewrite could match."""
         known = self._may.get(keys)
         if known is None:
-            known = self._may[keys] = bool(self.always) or not self.keys.isdisjoint(keys)
+            known = self._may[keys] = bool(
+                self.always
+                or not self.keys.isdisjoint(keys)
+                or not self.keys.isdisjoint(map(type, keys))
+            )
         return known
 
     def pair(self, a: Variable, b: Variable) -> tuple[Variable, Any, tuple[Any, ...]] | None:
@@ -524,12 +402,12 @@ class AcMatcher:
             found.append((-1, False))
         for number, rule in enumerate(self.rules):
             if isinstance(rule, GatherRule):
-                if rule.key is ANY or (a is rule.key and b is rule.key):
+                if _plays(a, rule.key) and _plays(b, rule.key):
                     found.append((number, False))
             elif len(rule.roles) == 2:
                 first, second = rule.roles
                 for mine, other, swapped in ((a, b, False), (b, a, True)):
-                    if first.key in (ANY, mine) and second.key in (ANY, other):
+                    if _plays(mine, first.key) and _plays(other, second.key):
                         found.append((number, swapped))
         return tuple(found)
 
@@ -550,7 +428,8 @@ class AcMatcher:
         """
         agenda: list[tuple[int, int, int]] = []
         index, operands = view.index, view.operands
-        waiting = [r for key in self.by_partner if key in index for r in self.by_partner[key]]
+        present = {*index, *map(type, index)}
+        waiting = [r for key in self.by_partner if key in present for r in self.by_partner[key]]
         waiting += self.always
         by_key: dict[Any, list[int]] = {}
         for slot in fresh:
@@ -558,7 +437,8 @@ class AcMatcher:
             by_key.setdefault(node.op if node.op is not None else key_of(node), []).append(slot)
         gathered = set()
         for key, slots in by_key.items():
-            for number, place in (*self.by_key.get(key, ()), *waiting):
+            classes = self.by_key.get(type(key), ())
+            for number, place in (*self.by_key.get(key, ()), *classes, *waiting):
                 rule = self.rules[number]
                 if isinstance(rule, MatchRule):
                     agenda.extend([(number, slot, place) for slot in slots])

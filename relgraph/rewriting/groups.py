@@ -8,7 +8,8 @@ from typing import Any
 from relgraph.ir.node import Constant, Variable, apply
 from relgraph.ir.op import Op
 from relgraph.relations.ac import leaves, nary, region, small_first, uniform
-from relgraph.relations.ac_matcher import AcMatcher, Match, View, key_of
+from relgraph.relations.ac_matcher import AcMatcher, Match
+from relgraph.relations.view import View, key_of
 from relgraph.rewriting.limits import CHAIN, Limits, Log
 from relgraph.rewriting.selection import Selection
 
@@ -145,6 +146,7 @@ class Groups(Limits):
         group = self.groups.get(n)
         if group is None:
             operands = leaves(n, op, self.closed)
+            self.worked(len(operands), len(normal), n)
             if all([normal.get(x) is x or not x.inputs for x in operands]):
                 keys = frozenset(map(key_of, operands))
                 if not matcher.may_match(keys) and not (matcher.fold and Constant in keys):

@@ -1,0 +1,146 @@
+"""Views: the operands of one n-ary application, indexed for matching.
+
+An operand is found by its *key* (its op, or that it is a constant), by itself, or by what stands
+inside it.  A view keeps its index while a sum or product grows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from relgraph.ir.node import Constant, Variable
+from relgraph.relations.ac import NEAR, leaves
+from relgraph.relations.clause import is_ac
+
+ANYWHERE = -1  # the position of the operands of a commutative op
+NOTHING_INSIDE: Mapping[Any, frozenset[int]] = {}
+
+
+def key_of(node: Variable) -> Any:
+    """Return what an operand is indexed by: its op, or that it is a constant; None for an input."""
+    op = node.op
+    return op if op is not None else (Constant if node.__class__ is Constant else None)
+
+
+class View:
+    """The operands of one n-ary application, indexed.
+
+    Parameters
+    ----------
+    by_identity : bool
+        Whether operands are also looked up by themselves, not only by their keys.
+    inside : mapping of Op to positions
+        Ops whose applications are also looked up by what stands at a position in them.
+
+    Attributes
+    ----------
+    operands : dict
+        Slot to operand, in order of first occurrence.
+    index : dict
+        Key of an operand, the operand itself, or ``(op, position, what stands there)``, to the
+        slots where it stands.
+    keys : set
+        The keys of all operands that were ever in the view.
+    """
+
+    __slots__ = ("_slot", "buckets", "by_identity", "index", "inside", "keys", "operands")
+
+    def __init__(
+        self, by_identity: bool, inside: Mapping[Any, frozenset[int]] = NOTHING_INSIDE
+    ) -> None:
+        self.by_identity = by_identity
+        self.inside = inside
+        self.operands: dict[int, Variable] = {}
+        self.index: dict[Any, dict[int, None]] = {}
+        self.buckets: dict[Any, Buckets] = {}
+        self.keys: set[Any] = set()
+        self._slot = 0
+
+    def add(self, node: Variable, slot: int | None = None) -> int:
+        """Put an operand into a slot, by default a new one behind all others."""
+        if slot is None:
+            slot = self._slot
+            self._slot += 1
+        self.operands[slot] = node
+        index = self.index
+        key = node.op if node.op is not None else key_of(node)
+        places = index.get(key)
+        if places is None:
+            index[key] = {slot: None}
+            self.keys.add(key)
+        else:
+            places[slot] = None
+        if self.by_identity:
+            index.setdefault(node, {})[slot] = None
+        if key in self.inside:
+            for place in _inside(node, self.inside[key]):
+                index.setdefault(place, {})[slot] = None
+        return slot
+
+    def remove(self, slots: Iterable[int]) -> None:
+        """Take operands out, of every bucket too."""
+        index, operands = self.index, self.operands
+        for slot in slots:
+            node = operands.pop(slot)
+            key = key_of(node)
+            keys = [key, node] if self.by_identity else [key]
+            if key in self.inside:
+                keys += _inside(node, self.inside[key])
+            for key in keys:
+                places = index[key]
+                del places[slot]
+                if not places:
+                    del index[key]
+        for buckets in self.buckets.values():
+            buckets.remove(slots)
+
+    def in_order(self) -> list[Variable]:
+        """Return the operands in order of first occurrence."""
+        return [self.operands[slot] for slot in sorted(self.operands)]
+
+
+def _inside(node: Variable, positions: frozenset[int]) -> list[Any]:
+    """Return ``(op, position, what stands there)`` of an application, each once."""
+    op = node.op
+    assert op is not None
+    if ANYWHERE in positions:
+        inner = leaves(node, op, (), NEAR) if is_ac(op) else node.inputs
+        return [(op, ANYWHERE, x) for x in dict.fromkeys(inner)]
+    return [(op, i, node.inputs[i]) for i in positions]
+
+
+class Buckets:
+    """The operands that are instances of a gather rule's element, by their shared variables."""
+
+    __slots__ = ("keys", "members", "ready")
+
+    def __init__(self) -> None:
+        self.members: dict[Any, dict[int, Any]] = {}
+        self.keys: dict[int, list[Any]] = {}
+        self.ready: dict[Any, None] = {}
+
+    def add(self, slot: int, key: Any, own: Any) -> None:
+        """Put an operand into a bucket."""
+        members = self.members.get(key)
+        if members is None:
+            self.members[key] = {slot: own}
+        elif slot in members:
+            return
+        else:
+            members[slot] = own
+            self.ready[key] = None
+        keys = self.keys.get(slot)
+        if keys is None:
+            self.keys[slot] = [key]
+        else:
+            keys.append(key)
+
+    def remove(self, slots: Iterable[int]) -> None:
+        """Take operands out of all their buckets."""
+        for slot in slots:
+            for key in self.keys.pop(slot, ()):
+                members = self.members[key]
+                del members[slot]
+                if not members:
+                    del self.members[key]
