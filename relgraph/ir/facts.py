@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -168,6 +168,9 @@ def fact(node: Variable, name: str) -> bool | None:
     return facts_of(node).holds(name)
 
 
+_pointwise: dict[Any, Facts] = {}
+
+
 def _infer(node: Variable) -> Facts:
     from relgraph.ir.node import Constant, Input
 
@@ -178,8 +181,20 @@ def _infer(node: Variable) -> Facts:
         return known | of_constant(node)
     if isinstance(node, Input):
         return known | proved(*node.facts)
-    assert node.op is not None
-    return known | node.op.facts(tuple([x._facts for x in node.inputs]), node)
+    op = node.op
+    assert op is not None
+    operands = tuple([x._facts for x in node.inputs])
+    if not op.pointwise or any([x.__class__ is Constant for x in node.inputs]):
+        return known | op.facts(operands, node)
+    # Of an elementwise op only types, facts, and whether operands are the same matter.
+    kinds = tuple([x.type for x in node.inputs])
+    key = (op, kinds, operands, len(set(node.inputs)))
+    found = _pointwise.get(key)
+    if found is None:
+        if len(_pointwise) >= 4096:
+            _pointwise.clear()
+        found = _pointwise[key] = known | op.facts(operands, node)
+    return found
 
 
 @lru_cache(4096)
