@@ -15,6 +15,7 @@ from relgraph.rewriting.selection import Selection
 Log = Callable[[Variable, Variable, Sequence[Firing]], None]
 
 CHAIN = 10_000  # rewrites that may follow from one node before it is called runaway growth
+WORK = 1_000_000  # operands of sums and products that may be looked at, beside 20 for each node
 
 
 class Limits:
@@ -34,6 +35,7 @@ class Limits:
         self.forward: dict[Variable, Variable] = {}
         self.why: dict[Variable, str] = {}
         self.firings = 0
+        self.work = 0
         self.depth: dict[Variable, int] = {}
         self.spent: dict[str, int] = {}
 
@@ -67,6 +69,13 @@ class Limits:
         self.depth[after] = max(steps, self.depth.get(after, 0))
         if steps > CHAIN:
             raise self.runaway(name, f"{CHAIN} rewrites followed from one node", before)
+
+    def worked(self, operands: int, nodes: int, before: Variable) -> None:
+        """Charge a sum or product that is looked at: one that grows at every step is runaway."""
+        self.work += operands
+        if self.work > WORK + 20 * nodes and self.why:
+            name = next(reversed(self.why.values()))
+            raise self.runaway(name, "its sums and products grow at every step", before)
 
     def charge(self, name: str, before: Variable, times: int = 1) -> None:
         """Charge a relation's own budget."""
