@@ -11,6 +11,7 @@ memo is what is measured; compiling a selection is a row of its own.
 
 from __future__ import annotations
 
+import gc
 import json
 import random
 import signal
@@ -283,7 +284,7 @@ def chains() -> list[dict[str, Any]]:
         for count in CHAINS:
             graph = build(count)
             nodes = size_of(graph)
-            repeats = 7 if count < 10_000 else 3
+            repeats = 7 if count < 10_000 else 5
             seconds.append(median([rewriter_time(rewriter, graph) for _ in range(repeats)]))
             row[f"µs a node, {count:,}"] = seconds[-1] / nodes * 1e6
         row["exponent"] = growth_exponent(CHAINS, seconds)
@@ -482,6 +483,8 @@ def main() -> None:
         print(f"{name}: " + ", ".join(f"{k} {v}" for k, v in values.items()))
     for name in wanted:
         title, section = SECTIONS[name]
+        gc.collect()
+        gc.freeze()  # what earlier sections and PyTensor left alive is not walked over again
         rows = section()
         report[name] = rows
         show(title, rows)
