@@ -331,7 +331,9 @@ class Compiler:
         ranked = Ranks.of(self.rewrite)
         if ranked is not None:
             kinds = ", ".join(f"{self.env[v]}.type.ndim" for v in ranked.variables)
-            self.test(f"{self.names.of(ranked, 'ranks')}(({kinds},))")
+            given = ", ".join(self.env[v] for v in ranked.parameters)
+            values = f", ({given},)" if given else ""
+            self.test(f"{self.names.of(ranked, 'ranks')}(({kinds},){values})")
         if self.inner:
             self.test(f"steady({like}, ({', '.join(self.inner)},))")
         body: list[str] = []
@@ -423,7 +425,8 @@ def flat_args(term: PatternNode) -> list[Term]:
 class _Level:
     """The lines of one block, being merged: what stands last, and what is assigned so far."""
 
-    def __init__(self) -> None:
+    def __init__(self, parent: _Level | None = None) -> None:
+        self.parent = parent
         self.entries: list[tuple[str, _Level | None]] = []
         self.assigned: dict[str, str] = {}
 
@@ -434,14 +437,29 @@ class _Level:
                 inner = self.entries[-1][1]
                 assert inner is not None
                 return inner
-            inner = _Level()
+            inner = _Level(self)
             self.entries.append((text, inner))
+            if text.startswith("for "):
+                inner.overwrite(text[4:].partition(" in ")[0])
             return inner
-        target = text.split(" = ", maxsplit=1)[0]
-        if " = " not in text or text[0] == " " or self.assigned.get(target) != text:
+        target, equals, _ = text.partition(" = ")
+        if equals and text[0] != " ":
+            if self.assigned.get(target) == text:
+                return self
+            self.overwrite(target)
             self.assigned[target] = text
-            self.entries.append((text, None))
+        self.entries.append((text, None))
         return self
+
+    def overwrite(self, target: str) -> None:
+        """Forget what was assigned to these names, here and in the blocks around."""
+        names = set(target.replace(",", " ").split())
+        level: _Level | None = self
+        while level is not None:
+            for known in list(level.assigned):
+                if names & set(known.replace(",", " ").split()):
+                    del level.assigned[known]
+            level = level.parent
 
 
 def write(name: str, parameters: str, bodies: Sequence[list[Line]], doc: str) -> str:

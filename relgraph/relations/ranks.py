@@ -52,20 +52,20 @@ class Ranks:
             if isinstance(x, Block)
             for v in x.own
         }
-        parameters = {
+        parameters = [
             p
             for side in (rewrite.pattern, rewrite.result)
             for x in subterms(side)
             if isinstance(x, PatternNode) and isinstance(x.op, OpPattern)
             for p in x.op.params
             if isinstance(p, PatternVariable)
-        }
+        ]
         self.own = own
         self.variables = tuple(
             v for v in variables(rewrite.pattern) if v not in own and v not in parameters
         )
-        self.parameters = tuple(parameters)
-        self._allowed: dict[tuple[int, ...], bool] = {}
+        self.parameters = tuple(dict.fromkeys(parameters))
+        self._allowed: dict[tuple[tuple[int, ...], tuple[Any, ...]], bool] = {}
 
     @staticmethod
     def of(rewrite: Rewrite) -> Ranks | None:
@@ -74,25 +74,27 @@ class Ranks:
             for x in subterms(side):
                 if isinstance(x, PatternNode) and isinstance(x.op, Op) and x.op.name == "matmul":
                     found = Ranks(rewrite)
-                    return found if found.variables and not found.parameters else None
+                    return found if found.variables else None
         return None
 
-    def __call__(self, ranks: tuple[int, ...]) -> bool:
-        """Tell whether the identity holds for operands of these ranks."""
+    def __call__(self, ranks: tuple[int, ...], parameters: tuple[Any, ...] = ()) -> bool:
+        """Tell whether the identity holds for operands of these ranks and op parameters."""
         ranks = tuple([min(r, 3) for r in ranks])
-        allowed = self._allowed.get(ranks)
+        allowed = self._allowed.get((ranks, parameters))
         if allowed is None:
             own = (0, 1, 2, 3) if self.own else (0,)
-            results = [self._holds(ranks, r) for r in own]
+            results = [self._holds(ranks, r, parameters) for r in own]
             # Terms of a block take their rank from the operands beside them.
             allowed = True in results and False not in results
-            self._allowed[ranks] = allowed
+            self._allowed[ranks, parameters] = allowed
         return allowed
 
-    def _holds(self, ranks: tuple[int, ...], own_rank: int) -> bool | None:
+    def _holds(
+        self, ranks: tuple[int, ...], own_rank: int, parameters: tuple[Any, ...]
+    ) -> bool | None:
         """Return whether both sides agree; None where neither side exists."""
         rng = np.random.default_rng(abs(digest_of(ranks, own_rank)) % 2**32)
-        values: dict[PatternVariable, Any] = {}
+        values: dict[PatternVariable, Any] = dict(zip(self.parameters, parameters, strict=True))
         for v, rank in zip(self.variables, ranks, strict=True):
             values[v] = sample(rng, rank, facts_asked(self.rewrite.conditions, v))
         for v in self.own:

@@ -114,11 +114,21 @@ def fit(built: Any, like: TensorType, place: Any, pointwise: bool) -> Variable |
         if type_.dtype.kind == "f" and like.dtype.kind != "f":
             return None
         node = cast(node, like.dtype)
-    if node.type.narrows(like):
+    if node.type.narrows(like) and not _may_stretch(node.type, like):
         return node
     if not pointwise and not isinstance(node, Constant):
         return None
     return broadcast_like(node, like, place)
+
+
+def _may_stretch(type_: TensorType, like: TensorType) -> bool:
+    """Tell whether a size of 1 stands where the size of what is replaced is not known.
+
+    It was stretched there by another operand, perhaps to more than 1.
+    """
+    return any(
+        mine == 1 and theirs is None for mine, theirs in zip(type_.shape, like.shape, strict=True)
+    )
 
 
 __all__ = [

@@ -13,6 +13,8 @@ from relgraph.relations.view import View, key_of
 from relgraph.rewriting.limits import CHAIN, Limits, Log
 from relgraph.rewriting.selection import Selection
 
+GROWN = 1000  # operands that rewrites of one sum or product may add to it
+
 
 class _Group:
     """Nested applications while they are being rewritten.
@@ -23,8 +25,8 @@ class _Group:
     """
 
     __slots__ = (
-        "changed", "dtype", "fired", "fresh", "keys", "passes", "pending", "seen", "slots",
-        "view", "waiting",
+        "changed", "dtype", "fired", "fresh", "grown", "keys", "passes", "pending", "seen",
+        "slots", "view", "waiting",
     )  # fmt: skip
 
     def __init__(self, operands: list[Variable], dtype: Any) -> None:
@@ -35,6 +37,7 @@ class _Group:
         self.fresh: list[int] = []
         self.pending: Sequence[Variable] = ()
         self.passes = 0
+        self.grown = 0
         self.fired = False
         self.changed = False
         self.keys: frozenset[Any] = frozenset()
@@ -288,6 +291,7 @@ class Groups(Limits):
         if group.passes + self.depth.get(n, 0) > CHAIN:
             raise self.runaway(name, f"{CHAIN} rewrites followed from one sum or product", n)
         self.charge(name, n, len(matches))
+        arrived = len(group.waiting)
         for slots, firing in matches:
             made = firing.result
             mixed = group.dtype is None or made.type.dtype is not group.dtype
@@ -295,6 +299,10 @@ class Groups(Limits):
             for i, x in enumerate(leaves(made, op, self.closed) if opened else (made,)):
                 group.waiting.append(x)
                 group.slots.append(min(slots) if i == 0 else None)
+        taken = sum([len(match.slots) for match in matches])
+        group.grown += len(group.waiting) - arrived - taken
+        if group.grown > GROWN:
+            raise self.runaway(name, "it adds operands to a sum or product at every step", n)
         state = tuple([*view.operands.values(), *group.waiting])
         if self.log is not None:
             whole = dict(view.operands)

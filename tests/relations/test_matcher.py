@@ -200,3 +200,46 @@ def test_commutative_operands_match_in_either_order():
 
     for graph in (rg.equal(rg.sin(x), y), rg.equal(y, rg.sin(x))):
         assert fired(compareo, rg.logical_not(graph))[0] is rg.not_equal(rg.sin(x), y)
+
+
+def test_rewrites_that_are_merged_do_not_share_what_one_of_them_overwrites():
+    a, b, c = rg.vectors("a b c", shape=("n",))
+
+    @rg.identity(where=lambda x, y: (rg.positiveo(x), rg.positiveo(y)))
+    def first_sin_addo(x, y):
+        """sin(x + y) = cos(x) cos(y), which is never reached here."""
+        return rg.sin(x + y), rg.cos(x) * rg.cos(y)
+
+    @rg.identity(where=lambda x: (rg.positiveo(x),))
+    def second_sin_addo(x, y):
+        """sin(x + log(y)) = cos(x), which is never reached here."""
+        return rg.sin(x + rg.log(y)), rg.cos(x)
+
+    @rg.identity
+    def sin_addo(x, y):
+        """sin(x + y) = sin(x) cos(y) + cos(x) sin(y)."""
+        return rg.sin(x + y), rg.sin(x) * rg.cos(y) + rg.cos(x) * rg.sin(y)
+
+    rng = np.random.default_rng(0)
+    values = {v: rng.uniform(0.1, 2.0, 3) for v in (a, b, c)}
+    for graph in (rg.sin(a + c + rg.log(b)), rg.sin(a + rg.log(b)), rg.sin(rg.log(b) + a)):
+        together = rg.rewrite_graph(
+            graph, first_sin_addo, second_sin_addo, sin_addo, strategy="once"
+        )
+        assert together is rg.rewrite_graph(graph, sin_addo, strategy="once")
+        np.testing.assert_allclose(
+            rg.evaluate(together, {v: values[v] for v in rg.FunctionGraph(None, graph).inputs}),
+            rg.evaluate(graph, {v: values[v] for v in rg.FunctionGraph(None, graph).inputs}),
+        )
+
+
+@pytest.mark.parametrize("size", [1, 3])
+def test_a_size_of_one_is_stretched_to_a_size_that_is_not_known(size):
+    from tests.ops.evaluation import evaluate
+
+    u, one = rg.tensor("u", (None,)), rg.tensor("v", (1,))
+    graph = rg.where(u > one, one, one)
+    found = fired(collapse_whereo, graph)
+    assert found[0].type == graph.type
+    values = {"u": np.arange(size) - 1.0, "v": np.array([2.0])}
+    np.testing.assert_array_equal(evaluate(found[0], values), evaluate(graph, values))

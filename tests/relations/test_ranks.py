@@ -110,3 +110,18 @@ def test_samples_have_the_facts_asked():
     diagonal = sample(rng, 2, ("diagonal",))
     np.testing.assert_array_equal(diagonal, diagonal * eye)
     np.testing.assert_array_equal(np.triu(sample(rng, 2, ("lower_triangular",)), 1), 0 * eye)
+
+
+def test_ranks_are_checked_beside_open_parameters():
+    @rg.identity
+    def sum_rows_matmulo(X, Y, k):
+        """sum(X Y, axis=-1) = X sum(Y, axis=-1), for matrices."""
+        left = rg.sum(X @ Y, axis=-1, keepdims=k)
+        return left, X @ rg.sum(Y, axis=-1, keepdims=k)
+
+    m, w = rg.matrix("M", shape=(3, 3)), rg.tensor("W", shape=(3, 3, 3))
+    for keepdims in (False, True):
+        graph = rg.sum(m @ m, axis=-1, keepdims=keepdims)
+        assert rg.rewrite_graph(graph, sum_rows_matmulo).op is rg.matmul
+    batch = rg.sum(m @ w, axis=-1)
+    assert rg.rewrite_graph(batch, sum_rows_matmulo) is batch

@@ -222,3 +222,17 @@ def test_long_chains_that_end_are_no_error():
     result = rg.rewrite_graph(rg.log(product), peel_logo)
     assert result.op is rg.add
     assert len([n for n in rg.FunctionGraph(None, result) if n.op is rg.add]) == 399
+
+
+@pytest.mark.parametrize(
+    ("sides", "graph"),
+    [
+        (lambda a, b: (a * b, a * b * 1), rg.scalar("p") * rg.scalar("q")),
+        (lambda a, b: (a + b, a + b + 0 * a), rg.scalar("p") + rg.scalar("q")),
+    ],
+    ids=["product", "sum"],
+)
+def test_a_relation_that_adds_operands_for_ever_is_told(sides, graph):
+    growing = rg.identity(sides, name="growo")
+    with pytest.raises((BudgetError, OscillationError), match="growo"):
+        rg.rewrite_graph(graph, growing)
