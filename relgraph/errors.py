@@ -107,10 +107,6 @@ class RelationError(RelgraphError, ValueError):
     """A relation that is ill-formed, or whose search ran away."""
 
 
-class UnsoundRelationError(RelationError):
-    """A relation whose two sides differ, with the smallest counterexample found."""
-
-
 class OscillationError(RelgraphError, RuntimeError):
     """Relations that undo each other, or a term that grows inside its own result.
 

@@ -61,13 +61,12 @@ class TensorType(Type):
         For a negative size or a name that is not an identifier.
     """
 
-    __slots__ = ("digest", "dtype", "ndim", "shape")
+    __slots__ = ("dtype", "ndim", "shape")
     _table: ClassVar[WeakValueDictionary[tuple[Any, Shape], TensorType]] = WeakValueDictionary()
 
     dtype: np.dtype[Any]
     shape: Shape
     ndim: int
-    digest: int
 
     def __new__(cls, dtype: npt.DTypeLike, shape: Iterable[Dim] = ()) -> TensorType:
         resolved = check_dtype(dtype)

@@ -24,12 +24,10 @@ from relgraph.relations.pattern import (
     KANREN,
     Pattern,
     PatternVariable,
-    Term,
     from_term,
     rename,
     text,
     to_term,
-    variables,
 )
 
 ROUNDINGS = ("exact", "rounded")
@@ -524,8 +522,3 @@ def _check_directions(made: Relation) -> None:
             made.reversed  # noqa: B018 - raises when no clause can run backward
         except RelgraphError:
             raise forward from None
-
-
-def side_variables(term: Term) -> tuple[str, ...]:
-    """Return the names of the variables of a side, in order of occurrence."""
-    return tuple(v.name for v in variables(term))

@@ -27,7 +27,7 @@ def graph(array, name="x"):
     return make_input(name, TensorType(array.dtype, array.shape))
 
 
-def same(node, expected, exact=True, **values):
+def check_same(node, expected, exact=True, **values):
     """Compare the value of a graph with an array: dtype, shape and elements."""
     assert isinstance(node, Variable)
     result = np.asarray(evaluate(node, values))
@@ -51,29 +51,29 @@ BITS = [operator.and_, operator.or_, operator.xor]
 def test_binary_operators(op):
     x, y = graph(Y), graph(X, "y")
     exact = op is not operator.matmul
-    same(op(x, y), op(Y, X), exact, x=Y, y=X)
-    same(op(x, X), op(Y, X), exact, x=Y)
-    same(op(Y, y), op(Y, X), exact, y=X)
+    check_same(op(x, y), op(Y, X), exact, x=Y, y=X)
+    check_same(op(x, X), op(Y, X), exact, x=Y)
+    check_same(op(Y, y), op(Y, X), exact, y=X)
     if op is operator.matmul:
         return
     for number in (2, 2.5, np.float64(1.5), np.float32(0.5), np.int8(3)):
-        same(op(x, number), op(Y, number), x=Y)
-        same(op(number, x), op(number, Y), x=Y)
+        check_same(op(x, number), op(Y, number), x=Y)
+        check_same(op(number, x), op(number, Y), x=Y)
 
 
 @pytest.mark.parametrize("op", BITS, ids=lambda op: op.__name__)
 def test_bit_operators(op):
     for array, other in [(I, 3), (I > 3, True), (I, np.arange(3)), (I.astype("uint8"), 5)]:
         x = graph(array)
-        same(op(x, other), op(array, other), x=array)
-        same(op(other, x), op(other, array), x=array)
+        check_same(op(x, other), op(array, other), x=array)
+        check_same(op(other, x), op(other, array), x=array)
 
 
 def test_unary_operators():
     x, i = graph(X), graph(I, "i")
-    same(-x, -X, x=X)
-    same(abs(x), abs(X), x=X)
-    same(~i, ~I, i=I)
+    check_same(-x, -X, x=X)
+    check_same(abs(x), abs(X), x=X)
+    check_same(~i, ~I, i=I)
     assert +x is x
 
 
@@ -119,7 +119,7 @@ def test_unary_operators():
     ids=lambda f: re.sub(r".*lambda x: |,$", "", inspect.getsource(f).strip()),
 )
 def test_methods(method):
-    same(method(graph(X)), method(X), exact=False, x=X)
+    check_same(method(graph(X)), method(X), exact=False, x=X)
 
 
 def test_shape_and_size():
@@ -134,7 +134,7 @@ def test_shape_and_size():
 
 def test_iteration():
     first, second, third = graph(X)
-    same(second, X[1], x=X)
+    check_same(second, X[1], x=X)
     assert len({first, second, third}) == 3
     assert list(graph(X[:0])) == []
     with pytest.raises(ArgumentError, match="first dimension of known size, not n"):
@@ -148,7 +148,7 @@ def test_iteration():
 def test_identity_and_truth():
     x, y = graph(X), graph(Y, "y")
     assert (x == y) is False and (x != y) is True and x == x
-    same(np.equal(x, y), np.equal(X, Y), x=X, y=Y)
+    check_same(np.equal(x, y), np.equal(X, Y), x=X, y=Y)
     with pytest.raises(ArgumentError, match=r"rg\.where"):
         bool(x < y)
     with pytest.raises(ArgumentError):
@@ -169,28 +169,30 @@ def test_numpy_ufuncs_build_graphs(ufunc):
             if expected.dtype == "float16":
                 expected = np.asarray(ufunc(*[a.astype("float32") for a in operands]))
             x = graph(array)
-            same(ufunc(*[x] * ufunc.nin), expected, ufunc is not np.matmul, x=array)
+            check_same(ufunc(*[x] * ufunc.nin), expected, ufunc is not np.matmul, x=array)
             if ufunc.nin == 2:
-                same(ufunc(array, x), expected, ufunc is not np.matmul, x=array)
+                check_same(ufunc(array, x), expected, ufunc is not np.matmul, x=array)
 
 
 def test_numpy_functions_and_operators_mix():
     x, w = graph(X), graph(Y, "w")
-    same(np.exp(x) @ w, np.exp(X) @ Y, False, x=X, w=Y)
-    same(np.log(1 + np.exp(X @ w)).sum(), np.log(1 + np.exp(X @ Y)).sum(), False, w=Y)
+    check_same(np.exp(x) @ w, np.exp(X) @ Y, False, x=X, w=Y)
+    check_same(np.log(1 + np.exp(X @ w)).sum(), np.log(1 + np.exp(X @ Y)).sum(), False, w=Y)
 
 
 @pytest.mark.parametrize("name", list(numpy_protocol.SCIPY))
 def test_scipy_ufuncs_build_graphs(name):
     ufunc = getattr(scipy.special, name)
-    same(ufunc(graph(Y)), ufunc(Y), x=Y)
+    check_same(ufunc(graph(Y)), ufunc(Y), x=Y)
 
 
 @pytest.mark.parametrize("ufunc", list(numpy_protocol.REDUCTIONS), ids=lambda u: u.__name__)
 def test_ufunc_reductions(ufunc):
     for kwargs in ({}, {"axis": 1}, {"axis": None}, {"axis": -1, "keepdims": True}):
-        same(ufunc.reduce(graph(X), **kwargs), ufunc.reduce(X, **kwargs), False, x=X)
-    same(np.add.reduce(graph(X), 1, None, None, True), np.add.reduce(X, 1, None, None, True), x=X)
+        check_same(ufunc.reduce(graph(X), **kwargs), ufunc.reduce(X, **kwargs), False, x=X)
+    check_same(
+        np.add.reduce(graph(X), 1, None, None, True), np.add.reduce(X, 1, None, None, True), x=X
+    )
 
 
 SPD = X @ X.T + np.eye(3)
@@ -271,13 +273,13 @@ def source_of(function):
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=source_of)
 def test_numpy_functions_build_graphs(function):
-    same(function(np, graph(X)), function(np, X), exact=False, x=X)
+    check_same(function(np, graph(X)), function(np, X), exact=False, x=X)
 
 
 def test_result_type_and_split():
     assert np.result_type(graph(X), np.float32) == "float64"
     for got, expected in zip(np.split(graph(X), 3), np.split(X, 3), strict=True):
-        same(got, expected, x=X)
+        check_same(got, expected, x=X)
 
 
 @pytest.mark.parametrize(
@@ -346,10 +348,10 @@ def test_inputs():
 @pytest.mark.parametrize("dtype", [None, "float32", "int8", "bool"])
 def test_filled_arrays_equal_numpy(dtype):
     for shape in ((), (3,), (0,), (2, 3), 4):
-        same(inputs.full(shape, 2, dtype), np.full(shape, 2, dtype))
+        check_same(inputs.full(shape, 2, dtype), np.full(shape, 2, dtype))
         if dtype:
-            same(inputs.zeros(shape, dtype), np.zeros(shape, dtype))
-            same(inputs.ones(shape, dtype), np.ones(shape, dtype))
+            check_same(inputs.zeros(shape, dtype), np.zeros(shape, dtype))
+            check_same(inputs.ones(shape, dtype), np.ones(shape, dtype))
     array = np.zeros((2, 5), "int16")
     x = make_input("x", TensorType("int16", (2, "n")))
     for ours, numpys in [
@@ -360,20 +362,20 @@ def test_filled_arrays_equal_numpy(dtype):
         node = ours(x, dtype)
         assert node.type is TensorType(numpys(array, dtype).dtype, (2, "n"))
         np.testing.assert_array_equal(evaluate(node, {"x": array}), numpys(array, dtype))
-        same(ours(array, dtype), numpys(array, dtype))
+        check_same(ours(array, dtype), numpys(array, dtype))
 
 
 def test_full_of_a_graph():
     s = inputs.scalar("s")
-    same(inputs.full((2, 2), s), np.full((2, 2), 3.5), s=np.array(3.5))
-    same(inputs.full(2, s, "int8"), np.full(2, 3, "int8"), s=np.array(3.5))
+    check_same(inputs.full((2, 2), s), np.full((2, 2), 3.5), s=np.array(3.5))
+    check_same(inputs.full(2, s, "int8"), np.full(2, 3, "int8"), s=np.array(3.5))
 
 
 def test_arange_equals_numpy():
     for args in [(4,), (1, 5), (1, 6, 2), (0.0, 1.0, 0.25), (5, 0, -2)]:
         node = inputs.arange(*args)
         assert isinstance(node, Constant)
-        same(node, np.arange(*args))
+        check_same(node, np.arange(*args))
     assert inputs.arange(3, dtype="float32").dtype == "float32"
     with pytest.raises(ArgumentError, match="when the graph is built"):
         inputs.arange(inputs.scalar("n", "int64"))
@@ -392,6 +394,6 @@ def test_assume():
     assert facts_of(node).holds("positive") and facts_of(node).holds("not_nan")
     assert facts_of(elementwise.log(node)).holds("finite")
     assert node.type is x.type and node.op.flops((x.type,), x.type) == 0
-    same(node, X, x=X)
+    check_same(node, X, x=X)
     with pytest.raises(DomainError, match="Did you mean 'positive'"):
         inputs.assume(x, "positiv")
