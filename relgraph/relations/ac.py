@@ -10,6 +10,7 @@ larger than the graph.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
+from typing import Any
 
 from relgraph.ir.node import Variable, apply_chain
 from relgraph.ir.op import Op
@@ -111,6 +112,31 @@ def _shared_leaves(
         else:
             result.append(x)
     return result
+
+
+def canonical(node: Variable, regroup: bool = True) -> Any:
+    """Return what is equal for nodes that differ in the order of their operands only.
+
+    Parameters
+    ----------
+    node : Variable
+        Any node; operands of its own op are looked through, others are told by identity.
+    regroup : bool
+        Whether floats may be bracketed otherwise too, which rounds otherwise.
+    """
+    op = node.op
+    if op is None or not op.commutative:
+        return node
+    if op.associative and (regroup or node.type.dtype.kind != "f"):
+        inner: Sequence[Variable] = leaves(node, op, (), NEAR)
+    else:
+        inner = node.inputs
+    return (op, node.type, *sorted(inner, key=id))
+
+
+def alike(a: Variable, b: Variable, regroup: bool = True) -> bool:
+    """Tell whether two nodes differ in the order of their operands at most."""
+    return a is b or (a.op is b.op and canonical(a, regroup) == canonical(b, regroup))
 
 
 def nary(op: Op, operands: Sequence[Variable]) -> Variable:

@@ -30,6 +30,7 @@ from relgraph.relations.pattern import (
     Term,
     variables,
 )
+from relgraph.relations.ranks import Ranks
 from relgraph.relations.view import ANYWHERE, Buckets, View, key_of
 
 ANY = "any operand"  # the key of a role that any operand may play
@@ -108,11 +109,15 @@ class MatchRule:
             waiting.remove(arg)
             k = len(places)
             taken = f"({', '.join(slots)},)"
-            compiler.loop(f"i{k} in {self._candidates(compiler, arg, taken)}")
-            compiler.test(f"i{k} not in {taken}")
-            compiler.let(f"n{k} = view[i{k}]")
             places[f"n{k}"] = arg
-            slots.append(f"i{k}")
+            if isinstance(arg, PatternVariable):  # may be several operands together
+                compiler.loop(f"i{k}, n{k} in {self._together(compiler, arg, taken)}")
+                slots.append(f"*i{k}")
+            else:
+                compiler.loop(f"i{k} in {self._candidates(compiler, arg)}")
+                compiler.test(f"i{k} not in {taken}")
+                compiler.let(f"n{k} = view[i{k}]")
+                slots.append(f"i{k}")
             compiler.match(arg, f"n{k}")
         taken = f", ({', '.join(slots)},)"
         return self._finished(compiler, places, "match", "n0, i0, view, index", taken)
@@ -143,15 +148,19 @@ class MatchRule:
         made: list[Any] = [*self.matchers, self.__dict__.get("pair")]
         return [f.source for f in made if f is not None]
 
+    def _together(self, compiler: Compiler, arg: PatternVariable, taken: str) -> str:
+        """Return an expression for the slots and the node of what a variable may stand for."""
+        op = compiler.names.of(self.op, self.op.name)
+        if arg in compiler.env:
+            return f"within({op}, {compiler.env[arg]}, view, index, {taken})"
+        conditions = compiler.rewrite.conditions
+        decided = any(arg in variables(x) for c in conditions for x in c.args)
+        every = decided or compiler.guarded or Ranks.of(compiler.rewrite) is not None
+        return f"{'choices' if every else 'free'}({op}, view, {taken})"
+
     @staticmethod
-    def _candidates(compiler: Compiler, arg: Term, taken: str) -> str:
-        if isinstance(arg, PatternVariable):
-            if arg in compiler.env:
-                return f"index.get({compiler.env[arg]}, ())"
-            conditions = compiler.rewrite.conditions
-            if any(arg in variables(x) for c in conditions for x in c.args):
-                return "list(view)"
-            return f"free(view, {taken})"
+    def _candidates(compiler: Compiler, arg: Term) -> str:
+        """Return an expression for the slots of the operands that may match a term."""
         anchor = _anchor(arg)
         if anchor is ANY or (isinstance(anchor, type) and anchor is not Constant):
             return "list(view)"
@@ -159,7 +168,8 @@ class MatchRule:
         name = compiler.names.of(anchor, hint)
         for position, variable in _direct(arg):
             if variable in compiler.env:
-                return f"index.get(({name}, {position}, {compiler.env[variable]}), ())"
+                what = f"canonical({compiler.env[variable]})"
+                return f"index.get(({name}, {position}, {what}), ())"
         return f"index.get({name}, ())"
 
     def inside(self) -> Iterator[tuple[Op, int]]:
@@ -196,7 +206,7 @@ class GatherRule:
         compiler.match(block.element, "n0")
         shared = [v for v in compiler.env if v != self.own]
         own = compiler.env[self.own]
-        key = "".join(f"{compiler.env[v]}, " for v in shared)
+        key = "".join(self._shared(compiler, v) for v in shared)
         # Terms of one bucket have one dtype, and so has their combination.
         inner = [x for x in compiler.inner if x != "n0"]
         compiler.inner = []
@@ -205,7 +215,7 @@ class GatherRule:
         lines: list[Line] = [*compiler.lines, (f"found.append((({key}), {own}))", False)]
         doc = f"Append the ways in which an operand of {op.name} is an instance of the element."
         self.alternatives: Callable[..., Any] = load(
-            write("alternatives", "n0, found", [lines], doc), "alternatives", names
+            write("alternatives", "n0, found, shared", [lines], doc), "alternatives", names
         )
         compiler.lines = []
         compiler.env = {v: f"s{i}" for i, v in enumerate(shared)} | {self.own: "terms"}
@@ -215,6 +225,16 @@ class GatherRule:
         doc = "Build the other side for the terms of one bucket."
         source = write("build", "key, terms, t, group", [compiler.lines], doc)
         self.build: Callable[..., Any] = load(source, "build", names)
+
+    @staticmethod
+    def _shared(compiler: Compiler, variable: PatternVariable) -> str:
+        """Return an expression for a shared variable in a key: alike nodes become one."""
+        x = compiler.env[variable]
+        if variable not in compiler.nodes:
+            return f"{x}, "
+        regroup = ", False" if compiler.rewrite.exact else ""
+        one = f"shared.setdefault(canonical({x}{regroup}), {x})"
+        return f"{x} if {x}.op is None or not {x}.op.commutative else {one}, "
 
     def enter(self, slots: Iterable[int], view: View) -> bool:
         """Put operands into their buckets; True when one of them can be gathered."""
@@ -226,7 +246,7 @@ class GatherRule:
         for slot in slots:
             node = operands[slot]
             found: list[Any] = []
-            alternatives(node, found)
+            alternatives(node, found, buckets.shared)
             for shared, own in found:
                 # Terms that are combined must have one type, or combining them would broadcast,
                 # wrap around or round where the original did not.
@@ -428,6 +448,8 @@ class AcMatcher:
         """
         agenda: list[tuple[int, int, int]] = []
         index, operands = view.index, view.operands
+        if len(operands) <= runtime.WHOLE:  # a variable may stand for several, old and new
+            fresh = list(operands)
         present = {*index, *map(type, index)}
         waiting = [r for key in self.by_partner if key in present for r in self.by_partner[key]]
         waiting += self.always

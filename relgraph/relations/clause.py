@@ -71,6 +71,9 @@ class Rewrite:
         The name of the relation, with its direction.
     broadcast : frozenset of str
         The names of the variables that may be broadcast where the others may not.
+    exact : bool
+        Whether nothing may round otherwise, so that a repeated variable stands for nodes that are
+        bracketed alike.
     """
 
     pattern: Term
@@ -79,6 +82,7 @@ class Rewrite:
     relation: str
     broadcast: frozenset[str] = frozenset()
     origin: Any = field(default=None, compare=False)
+    exact: bool = False
 
     @property
     def pointwise(self) -> bool:
@@ -143,7 +147,13 @@ def is_ac(op: Any) -> bool:
 
 
 def orient(
-    clause: Clause, backward: bool, relation: str, location: str, broadcast: frozenset[str]
+    clause: Clause,
+    backward: bool,
+    relation: str,
+    location: str,
+    *,
+    broadcast: frozenset[str] = frozenset(),
+    exact: bool = False,
 ) -> Rewrite:
     """Return a clause as a rewrite in one direction.
 
@@ -204,7 +214,7 @@ def orient(
             "Every variable of the built side must occur in the matched side or be computed by "
             "rg.calco(...).",
         )
-    return Rewrite(pattern, result, tuple(ordered), relation, broadcast, clause)
+    return Rewrite(pattern, result, tuple(ordered), relation, broadcast, clause, exact)
 
 
 def _needs(condition: Suspended) -> list[PatternVariable]:

@@ -54,13 +54,8 @@ class Names:
     """The global names of generated code: one for each object."""
 
     def __init__(self) -> None:
-        self.globals: dict[str, Any] = {
-            "Constant": Constant, "apply": apply, "leaves": runtime.leaves, "nary": runtime.nary,
-            "covered": runtime.covered, "fit": runtime.fit, "checked": runtime.checked,
-            "Refused": runtime.REFUSED, "fills": runtime.fills,
-            "steady": runtime.steady, "whole": runtime.whole,
-            "instance": runtime.instance, "orders": runtime.orders, "free": runtime.free,
-        }  # fmt: skip
+        self.globals: dict[str, Any] = {name: getattr(runtime, name) for name in runtime.__all__}
+        self.globals |= {"Constant": Constant, "apply": apply}
         self._known: dict[Any, str] = {}
         self._kept: list[Any] = []
         self._conditions: dict[tuple[str, int], Callable[..., Any]] = {}
@@ -109,6 +104,7 @@ class Compiler:
         self.names = names
         self.lines: list[Line] = []
         self.env: dict[PatternVariable, str] = {}
+        self.nodes: set[PatternVariable] = set()  # bound to a node, not to a parameter or number
         self.guarded = not rewrite.pointwise
         self.done: list[Suspended] = []
         self.made = 0
@@ -136,10 +132,16 @@ class Compiler:
     def match(self, term: Term, at: str) -> None:
         """Match a term against the node named ``at``."""
         if isinstance(term, PatternVariable):
-            if term in self.env:
-                self.test(f"{at} is {self.env[term]}")
-            else:
+            if term not in self.env:
+                self.nodes.add(term)
                 self.bind(term, at)
+            elif term in self.nodes:
+                known = self.env[term]
+                way = ", False" if self.rewrite.exact else ""
+                same = f"{at}.op is {known}.op is not None and alike({at}, {known}{way})"
+                self.test(f"{at} is {known} or {same}")
+            else:
+                self.test(f"{at} is {self.env[term]}")
         elif isinstance(term, bool | int | float):
             self.test(f"{at}.__class__ is Constant")
             self.test(f"{at}.bits in {self.names.of(literal_bits(term), 'number')}")
@@ -255,7 +257,8 @@ class Compiler:
         self.head(term.op, at)
         self.intermediate(term.op, at)
         view = f"{at}_l"
-        self.let(f"{view} = leaves({at}, {self.names.of(term.op, term.op.name)}, (), {NEAR})")
+        name = self.names.of(term.op, term.op.name)
+        self.let(f"{view} = leaves({at}, {name}, (), {NEAR})")
         free = [x for x in args if isinstance(x, PatternVariable) and x not in self.env]
         single = sorted((x for x in args if x not in free), key=_cost)
         self.test(f"len({view}) {'>=' if free else '=='} {len(args)}")
@@ -273,28 +276,27 @@ class Compiler:
         free = [x for x in free if x not in self.env]
         for k, x in enumerate(again):
             index = f"{at}_i{len(single) + k}"
-            self.loop(f"{index} in range(len({view}))")
-            clash = "".join(f" and {index} != {u}" for u in used)
-            self.test(f"{view}[{index}] is {self.env[x]}{clash}")
-            self.guard(x, self.env[x], at)
-            used.append(index)
+            place = f"{at}_a{len(single) + k}"
+            taken = f"({', '.join(used)},)" if used else "()"
+            self.loop(f"{index}, {place} in members({name}, {self.env[x]}, {view}, {taken})")
+            self.match(x, place)
+            self.guard(x, place, at)
+            used.append(f"*{index}")
         if not free:
             return
         rest = f"{at}_r"
         taken = f"({', '.join(used)},)" if used else "()"
         self.let(f"{rest} = [x for i, x in enumerate({view}) if i not in {taken}]")
-        if len(free) == 2:
-            self.loop(f"{at}_q in orders({rest})")
-            rest = f"{at}_q"
-        for k, x in enumerate(free[:-1]):
-            self.let(f"{at}_f{k} = {rest}[{k}]")
-            self.guard(x, f"{at}_f{k}", at)
-            self.match(x, f"{at}_f{k}")
-        last = f"{at}_f{len(free) - 1}"
-        name = self.names.of(term.op, term.op.name)
-        self.let(f"{last} = nary({name}, {rest}[{len(free) - 1}:])")
-        self.guard(free[-1], last, at)
-        self.match(free[-1], last)
+        groups = [f"{at}_g{k}" for k in range(len(free))]
+        if len(free) == 1:
+            groups = [rest]
+        else:
+            self.loop(f"{', '.join(groups)} in splits({rest}, {len(free)})")
+        for k, (x, group) in enumerate(zip(free, groups, strict=True)):
+            place = f"{at}_f{k}"
+            self.let(f"{place} = {group}[0] if len({group}) == 1 else nary({name}, {group})")
+            self.guard(x, place, at)
+            self.match(x, place)
 
     def guard(self, term: Term, place: str, at: str) -> None:
         """Test that an operand of an elementwise node is not broadcast, unless it may be."""
@@ -347,7 +349,7 @@ class Compiler:
         for line in body:
             self.let("    " + line)
         self.let(f"    r = {fit}")
-        self.let("except Refused:")
+        self.let("except REFUSED:")
         self.let("    r = None")
         self.let(f"if r is not None: return r, {tag}, ({bound}){extra}  # {self.rewrite.relation}")
 
@@ -374,7 +376,7 @@ class Compiler:
         if self.guarded and is_pointwise(term.op):
             for arg, text in zip(term.args, args, strict=True):
                 if not self.may_broadcast(arg):
-                    body.append(f"if not covered({name}, {text}): raise Refused[0]")
+                    body.append(f"if not covered({name}, {text}): raise Refused")
         return name
 
     def build_block(self, block: Block, body: list[str], like: str, root: bool) -> str:

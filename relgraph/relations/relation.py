@@ -168,7 +168,12 @@ class Relation:
             try:
                 found.append(
                     orient(
-                        with_block(clause), self.backward, self.label, self.location, self.broadcast
+                        with_block(clause),
+                        self.backward,
+                        self.label,
+                        self.location,
+                        broadcast=self.broadcast,
+                        exact=self.rounding == "exact",
                     )
                 )
             except RelgraphError as error:

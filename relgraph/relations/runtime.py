@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,9 @@ from relgraph.errors import RelgraphError
 from relgraph.ir.node import Constant, Variable, apply, constant
 from relgraph.ir.op import Op
 from relgraph.ir.types import TensorType, covers
-from relgraph.relations.ac import leaves, nary
+from relgraph.relations.ac import alike, canonical, leaves, nary
+
+WHOLE = 4  # operands of a nested sum or product up to which a pattern is tried on every split
 
 
 class Refused(Exception):
@@ -72,19 +76,81 @@ def instance(op: Op, operands: Sequence[Variable]) -> Any:
     return made.type
 
 
-def orders(pair: list[Variable]) -> Iterable[list[Variable]]:
-    """Yield both orders of two operands; longer views are split first against rest."""
-    yield pair
-    if len(pair) == 2:
-        yield pair[::-1]
+def splits(operands: list[Variable], groups: int) -> Iterable[tuple[list[Variable], ...]]:
+    """Yield ways to deal operands out to groups, none of them empty.
+
+    First comes one operand to each group and the rest to the last; up to :data:`WHOLE` operands
+    all other ways follow, longer views are split in this one way.
+    """
+    first = (*([x] for x in operands[: groups - 1]), operands[groups - 1 :])
+    yield first
+    n = len(operands)
+    if n > WHOLE:
+        return
+    for places in _deals(n, groups):
+        found: tuple[list[Variable], ...] = tuple([[] for _ in range(groups)])
+        for x, place in zip(operands, places, strict=True):
+            found[place].append(x)
+        yield found
 
 
-def free(view: Iterable[int], taken: Iterable[int]) -> Iterator[int]:
-    """Yield the first slot that is not taken, if any."""
-    for slot in view:
-        if slot not in taken:
-            yield slot
-            return
+@cache
+def _deals(n: int, groups: int) -> tuple[tuple[int, ...], ...]:
+    """Return the ways to deal n operands out to groups, without the first of :func:`splits`."""
+    first = (*range(groups - 1), *[groups - 1] * (n - groups + 1))
+    ways = product(range(groups), repeat=n)
+    return tuple([x for x in ways if len(set(x)) == groups and x != first])
+
+
+# What a variable among the operands of an n-ary view stands for: slots, and the node of these.
+Choice = tuple[tuple[int, ...], Variable]
+
+
+def within(
+    op: Op,
+    x: Variable,
+    view: Mapping[int, Variable],
+    index: Mapping[Any, Any],
+    taken: Sequence[int],
+) -> list[Choice]:
+    """Return where a node stands in a view: as one operand, or as several that make it up."""
+    found: list[Choice] = [((i,), view[i]) for i in index.get(canonical(x), ()) if i not in taken]
+    if x.op is op:
+        slots: list[int] = []
+        for leaf in leaves(x, op):
+            places = index.get(canonical(leaf), ())
+            slot = next((i for i in places if i not in taken and i not in slots), None)
+            if slot is None:
+                return found
+            slots.append(slot)
+        found.append((tuple(slots), x))
+    return found
+
+
+def members(
+    op: Op, x: Variable, operands: Sequence[Variable], taken: Sequence[int]
+) -> list[Choice]:
+    """Return where a node stands among operands, as :func:`within` does by an index."""
+    index: dict[Any, list[int]] = {}
+    for i, operand in enumerate(operands):
+        index.setdefault(canonical(operand), []).append(i)
+    return within(op, x, dict(enumerate(operands)), index, taken)
+
+
+def free(op: Op, view: Mapping[int, Variable], taken: Sequence[int]) -> list[Choice]:
+    """Return the first operand that is not taken, if any."""
+    return next(([((i,), x)] for i, x in view.items() if i not in taken), [])
+
+
+def choices(op: Op, view: Mapping[int, Variable], taken: Sequence[int]) -> Iterator[Choice]:
+    """Yield each operand that is not taken, and in views of at most WHOLE each combination."""
+    left = [i for i in view if i not in taken]
+    for i in left:
+        yield (i,), view[i]
+    if len(view) <= WHOLE:
+        for size in range(2, len(left) + 1):
+            for slots in combinations(left, size):
+                yield slots, nary(op, [view[i] for i in slots])
 
 
 def fit(built: Any, like: TensorType, place: Any, pointwise: bool) -> Variable | None:
@@ -132,6 +198,6 @@ def _may_stretch(type_: TensorType, like: TensorType) -> bool:
 
 
 __all__ = [
-    "REFUSED", "Refused", "checked", "covered", "fills", "fit", "free", "instance", "leaves",
-    "nary", "orders", "steady", "whole",
+    "REFUSED", "WHOLE", "Refused", "alike", "canonical", "checked", "choices", "covered", "fills",
+    "fit", "free", "instance", "leaves", "members", "nary", "splits", "steady", "whole", "within",
 ]  # fmt: skip

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from relgraph.ir.node import Constant, Variable
-from relgraph.relations.ac import NEAR, leaves
+from relgraph.relations.ac import NEAR, canonical, leaves
 from relgraph.relations.clause import is_ac
 
 ANYWHERE = -1  # the position of the operands of a commutative op
@@ -29,7 +29,7 @@ class View:
     Parameters
     ----------
     by_identity : bool
-        Whether operands are also looked up by themselves, not only by their keys.
+        Whether operands are also looked up by what they are, not only by their keys.
     inside : mapping of Op to positions
         Ops whose applications are also looked up by what stands at a position in them.
 
@@ -38,7 +38,7 @@ class View:
     operands : dict
         Slot to operand, in order of first occurrence.
     index : dict
-        Key of an operand, the operand itself, or ``(op, position, what stands there)``, to the
+        Key of an operand, its canonical form, or ``(op, position, what stands there)``, to the
         slots where it stands.
     keys : set
         The keys of all operands that were ever in the view.
@@ -72,7 +72,7 @@ class View:
         else:
             places[slot] = None
         if self.by_identity:
-            index.setdefault(node, {})[slot] = None
+            index.setdefault(canonical(node), {})[slot] = None
         if key in self.inside:
             for place in _inside(node, self.inside[key]):
                 index.setdefault(place, {})[slot] = None
@@ -84,7 +84,7 @@ class View:
         for slot in slots:
             node = operands.pop(slot)
             key = key_of(node)
-            keys = [key, node] if self.by_identity else [key]
+            keys = [key, canonical(node)] if self.by_identity else [key]
             if key in self.inside:
                 keys += _inside(node, self.inside[key])
             for key in keys:
@@ -106,16 +106,17 @@ def _inside(node: Variable, positions: frozenset[int]) -> list[Any]:
     assert op is not None
     if ANYWHERE in positions:
         inner = leaves(node, op, (), NEAR) if is_ac(op) else node.inputs
-        return [(op, ANYWHERE, x) for x in dict.fromkeys(inner)]
-    return [(op, i, node.inputs[i]) for i in positions]
+        return [(op, ANYWHERE, x) for x in dict.fromkeys(map(canonical, inner))]
+    return [(op, i, canonical(node.inputs[i])) for i in positions]
 
 
 class Buckets:
     """The operands that are instances of a gather rule's element, by their shared variables."""
 
-    __slots__ = ("keys", "members", "ready")
+    __slots__ = ("keys", "members", "ready", "shared")
 
     def __init__(self) -> None:
+        self.shared: dict[Any, Variable] = {}  # the first of the nodes with one canonical form
         self.members: dict[Any, dict[int, Any]] = {}
         self.keys: dict[int, list[Any]] = {}
         self.ready: dict[Any, None] = {}

@@ -12,7 +12,7 @@ x, y, z, a, b = rg.lvars("x y z a b")
 
 
 def forward(clause, backward=False):
-    return orient(clause, backward, "testo", "here.py:1", frozenset())
+    return orient(clause, backward, "testo", "here.py:1")
 
 
 def test_a_clause_reads_as_an_equation():

@@ -170,7 +170,7 @@ def test_the_source_is_readable():
         "        if steady(n.type, (n_0,)):\n"
         "            try:\n"
         "                r = fit(n_0_0, n.type, n, True)\n"
-        "            except Refused:\n"
+        "            except REFUSED:\n"
         "                r = None\n"
         "            if r is not None: return r, rewrite_1, (n_0_0, )  # cancel_expo\n"
         "    return None\n"
