@@ -9,7 +9,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from numpy.linalg import LinAlgError
+
 Facts = Mapping[str, object] | Iterable[tuple[str, object]]
+
+
+def count_of(number: int, noun: str) -> str:
+    """Return a number with its noun, such as "1 dimension" or "2 dimensions".
+
+    Parameters
+    ----------
+    number : int
+        How many.
+    noun : str
+        In the singular.
+
+    Returns
+    -------
+    str
+        For a message.
+    """
+    plural = "axes" if noun == "axis" else f"{noun}s"
+    return f"{number} {noun if number == 1 else plural}"
 
 
 def compose(what: str, facts: Facts = (), fix: str = "") -> str:
@@ -81,6 +102,18 @@ class ArgumentError(RelgraphError, TypeError):
 
 class DomainError(RelgraphError, ValueError):
     """An argument of the right kind with a value that is out of range."""
+
+
+class LinearAlgebraError(RelgraphError, LinAlgError):
+    """A matrix that a factorisation or a solve has no result for."""
+
+
+class IndexRangeError(RelgraphError, IndexError):
+    """An index outside the array, found at the call."""
+
+
+class UnsupportedAttributeError(RelgraphError, AttributeError):
+    """A method or attribute that NumPy's arrays have and graphs do not."""
 
 
 class ImmutableGraphError(RelgraphError, AttributeError):

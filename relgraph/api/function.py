@@ -19,6 +19,7 @@ from relgraph.errors import (
     DTypeError,
     GPUNotAvailableError,
     ShapeError,
+    count_of,
 )
 from relgraph.ir.graph import FunctionGraph, Outputs, as_outputs
 from relgraph.ir.node import Input, Variable
@@ -297,7 +298,8 @@ class Function:
         array = _as_array(wanted, value)
         if array.ndim != wanted.ndim:
             raise ShapeError(
-                f"the input {wanted.name!r} has {wanted.ndim} dimensions, not {array.ndim}",
+                f"the input {wanted.name!r} has {count_of(wanted.ndim, 'dimension')}, "
+                f"not {array.ndim}",
                 {"declared": wanted.type, "given": f"shape {array.shape}"},
                 "Reshape the array, or declare the input with its rank.",
             )

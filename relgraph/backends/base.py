@@ -8,7 +8,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from relgraph.errors import CompileError, ShapeError
+from relgraph.backends.failures import failure
+from relgraph.errors import CompileError, count_of
 from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import Variable
 from relgraph.ir.printing import brief
@@ -72,35 +73,29 @@ class OpCall:
         self.perform = node.op.perform
 
     def __call__(self, *values: Any) -> Any:
-        """Return the value as an array of the node's dtype, or a tuple of arrays."""
+        """Return the value as an array of the node's dtype, or a tuple of arrays.
+
+        Raises
+        ------
+        ShapeError, DomainError, IndexRangeError, LinearAlgebraError
+            For what NumPy refuses; the message names the op and its operands.
+        """
         try:
             result = self.perform(*values)
-        except np.linalg.LinAlgError:
-            raise  # about values, not about shapes
-        except ValueError as error:
-            raise self._shape_error(values, error) from error
+        except (ValueError, IndexError, OverflowError) as error:
+            raise failure(self.node, values, error) from error
         type_ = self.node.type
         if not isinstance(type_, TensorType):
             return tuple(np.asarray(part) for part in result)
         array = np.asarray(result)
         if array.dtype != type_.dtype or array.ndim != type_.ndim:
-            why = f"{array.dtype} of {array.ndim} dimensions"
+            why = f"{array.dtype} of {count_of(array.ndim, 'dimension')}"
             raise CompileError(
                 f"{self.node.op!r} computed {why}, and its type rule says {type_}",
                 {"node": brief(self.node, 24)},
                 "Make the op's perform agree with its infer.",
             )
         return array
-
-    def _shape_error(self, values: Sequence[Any], error: ValueError) -> ValueError:
-        if isinstance(error, ShapeError):
-            return error
-        rows = [
-            (f"operand {i}", f"{brief(x, 12)} : {x.type}, given {np.shape(value)}")
-            for i, (x, value) in enumerate(zip(self.node.inputs, values, strict=True))
-            if not isinstance(value, tuple)
-        ]
-        return ShapeError(f"{self.node.op!r}: {error}", rows)
 
 
 def released(values: Sequence[Any], held: Iterable[Any]) -> list[Any]:

@@ -338,15 +338,19 @@ def as_variable(value: Any, like: Iterable[np.dtype[Any]] = ()) -> Variable:
         return value
     if isinstance(value, bool | int | float) and not isinstance(value, np.generic):
         dtypes = list(like)
-        if not dtypes or isinstance(value, bool):
-            return constant(value, None if not isinstance(value, float) else "float64")
+        if isinstance(value, float | bool) and (not dtypes or isinstance(value, bool)):
+            return constant(value)
         try:
-            return constant(value, np.result_type(*dtypes, value))
+            return constant(value, np.result_type(*dtypes, value) if dtypes else _integer(value))
         except OverflowError as error:
+            beside = f" beside {', '.join(d.name for d in dtypes)}" if dtypes else " an integer"
+            wide = dtypes and -(2**63) <= value < 2**64
             raise DTypeError(
-                f"the number {value} does not fit beside {', '.join(d.name for d in dtypes)}",
-                {"numpy": error},
-                "Cast the array first, for instance with .astype('int64').",
+                f"the number {_number_text(value)} does not fit{beside}",
+                {"numpy": error} if dtypes else {"largest": "uint64"},
+                "Cast the array first, for instance with .astype('int64')."
+                if wide
+                else "Write it as a float; integers have at most 64 bits.",
             ) from None
     if isinstance(value, np.ndarray | np.generic | list | tuple):
         array = np.asarray(value)
@@ -358,6 +362,20 @@ def as_variable(value: Any, like: Iterable[np.dtype[Any]] = ()) -> Variable:
         if isvar(value)
         else "Pass Variables, Python numbers or NumPy arrays.",
     )
+
+
+def _integer(value: float) -> str:
+    """Return NumPy's dtype of a Python integer on its own."""
+    if not -(2**63) <= value < 2**64:
+        raise OverflowError
+    return "int64" if value < 2**63 else "uint64"
+
+
+def _number_text(value: float) -> str:
+    """Return a number as text; Python prints no integer of thousands of digits."""
+    if isinstance(value, int) and value.bit_length() > 128:
+        return f"of {value.bit_length()} bits"
+    return str(value)
 
 
 def _restore(flat: tuple[Any, ...]) -> Variable:

@@ -16,7 +16,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 import numpy.typing as npt
 
-from relgraph.errors import ArgumentError, DomainError, DTypeError, ShapeError
+from relgraph.errors import ArgumentError, DomainError, DTypeError, ShapeError, count_of
 
 Dim = int | str | None
 Shape = tuple[Dim, ...]
@@ -139,7 +139,7 @@ class TensorType(Type):
         if value.dtype != self.dtype:
             return f"its dtype is {value.dtype}, not {self.dtype}"
         if value.ndim != self.ndim:
-            return f"it has {value.ndim} dimensions, not {self.ndim}"
+            return f"it has {count_of(value.ndim, 'dimension')}, not {self.ndim}"
         for axis, (size, dim) in enumerate(zip(value.shape, self.shape, strict=True)):
             if isinstance(dim, int) and size != dim:
                 return f"its size along axis {axis} is {size}, not {dim}"

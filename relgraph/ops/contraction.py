@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.errors import ArgumentError, ShapeError
+from relgraph.errors import ArgumentError, ShapeError, count_of
 from relgraph.ir.cost import extent, size
 from relgraph.ir.facts import NOTHING, Facts, proved
 from relgraph.ir.node import Variable
@@ -505,7 +505,8 @@ def _parse(subscripts: str, ranks: list[int | None] | None) -> tuple[list[str], 
     for term, rank in zip(terms, ranks or [None] * len(terms), strict=True):
         if rank is not None and len(term) != rank:
             raise ShapeError(
-                f"einsum: the subscripts {term!r} do not fit an operand of {rank} dimensions",
+                f"einsum: the subscripts {term!r} do not fit an operand of "
+                f"{count_of(rank, 'dimension')}",
                 {"subscripts": subscripts},
                 "Write one label for each axis.",
             )

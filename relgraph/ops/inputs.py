@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from relgraph.errors import ArgumentError
+from relgraph.errors import ArgumentError, count_of
 from relgraph.ir.facts import BIT, Facts, proved, unknown_fact
 from relgraph.ir.node import Constant, Input, Variable, constant, make_input
 from relgraph.ir.op import Op
@@ -72,7 +72,8 @@ def _of_rank(
     if len(dims) != ndim:
         kind = ("scalar", "vector", "matrix")[ndim]
         raise ArgumentError(
-            f"a {kind} has {ndim} dimensions, and the shape {dims} of {name!r} has {len(dims)}",
+            f"a {kind} has {count_of(ndim, 'dimension')}, and "
+            f"the shape {dims} of {name!r} has {len(dims)}",
             fix="Use rg.tensor for any number of dimensions.",
         )
     return tensor(name, dims, dtype, facts)

@@ -24,7 +24,14 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.errors import ArgumentError, DomainError, DTypeError, PatternError, ShapeError
+from relgraph.errors import (
+    ArgumentError,
+    DomainError,
+    DTypeError,
+    PatternError,
+    ShapeError,
+    count_of,
+)
 from relgraph.ir.node import Constant, Variable, as_variable, constant
 from relgraph.ir.types import Dim, Shape, TensorType, broadcast_shapes, unify_dims
 from relgraph.ops.arguments import check_scalar, is_int, is_pattern
@@ -81,7 +88,7 @@ def indexed_shape(spec: Spec, shape: Shape, operands: tuple[TensorType, ...]) ->
         width = entry[1] if kind == "mask" else 1
         if axis + width > len(shape):
             raise ShapeError(
-                f"too many indices: the array has {len(shape)} dimensions",
+                f"too many indices: the array has {count_of(len(shape), 'dimension')}",
                 {"key": spec_text(spec, ["..."] * len(operands))},
             )
         if kind == "slice":
@@ -205,7 +212,7 @@ def parse_key(x: Variable, key: Any) -> tuple[Spec, list[Variable]]:
     spare = x.ndim - sum(widths)
     if spare < 0:
         raise ShapeError(
-            f"too many indices: {sum(widths)} for an array of {x.ndim} dimensions",
+            f"too many indices: {sum(widths)} for an array of {count_of(x.ndim, 'dimension')}",
             {"array": f"{x} : {x.type}"},
         )
     spec: list[tuple[Any, ...]] = []

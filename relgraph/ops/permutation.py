@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.errors import DomainError, ShapeError
+from relgraph.errors import DomainError, ShapeError, count_of
 from relgraph.ir.facts import MATRIX_FACTS, VALUE_FACTS, Facts, kept, proved
 from relgraph.ir.node import Variable
 from relgraph.ir.types import Type
@@ -47,7 +47,9 @@ class Transpose(Rearrangement):
         """Return the type with its axes permuted."""
         axes = self.params[0]
         if len(axes) != types[0].ndim:
-            raise ShapeError(f"{len(axes)} axes permute {len(axes)} dimensions, not {types[0]}")
+            raise ShapeError(
+                f"a permutation of {count_of(len(axes), 'axis')} does not fit {types[0]}"
+            )
         return types[0].with_shape(types[0].shape[axis] for axis in axes)  # type: ignore[no-any-return]
 
     def perform(self, *values: Any) -> Any:

@@ -185,6 +185,8 @@ def test_shapes_are_checked_and_named(target):
     np.testing.assert_array_equal(f(np.ones((2, 3)), np.ones(2)), np.full(2, 4.0))
     with pytest.raises(ShapeError, match="'p' has 2 dimensions, not 1"):
         f(np.ones(3), np.ones(2))
+    with pytest.raises(ShapeError, match="'x' has 1 dimension, not 2"):
+        f(np.ones((2, 3)), np.ones((2, 1)))
     with pytest.raises(ShapeError, match="'p' has size 4 along axis 1, not 3"):
         f(np.ones((2, 4)), np.ones(2))
     with pytest.raises(ShapeError, match=r"'n' is 2 in the input 'p' .axis 0. and 1 in 'x'"):

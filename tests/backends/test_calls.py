@@ -8,7 +8,13 @@ from scipy import special
 
 import relgraph.ops.operators  # noqa: F401  operators of nodes look their functions up
 from relgraph.api.function import function as rewritten_function
-from relgraph.errors import RelgraphError, ShapeError
+from relgraph.errors import (
+    DomainError,
+    IndexRangeError,
+    LinearAlgebraError,
+    RelgraphError,
+    ShapeError,
+)
 from relgraph.ir.node import make_input
 from relgraph.ir.types import TensorType
 from relgraph.ops import joining, linalg, matrices, reduction, shape
@@ -55,12 +61,64 @@ def test_linear_algebra_between_kernels(target):
             np.testing.assert_allclose(result, value, rtol=1e-10, atol=1e-10)
 
 
+J = tensor("i", dtype="int64")
+K = tensor("k", "m", dtype="int64")
+A, B = tensor("a", "n", "n"), tensor("b", "n")
+REFUSED = {
+    "solve": ([A, B], linalg.solve(A, B), (np.zeros((2, 2)), np.ones(2)), LinearAlgebraError),
+    "inv": ([A], linalg.inv(A) + 1.0, (np.zeros((2, 2)),), LinearAlgebraError),
+    "cholesky": ([A], linalg.cholesky(A), (-np.eye(2),), LinearAlgebraError),
+    "index": ([B, J], B[J] * 2.0, (np.ones(2), 2), IndexRangeError),
+    "index array": ([B, K], B[K] * 2.0, (np.ones(2), np.array([0, -3])), IndexRangeError),
+    "set_index": ([B, J], B.at[J].set(2.0), (np.ones(2), -3), IndexRangeError),
+    "reshape": ([B, J], B.reshape((J, 2)) * 2.0, (np.ones(5), 2), ShapeError),
+    "broadcast_to": ([B, J], shape.broadcast_to(B[0], (2, J)), (np.ones(5), -3), ShapeError),
+    "power": ([K, J], K**J, (np.arange(3), -1), DomainError),
+    "argmax": ([B], reduction.argmax(B), (np.ones(0),), ShapeError),
+    "max": ([B], reduction.max(B), (np.ones(0),), ShapeError),
+}
+BUILTIN = {
+    LinearAlgebraError: np.linalg.LinAlgError,
+    IndexRangeError: IndexError,
+    ShapeError: ValueError,
+    DomainError: ValueError,
+}
+
+
 @pytest.mark.parametrize("target", TARGETS)
-def test_a_singular_matrix_raises_numpys_error(target):
-    a, b = tensor("a", 2, 2), tensor("b", 2)
-    f = function([a, b], linalg.solve(a, b), target=target)
-    with pytest.raises(np.linalg.LinAlgError):
-        f(np.zeros((2, 2)), np.ones(2))
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_numpy_refuses_is_told_with_the_op(name, target):
+    inputs, output, values, error = REFUSED[name]
+    f = function(inputs, output, target=target)
+    with pytest.raises(error) as caught:
+        f(*values)
+    assert isinstance(caught.value, BUILTIN[error])
+    message = str(caught.value).splitlines()
+    assert message[0].startswith(name.split()[0])
+    assert any(line.startswith("  in ") for line in message)
+    assert message[-1] == caught.value.fix != ""
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_an_operand_is_told_with_its_shape_or_its_value(target):
+    f = function([B, J], exp(B)[J], target=target)
+    with pytest.raises(IndexRangeError) as error:
+        f(np.ones(3), 7)
+    assert str(error.value) == (
+        "index: index 7 is out of bounds for axis 0 with size 3\n"
+        "  in        : exp(b)[i]\n"
+        "  operand 0 : exp(b) : float64[n], given shape (3,)\n"
+        "  operand 1 : i : int64[], given 7\n"
+        "Indices of an axis of size n run from -n to n - 1."
+    )
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_products_name_the_sizes_once(target):
+    m, v = tensor("m", 3, None), tensor("v", None)
+    with pytest.raises(ShapeError) as error:
+        function([m, v], m @ v, target=target)(np.ones((3, 4)), np.ones(3))
+    assert str(error.value).splitlines()[0] == "matmul: the sizes 4 and 3 do not fit"
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -130,7 +188,7 @@ def test_errors_of_calls_name_the_node(target):
     f = function([x, y], joining.concatenate([x, y]) + 1.0, target=target)
     with pytest.raises(ShapeError, match="concatenate") as error:
         f(np.ones((2, 3)), np.ones((2, 4)))
-    assert "y : float64[?, ?], given (2, 4)" in str(error.value)
+    assert "y : float64[?, ?], given shape (2, 4)" in str(error.value)
     size = tensor("size", dtype="int64")
     g = function([x, size], shape.broadcast_to(x[0], (size, 3)) + 1.0, target=target)
     with pytest.raises(RelgraphError):

@@ -60,6 +60,12 @@ def number_too_large():
 
 
 @mistake
+def huge_number():
+    """a Python integer that no dtype holds"""
+    return rg.exp(10**5000)
+
+
+@mistake
 def changed_node():
     """changing a node"""
     x.name = "z"
@@ -374,6 +380,45 @@ def unequal_unknowns():
     """two arguments that disagree on an unknown size"""
     u, v = rg.vector("u", shape=(None,)), rg.vector("v", shape=(None,))
     return rg.function([u, v], u + v, target="numpy")(np.ones(3), np.ones(4))
+
+
+@mistake
+def singular():
+    """a linear system that has no unique solution"""
+    return rg.function([A, x], rg.solve(A, x), target="numpy")(np.zeros((2, 2)), np.ones(2))
+
+
+@mistake
+def indefinite():
+    """a Cholesky factor of a matrix that is not positive definite"""
+    return rg.function([A], np.linalg.cholesky(A), target="numpy")(-np.eye(2))
+
+
+@mistake
+def out_of_range():
+    """an index out of range, found at the call"""
+    i = rg.scalar("i", dtype="int64")
+    return rg.function([x, i], x[i], target="numpy")(np.ones(3), 5)
+
+
+@mistake
+def reshaped():
+    """elements that do not fill a shape given at the call"""
+    m = rg.scalar("m", dtype="int64")
+    return rg.function([x, m], x.reshape((m, 2)), target="numpy")(np.ones(5), 2)
+
+
+@mistake
+def multiplied():
+    """unknown sizes that do not multiply"""
+    U, v = rg.matrix("U"), rg.vector("v")
+    return rg.function([U, v], U @ v, target="numpy")(np.ones((2, 3)), np.ones(4))
+
+
+@mistake
+def no_elements():
+    """a maximum over no elements"""
+    return rg.function([x], rg.max(x), target="numpy")(np.ones(0))
 
 
 @mistake

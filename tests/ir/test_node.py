@@ -117,6 +117,15 @@ def test_integers_that_do_not_fit(dtype, number):
         rg.vector("v", dtype=dtype) + number
 
 
+def test_integers_that_no_dtype_holds():
+    assert rg.constant(2**64 - 1).dtype == (rg.exp(2**64 - 1)).inputs[0].dtype == "uint64"
+    for number in (2**64, -(2**63) - 1, 10**5000):
+        with pytest.raises(DTypeError, match="does not fit an integer"):
+            rg.exp(number)
+    with pytest.raises(DTypeError, match="of 16610 bits does not fit beside float64"):
+        rg.vector("v") + 10**5000
+
+
 @pytest.mark.parametrize("bad", ["text", object(), None, {1: 2}, [object()]])
 def test_what_is_no_operand(bad):
     with pytest.raises(ArgumentError):

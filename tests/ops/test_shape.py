@@ -155,7 +155,7 @@ def test_permutation_errors():
         permutation.moveaxis(tensor(2, 3), (0, 0), (0, 1))
     with pytest.raises(DomainError, match="as many axes"):
         permutation.moveaxis(tensor(2, 3), (0, 1), 0)
-    with pytest.raises(ShapeError, match="permute 3"):
+    with pytest.raises(ShapeError, match="permutation of 3 axes does not fit"):
         permutation.Transpose((-1, -3, -2))(tensor(2, 3))
 
 

@@ -1,0 +1,101 @@
+"""What went wrong in a call: an error of NumPy, told with the op, its operands and the way out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from relgraph.errors import (
+    DomainError,
+    IndexRangeError,
+    LinearAlgebraError,
+    RelgraphError,
+    ShapeError,
+)
+from relgraph.ir.node import Variable
+from relgraph.ir.printing import brief
+
+_SINGULAR = (
+    "Give it a matrix that is invertible; adding a small multiple of the identity makes one."
+)
+_INDEFINITE = (
+    "Give it a symmetric positive definite matrix; one that is so up to rounding becomes so by "
+    "adding a small multiple of the identity."
+)
+_CORE = re.compile(r"core dimension .*\(size (\d+) is different from (\d+)\)")
+
+
+def failure(node: Variable, values: Sequence[Any], error: Exception) -> RelgraphError:
+    """Return the error of an op that NumPy or SciPy could not compute.
+
+    Parameters
+    ----------
+    node : Variable
+        The application that was computed.
+    values : sequence of array or tuple of arrays
+        Its operands.
+    error : Exception
+        What was raised.
+
+    Returns
+    -------
+    RelgraphError
+        Of the builtin class of ``error``; an error of relgraph's own is returned as it is.
+    """
+    if isinstance(error, RelgraphError):
+        return error
+    op = node.op
+    assert op is not None
+    what = str(error).removeprefix(f"{op.name}: ").rstrip(".")
+    rows = [("in", brief(node, 12))]
+    rows += [
+        (f"operand {i}", f"{brief(x, 12)} : {x.type}, given {_shown(value)}")
+        for i, (x, value) in enumerate(zip(node.inputs, values, strict=True))
+    ]
+    kind, fix = _kind(node, values, what, error)
+    sizes = _CORE.search(what)
+    if sizes is not None:
+        what = f"the sizes {sizes[2]} and {sizes[1]} do not fit"
+    return kind(f"{op.name}: {_lower(what)}", rows, fix)
+
+
+def _kind(
+    node: Variable, values: Sequence[Any], what: str, error: Exception
+) -> tuple[type[RelgraphError], str]:
+    """Return the class of the error and how to mend it."""
+    if isinstance(error, np.linalg.LinAlgError):
+        if "ingular" in what:
+            return LinearAlgebraError, _SINGULAR
+        if "definite" in what:
+            return LinearAlgebraError, _INDEFINITE
+        return LinearAlgebraError, "Give it a matrix for which the result is defined."
+    if isinstance(error, IndexError):
+        return IndexRangeError, "Indices of an axis of size n run from -n to n - 1."
+    assert node.op is not None
+    if node.op.pointwise and _broadcast(values):
+        return DomainError, "Give it values for which the function is defined."
+    if "zero-size" in what or "empty sequence" in what:
+        return ShapeError, "Give it an array that has elements along the reduced axes."
+    return ShapeError, "Give it arrays of shapes that fit the op."
+
+
+def _broadcast(values: Sequence[Any]) -> bool:
+    try:
+        np.broadcast_shapes(*map(np.shape, values))
+    except ValueError:
+        return False
+    return True
+
+
+def _shown(value: Any) -> str:
+    """Return what tells an operand apart: the value of a scalar, the shape of an array."""
+    if isinstance(value, tuple):
+        return f"{len(value)} arrays"
+    return str(np.asarray(value)) if np.ndim(value) == 0 else f"shape {np.shape(value)}"
+
+
+def _lower(text: str) -> str:
+    return text[:1].lower() + text[1:]
