@@ -345,6 +345,8 @@ class Compiler:
             f"{self.env[v]}, " for v in variables(self.rewrite.pattern) if v in self.env
         )
         fit = f"fit({built}, {like}, {place}, {self.rewrite.pointwise})"
+        if self.guarded and not isinstance(self.rewrite.result, PatternVariable):
+            fit = f"proved({fit}, {place}, ({bound}))"
         self.let("try:")
         for line in body:
             self.let("    " + line)

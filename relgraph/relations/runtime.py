@@ -14,6 +14,7 @@ from relgraph.ir.node import Constant, Variable, apply, constant
 from relgraph.ir.op import Op
 from relgraph.ir.types import TensorType, covers
 from relgraph.relations.ac import alike, canonical, leaves, nary
+from relgraph.relations.proof import proved
 
 WHOLE = 4  # operands of a nested sum or product up to which a pattern is tried on every split
 
@@ -199,5 +200,6 @@ def _may_stretch(type_: TensorType, like: TensorType) -> bool:
 
 __all__ = [
     "REFUSED", "WHOLE", "Refused", "alike", "canonical", "checked", "choices", "covered", "fills",
-    "fit", "free", "instance", "leaves", "members", "nary", "splits", "steady", "whole", "within",
+    "fit", "free", "instance", "leaves", "members", "nary", "proved", "splits", "steady", "whole",
+    "within",
 ]  # fmt: skip

@@ -1,0 +1,305 @@
+"""Unknown sizes: where each is read, and which of them a graph needs to be equal.
+
+A *size* is an int, a name, or a :class:`Place`: the dimension in which an unknown size first
+occurs.  Ops say nothing of this themselves.  Their type rules do, when they are asked with names:
+two different names are an error exactly where an op needs two sizes to be equal, and a name in the
+type of the result shows which operand a size comes from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from itertools import combinations
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
+
+from relgraph.errors import RelgraphError
+from relgraph.ir.facts import fact
+from relgraph.ir.node import Input, Variable
+from relgraph.ir.op import Op
+from relgraph.ir.types import Dim, Shape, TensorType, Type
+
+At = tuple[int, int]  # an operand, and its axis counted from the end
+
+
+class Place(NamedTuple):
+    """An unknown size: that of a node along an axis, counted from the end."""
+
+    node: Variable
+    axis: int
+
+
+Size = int | str | Place
+
+
+class Tie(NamedTuple):
+    """Two dimensions of operands that an op needs to be equal, or one that is a known size.
+
+    Attributes
+    ----------
+    first : At
+        An unknown dimension.
+    second : At, int or str
+        Another dimension, or the size that the first must be.
+    """
+
+    first: At
+    second: At | int | str
+
+
+class Rule(NamedTuple):
+    """What an op does with the sizes of operands of certain types.
+
+    Attributes
+    ----------
+    ties : tuple of Tie
+        What must be equal.
+    origins : tuple of At or None
+        For each axis of the result, the operand's dimension it is; None where it is none.
+    """
+
+    ties: tuple[Tie, ...]
+    origins: tuple[At | None, ...]
+
+
+def tag(number: int) -> str:
+    """Return a name for an unknown size; graphs that name theirs so have none to spare."""
+    return f"__unknown_{number}"
+
+
+@lru_cache(4096)
+def rule_of(op: Op, types: tuple[Type, ...]) -> Rule:
+    """Return what an op does with sizes, by its type rule alone.
+
+    Parameters
+    ----------
+    op : Op
+        Any op.
+    types : tuple of Type
+        Those of the operands.
+
+    Returns
+    -------
+    Rule
+        Without ties where no size is unknown.
+    """
+    shapes = [x.shape if isinstance(x, TensorType) else () for x in types]
+    if not any(None in shape for shape in shapes):
+        return Rule((), _origins(op, types, {}))
+    ties = tuple(_elementwise(shapes) if op.pointwise else _asked(op, types, shapes))
+    return Rule(ties, _origins(op, types, _classes(shapes, ties)))
+
+
+def _elementwise(shapes: Sequence[Shape]) -> Iterable[Tie]:
+    """Yield the ties of an elementwise op: all operands that are not stretched along an axis."""
+    for axis in range(-max(map(len, shapes), default=0), 0):
+        spanning = [i for i, s in enumerate(shapes) if len(s) >= -axis and s[axis] != 1]
+        unknown = [i for i in spanning if shapes[i][axis] is None]
+        known = [shapes[i][axis] for i in spanning if shapes[i][axis] is not None]
+        if known and unknown:
+            assert known[0] is not None
+            yield Tie((unknown[0], axis), known[0])
+        for i in unknown[1:]:
+            yield Tie((unknown[0], axis), (i, axis))
+
+
+def _asked(op: Op, types: Sequence[Type], shapes: Sequence[Shape]) -> Iterable[Tie]:
+    """Yield the ties that a type rule shows by refusing two different names."""
+    unknown = [
+        (i, axis) for i, s in enumerate(shapes) for axis in range(-len(s), 0) if s[axis] is None
+    ]
+    if op.name == "squeeze":  # its rule takes a name for a size that will be 1
+        for at in unknown:
+            if at[1] in op.params[0]:
+                yield Tie(at, 1)
+        return
+    known = dict.fromkeys(d for s in shapes for d in s if d is not None and d != 1)
+    for at in unknown:
+        if not _takes(op, types, {at: tag(0)}):
+            fitting = [d for d in known if _takes(op, types, {at: d})]
+            if len(fitting) == 1:
+                yield Tie(at, fitting[0])
+    for first, second in combinations(unknown, 2):
+        alone = _takes(op, types, {first: tag(0)}) and _takes(op, types, {second: tag(1)})
+        if alone and not _takes(op, types, {first: tag(0), second: tag(1)}):
+            yield Tie(first, second)
+
+
+def _takes(op: Op, types: Sequence[Type], given: dict[At, Dim]) -> bool:
+    try:
+        op.infer(*_with(types, given))
+    except (RelgraphError, ValueError, TypeError):
+        return False
+    return True
+
+
+def _with(types: Sequence[Type], given: dict[At, Dim]) -> list[Type]:
+    """Return types with some of their dimensions replaced."""
+    return [
+        x.with_shape([given.get((i, axis - x.ndim), dim) for axis, dim in enumerate(x.shape)])
+        if isinstance(x, TensorType)
+        else x
+        for i, x in enumerate(types)
+    ]
+
+
+def _classes(shapes: Sequence[Shape], ties: Iterable[Tie]) -> dict[At, Dim]:
+    """Return a name or size for each unknown dimension, the same for those that are tied."""
+    found: dict[At, Dim] = {
+        (i, axis): None
+        for i, s in enumerate(shapes)
+        for axis in range(-len(s), 0)
+        if s[axis] is None
+    }
+    for number, at in enumerate(found):
+        found[at] = tag(number)
+    for first, second in ties:
+        new: Dim = found[second] if isinstance(second, tuple) else second
+        old = found[first]
+        keep, drop = (old, new) if isinstance(old, int) else (new, old)
+        for at, dim in found.items():
+            if dim == drop:
+                found[at] = keep
+    return found
+
+
+def _origins(op: Op, types: Sequence[Type], named: dict[At, Dim]) -> tuple[At | None, ...]:
+    """Return where each dimension of the result comes from, by the names that it has."""
+    try:
+        result = op.infer(*_with(types, named))
+    except (RelgraphError, ValueError, TypeError):
+        result = op.infer(*types)
+        named = {}
+    if not isinstance(result, TensorType):
+        return ()
+    first: dict[Dim, At] = {}
+    for at, dim in named.items():
+        first.setdefault(dim, at)
+    return tuple([first.get(dim) if isinstance(dim, str) else None for dim in result.shape])
+
+
+_PLACES: WeakKeyDictionary[Variable, dict[int, Size]] = WeakKeyDictionary()
+
+
+def size_at(node: Variable, axis: int) -> Size:
+    """Return the size of a node along an axis, read as deep in the graph as it can be.
+
+    Parameters
+    ----------
+    node : Variable
+        A tensor.
+    axis : int
+        Counted from the end.
+
+    Returns
+    -------
+    int, str or Place
+        Equal sizes that are one by what single ops do are one object or equal.
+    """
+    path: list[tuple[Variable, int]] = []
+    while True:
+        dim = node.type.shape[axis]
+        known: Size | None = dim if dim is not None else _PLACES.get(node, {}).get(axis)
+        if known is None:
+            below = _below(node, axis)
+            if below is not None:
+                path.append((node, axis))
+                node, axis = below
+                continue
+            known = Place(node, axis)
+        for x, at in path:
+            _PLACES.setdefault(x, {})[at] = known
+        return known
+
+
+def _below(node: Variable, axis: int) -> tuple[Variable, int] | None:
+    """Return the operand and axis that a dimension of a node is, if it is one."""
+    op = node.op
+    if op is None:
+        return None
+    origin = rule_of(op, tuple([x.type for x in node.inputs])).origins[axis]
+    if origin is not None:
+        return node.inputs[origin[0]], origin[1]
+    if op.name in ("broadcast_to", "reshape"):  # a size that is an operand of its own
+        sizes = iter(node.inputs[1:])
+        given = [None if isinstance(entry, int) else next(sizes) for entry in op.params[0]]
+        size = given[axis]
+        if size is not None and size.op is not None and size.op.name == "dim":
+            return size.inputs[0], size.op.params[0]
+    return None
+
+
+class Equalities:
+    """Sizes that are known to be equal, because nodes that were computed needed them to be.
+
+    Examples
+    --------
+    >>> import relgraph as rg
+    >>> x, y, z = rg.vectors("x y z")
+    >>> known = Equalities()
+    >>> known.learn(x + y)
+    >>> known.implies(x * y), known.implies(x * z)
+    (True, False)
+    """
+
+    def __init__(self) -> None:
+        self._same: dict[Size, Size] = {}
+
+    def find(self, size: Size) -> Size:
+        """Return the size that stands for all that are known to be equal to it."""
+        while size in self._same:
+            size = self._same[size]
+        return size
+
+    def join(self, a: Size, b: Size) -> bool:
+        """Note that two sizes are equal; True where that was not known."""
+        keep, drop = sorted((self.find(a), self.find(b)), key=_rank)
+        if keep == drop:
+            return False
+        self._same[drop] = keep
+        return True
+
+    def learn(self, node: Variable) -> None:
+        """Note what a node, computed, needs to be equal: in its operands, and by its facts."""
+        if node.op is not None:
+            for first, second in rule_of(node.op, tuple([x.type for x in node.inputs])).ties:
+                self.join(_size(node.inputs, first), _size(node.inputs, second))
+        type_ = node.type
+        matrices = isinstance(type_, TensorType) and type_.ndim >= 2
+        if matrices and None in type_.shape[-2:] and fact(node, "square"):
+            self.join(size_at(node, -2), size_at(node, -1))
+
+    def together(self, nodes: Sequence[Variable]) -> None:
+        """Note that nodes are operands of one elementwise op."""
+        for first, second in _elementwise([x.type.shape for x in nodes]):
+            self.join(_size(nodes, first), _size(nodes, second))
+
+    def implies(self, node: Variable) -> bool:
+        """Tell whether all that an application needs to be equal is known to be."""
+        op = node.op
+        types = [x.type for x in node.inputs]
+        if op is None or not any(isinstance(x, TensorType) and None in x.shape for x in types):
+            return True
+        names: dict[Size, str] = {}
+        given: dict[At, Dim] = {}
+        for i, x in enumerate(node.inputs):
+            for axis in range(-x.ndim if isinstance(x.type, TensorType) else 0, 0):
+                size = self.find(size_at(x, axis))
+                given[i, axis] = (
+                    names.setdefault(size, tag(len(names))) if isinstance(size, Place) else size
+                )
+        if op.name == "squeeze":
+            return all(given[0, axis] == 1 for axis in op.params[0])
+        return _takes(op, types, given)
+
+
+def _size(operands: Sequence[Variable], at: At | int | str) -> Size:
+    return size_at(operands[at[0]], at[1]) if isinstance(at, tuple) else at
+
+
+def _rank(size: Size) -> int:
+    """Order sizes: what is known first, then what is read from an input."""
+    if isinstance(size, Place):
+        return 2 if isinstance(size.node, Input) else 3
+    return 0 if isinstance(size, int) else 1

@@ -1,0 +1,82 @@
+"""Proving that what a relation builds runs wherever what it replaces does.
+
+An unknown size is taken as equal to any other when a graph is built.  So the other side of a
+relation may need two sizes to be equal that the matched side does not: ``trace(A B)`` runs for
+``A`` of 2 by 3 and ``B`` of 3 by 4, and ``sum(A * B.mT)`` does not.  A relation fires only where
+each such equality is proved: by types and facts, or because the matched side needs it too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from relgraph.ir.node import Variable
+from relgraph.ir.sizes import Equalities
+from relgraph.ir.types import TensorType
+
+LIMIT = 1000  # nodes of either side that are looked at, beyond a few for each operand
+
+
+def proved(
+    built: Variable | None, place: Variable | Sequence[Variable], bound: Iterable[Any]
+) -> Variable | None:
+    """Return what was built if its sizes fit wherever those of what it replaces do, else None.
+
+    Parameters
+    ----------
+    built : Variable or None
+        The result, or None where there is none.
+    place : Variable or sequence of Variable
+        What is replaced, or the operands of an elementwise op whose combination is.
+    bound : iterable
+        What the variables of the pattern stand for: both sides are known down to these nodes.
+    """
+    if built is None:
+        return None
+    ends = _nodes(bound)
+    roots = (place,) if isinstance(place, Variable) else tuple(place)
+    if not any(map(_unknown, ends or roots)):
+        return built
+    known = Equalities()
+    if len(roots) > 1:
+        known.together(roots)
+    limit = LIMIT + 4 * (len(ends) + len(roots))
+    given = _region(roots, frozenset(ends), limit)
+    for x in (*given, *ends):
+        known.learn(x)
+    made = _region((built,), given.keys() | ends.keys(), limit)
+    if len(made) >= limit:
+        return None
+    return built if all(map(known.implies, made)) else None
+
+
+def _nodes(bound: Iterable[Any]) -> dict[Variable, None]:
+    """Return the nodes among bindings, those in lists included."""
+    found: dict[Variable, None] = {}
+    for x in bound:
+        if isinstance(x, Variable):
+            found[x] = None
+        elif isinstance(x, list | tuple):
+            found.update(dict.fromkeys(y for y in x if isinstance(y, Variable)))
+    return found
+
+
+def _unknown(x: Variable) -> bool:
+    return isinstance(x.type, TensorType) and None in x.type.shape
+
+
+def _region(
+    roots: Sequence[Variable], ends: Iterable[Variable], limit: int
+) -> dict[Variable, None]:
+    """Return the nodes from roots down to ends, not these; a size that is read is not computed."""
+    stop = ends if isinstance(ends, frozenset | set) else set(ends)
+    found: dict[Variable, None] = {}
+    queue = [x for x in roots if x not in stop]
+    for x in queue:
+        if x in found or len(found) >= limit:
+            continue
+        found[x] = None
+        if x.op is not None and x.op.name != "dim":
+            queue.extend([y for y in x.inputs if y not in stop])
+    return found

@@ -1,0 +1,52 @@
+"""A relation fires only where what it builds runs for all sizes for which the graph does."""
+
+from __future__ import annotations
+
+import pytest
+
+import relgraph as rg
+from relgraph.relations.proof import proved
+
+m, k = rg.matrices("m k")
+x, y = rg.vectors("x y")
+square = rg.matrix("square", facts=("square",))
+other = rg.matrix("other", facts=("square",))
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        rg.trace(m @ k),
+        rg.diagonal(m @ k),
+        rg.sum(x) + rg.sum(y),
+        rg.trace(rg.matrix("a", shape=(None, "n")) @ rg.matrix("b", shape=("n", None))),
+    ],
+    ids=str,
+)
+def test_it_does_not_fire_where_an_equality_is_not_proved(graph):
+    assert rg.rewrite_graph(graph, mode="o4") is graph
+
+
+@pytest.mark.parametrize(
+    ("graph", "expected"),
+    [
+        (rg.trace(m.T @ m), "sum(square(m.mT))"),
+        (m @ x + m @ y, "m @ (x + y)"),
+        (m @ x + k @ x, "(m + k) @ x"),
+        (rg.diag(x) @ m, "expand_dims(x, axes=(-1,)) * m"),
+        (rg.sum(x) + rg.sum(y) + rg.sum(x + y), "2 * sum(x + y)"),
+        (rg.trace(square @ other), "sum(square * other.mT)"),
+        (rg.det(square @ other), "det(square) * det(other)"),
+    ],
+    ids=str,
+)
+def test_it_fires_where_the_graph_proves_it(graph, expected):
+    assert str(rg.rewrite_graph(graph, mode="o4")) == expected
+
+
+def test_proved_of_operands_that_meet():
+    assert proved(x * y, x + y, (x, y)) is not None
+    assert proved(x * y, (x, y), (x, y)) is not None
+    assert proved(x * y, rg.sum(x) + rg.sum(y), (x, y)) is None
+    assert proved(None, x + y, (x, y)) is None
+    assert proved(x * y, rg.stack([x, y]), ([x, y],)) is not None
