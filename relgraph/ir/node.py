@@ -208,15 +208,15 @@ def apply(op: Op, inputs: tuple[Variable, ...]) -> Apply:
 def apply_chain(op: Op, operands: Sequence[Variable]) -> Variable:
     """Return a binary op applied to any number of operands, nested to the left."""
     result, *rest = operands
-    table, last = op._nodes, None
+    table = op._nodes
+    first = second = type_ = None
     for x in rest:
         inputs = (result, x)
         ref = table.get(inputs)
         node = ref() if ref is not None else None
         if node is None:
-            kinds = (result.type, x.type)
-            if kinds != last:
-                last, type_ = kinds, op.result_type(inputs)
+            if result.type is not first or x.type is not second:
+                first, second, type_ = result.type, x.type, op.result_type(inputs)
             made: Any = _new(_Open)
             made.type = type_
             made.op = op
@@ -336,6 +336,9 @@ def as_variable(value: Any, like: Iterable[np.dtype[Any]] = ()) -> Variable:
     """
     if isinstance(value, Variable):
         return value
+    handler = getattr(type(value), "__relgraph_operand__", None)
+    if handler is not None:  # a number whose value is not known yet
+        return handler(value, list(like))  # type: ignore[no-any-return]
     if isinstance(value, bool | int | float) and not isinstance(value, np.generic):
         dtypes = list(like)
         if isinstance(value, float | bool) and (not dtypes or isinstance(value, bool)):

@@ -11,7 +11,7 @@ A :class:`View` keeps its index while a sum grows: what was matched once is not 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -212,15 +212,28 @@ class GatherRule:
         compiler.inner = []
         if inner:
             compiler.test(f"steady(n0.type, ({', '.join(inner)},))")
-        lines: list[Line] = [*compiler.lines, (f"found.append((({key}), {own}))", False)]
-        doc = f"Append the ways in which an operand of {op.name} is an instance of the element."
-        self.alternatives: Callable[..., Any] = load(
-            write("alternatives", "n0, found, shared", [lines], doc), "alternatives", names
-        )
+        # Terms that are combined must have one type, or combining them would broadcast, wrap
+        # around or round where the original did not.
+        kind = f"{own}.type, n0.type" if self.guarded else f"{own}.type.dtype"
+        lines: list[Line] = [
+            ("for slot in slots:", True),
+            ("n0 = operands[slot]", False),
+            *compiler.lines,
+            (f"key = ({key}{kind},)", False),
+            ("places = members.get(key)", False),
+            (f"if places is None: members[key] = {{slot: {own}}}", False),
+            ("elif slot in places: continue", False),
+            (f"else: places[slot], ready[key] = {own}, None", False),
+            ("if slot in keys: keys[slot].append(key)", False),
+            ("else: keys[slot] = [key]", False),
+        ]
+        doc = f"Put operands of {op.name} into buckets, by what they share as the element."
+        parameters = "slots, operands, members, keys, ready, shared"
+        self.deal: Callable[..., Any] = load(write("deal", parameters, [lines], doc), "deal", names)
         compiler.lines = []
         compiler.env = {v: f"s{i}" for i, v in enumerate(shared)} | {self.own: "terms"}
         if shared:
-            compiler.let(", ".join(f"s{i}" for i in range(len(shared))) + ", = key")
+            compiler.let("".join(f"s{i}, " for i in range(len(shared))) + "*_ = key")
         compiler.finish("t", "group")
         doc = "Build the other side for the terms of one bucket."
         source = write("build", "key, terms, t, group", [compiler.lines], doc)
@@ -241,19 +254,9 @@ class GatherRule:
         buckets = view.buckets.get(self)
         if buckets is None:
             buckets = view.buckets[self] = Buckets()
-        operands, alternatives, add = view.operands, self.alternatives, buckets.add
-        guarded = self.guarded
-        for slot in slots:
-            node = operands[slot]
-            found: list[Any] = []
-            alternatives(node, found, buckets.shared)
-            for shared, own in found:
-                # Terms that are combined must have one type, or combining them would broadcast,
-                # wrap around or round where the original did not.
-                if guarded:
-                    add(slot, (shared, own.type, node.type), own)
-                else:
-                    add(slot, (shared, own.type.dtype, None), own)
+        self.deal(
+            slots, view.operands, buckets.members, buckets.keys, buckets.ready, buckets.shared
+        )
         return bool(buckets.ready)
 
     def gather(self, view: View) -> Iterable[Match]:
@@ -270,7 +273,7 @@ class GatherRule:
             slots = tuple(sorted(members))
             group = tuple([view.operands[i] for i in slots])
             like = group[0].type if self.guarded else runtime.instance(self.op, group)
-            made = self.build(key[0], [members[i] for i in slots], like, group)
+            made = self.build(key, [members[i] for i in slots], like, group)
             if made is not None:
                 yield Match(slots, Firing(made[1], made[2], group, made[0]))
 
@@ -431,14 +434,14 @@ class AcMatcher:
                         found.append((number, swapped))
         return tuple(found)
 
-    def step(self, view: View, fresh: Iterable[int]) -> list[Match]:
+    def step(self, view: View, fresh: Collection[int]) -> list[Match]:
         """Match the operands that are new to a view, and take the matches out of it.
 
         Parameters
         ----------
         view : View
             The operands; those that take part in a match are removed.
-        fresh : iterable of int
+        fresh : collection of int
             The slots of the operands that were not tried yet.
 
         Returns
@@ -453,10 +456,16 @@ class AcMatcher:
         present = {*index, *map(type, index)}
         waiting = [r for key in self.by_partner if key in present for r in self.by_partner[key]]
         waiting += self.always
-        by_key: dict[Any, list[int]] = {}
-        for slot in fresh:
-            node = operands[slot]
-            by_key.setdefault(node.op if node.op is not None else key_of(node), []).append(slot)
+        by_key: dict[Any, Collection[int]] = {}
+        if len(fresh) == len(operands):
+            by_key = {key: list(index[key]) for key in view.keys if key in index}
+        else:
+            grouped: dict[Any, list[int]] = {}
+            for slot in fresh:
+                node = operands[slot]
+                key = node.op if node.op is not None else key_of(node)
+                grouped.setdefault(key, []).append(slot)
+            by_key.update(grouped)
         gathered = set()
         for key, slots in by_key.items():
             classes = self.by_key.get(type(key), ())

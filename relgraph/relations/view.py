@@ -6,7 +6,7 @@ inside it.  A view keeps its index while a sum or product grows.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from relgraph.ir.node import Constant, Variable
@@ -78,9 +78,34 @@ class View:
                 index.setdefault(place, {})[slot] = None
         return slot
 
-    def remove(self, slots: Iterable[int]) -> None:
+    def fill(self, nodes: Sequence[Variable]) -> Iterable[int]:
+        """Put operands into an empty view all at once; return their slots."""
+        if self.by_identity or self.inside:
+            for node in nodes:
+                self.add(node)
+            return range(len(nodes))
+        by_key: dict[Any, list[int]] = {}
+        for slot, node in enumerate(nodes):
+            key = node.op if node.op is not None else key_of(node)
+            if key in by_key:
+                by_key[key].append(slot)
+            else:
+                by_key[key] = [slot]
+        self.operands = dict(enumerate(nodes))
+        self.index = {key: dict.fromkeys(slots) for key, slots in by_key.items()}
+        self.keys = set(by_key)
+        self._slot = len(nodes)
+        return range(len(nodes))
+
+    def remove(self, slots: Sequence[int]) -> None:
         """Take operands out, of every bucket too."""
         index, operands = self.index, self.operands
+        if len(slots) == len(operands):
+            operands.clear()
+            index.clear()
+            for buckets in self.buckets.values():
+                buckets.clear()
+            return
         for slot in slots:
             node = operands.pop(slot)
             key = key_of(node)
@@ -111,31 +136,33 @@ def _inside(node: Variable, positions: frozenset[int]) -> list[Any]:
 
 
 class Buckets:
-    """The operands that are instances of a gather rule's element, by their shared variables."""
+    """The operands that are instances of a gather rule's element, by their shared variables.
+
+    Attributes
+    ----------
+    members : dict
+        Key of a bucket (what its operands share, and their types) to slot to an operand's own part.
+    keys : dict
+        Slot to the keys of its buckets.
+    ready : dict
+        The keys of buckets that were joined by a second operand, in that order.
+    shared : dict
+        Canonical form to the first node that has it.
+    """
 
     __slots__ = ("keys", "members", "ready", "shared")
 
     def __init__(self) -> None:
-        self.shared: dict[Any, Variable] = {}  # the first of the nodes with one canonical form
+        self.shared: dict[Any, Variable] = {}
         self.members: dict[Any, dict[int, Any]] = {}
         self.keys: dict[int, list[Any]] = {}
         self.ready: dict[Any, None] = {}
 
-    def add(self, slot: int, key: Any, own: Any) -> None:
-        """Put an operand into a bucket."""
-        members = self.members.get(key)
-        if members is None:
-            self.members[key] = {slot: own}
-        elif slot in members:
-            return
-        else:
-            members[slot] = own
-            self.ready[key] = None
-        keys = self.keys.get(slot)
-        if keys is None:
-            self.keys[slot] = [key]
-        else:
-            keys.append(key)
+    def clear(self) -> None:
+        """Take all operands out."""
+        self.members.clear()
+        self.keys.clear()
+        self.ready.clear()
 
     def remove(self, slots: Iterable[int]) -> None:
         """Take operands out of all their buckets."""

@@ -122,7 +122,7 @@ class _ProfiledSelection(Selection):
         for rule, rewrite in zip(matcher.rules, rewrites, strict=True):
             count = self._counts[rewrite.relation]
             if isinstance(rule, GatherRule):
-                rule.alternatives = timed(rule.alternatives, count)
+                rule.deal = timed(rule.deal, count)
                 rule.build = timed(rule.build, count)
             else:
                 rule.pair = timed(rule.pair, count)

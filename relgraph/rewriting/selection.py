@@ -124,7 +124,7 @@ class Selection:
         for matcher in self._ac.values():
             for rule in matcher.rules if matcher is not None else ():
                 if isinstance(rule, GatherRule):
-                    parts += [rule.alternatives.source, rule.build.source]  # type: ignore[attr-defined]
+                    parts += [rule.deal.source, rule.build.source]  # type: ignore[attr-defined]
                 else:
                     parts += rule.sources
         return "\n".join(dict.fromkeys(parts))
