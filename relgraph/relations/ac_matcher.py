@@ -21,35 +21,17 @@ from relgraph.ir.node import Constant, Variable
 from relgraph.ir.op import Op
 from relgraph.relations import runtime
 from relgraph.relations.clause import Rewrite, is_ac
-from relgraph.relations.matcher import Compiler, Line, Names, flat_args, load, write
+from relgraph.relations.gather import GatherRule
+from relgraph.relations.matcher import Compiler, Names, flat_args, load, write
 from relgraph.relations.pattern import (
     Block,
-    OpPattern,
     PatternNode,
     PatternVariable,
     Term,
     variables,
 )
 from relgraph.relations.ranks import Ranks
-from relgraph.relations.view import ANYWHERE, Buckets, View, key_of
-
-ANY = "any operand"  # the key of a role that any operand may play
-
-
-class Firing(NamedTuple):
-    """One use of a rewrite: what it took from the view, and what it put in its place."""
-
-    rewrite: Rewrite
-    bindings: tuple[Any, ...]
-    taken: tuple[Variable, ...]
-    result: Variable
-
-
-class Match(NamedTuple):
-    """A match found in a view: what it takes, and what it puts in its place."""
-
-    slots: tuple[int, ...]
-    firing: Firing
+from relgraph.relations.view import ANY, ANYWHERE, Firing, Match, View, anchor, key_of
 
 
 class Role(NamedTuple):
@@ -79,7 +61,7 @@ class MatchRule:
         self.roles = []
         for i, arg in enumerate(self.args):
             others = self.args[:i] + self.args[i + 1 :]
-            self.roles.append(Role(_anchor(arg), min(map(_anchor, others), key=_is_any)))
+            self.roles.append(Role(anchor(arg), min(map(anchor, others), key=_is_any)))
         self.matchers: list[Callable[..., Any] | None] = [None] * len(self.args)
 
     def matcher(self, role: int) -> Callable[..., Any]:
@@ -161,11 +143,10 @@ class MatchRule:
     @staticmethod
     def _candidates(compiler: Compiler, arg: Term) -> str:
         """Return an expression for the slots of the operands that may match a term."""
-        anchor = _anchor(arg)
-        if anchor is ANY or (isinstance(anchor, type) and anchor is not Constant):
+        key = anchor(arg)
+        if key is ANY or (isinstance(key, type) and key is not Constant):
             return "list(view)"
-        hint = anchor.name if isinstance(anchor, Op) else "leaf"
-        name = compiler.names.of(anchor, hint)
+        name = compiler.names.of(key, key.name if isinstance(key, Op) else "leaf")
         for position, variable in _direct(arg):
             if variable in compiler.env:
                 what = f"canonical({compiler.env[variable]})"
@@ -191,112 +172,7 @@ class MatchRule:
         return Match(slots, Firing(rewrite, bindings, taken, result))
 
 
-class GatherRule:
-    """Gathers operands that are instances of one element, such as ``A @ x1 + ... + A @ xk``."""
-
-    def __init__(self, op: Op, rewrite: Rewrite) -> None:
-        block = rewrite.pattern
-        assert isinstance(block, Block)
-        self.op = op
-        self.own = block.own[0]
-        self.key = _anchor(block.element)
-        self.guarded = not rewrite.pointwise
-        names = Names()
-        compiler = Compiler(rewrite, names)
-        compiler.match(block.element, "n0")
-        shared = [v for v in compiler.env if v != self.own]
-        own = compiler.env[self.own]
-        key = "".join(self._shared(compiler, v) for v in shared)
-        # Terms of one bucket have one dtype, and so has their combination.
-        inner = [x for x in compiler.inner if x != "n0"]
-        compiler.inner = []
-        if inner:
-            compiler.test(f"steady(n0.type, ({', '.join(inner)},))")
-        # Terms that are combined must have one type, or combining them would broadcast, wrap
-        # around or round where the original did not.
-        kind = f"{own}.type, n0.type" if self.guarded else f"{own}.type.dtype"
-        lines: list[Line] = [
-            ("for slot in slots:", True),
-            ("n0 = operands[slot]", False),
-            *compiler.lines,
-            (f"key = ({key}{kind},)", False),
-            ("places = members.get(key)", False),
-            (f"if places is None: members[key] = {{slot: {own}}}", False),
-            ("elif slot in places: continue", False),
-            (f"else: places[slot], ready[key] = {own}, None", False),
-            ("if slot in keys: keys[slot].append(key)", False),
-            ("else: keys[slot] = [key]", False),
-        ]
-        doc = f"Put operands of {op.name} into buckets, by what they share as the element."
-        parameters = "slots, operands, members, keys, ready, shared"
-        self.deal: Callable[..., Any] = load(write("deal", parameters, [lines], doc), "deal", names)
-        compiler.lines = []
-        compiler.env = {v: f"s{i}" for i, v in enumerate(shared)} | {self.own: "terms"}
-        if shared:
-            compiler.let("".join(f"s{i}, " for i in range(len(shared))) + "*_ = key")
-        compiler.finish("t", "group")
-        doc = "Build the other side for the terms of one bucket."
-        source = write("build", "key, terms, t, group", [compiler.lines], doc)
-        self.build: Callable[..., Any] = load(source, "build", names)
-
-    @staticmethod
-    def _shared(compiler: Compiler, variable: PatternVariable) -> str:
-        """Return an expression for a shared variable in a key: alike nodes become one."""
-        x = compiler.env[variable]
-        if variable not in compiler.nodes:
-            return f"{x}, "
-        regroup = ", False" if compiler.rewrite.exact else ""
-        one = f"shared.setdefault(canonical({x}{regroup}), {x})"
-        return f"{x} if {x}.op is None or not {x}.op.commutative else {one}, "
-
-    def enter(self, slots: Iterable[int], view: View) -> bool:
-        """Put operands into their buckets; True when one of them can be gathered."""
-        buckets = view.buckets.get(self)
-        if buckets is None:
-            buckets = view.buckets[self] = Buckets()
-        self.deal(
-            slots, view.operands, buckets.members, buckets.keys, buckets.ready, buckets.shared
-        )
-        return bool(buckets.ready)
-
-    def gather(self, view: View) -> Iterable[Match]:
-        """Yield matches for the full buckets, those that save most first."""
-        buckets = view.buckets[self]
-        ready = [key for key in buckets.ready if len(buckets.members.get(key, ())) > 1]
-        buckets.ready.clear()
-        if len(ready) > 1:
-            ready.sort(key=lambda key: -self._saving(view, buckets.members[key]))
-        for key in ready:
-            members = buckets.members.get(key, {})
-            if len(members) < 2:
-                continue
-            slots = tuple(sorted(members))
-            group = tuple([view.operands[i] for i in slots])
-            like = group[0].type if self.guarded else runtime.instance(self.op, group)
-            made = self.build(key, [members[i] for i in slots], like, group)
-            if made is not None:
-                yield Match(slots, Firing(made[1], made[2], group, made[0]))
-
-    @staticmethod
-    def _saving(view: View, members: dict[int, Any]) -> int:
-        node = view.operands[next(iter(members))]
-        assert node.op is not None
-        cost = node.op.flops(tuple([x.type for x in node.inputs]), node.type)
-        return (len(members) - 1) * cost
-
-
 Rule = MatchRule | GatherRule
-
-
-def _anchor(term: Term) -> Any:
-    """Return the key of the operands that may match a term."""
-    if isinstance(term, PatternVariable):
-        return ANY
-    if isinstance(term, PatternNode):
-        return term.op.cls if isinstance(term.op, OpPattern) else term.op
-    if isinstance(term, Block):
-        return term.op
-    return key_of(term) if isinstance(term, Variable) else Constant
 
 
 def _direct(term: Term) -> list[tuple[int, PatternVariable]]:
@@ -325,7 +201,7 @@ def _selectivity(term: Term) -> int:
     if isinstance(term, PatternVariable):
         return 3
     if isinstance(term, PatternNode | Block):
-        return 2 if _anchor(term) is ANY else 0
+        return 2 if anchor(term) is ANY else 0
     return 1
 
 

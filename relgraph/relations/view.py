@@ -7,12 +7,14 @@ inside it.  A view keeps its index while a sum or product grows.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from relgraph.ir.node import Constant, Variable
 from relgraph.relations.ac import NEAR, canonical, leaves
-from relgraph.relations.clause import is_ac
+from relgraph.relations.clause import Rewrite, is_ac
+from relgraph.relations.pattern import Block, OpPattern, PatternNode, PatternVariable, Term
 
+ANY = "any operand"  # the key of a term that any operand may match
 ANYWHERE = -1  # the position of the operands of a commutative op
 NOTHING_INSIDE: Mapping[Any, frozenset[int]] = {}
 
@@ -21,6 +23,33 @@ def key_of(node: Variable) -> Any:
     """Return what an operand is indexed by: its op, or that it is a constant; None for an input."""
     op = node.op
     return op if op is not None else (Constant if node.__class__ is Constant else None)
+
+
+def anchor(term: Term) -> Any:
+    """Return the key of the operands that may match a term."""
+    if isinstance(term, PatternVariable):
+        return ANY
+    if isinstance(term, PatternNode):
+        return term.op.cls if isinstance(term.op, OpPattern) else term.op
+    if isinstance(term, Block):
+        return term.op
+    return key_of(term) if isinstance(term, Variable) else Constant
+
+
+class Firing(NamedTuple):
+    """One use of a rewrite: what it took from the view, and what it put in its place."""
+
+    rewrite: Rewrite
+    bindings: tuple[Any, ...]
+    taken: tuple[Variable, ...]
+    result: Variable
+
+
+class Match(NamedTuple):
+    """A match found in a view: what it takes, and what it puts in its place."""
+
+    slots: tuple[int, ...]
+    firing: Firing
 
 
 class View:

@@ -10,7 +10,7 @@ from relgraph.errors import VerifyError
 from relgraph.ir.cost import flops
 from relgraph.ir.node import Variable
 from relgraph.ir.printing import brief
-from relgraph.relations.ac_matcher import Firing
+from relgraph.relations.view import Firing
 from relgraph.rewriting.driver import RUNNER, normalise
 from relgraph.rewriting.replay import Checker, closed_in
 from relgraph.rewriting.selection import Selection

@@ -20,7 +20,7 @@ from relgraph.ir.op import Op
 from relgraph.ir.types import TensorType, TupleType
 from relgraph.ops.elementwise import Elementwise
 from relgraph.ops.shape import Dim
-from relgraph.relations.ac_matcher import Firing
+from relgraph.relations.view import Firing
 
 LIMIT = 1_000_000  # elements that a folded result may have, unless the constants have more
 

@@ -8,8 +8,8 @@ from typing import Any
 from relgraph.ir.node import Constant, Variable, apply
 from relgraph.ir.op import Op
 from relgraph.relations.ac import leaves, nary, region, small_first, uniform
-from relgraph.relations.ac_matcher import AcMatcher, Match
-from relgraph.relations.view import View, key_of
+from relgraph.relations.ac_matcher import AcMatcher
+from relgraph.relations.view import Match, View, key_of
 from relgraph.rewriting.limits import CHAIN, Limits, Log
 from relgraph.rewriting.selection import Selection
 

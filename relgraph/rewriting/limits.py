@@ -8,7 +8,7 @@ from typing import Any
 
 from relgraph.errors import BudgetError, OscillationError
 from relgraph.ir.node import Variable
-from relgraph.relations.ac_matcher import Firing
+from relgraph.relations.view import Firing
 from relgraph.rewriting.selection import Selection
 
 # Called with what is replaced in the graph, its replacement, and the firings that justify it.

@@ -14,9 +14,11 @@ from typing import Any
 
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
-from relgraph.relations.ac_matcher import AcMatcher, Firing, GatherRule
+from relgraph.relations.ac_matcher import AcMatcher
 from relgraph.relations.clause import Rewrite
+from relgraph.relations.gather import GatherRule
 from relgraph.relations.matcher import compile_plain
+from relgraph.relations.view import Firing
 from relgraph.rewriting.driver import RUNNER, normalise
 from relgraph.rewriting.selection import Matcher, Selection
 
@@ -95,9 +97,10 @@ class _ProfiledSelection(Selection):
 
     def __init__(self, selection: Selection, counts: dict[str, Count]) -> None:
         super().__init__(
-            [r if not r.interpreted else _timed_relation(r, counts) for r in selection.relations],
-            [_TimedTransform(t, counts) for t in selection.transforms],
+            selection.relations, [_TimedTransform(t, counts) for t in selection.transforms]
         )
+        for shapes in self.shapes:
+            shapes.answer = timed(shapes.answer, counts[shapes.relation.label])  # type: ignore[method-assign]
         self._counts = counts
 
     def plain(self, op: Op) -> Matcher | None:
@@ -142,13 +145,6 @@ class _TimedTransform:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transform, name)
-
-
-def _timed_relation(relation: Any, counts: dict[str, Count]) -> Any:
-    copy = object.__new__(type(relation))
-    copy.__dict__.update(relation.__dict__)
-    copy._goal = timed(relation._goal, counts[relation.label])
-    return copy
 
 
 def timed(function: Callable[..., Any], count: Count) -> Callable[..., Any]:

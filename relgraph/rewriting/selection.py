@@ -10,11 +10,13 @@ from typing import Any
 from relgraph.errors import OscillationError
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
-from relgraph.relations.ac_matcher import AcMatcher, GatherRule
+from relgraph.relations.ac_matcher import AcMatcher
 from relgraph.relations.clause import Rewrite, is_ac
+from relgraph.relations.gather import GatherRule
 from relgraph.relations.matcher import compile_plain
 from relgraph.relations.pattern import Block, OpPattern, PatternNode
 from relgraph.relations.relation import Relation, as_relation
+from relgraph.rewriting.shapes import Shapes
 from relgraph.rewriting.sharing import Sharing
 
 Matcher = Callable[[Variable], Any]
@@ -43,6 +45,7 @@ class Selection:
         rewrites = [r for x in self.relations if not x.interpreted for r in x.rewrites]
         self.budgets = {x.label: x.budget for x in self.relations if x.budget is not None}
         self.interpreted = tuple(x for x in self.relations if x.interpreted)
+        self.shapes = tuple(map(Shapes, self.interpreted))
         self._heads: dict[Any, list[Rewrite]] = {}
         for rewrite in rewrites:
             pattern = rewrite.pattern

@@ -10,7 +10,7 @@ from unification import vars as lvars
 
 import relgraph as rg
 from relgraph.errors import VerifyError
-from relgraph.relations.ac_matcher import Firing
+from relgraph.relations.view import Firing
 from relgraph.rewriting.derivation import Derivation, Phase, Step, derive
 from relgraph.rewriting.replay import Keys
 from relgraph.rewriting.selection import Selection
