@@ -6,6 +6,7 @@ import inspect
 import keyword
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,9 @@ from relgraph.errors import (
 from relgraph.ir.graph import FunctionGraph, Outputs, as_outputs
 from relgraph.ir.node import Input, Variable
 from relgraph.ir.printing import brief
+from relgraph.ir.sizes import Meeting, Place, meetings
 from relgraph.ir.types import DTYPES, NAME_OF
+from relgraph.lowering.sizes import mismatch
 
 TARGETS = ("cpu", "numpy", "cuda")
 
@@ -87,12 +90,13 @@ def function(
     nodes, keys = _opened(outputs)
     backend_of(target)  # a target that does not exist is refused before any work is done
     graph = FunctionGraph(given, nodes)
-    choices = None
+    choices, needed = None, list[Meeting]()
     if mode is not None:
+        needed = meetings(graph.toposort())  # what is rewritten may need less
         pipeline = default_database().query(query_of(name=mode, nonfinite=nonfinite))
         graph = pipeline.rewrite(graph)
         choices = pipeline.choices
-    return Function(graph, keys, target, mode, choices)
+    return Function(graph, keys, target, mode, choices, needed=needed)
 
 
 def evaluate(
@@ -152,6 +156,8 @@ class Function:
         Recorded.
     choices : collection of str, optional
         The lowering choices to make, such as ``"fusion"``; None for all.
+    needed : sequence of Meeting
+        Which unknown sizes of inputs the graph needs to be equal, as it was before rewriting.
 
     Attributes
     ----------
@@ -172,6 +178,8 @@ class Function:
         target: str | Backend = "cpu",
         mode: Any = None,
         choices: Collection[str] | None = None,
+        *,
+        needed: Sequence[Meeting] = (),
     ) -> None:
         backend = backend_of(target, choices)
         for position, node in enumerate(graph.outputs):
@@ -193,6 +201,8 @@ class Function:
             if isinstance(dim, int)
         ]
         self._equal = list(_equal_dims(graph.inputs))
+        self._needed = list(needed)
+        self._pairs = [_sources(graph.inputs, meeting) for meeting in self._needed]
         self.__signature__ = _signature(graph.inputs)
 
     @property
@@ -206,7 +216,8 @@ class Function:
         return f"<relgraph function ({names}) -> {results}, target={self.target!r}>"
 
     def __reduce__(self) -> tuple[object, ...]:
-        return Function, (self.graph, self._keys, self._target, self.mode, self._choices)
+        made = partial(Function, needed=self._needed)
+        return made, (self.graph, self._keys, self._target, self.mode, self._choices)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the outputs.
@@ -245,6 +256,10 @@ class Function:
         for i, axis, j, other in self._equal:
             if arrays[i].shape[axis] != arrays[j].shape[other]:
                 raise self._unequal(i, axis, j, other, arrays)
+        for meeting, (a, b) in zip(self._needed, self._pairs, strict=True):
+            first, second = _read(arrays, a), _read(arrays, b)
+            if first != second:
+                raise _unmet(meeting, first, second)
         return self._packed(self._program(arrays))
 
     def _packed(self, results: list[Any]) -> Any:
@@ -398,6 +413,37 @@ def _equal_dims(inputs: Sequence[Input]) -> Iterable[tuple[int, int, int, int]]:
                     yield (*first[dim], i, axis)
                 else:
                     first[dim] = (i, axis)
+
+
+def _sources(inputs: Sequence[Input], meeting: Meeting) -> list[tuple[int, int] | int]:
+    """Return which input's axis each of two sizes is read from, or the size itself."""
+    found: list[tuple[int, int] | int] = []
+    for size in meeting.sizes:
+        if isinstance(size, int):
+            found.append(size)
+        elif isinstance(size, Place):
+            found.append((inputs.index(size.node), size.axis))
+        else:
+            i = next(i for i, x in enumerate(inputs) if size in x.type.shape)
+            found.append((i, inputs[i].type.shape.index(size)))
+    return found
+
+
+def _read(arrays: Sequence[Array], source: tuple[int, int] | int) -> int:
+    return source if isinstance(source, int) else arrays[source[0]].shape[source[1]]
+
+
+def _unmet(meeting: Meeting, first: int, second: int) -> ShapeError:
+    """Return the error for two sizes that the graph needs to be equal."""
+    node, (one, other), _ = meeting
+    x = node.inputs[one[0]]
+    if isinstance(other, int):
+        return ShapeError(
+            f"{brief(x, 12)} must have size {other} along axis {one[1]}, and it is {first}",
+            {"in": brief(node, 24)},
+            "Give it arrays of shapes that fit the op.",
+        )
+    return mismatch(node, (x, one[1], first), (node.inputs[other[0]], other[1], second))
 
 
 def _signature(inputs: Sequence[Input]) -> inspect.Signature:

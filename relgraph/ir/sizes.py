@@ -34,18 +34,18 @@ Size = int | str | Place
 
 
 class Tie(NamedTuple):
-    """Two dimensions of operands that an op needs to be equal, or one that is a known size.
+    """Two dimensions of operands that an op needs to be equal, or one that it needs to be 1.
 
     Attributes
     ----------
     first : At
         An unknown dimension.
-    second : At, int or str
-        Another dimension, or the size that the first must be.
+    second : At or int
+        Another dimension, or 1.
     """
 
     first: At
-    second: At | int | str
+    second: At | int
 
 
 class Rule(NamedTuple):
@@ -63,9 +63,16 @@ class Rule(NamedTuple):
     origins: tuple[At | None, ...]
 
 
+TAG = "__unknown_"
+
+
 def tag(number: int) -> str:
-    """Return a name for an unknown size; graphs that name theirs so have none to spare."""
-    return f"__unknown_{number}"
+    """Return a name that stands for an unknown size while a type rule is asked."""
+    return f"{TAG}{number}"
+
+
+def _is_tag(dim: Dim) -> bool:
+    return isinstance(dim, str) and dim.startswith(TAG)
 
 
 @lru_cache(4096)
@@ -82,10 +89,10 @@ def rule_of(op: Op, types: tuple[Type, ...]) -> Rule:
     Returns
     -------
     Rule
-        Without ties where no size is unknown.
+        Without ties where every size has a number or a name.
     """
     shapes = [x.shape if isinstance(x, TensorType) else () for x in types]
-    if not any(None in shape for shape in shapes):
+    if op.name != "squeeze" and not any(None in shape for shape in shapes):
         return Rule((), _origins(op, types, {}))
     ties = tuple(_elementwise(shapes) if op.pointwise else _asked(op, types, shapes))
     return Rule(ties, _origins(op, types, _classes(shapes, ties)))
@@ -96,30 +103,29 @@ def _elementwise(shapes: Sequence[Shape]) -> Iterable[Tie]:
     for axis in range(-max(map(len, shapes), default=0), 0):
         spanning = [i for i, s in enumerate(shapes) if len(s) >= -axis and s[axis] != 1]
         unknown = [i for i in spanning if shapes[i][axis] is None]
-        known = [shapes[i][axis] for i in spanning if shapes[i][axis] is not None]
+        known = [i for i in spanning if shapes[i][axis] is not None]
         if known and unknown:
-            assert known[0] is not None
-            yield Tie((unknown[0], axis), known[0])
+            yield Tie((unknown[0], axis), (known[0], axis))
         for i in unknown[1:]:
             yield Tie((unknown[0], axis), (i, axis))
 
 
 def _asked(op: Op, types: Sequence[Type], shapes: Sequence[Shape]) -> Iterable[Tie]:
     """Yield the ties that a type rule shows by refusing two different names."""
-    unknown = [
-        (i, axis) for i, s in enumerate(shapes) for axis in range(-len(s), 0) if s[axis] is None
-    ]
+    dims = {(i, axis): s[axis] for i, s in enumerate(shapes) for axis in range(-len(s), 0)}
+    unknown = [at for at, dim in dims.items() if dim is None]
     if op.name == "squeeze":  # its rule takes a name for a size that will be 1
-        for at in unknown:
-            if at[1] in op.params[0]:
-                yield Tie(at, 1)
+        yield from [Tie((0, axis), 1) for axis in op.params[0] if dims[0, axis] != 1]
         return
-    known = dict.fromkeys(d for s in shapes for d in s if d is not None and d != 1)
+    known = dict.fromkeys(dim for dim in dims.values() if dim is not None)
     for at in unknown:
         if not _takes(op, types, {at: tag(0)}):
-            fitting = [d for d in known if _takes(op, types, {at: d})]
-            if len(fitting) == 1:
-                yield Tie(at, fitting[0])
+            fitting = [dim for dim in known if _takes(op, types, {at: dim})]
+            # Along the axes of a batch a 1 is stretched, and fits any other size.
+            exact = [dim for dim in fitting if dim != 1] or fitting
+            if len(exact) == 1:
+                places = [other for other, dim in dims.items() if dim == exact[0]]
+                yield Tie(at, max(places, key=lambda other: other[0] != at[0]))
     for first, second in combinations(unknown, 2):
         alone = _takes(op, types, {first: tag(0)}) and _takes(op, types, {second: tag(1)})
         if alone and not _takes(op, types, {first: tag(0), second: tag(1)}):
@@ -146,20 +152,15 @@ def _with(types: Sequence[Type], given: dict[At, Dim]) -> list[Type]:
 
 def _classes(shapes: Sequence[Shape], ties: Iterable[Tie]) -> dict[At, Dim]:
     """Return a name or size for each unknown dimension, the same for those that are tied."""
-    found: dict[At, Dim] = {
-        (i, axis): None
-        for i, s in enumerate(shapes)
-        for axis in range(-len(s), 0)
-        if s[axis] is None
-    }
-    for number, at in enumerate(found):
+    found = {(i, axis): s[axis] for i, s in enumerate(shapes) for axis in range(-len(s), 0)}
+    unknown = [at for at, dim in found.items() if dim is None]
+    for number, at in enumerate(unknown):
         found[at] = tag(number)
     for first, second in ties:
-        new: Dim = found[second] if isinstance(second, tuple) else second
-        old = found[first]
-        keep, drop = (old, new) if isinstance(old, int) else (new, old)
-        for at, dim in found.items():
-            if dim == drop:
+        old, new = found[first], found[second] if isinstance(second, tuple) else second
+        keep, drop = (new, old) if _is_tag(old) else (old, new)
+        for at in unknown:
+            if found[at] == drop:
                 found[at] = keep
     return found
 
@@ -176,7 +177,7 @@ def _origins(op: Op, types: Sequence[Type], named: dict[At, Dim]) -> tuple[At | 
     first: dict[Dim, At] = {}
     for at, dim in named.items():
         first.setdefault(dim, at)
-    return tuple([first.get(dim) if isinstance(dim, str) else None for dim in result.shape])
+    return tuple([first.get(dim) if _is_tag(dim) else None for dim in result.shape])
 
 
 _PLACES: WeakKeyDictionary[Variable, dict[int, Size]] = WeakKeyDictionary()
@@ -294,8 +295,62 @@ class Equalities:
         return _takes(op, types, given)
 
 
-def _size(operands: Sequence[Variable], at: At | int | str) -> Size:
+def _size(operands: Sequence[Variable], at: At | int) -> Size:
     return size_at(operands[at[0]], at[1]) if isinstance(at, tuple) else at
+
+
+class Meeting(NamedTuple):
+    """Where a graph needs two sizes to be equal that can be read from its inputs.
+
+    Attributes
+    ----------
+    node : Variable
+        The application that needs it.
+    tie : Tie
+        The dimensions of its operands.
+    sizes : tuple of two sizes
+        What they are: a place in an input, a name or an int each.
+    """
+
+    node: Variable
+    tie: Tie
+    sizes: tuple[Size, Size]
+
+
+def meetings(nodes: Iterable[Variable]) -> list[Meeting]:
+    """Return what a graph needs of the unknown sizes of its inputs, each equality once.
+
+    Parameters
+    ----------
+    nodes : iterable of Variable
+        All nodes of the graph, operands before their clients.
+
+    Returns
+    -------
+    list of Meeting
+        Without those that depend on sizes which only the graph itself computes.
+
+    Examples
+    --------
+    >>> import relgraph as rg
+    >>> x, y, z = rg.vectors("x y z")
+    >>> [str(m.node) for m in meetings([x, y, x + y, rg.exp(x), x * y])]
+    ['x + y']
+    """
+    known = Equalities()
+    found = []
+    for node in nodes:
+        if node.op is None:
+            continue
+        for tie in rule_of(node.op, tuple([x.type for x in node.inputs])).ties:
+            sizes = [known.find(_size(node.inputs, at)) for at in tie]
+            if known.join(*sizes) and not any(map(_computed, sizes)):
+                found.append(Meeting(node, tie, (sizes[0], sizes[1])))
+    return found
+
+
+def _computed(size: Size) -> bool:
+    return isinstance(size, Place) and not isinstance(size.node, Input)
 
 
 def _rank(size: Size) -> int:

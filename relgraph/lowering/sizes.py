@@ -73,8 +73,8 @@ def mismatch(
             (second, f"{b.type}, size {b_size} along axis {b_axis}"),
         ],
         "Only a dimension that is declared as 1 is stretched: put a 1 in the input's shape."
-        if a_axis == b_axis
-        else "",
+        if a_axis == b_axis and (node.op is None or node.op.pointwise or a_axis < -2)
+        else "Give it arrays of shapes that fit the op.",
     )
 
 

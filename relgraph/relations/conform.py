@@ -6,6 +6,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from relgraph.ir.node import Variable
+from relgraph.ir.sizes import Place, size_at
 from relgraph.ir.types import TensorType
 
 
@@ -49,10 +50,15 @@ _SOURCES: WeakKeyDictionary[Variable, dict[int, Variable]] = WeakKeyDictionary()
 
 
 def _size(sources: list[Variable], axis: int) -> Variable | None:
-    """Return the size along an axis (from the end), read from the deepest elementwise operand."""
+    """Return the size along an axis (from the end), read as deep in the graph as it can be."""
     from relgraph.ops.shape import dim
 
     found = next((x for x in sources if _extends(x, axis)), None)
+    if found is not None and found.type.shape[axis] is None:
+        place = size_at(found, axis)
+        if isinstance(place, Place):
+            size: Variable = dim(place.node, place.axis)
+            return size
     path: list[Variable] = []
     while found is not None and found.op is not None and found.op.pointwise:
         path.append(found)
@@ -69,7 +75,7 @@ def _size(sources: list[Variable], axis: int) -> Variable | None:
         return None
     for x in path:
         _SOURCES.setdefault(x, {})[axis] = found
-    size: Variable = dim(found, axis)
+    size = dim(found, axis)
     return size
 
 
