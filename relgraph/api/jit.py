@@ -1,133 +1,59 @@
-"""Tracing: run a NumPy function once on tracers and compile the graph it builds.
-
-A tracer stands for an array.  It takes NumPy's functions, ufuncs and full set of operators, ``==``
-and ``!=`` included, so that ordinary NumPy code traces; the graph itself keeps ``==`` for identity.
-"""
+"""Tracing: run a NumPy function once on tracers and compile the graph it builds."""
 
 from __future__ import annotations
 
+import functools
+import inspect
 import threading
-from collections.abc import Callable
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, is_dataclass
 from typing import Any
 
 import numpy as np
 
+from relgraph.api.containers import STATIC, is_named_tuple, rebuilt, structure_of, why_no_leaf
 from relgraph.api.function import Function, function
+from relgraph.api.tape import NUMBERS, Branch, Number, Tape, prune
+from relgraph.api.tracing import Tracer, WeakScalar, tape_of
 from relgraph.errors import ArgumentError, DTypeError
 from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import Input, Variable, as_variable, make_input
-from relgraph.ir.operators import FUNCTIONS, Operators
 from relgraph.ir.types import DTYPES, TensorType
 
-_STATIC = (str, bytes, type(None), type, np.dtype)
+PROGRAMS = 256  # that one traced function keeps; the one least recently used is forgotten
 
 
-class Tracer(Operators):
-    """An array that is being traced.
+@dataclass(frozen=True, slots=True, eq=False)
+class _Traced:
+    """One trace: its graph, how numbers become inputs, and how results are given back."""
 
-    Attributes
-    ----------
-    node : Variable
-        The graph that computes it.
-    """
-
-    __slots__ = ("node",)
-    node: Variable
-
-    def __init__(self, node: Variable) -> None:
-        self.node = node
-
-    def __getattribute__(self, name: str) -> Any:
-        if name in _OWN or (name.startswith("__") and name.endswith("__")):
-            return object.__getattribute__(self, name)
-        found = getattr(self.node, name)
-        if callable(found) and not isinstance(found, Variable):
-            return lambda *args, **kwargs: wrap(found(*unwrap(args), **unwrap(kwargs)))
-        return wrap(found)
-
-    def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **kwargs: Any) -> Any:
-        function = FUNCTIONS["__array_ufunc__"]
-        return wrap(function(ufunc, method, unwrap(args), unwrap(kwargs)))
-
-    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        return wrap(FUNCTIONS["__array_function__"](func, unwrap(args), unwrap(kwargs)))
-
-    def __eq__(self, other: object) -> Any:
-        return wrap(FUNCTIONS["equal"](self.node, unwrap(other)))
-
-    def __ne__(self, other: object) -> Any:
-        return wrap(FUNCTIONS["not_equal"](self.node, unwrap(other)))
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __bool__(self) -> bool:
-        raise ArgumentError(
-            "the traced function asks for the truth of an array, which is not known while tracing",
-            {"array": self.node},
-            "Use np.where(condition, a, b) instead of if, and np.logical_and instead of and.",
-        )
-
-    def __float__(self) -> float:
-        raise ArgumentError(
-            "the traced function asks for the value of an array, which is not known while tracing",
-            {"array": self.node},
-            "Use NumPy's functions, np.exp instead of math.exp; sizes come from x.shape.",
-        )
-
-    def __int__(self) -> int:
-        return int(self.__float__())
-
-    def __index__(self) -> int:
-        return int(self.__float__())
-
-    def __repr__(self) -> str:
-        return f"Tracer({self.node!r})"
+    graph: FunctionGraph
+    feeds: tuple[tuple[int, np.dtype[Any]], ...]
+    pack: Callable[[list[Any], list[Any]], Any]
 
 
-_OWN = frozenset(("node",))
+@dataclass(frozen=True, slots=True, eq=False)
+class _Program:
+    """A trace that is compiled."""
+
+    function: Function
+    feeds: tuple[tuple[int, np.dtype[Any]], ...]
+    pack: Callable[[list[Any], list[Any]], Any]
+    path: tuple[Hashable, ...]
+
+    def __call__(self, arrays: list[Any], slots: list[Any]) -> Any:
+        for slot, dtype in self.feeds:
+            arrays.append(_fed(slots[slot], dtype))
+        return self.pack(self.function(*arrays), slots)
 
 
-def _lifted(name: str) -> Callable[..., Any]:
-    method = getattr(Operators, name)
-
-    def lifted(self: Tracer, *args: Any) -> Any:
-        return wrap(method(self.node, *unwrap(args)))
-
-    lifted.__name__ = name
-    return lifted
-
-
-for _name in dir(Operators):
-    if (
-        _name.startswith("__")
-        and callable(getattr(Operators, _name))
-        and _name not in vars(Tracer)
-        and _name not in dir(object)
-        and _name not in ("__array__", "__float__", "__int__", "__index__")
-    ) or _name in ("__lt__", "__le__", "__gt__", "__ge__"):
-        setattr(Tracer, _name, _lifted(_name))
-
-
-def wrap(value: Any) -> Any:
-    """Return nodes as tracers, inside tuples and lists too."""
-    if isinstance(value, Variable):
-        return Tracer(value)
-    if type(value) in (tuple, list):
-        return type(value)(map(wrap, value))
-    return value
-
-
-def unwrap(value: Any) -> Any:
-    """Return tracers as nodes, inside tuples, lists, dicts and slices too."""
-    if type(value) is Tracer:
-        return value.node
-    if type(value) in (tuple, list):
-        return type(value)(map(unwrap, value))
-    if type(value) is dict:
-        return {k: unwrap(v) for k, v in value.items()}
-    if type(value) is slice:
-        return slice(unwrap(value.start), unwrap(value.stop), unwrap(value.step))
-    return value
+def _fed(value: Number, dtype: np.dtype[Any]) -> Any:
+    if dtype.char == "f":
+        with np.errstate(over="ignore"):  # a graph computes inf without a word
+            return np.asarray(value, dtype)
+    return np.asarray(value, dtype)
 
 
 class Jit:
@@ -140,24 +66,29 @@ class Jit:
     """
 
     def __init__(self, function: Callable[..., Any], mode: Any, target: str) -> None:
+        functools.update_wrapper(self, function, updated=())
+        self.__name__ = getattr(function, "__name__", "function")
         self._function = function
         self.mode = mode
         self.target = target
-        self._compiled: dict[Any, tuple[Function, Callable[[list[Any]], Any]]] = {}
-        self._lock = threading.Lock()
-        self.__name__ = getattr(function, "__name__", "function")
-        self.__doc__ = function.__doc__
+        self._branches: dict[Hashable, Branch[_Program]] = {}
+        self._programs: OrderedDict[_Program, None] = OrderedDict()
+        self._lock = threading.RLock()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        arrays: list[Any] = []
-        key = _signature(args, kwargs, arrays)
-        found = self._compiled.get(key)
-        if found is None:
-            with self._lock:
-                found = self._compiled.get(key) or self._compile(args, kwargs)
-                self._compiled[key] = found
-        function, pack = found
-        return pack(function(*arrays))
+        leaves = _Leaves()
+        key = leaves.signature(args, kwargs)
+        if leaves.traced:  # called by a function that is traced itself
+            return self._function(*args, **kwargs)
+        slots: list[Any] = [*leaves.numbers]
+        branch = self._branches.get(key)
+        program = None if branch is None else branch.find(slots)
+        if program is None:
+            program, slots = self._compiled(key, leaves, args, kwargs)
+        else:
+            with suppress(KeyError):  # another thread has dropped it
+                self._programs.move_to_end(program)
+        return program(leaves.arrays, slots)
 
     def graph(self, *args: Any, **kwargs: Any) -> FunctionGraph:
         """Return the graph that the function builds for these arguments, as traced.
@@ -166,29 +97,60 @@ class Jit:
         ----------
         *args, **kwargs
             Arrays, numbers and static values, as in a call.
+
+        Returns
+        -------
+        FunctionGraph
+            Its inputs are the arrays, then the numbers that are operands of arrays.
         """
-        return self._trace(args, kwargs)[0]
+        leaves = _Leaves()
+        leaves.signature(args, kwargs)
+        return self._trace(leaves, args, kwargs)[0].graph
+
+    def _compiled(
+        self, key: Hashable, leaves: _Leaves, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[_Program, list[Any]]:
+        """Trace and compile for arguments, unless another thread has done so meanwhile."""
+        with self._lock:
+            branch = self._branches.get(key)
+            slots: list[Any] = [*leaves.numbers]
+            found = None if branch is None else branch.find(slots)
+            if found is not None:
+                return found, slots
+            traced, tape = self._trace(leaves, args, kwargs)
+            made = function(
+                list(traced.graph.inputs),
+                list(traced.graph.outputs),
+                mode=self.mode,
+                target=self.target,
+            )
+            program = _Program(made, traced.feeds, traced.pack, (key, *tape.path))
+            self._branches[key] = tape.graft(branch, program)
+            self._programs[program] = None
+            if len(self._programs) > PROGRAMS:
+                oldest, _ = self._programs.popitem(last=False)
+                prune(self._branches, oldest.path, oldest)
+            return program, tape.slots
 
     def _trace(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[FunctionGraph, Callable[[list[Any]], Any]]:
-        inputs: list[Input] = []
-        traced_args = [_traced(x, f"a{i}", inputs) for i, x in enumerate(args)]
-        traced_kwargs = {k: _traced(x, k, inputs) for k, x in kwargs.items()}
+        self, leaves: _Leaves, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[_Traced, Tape[_Program]]:
+        named = _Named(leaves.numbers)
+        positions = _positions(self._function, len(args))
+        traced_args = [
+            rebuilt(x, named.leaf, name) for x, name in zip(args, positions, strict=True)
+        ]
+        traced_kwargs = {k: rebuilt(x, named.leaf, k) for k, x in kwargs.items()}
         result = self._function(*traced_args, **traced_kwargs)
         outputs: list[Variable] = []
         pack = _packer(result, outputs, self.__name__)
-        return FunctionGraph(inputs, outputs), pack
-
-    def _compile(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[Function, Callable[[list[Any]], Any]]:
-        graph, pack = self._trace(args, kwargs)
-        made = function(list(graph.inputs), list(graph.outputs), mode=self.mode, target=self.target)
-        return made, pack
+        feeds = named.tape.inputs
+        graph = FunctionGraph([*named.inputs, *feeds.values()], outputs)
+        return _Traced(graph, tuple(feeds), pack), named.tape
 
     def __repr__(self) -> str:
-        return f"<jit {self.__name__}, {len(self._compiled)} signatures compiled>"
+        count = len(self._programs)
+        return f"<jit {self.__name__}, {count} signature{'s' * (count != 1)} compiled>"
 
 
 def jit(
@@ -209,7 +171,8 @@ def jit(
     Returns
     -------
     Jit
-        Takes arrays and numbers; strings and None are static and part of the signature.
+        Takes arrays and numbers, and tuples, lists, dicts and named tuples of them; strings and
+        None are static and part of the signature.
 
     Raises
     ------
@@ -218,12 +181,20 @@ def jit(
     DTypeError
         For an argument of a dtype that relgraph does not compute with.
 
+    Notes
+    -----
+    A Python number takes the dtype of the arrays beside it, as in NumPy, and one program serves all
+    its values.  Where the function asks for its value (``if``, ``range``, an axis, a size, the
+    bound of a slice), it is traced again for each answer.  The 256 programs used last are kept.
+
     Examples
     --------
     >>> import numpy as np, relgraph as rg
     >>> g = rg.jit(lambda x, mu: np.sum((x - mu) ** 2))
     >>> float(g(np.array([1.0, 2.0, 4.0]), 1.0))
     10.0
+    >>> g(np.array([1, 2], dtype="float32"), 1.0).dtype
+    dtype('float32')
     """
     if function is None:
         return lambda f: Jit(f, mode, target)
@@ -232,68 +203,130 @@ def jit(
     return Jit(function, mode, target)
 
 
-def _is_array(x: Any) -> bool:
-    return isinstance(x, np.ndarray | np.generic | bool | int | float)
+class _Leaves:
+    """The arrays and the Python numbers among the arguments, in order, and the rest as a key."""
 
+    __slots__ = ("arrays", "numbers", "traced")
 
-def _signature(args: tuple[Any, ...], kwargs: dict[str, Any], arrays: list[Any]) -> Any:
-    parts: list[Any] = []
-    for name, x in [*enumerate(args), *kwargs.items()]:
-        if _is_array(x):
-            array = np.asarray(x)
-            arrays.append(array)
-            parts.append((name, array.dtype.str, array.shape))
-        elif isinstance(x, list | tuple) and all(map(_is_array, x)) and x:
-            packed: list[Any] = []
-            inner = _signature(tuple(x), {}, packed)
-            arrays.extend(packed)
-            parts.append((name, type(x), inner))
-        elif isinstance(x, _STATIC):
-            parts.append((name, x))
-        else:
-            raise ArgumentError(
-                f"argument {name!r} is a {type(x).__name__}, which cannot be traced",
-                {"value": x},
-                "Pass arrays, numbers, lists or tuples of them, strings or None.",
-            )
-    return tuple(parts)
+    def __init__(self) -> None:
+        self.arrays: list[Any] = []
+        self.numbers: list[Number] = []
+        self.traced = False
 
+    def signature(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Hashable:
+        """Return what tells apart calls that need programs of their own."""
+        parts: list[Hashable] = []
+        try:
+            for x in args:
+                parts.append(structure_of(x, self._part))
+            for name, x in kwargs.items():
+                parts.append((name, structure_of(x, self._part)))
+        except ArgumentError as error:
+            which = [*range(len(args)), *kwargs][len(parts)]
+            what = f"argument {which!r} {error.what}"
+            raise ArgumentError(what, error.facts, error.fix) from None
+        return tuple(parts)
 
-def _traced(x: Any, name: str, inputs: list[Input]) -> Any:
-    if isinstance(x, list | tuple):
-        return type(x)(_traced(y, f"{name}_{i}", inputs) for i, y in enumerate(x))
-    if not _is_array(x):
-        return x
-    array = np.asarray(x)
-    if array.dtype.name not in DTYPES:
-        raise DTypeError(
-            f"argument {name!r} has the dtype {array.dtype}, which relgraph does not compute with",
-            {"supported": ", ".join(DTYPES)},
-            "Convert it with .astype(...).",
+    def _part(self, x: Any) -> Hashable:
+        kind = type(x)
+        if kind is np.ndarray:
+            self.arrays.append(x)
+            return (x.dtype, x.shape)
+        if kind in NUMBERS:
+            self.numbers.append(x)
+            return kind.__name__
+        if isinstance(x, np.generic | np.ndarray):
+            if isinstance(x, np.ma.MaskedArray | np.matrix):
+                raise ArgumentError(
+                    f"is a {kind.__name__}, whose operators are not those of arrays",
+                    {"value": x},
+                    "Fill a masked array with .filled(value), and pass np.asarray(x) of a matrix.",
+                )
+            self.arrays.append(np.asarray(x))
+            return (x.dtype, x.shape)
+        if kind is Tracer or kind is WeakScalar:
+            self.traced = True
+            return None
+        if isinstance(x, (*STATIC, np.dtype)):
+            return (kind, x)
+        raise ArgumentError(
+            f"is a {kind.__name__}, which cannot be traced",
+            {"value": x},
+            why_no_leaf(x),
         )
-    made = make_input(name, TensorType(array.dtype, array.shape))
-    inputs.append(made)
-    return Tracer(made)
 
 
-def _packer(result: Any, outputs: list[Variable], name: str) -> Callable[[list[Any]], Any]:
+class _Named:
+    """The leaves of arguments as tracers and weak scalars, each with a name."""
+
+    def __init__(self, numbers: Sequence[Number]) -> None:
+        self.inputs: list[Input] = []
+        self.tape: Tape[_Program] = Tape(numbers)
+        self._number = 0
+
+    def leaf(self, x: Any, name: str) -> Any:
+        """Return what the function is called with in the place of a leaf."""
+        if type(x) in NUMBERS:
+            self.tape.names[self._number] = name
+            self._number += 1
+            return WeakScalar(self.tape, self._number - 1)
+        if not isinstance(x, np.ndarray | np.generic):
+            return x
+        if x.dtype.name not in DTYPES:
+            raise DTypeError(
+                f"argument {name!r} has the dtype {x.dtype}, which relgraph does not compute with",
+                {"supported": ", ".join(DTYPES)},
+                "Convert it with .astype(...).",
+            )
+        made = make_input(self.tape.new_name(name), TensorType(x.dtype, x.shape))
+        self.inputs.append(made)
+        return Tracer(made)
+
+
+def _positions(function: Callable[..., Any], count: int) -> list[str]:
+    """Return a name for each positional argument: that of its parameter."""
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):  # a function in C may have none
+        parameters = []
+    names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "a")
+    return [names[i] if i < len(names) else f"{rest}_{i - len(names)}" for i in range(count)]
+
+
+def _packer(
+    result: Any, outputs: list[Variable], name: str, top: bool = True
+) -> Callable[[list[Any], list[Any]], Any]:
     """Collect the outputs of a traced function, and return how to give its results back."""
+    kind = type(result)
     if isinstance(result, dict):
         keys = list(result)
-        parts = [_packer(result[k], outputs, name) for k in keys]
-        return lambda values: {k: p(values) for k, p in zip(keys, parts, strict=True)}
+        parts = [_packer(result[k], outputs, name, top=False) for k in keys]
+        return lambda values, slots: {
+            k: part(values, slots) for k, part in zip(keys, parts, strict=True)
+        }
     if isinstance(result, list | tuple):
-        items = [_packer(x, outputs, name) for x in result]
-        kind = type(result) if type(result) in (list, tuple) else tuple
-        return lambda values: kind([p(values) for p in items])
-    value = unwrap(result)
-    if not isinstance(value, Variable):
-        if not _is_array(value):
-            raise ArgumentError(
-                f"{name} returned a {type(value).__name__}, which is no array: {value!r}",
-                fix="Return arrays, or tuples, lists or dicts of them.",
-            )
-        value = as_variable(value)
+        parts = [_packer(x, outputs, name, top=False) for x in result]
+        if is_named_tuple(kind):
+            return lambda values, slots: kind(*[part(values, slots) for part in parts])
+        plain = list if isinstance(result, list) else tuple
+        return lambda values, slots: plain([part(values, slots) for part in parts])
+    if kind is WeakScalar:
+        _, slot = tape_of(result)
+        return lambda values, slots: slots[slot]
+    if kind in NUMBERS or (result is None and not top):
+        return lambda values, slots: result
+    if kind is Tracer:
+        value = result.node
+    elif isinstance(result, Variable | np.ndarray | np.generic):
+        value = as_variable(result)
+    else:
+        raise ArgumentError(
+            f"{name} returned a {kind.__name__}, which is no array: {result!r}",
+            fix="Return arrays and numbers, or tuples, lists, dicts and named tuples of them."
+            if not is_dataclass(result)
+            else why_no_leaf(result).replace("Pass", "Return"),
+        )
     place = len(outputs)
     outputs.append(value)
-    return lambda values: values[place]
+    return lambda values, slots: values[place]

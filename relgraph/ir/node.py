@@ -344,7 +344,9 @@ def as_variable(value: Any, like: Iterable[np.dtype[Any]] = ()) -> Variable:
         if isinstance(value, float | bool) and (not dtypes or isinstance(value, bool)):
             return constant(value)
         try:
-            return constant(value, np.result_type(*dtypes, value) if dtypes else _integer(value))
+            dtype = np.result_type(*dtypes, value) if dtypes else _integer(value)
+            with np.errstate(over="ignore"):  # beyond float32 a number is inf, without a word
+                return constant(value, dtype)
         except OverflowError as error:
             beside = f" beside {', '.join(d.name for d in dtypes)}" if dtypes else " an integer"
             wide = dtypes and -(2**63) <= value < 2**64

@@ -22,12 +22,12 @@ def prepare_comparison(op: Op, operands: tuple[Any, ...]) -> tuple[Variable, ...
     try:
         return Op.coerce(op, operands)
     except DTypeError:
-        plain = [type(x) is int for x in operands]
+        plain = [isinstance(x, int) and not isinstance(x, bool) for x in operands]
         others = [as_variable(x) for x, is_int in zip(operands, plain, strict=True) if not is_int]
         if any(x.dtype.kind == "f" for x in others):
             raise
         return tuple(
-            _exact_integer(x) if is_int else as_variable(x)
+            _exact_integer(int(x)) if is_int else as_variable(x)
             for x, is_int in zip(operands, plain, strict=True)
         )
 

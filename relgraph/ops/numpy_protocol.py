@@ -32,6 +32,7 @@ from relgraph.ops import (
 )
 from relgraph.ops.arguments import as_operand
 from relgraph.ops.elementwise import Elementwise
+from relgraph.ops.unsupported import instead_of
 
 Function = Callable[..., Any]
 
@@ -511,11 +512,12 @@ _REQUIRED: dict[Function, tuple[str, ...]] = {np.where: ("x", "y"), np.reshape: 
 
 
 def _unsupported(label: str, names: list[str]) -> ArgumentError:
-    near = get_close_matches(label, names, 4, 0.5)
+    fix = instead_of(label)
+    near = [] if fix else get_close_matches(label, names, 4, 0.75)
     return ArgumentError(
         f"{label} is not supported on graphs",
         {"similar": ", ".join(near)} if near else (),
-        "Write it with functions of relgraph.numpy, or evaluate the graph first.",
+        fix or "Write it with functions of relgraph.numpy, or evaluate the graph first.",
     )
 
 

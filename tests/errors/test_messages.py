@@ -443,6 +443,30 @@ def traced_truth():
     return rg.jit(relu, target="numpy")(np.ones(3))
 
 
+@mistake
+def traced_value():
+    """a traced function that asks for the value of an array"""
+    return rg.jit(lambda a: float(a[0]), target="numpy")(np.ones(3))
+
+
+@mistake
+def traced_array():
+    """a traced function that makes a NumPy array"""
+    return rg.jit(np.asarray, target="numpy")(np.ones(3))
+
+
+@mistake
+def traced_sort():
+    """a function of NumPy that graphs do not have"""
+    return rg.jit(np.sort, target="numpy")(np.ones(3))
+
+
+@mistake
+def traced_dataclass():
+    """an argument of a traced function that cannot be traced"""
+    return rg.jit(lambda a, b: a, target="numpy")(np.ones(3), b={1.0})
+
+
 @cache
 def error_of(heading):
     """Return the error that a mistake raises."""

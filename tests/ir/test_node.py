@@ -117,6 +117,11 @@ def test_integers_that_do_not_fit(dtype, number):
         rg.vector("v", dtype=dtype) + number
 
 
+def test_numbers_beyond_float32_are_infinite_without_a_warning():
+    for number in (1e300, 10**50):
+        assert (rg.vector("v", dtype="float32") * number).inputs[1].value == np.inf
+
+
 def test_integers_that_no_dtype_holds():
     assert rg.constant(2**64 - 1).dtype == (rg.exp(2**64 - 1)).inputs[0].dtype == "uint64"
     for number in (2**64, -(2**63) - 1, 10**5000):

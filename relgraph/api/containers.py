@@ -1,0 +1,80 @@
+"""Tuples, lists, dicts and named tuples of arrays: taken apart, and put together again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import is_dataclass
+from typing import Any
+
+STATIC = (str, bytes, type(None), type)
+
+Leaf = Callable[[Any, str], Any]
+
+
+def is_named_tuple(kind: type) -> bool:
+    """Tell whether a class is one that ``collections.namedtuple`` makes."""
+    return issubclass(kind, tuple) and hasattr(kind, "_fields")
+
+
+def structure_of(value: Any, leaf: Callable[[Any], Hashable]) -> Hashable:
+    """Return what tells apart containers of different make, for a key.
+
+    Parameters
+    ----------
+    value : object
+        An argument.
+    leaf : callable
+        The part of the key for what is no container.
+
+    Returns
+    -------
+    hashable
+        Equal for containers of one make with leaves of equal keys.
+    """
+    kind = type(value)
+    if kind is tuple or kind is list or isinstance(value, tuple | list):
+        return (kind, *[structure_of(x, leaf) for x in value])
+    if isinstance(value, dict):
+        return (dict, tuple(value), *[structure_of(x, leaf) for x in value.values()])
+    return leaf(value)
+
+
+def rebuilt(value: Any, leaf: Leaf, name: str) -> Any:
+    """Return a container of the same make with other leaves.
+
+    Parameters
+    ----------
+    value : object
+        A container, or a leaf.
+    leaf : callable
+        Given a leaf and its name, the new one.
+    name : str
+        The name of the container; that of a part is made of it.
+
+    Returns
+    -------
+    object
+        Lists, tuples and dicts of other classes become plain ones; named tuples keep theirs.
+    """
+    kind = type(value)
+    if is_named_tuple(kind):
+        parts = zip(kind._fields, value, strict=True)
+        return kind(*(rebuilt(x, leaf, f"{name}_{field}") for field, x in parts))
+    if isinstance(value, tuple | list):
+        plain = list if isinstance(value, list) else tuple
+        return plain(rebuilt(x, leaf, f"{name}_{i}") for i, x in enumerate(value))
+    if isinstance(value, Mapping):
+        return {
+            key: rebuilt(x, leaf, f"{name}_{key if str(key).isidentifier() else i}")
+            for i, (key, x) in enumerate(value.items())
+        }
+    return leaf(value, name)
+
+
+def why_no_leaf(value: Any) -> str:
+    """Return how to pass on a value that is neither a container nor an array."""
+    if is_dataclass(value):
+        return "Pass its fields, for instance as the dict dataclasses.asdict(...) or a named tuple."
+    return (
+        "Pass arrays and numbers; tuples, lists, dicts and named tuples of them; strings or None."
+    )

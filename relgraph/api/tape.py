@@ -1,0 +1,279 @@
+"""What a traced function does with Python numbers, recorded so that it can be done again.
+
+A Python number among the arguments of a traced function is not known to be static: most are only
+operands of arrays, and then one program serves every value.  So arithmetic of such numbers is
+written on a tape, to be repeated by Python at each call, and an operand becomes an input of the
+graph, of the dtype that NumPy gives a Python number there.  Where the function asks for a value
+(a condition, an axis, a size), the answer is part of what it was traced for: the tape branches, and
+:class:`Branch` leads a call along the answers for its own numbers to the program traced for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from relgraph.ir.node import Input, Variable, as_variable, make_input
+from relgraph.ir.types import TensorType
+
+Program = TypeVar("Program")
+Number = bool | int | float
+NUMBERS = (bool, int, float)
+Steps = list[Callable[[list[Any]], Any]]
+
+
+def answer_key(answer: Any) -> Hashable:
+    """Return a key that tells apart what Python calls equal: ``True == 1 == 1.0``, -0.0, NaN.
+
+    Parameters
+    ----------
+    answer : bool, int, float or type
+        What the function was told.
+
+    Returns
+    -------
+    hashable
+        Equal for equal answers only.
+    """
+    return (type(answer), answer.hex() if type(answer) is float else answer)
+
+
+@dataclass(slots=True)
+class Branch(Generic[Program]):
+    """Steps of a tape up to a question, and what follows each answer; or up to the end.
+
+    Attributes
+    ----------
+    steps : list of callable
+        Each computes the next slot from those before it.
+    asked : int
+        The slot whose value is asked for; -1 at the end of the tape.
+    answers : dict of hashable to Branch
+        By :func:`answer_key`.
+    program : object
+        What was traced, at the end of the tape.
+    """
+
+    steps: Steps
+    asked: int = -1
+    answers: dict[Hashable, Branch[Program]] = field(default_factory=dict)
+    program: Program | None = None
+
+    def find(self, slots: list[Any]) -> Program | None:
+        """Return the program for these numbers, or None where there is none yet.
+
+        Parameters
+        ----------
+        slots : list
+            The numbers; the results of the steps are appended.
+        """
+        branch: Branch[Program] | None = self
+        while branch is not None:
+            try:
+                for step in branch.steps:
+                    slots.append(step(slots))
+            except Exception:  # the function gets to see it when it is traced for these numbers
+                return None
+            if branch.asked < 0:
+                return branch.program
+            branch = branch.answers.get(answer_key(slots[branch.asked]))
+        return None
+
+
+class Tape(Generic[Program]):
+    """The record of one trace.
+
+    Parameters
+    ----------
+    numbers : sequence of number
+        The Python numbers among the arguments: the first slots.
+
+    Attributes
+    ----------
+    slots : list
+        The values of this trace: the numbers, then results of steps.
+    inputs : dict of (int, dtype) to Input
+        The slots that became inputs, in order of first use.
+    names : dict of int to str
+        What inputs of a slot are called.
+    """
+
+    def __init__(self, numbers: Sequence[Number]) -> None:
+        self.slots: list[Any] = list(numbers)
+        self.inputs: dict[tuple[int, np.dtype[Any]], Input] = {}
+        self.names: dict[int, str] = {}
+        self._taken: set[str] = set()
+        self._known: set[int] = set()
+        self._steps: Steps = []
+        self._asked: list[tuple[Steps, int]] = []
+
+    def new_name(self, name: str) -> str:
+        """Return a name for an input, with more to it where it is taken.
+
+        Parameters
+        ----------
+        name : str
+            What it would be called.
+        """
+        while name in self._taken:
+            name += "_"
+        self._taken.add(name)
+        return name
+
+    def step(self, function: Callable[..., Any], *operands: Any) -> int:
+        """Record one computation, and return the slot of its result.
+
+        Parameters
+        ----------
+        function : callable
+            Of the operands.
+        *operands : Slot or object
+            Slots, and values that are the same in every call.
+        """
+        value = function(*(self.slots[x.slot] if type(x) is Slot else x for x in operands))
+        self._steps.append(_step(function, operands))
+        self.slots.append(value)
+        return len(self.slots) - 1
+
+    def ask(self, slot: int) -> Any:
+        """Return the value of a slot; what is traced from here on is traced for this answer."""
+        if slot not in self._known:
+            self._known.add(slot)
+            self._asked.append((self._steps, slot))
+            self._steps = []
+        return self.slots[slot]
+
+    def knows(self, slot: int) -> bool:
+        """Tell whether the value of a slot has been asked for."""
+        return slot in self._known
+
+    def node(self, slot: int, dtypes: Sequence[np.dtype[Any]]) -> Variable:
+        """Return a number as an operand beside arrays of ``dtypes``, as NumPy promotes it.
+
+        Parameters
+        ----------
+        slot : int
+            The number.
+        dtypes : sequence of dtype
+            Those of the operands beside it.
+
+        Returns
+        -------
+        Variable
+            An input; a constant where the value is known, or does not fit.
+        """
+        kind = type(self.slots[slot])
+        if kind is bool or not dtypes:
+            dtype = np.dtype({bool: "bool", int: "int64", float: "float64"}[kind])
+        else:
+            dtype = np.result_type(*dtypes, kind(0))
+        known = slot in self._known
+        if kind is int and not known:
+            known = not self.ask(self.step(_fits(dtype), Slot(slot)))
+        if known:
+            return as_variable(self.ask(slot), dtypes)
+        found = self.inputs.get((slot, dtype))
+        if found is None:
+            name = self.names.get(slot, f"number_{slot}")
+            if any(used == slot for used, _ in self.inputs):
+                name = f"{name}_{dtype.name}"
+            name = self.new_name(name)
+            found = self.inputs[slot, dtype] = make_input(name, TensorType(dtype, ()))
+        return found
+
+    @property
+    def path(self) -> list[Hashable]:
+        """The answers that led to the end, by their keys."""
+        return [answer_key(self.slots[asked]) for _, asked in self._asked]
+
+    def graft(self, root: Branch[Program] | None, program: Program) -> Branch[Program]:
+        """Add what was recorded to the branches of earlier traces.
+
+        Parameters
+        ----------
+        root : Branch or None
+            The first branch, where there is one.
+        program : object
+            What was traced.
+
+        Returns
+        -------
+        Branch
+            The first branch.
+        """
+        end: Branch[Program] = Branch(self._steps, program=program)
+        for (steps, asked), answer in zip(reversed(self._asked), reversed(self.path), strict=True):
+            end = Branch(steps, asked, {answer: end})
+        first: dict[Hashable, Branch[Program]] = {None: root} if root is not None else {}
+        branches = first
+        key: Hashable = None
+        new = end
+        while True:  # along the answers that are known, to the one that is new
+            old = branches.get(key)
+            if old is None or old.asked != new.asked or new.asked < 0:
+                branches[key] = new
+                return first[None]
+            branches = old.answers
+            ((key, new),) = new.answers.items()
+
+
+def prune(
+    branches: dict[Hashable, Branch[Program]], path: Sequence[Hashable], program: Program
+) -> None:
+    """Drop a program, and what leads to it alone.
+
+    Parameters
+    ----------
+    branches : dict of hashable to Branch
+        First branches.
+    path : sequence of hashable
+        The key of the first branch, then the answers that lead to the program.
+    program : object
+        The program.
+    """
+    way = []
+    for key in path:
+        found = branches.get(key)
+        if found is None:
+            return
+        way.append((branches, key, found))
+        branches = found.answers
+    if way[-1][2].program is not program:
+        return
+    for branches, key, _ in reversed(way):
+        del branches[key]
+        if branches:
+            return
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A place on the tape, as an operand of a step."""
+
+    slot: int
+
+
+def _step(function: Callable[..., Any], operands: tuple[Any, ...]) -> Callable[[list[Any]], Any]:
+    """Return a step that reads its operands from the slots."""
+    if len(operands) == 1:
+        (x,) = operands
+        i = x.slot
+        return lambda slots: function(slots[i])
+    x, y = operands
+    if type(x) is Slot and type(y) is Slot:
+        i, j = x.slot, y.slot
+        return lambda slots: function(slots[i], slots[j])
+    if type(x) is Slot:
+        i = x.slot
+        return lambda slots: function(slots[i], y)
+    j = y.slot
+    return lambda slots: function(x, slots[j])
+
+
+def _fits(dtype: np.dtype[Any]) -> Callable[[int], bool]:
+    info = np.iinfo(dtype if dtype.kind in "iu" else "int64")
+    low, high = int(info.min), int(info.max)
+    return lambda value: low <= value <= high

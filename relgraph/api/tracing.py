@@ -1,0 +1,432 @@
+"""What a traced function is called with: tracers for arrays, weak scalars for Python numbers.
+
+A tracer takes NumPy's functions, ufuncs and full set of operators, ``==`` and ``!=`` included, so
+that ordinary NumPy code traces; the graph itself keeps ``==`` for identity.  A weak scalar is a
+Python number: with numbers it computes as Python does, on the tape, and beside arrays it takes
+their dtype.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from relgraph.api.tape import NUMBERS, Slot, Tape
+from relgraph.errors import ArgumentError, UnsupportedAttributeError
+from relgraph.ir.node import Variable
+from relgraph.ir.operators import FUNCTIONS, Operators
+from relgraph.ops.unsupported import instead_of
+
+
+class Tracer(Operators):
+    """An array that is being traced.
+
+    Attributes
+    ----------
+    node : Variable
+        The graph that computes it.
+    """
+
+    __slots__ = ("node",)
+    node: Variable
+
+    def __init__(self, node: Variable) -> None:
+        self.node = node
+
+    def __getattribute__(self, name: str) -> Any:
+        if name == "node" or (name.startswith("__") and name.endswith("__")):
+            return object.__getattribute__(self, name)
+        if name == "at":
+            return _Parts(self.node.at)
+        try:
+            found = getattr(self.node, name)
+        except AttributeError as error:
+            if hasattr(np.ndarray, name):
+                raise _no_attribute(self.node, name) from None
+            raise AttributeError(f"a traced array has no attribute {name!r}") from error
+        if callable(found) and not isinstance(found, Variable):
+            taken = operand if name == "clip" else unwrap
+            return lambda *args, **kwargs: wrap(
+                found(*map(taken, args), **{k: taken(v) for k, v in kwargs.items()})
+            )
+        return wrap(found)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **kwargs: Any) -> Any:
+        return _apply_ufunc(ufunc, method, args, kwargs)
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return _apply_function(func, args, kwargs)
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        raise ArgumentError(
+            "the traced function makes a NumPy array of one that is traced and has no values yet",
+            {"array": self.node},
+            "Leave np.asarray out; join arrays with np.stack or np.concatenate.",
+        )
+
+    def __eq__(self, other: object) -> Any:
+        return wrap(FUNCTIONS["equal"](self.node, operand(other)))
+
+    def __ne__(self, other: object) -> Any:
+        return wrap(FUNCTIONS["not_equal"](self.node, operand(other)))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __getitem__(self, key: Any) -> Any:
+        return wrap(self.node[_key(key)])
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(wrap(FUNCTIONS["__iter__"](self.node)))
+
+    def __contains__(self, value: object) -> bool:
+        return bool((self == value).any())
+
+    def __len__(self) -> int:
+        size = self.node.type.shape[0] if self.node.ndim else None
+        if isinstance(size, int):
+            return size
+        raise ArgumentError(
+            "the traced function asks for len() of an array "
+            + ("whose size is not known while tracing" if self.node.ndim else "without dimensions"),
+            {"array": f"{self.node} : {self.node.type}"},
+            "Use x.shape[0], which may be an array too."
+            if self.node.ndim
+            else "Use np.size(x), which is 1.",
+        )
+
+    def __bool__(self) -> bool:
+        raise ArgumentError(
+            "the traced function asks for the truth of an array, which is not known while tracing",
+            {"array": self.node},
+            "Use np.where(condition, a, b) instead of if, and np.logical_and instead of and.",
+        )
+
+    def _value(self) -> Any:
+        raise ArgumentError(
+            "the traced function asks for the value of an array, which is not known while tracing",
+            {"array": self.node},
+            "Use NumPy's functions, np.exp instead of math.exp; sizes come from x.shape, and a "
+            "value that has to be known is an argument given as a Python number.",
+        )
+
+    def __float__(self) -> float:
+        return float(Tracer._value(self))
+
+    def __int__(self) -> int:
+        return int(Tracer._value(self))
+
+    def __index__(self) -> int:
+        return int(Tracer._value(self))
+
+    def __complex__(self) -> complex:
+        return complex(Tracer._value(self))
+
+    def __format__(self, spec: str) -> str:
+        if not spec:
+            return repr(self)
+        raise ArgumentError(
+            f"the traced function formats an array with {spec!r}, and it has no values yet",
+            {"array": self.node},
+            "Return the array, and format what the compiled function returns.",
+        )
+
+    def __repr__(self) -> str:
+        return f"Tracer({self.node!r})"
+
+    def __deepcopy__(self, memo: object) -> Tracer:
+        return self
+
+
+def _lifted(name: str) -> Callable[..., Any]:
+    method = getattr(Operators, name)
+
+    def lifted(self: Tracer, *args: Any) -> Any:
+        return wrap(method(self.node, *map(operand, args)))
+
+    lifted.__name__ = name
+    return lifted
+
+
+_ORDER = ("__lt__", "__le__", "__gt__", "__ge__")  # which every object has
+for _name, _method in vars(Operators).items():
+    if _name in _ORDER or (
+        _name.startswith("__")
+        and callable(_method)
+        and _name not in vars(Tracer)
+        and not hasattr(object, _name)
+    ):
+        setattr(Tracer, _name, _lifted(_name))
+
+
+class _Parts:
+    """``x.at`` of a traced array."""
+
+    __slots__ = ("_at",)
+
+    def __init__(self, at: Any) -> None:
+        self._at = at
+
+    def __getitem__(self, key: Any) -> _Part:
+        return _Part(self._at[_key(key)])
+
+
+class _Part:
+    """``x.at[key]`` of a traced array, with its updates."""
+
+    __slots__ = ("_part",)
+
+    def __init__(self, part: Any) -> None:
+        self._part = part
+
+    def __getattr__(self, name: str) -> Callable[[Any], Any]:
+        method = getattr(self._part, name)
+        return lambda value: wrap(method(operand(value)))
+
+
+def _no_attribute(node: Variable, name: str) -> UnsupportedAttributeError:
+    return UnsupportedAttributeError(
+        f"traced arrays do not have NumPy's attribute {name!r}",
+        {"array": node},
+        instead_of(f"np.{name}") or "Write it with NumPy's functions that graphs have.",
+    )
+
+
+class WeakScalar:
+    """A Python number that a traced function was called with, or computed from such numbers.
+
+    Parameters
+    ----------
+    tape : Tape
+        Where it is recorded.
+    slot : int
+        Its place there.
+    """
+
+    __slots__ = ("_slot", "_tape")
+
+    def __init__(self, tape: Tape[Any], slot: int) -> None:
+        self._tape = tape
+        self._slot = slot
+
+    def __relgraph_operand__(self, dtypes: Sequence[np.dtype[Any]]) -> Variable:
+        return self._tape.node(self._slot, dtypes)
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:  # so that isinstance(x, int) is answered as for the number
+        return type(self._tape.slots[self._slot])
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **kwargs: Any) -> Any:
+        return _apply_ufunc(ufunc, method, args, kwargs)
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return _apply_function(func, args, kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__array"):
+            raise AttributeError(name)  # NumPy asks; only __array__ is answered
+        return getattr(value_of(self), name)
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        return np.asarray(value_of(self), *args)
+
+    def __eq__(self, other: object) -> Any:
+        return _with_number(operator.eq, self, other)
+
+    def __ne__(self, other: object) -> Any:
+        return _with_number(operator.ne, self, other)
+
+    def __hash__(self) -> int:
+        return hash(value_of(self))
+
+    def __round__(self, digits: Any = None) -> Any:
+        return _record(round, self) if digits is None else _record(round, self, digits)
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return other // self, other % self
+
+    def __deepcopy__(self, memo: object) -> WeakScalar:
+        return self
+
+    def __repr__(self) -> str:
+        return repr(value_of(self))
+
+    def __format__(self, spec: str) -> str:
+        return format(value_of(self), spec)
+
+
+def value_of(x: WeakScalar) -> Any:
+    """Return the number itself: the program that is traced is for this value."""
+    return x._tape.ask(x._slot)
+
+
+def tape_of(x: WeakScalar) -> tuple[Tape[Any], int]:
+    """Return the tape and the slot of a number."""
+    return x._tape, x._slot
+
+
+def _record(function: Callable[..., Any], *operands: Any) -> Any:
+    """Compute with numbers now, and at each call: a number, weak unless all operands are known."""
+    weak = [x for x in operands if type(x) is WeakScalar]
+    tape = weak[0]._tape
+    if all(tape.knows(x._slot) for x in weak):
+        return function(*map(unwrap, operands))
+    places = [Slot(x._slot) if type(x) is WeakScalar else x for x in operands]
+    try:
+        if function is operator.pow:  # int or float or complex, by the values
+            kind = tape.ask(tape.step(lambda x, y: type(x**y), *places))
+            if kind not in NUMBERS:
+                return function(*map(unwrap, operands))
+        return WeakScalar(tape, tape.step(function, *places))
+    except Exception:  # which the function may handle; so it depends on the values
+        for x in weak:
+            value_of(x)
+        raise
+
+
+def _with_number(function: Callable[..., Any], x: Any, y: Any) -> Any:
+    """Combine a weak scalar, in either place, with another number; leave arrays to themselves."""
+    if all(type(z) in NUMBERS or type(z) is WeakScalar for z in (x, y)):
+        return _record(function, x, y)
+    other = y if type(x) is WeakScalar else x
+    if isinstance(other, Operators | np.ndarray | np.generic) or function in _EQUALITY:
+        return NotImplemented
+    return function(unwrap(x), unwrap(y))
+
+
+_EQUALITY = (operator.eq, operator.ne)
+_BINARY: dict[str, Callable[..., Any]] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "truediv": operator.truediv,
+    "floordiv": operator.floordiv,
+    "mod": operator.mod,
+    "pow": operator.pow,
+    "lshift": operator.lshift,
+    "rshift": operator.rshift,
+    "and": operator.and_,
+    "or": operator.or_,
+    "xor": operator.xor,
+}
+_COMPARE: dict[str, Callable[..., Any]] = {
+    "lt": operator.lt,
+    "le": operator.le,
+    "gt": operator.gt,
+    "ge": operator.ge,
+}
+_UNARY: dict[str, Callable[..., Any]] = {
+    "neg": operator.neg,
+    "pos": operator.pos,
+    "abs": operator.abs,
+    "invert": operator.invert,
+}
+_ASK: dict[str, Callable[..., Any]] = {
+    "bool": bool,
+    "int": int,
+    "float": float,
+    "complex": complex,
+    "index": operator.index,
+}
+
+
+def _binary(function: Callable[..., Any], swap: bool) -> Callable[..., Any]:
+    if swap:
+        return lambda self, other: _with_number(function, other, self)
+    return lambda self, other: _with_number(function, self, other)
+
+
+def _unary(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda self: _record(function, self)
+
+
+def _ask(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda self: function(value_of(self))
+
+
+_SPECIAL: dict[str, Callable[..., Any]] = {
+    **{name: _binary(function, swap=False) for name, function in (_BINARY | _COMPARE).items()},
+    **{f"r{name}": _binary(function, swap=True) for name, function in _BINARY.items()},
+    **{name: _unary(function) for name, function in _UNARY.items()},
+    **{name: _ask(function) for name, function in _ASK.items()},
+}
+for _name, _method in _SPECIAL.items():
+    setattr(WeakScalar, f"__{_name}__", _method)
+
+
+def wrap(value: Any) -> Any:
+    """Return nodes as tracers, inside tuples and lists too."""
+    if isinstance(value, Variable):
+        return Tracer(value)
+    if type(value) in (tuple, list):
+        return type(value)(map(wrap, value))
+    return value
+
+
+def unwrap(value: Any) -> Any:
+    """Return tracers as nodes, and weak scalars as numbers, inside containers and slices too."""
+    kind = type(value)
+    if kind is Tracer:
+        return value.node
+    if kind is WeakScalar:
+        return value_of(value)
+    if kind in (tuple, list):
+        return kind(map(unwrap, value))
+    if kind is dict:
+        return {k: unwrap(v) for k, v in value.items()}
+    if kind is slice:
+        return slice(unwrap(value.start), unwrap(value.stop), unwrap(value.step))
+    return value
+
+
+def operand(value: Any) -> Any:
+    """Return what an op takes for a value: a weak scalar stays one, and finds its dtype there."""
+    return value if type(value) is WeakScalar else unwrap(value)
+
+
+def _key(key: Any) -> Any:
+    """Return a key of an array; integers in it may differ from call to call."""
+    if type(key) is tuple:
+        return tuple(map(_key, key))
+    if type(key) is WeakScalar and isinstance(key, int) and not isinstance(key, bool):
+        tape, slot = tape_of(key)
+        return tape.node(slot, [])
+    return unwrap(key)
+
+
+_WITH_NUMBERS = (np.where, np.clip)  # functions of arrays of which some may be numbers
+
+
+def _apply_ufunc(ufunc: Any, method: str, args: Any, kwargs: Any) -> Any:
+    taken = operand if method == "__call__" else unwrap
+    return wrap(
+        FUNCTIONS["__array_ufunc__"](ufunc, method, tuple(map(taken, args)), unwrap(kwargs))
+    )
+
+
+def _apply_function(func: Any, args: Any, kwargs: Any) -> Any:
+    if func in _WITH_NUMBERS:
+        taken = tuple(map(operand, args))
+        if func is np.where and type(taken[0]) is WeakScalar:
+            truth = _record(operator.truth, taken[0])
+            weak = type(truth) is WeakScalar
+            taken = (truth.__relgraph_operand__([]) if weak else np.bool_(truth), *taken[1:])
+        named = {k: operand(v) for k, v in kwargs.items()}
+        return wrap(FUNCTIONS["__array_function__"](func, taken, named))
+    if not _traces((args, kwargs)):
+        return func(*unwrap(args), **unwrap(kwargs))
+    return wrap(FUNCTIONS["__array_function__"](func, unwrap(args), unwrap(kwargs)))
+
+
+def _traces(value: Any) -> bool:
+    """Tell whether there is a tracer in a value."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, tuple | list):
+        return any(map(_traces, value))
+    return type(value) is Tracer

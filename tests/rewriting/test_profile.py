@@ -1,0 +1,135 @@
+"""rg.profile_rewrites: firings and attempts of each relation, and that it changes no result."""
+
+import numpy as np
+import pytest
+
+import relgraph as rg
+from relgraph.errors import ArgumentError, BudgetError
+from relgraph.rewriting.profile import Count, RewriteProfile, profiling, timed
+
+
+@rg.identity
+def double_addo(x):
+    """x + x = 2 x."""
+    return x + x, 2 * x
+
+
+@rg.identity
+def cancel_log_expo(x):
+    """log(exp(x)) = x."""
+    return rg.log(rg.exp(x)), x
+
+
+@rg.identity
+def distribute_matmulo(X, Y, Z):
+    """X (Y + Z) = X Y + X Z."""
+    return X @ (Y + Z), X @ Y + X @ Z
+
+
+@rg.relation
+def cos_oppositeo(left, right):
+    """cos(-x) = cos(x)."""
+    (v,) = rg.lvars("v")
+    return rg.lall(rg.eq(left, rg.cos(rg.negative(v))), rg.eq(right, rg.cos(v)))
+
+
+class Identity(rg.NodeRewriter):
+    """abs(abs(x)) = abs(x)."""
+
+    def tracks(self):
+        return [rg.absolute]
+
+    def transform(self, graph, node):
+        inner = node.inputs[0]
+        return inner if inner.op is node.op else None
+
+
+x, y, z = rg.vectors("x y z", shape=("n",))
+A = rg.matrix("A", shape=("n", "n"))
+
+
+def test_a_relation_is_counted_where_it_fires_and_where_it_is_tried():
+    graph = [rg.log(rg.exp(x)), rg.log(rg.exp(y)), rg.log(z), rg.sin(z)]
+    profile = rg.profile_rewrites(graph, cancel_log_expo)
+    assert isinstance(profile, RewriteProfile)
+    count = profile.counts["cancel_log_expo"]
+    assert (count.fired, count.tried) == (2, 3)
+    assert count.seconds > 0
+    assert not count.interpreted
+
+
+def test_relations_that_do_not_fire_are_listed():
+    profile = rg.profile_rewrites(rg.sin(x), cancel_log_expo, double_addo)
+    assert list(profile.counts) == ["cancel_log_expo", "double_addo"]
+    assert all(c.fired == 0 for c in profile.counts.values())
+
+
+def test_each_use_of_a_relation_in_a_sum_counts():
+    vectors = rg.vectors("a b c d", shape=("n",))
+    products = [A @ v for v in vectors]
+    graph = sum(products[1:], products[0])
+    profile = rg.profile_rewrites(graph, distribute_matmulo.reversed)
+    assert profile.counts["distribute_matmulo.reversed"].fired == 3
+
+
+@pytest.mark.parametrize("relation", [cancel_log_expo, distribute_matmulo, double_addo])
+def test_profiling_changes_no_result(relation):
+    graph = A @ (rg.log(rg.exp(x)) + (y + y))
+    values = {"A": np.arange(9.0).reshape(3, 3), "x": np.arange(3.0), "y": np.ones(3)}
+    expected = values["A"] @ (values["x"] + 2 * values["y"])
+    plain = rg.rewrite_graph(graph, relation)
+    with profiling() as profile:
+        profiled = rg.rewrite_graph(graph, relation)
+    assert profiled is plain
+    assert profile.counts[relation.label].fired == len(rg.explain(graph, relation)) == 1
+    np.testing.assert_allclose(rg.evaluate(profiled, values), expected)
+
+
+def test_goals_and_rewriters_are_counted():
+    graph = rg.absolute(rg.absolute(rg.cos(-x)))
+    profile = rg.profile_rewrites(graph, [cos_oppositeo, Identity()])
+    assert profile.counts["cos_oppositeo"].fired == 1
+    assert profile.counts["Identity"].fired == 1
+    assert profile.counts["Identity"].tried >= 1
+    assert rg.rewrite_graph(graph, [cos_oppositeo, Identity()]) is rg.absolute(rg.cos(x))
+
+
+def test_modes_are_profiled():
+    graph = rg.log(1 + rg.exp(x)) + 0
+    profile = rg.profile_rewrites(graph, mode="o4")
+    fired = {name: c.fired for name, c in profile.counts.items() if c.fired}
+    steps = [name for step in rg.explain(graph, mode="o4") for name in step.relations]
+    assert fired
+    assert set(steps) == set(fired)
+
+
+def test_the_table():
+    counts = {"rareo": Count(0, 4, 0.0), "often_usedo": Count(3, 5, 0.0015, interpreted=True)}
+    assert str(RewriteProfile(counts)) == (
+        "relation       fired     tried         ms\n"
+        "often_usedo        3         5      1.500  by kanren\n"
+        "rareo              0         4      0.000"
+    )
+    assert str(RewriteProfile()).split() == ["relation", "fired", "tried", "ms"]
+
+
+def test_an_attempt_that_raises_is_counted():
+    count = Count()
+    with pytest.raises(ZeroDivisionError):
+        timed(lambda: 1 / 0, count)()
+    assert count.tried == 1
+
+
+def test_errors_end_the_profile():
+    @rg.identity(budget=2)
+    def growo(x):
+        return rg.exp(x), rg.exp(x + 1)
+
+    with pytest.raises(BudgetError, match="growo"):
+        rg.profile_rewrites(rg.exp(x), growo)
+    with pytest.raises(ArgumentError, match="not both"):
+        rg.profile_rewrites(x, cancel_log_expo, mode="o4")
+    with profiling() as profile:
+        pass
+    rg.rewrite_graph(rg.log(rg.exp(x)), cancel_log_expo)
+    assert profile.counts == {}
