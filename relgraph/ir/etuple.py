@@ -95,26 +95,27 @@ def raise_(term: Any) -> Any:
                 stack.extend(waiting)
                 continue
             head, *rest = [done.get(id(x), x) if isinstance(x, ExpressionTuple) else x for x in et]
-            if _is_open(head) or any(map(_is_open, rest)):
-                raise NonGroundError(
-                    "a term with unbound logic variables is not a graph",
-                    {"term": et},
-                    "Bind every variable, or ask for the term itself with relation.run.",
-                )
+            if is_open(head) or any(map(is_open, rest)):
+                raise not_a_graph(et)
             done[id(et)] = head(*rest)
-        elif _is_open(et):
-            raise NonGroundError(
-                "a term with unbound logic variables is not a graph",
-                {"term": et},
-                "Bind every variable, or ask for the term itself with relation.run.",
-            )
+        elif is_open(et):
+            raise not_a_graph(et)
         else:
             done[id(et)] = et
         stack.pop()
     return done[id(term)]
 
 
-def _is_open(x: Any) -> bool:
+def not_a_graph(term: Any) -> NonGroundError:
+    """Return the error for a term that still holds logic variables where a graph is needed."""
+    return NonGroundError(
+        "a term with unbound logic variables is not a graph",
+        {"term": term},
+        "Bind every variable, or ask for the term itself with relation.run.",
+    )
+
+
+def is_open(x: Any) -> bool:
     """Tell whether a term is a logic variable or a pattern, neither of which is a graph."""
     return isvar(x) or hasattr(type(x), "__relgraph_op__")
 

@@ -2,8 +2,8 @@
 
 A relation called with both ends free answers with its own clauses.  A tail that stays open is a
 sequence of any length, a residual is a guard, and a suspended :func:`mapo` over such tails is a
-block: the same element, mapped.  A goal whose answers do not end within the bounds is left to
-kanren.
+block: the same element, mapped.  A goal whose answers do not end within the bounds, or
+hold under miniKanren's own constraints, is left to kanren.
 """
 
 from __future__ import annotations
@@ -19,9 +19,8 @@ from unification import isvar, reify, var
 from relgraph.errors import RelationError, RelgraphError
 from relgraph.ir.op import Op
 from relgraph.relations.clause import Clause, is_ac
-from relgraph.relations.goals import Suspended, drop_residuals, residuals, settle
+from relgraph.relations.goals import Suspended, drop_residuals, residuals
 from relgraph.relations.pattern import (
-    KANREN,
     Block,
     PatternNode,
     PatternVariable,
@@ -29,13 +28,10 @@ from relgraph.relations.pattern import (
     from_term,
     subterms,
 )
+from relgraph.relations.search import OutOfSteps, Steps, constrained, search, substitution
 
 MOST = 64  # clauses a relation may have
 STEPS = 20_000  # unifications that enumerating it may take
-
-
-class _OutOfSteps(Exception):
-    """The enumeration used up its steps."""
 
 
 class _NoClause(Exception):
@@ -54,8 +50,8 @@ def enumerate_clauses(
     """
     left, right = var(), var()
     try:
-        states = _answers(goal(left, right))
-    except (_OutOfSteps, RecursionError):
+        states = _answers(lambda: goal(left, right))
+    except (OutOfSteps, RecursionError):
         return None
     except NameError as error:  # a goal that recurses names itself before it is declared
         if error.name != name:
@@ -64,19 +60,18 @@ def enumerate_clauses(
     if states is None:
         return None
     clauses = []
-    for state in states:
-        for final in settle(state):
-            data = drop_residuals(final)
-            if _occurs(data):
-                raise RelationError(
-                    f"{name}: a term would contain itself (occurs check)",
-                    {"declared": location},
-                    "Some variable is equated with a term that holds it.",
-                )
-            try:
-                clauses.append(_clause(left, right, data, residuals(final)))
-            except (_NoClause, RelgraphError):
-                return None
+    for final in states:
+        data = drop_residuals(final)
+        if _occurs(data):
+            raise RelationError(
+                f"{name}: a term would contain itself (occurs check)",
+                {"declared": location},
+                "Some variable is equated with a term that holds it.",
+            )
+        try:
+            clauses.append(_clause(left, right, data, residuals(final)))
+        except (_NoClause, RelgraphError, OutOfSteps, RecursionError):
+            return None
     if not clauses:
         raise RelationError(
             f"{name} relates nothing: its goal has no answer",
@@ -86,43 +81,12 @@ def enumerate_clauses(
     return tuple(clauses)
 
 
-class _Counted(dict[Any, Any]):
-    """A substitution that counts the look-ups made in it and in its copies, up to a bound.
-
-    A goal whose search diverges looks variables up for ever, whether or not it answers.
-    """
-
-    def __init__(self, data: dict[Any, Any], counter: list[int]) -> None:
-        super().__init__(data)
-        self.counter = counter
-
-    def _count(self) -> None:
-        self.counter[0] += 1
-        if self.counter[0] > STEPS:
-            raise _OutOfSteps
-
-    def copy(self) -> _Counted:
-        self._count()
-        return _Counted(self, self.counter)
-
-    def __getitem__(self, key: Any) -> Any:
-        self._count()
-        return super().__getitem__(key)
-
-    def get(self, key: Any, default: Any = None) -> Any:
-        self._count()
-        return super().get(key, default)
-
-    def __contains__(self, key: object) -> bool:
-        self._count()
-        return super().__contains__(key)
-
-
-def _answers(goal: Any) -> list[Any] | None:
-    """Return all answers of a goal, or None when they pass the bounds."""
-    with KANREN:
-        found = [getattr(s, "data", s) for s in islice(goal(_Counted({}, [0])), MOST + 1)]
-    return [dict(s) for s in found] if len(found) <= MOST else None
+def _answers(goal: Callable[[], Any]) -> list[dict[Any, Any]] | None:
+    """Return all answers of a goal, or None when they pass the bounds or hold with constraints."""
+    found = list(islice(search(goal, Steps(STEPS)), MOST + 1))
+    if len(found) > MOST or any(map(constrained, found)):
+        return None
+    return [substitution(s) for s in found]
 
 
 def _occurs(state: dict[Any, Any]) -> bool:
@@ -212,7 +176,7 @@ class _Tails:
         if not (isvar(xs) and isvar(ys)):
             raise _NoClause
         x, y = var(), var()
-        answers = _answers(goal.function(x, y))
+        answers = _answers(lambda: goal.function(x, y))
         if answers is None or len(answers) != 1:
             raise _NoClause
         (final,) = answers

@@ -50,8 +50,10 @@ def with_residuals(state: State, waiting: tuple[Suspended, ...]) -> State:
 
 
 def drop_residuals(state: State) -> State:
-    """Return the state without its residuals."""
-    return {k: v for k, v in state.items() if k is not RESIDUALS}
+    """Return the state without its residuals; a copy of the state's own kind."""
+    copied = state.copy()
+    copied.pop(RESIDUALS, None)
+    return copied
 
 
 class Suspended:
@@ -60,7 +62,8 @@ class Suspended:
     Attributes
     ----------
     kind : str
-        ``"check"``, ``"calc"``, ``"map"`` or ``"flatten"``.
+        ``"check"``, ``"calc"``, ``"map"`` or ``"flatten"``; ``"reduce"``, made from a calc of two
+        operands, computes one value from any number of them.
     args : tuple
         Its arguments, as terms.
     label : str
@@ -89,6 +92,11 @@ class Suspended:
         """Return the states in which the goal holds, or None while its arguments are open."""
         solve = {"check": _check, "calc": _calc, "map": _map, "flatten": _flatten}[self.kind]
         return solve(self, state)
+
+    @property
+    def computes(self) -> bool:
+        """Whether its first argument is computed from the others."""
+        return self.kind in ("calc", "reduce")
 
     def __bool__(self) -> bool:
         raise ArgumentError(

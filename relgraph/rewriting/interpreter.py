@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol
 
-from unification import reify, var
+from unification import reify
 
-from relgraph.errors import NonGroundError, RelationError, RelgraphError
+from relgraph.errors import RelationError, RelgraphError
 from relgraph.ir.etuple import as_node
 from relgraph.ir.node import Variable
-from relgraph.relations.goals import RESIDUALS, settle
-from relgraph.relations.pattern import KANREN
+from relgraph.relations import search
+from relgraph.relations.goals import RESIDUALS
+from relgraph.relations.pattern import fresh
 from relgraph.relations.relation import Relation
 from relgraph.relations.runtime import fit
 
@@ -52,10 +53,10 @@ class Interpreted:
 
 def interpret(selection: Selection, node: Variable) -> tuple[Variable, Any, tuple[Any, ...]] | None:
     """Try the selection's interpreted relations and transforms on one node."""
-    for relation in selection.interpreted:
-        result = answer(relation, node)
+    for shapes in selection.shapes:
+        result = shapes.answer(node)
         if result is not None and result is not node:
-            return result, Interpreted(relation.label), ()
+            return result, Interpreted(shapes.relation.label), ()
     for transform in selection.transforms:
         if tracked(transform, node):
             result = transform.transform(node)
@@ -87,7 +88,7 @@ def answer(relation: Relation, node: Variable) -> Variable | None:
     Raises
     ------
     RelationError
-        When the search recurses past Python's limit.
+        When the search runs away.
     """
     for built in answers(relation, node):
         fitted = fit(built, node.type, node, pointwise=False)
@@ -102,22 +103,15 @@ def answers(relation: Relation, node: Variable) -> Iterator[Variable]:
     Raises
     ------
     RelationError
-        When the search recurses past Python's limit.
+        When the search runs away.
     """
-    q = var()
-    try:
-        with KANREN:
-            for state in islice(relation(node, q)({}), TRIES):
-                for final in settle(getattr(state, "data", state)):
-                    if RESIDUALS in final:
-                        continue
-                    try:
-                        yield as_node(reify(q, final), node)
-                    except (NonGroundError, RelgraphError):
-                        continue
-    except RecursionError:
-        raise RelationError(
-            f"{relation.label}: its search ran away (it recursed past Python's limit)",
-            {"node": node},
-            "Put the goal that binds a term before the goal that recurses on it.",
-        ) from None
+    q = fresh("q")
+    found = search.answers(lambda: relation(node, q), relation.label, {"node": node})
+    for final in islice(found, TRIES):
+        if RESIDUALS in final:
+            continue
+        try:
+            built = as_node(reify(q, final), node)
+        except RelgraphError:
+            continue
+        yield built

@@ -2,12 +2,15 @@
 
 import pytest
 from etuples import etuple
-from kanren import conde, conso, eq, heado, lall, tailo
+from kanren import conde, conso, eq, heado, lall, lany, tailo
+from kanren.core import Zzz
 from kanren.graph import mapo as kanren_mapo
+from unification import unify, var
 from unification import vars as lvars
 
 import relgraph as rg
 from relgraph.errors import RelationError
+from relgraph.relations import search
 from relgraph.rewriting.driver import normalise
 from relgraph.rewriting.interpreter import answer, answers
 from relgraph.rewriting.selection import Selection
@@ -102,10 +105,78 @@ def test_an_answer_with_free_variables_is_none():
     assert answer(guesso, rg.maximum(x, y)) is None
 
 
-def test_a_search_that_runs_away_is_named():
-    with pytest.raises(RelationError, match="nowhere_elseo: its search ran away") as raised:
-        answer(nowhere_elseo, x + y)
-    assert "x + y" in str(raised.value)
+def spinning(state):
+    """A goal that unifies for ever, without an answer and without recursion."""
+    while True:
+        unify(etuple(var(), 1), etuple(2, var()), state)
+    yield state
+
+
+def counting(term):
+    """A goal that recurses a level for each number; its answers do not end."""
+    return conde([eq(term, 0)], [Zzz(counting, term)])
+
+
+@rg.relation
+def at_onceo(left, right):
+    return lall(spinning, eq(left, right))
+
+
+@rg.relation
+def after_an_answero(left, right):
+    """maximum(a, b) = a, and then nothing for ever."""
+    a, b = lvars(2)
+    return lall(eq(left, etuple(rg.maximum, a, b)), lany(eq(right, a), spinning))
+
+
+@pytest.mark.parametrize("relation", [nowhere_elseo, at_onceo], ids=lambda r: r.name)
+def test_a_search_that_runs_away_is_named(relation, monkeypatch):
+    monkeypatch.setattr(search, "STEPS", 2000)
+    for ask in (lambda: answer(relation, x + y), lambda: rg.rewrite_graph(x + y, relation)):
+        with pytest.raises(RelationError, match="its search ran away") as raised:
+            ask()
+        text = str(raised.value)
+        assert text.startswith(relation.name)
+        assert "x + y" in text
+        assert "put the goal that binds a term before the goal that recurses" in text
+
+
+def test_a_search_that_runs_away_after_its_answer(monkeypatch):
+    monkeypatch.setattr(search, "STEPS", 2000)
+    assert after_an_answero.interpreted
+    assert answer(after_an_answero, rg.maximum(x, y)) is x
+    assert rg.rewrite_graph(rg.maximum(x, y), after_an_answero) is x
+    column = rg.tensor("c", (3, 1))
+    with pytest.raises(RelationError, match="after_an_answero: its search ran away"):
+        answer(after_an_answero, rg.maximum(column, x))  # the answer has another type
+
+
+def test_a_deep_recursion_is_named():
+    @rg.relation
+    def deepo(left, right):
+        return lall(eq(left, etuple(rg.sin, right)), counting(right))
+
+    assert deepo.interpreted
+    with pytest.raises(RelationError, match=r"deepo: .* recursed past Python's limit"):
+        answer(deepo, rg.sin(x))
+    assert answer(deepo, rg.cos(x)) is None
+
+
+def test_a_side_condition_that_runs_away_is_named(monkeypatch):
+    monkeypatch.setattr(search, "STEPS", 2000)
+
+    @rg.relation
+    def mappedo(left, right):
+        terms, made = rg.lvars("terms made")
+        return lall(
+            conso(rg.maximum, terms, left),
+            conso(rg.minimum, made, right),
+            rg.mapo(lambda u, v: lall(eq(u, v), spinning), terms, made),
+        )
+
+    assert mappedo.interpreted
+    with pytest.raises(RelationError, match="mappedo: its search ran away"):
+        answer(mappedo, rg.maximum(x, y))
 
 
 def test_side_conditions_on_applications_are_decided():
