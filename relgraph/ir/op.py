@@ -47,6 +47,8 @@ class Op:
         The number of operands; None for any number.
     associative, commutative, idempotent : bool
         Laws of a binary op.  They are never written as relations: the matcher knows them.
+    identity : number or None
+        The operand on the right that changes nothing, as in ``x * 1``.
     pointwise : bool
         Whether each element of the result depends only on the matching elements of the operands.
     symbol : str
@@ -63,6 +65,7 @@ class Op:
     associative: bool = False
     commutative: bool = False
     idempotent: bool = False
+    identity: Any = None
     pointwise: bool = False
     symbol: str = ""
     precedence: int = 0

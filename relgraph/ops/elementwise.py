@@ -58,6 +58,7 @@ class Elementwise(Op):
         "commutative",
         "function",
         "idempotent",
+        "identity",
         "name",
         "precedence",
         "symbol",
@@ -83,6 +84,7 @@ class Elementwise(Op):
         made.associative = "associative" in row.laws
         made.commutative = "commutative" in row.laws
         made.idempotent = "idempotent" in row.laws
+        made.identity = getattr(row.compute, "identity", None) if made.associative else None
         made.params, made._nodes, made._types = (), {}, {}
         made.digest = digest_of(cls.__qualname__, name, ())
         with _lock:

@@ -288,10 +288,9 @@ class AcMatcher:
                 if found is not None:
                     return found  # type: ignore[no-any-return]
                 continue
-            view = self.view()
-            if rule.enter((view.add(a), view.add(b)), view):
-                for match in rule.gather(view):
-                    return match.firing.result, match.firing.rewrite, match.firing.bindings
+            match = rule.pair(a, b, self.view)
+            if match is not None:
+                return match.firing.result, match.firing.rewrite, match.firing.bindings
         return None
 
     def _pair_agenda(self, a: Any, b: Any) -> tuple[tuple[int, bool], ...]:
@@ -301,7 +300,11 @@ class AcMatcher:
             found.append((-1, False))
         for number, rule in enumerate(self.rules):
             if isinstance(rule, GatherRule):
-                if _plays(a, rule.key) and _plays(b, rule.key):
+                if rule.key is not ANY:
+                    plays = _plays(a, rule.key) and _plays(b, rule.key)
+                else:  # two operands that are instances as they stand must be the same
+                    plays = a == b or a is rule.element or b is rule.element
+                if plays:
                     found.append((number, False))
             elif len(rule.roles) == 2:
                 first, second = rule.roles

@@ -195,14 +195,14 @@ def orient(
         for c in ready:
             waiting.remove(c)
             ordered.append(c)
-            if c.kind == "calc":
+            if c.computes:
                 bound |= set(variables(c.args[0]))
     missing = [v for v in variables(result) if v not in bound]
     if missing or waiting:
         names = ", ".join(dict.fromkeys(v.name for v in missing)) or ", ".join(
             v.name for c in waiting for v in _needs(c) if v not in bound
         )
-        if any(c.kind == "calc" for c in waiting):
+        if any(c.computes for c in waiting):
             raise refuse(
                 NotInvertibleError,
                 f"{names} would have to be computed backwards",
@@ -218,7 +218,7 @@ def orient(
 
 
 def _needs(condition: Suspended) -> list[PatternVariable]:
-    args = condition.args[1:] if condition.kind == "calc" else condition.args
+    args = condition.args[1:] if condition.computes else condition.args
     return [v for x in args for v in variables(x)]
 
 
@@ -226,9 +226,10 @@ def with_block(clause: Clause) -> Clause:
     """Return a clause that maps a context over a sum, with its binary sums made blocks.
 
     ``X (Y + Z) = X Y + X Z`` says the same of any number of terms: one side applies a context to a
-    combination of terms, the other combines the context applied to each.  Where both sides have
-    that form, recognised by comparing terms, the clause with :class:`Block` in place of the binary
-    combinations is returned, otherwise the clause itself.
+    combination of terms, the other combines the context applied to each.  So does ``a x + b x = c
+    x`` where c is computed from a and b: from any number of coefficients, one after the other.
+    Where both sides have that form, recognised by comparing terms, the clause with :class:`Block`
+    in place of the binary combinations is returned, otherwise the clause itself.
     """
     for outer, other, swapped in (
         (clause.right, clause.left, False),
@@ -254,6 +255,11 @@ def _block_sides(
     if pair is None:
         return None
     own, twin = pair
+    assert isinstance(outer.op, Op)
+    block = Block(outer.op, first, (own,))
+    reduced = _reduced(other, conditions, own, twin)
+    if reduced is not None:
+        return block, other, reduced
     holes = [
         x
         for x in subterms(other)
@@ -262,14 +268,30 @@ def _block_sides(
     if len(holes) != 1 or other is holes[0]:
         return None
     hole = holes[0]
-    assert isinstance(hole.op, Op) and isinstance(outer.op, Op)
+    assert isinstance(hole.op, Op)
     new_other = _replace(other, hole, Block(hole.op, own, (own,)))
     if {own, twin} & set(variables(_replace(other, hole, 0))):
         return None
     kept = _merge_conditions(conditions, own, twin)
     if kept is None:
         return None
-    return Block(outer.op, first, (own,)), new_other, kept
+    return block, new_other, kept
+
+
+def _reduced(
+    other: Term, conditions: tuple[Suspended, ...], own: PatternVariable, twin: PatternVariable
+) -> tuple[Suspended, ...] | None:
+    """Return the conditions with the one that computes from both operands made a reduction."""
+    if {own, twin} & set(variables(other)):
+        return None
+    calcs = [c for c in conditions if c.kind == "calc" and set(c.args[1:]) == {own, twin}]
+    if len(calcs) != 1:
+        return None
+    kept = _merge_conditions([c for c in conditions if c is not calcs[0]], own, twin)
+    if kept is None:
+        return None
+    (calc,) = calcs
+    return (*kept, Suspended("reduce", (calc.args[0], own), calc.label, calc.function))
 
 
 def _single_difference(a: Term, b: Term) -> tuple[PatternVariable, PatternVariable] | None:

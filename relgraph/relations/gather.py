@@ -6,42 +6,75 @@ Operands are dealt into buckets by the values of what the instances share, a has
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.relations import runtime
+from relgraph.relations.ac import alike
 from relgraph.relations.clause import Rewrite
 from relgraph.relations.matcher import Compiler, Line, Names, load, write
-from relgraph.relations.pattern import Block, PatternVariable
-from relgraph.relations.view import Buckets, Firing, Match, View, anchor
+from relgraph.relations.pattern import Block, PatternNode, PatternVariable, Term
+from relgraph.relations.view import ANY, Buckets, Firing, Match, View, anchor
 
 
 class GatherRule:
-    """Gathers operands that are instances of one element, such as ``A @ x1 + ... + A @ xk``."""
+    """Gathers operands that are instances of one element, such as ``A @ x1 + ... + A @ xk``.
+
+    Attributes
+    ----------
+    element : key
+        The key of the operands that are instances as they stand.
+    key : key
+        The key of the operands that may be dealt; ANY where an operand x counts as x * 1.
+    deal, build : callable
+        The functions compiled for it.
+    """
 
     def __init__(self, op: Op, rewrite: Rewrite) -> None:
         block = rewrite.pattern
         assert isinstance(block, Block)
         self.op = op
         self.own = block.own[0]
-        self.key = anchor(block.element)
+        self.element = self.key = anchor(block.element)
         self.guarded = not rewrite.pointwise
         names = Names()
+        reductions = [c for c in rewrite.conditions if c.kind == "reduce"]
         compiler = Compiler(rewrite, names)
+        compiler.done.extend(reductions)
         compiler.match(block.element, "n0")
         shared = [v for v in compiler.env if v != self.own]
+        bodies = [self._dealt(compiler, shared)]
+        whole = self._unit(block.element) if reductions else None
+        if whole is not None:
+            bodies.append(self._dealt_whole(Compiler(rewrite, names), whole, shared))
+            self.key = ANY
+        doc = f"Put operands of {op.name} into buckets, by what they share as the element."
+        parameters = "slots, operands, members, keys, ready, shared"
+        self.deal: Callable[..., Any] = load(write("deal", parameters, bodies, doc), "deal", names)
+        compiler.lines, compiler.inner = [], []
+        compiler.done = [c for c in compiler.done if c not in reductions]
+        compiler.env = {v: f"s{i}" for i, v in enumerate(shared)} | {self.own: "terms"}
+        if shared:
+            compiler.let("".join(f"s{i}, " for i in range(len(shared))) + "*_ = key")
+        compiler.finish("t", "group")
+        doc = "Build the other side for the terms of one bucket."
+        source = write("build", "key, terms, t, group", [compiler.lines], doc)
+        self.build: Callable[..., Any] = load(source, "build", names)
+
+    def _dealt(self, compiler: Compiler, shared: Sequence[PatternVariable]) -> list[Line]:
+        """Return the lines that put an instance of the element, once matched, into its bucket."""
         own = compiler.env[self.own]
         key = "".join(self._shared(compiler, v) for v in shared)
         # Terms of one bucket have one dtype, and so has their combination.
         inner = [x for x in compiler.inner if x != "n0"]
-        compiler.inner = []
         if inner:
             compiler.test(f"steady(n0.type, ({', '.join(inner)},))")
         # Terms that are combined must have one type, or combining them would broadcast, wrap
         # around or round where the original did not.
         kind = f"{own}.type, n0.type" if self.guarded else f"{own}.type.dtype"
-        lines: list[Line] = [
+        return [
             ("for slot in slots:", True),
             ("n0 = operands[slot]", False),
             *compiler.lines,
@@ -53,17 +86,31 @@ class GatherRule:
             ("if slot in keys: keys[slot].append(key)", False),
             ("else: keys[slot] = [key]", False),
         ]
-        doc = f"Put operands of {op.name} into buckets, by what they share as the element."
-        parameters = "slots, operands, members, keys, ready, shared"
-        self.deal: Callable[..., Any] = load(write("deal", parameters, [lines], doc), "deal", names)
-        compiler.lines = []
-        compiler.env = {v: f"s{i}" for i, v in enumerate(shared)} | {self.own: "terms"}
-        if shared:
-            compiler.let("".join(f"s{i}, " for i in range(len(shared))) + "*_ = key")
-        compiler.finish("t", "group")
-        doc = "Build the other side for the terms of one bucket."
-        source = write("build", "key, terms, t, group", [compiler.lines], doc)
-        self.build: Callable[..., Any] = load(source, "build", names)
+
+    def _dealt_whole(
+        self, compiler: Compiler, whole: PatternVariable, shared: Sequence[PatternVariable]
+    ) -> list[Line]:
+        """Return the lines for an operand x that is an instance as ``1 * x``."""
+        element = compiler.rewrite.pattern.element
+        compiler.done.extend(c for c in compiler.rewrite.conditions if c.kind == "reduce")
+        one = f"unit({compiler.names.of(element.op, element.op.name)}, n0.type.dtype)"
+        compiler.nodes.add(whole)
+        compiler.env[self.own] = "one"
+        compiler.bind(whole, "n0")
+        lines = self._dealt(compiler, shared)
+        return [*lines[:2], (f"one = {one}", False), *lines[2:]]
+
+    def _unit(self, element: Term) -> PatternVariable | None:
+        """Return the variable that is the whole element where its own part is the identity."""
+        if not isinstance(element, PatternNode) or not isinstance(element.op, Op):
+            return None
+        op, args = element.op, element.args
+        if op.identity is None or len(args) != 2:
+            return None
+        first, second = args
+        if op.commutative and first == self.own:
+            first, second = second, first
+        return first if second == self.own and isinstance(first, PatternVariable) else None
 
     @staticmethod
     def _shared(compiler: Compiler, variable: PatternVariable) -> str:
@@ -84,6 +131,15 @@ class GatherRule:
             slots, view.operands, buckets.members, buckets.keys, buckets.ready, buckets.shared
         )
         return bool(buckets.ready)
+
+    def pair(self, a: Variable, b: Variable, view: Callable[[], View]) -> Match | None:
+        """Match a view of just two operands."""
+        if self.key is not self.element and self.element not in (a.op, b.op) and not alike(a, b):
+            return None
+        both = view()
+        if not self.enter((both.add(a), both.add(b)), both):
+            return None
+        return next(iter(self.gather(both)), None)
 
     def gather(self, view: View) -> Iterable[Match]:
         """Yield matches for the full buckets, those that save most first."""
@@ -106,6 +162,7 @@ class GatherRule:
     @staticmethod
     def _saving(view: View, members: dict[int, Any]) -> int:
         node = view.operands[next(iter(members))]
-        assert node.op is not None
+        if node.op is None:
+            return 0
         cost = node.op.flops(tuple([x.type for x in node.inputs]), node.type)
         return (len(members) - 1) * cost

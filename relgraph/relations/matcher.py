@@ -162,7 +162,7 @@ class Compiler:
         for c in self.rewrite.conditions:
             if c in self.done:
                 continue
-            args = c.args[1:] if c.kind == "calc" else c.args
+            args = c.args[1:] if c.computes else c.args
             if not all(v in self.env for x in args for v in variables(x)):
                 continue
             self.done.append(c)
@@ -172,7 +172,9 @@ class Compiler:
                 continue
             out = c.args[0]
             name = f"c{len(self.done)}"
-            self.let(f"{name} = {self.names.condition(c, self.rewrite.relation)}({values})")
+            decide = self.names.condition(c, self.rewrite.relation)
+            made = f"reduced({decide}, {values})" if c.kind == "reduce" else f"{decide}({values})"
+            self.let(f"{name} = {made}")
             self.test(f"{name} is not None")
             if isinstance(out, PatternVariable) and out not in self.env:
                 self.bind(out, name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import combinations, product
 from typing import Any
@@ -69,12 +69,28 @@ def steady(like: Any, nodes: Sequence[Variable]) -> bool:
 def instance(op: Op, operands: Sequence[Variable]) -> Any:
     """Return the type of an op applied to some operands of its n-ary view."""
     type_ = op.result_type((operands[0], operands[1]))
-    if len(operands) == 2:
+    if len(operands) == 2 or all([x.type is type_ for x in operands]):
         return type_
     made = apply(op, (operands[0], operands[1]))
     for x in operands[2:]:
         made = apply(op, (made, x))
     return made.type
+
+
+def reduced(function: Callable[..., Any], terms: Sequence[Any]) -> Any:
+    """Return what a function of two makes of any number, from the left; None where it refuses."""
+    found, *others = terms
+    for x in others:
+        found = function(found, x)
+        if found is None:
+            return None
+    return found
+
+
+@cache
+def unit(op: Op, dtype: Any) -> Constant:
+    """Return the identity element of an op as a constant."""
+    return constant(op.identity, dtype)
 
 
 def splits(operands: list[Variable], groups: int) -> Iterable[tuple[list[Variable], ...]]:
@@ -200,6 +216,6 @@ def _may_stretch(type_: TensorType, like: TensorType) -> bool:
 
 __all__ = [
     "REFUSED", "WHOLE", "Refused", "alike", "canonical", "checked", "choices", "covered", "fills",
-    "fit", "free", "instance", "leaves", "members", "nary", "proved", "splits", "steady", "whole",
-    "within",
+    "fit", "free", "instance", "leaves", "members", "nary", "proved", "reduced", "splits", "steady",
+    "unit", "whole", "within",
 ]  # fmt: skip

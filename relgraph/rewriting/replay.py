@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
 from itertools import pairwise
 from typing import Any
 
@@ -79,7 +80,10 @@ class Keys:
         if x.op is None:
             return x
         if is_ac(x.op):
-            shape: Any = frozenset(self.multiset(self.terms(x)).items())
+            terms = self.multiset(_without_identity(x.op, self.terms(x)))
+            if terms.total() == 1 and next(iter(terms)) in map(self._keys.get, x.inputs):
+                return next(iter(terms))  # x * 1 is x
+            shape: Any = frozenset(terms.items())
         else:
             shape = tuple([self._keys[y] for y in x.inputs])
             if x.op.commutative:
@@ -118,6 +122,18 @@ def _counted(node: Variable) -> Counter[Variable]:
         for y in x.inputs:
             (paths if y in seen else found)[y] += paths[x]
     return found
+
+
+def _without_identity(op: Op, terms: Counter[Variable]) -> Counter[Variable]:
+    """Leave out the scalar constants that change nothing."""
+    if op.identity is None:
+        return terms
+    kept = {
+        x: n
+        for x, n in terms.items()
+        if not isinstance(x, Constant) or x.ndim or not same_number(x.uniform, op.identity)
+    }
+    return Counter(kept) if kept else terms
 
 
 class Checker:
@@ -214,9 +230,9 @@ class Checker:
         """Test the side conditions, and compute what they compute."""
         for c in firing.rewrite.conditions:
             for one in _each(c, values):
-                args = [_value(x, one) for x in (c.args[1:] if c.kind == "calc" else c.args)]
-                result = c.function(*args)
-                if c.kind != "calc":
+                args = [_value(x, one) for x in (c.args[1:] if c.computes else c.args)]
+                result = reduce(c.function, args[0]) if c.kind == "reduce" else c.function(*args)
+                if not c.computes:
                     holds = bool(result)
                 elif isinstance(c.args[0], PatternVariable) and c.args[0] not in values:
                     values[c.args[0]] = result
@@ -246,7 +262,10 @@ class Checker:
             params = [_value(p, values) for p in op.params]
             if type(node.op) is not op.cls or list(node.op.params) != params:
                 return False
-        elif node.op is not op:
+        elif op.identity is not None and values.keys() >= set(variables(term)):
+            if self.same(build(term, values, node), node):  # x may stand for x * 1
+                return True
+        if isinstance(op, Op) and node.op is not op:
             return False
         if isinstance(term, Block) or is_ac(op):
             return self._covers_all(term, node, values)
@@ -399,7 +418,7 @@ def _value(term: Term, values: Values) -> Any:
 def _each(condition: Suspended, values: Values) -> Iterator[Values]:
     """Yield the bindings that a condition speaks of: one for each term of a block."""
     lists = [v for x in condition.args for v in variables(x) if isinstance(values.get(v), list)]
-    if not lists:
+    if not lists or condition.kind == "reduce":
         yield values
     else:
         for x in values[lists[0]]:
@@ -412,8 +431,10 @@ def _binary(rewrite: Rewrite, values: Values) -> Iterator[Values]:
     if not lists:
         yield values
         return
+    reductions = [c for c in rewrite.conditions if c.kind == "reduce"]
     for pair in pairwise(values[lists[0]]):
-        yield {**values, lists[0]: list(pair)}
+        computed = {c.args[0]: c.function(*pair) for c in reductions}
+        yield {**values, **computed, lists[0]: list(pair)}
 
 
 def _flat(term: PatternNode) -> list[Term]:

@@ -175,10 +175,13 @@ def _instance(clause: Any, roles: Roles, chosen: Any) -> Instance | None:
         for c in clause.conditions
         if c.kind == "calc" and c.args[0] in variables(clause.right) and c.args[0] not in fields
     } - set(open_)  # what a number is computed from must be one
+    coefficients = {c.args[0] for c in clause.conditions if c.label.startswith("coefficient(")}
     try:
         for i, (v, (shape, dtype)) in enumerate(zip(operands, chosen, strict=False)):
             name = "xyzwuv"[i]
-            if v in constants:
+            if v in coefficients:
+                values[v] = constant(np.full(shape, i + 2, dtype))
+            elif v in constants:
                 values[v] = _constant(dtype, shape)
             else:
                 values[v] = make_input(name, TensorType(dtype, shape), asked[v])

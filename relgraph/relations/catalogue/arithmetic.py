@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from relgraph.ops.elementwise import (
     not_equal,
     where,
 )
-from relgraph.relations.catalogue.conditions import numerico, signedo
+from relgraph.relations.catalogue.conditions import coefficiento, numerico, signedo
 from relgraph.relations.goals import (
     calco,
     eq,
@@ -247,11 +248,6 @@ def double_addo(x):
     return x + x, 2 * x
 
 
-def one_more(c: Any, x: Any) -> Variable | None:
-    """Return ``1 + c`` for a constant ``c`` of the dtype of ``x``; None for anything else."""
-    return _with_one(np.add, c, x)
-
-
 def one_less(c: Any, x: Any) -> Variable | None:
     """Return ``c - 1`` for a constant ``c`` of the dtype of ``x``; None for anything else."""
     return _with_one(np.subtract, c, x)
@@ -269,19 +265,35 @@ def _with_one(combine: Any, c: Any, x: Any) -> Variable | None:
         return constant(combine(c.value, np.ones_like(c.value)), c.dtype)
 
 
+@lru_cache(maxsize=1024)
+def sum_of_coefficients(a: Constant, b: Constant) -> Variable | None:
+    """Return ``a + b`` for coefficients of one dtype, or None."""
+    if a.dtype != b.dtype:
+        return None
+    with np.errstate(over="ignore"):  # integers wrap around, as they would at the call
+        total = np.add(a.uniform, b.uniform)
+    return constant(total, a.dtype) if np.isfinite(total) else None
+
+
 @identity(
     tags=(*CANONICAL, "add_canonical"),
-    where=lambda x, c, d: (numerico(x), calco(d, one_more, c, x)),
+    where=lambda x, a, b, c: (
+        numerico(x),
+        coefficiento(a),
+        coefficiento(b),
+        calco(c, sum_of_coefficients, a, b),
+    ),
     specials="assumes_finite",
 )
-def gather_add_multiplyo(x, c, d):
-    """x + c x = d x, where d = 1 + c.
+def collect_like_termso(x, a, b, c):
+    """a x + b x = c x, where c = a + b.
 
-    Holds for a constant c of the dtype of x, modulo 2^n for integers; rounded (three roundings
-    against two), assumes_finite (with c = -1/2 infinity becomes NaN on the left).
+    Holds for uniform constants a and b, modulo 2^n for integers, and for any number of terms, x
+    itself counting as 1 x; rounded (the coefficients' sum and the product round once each),
+    assumes_finite (with a = -b infinity becomes NaN on both sides, 0 elsewhere).
     Source: distributive law.
     """
-    return x + c * x, d * x
+    return a * x + b * x, c * x
 
 
 @relation(tags=(*CANONICAL, "add_canonical"), specials="assumes_finite")
@@ -557,8 +569,8 @@ RELATIONS: tuple[Relation, ...] = (
     annihilate_divide_zeroo,
     cancel_subtract_selfo,
     cancel_divide_selfo,
+    collect_like_termso,
     double_addo,
-    gather_add_multiplyo,
     gather_subtract_multiplyo,
     distribute_multiply_addo.reversed,
     distribute_multiply_subtracto.reversed,

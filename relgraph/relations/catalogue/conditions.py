@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from relgraph.ir.node import Variable
+from relgraph.ir.node import Constant, Variable
 from relgraph.relations.goals import Suspended, checko
 
 
@@ -31,6 +31,15 @@ def signedo(x: Any) -> Suspended:
 def numerico(x: Any) -> Suspended:
     """Relate graphs of numbers: of any dtype but bool, whose sum is a logical or."""
     return checko(_is_numeric, x, label=f"numeric({x!r})")
+
+
+def coefficiento(x: Any) -> Suspended:
+    """Relate constants of numbers that are equal in all their elements."""
+    return checko(_is_coefficient, x, label=f"coefficient({x!r})")
+
+
+def _is_coefficient(x: Any) -> bool:
+    return isinstance(x, Constant) and x.uniform is not None and x.dtype.kind != "b"
 
 
 def _is_scalar(x: Any) -> bool:

@@ -59,7 +59,7 @@ ROWS = [
     Row(r.cancel_subtract_selfo, x - x, zeros, x - y),
     Row(r.cancel_divide_selfo, u / u, ones, x / x),
     Row(r.double_addo, x + x, 2.0 * x, b + b),
-    Row(r.gather_add_multiplyo, x + 3.0 * x, 4.0 * x, x + y * x),
+    Row(r.collect_like_termso, x + 3.0 * x, 4.0 * x, x + y * x),
     Row(r.gather_subtract_multiplyo, 3.0 * x - x, 2.0 * x, 3.0 * y - x),
     Row(r.distribute_multiply_addo.reversed, x * y + x * z, x * (y + z), x * y + z * z),
     Row(r.distribute_multiply_subtracto.reversed, x * y - x * z, x * (y - z), x * y - z),
