@@ -205,6 +205,15 @@ def is_product(node: Variable) -> bool:
     )
 
 
+def is_system(node: Variable) -> bool:
+    """Tell whether a node solves systems with matrices, or batches of them, on the right."""
+    return (
+        node.op is not None
+        and node.op.name in ("solve", "solve_triangular")
+        and all(x.ndim >= 2 for x in node.inputs)
+    )
+
+
 def unproved(node: Variable) -> tuple[tuple[int, tuple[int, ...]], ...]:
     """Return where operands of a node meet in sizes that nothing proves equal.
 
@@ -214,11 +223,11 @@ def unproved(node: Variable) -> tuple[tuple[int, tuple[int, ...]], ...]:
         An axis, counted from the end, and the operands that span it; none of them may be
         stretched when the graph runs, as NumPy would do for a size of 1.
     """
-    product = is_product(node)
-    if node.op is None or not (node.op.pointwise or product):
+    batched = is_product(node) or is_system(node)
+    if node.op is None or not (node.op.pointwise or batched):
         return ()
     found = []
-    for axis in range(-node.ndim, -2 if product else 0):
+    for axis in range(-node.ndim, -2 if batched else 0):
         spanning = [
             i for i, x in enumerate(node.inputs) if x.ndim >= -axis and x.type.shape[axis] != 1
         ]

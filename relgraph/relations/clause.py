@@ -28,6 +28,7 @@ from relgraph.relations.pattern import (
     text,
     variables,
 )
+from relgraph.relations.required import unproved
 
 # Ops whose result is bool whatever the dtype of their operands.
 TESTS = frozenset({
@@ -187,7 +188,7 @@ def orient(
         )
     bound = set(variables(pattern))
     ordered: list[Suspended] = []
-    waiting = list(clause.conditions)
+    waiting = list(unproved(clause.conditions, pattern))
     while waiting:
         ready = [c for c in waiting if set(_needs(c)) <= bound]
         if not ready:

@@ -10,7 +10,6 @@ doi:10.1145/322217.322225); each combination is tried once and remembered.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,6 +28,7 @@ from relgraph.relations.pattern import (
     subterms,
     variables,
 )
+from relgraph.relations.required import fact_asked
 
 SIZE = 3
 Array = npt.NDArray[Any]
@@ -65,6 +65,8 @@ class Ranks:
             v for v in variables(rewrite.pattern) if v not in own and v not in parameters
         )
         self.parameters = tuple(dict.fromkeys(parameters))
+        # A direction leaves conditions out that its pattern cannot be computed without.
+        self.conditions = getattr(rewrite.origin, "conditions", rewrite.conditions)
         self._allowed: dict[tuple[tuple[int, ...], tuple[Any, ...]], bool] = {}
 
     @staticmethod
@@ -96,7 +98,7 @@ class Ranks:
         rng = np.random.default_rng(abs(digest_of(ranks, own_rank)) % 2**32)
         values: dict[PatternVariable, Any] = dict(zip(self.parameters, parameters, strict=True))
         for v, rank in zip(self.variables, ranks, strict=True):
-            values[v] = sample(rng, rank, facts_asked(self.rewrite.conditions, v))
+            values[v] = sample(rng, rank, facts_asked(self.conditions, v))
         for v in self.own:
             values[v] = [sample(rng, own_rank, ()) for _ in range(2)]
         sides = []
@@ -116,11 +118,8 @@ class Ranks:
 
 def facts_asked(conditions: tuple[Suspended, ...], variable: PatternVariable) -> tuple[str, ...]:
     """Return the facts that conditions ask of a variable."""
-    return tuple(
-        c.function.args[0]
-        for c in conditions
-        if c.kind == "check" and c.args == (variable,) and isinstance(c.function, partial)
-    )
+    asked = ((c, fact_asked(c)) for c in conditions)
+    return tuple(name for c, name in asked if name is not None and c.args == (variable,))
 
 
 def sample(rng: np.random.Generator, rank: int, facts: tuple[str, ...]) -> Array:

@@ -8,20 +8,20 @@ directions.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Any
 
 from kanren import eq, lall
-from unification import reify, var
+from unification import isvar, reify, var
+from unification.utils import transitive_get as walk
 
 from relgraph.errors import ArgumentError, RelationError, RelgraphError
 from relgraph.ir.etuple import raise_
 from relgraph.relations.clause import Clause, Rewrite, orient, up_to_laws, with_block
 from relgraph.relations.enumeration import enumerate_clauses
-from relgraph.relations.goals import RESIDUALS, Suspended, require_goal, settle
+from relgraph.relations.goals import RESIDUALS, Suspended, require_goal
 from relgraph.relations.pattern import (
-    KANREN,
     Pattern,
     PatternVariable,
     from_term,
@@ -29,6 +29,8 @@ from relgraph.relations.pattern import (
     text,
     to_term,
 )
+from relgraph.relations.required import unproved
+from relgraph.relations.search import answers
 
 ROUNDINGS = ("exact", "rounded")
 SPECIALS = ("kept", "assumes_finite")
@@ -218,19 +220,18 @@ class Relation:
             return ()
         a, b = (var() if side is None else side for side in (left, right))
         asked = (a, b) if left is None and right is None else (b if right is None else a)
-        answers: list[Any] = []
+        found: list[Any] = []
         left_term, right_term = (to_term(x) if isinstance(x, Pattern) else x for x in (a, b))
-        for state in _bounded(self(left_term, right_term), self.label):
-            for final in settle(state):
-                if left is not None and right is not None and RESIDUALS in final:
-                    continue
-                answer = reify(to_term(asked) if isinstance(asked, Pattern) else asked, final)
-                answers.append(
-                    tuple(map(as_graph, answer)) if isinstance(asked, tuple) else as_graph(answer)
-                )
-                if n is not None and len(answers) >= n:
-                    return tuple(answers)
-        return tuple(answers)
+        for final in answers(lambda: self(left_term, right_term), self.label):
+            if left is not None and right is not None and RESIDUALS in final:
+                continue
+            answer = reify(to_term(asked) if isinstance(asked, Pattern) else asked, final)
+            found.append(
+                tuple(map(as_graph, answer)) if isinstance(asked, tuple) else as_graph(answer)
+            )
+            if n is not None and len(found) >= n:
+                break
+        return tuple(found)
 
     def __str__(self) -> str:
         if self.clauses is None:
@@ -251,17 +252,6 @@ def as_graph(term: Any) -> Any:
         return raise_(term)
     except (RelgraphError, TypeError):
         return term
-
-
-def _bounded(goal: Any, name: str) -> Iterator[Any]:
-    try:
-        with KANREN:
-            yield from goal({})
-    except RecursionError:
-        raise RelationError(
-            f"{name}: its search ran away (it recursed past Python's limit)",
-            fix="Bound it: put the goal that binds a term before the goal that recurses on it.",
-        ) from None
 
 
 def _location(function: Callable[..., Any]) -> str:
@@ -360,6 +350,8 @@ def identity(
     clause = Clause(*sides, _conditions(where, parameters, name, location))
     _check_clause(clause, name, location)
 
+    followed = unproved(clause.conditions, clause.left, clause.right) != clause.conditions
+
     def goal(left: Any, right: Any) -> Any:
         fresh: dict[PatternVariable, PatternVariable] = {}
 
@@ -367,11 +359,24 @@ def identity(
             return fresh.setdefault(v, PatternVariable(v.name))
 
         first, second = (to_term(rename(side, image)) for side in (clause.left, clause.right))
-        goals = [
-            Suspended(c.kind, tuple(rename(x, image) for x in c.args), c.label, c.function)
-            for c in clause.conditions
-        ]
-        return lall(eq(left, first), eq(right, second), *goals)
+        same = lall(eq(left, first), eq(right, second))
+
+        def asked(conditions: tuple[Suspended, ...]) -> list[Suspended]:
+            return [
+                Suspended(c.kind, tuple(rename(x, image) for x in c.args), c.label, c.function)
+                for c in conditions
+            ]
+
+        if not followed:
+            return lall(same, *asked(clause.conditions))
+
+        def by_side(state: Any) -> Any:
+            """Leave out what follows from the side that is given."""
+            pairs = ((left, clause.left), (right, clause.right))
+            given = [pattern for side, pattern in pairs if not isvar(walk(side, state))]
+            return lall(same, *asked(unproved(clause.conditions, *given)))(state)
+
+        return by_side
 
     made = Relation(
         name, goal, clauses=(clause,), tags=tags, rounding=rounding, specials=specials,

@@ -16,7 +16,16 @@ from relgraph.ops.permutation import matrix_transpose
 from relgraph.ops.reduction import sum
 from relgraph.ops.shape import expand_dims
 from relgraph.relations.catalogue.conditions import matrixo, scalaro, vectoro
-from relgraph.relations.goals import checko, eq, facto, lall, lany, symmetrico
+from relgraph.relations.goals import (
+    checko,
+    eq,
+    facto,
+    invertibleo,
+    lall,
+    lany,
+    nonzeroo,
+    symmetrico,
+)
 from relgraph.relations.pattern import lvars
 from relgraph.relations.relation import Relation, identity, relation
 
@@ -192,11 +201,12 @@ def solve_invo(A, b):
     return inv(A) @ b, solve(A, b)
 
 
-@identity(tags=CANONICAL, specials="assumes_finite")
+@identity(tags=CANONICAL, where=lambda A: invertibleo(A), specials="assumes_finite")
 def cancel_solve_invo(A, b):
     """solve(inv(A), b) = A b.
 
-    Holds where A is invertible; rounded (within c n u cond(A) |A| |b|), assumes_finite.
+    Holds where A is invertible, which the left side proves; rounded (within
+    c n u cond(A) |A| |b|), assumes_finite.
     Source: definition.
     """
     return solve(inv(A), b), A @ b
@@ -235,20 +245,35 @@ def solve_spdo(A, b):
     return solve(A, b), solve_spd(A, b)
 
 
-@relation(tags=SPECIALIZE, specials="assumes_finite", broadcast="*")
-def divide_rowso(left, right):
-    """solve(diag(v), B) = B / v[:, None], and B / v for a vector B.
+@identity(
+    tags=SPECIALIZE,
+    where=lambda v, B: (vectoro(v), matrixo(B), nonzeroo(v)),
+    specials="assumes_finite",
+    broadcast="*",
+)
+def divide_rowso(v, B):
+    """solve(diag(v), B) = B / v[:, None] for a matrix B.
 
-    Holds where no element of v is 0 (the left side raises where one is); rounded (within
-    2u |B / v|), assumes_finite.
+    Holds where no element of v is 0, which the left side proves; rounded (within 2u |B / v|),
+    assumes_finite.
     Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 1.2.
     """
-    v, b = lvars("v b")
-    system = solve(diag(v), b)
-    return lany(
-        lall(eq(left, system), eq(right, b / v), vectoro(v), vectoro(b)),
-        lall(eq(left, system), eq(right, b / expand_dims(v, -1)), vectoro(v), matrixo(b)),
-    )
+    return solve(diag(v), B), B / expand_dims(v, -1)
+
+
+@identity(
+    tags=SPECIALIZE,
+    where=lambda v, b: (vectoro(v), vectoro(b), nonzeroo(v)),
+    specials="assumes_finite",
+)
+def divide_elementso(v, b):
+    """solve(diag(v), b) = b / v for a vector b.
+
+    Holds where no element of v is 0, which the left side proves; rounded (within 2u |b / v|),
+    assumes_finite.
+    Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 1.2.
+    """
+    return solve(diag(v), b), b / v
 
 
 @identity(tags=CANONICAL, specials="assumes_finite")
@@ -262,11 +287,12 @@ def det_transposeo(A):
     return det(matrix_transpose(A)), det(A)
 
 
-@identity(tags=CANONICAL, specials="assumes_finite")
+@identity(tags=CANONICAL, where=lambda A: invertibleo(A), specials="assumes_finite")
 def det_invo(A):
     """det(inv(A)) = 1 / det(A).
 
-    Holds where A is invertible; rounded (within c n u cond(A) |1 / det(A)|), assumes_finite.
+    Holds where A is invertible, which the left side proves; rounded (within
+    c n u cond(A) |1 / det(A)|), assumes_finite.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.3.
     """
     return det(inv(A)), divide(1.0, det(A))
@@ -438,6 +464,7 @@ RELATIONS: tuple[Relation, ...] = (
     solve_invo,
     cancel_solve_invo,
     divide_rowso,
+    divide_elementso,
     solve_lower_triangularo,
     solve_upper_triangularo,
     solve_spdo,

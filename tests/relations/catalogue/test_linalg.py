@@ -48,6 +48,7 @@ ROWS = [
     Row(r.solve_invo, inv(A) @ x, solve(A, x), x @ inv(A)),
     Row(r.cancel_solve_invo, solve(inv(A), x), A @ x, solve(A, x)),
     Row(r.divide_rowso, solve(diag(x), A), A / expand_dims(x, -1), solve(A, diag(x))),
+    Row(r.divide_elementso, solve(diag(x), y), y / x, solve(diag(x), A)),
     Row(
         r.solve_lower_triangularo,
         solve(L, x),

@@ -1,0 +1,63 @@
+"""What a side of a relation cannot be computed without.
+
+``inv(A)`` runs only where ``A`` is invertible.  So a relation that holds for invertible ``A`` needs
+no proof of that in the direction in which it matches ``inv(A)``, and needs one in the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from typing import Any
+
+from relgraph.ir.facts import BIT, proved
+from relgraph.relations.goals import Suspended
+from relgraph.relations.pattern import OpPattern, PatternNode, Term, same_term, subterms
+
+
+def required(term: Term) -> list[tuple[Term, str]]:
+    """Return terms and facts that hold of them wherever a pattern can be computed."""
+    found: list[tuple[Term, str]] = []
+    for x in subterms(term):
+        if not isinstance(x, PatternNode) or isinstance(x.op, OpPattern):
+            continue
+        if x.op.name == "inv" or (x.op.name == "solve" and x.op.params == ("general",)):
+            matrix = x.args[0]
+            found.append((matrix, "invertible"))
+            if isinstance(matrix, PatternNode) and _is_diagonal(matrix.op):
+                found.append((matrix.args[0], "nonzero"))
+    return found
+
+
+def _is_diagonal(op: Any) -> bool:
+    return not isinstance(op, OpPattern) and op.name == "diag" and op.params == (0,)
+
+
+def unproved(conditions: Iterable[Suspended], *sides: Term) -> tuple[Suspended, ...]:
+    """Return the conditions that do not follow from the fact that some sides can be computed.
+
+    Parameters
+    ----------
+    conditions : iterable of Suspended
+        Of a clause.
+    *sides : term
+        The sides that are given, as patterns.
+    """
+    known = [pair for side in sides for pair in required(side)]
+    return tuple([c for c in conditions if not _follows(c, known)])
+
+
+def _follows(condition: Suspended, known: list[tuple[Term, str]]) -> bool:
+    asked = fact_asked(condition)
+    return asked is not None and any(
+        same_term(condition.args[0], term) and proved(name).true & BIT[asked]
+        for term, name in known
+    )
+
+
+def fact_asked(condition: Suspended) -> str | None:
+    """Return the fact that a condition asks of its argument, or None for another condition."""
+    if condition.kind == "check" and isinstance(condition.function, partial):
+        name = condition.function.args[0]
+        return name if name in BIT else None
+    return None
