@@ -80,6 +80,7 @@ class Driver(Groups):
                 if depth:
                     self.inherit(n, inputs)
                 continue
+            m = n
             if changed:
                 m = apply(op, tuple([normal.get(x, x) for x in inputs]))
                 if m in normal:
@@ -88,30 +89,31 @@ class Driver(Groups):
                     continue
                 if m in forward:
                     raise self.oscillation(n, m)
-                forward[n] = m
                 if depth:
                     self.inherit(n, (m,))
-                push(m)
-                continue
             match: Any = plain.get(op, _MISSING)
             if match is _MISSING:
                 match = get_plain(op)
-            found = match(n) if match is not None else None
+            found = match(m) if match is not None else None
             if found is None and fallback:
-                found = interpret(self.selection, n)
+                found = interpret(self.selection, m)
             if found is None:
                 pop()
-                normal[n] = n
+                normal[n] = normal[m] = m
                 continue
             result, rewrite, bindings = found
-            self.fired(n, result, rewrite, bindings)
+            self.fired(m, result, rewrite, bindings)
             if result in normal:
                 pop()
-                normal[n] = normal[result]
+                normal[n] = normal[m] = normal[result]
                 continue
-            if result in forward and result not in normal:
+            if result in forward or result is n:
+                if m is not n:
+                    forward[n] = m
+                raise self.oscillation(m, result)
+            if m is not n:
+                forward[m] = result
                 self.why[n] = rewrite.relation
-                raise self.oscillation(n, result)
             forward[n] = result
             push(result)
         return normal[root]

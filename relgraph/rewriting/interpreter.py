@@ -11,6 +11,7 @@ from unification import reify
 from relgraph.errors import RelationError, RelgraphError
 from relgraph.ir.etuple import as_node
 from relgraph.ir.node import Variable
+from relgraph.ir.op import Op
 from relgraph.relations import search
 from relgraph.relations.goals import RESIDUALS
 from relgraph.relations.pattern import fresh
@@ -57,29 +58,28 @@ def interpret(selection: Selection, node: Variable) -> tuple[Variable, Any, tupl
         result = shapes.answer(node)
         if result is not None and result is not node:
             return result, Interpreted(shapes.relation.label), ()
-    for transform in selection.transforms:
-        if tracked(transform, node):
-            result = transform.transform(node)
-            if result is not None and result is not node:
-                fitted = fit(result, node.type, node, pointwise=True)
-                if fitted is None:
-                    raise RelationError(
-                        f"{transform.name} returned a graph of another type",
-                        [
-                            ("node", f"{node} : {node.type}"),
-                            ("result", f"{result} : {result.type}"),
-                        ],
-                        "A replacement has the dtype of what it replaces and a shape that is "
-                        "equal or more exact.",
-                    )
-                return fitted, transform, ()
+    for transform in selection.asked(node.op):
+        result = transform.transform(node)
+        if result is not None and result is not node:
+            fitted = fit(result, node.type, node, pointwise=True)
+            if fitted is None:
+                raise RelationError(
+                    f"{transform.name} returned a graph of another type",
+                    [
+                        ("node", f"{node} : {node.type}"),
+                        ("result", f"{result} : {result.type}"),
+                    ],
+                    "A replacement has the dtype of what it replaces and a shape that is equal or "
+                    "more exact.",
+                )
+            return fitted, transform, ()
     return None
 
 
-def tracked(transform: NodeTransform, node: Variable) -> bool:
-    """Tell whether a transform asks about a node's op."""
+def tracked(transform: NodeTransform, op: Op | None) -> bool:
+    """Tell whether a transform asks about applications of an op."""
     tracks = transform.tracks
-    return tracks is None or node.op in tracks or type(node.op) in tracks
+    return tracks is None or op in tracks or type(op) in tracks
 
 
 def answer(relation: Relation, node: Variable) -> Variable | None:

@@ -218,7 +218,7 @@ class _Contextual:
         for node in graph:
             op = node.op
             if op not in asked:
-                asked[op] = [pair for pair in self.rewriters if tracked(pair[1], node)]
+                asked[op] = [pair for pair in self.rewriters if tracked(pair[1], op)]
             if not asked[op] or not node.inputs or node in found:
                 continue
             for rewriter, transform in asked[op]:

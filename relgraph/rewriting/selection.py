@@ -16,6 +16,7 @@ from relgraph.relations.gather import GatherRule
 from relgraph.relations.matcher import compile_plain
 from relgraph.relations.pattern import Block, OpPattern, PatternNode
 from relgraph.relations.relation import Relation, as_relation
+from relgraph.rewriting.interpreter import tracked
 from relgraph.rewriting.shapes import Shapes
 from relgraph.rewriting.sharing import Sharing
 
@@ -57,6 +58,7 @@ class Selection:
         self._plain: dict[Op, Matcher | None] = {}
         self._open: dict[type[Op], Matcher] = {}
         self._ac: dict[Any, AcMatcher | None] = {}
+        self._asked: dict[Any, tuple[Any, ...]] = {}
         heads = [op for op in self._heads if is_ac(op)]
         self.ac_ops = frozenset(heads) | frozenset(
             op for t in self.transforms for op in getattr(t, "ac_ops", ())
@@ -101,6 +103,14 @@ class Selection:
                     "Select one direction.",
                 )
                 raise error
+
+    def asked(self, op: Any) -> tuple[Any, ...]:
+        """Return the transforms that ask about applications of an op, in order."""
+        try:
+            return self._asked[op]
+        except KeyError:
+            found = self._asked[op] = tuple([t for t in self.transforms if tracked(t, op)])
+            return found
 
     def plain(self, op: Op) -> Matcher | None:
         """Return the matcher of a head op that is not associative and commutative, if any."""
