@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from relgraph.api.fitting import fits
 from relgraph.api.rewrite import query_of
 from relgraph.backends.base import Array, Backend
 from relgraph.db.catalogue import default_database
@@ -26,10 +27,11 @@ from relgraph.ir.graph import FunctionGraph, Outputs, as_outputs
 from relgraph.ir.node import Input, Variable
 from relgraph.ir.printing import brief
 from relgraph.ir.sizes import Meeting, Place, meetings
-from relgraph.ir.types import DTYPES, NAME_OF
+from relgraph.ir.types import DTYPES, NAME_OF, TensorType
 from relgraph.lowering.sizes import mismatch
 
 TARGETS = ("cpu", "numpy", "cuda")
+_FLOAT = TensorType("float64", ())
 
 Container = Variable | list[Variable] | tuple[Variable, ...] | dict[Any, Variable]
 _RANK = {"b": 0, "u": 1, "i": 1, "f": 2}  # the order in which Python's numbers widen
@@ -203,6 +205,16 @@ class Function:
         self._equal = list(_equal_dims(graph.inputs))
         self._needed = list(needed)
         self._pairs = [_sources(graph.inputs, meeting) for meeting in self._needed]
+        self._fits = fits(
+            self._wanted,
+            [
+                *(((i, axis), size) for i, axis, size in self._fixed),
+                *(((i, axis), (j, other)) for i, axis, j, other in self._equal),
+                *((a, b) for a, b in self._pairs),
+            ],
+        )
+        self._direct = getattr(self._program, "direct", self._program)
+        self._single = keys is None and graph.outputs[0].ndim > 0
         self.__signature__ = _signature(graph.inputs)
 
     @property
@@ -238,8 +250,11 @@ class Function:
         ArgumentError, DTypeError, ShapeError
             Naming the input.
         """
-        if kwargs or len(args) != len(self.inputs):
+        if kwargs or len(args) != len(self._wanted):
             args = self._bind(args, kwargs)
+        if self._fits(*args):
+            results = self._direct(args)
+            return results[0] if self._single else self._packed(results)
         arrays = [
             x
             if type(x) is np.ndarray
@@ -310,6 +325,8 @@ class Function:
     def _convert(self, i: int, value: Any) -> Array:
         """Return an argument as an aligned, contiguous array of the input's dtype and rank."""
         wanted = self.inputs[i]
+        if type(value) is float and wanted.type == _FLOAT:  # the usual number, without a detour
+            return np.array(value)
         array = _as_array(wanted, value)
         if array.ndim != wanted.ndim:
             raise ShapeError(
@@ -318,8 +335,9 @@ class Function:
                 {"declared": wanted.type, "given": f"shape {array.shape}"},
                 "Reshape the array, or declare the input with its rank.",
             )
-        shape = array.shape
-        return np.require(array, requirements=["C", "A"]).reshape(shape)
+        if array.flags.c_contiguous and array.flags.aligned:
+            return array
+        return np.require(array, requirements=["C", "A"])
 
     def _wrong_size(self, i: int, axis: int, size: int, array: Array) -> ShapeError:
         x = self.inputs[i]

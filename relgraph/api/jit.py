@@ -218,7 +218,11 @@ class _Leaves:
         parts: list[Hashable] = []
         try:
             for x in args:
-                parts.append(structure_of(x, self._part))
+                if type(x) is np.ndarray:
+                    self.arrays.append(x)
+                    parts.append((x.dtype, x.shape))
+                else:
+                    parts.append(structure_of(x, self._part))
             for name, x in kwargs.items():
                 parts.append((name, structure_of(x, self._part)))
         except ArgumentError as error:

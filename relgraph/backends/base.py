@@ -21,7 +21,8 @@ Array = npt.NDArray[Any]
 class Program(Protocol):
     """A compiled graph.
 
-    Calling it may happen in several threads at once.
+    Calling it may happen in several threads at once.  A program may have a method ``direct``, which
+    is called in its place with arrays that are writeable too.
     """
 
     @property

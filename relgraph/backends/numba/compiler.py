@@ -142,6 +142,10 @@ class NumbaProgram:
     def __call__(self, arrays: Sequence[Array]) -> list[Any]:
         """Run the program on one array for each input."""
         usable = [x if x.flags.carray else ready(x) for x in arrays]
+        return self.direct(usable, arrays)
+
+    def direct(self, usable: Sequence[Array], arrays: Sequence[Array] = ()) -> list[Any]:
+        """Run the program on arrays that are writeable, and stand for ``arrays``."""
         if self._silent:
             with np.errstate(all="ignore"):  # a graph computes inf and NaN without a word
                 results = self._main(*usable)

@@ -1,0 +1,58 @@
+"""A test, generated for the inputs of a function, of arguments that can be used as they are.
+
+Most calls pass arrays of the right dtypes and sizes, and on small arrays the checks of a general
+loop would take longer than the computation.  The general way remains for all other arguments: it
+converts them, and says what is wrong with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+Source = tuple[int, int] | int  # an input and its axis, or a size
+
+
+def fits(
+    wanted: Sequence[tuple[np.dtype[Any], int]], equal: Iterable[tuple[Source, Source]]
+) -> Callable[..., bool]:
+    """Return a function that tells whether arrays need no conversion and have sizes that agree.
+
+    Parameters
+    ----------
+    wanted : sequence of (dtype, int)
+        The dtype and rank of each input.
+    equal : iterable of (source, source)
+        Which sizes must be equal: each an input and its axis, or an int.
+
+    Returns
+    -------
+    callable
+        Given one argument for each input, True where all are writeable, aligned, C-contiguous
+        arrays of these dtypes, ranks and sizes; False for anything else.
+    """
+    return _compiled(tuple(wanted), tuple(equal))
+
+
+@lru_cache(maxsize=1024)
+def _compiled(
+    wanted: tuple[tuple[np.dtype[Any], int], ...], equal: tuple[tuple[Source, Source], ...]
+) -> Callable[..., bool]:
+    names = ", ".join(f"x{i}" for i in range(len(wanted)))
+    lines = [f"def fits({names}):"]
+    namespace: dict[str, Any] = {"ndarray": np.ndarray}
+    for i, (dtype, ndim) in enumerate(wanted):
+        namespace[f"dtype{i}"] = dtype
+        tests = [f"type(x{i}) is ndarray", f"x{i}.dtype is dtype{i}", f"x{i}.flags.carray"]
+        lines += [f"    if not ({' and '.join(tests)}):", "        return False"]
+        lines += [f"    s{i} = x{i}.shape", f"    if len(s{i}) != {ndim}:", "        return False"]
+    for pair in equal:
+        first, second = (x if isinstance(x, int) else f"s{x[0]}[{x[1]}]" for x in pair)
+        lines += [f"    if {first} != {second}:", "        return False"]
+    lines.append("    return True")
+    exec("\n".join(lines), namespace)
+    found: Callable[..., bool] = namespace["fits"]
+    return found
