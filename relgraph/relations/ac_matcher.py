@@ -28,6 +28,7 @@ from relgraph.relations.pattern import (
     PatternNode,
     PatternVariable,
     Term,
+    same_term,
     variables,
 )
 from relgraph.relations.ranks import Ranks
@@ -50,6 +51,8 @@ class MatchRule:
         One for each operand of the pattern, the most selective first.
     by_identity : bool
         Whether a variable that the pattern repeats is looked up by the operand it is bound to.
+    twins : bool
+        Whether the pattern is of two equal operands, such as ``x + x``.
     """
 
     def __init__(self, op: Op, rewrite: Rewrite) -> None:
@@ -62,6 +65,7 @@ class MatchRule:
         for i, arg in enumerate(self.args):
             others = self.args[:i] + self.args[i + 1 :]
             self.roles.append(Role(anchor(arg), min(map(anchor, others), key=_is_any)))
+        self.twins = len(self.args) == 2 and same_term(*self.args)
         self.matchers: list[Callable[..., Any] | None] = [None] * len(self.args)
 
     def matcher(self, role: int) -> Callable[..., Any]:
@@ -269,7 +273,7 @@ class AcMatcher:
 
     def pair(self, a: Variable, b: Variable) -> tuple[Variable, Any, tuple[Any, ...]] | None:
         """Match a view of just two operands; ``(result, rewrite, bindings)`` or None."""
-        keys = (key_of(a), key_of(b))
+        keys = (a.op or key_of(a), b.op or key_of(b))
         agenda = self._pairs.get(keys)
         if agenda is None:
             agenda = self._pairs[keys] = self._pair_agenda(*keys)
@@ -305,6 +309,9 @@ class AcMatcher:
                 else:  # two operands that are instances as they stand must be the same
                     plays = a == b or a is rule.element or b is rule.element
                 if plays:
+                    found.append((number, False))
+            elif rule.twins:
+                if a == b:
                     found.append((number, False))
             elif len(rule.roles) == 2:
                 first, second = rule.roles
