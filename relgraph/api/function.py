@@ -94,10 +94,11 @@ def function(
     graph = FunctionGraph(given, nodes)
     choices, needed = None, list[Meeting]()
     if mode is not None:
-        needed = meetings(graph.toposort())  # what is rewritten may need less
         pipeline = default_database().query(query_of(name=mode, nonfinite=nonfinite))
-        graph = pipeline.rewrite(graph)
         choices = pipeline.choices
+        if "remove_all_assert" not in choices:
+            needed = meetings(graph.toposort())  # what is rewritten may need less
+        graph = pipeline.rewrite(graph)
     return Function(graph, keys, target, mode, choices, needed=needed)
 
 

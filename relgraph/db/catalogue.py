@@ -31,13 +31,9 @@ CHOICES = (
     ),
     (
         LoweringChoice(
-            "remove_all_assert", 3.0, "graphs hold no assertions; nothing is left to do"
+            "remove_all_assert", 3.0, "only sizes that the rewritten graph needs are compared"
         ),
         ("unsafe",),
-    ),
-    (
-        LoweringChoice("blas", 48.0, "products of matrices are calls of BLAS"),
-        ("fast_run",),
     ),
     (
         LoweringChoice("fusion", 49.0, "elementwise ops and reductions share one loop"),

@@ -8,11 +8,14 @@ constant folding       x  x  x  x                x
 canonicalize           x  x                      x
 stabilize              x  x        x             x
 specialize             x  x                      x
-BLAS motifs            x  x                      x
 fusion                 x  x  x                   x
 in-place               x
 removal of assertions                            x
 ====================== == == == == ============= ======
+
+An assertion is the comparison, at each call, of sizes that nothing says are equal.
+``(u + v) - v`` is ``u``, and needs ``u`` and ``v`` to have one size only as it is written.  Sizes
+that the rewritten graph itself needs to be equal are compared in every mode.
 
 ``fast_run`` is ``o4`` and ``fast_compile`` is ``o1``.  ``stabilization`` leaves out relations that
 assume finite values.

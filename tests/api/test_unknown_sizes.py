@@ -22,6 +22,20 @@ def test_sizes_that_only_the_graph_as_written_compares_are_compared():
             one(np.ones(2), np.ones(3))
 
 
+def test_unsafe_compares_the_sizes_that_the_rewritten_graph_needs():
+    u, v, w = rg.vectors("u v w")
+    for target in ("numpy", "cpu"):
+        f = rg.function([u, v], (u + v) - v, mode="unsafe", target=target)
+        assert_array_equal(f(np.ones(2), np.ones(3)), np.ones(2))
+        g = rg.function([u, v, w], ((u + v) - v) * w, mode="unsafe", target=target)
+        assert_array_equal(g(np.ones(2), np.ones(3), np.ones(2)), np.ones(2))
+        with pytest.raises(ShapeError, match="u and w must have equal sizes"):
+            g(np.ones(2), np.ones(2), np.ones(3))
+    h = rg.function([u, v], (u + v) - v, mode=rg.mode("unsafe").excluding("remove_all_assert"))
+    with pytest.raises(ShapeError, match="u and v must have equal sizes"):
+        h(np.ones(2), np.ones(3))
+
+
 def test_sizes_of_products_and_known_sizes_are_compared_too():
     a = rg.matrix("a", shape=(None, None))
     v = rg.vector("v", shape=(3,))

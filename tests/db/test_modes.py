@@ -19,13 +19,13 @@ def stages(name, nonfinite="assume"):
 
 # What each mode runs: the rows of the table in relgraph/db/modes.py.
 TABLE = {
-    "o4": {"merge", "canonicalize", "stabilize", "specialize", "blas", "fusion", "inplace"},
-    "o3": {"merge", "canonicalize", "stabilize", "specialize", "blas", "fusion"},
+    "o4": {"merge", "canonicalize", "stabilize", "specialize", "fusion", "inplace"},
+    "o3": {"merge", "canonicalize", "stabilize", "specialize", "fusion"},
     "o2": {"merge", "canonicalize", "fusion"},
     "o1": {"merge", "canonicalize"},
     "stabilization": {"stabilize"},
     "unsafe": {
-        "merge", "canonicalize", "stabilize", "specialize", "blas", "fusion", "remove_all_assert",
+        "merge", "canonicalize", "stabilize", "specialize", "fusion", "remove_all_assert",
     },
 }  # fmt: skip
 
