@@ -71,6 +71,7 @@ def pprint(outputs: Outputs, names: Iterable[str] | None = None) -> str:
     t0 + t0 * 2
     """
     nodes = as_outputs(outputs)
+    wanted = set(nodes)
     order = toposort(nodes)
     uses: dict[Variable, int] = dict.fromkeys(order, 0)
     for x in order:
@@ -80,7 +81,7 @@ def pprint(outputs: Outputs, names: Iterable[str] | None = None) -> str:
     lines: list[str] = []
     for x in order:
         text = _text(x, [texts[i] for i in x.inputs])
-        last = x in nodes and uses[x] == 0
+        last = x in wanted and uses[x] == 0
         if x.inputs and not last and (uses[x] > 1 or len(text[0]) > _WIDTH):
             name = f"t{len(lines)}"
             lines.append(f"{name} = {text[0]}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from unification import reify
 
-from relgraph.errors import RelationError, RelgraphError
+from relgraph.errors import RelgraphError
 from relgraph.ir.etuple import as_node
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
@@ -25,7 +25,7 @@ TRIES = 8  # answers that are looked at for one that is ground and of the right 
 
 
 class NodeTransform(Protocol):
-    """A rewriter of one node, written in Python.
+    """A rewriter of one node, written in Python; what it returns has the type of the node.
 
     ``tracks`` holds the ops, or classes of ops, it is asked about; None for all.
     """
@@ -61,18 +61,7 @@ def interpret(selection: Selection, node: Variable) -> tuple[Variable, Any, tupl
     for transform in selection.asked(node.op):
         result = transform.transform(node)
         if result is not None and result is not node:
-            fitted = fit(result, node.type, node, pointwise=True)
-            if fitted is None:
-                raise RelationError(
-                    f"{transform.name} returned a graph of another type",
-                    [
-                        ("node", f"{node} : {node.type}"),
-                        ("result", f"{result} : {result.type}"),
-                    ],
-                    "A replacement has the dtype of what it replaces and a shape that is equal or "
-                    "more exact.",
-                )
-            return fitted, transform, ()
+            return result, transform, ()
     return None
 
 

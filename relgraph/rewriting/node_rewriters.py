@@ -7,7 +7,7 @@ Python is a :class:`NodeRewriter`.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from inspect import Parameter, Signature
 from typing import Any
 
@@ -134,15 +134,25 @@ class Transform:
 
 
 def _tracks(rewriter: NodeRewriter) -> tuple[Any, ...] | None:
+    if not callable(rewriter.tracks):
+        raise ArgumentError(
+            f"{rewriter.name}.tracks must be a method, not {rewriter.tracks!r}",
+            fix="Write def tracks(self): return [rg.add], with the ops it is asked about.",
+        )
     found = rewriter.tracks()
     if found is None:
         return None
-    ops = tuple(found)
+    ops = tuple(found) if isinstance(found, Iterable) else (found,)
     for op in ops:
         if not isinstance(op, Op) and not (isinstance(op, type) and issubclass(op, Op)):
             raise ArgumentError(
                 f"{rewriter.name}.tracks() must return ops or classes of ops, not {op!r}",
                 fix="An op is an object such as rg.add, a class of ops one such as Sum.",
+            )
+        if op is found:
+            raise ArgumentError(
+                f"{rewriter.name}.tracks() must return a sequence of ops, not {op!r}",
+                fix="Return a list, such as [rg.add].",
             )
     return ops
 

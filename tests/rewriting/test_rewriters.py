@@ -330,6 +330,17 @@ def test_bad_tracks():
         def tracks(self):
             return ["add"]
 
+    class One(rg.NodeRewriter):
+        def tracks(self):
+            return rg.add
+
+    class Attribute(rg.NodeRewriter):
+        tracks = (rg.add,)
+
+    with pytest.raises(ArgumentError, match=r"One.tracks\(\) must return a sequence of ops"):
+        rg.rewrite_graph(x + y, One())
+    with pytest.raises(ArgumentError, match=r"Attribute.tracks must be a method, not \(add,\)"):
+        rg.rewrite_graph(x + y, Attribute())
     with pytest.raises(ArgumentError, match=r"Bad.tracks\(\) must return ops"):
         rg.rewrite_graph(x, Bad())
 
