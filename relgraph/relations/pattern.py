@@ -18,7 +18,7 @@ from cons.core import ConsPair, cons
 from etuples import etuple
 from etuples.core import ExpressionTuple
 from unification import isvar, var
-from unification.core import _reify, _unify
+from unification.core import _reify, _unify, assoc
 from unification.variable import Var
 
 from relgraph.errors import PatternError
@@ -102,7 +102,18 @@ class PatternVariable(Pattern):
     ) -> OpPattern:
         names = cls.parameters
         given = dict(zip(names, args, strict=False)) | kwargs
-        return OpPattern(cls, tuple(given.get(name) for name in names))
+        missing = [name for name in names if name not in given]
+        if missing or len(args) > len(names) or len(given) != len(args) + len(kwargs):
+            raise PatternError(
+                f"{cls.__name__} takes the parameters ({', '.join(names)}) in a pattern too",
+                {
+                    "given": ", ".join(
+                        [*map(repr, args), *(f"{k}={v!r}" for k, v in kwargs.items())]
+                    )
+                },
+                "Give each of them, as a value or as a logic variable.",
+            )
+        return OpPattern(cls, tuple(given[name] for name in names))
 
     def __eq__(self, other: object) -> Any:
         return isinstance(other, PatternVariable) and self.token is other.token
@@ -366,7 +377,9 @@ def infix(pattern: Term) -> tuple[str, int]:
         if op.symbol and len(parts) == 2:
             (left, p), (right, q) = parts
             power = op.symbol == "**"
-            left = f"({left})" if p < op.precedence or (power and p == op.precedence) else left
+            signed = left.startswith("-")  # a negative number; -x binds less tightly anyway
+            if p < op.precedence or (power and (signed or p == op.precedence)):
+                left = f"({left})"
             right = (
                 f"({right})" if q < op.precedence or (not power and q == op.precedence) else right
             )
@@ -400,12 +413,25 @@ def _unify_to_pattern(other: Any, p: Any, s: Any) -> Any:
     yield _unify(other, to_term(p), s)
 
 
+def _bind_to_pattern(s: Any, v: Any, p: Any) -> Any:
+    term = to_term(p)
+    return s if term is v else assoc(s, v, term)
+
+
 def _reify_pattern(p: Any, s: Any) -> Any:
     yield _reify(to_term(p), s)
 
 
+# Not with Var or object, which other packages give meanings of their own, such as PyTensor does:
+# no pair of signatures may be ambiguous.  What a variable is bound to is converted by `assoc`.
+_OTHERS = (
+    Variable, Op, ExpressionTuple, ConsPair, int, float, complex, str, bytes, tuple, list, dict,
+    set, frozenset, slice, type, type(None), np.generic, np.ndarray, np.dtype,
+)  # fmt: skip
+
 _unify.add((Pattern, Pattern, Mapping), _unify_pattern)
-for _kind in (object, Var, Variable, Op, ExpressionTuple, ConsPair):
+for _kind in _OTHERS:
     _unify.add((Pattern, _kind, Mapping), _unify_pattern)
     _unify.add((_kind, Pattern, Mapping), _unify_to_pattern)
+assoc.add((Mapping, Var, Pattern), _bind_to_pattern)
 _reify.add((Pattern, Mapping), _reify_pattern)

@@ -23,7 +23,7 @@ from relgraph.errors import Facts, RelationError
 from relgraph.ir.node import Apply, Constant, Variable
 from relgraph.ir.op import Op
 from relgraph.relations.goals import RESIDUALS, settle
-from relgraph.relations.pattern import KANREN
+from relgraph.relations.pattern import KANREN, Pattern, to_term
 from relgraph.relations.skeleton import Atom, Skeleton, Watch
 
 STEPS = 200_000  # unifications and look-ups from one answer to the next
@@ -206,6 +206,8 @@ def _unify_in_state(u: Any, v: Any, s: State) -> Any:
     pairs = [(u, v)]
     while pairs:
         u, v = pairs.pop()
+        u = to_term(u) if isinstance(u, Pattern) else u
+        v = to_term(v) if isinstance(v, Pattern) else v
         while type(u) is Var and (value := bound.get(u, _UNBOUND)) is not _UNBOUND:
             u = value
         while type(v) is Var and (value := bound.get(v, _UNBOUND)) is not _UNBOUND:

@@ -139,7 +139,7 @@ def _tracks(rewriter: NodeRewriter) -> tuple[Any, ...] | None:
             f"{rewriter.name}.tracks must be a method, not {rewriter.tracks!r}",
             fix="Write def tracks(self): return [rg.add], with the ops it is asked about.",
         )
-    found = rewriter.tracks()
+    found: Any = rewriter.tracks()
     if found is None:
         return None
     ops = tuple(found) if isinstance(found, Iterable) else (found,)
