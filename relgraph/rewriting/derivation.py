@@ -207,19 +207,3 @@ def recording() -> Iterator[list[Phase]]:
         yield phases
     finally:
         RUNNER.reset(token)
-
-
-def derive(outputs: Sequence[Variable], selection: Selection, once: bool = False) -> Derivation:
-    """Normalise a graph under one selection and return the derivation.
-
-    Parameters
-    ----------
-    outputs : sequence of Variable
-        The graph.
-    selection : Selection
-        What to apply.
-    once : bool
-        Visit each node once.
-    """
-    phase = run_recorded(outputs, selection, once)
-    return Derivation(phase.before, phase.after, (phase,))

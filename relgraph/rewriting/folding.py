@@ -69,9 +69,10 @@ class ConstantFolding:
             size = _static_size(op, inputs[0])
             return None if size is None else constant(size, "int64")
         for x in inputs:
-            if x.__class__ is not Constant:
-                if x.type.__class__ is not TupleType or not _is_constant_tuple(x):
-                    return None
+            if x.__class__ is not Constant and (
+                x.type.__class__ is not TupleType or not _is_constant_tuple(x)
+            ):
+                return None
         return self._computed(node)
 
     def _computed(self, node: Variable) -> Constant | None:

@@ -262,9 +262,12 @@ class Checker:
             params = [_value(p, values) for p in op.params]
             if type(node.op) is not op.cls or list(node.op.params) != params:
                 return False
-        elif op.identity is not None and values.keys() >= set(variables(term)):
-            if self.same(build(term, values, node), node):  # x may stand for x * 1
-                return True
+        elif (
+            op.identity is not None
+            and values.keys() >= set(variables(term))
+            and self.same(build(term, values, node), node)
+        ):
+            return True  # x may stand for x * 1
         if isinstance(op, Op) and node.op is not op:
             return False
         if isinstance(term, Block) or is_ac(op):

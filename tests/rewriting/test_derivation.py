@@ -11,7 +11,7 @@ from unification import vars as lvars
 import relgraph as rg
 from relgraph.errors import VerifyError
 from relgraph.relations.view import Firing
-from relgraph.rewriting.derivation import Derivation, Phase, Step, derive
+from relgraph.rewriting.derivation import Derivation, Phase, Step, run_recorded
 from relgraph.rewriting.replay import Keys
 from relgraph.rewriting.selection import Selection
 from tests.ops.evaluation import evaluate
@@ -59,6 +59,12 @@ def count_oneso(a, x):
 
 A, B = rg.matrices("A B", shape=(3, 3))
 x, y, z = rg.vectors("x y z", 3)
+
+
+def derive(outputs, selection, once=False):
+    """Return the derivation of one selection's run."""
+    phase = run_recorded(outputs, selection, once)
+    return Derivation(phase.before, phase.after, (phase,))
 
 
 def derived(graph, *relations):
