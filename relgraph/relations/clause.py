@@ -109,10 +109,11 @@ def computes(op: Op | OpPattern) -> bool:
     """Tell whether an op computes numbers of its own, rather than test, move or convert them."""
     from relgraph.ops.elementwise import Cast
     from relgraph.ops.reducers import All, Any
-    from relgraph.ops.shape import Rearrangement
+    from relgraph.ops.shape import Dim, Rearrangement
 
     cls = op.cls if isinstance(op, OpPattern) else type(op)
-    return op_name(op) not in TESTS and not issubclass(cls, Cast | Rearrangement | All | Any)
+    other = Cast | Rearrangement | All | Any | Dim
+    return op_name(op) not in TESTS and not issubclass(cls, other)
 
 
 def op_name(op: Op | OpPattern) -> str:

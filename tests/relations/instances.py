@@ -39,11 +39,12 @@ PARAMETERS: dict[str, list[Any]] = {
     "axis": [(-1,), None, (-2,), (-2, -1), ()],
     "axes": [(-1,), (-2,), (-1, -2), (-2, -1), (-1, -3, -2), (-2, -3, -1), (-3, -1, -2)],
     "keepdims": [False, True],
-    "shape": [(2, 3), (6,), (3, 2), (-1,), (1, 6), (1, 2, 3), (3, -1), (4, 2, 3)],
+    "shape": [(2, 3), (6,), (3, 2), (-1,), (1, 6), (1, 2, 3), (3, -1), (4, 2, 3), (None,),
+              (None, 3), (None, None)],
     "dtype": ["float64", "float32", "int64", "int8"],
     "n": [3], "m": [3], "k": [0],
 }  # fmt: skip
-SINGLE = {"softmax": [-1, -2], "log_softmax": [-1, -2]}  # ops whose axis is one int
+SINGLE = {"softmax": [-1, -2], "log_softmax": [-1, -2], "dim": [-1, -2]}  # of one int
 
 
 @dataclass(frozen=True)

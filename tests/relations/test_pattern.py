@@ -172,3 +172,22 @@ def test_a_pattern_is_the_term_it_stands_for():
     assert isinstance(from_term(etuple(rg.add, var("a"), var("b"))), Pattern)
     with pytest.raises(PatternError, match="must be an op"):
         from_term(etuple(3, x))
+
+
+def test_a_negative_number_is_bracketed_left_of_a_power():
+    x, y = rg.lvars("x y")
+    assert str((-2) ** x) == "(-2) ** x"
+    assert str(rg.constant(-2.0) ** x) == "(-2) ** x"
+    assert str(x ** (-2)) == "x ** -2"
+    assert str(x * (-2) - y) == "x * -2 - y"
+    assert str((-x) ** 2) == "(-x) ** 2"
+
+
+def test_an_open_op_takes_all_of_its_parameters():
+    a, b = rg.lvars("a b")
+    for wrong in (lambda: Sum(a), lambda: Sum(a, b, b), lambda: Sum(a, b, axis=b)):
+        with pytest.raises(PatternError, match=r"Sum takes the parameters \(axis, keepdims\)"):
+            wrong()
+    with pytest.raises(PatternError, match=r"given : keepdims=b, to=a"):
+        Sum(keepdims=b, to=a)
+    assert Sum(a, keepdims=b).params == Sum(a, b).params == (a, b)

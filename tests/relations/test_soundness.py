@@ -156,6 +156,10 @@ def check_values(relation, instance, graph, result, *, kind="moderate", draws=2)
         rng = generator(relation.name, str(instance), kind, number)
         values = {x.name: numbers.draw(x, rng, kind, regular) for x in instance.inputs}
         try:
+            numbers.evaluate((graph,), values)
+        except ValueError:  # sizes that are operands need not fit
+            continue
+        try:
             done = numbers.evaluate((graph, result), values)
         except np.linalg.LinAlgError:
             continue

@@ -5,29 +5,45 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
-from relgraph.ops.elementwise import Cast
+from relgraph.ops.elementwise import Cast, add, maximum, minimum, multiply, subtract, true_divide
 from relgraph.ops.permutation import MatrixTranspose, Transpose
-from relgraph.ops.shape import BroadcastTo, ExpandDims, Reshape, Squeeze
+from relgraph.ops.shape import BroadcastTo, Dim, ExpandDims, Reshape, Squeeze
 from relgraph.relations.goals import calco, checko, eq, lall, lany
 from relgraph.relations.pattern import lvars
 from relgraph.relations.relation import Relation, identity, relation
 
 TIDY = ("canonicalize", "specialize", "fast_run")
 SWAP = MatrixTranspose()
+COMMUTATIVE = (add, multiply, maximum, minimum)
+OTHERS = (subtract, true_divide)
 
 
 # Reshapes.
 
 
-@identity(tags=(*TIDY, "reshape_chain"), rounding="exact")
+def fits_surely(s: Any, t: Any, x: Any) -> bool:
+    """Tell whether ``x`` has a shape ``s`` with a size at -1 wherever it has a shape ``t``."""
+    if -1 not in s or -1 not in t:
+        return True  # a known number of elements is compared with that of x either way
+    rest, other = (math.prod(size for size in shape if size != -1) for shape in (s, t))
+    known = math.prod(dim for dim in x.type.shape if isinstance(dim, int))
+    return bool(rest != 0 and (other % rest == 0 or known % rest == 0))
+
+
+@identity(
+    tags=(*TIDY, "reshape_chain"),
+    where=lambda x, s, t: checko(fits_surely, s, t, x, label="x has the first shape"),
+    rounding="exact",
+)
 def merge_reshapeo(x, s, t):
     """reshape(reshape(x, s), t) = reshape(x, t).
 
-    Holds for static shapes; exact, kept.
+    Holds for static shapes, the first of which fits wherever the second does; exact, kept.
     Source: a reshape keeps the order of the elements.
     """
     return Reshape(t)(Reshape(s)(x)), Reshape(t)(x)
@@ -224,6 +240,34 @@ def merge_broadcast_too(x, s, t):
     return BroadcastTo(t)(BroadcastTo(s)(x)), BroadcastTo(t)(x)
 
 
+def spans(x: Any, c: Any, s: Any) -> bool:
+    """Tell whether ``x`` has every axis along which ``c`` is repeated to the shape ``s``."""
+    for axis in range(-len(s), 0):
+        own = c.type.shape[axis] if c.ndim >= -axis else 1
+        if own != 1 and (own != s[axis] or not isinstance(own, int)):
+            return False  # it may be 1 at the call
+        if own == 1 and s[axis] != 1 and (x.ndim < -axis or x.type.shape[axis] == 1):
+            return False
+    return True
+
+
+@relation(tags=TIDY, rounding="exact", broadcast="*")
+def absorb_broadcast_too(left, right):
+    """x + broadcast_to(c, s) = x + c, and so for -, *, /, max and min, on either side.
+
+    Holds where x has every axis along which c is repeated, so that x repeats it; exact, kept.
+    Source: an elementwise op broadcasts its operands, by the same rule.
+    """
+    x, c, s, y, a, z, b = lvars("x c s y a z b")
+    condition = checko(spans, x, c, s, label="x has the axes")
+    pairs = []
+    for sizes in ((), (Dim(a)(y),), (Dim(a)(y), Dim(b)(z))):  # those that are not static
+        repeated = BroadcastTo(s)(c, *sizes)
+        pairs += [(op(x, repeated), op(x, c)) for op in (*COMMUTATIVE, *OTHERS)]
+        pairs += [(op(repeated, x), op(c, x)) for op in OTHERS]
+    return lany(*[lall(eq(left, one), eq(right, other), condition) for one, other in pairs])
+
+
 # Conversions.
 
 
@@ -276,6 +320,7 @@ RELATIONS: tuple[Relation, ...] = (
     merge_squeezeo,
     cancel_squeeze_expand_dimso,
     merge_broadcast_too,
+    absorb_broadcast_too,
     merge_casto,
     remove_casto,
 )

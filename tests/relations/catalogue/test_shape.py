@@ -5,7 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from relgraph.ops.elementwise import Cast
+from relgraph.api.rewrite import rewrite_graph
+from relgraph.ops.elementwise import Cast, exp
 from relgraph.ops.permutation import Transpose, matrix_transpose, transpose
 from relgraph.ops.shape import BroadcastTo, ExpandDims, Reshape, Squeeze
 from relgraph.relations.catalogue import shape as r
@@ -16,6 +17,7 @@ from tests.relations.catalogue.table import Row, check, covers_theme, rewritten,
 PERMUTATIONS = list(itertools.permutations(range(3)))
 T, S = tensor("T", 2, 3, 4), tensor("S", 1, 3, 1)
 small = tensor("small", 3, dtype="int8")
+u, v, m, k = tensor("u", None), tensor("v", None), tensor("m", None, None), tensor("k", None, None)
 
 ROWS = [
     Row(r.merge_reshapeo, Reshape((6,))(Reshape((3, 2))(t)), Reshape((6,))(t), Reshape((6,))(t)),
@@ -59,6 +61,12 @@ ROWS = [
         BroadcastTo((2, 3))(x),
     ),
     Row(
+        r.absorb_broadcast_too,
+        t + BroadcastTo((2, 3))(x),
+        t + x,
+        BroadcastTo((2, 2, 3))(x) + t,
+    ),
+    Row(
         r.merge_casto,
         Cast("float64")(Cast("int32")(small)),
         Cast("float64")(small),
@@ -98,3 +106,29 @@ def test_new_axes_merge_as_in_numpy(inner, outer):
     assert result.inputs == (T,)
     expected = np.expand_dims(np.expand_dims(value, inner), outer)
     assert result.op.perform(value).shape == expected.shape == result.type.shape
+
+
+@pytest.mark.parametrize(
+    ("graph", "expected"),
+    [
+        (u - u + v, "v"),
+        (v - (u - u), "v"),
+        (u - u + m, "m"),
+        (u * v - v * u, "broadcast_to(0, dim(u, axis=-1), shape=(None,))"),
+        (exp(m * 0 + k), "exp(k)"),
+        (m - m + u, "broadcast_to(0, dim(m, axis=-2), dim(m, axis=-1), shape=(None, None)) + u"),
+        ((m - m) / k, "0 / k"),
+    ],
+    ids=str,
+)
+def test_a_repeated_number_goes_where_another_operand_has_the_shape(graph, expected):
+    assert str(rewrite_graph(graph, mode="o4")) == expected
+
+
+def test_a_reshape_that_may_fail_is_kept():
+    odd = Reshape((-1,))(Reshape((2, -1))(u))
+    assert rewritten(r.merge_reshapeo, odd) is odd
+    even = Reshape((4, -1))(Reshape((2, -1))(u))
+    assert rewritten(r.merge_reshapeo, even) is Reshape((4, -1))(u)
+    whole = Reshape((-1,))(Reshape((2, -1))(tensor("W", 2, None)))
+    assert rewritten(r.merge_reshapeo, whole).op == Reshape((-1,))
