@@ -70,7 +70,8 @@ class Phase:
 
     def check(self) -> None:
         """Replay the steps; see :meth:`Derivation.check`."""
-        checker = Checker({r.label: r for r in self.selection.relations})
+        relations = {r.label: r for r in self.selection.relations}
+        checker = Checker(relations, self.selection.ac_ops)
         for number, step in enumerate(self.steps, 1):
             checker.step(number, step)
         closed = closed_in(self.before)

@@ -10,7 +10,7 @@ Then it rewrites the original graph with the steps alone, as ground equations.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import reduce
 from itertools import pairwise
 from typing import Any
@@ -143,10 +143,13 @@ class Checker:
     ----------
     relations : mapping of str to Relation
         The relations of the selection, by label.
+    ac_ops : collection of Op
+        The ops whose nested applications are rewritten as one; others are binary nodes.
     """
 
-    def __init__(self, relations: Mapping[str, Relation]) -> None:
+    def __init__(self, relations: Mapping[str, Relation], ac_ops: Collection[Op]) -> None:
         self.relations = relations
+        self.ac_ops = ac_ops
         self.key = Keys()
 
     def same(self, a: Variable, b: Variable) -> bool:
@@ -348,7 +351,8 @@ class Checker:
                 stack.pop()
                 continue
             op = x.op
-            below = leaves(x, op, closed) if op is not None and is_ac(op) else x.inputs
+            nested = op in self.ac_ops
+            below = leaves(x, op, closed) if op is not None and nested else x.inputs
             waiting = [y for y in below if y not in done]
             if waiting:
                 stack.extend(waiting)
@@ -357,7 +361,7 @@ class Checker:
             if any([done[y] is not y for y in below]):
                 assert op is not None
                 images = [done[y] for y in below]
-                rebuilt = apply_chain(op, images) if is_ac(op) else apply(op, tuple(images))
+                rebuilt = apply_chain(op, images) if nested else apply(op, tuple(images))
             target = exact.get(rebuilt)
             if target is None:
                 target = rules.get(self.key(rebuilt), rebuilt)

@@ -145,6 +145,10 @@ def test_the_checker_accepts_goals_that_kanren_runs():
     assert spread_matmulo.interpreted
     d = derived(A @ (x + y), spread_matmulo)
     assert d.after == (A @ x + A @ y,)
+    for nested in (A @ x + (A @ y + A @ z), A @ x + A @ y + (A @ z + A @ x), A @ x + A @ y + A @ z):
+        d = derived(nested, spread_matmulo.reversed)
+        assert d.after[0].op is rg.matmul
+        d.check()
 
 
 def honest():
