@@ -57,10 +57,13 @@ class Rule(NamedTuple):
         What must be equal.
     origins : tuple of At or None
         For each axis of the result, the operand's dimension it is; None where it is none.
+    complete : bool
+        Whether the ties are all that must be equal.
     """
 
     ties: tuple[Tie, ...]
     origins: tuple[At | None, ...]
+    complete: bool = True
 
 
 TAG = "__unknown_"
@@ -94,42 +97,49 @@ def rule_of(op: Op, types: tuple[Type, ...]) -> Rule:
     shapes = [x.shape if isinstance(x, TensorType) else () for x in types]
     if op.name != "squeeze" and not any(None in shape for shape in shapes):
         return Rule((), _origins(op, types, {}))
-    ties = tuple(_elementwise(shapes) if op.pointwise else _asked(op, types, shapes))
-    return Rule(ties, _origins(op, types, _classes(shapes, ties)))
+    ties, complete = _elementwise(shapes), True
+    if not op.pointwise:
+        ties, complete = _asked(op, types, shapes)
+    return Rule(tuple(ties), _origins(op, types, _classes(shapes, ties)), complete)
 
 
-def _elementwise(shapes: Sequence[Shape]) -> Iterable[Tie]:
-    """Yield the ties of an elementwise op: all operands that are not stretched along an axis."""
+def _elementwise(shapes: Sequence[Shape]) -> list[Tie]:
+    """Return the ties of an elementwise op: all operands that are not stretched along an axis."""
+    found = []
     for axis in range(-max(map(len, shapes), default=0), 0):
         spanning = [i for i, s in enumerate(shapes) if len(s) >= -axis and s[axis] != 1]
         unknown = [i for i in spanning if shapes[i][axis] is None]
         known = [i for i in spanning if shapes[i][axis] is not None]
         if known and unknown:
-            yield Tie((unknown[0], axis), (known[0], axis))
-        for i in unknown[1:]:
-            yield Tie((unknown[0], axis), (i, axis))
+            found.append(Tie((unknown[0], axis), (known[0], axis)))
+        found += [Tie((unknown[0], axis), (i, axis)) for i in unknown[1:]]
+    return found
 
 
-def _asked(op: Op, types: Sequence[Type], shapes: Sequence[Shape]) -> Iterable[Tie]:
-    """Yield the ties that a type rule shows by refusing two different names."""
+def _asked(op: Op, types: Sequence[Type], shapes: Sequence[Shape]) -> tuple[list[Tie], bool]:
+    """Return the ties that a type rule shows by refusing two different names, and if all do."""
     dims = {(i, axis): s[axis] for i, s in enumerate(shapes) for axis in range(-len(s), 0)}
     unknown = [at for at, dim in dims.items() if dim is None]
     if op.name == "squeeze":  # its rule takes a name for a size that will be 1
-        yield from [Tie((0, axis), 1) for axis in op.params[0] if dims[0, axis] != 1]
-        return
+        return [Tie((0, axis), 1) for axis in op.params[0] if dims[0, axis] != 1], True
     known = dict.fromkeys(dim for dim in dims.values() if dim is not None)
+    found, complete = [], True
+    alone = [at for at in unknown if _takes(op, types, {at: tag(0)})]
     for at in unknown:
-        if not _takes(op, types, {at: tag(0)}):
-            fitting = [dim for dim in known if _takes(op, types, {at: dim})]
-            # Along the axes of a batch a 1 is stretched, and fits any other size.
-            exact = [dim for dim in fitting if dim != 1] or fitting
-            if len(exact) == 1:
-                places = [other for other, dim in dims.items() if dim == exact[0]]
-                yield Tie(at, max(places, key=lambda other: other[0] != at[0]))
-    for first, second in combinations(unknown, 2):
-        alone = _takes(op, types, {first: tag(0)}) and _takes(op, types, {second: tag(1)})
-        if alone and not _takes(op, types, {first: tag(0), second: tag(1)}):
-            yield Tie(first, second)
+        if at in alone:
+            continue
+        fitting = [dim for dim in known if _takes(op, types, {at: dim})]
+        # Along the axes of a batch a 1 is stretched, and fits any other size.
+        exact = [dim for dim in fitting if dim != 1] or fitting
+        if len(exact) == 1:
+            places = [other for other, dim in dims.items() if dim == exact[0]]
+            found.append(Tie(at, max(places, key=lambda other: other[0] != at[0])))
+        else:
+            complete = False
+    for first, second in combinations(alone, 2):
+        if not _takes(op, types, {first: tag(0), second: tag(1)}):
+            found.append(Tie(first, second))
+    return found, complete
 
 
 def _takes(op: Op, types: Sequence[Type], given: dict[At, Dim]) -> bool:
@@ -279,20 +289,27 @@ class Equalities:
     def implies(self, node: Variable) -> bool:
         """Tell whether all that an application needs to be equal is known to be."""
         op = node.op
-        types = [x.type for x in node.inputs]
-        if op is None or not any(isinstance(x, TensorType) and None in x.shape for x in types):
+        if op is None:
             return True
+        types = tuple([x.type for x in node.inputs])
+        ties, _, complete = rule_of(op, types)
+        find = self.find
+        for first, second in ties:
+            if find(_size(node.inputs, first)) != find(_size(node.inputs, second)):
+                return False
+        return complete or self._named(op, node.inputs)
+
+    def _named(self, op: Op, operands: Sequence[Variable]) -> bool:
+        """Ask a type rule with a name for each unknown size, the same for those that are equal."""
         names: dict[Size, str] = {}
         given: dict[At, Dim] = {}
-        for i, x in enumerate(node.inputs):
+        for i, x in enumerate(operands):
             for axis in range(-x.ndim if isinstance(x.type, TensorType) else 0, 0):
                 size = self.find(size_at(x, axis))
                 given[i, axis] = (
                     names.setdefault(size, tag(len(names))) if isinstance(size, Place) else size
                 )
-        if op.name == "squeeze":
-            return all(given[0, axis] == 1 for axis in op.params[0])
-        return _takes(op, types, given)
+        return _takes(op, [x.type for x in operands], given)
 
 
 def _size(operands: Sequence[Variable], at: At | int) -> Size:

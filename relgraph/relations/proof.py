@@ -31,12 +31,13 @@ def proved(
         What is replaced, or the operands of an elementwise op whose combination is.
     bound : iterable
         What the variables of the pattern stand for: both sides are known down to these nodes.
+        Where there are none, what is not replaced is found by comparing both sides.
     """
     if built is None:
         return None
     ends = _nodes(bound)
     roots = (place,) if isinstance(place, Variable) else tuple(place)
-    if not any(map(_unknown, ends or roots)):
+    if ends and not any(map(_unknown, ends)):
         return built
     known = Equalities()
     if len(roots) > 1:

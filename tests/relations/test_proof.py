@@ -50,3 +50,9 @@ def test_proved_of_operands_that_meet():
     assert proved(x * y, rg.sum(x) + rg.sum(y), (x, y)) is None
     assert proved(None, x + y, (x, y)) is None
     assert proved(x * y, rg.stack([x, y]), ([x, y],)) is not None
+
+
+def test_without_bindings_both_sides_are_compared():
+    assert proved(rg.sum(m * k.T), rg.trace(m @ k), ()) is None
+    assert proved(rg.sum(m * m), rg.trace(m @ m.T), ()) is not None
+    assert proved(rg.exp(x), rg.exp(x) + 0, ()) is not None
