@@ -261,29 +261,23 @@ class Compiler:
         view = f"{at}_l"
         name = self.names.of(term.op, term.op.name)
         self.let(f"{view} = leaves({at}, {name}, (), {NEAR})")
-        free = [x for x in args if isinstance(x, PatternVariable) and x not in self.env]
-        single = sorted((x for x in args if x not in free), key=_cost)
-        self.test(f"len({view}) {'>=' if free else '=='} {len(args)}")
+        single = sorted((x for x in args if not isinstance(x, PatternVariable)), key=_cost)
+        names = [x for x in args if isinstance(x, PatternVariable)]
+        self.test(f"len({view}) {'>=' if names else '=='} {len(args)}")
         used: list[str] = []
-        for k, x in enumerate(single):
-            index, place = f"{at}_i{k}", f"{at}_a{k}"
+        bound = [x for x in names if x in self.env]
+        self.match_members(name, view, bound, at, used)
+        for x in single:
+            index, place = f"{at}_i{len(used)}", f"{at}_a{len(used)}"
             self.loop(f"{index}, {place} in enumerate({view})")
             if used:
-                self.test(" and ".join(f"{index} != {u}" for u in used))
+                self.test(f"{index} not in ({', '.join(used)},)")
             used.append(index)
             self.guard(x, place, at)
             self.match(x, place)
         # A variable free at first may have been bound by a sibling that repeats it.
-        again = [x for x in free if x in self.env]
-        free = [x for x in free if x not in self.env]
-        for k, x in enumerate(again):
-            index = f"{at}_i{len(single) + k}"
-            place = f"{at}_a{len(single) + k}"
-            taken = f"({', '.join(used)},)" if used else "()"
-            self.loop(f"{index}, {place} in members({name}, {self.env[x]}, {view}, {taken})")
-            self.match(x, place)
-            self.guard(x, place, at)
-            used.append(f"*{index}")
+        free = [x for x in names if x not in self.env]
+        self.match_members(name, view, [x for x in names if x not in bound + free], at, used)
         if not free:
             return
         rest = f"{at}_r"
@@ -299,6 +293,18 @@ class Compiler:
             self.let(f"{place} = {group}[0] if len({group}) == 1 else nary({name}, {group})")
             self.guard(x, place, at)
             self.match(x, place)
+
+    def match_members(
+        self, op: str, view: str, bound: list[PatternVariable], at: str, used: list[str]
+    ) -> None:
+        """Find variables that are bound among the operands, each as one of them or as several."""
+        for x in bound:
+            index, place = f"{at}_i{len(used)}", f"{at}_a{len(used)}"
+            taken = f"({', '.join(used)},)" if used else "()"
+            self.loop(f"{index}, {place} in members({op}, {self.env[x]}, {view}, {taken})")
+            self.match(x, place)
+            self.guard(x, place, at)
+            used.append(f"*{index}")
 
     def guard(self, term: Term, place: str, at: str) -> None:
         """Test that an operand of an elementwise node is not broadcast, unless it may be."""

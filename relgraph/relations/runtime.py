@@ -148,6 +148,8 @@ def members(
     op: Op, x: Variable, operands: Sequence[Variable], taken: Sequence[int]
 ) -> list[Choice]:
     """Return where a node stands among operands, as :func:`within` does by an index."""
+    if x.op is not op:
+        return [((i,), y) for i, y in enumerate(operands) if alike(x, y) and i not in taken]
     index: dict[Any, list[int]] = {}
     for i, operand in enumerate(operands):
         index.setdefault(canonical(operand), []).append(i)
