@@ -283,6 +283,8 @@ class Compiler:
         rest = f"{at}_r"
         taken = f"({', '.join(used)},)" if used else "()"
         self.let(f"{rest} = [x for i, x in enumerate({view}) if i not in {taken}]")
+        if used:
+            self.test(f"len({rest}) >= {len(free)}")
         groups = [f"{at}_g{k}" for k in range(len(free))]
         if len(free) == 1:
             groups = [rest]

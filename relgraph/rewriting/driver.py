@@ -83,7 +83,7 @@ class Driver(Groups):
             m = n
             if changed:
                 m = apply(op, tuple([normal.get(x, x) for x in inputs]))
-                if m in normal:
+                if m in normal or self.settled(m):
                     pop()
                     normal[n] = normal[m]
                     continue
@@ -103,7 +103,7 @@ class Driver(Groups):
                 continue
             result, rewrite, bindings = found
             self.fired(m, result, rewrite, bindings)
-            if result in normal:
+            if result in normal or self.settled(result):
                 pop()
                 normal[n] = normal[m] = normal[result]
                 continue

@@ -78,6 +78,14 @@ class Groups(Limits):
         group = self.groups.get(node)
         return group.pending[0] if group is not None and group.pending else self.forward.get(node)
 
+    def settled(self, node: Variable) -> bool:
+        """Tell whether the node's reduct is normal by now; then so is the node."""
+        reduct = self.forward.get(node)
+        if reduct is None or reduct not in self.normal:
+            return False
+        self.normal[node] = self.normal[reduct]
+        return True
+
     def pair(
         self, n: Variable, op: Any, matcher: AcMatcher, push: Callable[[Variable], None]
     ) -> bool | None:
@@ -133,10 +141,10 @@ class Groups(Limits):
             self.depth[m] = max(self.depth[n], self.depth.get(m, 0))
         self.fired(m, result, rewrite, bindings)
         self.why[n] = rewrite.relation
-        if result in normal:
+        if result in normal or self.settled(result):
             normal[n] = normal[result]
             return True
-        if (result in self.forward and result not in normal) or result is n:
+        if result in self.forward or result is n:
             raise self.oscillation(n, result)
         self.forward[n] = result
         push(result)

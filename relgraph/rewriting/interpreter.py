@@ -15,6 +15,7 @@ from relgraph.ir.op import Op
 from relgraph.relations import search
 from relgraph.relations.goals import RESIDUALS
 from relgraph.relations.pattern import fresh
+from relgraph.relations.proof import proved
 from relgraph.relations.relation import Relation
 from relgraph.relations.runtime import fit
 
@@ -80,7 +81,7 @@ def answer(relation: Relation, node: Variable) -> Variable | None:
         When the search runs away.
     """
     for built in answers(relation, node):
-        fitted = fit(built, node.type, node, pointwise=False)
+        fitted = proved(fit(built, node.type, node, pointwise=False), node, ())
         if fitted is not None:
             return fitted
     return None

@@ -18,6 +18,7 @@ from relgraph.ir.etuple import is_open, not_a_graph
 from relgraph.ir.node import Constant, Variable, as_variable
 from relgraph.ir.op import Op
 from relgraph.relations.pattern import fresh
+from relgraph.relations.proof import proved
 from relgraph.relations.relation import Relation
 from relgraph.relations.runtime import fit
 from relgraph.relations.search import STEPS, State, Steps, reified, search, substitution
@@ -118,7 +119,7 @@ class Shapes:
                     built = (
                         built if isinstance(built, Variable) else as_variable(built, [node.dtype])
                     )
-                    fitted = fit(built, node.type, node, pointwise=False)
+                    fitted = proved(fit(built, node.type, node, pointwise=False), node, ())
                 except RelgraphError:
                     break
                 if fitted is None:

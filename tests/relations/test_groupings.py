@@ -89,6 +89,17 @@ def test_a_repeated_variable_stands_for_several_operands(graph):
     assert np.allclose(value(made), 0)
 
 
+def test_an_operand_that_takes_all_leaves_nothing_for_another():
+    @rg.identity
+    def take_sumo(a, b):
+        return (a + b) - a, b
+
+    shared = x + y
+    graph = shared - (y + x)
+    assert rg.rewrite_graph(graph, take_sumo) is graph
+    assert rg.rewrite_graph(z + shared - (y + x), take_sumo) is z
+
+
 def test_below_the_root_too():
     made = rg.rewrite_graph(rg.tan(x + (rg.sin(y + x) + y)), meet_tangento)
     assert made.op is rg.cosh

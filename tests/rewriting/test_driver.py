@@ -230,6 +230,22 @@ def test_normal_forms_are_normal_and_keep_values(seed):
             np.testing.assert_allclose(actual, expected, rtol=1e-9, atol=1e-9 * size)
 
 
+def test_a_rebuilt_node_that_was_rewritten_is_met_again():
+    """log(exp(y)) - x is rebuilt as y - x and rewritten; later another node becomes y - x."""
+
+    @rg.identity
+    def turno(a, b):
+        return a - b, rg.negative(b) + a
+
+    @rg.identity
+    def meeto(a, b):
+        return rg.hypot(a, b), a - b
+
+    first = rg.log(rg.exp(y)) - x
+    found = normal(rg.cos(first) + rg.hypot(y, x), cancel_expo, turno, meeto)
+    assert terms(found) == terms(rg.cos(rg.negative(x) + y) + (rg.negative(x) + y))
+
+
 def test_the_memo_answers_and_is_bounded():
     selection = Selection([cancel_expo])
     graph = rg.log(rg.exp(x)) * y

@@ -22,6 +22,7 @@ from relgraph.errors import (
     PatternError,
     RelationError,
 )
+from relgraph.ir.op import Op
 from relgraph.ops.joining import Concatenate
 from relgraph.ops.reducers import Sum
 
@@ -90,6 +91,19 @@ def terms(node):
 
 
 # x y / y = x, in the three forms.
+
+
+class Chosen(Op):
+    """One of any number of operands of one type."""
+
+    name = "chosen"
+    parameters = ("which",)
+
+    def infer(self, *types):
+        return types[0]
+
+    def perform(self, *arrays):
+        return arrays[0 if self.params[0] == "first" else -1]
 
 
 class Global(rg.GraphRewriter):
@@ -187,13 +201,19 @@ def test_substitution():
 
 
 def test_substitution_of_an_op_of_any_number_of_operands():
-    relation = rg.SubstitutionNodeRewriter(Concatenate(-2), Concatenate(-1))
+    relation = rg.SubstitutionNodeRewriter(Chosen("first"), Chosen("last"))
     many = [rg.matrix(name) for name in "PQR"]
     for count in (2, 3):
-        graph = rg.concatenate(many[:count], axis=0)
-        assert rg.rewrite_graph(graph, relation) is rg.concatenate(many[:count], axis=1)
+        graph = Chosen("first")(*many[:count])
+        assert rg.rewrite_graph(graph, relation) is Chosen("last")(*many[:count])
+
+
+def test_substitution_keeps_the_shape():
+    relation = rg.SubstitutionNodeRewriter(Concatenate(-2), Concatenate(-1))
     square = rg.concatenate([A, B], axis=0)
     assert rg.rewrite_graph(square, relation) is square  # the result would have another shape
+    unknown = rg.concatenate([rg.matrix("P"), rg.matrix("Q")], axis=0)
+    assert rg.rewrite_graph(unknown, relation) is unknown  # and here it may have
 
 
 def test_removal():
