@@ -22,6 +22,7 @@ from relgraph.ir.types import TensorType
 
 if TYPE_CHECKING:
     from relgraph.ir.node import Constant, Variable
+    from relgraph.ir.op import Op
 
 VALUE_FACTS = (
     "positive", "nonnegative", "negative", "nonpositive", "nonzero", "integer", "finite",
@@ -124,7 +125,7 @@ def facts_of(node: Variable) -> Facts:
     >>> rg.facts(rg.exp(x)).names()
     ('nonnegative',)
     """
-    from relgraph.ir.node import set_facts
+    from relgraph.ir.node import Constant, set_facts
 
     if node._facts is not None:
         return cast(Facts, node._facts)
@@ -139,7 +140,13 @@ def facts_of(node: Variable) -> Facts:
             stack.extend(waiting)
             continue
         stack.pop()
-        set_facts(x, _infer(x))
+        op = x.op
+        if op is None:
+            set_facts(x, _of_leaf(x))
+        elif op.pointwise and x.type.__class__ is TensorType:
+            set_facts(x, _of_elementwise(x, op, Constant))
+        else:
+            set_facts(x, _of_any(x, op))
     return cast(Facts, node._facts)
 
 
@@ -171,7 +178,7 @@ def fact(node: Variable, name: str) -> bool | None:
 _pointwise: dict[Any, Facts] = {}
 
 
-def _infer(node: Variable) -> Facts:
+def _of_leaf(node: Variable) -> Facts:
     from relgraph.ir.node import Constant, Input
 
     if not isinstance(node.type, TensorType):
@@ -179,21 +186,30 @@ def _infer(node: Variable) -> Facts:
     known = of_type(node.type)
     if isinstance(node, Constant):
         return known | of_constant(node)
-    if isinstance(node, Input):
-        return known | proved(*node.facts)
-    op = node.op
-    assert op is not None
-    operands = tuple([x._facts for x in node.inputs])
-    if not op.pointwise or any([x.__class__ is Constant for x in node.inputs]):
-        return known | op.facts(operands, node)
-    # Of an elementwise op only types, facts, and whether operands are the same matter.
-    kinds = tuple([x.type for x in node.inputs])
-    key = (op, kinds, operands, len(set(node.inputs)))
-    found = _pointwise.get(key)
+    return known | proved(*node.facts) if isinstance(node, Input) else known
+
+
+def _of_any(node: Variable, op: Op) -> Facts:
+    if not isinstance(node.type, TensorType):
+        return NOTHING
+    return of_type(node.type) | op.facts(tuple([x._facts for x in node.inputs]), node)
+
+
+def _of_elementwise(node: Variable, op: Op, constant: type[Constant]) -> Facts:
+    """Return the facts of a node of which types, facts and equal operands alone decide."""
+    key: list[Any] = [op]
+    for x in node.inputs:
+        if x.__class__ is constant:  # its value matters
+            return _of_any(node, op)
+        key += (x.type, x._facts)
+    if len(node.inputs) > 1:
+        key.append(len(set(node.inputs)))
+    known = tuple(key)
+    found = _pointwise.get(known)
     if found is None:
         if len(_pointwise) >= 4096:
             _pointwise.clear()
-        found = _pointwise[key] = known | op.facts(operands, node)
+        found = _pointwise[known] = _of_any(node, op)
     return found
 
 

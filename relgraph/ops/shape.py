@@ -124,6 +124,15 @@ class BroadcastTo(Rearrangement):
         """Broadcast with NumPy (a read-only view)."""
         return np.broadcast_to(values[0], _fill(self.params[0], values[1:]))
 
+    def given_size(self, node: Variable, axis: int) -> Variable | None:
+        """Return the operand that gives a size along an axis (from the end), if one does."""
+        x, *sizes = node.inputs
+        if x.ndim >= -axis and x.type.shape[axis] != 1:
+            return None
+        shape = self.params[0]
+        before = [d for d in shape[: len(shape) + axis] if not isinstance(d, int)]
+        return None if isinstance(shape[axis], int) else sizes[len(before)]
+
     def keeps_matrices(self, node: Variable) -> bool:
         """Tell whether only leading axes are new."""
         shape = node.inputs[0].type.shape
@@ -462,8 +471,13 @@ def dim(x: Any, axis: int) -> Any:
     """
     x = as_operand(x)
     axis = normalise_axis(axis, rank_of(x), "dim")
-    if isinstance(x, Variable) and isinstance(x.type.shape[axis], int):
-        return x.type.shape[axis]
+    if isinstance(x, Variable):
+        if isinstance(x.type.shape[axis], int):
+            return x.type.shape[axis]
+        if isinstance(x.op, BroadcastTo):
+            given = x.op.given_size(x, axis)
+            if given is not None:
+                return given
     return Dim(axis)(x)
 
 
