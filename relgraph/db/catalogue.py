@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from importlib import import_module
-from importlib.util import find_spec
 
 from relgraph.db.database import EquilibriumDB, LoweringChoice, SequenceDB
 from relgraph.errors import OscillationError
@@ -14,7 +13,11 @@ from relgraph.relations.relation import Relation
 from relgraph.rewriting.folding import ConstantCollecting, ConstantFolding
 
 # The modules of relgraph.relations.catalogue; each has a tuple RELATIONS.
-THEMES = ("arithmetic", "powers", "explog", "stabilise", "linalg", "reductions", "shape")
+THEMES = (
+    "arithmetic", "powers", "explog", "trigonometric", "special", "stabilise", "comparison",
+    "choices", "casts", "products", "linalg", "structure", "decompositions", "reductions", "shape",
+    "indexing",
+)  # fmt: skip
 
 PHASES = (
     ("canonicalize", 1.0),  # one form for what can be written in many ways
@@ -52,9 +55,7 @@ _default: list[SequenceDB] = []
 def relations() -> Iterator[Relation]:
     """Yield the relations of the catalogue, each in the direction it is registered in."""
     for theme in THEMES:
-        module = f"relgraph.relations.catalogue.{theme}"
-        if find_spec(module) is not None:
-            yield from import_module(module).RELATIONS
+        yield from import_module(f"relgraph.relations.catalogue.{theme}").RELATIONS
 
 
 def build_database() -> SequenceDB:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from functools import lru_cache
 from itertools import islice, permutations, product
 
+from relgraph.checking import instances as made
 from relgraph.ir.graph import toposort
 from relgraph.ir.node import Apply, Input, apply, make_input
 from relgraph.relations.ac import uniform
@@ -15,7 +16,6 @@ from relgraph.relations.clause import is_ac
 from relgraph.rewriting.driver import normalise
 from relgraph.rewriting.interpreter import answer
 from relgraph.rewriting.selection import selection_of
-from tests.relations import instances as made
 from tests.relations.test_soundness import every_direction, profile, takes_bool
 
 # Their inputs cannot all be of one type.

@@ -12,13 +12,13 @@ from itertools import islice, product
 import numpy as np
 
 import relgraph as rg
+from relgraph.checking import instances as made
+from relgraph.checking import numbers
 from relgraph.errors import RelgraphError
 from relgraph.ir.facts import MATRIX_FACTS
 from relgraph.ir.graph import free_inputs, toposort
 from relgraph.ir.node import Variable, constant, make_input
 from relgraph.ir.types import TensorType
-from tests.relations import instances as made
-from tests.relations import numbers
 from tests.relations.test_soundness import (
     clause_key,
     every_direction,

@@ -11,15 +11,18 @@ import mpmath
 import numpy as np
 import pytest
 
+from relgraph.checking import instances as made
+from relgraph.checking import numbers
+from relgraph.db.catalogue import THEMES
 from relgraph.errors import RelgraphError
 from relgraph.ir.graph import toposort
 from relgraph.ir.node import Variable
 from relgraph.relations.measure import decreases
-from tests.relations import instances as made
-from tests.relations import numbers
 
-THEMES = ("arithmetic", "powers", "explog", "stabilise", "linalg", "reductions", "shape")
-SHAPES_OF = {"linalg": "linalg", "reductions": "reductions", "shape": "shape"}
+SHAPES_OF = {
+    "linalg": "linalg", "products": "linalg", "structure": "linalg", "decompositions": "linalg",
+    "reductions": "reductions", "shape": "shape", "indexing": "shape",
+}  # fmt: skip
 PHASES = {"canonicalize", "stabilize", "specialize"}
 EVERY_DTYPE = ("float64", "float32", "int64", "int32", "int8", "uint8", "bool")
 

@@ -6,11 +6,11 @@ import random
 
 import pytest
 
+from relgraph.checking import instances as made
 from relgraph.relations.clause import op_name
 from relgraph.relations.pattern import OpPattern
 from relgraph.rewriting.driver import normalise
 from relgraph.rewriting.selection import Selection
-from tests.relations import instances as made
 from tests.relations.test_soundness import RELATIONS, cases, check_values
 
 SETS = 6  # random sets of relations tried for each head

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from relgraph.checking.instances import canonical
+from relgraph.checking.numbers import evaluate
 from relgraph.errors import RelgraphError
 from relgraph.ir.node import Input, Variable, make_input
 from relgraph.ir.types import TensorType
 from relgraph.rewriting.driver import normalise
 from relgraph.rewriting.selection import selection_of
-from tests.relations.instances import canonical
-from tests.relations.numbers import evaluate
 
 
 def tensor(name: str, *shape: Any, dtype: str = "float64", facts: tuple[str, ...] = ()) -> Input:

@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from relgraph.checking.numbers import all_finite, close, draw, evaluate
 from relgraph.ir.node import constant
 from relgraph.ops.elementwise import Elementwise
 from relgraph.rewriting.driver import normalise
 from relgraph.rewriting.selection import selection_of
 from tests.relations.catalogue.table import n, p, tensor, u, x, y
-from tests.relations.numbers import all_finite, close, draw, evaluate
 from tests.relations.test_soundness import PHASES, shipped
 
 UNARY = ("negative", "absolute", "square", "sqrt", "exp", "log", "log1p", "expm1", "sigmoid", "erf")

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from relgraph.checking.numbers import evaluate
 from relgraph.ops.elementwise import (
     erf,
     erfc,
@@ -32,7 +33,6 @@ from tests.relations.catalogue.table import (
     y,
     z,
 )
-from tests.relations.numbers import evaluate
 
 ROWS = [
     Row(r.log1p_addo, log(1.0 + x), log1p(x), log(2.0 + x)),

@@ -100,7 +100,7 @@ def evaluate(graphs: tuple[Variable, ...], values: dict[str, Array]) -> dict[Var
             if isinstance(x, Constant):
                 done[x] = x.value
             elif x.op is None:
-                done[x] = values[x.name]
+                done[x] = values[x.name]  # type: ignore[attr-defined]
             else:
                 done[x] = np.asarray(x.op.perform(*[done[y] for y in x.inputs]))
     return done
@@ -215,7 +215,7 @@ def exact(
             done[x] = _real(x.value)
             continue
         if x.op is None:
-            result = _real(values[x.name])
+            result = _real(values[x.name])  # type: ignore[attr-defined]
         else:
             try:
                 result = _apply(x, [done[y] for y in x.inputs])
@@ -252,7 +252,7 @@ def _array(value: Array, function: Callable[[Any], Any]) -> Array:
 
 
 def _apply(node: Variable, operands: list[Array]) -> Array:
-    op = node.op
+    op: Any = node.op
     if isinstance(op, Cast):
         return operands[0]
     if isinstance(op, Elementwise):

@@ -53,7 +53,7 @@ class Instance:
 
     left: Variable
     right: Variable
-    inputs: tuple[Variable, ...]
+    inputs: tuple[Input, ...]
 
     def __str__(self) -> str:
         types = ", ".join(f"{x.name}: {x.type}" for x in self.inputs)
@@ -220,9 +220,10 @@ def match(relation: Any, node: Variable) -> Variable | None:
     op = node.op
     if op is None:
         return None
-    found = None
-    if op in selection.ac_ops:
-        found = selection.ac_of(op).pair(*node.inputs)
+    found: Any = None
+    matcher = selection.ac_of(op)
+    if matcher is not None:
+        found = matcher.pair(*node.inputs)
     else:
         compiled = selection.plain(op)
         found = compiled(node) if compiled is not None else None

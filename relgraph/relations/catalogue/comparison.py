@@ -1,0 +1,7 @@
+"""Comparison and logic."""
+
+from __future__ import annotations
+
+from relgraph.relations.relation import Relation
+
+RELATIONS: tuple[Relation, ...] = ()

@@ -1,0 +1,7 @@
+"""Indexing and functional updates."""
+
+from __future__ import annotations
+
+from relgraph.relations.relation import Relation
+
+RELATIONS: tuple[Relation, ...] = ()
