@@ -1,4 +1,4 @@
-"""Sums, products, signs, choices and logic, element by element."""
+"""Sums, products and signs, element by element."""
 
 # mypy: allow-untyped-defs
 # An identity is written as a user writes one: without types.
@@ -11,32 +11,12 @@ from typing import Any
 import numpy as np
 
 from relgraph.ir.node import Constant, Variable, constant
-from relgraph.ops.elementwise import (
-    absolute,
-    bitwise_and,
-    bitwise_or,
-    equal,
-    greater,
-    greater_equal,
-    less,
-    less_equal,
-    logical_and,
-    logical_not,
-    logical_or,
-    maximum,
-    minimum,
-    not_equal,
-    where,
-)
-from relgraph.relations.catalogue.conditions import coefficiento, numerico, signedo
+from relgraph.relations.catalogue.conditions import coefficiento, numerico
 from relgraph.relations.goals import (
     calco,
     eq,
-    facto,
-    floato,
     lall,
     lany,
-    nonnegativeo,
     nonzeroo,
 )
 from relgraph.relations.pattern import lvars
@@ -402,155 +382,6 @@ def cancel_multiply_divideo(x, y):
     return (x / y) * y, x
 
 
-# Absolute values.
-
-
-@identity(tags=(*CANONICAL,), rounding="exact")
-def cancel_absolute_absoluteo(x):
-    """| |x| | = |x|.
-
-    Holds always; exact, kept.
-    Source: IEEE 754-2019, section 5.5.1 (abs clears the sign bit).
-    """
-    return absolute(absolute(x)), absolute(x)
-
-
-@identity(tags=(*CANONICAL,), where=signedo, rounding="exact")
-def absorb_absolute_negativeo(x):
-    """|-x| = |x|.
-
-    Holds for floats and signed integers (an unsigned -x is 2^n - x); exact, kept.
-    Source: IEEE 754-2019, section 5.5.1.
-    """
-    return absolute(-x), absolute(x)
-
-
-@identity(tags=(*CANONICAL,), where=nonnegativeo)
-def remove_absoluteo(x):
-    """|x| = x.
-
-    Holds where x is at least 0 or NaN; rounded (the absolute value of -0.0 is 0.0), kept.
-    Source: definition.
-    """
-    return absolute(x), x
-
-
-@identity(tags=(*CANONICAL,), where=lambda x, y: (floato(x), floato(y)), rounding="exact")
-def distribute_absolute_multiplyo(x, y):
-    """|x y| = |x| |y|.
-
-    Holds for floats; exact, kept.
-    Source: IEEE 754-2019, section 6.3: rounding does not depend on the sign.
-    """
-    return absolute(x * y), absolute(x) * absolute(y)
-
-
-# Choices and logic.
-
-
-@relation(tags=TIDY, rounding="exact")
-def idempotento(left, right):
-    """x op x = x, where op is max, min, and, or, or their bitwise forms.
-
-    Holds always; exact, kept.
-    Source: idempotent laws of a lattice, G. Birkhoff, Lattice Theory, 3rd ed., chapter I.
-    """
-    (x,) = lvars("x")
-    ops = (maximum, minimum, logical_and, logical_or, bitwise_and, bitwise_or)
-    return lany(*[lall(eq(left, op(x, x)), eq(right, x)) for op in ops])
-
-
-@identity(tags=TIDY, rounding="exact")
-def collapse_whereo(c, x):
-    """where(c, x, x) = x.
-
-    Holds always; exact, kept.
-    Source: both branches are x.
-    """
-    return where(c, x, x), x
-
-
-@identity(tags=CANONICAL, rounding="exact")
-def flip_where_noto(c, x, y):
-    """where(not c, x, y) = where(c, y, x).
-
-    Holds always; exact, kept.
-    Source: definition.
-    """
-    return where(logical_not(c), x, y), where(c, y, x)
-
-
-@identity(tags=TIDY, rounding="exact")
-def cancel_not_noto(x):
-    """not not x = x.
-
-    Holds for bool and integers, whose truth is that they are not 0; exact, kept.
-    Source: double negation, G. Boole, The Laws of Thought, chapter III.
-    """
-    return logical_not(logical_not(x)), x
-
-
-@relation(tags=CANONICAL, rounding="exact")
-def complement_equalo(left, right):
-    """not (x = y) = (x != y), and the other way round.
-
-    Holds always (NaN is unequal to everything); exact, kept.
-    Source: IEEE 754-2019, section 5.11.
-    """
-    x, y = lvars("x y")
-    return lany(
-        lall(eq(left, logical_not(equal(x, y))), eq(right, not_equal(x, y))),
-        lall(eq(left, logical_not(not_equal(x, y))), eq(right, equal(x, y))),
-    )
-
-
-@relation(tags=CANONICAL, rounding="exact")
-def complement_lesso(left, right):
-    """not (x < y) = (x >= y), and so for <=, > and >=.
-
-    Holds where neither x nor y is NaN (no order holds between NaN and anything); exact, kept.
-    Source: IEEE 754-2019, section 5.11.
-    """
-    x, y = lvars("x y")
-    pairs = (
-        (less, greater_equal),
-        (less_equal, greater),
-        (greater, less_equal),
-        (greater_equal, less),
-    )
-    return lany(
-        *[
-            lall(
-                eq(left, logical_not(op(x, y))),
-                eq(right, opposite(x, y)),
-                facto(x, "not_nan"),
-                facto(y, "not_nan"),
-            )
-            for op, opposite in pairs
-        ]
-    )
-
-
-@relation(tags=CANONICAL, rounding="exact")
-def distribute_noto(left, right):
-    """not (x or y) = (not x) and (not y), and with and and or exchanged.
-
-    Holds always; exact, kept.
-    Source: De Morgan's laws, G. Birkhoff, Lattice Theory, 3rd ed., chapter I.
-    """
-    x, y = lvars("x y")
-    return lany(
-        lall(
-            eq(left, logical_not(logical_or(x, y))),
-            eq(right, logical_and(logical_not(x), logical_not(y))),
-        ),
-        lall(
-            eq(left, logical_not(logical_and(x, y))),
-            eq(right, logical_or(logical_not(x), logical_not(y))),
-        ),
-    )
-
-
 RELATIONS: tuple[Relation, ...] = (
     cancel_negative_negativeo,
     absorb_subtract_negativeo,
@@ -580,15 +411,4 @@ RELATIONS: tuple[Relation, ...] = (
     cancel_subtract_subtracto,
     cancel_divide_multiplyo,
     cancel_multiply_divideo,
-    cancel_absolute_absoluteo,
-    absorb_absolute_negativeo,
-    remove_absoluteo,
-    distribute_absolute_multiplyo.reversed,
-    idempotento,
-    collapse_whereo,
-    flip_where_noto,
-    cancel_not_noto,
-    complement_equalo,
-    complement_lesso,
-    distribute_noto.reversed,
 )

@@ -1,31 +1,19 @@
-"""Sums, products, signs, choices and logic: one row each."""
+"""Sums, products and signs: one row each."""
 
 import pytest
 
 from relgraph.ir.node import constant
 from relgraph.ops.elementwise import (
     absolute,
-    equal,
-    less,
-    logical_and,
-    logical_not,
-    logical_or,
-    maximum,
-    minimum,
-    not_equal,
-    where,
 )
 from relgraph.ops.shape import broadcast_to
 from relgraph.relations.catalogue import arithmetic as r
 from tests.relations.catalogue.table import (
     Row,
     b,
-    c,
     check,
     covers_theme,
     i,
-    j,
-    n,
     p,
     q,
     rewritten,
@@ -38,7 +26,6 @@ from tests.relations.catalogue.table import (
 
 zeros, ones = broadcast_to(constant(0.0), (3,)), broadcast_to(constant(1.0), (3,))
 i8, u8 = tensor("i8", 3, dtype="int8"), tensor("u8", 3, dtype="uint8")
-finite, other = tensor("finite", 3, facts=("not_nan",)), tensor("other", 3, facts=("not_nan",))
 
 ROWS = [
     Row(r.cancel_negative_negativeo, -(-x), x, -absolute(-x)),  # noqa: B002 - two negations
@@ -69,27 +56,6 @@ ROWS = [
     Row(r.cancel_subtract_subtracto, x - (x - y), y, x - (y - x)),
     Row(r.cancel_divide_multiplyo, (x * u) / u, x, (x * y) / y),
     Row(r.cancel_multiply_divideo, (x / u) * u, x, (x / y) * y),
-    Row(r.cancel_absolute_absoluteo, absolute(absolute(x)), absolute(x), absolute(-x)),
-    Row(r.absorb_absolute_negativeo, absolute(-i), absolute(i), absolute(-u8)),
-    Row(r.remove_absoluteo, absolute(n), n, absolute(x)),
-    Row(
-        r.distribute_absolute_multiplyo.reversed,
-        absolute(x) * absolute(y),
-        absolute(x * y),
-        absolute(i) * absolute(j),
-    ),
-    Row(r.idempotento, maximum(x, x), x, maximum(x, y)),
-    Row(r.collapse_whereo, where(b, x, x), x, where(b, x, y)),
-    Row(r.flip_where_noto, where(logical_not(b), x, y), where(b, y, x), where(b, x, y)),
-    Row(r.cancel_not_noto, logical_not(logical_not(b)), b, logical_not(logical_not(x))),
-    Row(r.complement_equalo, logical_not(equal(x, y)), not_equal(x, y), logical_not(less(x, y))),
-    Row(r.complement_lesso, logical_not(finite < other), finite >= other, logical_not(x < y)),
-    Row(
-        r.distribute_noto.reversed,
-        logical_and(logical_not(b), logical_not(c)),
-        logical_not(logical_or(b, c)),
-        logical_and(logical_not(b), c),
-    ),
 ]
 
 
@@ -106,8 +72,3 @@ def test_a_sum_of_many_terms_is_gathered_in_place():
     graph = p * x + z + q * y + p * y
     result = rewritten(r.distribute_multiply_addo.reversed, graph)
     assert result is p * (x + y) + z + q * y
-
-
-def test_the_least_and_the_greatest_of_itself():
-    assert rewritten(r.idempotento, minimum(x, x)) is x
-    assert rewritten(r.idempotento, logical_or(b, b)) is b
