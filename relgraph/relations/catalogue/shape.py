@@ -1,4 +1,4 @@
-"""Rearrangements of elements, and conversions of dtype: chains become one step."""
+"""Rearrangements of elements: chains become one step."""
 
 # mypy: allow-untyped-defs
 # An identity is written as a user writes one: without types.
@@ -8,9 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
-from relgraph.ops.elementwise import Cast, add, maximum, minimum, multiply, subtract, true_divide
+from relgraph.ops.elementwise import add, maximum, minimum, multiply, subtract, true_divide
 from relgraph.ops.permutation import MatrixTranspose, Transpose
 from relgraph.ops.shape import BroadcastTo, Dim, ExpandDims, Reshape, Squeeze
 from relgraph.relations.goals import calco, checko, eq, lall, lany
@@ -268,47 +266,6 @@ def absorb_broadcast_too(left, right):
     return lany(*[lall(eq(left, one), eq(right, other), condition) for one, other in pairs])
 
 
-# Conversions.
-
-
-def holds_all(dtype: Any, x: Any) -> bool:
-    """Tell whether a dtype represents every value of the dtype of ``x``."""
-    return bool(np.can_cast(x.dtype, dtype))
-
-
-def own_dtype(dtype: Any, x: Any) -> bool:
-    """Tell whether ``x`` has a dtype already."""
-    return bool(x.dtype == np.dtype(dtype))
-
-
-@identity(
-    tags=TIDY,
-    rounding="exact",
-    where=lambda d, x: checko(holds_all, d, x, label="the inner cast loses nothing"),
-)
-def merge_casto(x, d, e):
-    """cast(cast(x, d), e) = cast(x, e).
-
-    Holds where d represents every value of the dtype of x; exact, kept.
-    Source: the inner conversion is the identity on values.
-    """
-    return Cast(e)(Cast(d)(x)), Cast(e)(x)
-
-
-@identity(
-    tags=TIDY,
-    rounding="exact",
-    where=lambda d, x: checko(own_dtype, d, x, label="x has that dtype"),
-)
-def remove_casto(x, d):
-    """cast(x, dtype of x) = x.
-
-    Holds where d is the dtype of x; exact, kept.
-    Source: definition.
-    """
-    return Cast(d)(x), x
-
-
 RELATIONS: tuple[Relation, ...] = (
     merge_reshapeo,
     remove_reshapeo,
@@ -321,6 +278,4 @@ RELATIONS: tuple[Relation, ...] = (
     cancel_squeeze_expand_dimso,
     merge_broadcast_too,
     absorb_broadcast_too,
-    merge_casto,
-    remove_casto,
 )
