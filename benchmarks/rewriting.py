@@ -3,7 +3,8 @@
 All contenders run in one process, in turns; times are medians.  Run it as
 
     python benchmarks/rewriting.py              # all tables, and results/rewriting.json
-    python benchmarks/rewriting.py relation     # one section: relation, chains, misses, memo
+    python benchmarks/rewriting.py relation     # one section: relation, chains, misses, memo,
+                                                # workloads
 
 Without PyTensor it measures relgraph alone.  Every timing starts from an empty memo, unless the
 memo is what is measured; compiling a selection is a row of its own.
@@ -30,6 +31,7 @@ from etuples import etuple
 from kanren.assoccomm import assoc_flatten as kanren_flatten
 from kanren.assoccomm import associative
 from kanren.graph import mapo as kanren_mapo
+from modes import workloads
 from unification import vars as lvars
 
 import relgraph as rg
@@ -481,6 +483,7 @@ SECTIONS: dict[str, tuple[str, Callable[[], list[dict[str, Any]]]]] = {
     "chains": ("Canonicalize (target 4 µs a node, exponent 1.1)", chains),
     "misses": ("Misses and gathering", misses),
     "memo": ("Memo and contextual pass", memo),
+    "workloads": ("Programs under o4 (target 10 times as fast, as few ops)", workloads),
 }
 
 
