@@ -140,6 +140,15 @@ class RelationError(RelgraphError, ValueError):
     """A relation that is ill-formed, or whose search ran away."""
 
 
+class UnsoundRelationError(RelgraphError, AssertionError):
+    """A relation that does not keep what it promises, with the smallest counterexample found.
+
+    The attribute ``counterexample`` holds it: ``graph``, ``result`` and ``values``.
+    """
+
+    counterexample: object = None
+
+
 class OscillationError(RelgraphError, RuntimeError):
     """Relations that undo each other, or a term that grows inside its own result.
 

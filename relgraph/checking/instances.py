@@ -34,6 +34,7 @@ SHAPES = {
     "reductions": [(2, 3), (3,), (), (0, 3), (1, 3), (2, 1, 3)],
     "shape": [(2, 3), (6,), (2, 1, 3), (1, 3), (1,), (0, 3), (1, 1, 2)],
     "linalg": [(3, 3), (3,), (2, 3, 3), (), (2, 3), (3, 2)],
+    "indexing": [(4, 3), (3,), (), (4,), (2, 4, 3), (1, 3), (0, 3)],
 }
 PARAMETERS: dict[str, list[Any]] = {
     "axis": [(-1,), None, (-2,), (-2, -1), ()],
@@ -43,7 +44,39 @@ PARAMETERS: dict[str, list[Any]] = {
               (None, 3), (None, None)],
     "dtype": ["float64", "float32", "int64", "int8"],
     "n": [3], "m": [3], "k": [0],
+    "spec": [
+        (("int", 1),), (("slice", None, 2, None),), (("slice", 2, None, None),),
+        (("slice", None, None, None), ("int", 1)), (("int", 0),), (),
+        (("slice", None, None, None), ("slice", None, 1, None)), (("int", 3), ("int", 2)),
+        (("slice", 1, 2, None),), (("dynamic",),), (("slice", None, None, None), ("dynamic",)),
+        (("slice", 1, None, 2),), (("array",),),
+    ],
 }  # fmt: skip
+# The shapes to draw from, for the themes that are not elementwise.
+SHAPES_OF = {
+    "linalg": "linalg", "products": "linalg", "structure": "linalg", "decompositions": "linalg",
+    "reductions": "reductions", "shape": "shape", "indexing": "indexing",
+}  # fmt: skip
+# Of graphs made from one side alone: unknown and named sizes, and those that do not fit the other.
+OPEN_SHAPES: dict[str, list[tuple[Any, ...]]] = {
+    "elementwise": [(), (None,), (1,), (0,), (3,), ("n",), (None, 3), (1, None), (2, 1)],
+    "reductions": [(), (None,), (1,), (0,), (None, None), (1, None), (2, 3), (None, 1, "n")],
+    "shape": [(None,), (1,), (6,), (None, 3), (1, None), (0, 2), (2, 3), (None, 1, None), (1, 1)],
+    "linalg": [
+        (None,), (1,), (3,), ("n",), (None, None), (None, None), ("n", "n"), (3, 3), (1, None),
+        (None, 1), (0, 0), (3, 1), (1, 1), (2, None, None), (None, 3, 3), (),
+    ],
+    "indexing": [(None,), (), (3,), (4, None), (None, 3), (None, None), (1, 3), (2, 4, None)],
+}  # fmt: skip
+# What the smallest counterexample is looked for in, smallest first.
+SMALL_SHAPES = {
+    "elementwise": [(), (1,), (2,), (1, 2)],
+    "reductions": [(), (1,), (2,), (1, 1), (1, 2), (2, 1), (2, 2)],
+    "shape": [(1,), (2,), (1, 1), (1, 2), (2, 1), (2, 2), (1, 1, 2)],
+    "linalg": [(), (1,), (2,), (1, 1), (2, 1), (1, 2), (2, 2), (1, 2, 2)],
+    "indexing": [(), (2,), (1,), (2, 2), (4,), (4, 3)],
+}
+SOLVERS = {"inv", "solve", "solve_triangular"}  # ops that take regular matrices only
 SINGLE = {"softmax": [-1, -2], "log_softmax": [-1, -2], "dim": [-1, -2]}  # of one int
 
 
@@ -105,7 +138,8 @@ def build(term: Any, values: dict[Any, Any]) -> Any:
             op = op.cls(
                 *[values.get(p, p) if isinstance(p, PatternVariable) else p for p in op.params]
             )
-        return op(*[build(x, values) for x in term.args])
+        parts = [build(x, values) for x in term.args]
+        return op(*[constant(x) if isinstance(x, bool) else x for x in parts])
     return term
 
 
@@ -115,6 +149,8 @@ def instances(
     dtypes: tuple[str, ...] = ("float64",),
     most: int = 24,
     facts: bool = True,
+    *,
+    shapes: dict[str, list[Any]] | None = None,
 ) -> list[Instance]:
     """Return instances of a clause, the same ones in every run.
 
@@ -130,13 +166,21 @@ def instances(
         How many at most.
     facts : bool
         Whether inputs declare the facts that the clause asks for.
+    shapes : dict of str to list, optional
+        The shapes of each theme; by default ``SHAPES``.
     """
     fields = fields_of(clause)
     both = dict.fromkeys([*variables(clause.left), *variables(clause.right)])
     computed = {c.args[0] for c in clause.conditions if c.kind == "calc"}
     operands = [v for v in both if v not in fields and v not in computed]
     open_ = [v for v in both if v in fields and v not in computed]
-    choices: list[list[Any]] = [list(product(SHAPES[theme], dtypes)) for _ in operands]
+    keys = index_operands(clause)
+    choices: list[list[Any]] = [
+        [((), "int64"), ((2,), "int64")]
+        if v in keys
+        else list(product((shapes or SHAPES)[theme], dtypes))
+        for v in operands
+    ]
     for v in open_:
         op, name = fields[v].split(".")
         choices.append(SINGLE[op] if name == "axis" and op in SINGLE else PARAMETERS[name])
@@ -153,7 +197,7 @@ def instances(
         drawn = [tuple(c[0] for c in choices)]
         drawn += [tuple(rng.choice(c) for c in choices) for _ in range(3000)]
     asked = {v: facts_of(clause, v) if facts else () for v in operands}
-    roles = Roles(fields, operands, open_, asked)
+    roles = Roles(fields, operands, open_, asked, keys)
     made = (_instance(clause, roles, one) for one in drawn)
     return list(islice(filter(None, made), most))
 
@@ -166,6 +210,18 @@ class Roles:
     operands: list[PatternVariable]
     open_: list[PatternVariable]
     asked: dict[PatternVariable, tuple[str, ...]]
+    keys: frozenset[PatternVariable] = frozenset()  # integers that an index takes
+
+
+def index_operands(clause: Any) -> frozenset[PatternVariable]:
+    """Return the variables of a clause that stand for the integers in a key."""
+    found = set()
+    for side in (clause.left, clause.right):
+        for x in subterms(side):
+            op = getattr(x, "op", None)
+            if isinstance(op, OpPattern) and "spec" in op.cls.parameters:
+                found |= {*x.args[1 if op.cls.name == "index" else 2 :]}
+    return frozenset(v for v in found if isinstance(v, PatternVariable))
 
 
 def _instance(clause: Any, roles: Roles, chosen: Any) -> Instance | None:
@@ -180,7 +236,11 @@ def _instance(clause: Any, roles: Roles, chosen: Any) -> Instance | None:
     try:
         for i, (v, (shape, dtype)) in enumerate(zip(operands, chosen, strict=False)):
             name = "xyzwuv"[i]
-            if v in coefficients:
+            if v in roles.keys:  # the first place, which every axis that is not empty has
+                values[v] = constant(np.zeros(shape, dtype))
+                if any(0 in size for size, _ in chosen[: len(operands)]):
+                    return None
+            elif v in coefficients:
                 values[v] = constant(np.full(shape, i + 2, dtype))
             elif v in constants:
                 values[v] = _constant(dtype, shape)

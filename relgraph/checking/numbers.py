@@ -19,13 +19,14 @@ from typing import Any
 import mpmath
 import numpy as np
 
+from relgraph.ir.facts import MATRIX_FACTS
 from relgraph.ir.graph import toposort
 from relgraph.ir.node import Constant, Variable
 from relgraph.ops import linalg, reducers
 from relgraph.ops.elementwise import Cast, Elementwise
 
 Array = Any
-MATRIX = {"symmetric", "spd", "orthogonal", "invertible"}
+MATRIX = {"symmetric", "spd", "orthogonal", "invertible", "permutation", "selection"}
 SPECIAL = (math.nan, math.inf, -math.inf, 0.0, -0.0, 1.0, -1.0, 0.5, -2.0, 3.0)
 ZEROS = (0.0, -0.0, 1.0, -1.0, 0.5, -2.0, 3.0)
 EXTREME = (1e300, -1e300, 1e-300, -1e-300, 800.0, -800.0, 40.0, -40.0, 1e-10, 1.0)
@@ -72,8 +73,12 @@ def _obey(x: Any, value: Array, rng: np.random.Generator, regular: bool) -> Arra
             if (value.dtype.kind == "i")
             else np.abs(value)
         )
+    if {"negative", "nonpositive"} & facts:
+        value = np.where(value > 0, -value, value)
     if {"positive", "nonzero"} & facts:
         value = np.where(value == 0, 1, value)
+    if "negative" in facts:
+        value = np.where(value == 0, -1, value)
     if dtype_kind == "f" and {"not_nan", "finite"} & facts:
         value = np.where(np.isnan(value), 2, value)
     if value.ndim >= 2 and value.shape[-1] == value.shape[-2]:
@@ -84,12 +89,26 @@ def _obey(x: Any, value: Array, rng: np.random.Generator, regular: bool) -> Arra
             value = np.tril(value)
         if "upper_triangular" in facts:
             value = np.triu(value)
-        if "orthogonal" in facts:
+        if "diagonal" in facts:
+            value = np.where(np.eye(side, dtype=bool), value, np.zeros((), value.dtype))
+        if {"orthogonal", "permutation"} & facts:
             # A permutation: exactly orthogonal in every dtype.
             value = np.broadcast_to(np.eye(side)[rng.permutation(side)], value.shape)
         elif regular or {"spd", "invertible"} & facts:
             value = value + np.asarray((32 if "spd" in facts else 8) * np.eye(side), value.dtype)
+    if "selection" in facts and value.shape[-1]:
+        rows = np.arange(value.shape[-1])
+        value = rng.integers(value.shape[-1], size=value.shape[:-1])[..., None] == rows
     return np.asarray(value).astype(x.dtype)
+
+
+def obeys(x: Any, value: Array) -> bool:
+    """Tell whether the declared facts of an input hold of a value; not asked of matrices' facts."""
+    if x.facts & set(MATRIX_FACTS):
+        return False
+    value = np.asarray(value)
+    wanted = _obey(x, value, np.random.default_rng(0), False)
+    return same(value, wanted, True)
 
 
 def evaluate(graphs: tuple[Variable, ...], values: dict[str, Array]) -> dict[Variable, Array]:
@@ -188,8 +207,23 @@ MEANING: dict[str, Callable[..., Any]] = {
     "erfc": mpmath.erfc,
     "maximum": max,
     "minimum": min,
+    "where": lambda c, x, y: x if c else y,
+    "clip": lambda x, low, high: min(max(x, low), high),
+    "sign": mpmath.sign,
+    "less": lambda x, y: mpmath.mpf(x < y),
+    "less_equal": lambda x, y: mpmath.mpf(x <= y),
+    "equal": lambda x, y: mpmath.mpf(x == y),
+    "not_equal": lambda x, y: mpmath.mpf(x != y),
+    "logical_not": lambda x: mpmath.mpf(not x),
+    "logical_and": lambda x, y: mpmath.mpf(bool(x) and bool(y)),
+    "logical_or": lambda x, y: mpmath.mpf(bool(x) or bool(y)),
 }
-ROUNDED = set(MEANING) - {"negative", "absolute", "maximum", "minimum"}
+# Those that pick, test or change a sign only.
+EXACT = {
+    "negative", "absolute", "maximum", "minimum", "where", "clip", "sign", "less", "less_equal",
+    "equal", "not_equal", "logical_not", "logical_and", "logical_or",
+}  # fmt: skip
+ROUNDED = set(MEANING) - EXACT
 
 
 class Undefined(Exception):

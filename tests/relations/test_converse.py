@@ -9,6 +9,7 @@ from functools import lru_cache
 from itertools import islice, permutations, product
 
 from relgraph.checking import instances as made
+from relgraph.checking.cases import profile, takes_bool
 from relgraph.ir.graph import toposort
 from relgraph.ir.node import Apply, Input, apply, make_input
 from relgraph.relations.ac import uniform
@@ -16,7 +17,7 @@ from relgraph.relations.clause import is_ac
 from relgraph.rewriting.driver import normalise
 from relgraph.rewriting.interpreter import answer
 from relgraph.rewriting.selection import selection_of
-from tests.relations.test_soundness import every_direction, profile, takes_bool
+from tests.relations.test_soundness import every_direction
 
 # Their inputs cannot all be of one type.
 MIXED = ("lift_multiply_matmulo", "lift_matmul_multiplyo", "divide_rowso")
@@ -122,7 +123,7 @@ def sides_of(theme, relation, clause):
     knows nothing of.
     """
     dtypes = ("bool", "float64") if takes_bool(clause) else ("float64",)
-    drawn = made.instances(clause, profile(theme, clause), dtypes, 12)
+    drawn = made.instances(clause, profile(relation, clause), dtypes, 12)
     graphs = [
         x.right if relation.backward else x.left
         for x in drawn

@@ -1,0 +1,130 @@
+"""Whether the engine does with a relation what it states: fires on its own sides, and only there.
+
+What kanren answers is the meaning; the compiled matcher is compared with it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from relgraph.checking import instances as made
+from relgraph.checking.cases import (
+    cases,
+    profile,
+    rewrite_of,
+    sides_of,
+    takes_bool,
+)
+from relgraph.checking.labels import Outcome
+from relgraph.checking.smallest import Counterexample, Problem
+from relgraph.ir.node import Variable
+from relgraph.relations.clause import Clause
+from relgraph.relations.pattern import variables
+from relgraph.relations.relation import Relation
+
+
+def _failure(
+    relation: Relation, clause: Clause, graph: Variable, what: str, expected: Any = None
+) -> Counterexample:
+    result = made.match(relation, graph)
+    return Counterexample(relation, clause, graph, result, {}, Problem(what, expected, result))
+
+
+def fires(relation: Relation) -> Outcome:
+    """Check that a direction fires on what is made of its sides, and makes its other side."""
+    tried, idle = 0, []
+    for clause, sides in cases(relation):
+        fired = 0
+        for graph, other, instance in sides:
+            result = made.match(relation, graph)
+            if result is None:
+                if made.is_pointwise(clause) and one_dtype(graph, other, *instance.inputs):
+                    return Outcome(tried, _failure(relation, clause, graph, "does not fire"))
+                continue
+            fired += 1
+            first = not relation.backward or len(relation.clauses or ()) == 1
+            comparable = isinstance(other, Variable) and other.type.narrows(graph.type)
+            if first and comparable and made.canonical(result) != made.canonical(other):
+                what = "makes another graph than its other side"
+                return Outcome(tried, _failure(relation, clause, graph, what, other))
+        tried += fired
+        if not fired:
+            idle.append(clause)
+    return Outcome(tried, None, tuple(idle))
+
+
+def one_dtype(graph: Variable, other: Any, *inputs: Variable) -> bool:
+    """Tell whether the sides have one dtype, and the inputs have one."""
+    same_result = not isinstance(other, Variable) or other.dtype == graph.dtype
+    return same_result and len({x.dtype for x in inputs}) == 1
+
+
+def kanren_answers(relation: Relation) -> Outcome:
+    """Check that kanren has an answer wherever the matcher fires."""
+    tried, idle = 0, []
+    for clause, sides in cases(relation, ("float64",), 8):
+        agreed = 0
+        for graph, _, _ in sides:
+            if made.match(relation, graph) is None:
+                continue
+            if not made.answers(relation, graph):
+                what = "fires where kanren has no answer"
+                return Outcome(tried, _failure(relation, clause, graph, what))
+            agreed += 1
+        tried += agreed
+        if not agreed:
+            idle.append(clause)
+    return Outcome(tried, None, tuple(idle))
+
+
+def near_misses(relation: Relation) -> Outcome:
+    """Check graphs that differ from a side in one place: matcher and kanren agree on them."""
+    tried, idle = 0, []
+    for clause, _ in cases(relation):
+        side = clause.right if relation.backward else clause.left
+        mutants = made.mutants(side)
+        before = tried
+        for mutant in mutants:
+            sides = (clause.left, mutant) if relation.backward else (mutant, clause.right)
+            changed = type(clause)(*sides, clause.conditions)
+            dtypes = ("bool", "float64") if takes_bool(clause) else ("float64",)
+            drawn = made.instances(changed, profile(relation, clause), dtypes, 1)
+            for graph, _, _ in sides_of(relation, drawn):
+                if graph.op is None:
+                    continue
+                fired = made.match(relation, graph) is not None
+                if fired != made.answers(relation, graph):
+                    what = f"{'fires' if fired else 'does not fire'} where kanren says otherwise"
+                    return Outcome(tried, _failure(relation, clause, graph, what))
+                tried += 1
+        if mutants and tried == before:
+            idle.append(clause)
+    return Outcome(tried, None, tuple(idle))
+
+
+def held_back(relation: Relation) -> Outcome:
+    """Check that a direction whose condition is not proved does not fire."""
+    asked, idle = 0, []
+    for clause, sides in cases(relation, facts=False):
+        if not asks_for_facts(relation, clause):
+            continue
+        before = asked
+        for graph, _, instance in sides:
+            if not all(x.dtype.kind == "f" for x in instance.inputs):
+                continue
+            asked += 1
+            # Only squareness is seen from a type.
+            if made.match(relation, graph) is not None and "square(" not in str(clause):
+                what = "fires although its condition is not proved"
+                return Outcome(asked, _failure(relation, clause, graph, what))
+        if asked == before:
+            idle.append(clause)
+    return Outcome(asked, None, tuple(idle))
+
+
+def asks_for_facts(relation: Relation, clause: Clause) -> bool:
+    """Tell whether a direction of a clause asks for facts, beyond those its pattern proves."""
+    rewrite = rewrite_of(relation, clause)
+    return rewrite is not None and any(
+        made.facts_of(rewrite, v) for v in variables(rewrite.pattern)
+    )

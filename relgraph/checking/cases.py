@@ -1,0 +1,200 @@
+"""Which graphs a relation is checked on: those made of both sides, and those made of one."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+from collections.abc import Iterator
+from functools import cache, lru_cache
+from importlib import import_module
+from itertools import islice, product
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+
+from relgraph.checking import instances as made
+from relgraph.db.catalogue import THEMES
+from relgraph.errors import RelgraphError
+from relgraph.ir.graph import toposort
+from relgraph.ir.node import Variable, constant, make_input
+from relgraph.ir.types import TensorType
+from relgraph.relations.clause import Clause, with_block
+from relgraph.relations.pattern import OpPattern, PatternNode, subterms, variables
+from relgraph.relations.relation import Relation
+
+EVERY_DTYPE = ("float64", "float32", "int64", "int32", "int8", "uint8", "bool")
+LOGIC = ("where", "logical_and", "logical_or", "logical_not", "bitwise_and", "bitwise_or")
+DRAWS = 1500  # of shapes and parameters for one side
+
+Side = tuple[Variable, Any, made.Instance]
+
+
+def shipped() -> list[tuple[str, Relation]]:
+    """Return the relations of the catalogue with their themes, as they are registered."""
+    return [
+        (theme, r)
+        for theme in THEMES
+        for r in import_module(f"relgraph.relations.catalogue.{theme}").RELATIONS
+    ]
+
+
+@cache
+def _themes() -> dict[int, str]:
+    return {id(r._goal): theme for theme, r in shipped()}
+
+
+def theme_of(relation: Relation) -> str | None:
+    """Return the theme of a relation of the catalogue, None for any other."""
+    return _themes().get(id(relation._goal))
+
+
+def both_directions(relation: Relation) -> list[Relation]:
+    """Return a relation forward and backward, where it can run."""
+    forward = relation
+    if relation.backward:
+        assert relation._twin is not None
+        forward = relation._twin
+    both = [forward]
+    with contextlib.suppress(RelgraphError):
+        both.append(forward.reversed)
+    return [r for r in both if runs(r)]
+
+
+def runs(relation: Relation) -> bool:
+    """Tell whether a relation is compiled and has a clause that runs in its direction."""
+    try:
+        return bool(relation.rewrites)
+    except RelgraphError:
+        return False
+
+
+def profile(relation: Relation, clause: Clause) -> str:
+    """Return which shapes to try; reductions and products appear outside of their themes, too."""
+    theme = theme_of(relation)
+    if theme in made.SHAPES_OF:
+        return made.SHAPES_OF[theme]
+    if made.is_pointwise(clause):
+        return "elementwise"
+    if theme is not None:
+        return "reductions"
+    kinds = {_module(x.op) for x in _nodes(clause)}
+    if kinds & {"linalg", "matrices", "contraction"}:
+        return "linalg"
+    return "reductions" if "reducers" in kinds else "shape"
+
+
+def _module(op: Any) -> str:
+    cls = op.cls if isinstance(op, OpPattern) else type(op)
+    return str(cls.__module__).rpartition(".")[2]
+
+
+def _nodes(clause: Clause) -> list[PatternNode]:
+    sides = (clause.left, clause.right)
+    return [x for side in sides for x in subterms(side) if isinstance(x, PatternNode)]
+
+
+def takes_bool(clause: Clause) -> bool:
+    """Tell whether a clause has a condition or combines truth values."""
+    return any(getattr(x.op, "name", "") in LOGIC for x in _nodes(clause))
+
+
+def clause_key(clause: Clause) -> str:
+    """Return what identifies a clause of a relation."""
+    return str(with_block(clause).left)
+
+
+def rewrite_of(relation: Relation, clause: Clause) -> Any:
+    """Return the rewrite of a clause in the direction of its relation, None if it cannot run."""
+    key = clause_key(clause)
+    return next((r for r in relation.rewrites if str(r.origin.left) == key), None)
+
+
+@lru_cache(2048)
+def cases(
+    relation: Relation, dtypes: tuple[str, ...] = ("float64",), most: int = 24, facts: bool = True
+) -> list[tuple[Clause, list[Side]]]:
+    """Return ``(clause, sides)`` for all clauses that run in the relation's direction.
+
+    A side is ``(graph to match, graph to make, instance)``.
+    """
+    found = []
+    for clause in relation.clauses or ():
+        if rewrite_of(relation, clause) is None:
+            continue
+        own = ("bool", "float64") if dtypes == ("float64",) and takes_bool(clause) else dtypes
+        drawn = made.instances(clause, profile(relation, clause), own, most, facts)
+        found.append((clause, sides_of(relation, drawn)))
+    return found
+
+
+def sides_of(relation: Relation, drawn: list[made.Instance]) -> list[Side]:
+    """Return instances as the side to match and the side to make, in a relation's direction."""
+    pairs = [(x.right, x.left, x) if relation.backward else (x.left, x.right, x) for x in drawn]
+    return [s for s in pairs if isinstance(s[0], Variable)]
+
+
+def one_sided(relation: Relation, most: int = 40) -> list[Variable]:
+    """Return graphs that the matched side of a relation stands for, the same in every run."""
+    found: dict[Variable, None] = {}
+    for clause in relation.clauses or ():
+        if rewrite_of(relation, clause) is None:
+            continue
+        side = clause.right if relation.backward else clause.left
+        graphs = graphs_of_side(clause, side, profile(relation, clause))
+        matched = (x for x in graphs if made.match(relation, x) is not None)
+        found |= dict.fromkeys(islice(matched, most))
+    return list(found)
+
+
+def graphs_of_side(clause: Clause, side: Any, kind: str) -> Iterator[Variable]:
+    """Yield graphs of one side of a clause, whether or not the other can be built."""
+    fields = made.fields_of(Clause(side, side))
+    free = variables(side)
+    dtypes = ("bool", "float64") if takes_bool(clause) else ("float64",)
+    shapes = list(product(made.OPEN_SHAPES[kind], dtypes))
+    every = made.fields_of(clause)
+    computed = [c for c in clause.conditions if c.kind == "calc" and c.args[0] not in every]
+    constants = {x for c in computed for x in c.args[1:]}
+    choices: list[list[Any]] = []
+    for v in free:
+        op, _, name = fields.get(v, "").partition(".")
+        if v not in fields:
+            choices.append(shapes)
+        else:
+            choices.append(made.SINGLE[op] if op in made.SINGLE else made.PARAMETERS[name])
+    rng = random.Random(str(clause))
+    for _ in range(DRAWS):
+        chosen = dict(zip(free, [rng.choice(c) for c in choices], strict=True))
+        facts = rng.random() < 0.7
+        try:
+            values = {
+                v: chosen[v]
+                if v in fields
+                else constant(float(i))
+                if v in constants
+                else make_input(
+                    "xyzwuv"[i],
+                    TensorType(chosen[v][1], chosen[v][0]),
+                    made.facts_of(clause, v) if facts else (),
+                )
+                for i, v in enumerate(free)
+            }
+            graph = made.build(side, values)
+        except (RelgraphError, IndexError, TypeError, ValueError):
+            continue
+        if isinstance(graph, Variable) and graph.op is not None:
+            yield graph
+
+
+def generator(*parts: Any) -> np.random.Generator:
+    """Return the same random numbers for the same parts, in every run."""
+    return np.random.default_rng(crc32(repr(parts).encode()))
+
+
+def needs_regular(*graphs: Any) -> bool:
+    """Tell whether graphs solve equations, which only some matrices allow."""
+    return any(
+        x.op is not None and x.op.name in made.SOLVERS
+        for x in toposort([g for g in graphs if isinstance(g, Variable)])
+    )

@@ -1,0 +1,323 @@
+"""What a relation promises, checked on graphs made from its sides: type, value, rounding, specials.
+
+Every check returns an :class:`Outcome`: how much was compared, and the smallest counterexample
+where the promise is broken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import mpmath
+import numpy as np
+
+from relgraph.backends.numpy.interpreter import NumpyBackend
+from relgraph.checking import instances as made
+from relgraph.checking import numbers
+from relgraph.checking.cases import (
+    EVERY_DTYPE,
+    cases,
+    generator,
+    needs_regular,
+    one_sided,
+    shipped,
+    theme_of,
+)
+from relgraph.checking.smallest import Counterexample, Predicate, Problem, Values, smallest
+from relgraph.errors import RelgraphError
+from relgraph.ir.facts import MATRIX_FACTS
+from relgraph.ir.graph import FunctionGraph, free_inputs, toposort
+from relgraph.ir.node import Variable, make_input
+from relgraph.ir.types import TensorType
+from relgraph.relations.clause import Clause
+from relgraph.relations.relation import Relation
+
+SKIPPED = False  # nothing to judge: no rewrite, or a graph that has no value there
+HELD = True
+DIGITS = 60
+MANY_DIGITS = 800  # 1 + exp(-800) has 348 of them
+CALLS = 4  # of one graph with different sizes
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a check found.
+
+    Attributes
+    ----------
+    tried : int
+        How many comparisons were made.
+    failure : Counterexample or None
+        The smallest one found.
+    idle : tuple of Clause
+        Clauses that fired on nothing that was made of them.
+    """
+
+    tried: int = 0
+    failure: Counterexample | None = None
+    idle: tuple[Clause, ...] = ()
+
+
+# Values.
+
+
+def disagreement(relation: Relation, graph: Variable, values: Values, kind: str) -> Problem | bool:
+    """Compare what a graph and its replacement compute, by the labels of the relation."""
+    result = made.match(relation, graph)
+    if result is None:
+        return SKIPPED
+    if not result.type.narrows(graph.type):
+        return Problem("changes a type", graph.type, result.type)
+    try:
+        numbers.evaluate((graph,), values)
+    except ValueError:  # sizes that are operands need not fit
+        return SKIPPED
+    try:
+        done = numbers.evaluate((graph, result), values)
+    except np.linalg.LinAlgError:
+        return SKIPPED
+    except ValueError as error:
+        return Problem("makes a graph that fails where the one it matches does not", "", error)
+    improves = "stabilize" in relation.tags and kind == "moderate"
+    if (relation.specials == "assumes_finite" or improves) and not numbers.all_finite(done):
+        return SKIPPED
+    a, b = done[graph], done[result]
+    exact = relation.rounding == "exact"
+    agree = numbers.same(a, b, True) if exact else numbers.close(a, b, done, coarsest(done, graph))
+    return HELD if agree else Problem("changes a value", a, b)
+
+
+def coarsest(done: dict[Variable, Any], graph: Variable) -> float:
+    """Return the spacing of the narrowest floats that a graph itself computes with."""
+    dtypes = {done[x].dtype for x in toposort([graph]) if done[x].dtype.kind == "f"}
+    return max([float(np.finfo(d).eps) for d in dtypes], default=0.0)
+
+
+def keeps_values(
+    relation: Relation,
+    dtypes: tuple[str, ...] = ("float64",),
+    most: int = 24,
+    kinds: tuple[str, ...] = ("moderate",),
+    draws: int = 2,
+) -> Outcome:
+    """Check type and value wherever a direction fires on its own sides.
+
+    Parameters
+    ----------
+    relation : Relation
+        In one direction.
+    dtypes : tuple of str
+        Of the inputs; each draws its own.
+    most : int
+        Instances of each clause.
+    kinds : tuple of str
+        Which values to draw; see :func:`relgraph.checking.numbers.draw`.
+    draws : int
+        How often for each instance.
+    """
+    tried, idle = 0, []
+    for clause, sides in cases(relation, dtypes, most):
+        fired = 0
+        for graph, _, instance in sides:
+            result = made.match(relation, graph)
+            if result is None:
+                continue
+            fired += 1
+            regular = needs_regular(graph, result)
+            if regular and kinds != ("moderate",):
+                continue
+            for kind in kinds:
+                for number in range(draws):
+                    rng = generator(relation.name, str(instance), kind, number)
+                    values = {x.name: numbers.draw(x, rng, kind, regular) for x in instance.inputs}
+                    verdict = disagreement(relation, graph, values, kind)
+                    if isinstance(verdict, Problem):
+                        found = smallest(relation, clause, disagreement, (graph, values, kind))
+                        return Outcome(tried, found)
+                    tried += verdict
+        if not fired:
+            idle.append(clause)
+    return Outcome(tried, None, tuple(idle))
+
+
+def keeps_every_dtype(relation: Relation) -> Outcome:
+    """Check type and value with inputs of several dtypes."""
+    return keeps_values(relation, EVERY_DTYPE, 60)
+
+
+def keeps_specials(relation: Relation) -> Outcome:
+    """Check infinities, NaN, zeros of both signs and extreme values, as the labels promise."""
+    kinds: tuple[str, ...] = ("special",) if relation.specials == "kept" else ("zeros",)
+    if relation.specials == "kept" and "stabilize" not in relation.tags:
+        kinds += ("extreme",)
+    return keeps_values(relation, ("float64",), 12, kinds, 6)
+
+
+# Rounding, with mpmath as judge.
+
+
+def is_stabilising(relation: Relation) -> bool:
+    """Tell whether a relation, in this direction, is to be accurate where its graph is not."""
+    if "stabilize" not in relation.tags:
+        return False
+    return theme_of(relation) is None or relation in [r for _, r in shipped()]
+
+
+def inaccuracy(relation: Relation, graph: Variable, values: Values, kind: str) -> Problem | bool:
+    """Compare exact values of both sides, and the computed result with them."""
+    result = made.match(relation, graph)
+    if result is None:
+        return SKIPPED
+    digits = MANY_DIGITS if kind == "large" else DIGITS
+    with mpmath.workdps(digits):
+        try:
+            left, right = numbers.exact(graph, values), numbers.exact(result, values)
+            eps = float(np.finfo(graph.dtype).eps)
+            width = numbers.bound(result, values, eps, right)
+            if not left.size:
+                return SKIPPED
+            floor = mpmath.mpf(10) ** (-digits // 2)
+            widths = np.broadcast_to(width, left.shape)
+            for x, y, w in zip(left.flat, right.flat, widths.flat, strict=True):
+                if abs(x - y) > (abs(w) + abs(x)) * 1e-12 + floor:
+                    what = "has sides that are not equal"
+                    return Problem(what, mpmath.nstr(x, 20), mpmath.nstr(y, 20))
+            computed = numbers.evaluate((result,), values)[result]
+            return _within(computed, right, np.broadcast_to(width, right.shape))
+        except numbers.Undefined:
+            return SKIPPED
+
+
+def _within(computed: Any, right: Any, widths: Any) -> Problem | bool:
+    info = np.finfo(computed.dtype)
+    for x, y, w in zip(computed.flat, right.flat, widths.flat, strict=True):
+        if abs(y) < info.max / 2:
+            allowed = 16 * w + 4 * float(info.eps) * abs(y) + float(info.tiny)
+            if not (np.isfinite(x) and abs(mpmath.mpf(float(x)) - y) <= allowed):
+                what = "loses more digits than its steps explain"
+                return Problem(what, mpmath.nstr(y, 20), x)
+    return HELD
+
+
+def keeps_digits(relation: Relation, dtype: str = "float64") -> Outcome:
+    """Check both sides for one exact value, and what is made for the accuracy of its own steps."""
+    kinds = ("moderate", "large") if is_stabilising(relation) else ("moderate",)
+    judged = 0
+    for clause, sides in cases(relation, (dtype,), 40):
+        fired = [
+            (graph, instance)
+            for graph, _, instance in sides
+            if graph.dtype.kind == "f" and made.match(relation, graph) is not None
+        ]
+        for graph, instance in fired[:2]:
+            for kind in kinds:
+                for values in _positions(relation, graph, instance, kind):
+                    verdict = inaccuracy(relation, graph, values, kind)
+                    if isinstance(verdict, Problem):
+                        found = smallest(relation, clause, inaccuracy, (graph, values, kind))
+                        return Outcome(judged, found)
+                    if verdict:
+                        judged += 1
+                        break
+    return Outcome(judged)
+
+
+def _positions(
+    relation: Relation, graph: Variable, instance: made.Instance, kind: str
+) -> Iterator[Values]:
+    rng = generator(relation.name, str(instance), kind)
+    regular = needs_regular(graph, made.match(relation, graph))
+    for attempt in range(8):
+        values = {x.name: numbers.draw(x, rng, kind, regular) for x in instance.inputs}
+        if attempt > 4:  # some are defined for positive arguments only
+            values = {name: np.abs(v) for name, v in values.items()}
+        yield values
+
+
+# Whatever the sizes turn out to be.
+
+
+def unrunnable(relation: Relation, graph: Variable, values: Values, kind: str) -> Problem | bool:
+    """Run a graph and its replacement on arrays of some sizes, where the graph runs."""
+    result = made.match(relation, graph)
+    inputs = free_inputs([graph])
+    if result is None or not _fit(inputs, values):
+        return SKIPPED
+    if not set(free_inputs([result])) <= set(inputs):
+        return Problem("makes up an input", inputs, free_inputs([result]))
+    arrays = [values[x.name] for x in inputs]
+    first, second = (NumpyBackend().compile(FunctionGraph(inputs, [x])) for x in (graph, result))
+    try:
+        expected = np.asarray(first(arrays)[0])
+    except (RelgraphError, np.linalg.LinAlgError, ValueError):
+        return SKIPPED
+    try:
+        found = np.asarray(second(arrays)[0])
+    except (RelgraphError, np.linalg.LinAlgError, ValueError) as error:
+        what = "makes a graph that fails where the one it matches does not"
+        return Problem(what, expected, error)
+    if found.shape != expected.shape or found.dtype != expected.dtype:
+        return Problem("changes a shape or dtype", expected, found)
+    if kind == "moderate" and numbers.all_finite(numbers.evaluate((graph, result), values)):
+        with np.errstate(all="ignore"):
+            agree = np.allclose(found, expected, rtol=1e-6, atol=1e-6)
+        return HELD if agree else Problem("changes a value", expected, found)
+    return HELD
+
+
+def _fit(inputs: list[Any], values: Values) -> bool:
+    """Tell whether arrays have the sizes that inputs state, equal ones under one name."""
+    sizes: dict[Any, int] = {}
+    for x in inputs:
+        for wanted, size in zip(x.type.shape, values[x.name].shape, strict=True):
+            if wanted is not None and sizes.setdefault(wanted, size) != size:
+                return False
+            if isinstance(wanted, int) and wanted != size:
+                return False
+    return True
+
+
+def runs_wherever(relation: Relation) -> Outcome:
+    """Check that what is made runs wherever the graph does, whatever its sizes turn out to be."""
+    predicate: Predicate = unrunnable
+    checked = 0
+    for graph in one_sided(relation):
+        regular = needs_regular(graph, made.match(relation, graph))
+        inputs = free_inputs([graph])
+        for number in range(CALLS):
+            rng = generator(relation.label, str(graph), number)
+            kind = "zeros" if regular and number % 2 else "moderate"
+            values = arguments(inputs, rng, kind, regular and kind == "moderate")
+            verdict = predicate(relation, graph, values, kind)
+            if isinstance(verdict, Problem):
+                clause = (relation.clauses or ())[0]
+                result = made.match(relation, graph)
+                found = Counterexample(relation, clause, graph, result, values, verdict)
+                return Outcome(checked, found)
+            checked += verdict
+    return Outcome(checked)
+
+
+def arguments(inputs: list[Any], rng: np.random.Generator, kind: str, regular: bool) -> Values:
+    """Return arrays for inputs, of which unknown sizes mostly agree."""
+    sizes = {None: int(rng.choice([0, 1, 2, 3])), "n": int(rng.choice([0, 1, 2, 3]))}
+    if rng.random() < 0.6:
+        sizes["n"] = sizes[None] = 3
+    found = {}
+    for x in inputs:
+        shape = [
+            int(rng.integers(4)) if d is None and rng.random() < 0.15 else sizes.get(d, d)
+            for d in x.type.shape
+        ]
+        if x.facts & set(MATRIX_FACTS):  # what is declared holds
+            fixed = [d for d in x.type.shape[-2:] if isinstance(d, int)]
+            shape[-2:] = [fixed[0] if fixed else shape[-1]] * 2
+        value = numbers.draw(
+            make_input(x.name, TensorType(x.dtype, shape), x.facts), rng, kind, regular
+        )
+        if kind == "zeros" and not x.facts:
+            value = np.where(rng.random(value.shape) < 0.5, 0.0, value)
+        found[x.name] = value.astype(x.dtype)
+    return found
