@@ -39,6 +39,7 @@ from numpy import (
 
 from relgraph.ops import matrices
 from relgraph.ops.arguments import as_operand
+from relgraph.ops.blocks import kron
 from relgraph.ops.contraction import dot, einsum, inner, matmul, outer, tensordot, vdot
 from relgraph.ops.elementwise import (
     absolute,
@@ -117,10 +118,14 @@ from relgraph.ops.numpy_protocol import (
     cholesky,
     clip,
     diagonal,
+    eigh,
+    eigvalsh,
     ndim,
     norm,
+    qr,
     size,
     std,
+    svd,
     trace,
     transpose,
     var,
@@ -175,13 +180,17 @@ pow = power
 linalg = SimpleNamespace(
     cholesky=cholesky,
     det=det,
+    eigh=eigh,
+    eigvalsh=eigvalsh,
     inv=inv,
     matmul=matmul,
     matrix_transpose=matrix_transpose,
     norm=norm,
     outer=outer,
+    qr=qr,
     slogdet=slogdet,
     solve=solve,
+    svd=svd,
     tensordot=tensordot,
     diagonal=matrices.diagonal,
     trace=matrices.trace,
@@ -266,6 +275,7 @@ __all__ = [
     "isfinite",
     "isinf",
     "isnan",
+    "kron",
     "left_shift",
     "less",
     "less_equal",

@@ -30,7 +30,7 @@ VALUE_FACTS = (
 )  # fmt: skip
 MATRIX_FACTS = (
     "square", "symmetric", "lower_triangular", "upper_triangular", "diagonal", "orthogonal",
-    "spd", "invertible",
+    "spd", "invertible", "permutation", "selection",
 )  # fmt: skip
 NAMES = (*VALUE_FACTS, *MATRIX_FACTS)
 BIT = {name: 1 << i for i, name in enumerate(NAMES)}
@@ -46,6 +46,7 @@ _IMPLIES = {
     "orthogonal": ("square", "invertible"),
     "spd": ("square", "symmetric", "invertible"),
     "invertible": ("square",),
+    "permutation": ("orthogonal", "selection"),
 }
 
 
@@ -226,7 +227,7 @@ def of_type(type_: TensorType) -> Facts:
     if type_.ndim >= 2:
         rows, columns = type_.shape[-2:]
         if rows is not None and rows == columns:
-            names.append("square")
+            names.append("diagonal" if rows == 1 else "square")
         elif isinstance(rows, int) and isinstance(columns, int):
             square = False
     else:
@@ -265,7 +266,12 @@ def check_declared(name: str, type_: TensorType, facts: Iterable[str]) -> frozen
     for one in sorted(map(str, declared)):
         if one not in BIT:
             raise unknown_fact(one)
-        if one in MATRIX_FACTS and (type_.ndim < 2 or of_type(type_).holds("square") is False):
+        oblong = one == "selection" and type_.ndim >= 2  # one 1 in each row, zeros elsewhere
+        if (
+            one in MATRIX_FACTS
+            and not oblong
+            and (type_.ndim < 2 or of_type(type_).holds("square") is False)
+        ):
             raise DomainError(
                 f"the input {name!r} cannot be {one}",
                 {"type": type_},

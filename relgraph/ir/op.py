@@ -49,6 +49,8 @@ class Op:
         Laws of a binary op.  They are never written as relations: the matcher knows them.
     identity : number or None
         The operand on the right that changes nothing, as in ``x * 1``.
+    sparse : bool
+        Whether it takes operands of a sparse layout; any other op refuses them.
     pointwise : bool
         Whether each element of the result depends only on the matching elements of the operands.
     symbol : str
@@ -67,6 +69,7 @@ class Op:
     idempotent: bool = False
     identity: Any = None
     pointwise: bool = False
+    sparse: bool = False
     symbol: str = ""
     precedence: int = 0
 
@@ -318,6 +321,8 @@ class Op:
         found = self._types.get(key)
         if found is None:
             try:
+                if not self.sparse:
+                    refuse_sparse(key)
                 found = self.infer(*key)
             except (ArgumentError, DomainError, TypeError, ValueError) as error:
                 raise operand_error(self, inputs, error) from None
@@ -335,6 +340,17 @@ def _typed(value: Any) -> Hashable:
     if isinstance(value, tuple):
         return tuple(map(_typed, value))
     return (type(value), value)
+
+
+def refuse_sparse(types: tuple[Type, ...]) -> None:
+    """Raise ArgumentError where an operand is of a sparse layout."""
+    for position, type_ in enumerate(types):
+        if type_.layout != "dense":
+            raise ArgumentError(
+                f"operand {position} is sparse ({type_.layout}), and this op takes dense arrays",
+                fix="Write rg.densify(x) for its dense array; sparse matrices have products with "
+                "@ and transposes.",
+            )
 
 
 def operand_error(op: Op, inputs: tuple[Variable, ...], error: Exception) -> Exception:
@@ -373,3 +389,14 @@ class GetItem(Op):
     def flops(self, types: tuple[Any, ...], result: Any) -> int:
         """Cost nothing."""
         return 0
+
+    def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
+        """Know what the op that has the results knows of this one."""
+        source = node.inputs[0]
+        of_item = getattr(source.op, "item_facts", None)
+        if of_item is None:
+            from relgraph.ir.facts import NOTHING
+
+            return NOTHING
+        known = tuple([x._facts for x in source.inputs])
+        return of_item(self.params[0], known, source)  # type: ignore[no-any-return]

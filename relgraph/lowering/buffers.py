@@ -19,7 +19,7 @@ from relgraph.lowering.sizes import Sizes, Terms, is_product
 FRESH = frozenset(
     {"matmul", "concatenate", "stack", "outer", "solve", "solve_triangular", "cholesky", "inv",
      "det", "slogdet", "softmax", "log_softmax", "logsumexp", "argmax", "argmin", "trace",
-     "dim"}
+     "dim", "kron", "block_diag", "eigvalsh", "expm", "cho_solve", "lu_solve", "solve_sylvester"}
 )  # fmt: skip
 
 

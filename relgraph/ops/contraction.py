@@ -25,6 +25,7 @@ from relgraph.ops.arguments import (
 from relgraph.ops.elementwise import multiply
 from relgraph.ops.permutation import MatrixTranspose, matrix_transpose, transpose
 from relgraph.ops.shape import ravel, reshape, shape
+from relgraph.ops.sparse import SparseMatmul, is_sparse
 
 _LETTERS = string.ascii_lowercase + string.ascii_uppercase
 
@@ -77,6 +78,7 @@ class Matmul(Op):
 
 _CLOSED_UNDER_PRODUCT = (
     "lower_triangular", "upper_triangular", "diagonal", "orthogonal", "invertible", "square",
+    "permutation", "selection",
 )  # fmt: skip
 
 
@@ -236,7 +238,10 @@ def matmul(x: Any, y: Any) -> Any:
     >>> matmul(A, matrix_transpose(A)), matmul(A, matrix_transpose(A)).type
     (A @ A.mT, float64[m, m])
     """
-    return Matmul()(as_operand(x), as_operand(y))
+    x, y = as_operand(x), as_operand(y)
+    if is_sparse(x) or is_sparse(y):
+        return SparseMatmul()(x, y)
+    return Matmul()(x, y)
 
 
 def dot(x: Any, y: Any) -> Any:
@@ -259,7 +264,7 @@ def dot(x: Any, y: Any) -> Any:
     if x.ndim == 0 or y.ndim == 0:
         return multiply(x, y)
     if y.ndim == 1 or (x.ndim <= 2 and y.ndim == 2):
-        return Matmul()(x, y)
+        return matmul(x, y)
     return tensordot(x, y, ([-1], [-2]))
 
 

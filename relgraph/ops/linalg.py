@@ -96,6 +96,7 @@ class Inv(_Square):
             "upper_triangular",
             "diagonal",
             "orthogonal",
+            "permutation",
         )
 
 

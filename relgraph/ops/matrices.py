@@ -61,7 +61,7 @@ class Eye(Op):
         """Know its elements, and the identity."""
         n, m, k, _ = self.params
         values = proved("nonnegative", "integer", "finite")
-        return values | proved("diagonal", "spd", "orthogonal") if n == m and k == 0 else values
+        return values | proved("diagonal", "spd", "permutation") if n == m and k == 0 else values
 
 
 class _Diagonals(Op):

@@ -16,10 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.errors import ArgumentError
+from relgraph.errors import ArgumentError, DomainError
 from relgraph.ir.node import Variable
 from relgraph.ops import (
+    blocks,
     contraction,
+    decompositions,
     elementwise,
     indexing,
     inputs,
@@ -226,6 +228,84 @@ def cholesky(a: Any, /, *, upper: bool = False) -> Any:
     return linalg.cholesky(a, lower=not upper)
 
 
+def eigh(a: Any, /, UPLO: str = "L") -> Any:
+    """Return eigenvalues and eigenvectors of a symmetric matrix, as ``numpy.linalg.eigh``.
+
+    Parameters
+    ----------
+    a : Variable or array-like, [..., n, n]
+        One triangle of it is read.
+    UPLO : {"L", "U"}
+        Which triangle.
+
+    Returns
+    -------
+    tuple of Variable
+        [..., n] and [..., n, n].
+    """
+    return decompositions.eigh(a, lower=_lower(UPLO))
+
+
+def eigvalsh(a: Any, /, UPLO: str = "L") -> Any:
+    """Return the eigenvalues of a symmetric matrix, as ``numpy.linalg.eigvalsh``.
+
+    Parameters
+    ----------
+    a : Variable or array-like, [..., n, n]
+        One triangle of it is read.
+    UPLO : {"L", "U"}
+        Which triangle.
+
+    Returns
+    -------
+    Variable, [..., n]
+        In ascending order.
+    """
+    return decompositions.eigvalsh(a, lower=_lower(UPLO))
+
+
+def _lower(UPLO: str) -> bool:
+    if UPLO not in ("L", "U"):
+        raise DomainError(f"UPLO is 'L' or 'U', not {UPLO!r}")
+    return UPLO == "L"
+
+
+def svd(a: Any, /, full_matrices: bool = True) -> Any:
+    """Return the singular value decomposition of a matrix, as ``numpy.linalg.svd``.
+
+    Parameters
+    ----------
+    a : Variable or array-like, [..., m, n]
+        A matrix or a batch of them.
+    full_matrices : bool
+        Whether U and V are square.
+
+    Returns
+    -------
+    tuple of Variable
+        U, the singular values, and V.mT.
+    """
+    return decompositions.svd(a, full_matrices)
+
+
+def qr(a: Any, /, mode: str = "reduced") -> Any:
+    """Return the QR decomposition of a matrix, as ``numpy.linalg.qr``.
+
+    Parameters
+    ----------
+    a : Variable or array-like, [..., m, n]
+        A matrix or a batch of them.
+    mode : {"reduced", "complete"}
+        Whether Q is square.
+
+    Returns
+    -------
+    tuple of Variable
+        Q and R.
+    """
+    return decompositions.qr(a, mode)
+
+
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Any:
     """Return the Euclidean norm over axes, as ``numpy.linalg.norm`` without ``ord``.
 
@@ -298,7 +378,15 @@ SCIPY: dict[str, Function] = {
     "expit": elementwise.sigmoid,
     "erf": elementwise.erf,
     "erfc": elementwise.erfc,
+    "erfcx": elementwise.erfcx,
+    "gamma": elementwise.gamma,
     "gammaln": elementwise.gammaln,
+    "psi": elementwise.digamma,
+    "digamma": elementwise.digamma,
+    "kv": elementwise.kv,
+    "kve": elementwise.kve,
+    "iv": elementwise.iv,
+    "ive": elementwise.ive,
 }
 
 ARRAY_FUNCTIONS: dict[Function, Function] = {
@@ -360,6 +448,11 @@ ARRAY_FUNCTIONS: dict[Function, Function] = {
     np.linalg.det: linalg.det,
     np.linalg.slogdet: linalg.slogdet,
     np.linalg.cholesky: cholesky,
+    np.linalg.eigh: eigh,
+    np.linalg.eigvalsh: eigvalsh,
+    np.linalg.svd: svd,
+    np.linalg.qr: qr,
+    np.kron: blocks.kron,
     np.linalg.norm: norm,
     np.linalg.matmul: contraction.matmul,
     np.linalg.outer: contraction.outer,

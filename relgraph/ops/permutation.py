@@ -19,6 +19,7 @@ from relgraph.ops.arguments import (
     rank_of,
 )
 from relgraph.ops.shape import Rearrangement
+from relgraph.ops.sparse import SparseTranspose, is_sparse
 
 _SWAPPED = {"lower_triangular": "upper_triangular", "upper_triangular": "lower_triangular"}
 
@@ -96,7 +97,8 @@ class MatrixTranspose(Rearrangement):
 
 def transposed_facts(x: Facts) -> Facts:
     """Return the matrix facts of a transpose; lower and upper change places."""
-    return proved(*(_SWAPPED.get(name, name) for name in x.names() if name in MATRIX_FACTS))
+    names = (name for name in x.names() if name in MATRIX_FACTS and name != "selection")
+    return proved(*(_SWAPPED.get(name, name) for name in names))
 
 
 def postfix_operand(text: str) -> str:
@@ -163,7 +165,7 @@ def transpose(x: Any, *axes: Any) -> Any:
     if found == straight:
         return x
     if found == (*straight[:-2], -1, -2) and (len(found) == 2 or ndim is not None):
-        return MatrixTranspose()(x)
+        return matrix_transpose(x)
     return Transpose(found)(x)
 
 
@@ -185,7 +187,8 @@ def matrix_transpose(x: Any) -> Any:
     ShapeError
         For a scalar or a vector.
     """
-    return MatrixTranspose()(as_operand(x))
+    x = as_operand(x)
+    return SparseTranspose()(x) if is_sparse(x) else MatrixTranspose()(x)
 
 
 def swapaxes(x: Any, axis1: int, axis2: int) -> Any:

@@ -136,7 +136,9 @@ def sample(rng: np.random.Generator, rank: int, facts: tuple[str, ...]) -> Array
             value = np.triu(value)
         if {"symmetric", "spd"} & set(facts):
             value = value + np.swapaxes(value, -1, -2)
-        if "orthogonal" in facts:
+        if {"permutation", "selection"} & set(facts):
+            value = np.broadcast_to(np.roll(np.eye(SIZE), 1, 0), value.shape)
+        elif "orthogonal" in facts:
             value = np.linalg.qr(value)[0]
         elif {"spd", "invertible"} & set(facts):
             value = value + 20 * np.eye(SIZE)

@@ -83,6 +83,8 @@ def matrix_with(name, n=4, seed=0):
         "orthogonal": np.linalg.qr(full)[0],
         "spd": full @ full.T,
         "invertible": full,
+        "permutation": np.eye(n)[rng.permutation(n)],
+        "selection": np.eye(n)[rng.integers(n, size=n)],
     }[name]
 
 
@@ -116,6 +118,8 @@ def _matrix_holds(name, x):
         "orthogonal": x @ x.mT - identity,
         "spd": x - x.mT,
         "invertible": 0 * x,
+        "permutation": np.abs(x @ x.mT - identity) + np.minimum(np.abs(x), np.abs(x - 1)),
+        "selection": np.abs(x.sum(-1, keepdims=True) - 1) + np.minimum(np.abs(x), np.abs(x - 1)),
     }
     close = bool((np.abs(differences[name]) <= small).all())
     if name == "spd":

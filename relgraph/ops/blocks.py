@@ -1,0 +1,180 @@
+"""Matrices made of blocks: Kronecker products and block-diagonal matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from relgraph.errors import ArgumentError, ShapeError
+from relgraph.ir.cost import size
+from relgraph.ir.facts import Facts, kept
+from relgraph.ir.node import Variable
+from relgraph.ir.op import Op
+from relgraph.ir.types import Dim, TensorType, Type, broadcast_shapes
+from relgraph.ops.arguments import as_operand, is_pattern, result_dtype
+from relgraph.ops.contraction import Outer, product_facts
+from relgraph.ops.matrices import last_two
+from relgraph.ops.shape import ravel
+
+# What a matrix of blocks has where all blocks have it.
+STRUCTURES = (
+    "square", "symmetric", "lower_triangular", "upper_triangular", "diagonal", "orthogonal",
+    "permutation", "selection", "spd", "invertible",
+)  # fmt: skip
+_VALUES = ("nonnegative", "nonpositive", "integer", "finite", "not_nan")
+
+
+class Kron(Op):
+    """The Kronecker product of two matrices: the blocks ``a[i, j] * b``."""
+
+    __slots__ = ()
+    name = "kron"
+    arity = 2
+
+    def infer(self, *types: Any) -> Type:
+        """Return the type, with the products of static sizes."""
+        a, b = types
+        if a.ndim != 2 or b.ndim != 2:
+            raise ShapeError(
+                "a Kronecker product is of two matrices",
+                fix="NumPy's product of more dimensions is einsum followed by reshape.",
+            )
+        dims = [_product(m, n) for m, n in zip(a.shape, b.shape, strict=True)]
+        return TensorType(result_dtype([a.dtype, b.dtype]), dims)
+
+    def perform(self, *values: Any) -> Any:
+        """Multiply with NumPy."""
+        a, b = (np.asarray(v) for v in values)
+        whole = a[:, None, :, None] * b[None, :, None, :]
+        return whole.reshape(a.shape[0] * b.shape[0], a.shape[1] * b.shape[1])
+
+    def flops(self, types: tuple[Any, ...], result: Any) -> int:
+        """Cost one multiplication for each element."""
+        return size(result)
+
+    def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
+        """Keep signs and integrality, and the structures that both have."""
+        both = Facts(operands[0].true & operands[1].true)
+        return product_facts(operands, node) | kept(both, *STRUCTURES)
+
+
+class BlockDiag(Op):
+    """Two matrices, corner to corner, with zeros elsewhere; more of them are nested to the right.
+
+    Its operands may be batches, which broadcast.
+    """
+
+    __slots__ = ()
+    name = "block_diag"
+    arity = 2
+
+    def infer(self, *types: Any) -> Type:
+        """Return the type, with the sums of static sizes."""
+        a, b = types
+        sizes = zip(last_two(a, "a block"), last_two(b, "a block"), strict=True)
+        batch = broadcast_shapes([a.shape[:-2], b.shape[:-2]])
+        dtype = result_dtype([a.dtype, b.dtype])
+        return TensorType(dtype, (*batch, *[_total(m, n) for m, n in sizes]))
+
+    def perform(self, *values: Any) -> Any:
+        """Copy both blocks."""
+        a, b = (np.asarray(v) for v in values)
+        batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+        (m, n), (p, q) = a.shape[-2:], b.shape[-2:]
+        result = np.zeros((*batch, m + p, n + q), np.result_type(a, b))
+        result[..., :m, :n] = a
+        result[..., m:, n:] = b
+        return result
+
+    def flops(self, types: tuple[Any, ...], result: Any) -> int:
+        """Cost one copy of each element."""
+        return size(result)
+
+    def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
+        """Keep what both blocks have and zeros elsewhere leave true."""
+        both = Facts(operands[0].true & operands[1].true)
+        return kept(both, *_VALUES, *STRUCTURES)
+
+
+def _product(m: Dim, n: Dim) -> Dim:
+    if isinstance(m, int) and isinstance(n, int):
+        return m * n
+    return n if m == 1 else (m if n == 1 else None)
+
+
+def _total(m: Dim, n: Dim) -> Dim:
+    if isinstance(m, int) and isinstance(n, int):
+        return m + n
+    return n if m == 0 else (m if n == 0 else None)
+
+
+def kron(a: Any, b: Any) -> Any:
+    """Return the Kronecker product of two matrices, or of two vectors.
+
+    Parameters
+    ----------
+    a : Variable, array-like or pattern, [m, n] or [n]
+        A pattern stands for a matrix.
+    b : Variable, array-like or pattern, [p, q] or [q]
+        Of as many dimensions.
+
+    Returns
+    -------
+    Variable or pattern, [m p, n q] or [n q]
+        The blocks ``a[i, j] * b``.
+
+    Raises
+    ------
+    ShapeError
+        For operands of other dimensions.
+
+    Examples
+    --------
+    >>> from relgraph.ops.inputs import matrices
+    >>> A, B = matrices("A B", shape=(2, 3))
+    >>> kron(A, B).type
+    float64[4, 9]
+    """
+    a, b = as_operand(a), as_operand(b)
+    if isinstance(a, Variable) and isinstance(b, Variable) and a.ndim == b.ndim == 1:
+        return ravel(Outer()(a, b))
+    return Kron()(a, b)
+
+
+def block_diag(*blocks: Any) -> Any:
+    """Return a matrix with blocks on its diagonal and zeros elsewhere.
+
+    Parameters
+    ----------
+    *blocks : Variable, array-like or pattern, [..., m, n]
+        At least one; batches broadcast.
+
+    Returns
+    -------
+    Variable or pattern
+        As tall and as wide as the blocks together, of their common dtype.
+
+    Raises
+    ------
+    ArgumentError
+        For no blocks.
+    ShapeError
+        For a block that is no matrix.
+
+    Examples
+    --------
+    >>> from relgraph.ops.inputs import matrices
+    >>> A, B = matrices("A B", shape=(2, 3))
+    >>> block_diag(A, B, A)
+    block_diag(A, block_diag(B, A))
+    """
+    if not blocks:
+        raise ArgumentError("block_diag needs at least one block")
+    operands = [as_operand(x) for x in blocks]
+    if len(operands) == 1 and not is_pattern(operands[0]):
+        last_two(operands[0].type, "a block")
+    found = operands[-1]
+    for x in reversed(operands[:-1]):
+        found = BlockDiag()(x, found)
+    return found
