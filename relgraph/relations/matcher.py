@@ -278,10 +278,12 @@ class Compiler:
         # A variable free at first may have been bound by a sibling that repeats it.
         free = [x for x in names if x not in self.env]
         self.match_members(name, view, [x for x in names if x not in bound + free], at, used)
+        taken = f"({', '.join(used)},)" if used else "()"
         if not free:
+            if names:  # each found, in a view that may have more operands
+                self.test(f"len({taken}) == len({view})")
             return
         rest = f"{at}_r"
-        taken = f"({', '.join(used)},)" if used else "()"
         self.let(f"{rest} = [x for i, x in enumerate({view}) if i not in {taken}]")
         if used:
             self.test(f"len({rest}) >= {len(free)}")

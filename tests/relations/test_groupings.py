@@ -100,6 +100,42 @@ def test_an_operand_that_takes_all_leaves_nothing_for_another():
     assert rg.rewrite_graph(z + shared - (y + x), take_sumo) is z
 
 
+@rg.identity
+def square_of_sumo(a, b):
+    return (a + b) * (a + b), a * a + 2 * (a * b) + b * b
+
+
+@rg.identity
+def equal_maximao(a, b):
+    return rg.maximum(a + b, b + a), a + b
+
+
+@pytest.mark.parametrize(
+    ("relation", "graph"),
+    [
+        (square_of_sumo, (x + y) * (x + y + z)),
+        (square_of_sumo, (x + y) * (z + x + y)),
+        (square_of_sumo, (x + x) * (x + (x + y))),
+        (equal_maximao, rg.maximum(x + y, y + (x + z))),
+    ],
+)
+def test_a_nested_sum_of_more_than_the_bound_variables_is_left(relation, graph):
+    assert rg.rewrite_graph(graph, relation) is graph
+
+
+@pytest.mark.parametrize(
+    ("relation", "graph"),
+    [
+        (square_of_sumo, (x + y + z) * (z + (x + y))),
+        (equal_maximao, rg.maximum(x + (y + z), z + (y + x))),
+    ],
+)
+def test_a_nested_sum_of_just_the_bound_variables_is_matched(relation, graph):
+    made = rg.rewrite_graph(graph, relation)
+    assert made is not graph
+    assert np.allclose(value(made), value(graph))
+
+
 def test_below_the_root_too():
     made = rg.rewrite_graph(rg.tan(x + (rg.sin(y + x) + y)), meet_tangento)
     assert made.op is rg.cosh
