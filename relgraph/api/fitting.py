@@ -13,18 +13,21 @@ from typing import Any
 
 import numpy as np
 
+from relgraph.errors import ArgumentError, DTypeError, ShapeError, count_of
+from relgraph.ir.node import Input
+
 Source = tuple[int, int] | int  # an input and its axis, or a size
 
 
 def fits(
-    wanted: Sequence[tuple[np.dtype[Any], int]], equal: Iterable[tuple[Source, Source]]
+    wanted: Sequence[tuple[np.dtype[Any] | None, int]], equal: Iterable[tuple[Source, Source]]
 ) -> Callable[..., bool]:
     """Return a function that tells whether arrays need no conversion and have sizes that agree.
 
     Parameters
     ----------
     wanted : sequence of (dtype, int)
-        The dtype and rank of each input.
+        The dtype and rank of each input; None for a dtype that no array has.
     equal : iterable of (source, source)
         Which sizes must be equal: each an input and its axis, or an int.
 
@@ -39,7 +42,7 @@ def fits(
 
 @lru_cache(maxsize=1024)
 def _compiled(
-    wanted: tuple[tuple[np.dtype[Any], int], ...], equal: tuple[tuple[Source, Source], ...]
+    wanted: tuple[tuple[np.dtype[Any] | None, int], ...], equal: tuple[tuple[Source, Source], ...]
 ) -> Callable[..., bool]:
     names = ", ".join(f"x{i}" for i in range(len(wanted)))
     lines = [f"def fits({names}):"]
@@ -56,3 +59,50 @@ def _compiled(
     exec("\n".join(lines), namespace)
     found: Callable[..., bool] = namespace["fits"]
     return found
+
+
+def as_sparse(wanted: Input, value: Any) -> Any:
+    """Return the argument for a sparse input, in its format and dtype.
+
+    Parameters
+    ----------
+    wanted : Input
+        The input, of the layout csr or csc.
+    value : matrix of scipy.sparse
+        In any format, of a dtype that converts safely.
+
+    Returns
+    -------
+    matrix of scipy.sparse
+        The same object where nothing has to be converted.
+
+    Raises
+    ------
+    ArgumentError
+        For what is not of scipy.sparse.
+    DTypeError, ShapeError
+        For a dtype or rank that does not fit.
+    """
+    layout, dtype = wanted.type.layout, wanted.dtype
+    if not (hasattr(value, "asformat") and hasattr(value, "toarray")):
+        raise ArgumentError(
+            f"the input {wanted.name!r} is sparse, and the value given is not",
+            {"declared": wanted.type, "given": type(value).__name__},
+            f"Pass scipy.sparse.{layout}_array(x), or declare the input without layout=.",
+        )
+    if value.ndim != 2:
+        raise ShapeError(
+            f"the input {wanted.name!r} has 2 dimensions, and the value has "
+            f"{count_of(value.ndim, 'dimension')}",
+            {"declared": wanted.type},
+            "Pass a matrix.",
+        )
+    if value.dtype != dtype:
+        if not np.can_cast(value.dtype, dtype, "safe"):
+            raise DTypeError(
+                f"the input {wanted.name!r} is {dtype}, and the matrix given is {value.dtype}",
+                {"declared": wanted.type, "given": f"{value.dtype}, shape {value.shape}"},
+                f"Convert it with .astype({dtype.name!r}).",
+            )
+        value = value.astype(dtype)
+    return value.asformat(layout)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.api.fitting import fits
+from relgraph.api.fitting import as_sparse, fits
 from relgraph.api.rewrite import query_of
 from relgraph.backends.base import Array, Backend
 from relgraph.db.catalogue import default_database
@@ -196,7 +196,11 @@ class Function:
         self._choices = choices
         self._program = backend.compile(graph)
         # By name, because NumPy shares one object among arrays, and `is` is the fastest test.
-        self._wanted = [(np.dtype(x.dtype.name), x.ndim) for x in graph.inputs]
+        # A sparse input has no dtype here: no array is right for it as it is.
+        self._wanted = [
+            (np.dtype(x.dtype.name) if x.type.layout == "dense" else None, x.ndim)
+            for x in graph.inputs
+        ]
         self._fixed = [
             (i, axis, dim)
             for i, x in enumerate(graph.inputs)
@@ -237,9 +241,10 @@ class Function:
 
         Parameters
         ----------
-        *args, **kwargs : array-like
+        *args, **kwargs : array-like, or matrix of scipy.sparse
             One value for each input.  Arrays need its dtype, or one that converts safely; Python
-            numbers and lists of them convert as NumPy's weak scalars do.
+            numbers and lists of them convert as NumPy's weak scalars do.  An input of a sparse
+            layout takes a matrix of scipy.sparse in any format, converted where it has another.
 
         Returns
         -------
@@ -326,6 +331,9 @@ class Function:
     def _convert(self, i: int, value: Any) -> Array:
         """Return an argument as an aligned, contiguous array of the input's dtype and rank."""
         wanted = self.inputs[i]
+        if wanted.type.layout != "dense":
+            matrix: Array = as_sparse(wanted, value)
+            return matrix
         if type(value) is float and wanted.type == _FLOAT:  # the usual number, without a detour
             return np.array(value)
         array = _as_array(wanted, value)
@@ -509,6 +517,9 @@ def _as_array(wanted: Input, value: Any) -> Array:
         raise ArgumentError(
             f"the value for the input {wanted.name!r} is a {type(value).__name__}, not an array",
             {"declared": wanted.type},
+            'Declare the input with layout="csr" or "csc", or pass its .toarray().'
+            if hasattr(value, "toarray")
+            else "",
         )
     raise DTypeError(
         f"the input {wanted.name!r} is {dtype}, and the array given is {array.dtype}",

@@ -88,7 +88,7 @@ class OpCall:
         type_ = self.node.type
         if not isinstance(type_, TensorType):
             return tuple(np.asarray(part) for part in result)
-        array = np.asarray(result)
+        array = np.asarray(result) if type_.layout == "dense" else result
         if array.dtype != type_.dtype or array.ndim != type_.ndim:
             why = f"{array.dtype} of {count_of(array.ndim, 'dimension')}"
             raise CompileError(
@@ -114,6 +114,9 @@ def released(values: Sequence[Any], held: Iterable[Any]) -> list[Any]:
     for value in values:
         if isinstance(value, tuple):
             results.append(tuple(part.copy() for part in value))
+            continue
+        if not isinstance(value, np.ndarray):  # a sparse matrix
+            results.append(value.copy())
             continue
         if id(value) in taken or value.base is not None or not value.flags.writeable:
             value = value.copy()

@@ -26,6 +26,8 @@ DTYPES: tuple[str, ...] = (
     "float32", "float64",
 )  # fmt: skip
 
+LAYOUTS: tuple[str, ...] = ("dense", "csr", "csc")
+
 # NumPy works the name of a dtype out anew whenever it is asked for.
 NAME_OF: dict[np.dtype[Any], str] = {np.dtype(name): name for name in DTYPES}
 _NATIVE: dict[np.dtype[Any], np.dtype[Any]] = {dtype: dtype for dtype in NAME_OF}
@@ -37,6 +39,8 @@ class Type:
     """What is known of a value before the graph runs."""
 
     __slots__ = ("__weakref__",)
+
+    layout: str = "dense"
 
     def accepts(self, value: object) -> str | None:
         """Say why ``value`` is not of this type, or return None when it is."""
@@ -52,32 +56,41 @@ class TensorType(Type):
         One of bool, the signed and unsigned integers, float32 and float64.
     shape : iterable of int, str or None
         One entry a dimension: a size, a symbolic name, or None where it is unknown.
+    layout : {"dense", "csr", "csc"}
+        How the value is stored: as an array, or as a matrix of scipy.sparse in that format.
 
     Raises
     ------
     DTypeError
         For a dtype that relgraph does not compute with.
     DomainError
-        For a negative size or a name that is not an identifier.
+        For a negative size, a name that is not an identifier, or a layout that does not exist.
+    ShapeError
+        For a sparse layout of anything but a matrix.
     """
 
-    __slots__ = ("dtype", "ndim", "shape")
-    _table: ClassVar[WeakValueDictionary[tuple[Any, Shape], TensorType]] = WeakValueDictionary()
+    __slots__ = ("dtype", "layout", "ndim", "shape")
+    _table: ClassVar[WeakValueDictionary[tuple[Any, ...], TensorType]] = WeakValueDictionary()
 
     dtype: np.dtype[Any]
     shape: Shape
     ndim: int
 
-    def __new__(cls, dtype: npt.DTypeLike, shape: Iterable[Dim] = ()) -> TensorType:
+    def __new__(
+        cls, dtype: npt.DTypeLike, shape: Iterable[Dim] = (), layout: str = "dense"
+    ) -> TensorType:
         resolved = check_dtype(dtype)
         dims = tuple(map(check_dim, shape))
-        key = (resolved, dims)
+        key: tuple[Any, ...] = (resolved, dims)
+        if layout != "dense":
+            key = (*key, _check_layout(layout, len(dims)))
         found = cls._table.get(key)
         if found is None:
             made = object.__new__(cls)
             object.__setattr__(made, "dtype", resolved)
             object.__setattr__(made, "shape", dims)
             object.__setattr__(made, "ndim", len(dims))
+            object.__setattr__(made, "layout", layout)
             with _lock:
                 found = cls._table.setdefault(key, made)
         return found
@@ -86,13 +99,16 @@ class TensorType(Type):
         raise AttributeError(f"a TensorType cannot be changed: {name}")
 
     def __reduce__(self) -> tuple[object, ...]:
-        return TensorType, (self.dtype.name, self.shape)
+        if self.layout == "dense":
+            return TensorType, (self.dtype.name, self.shape)
+        return TensorType, (self.dtype.name, self.shape, self.layout)
 
     def __repr__(self) -> str:
-        return f"{self.dtype.name}[{', '.join(map(dim_text, self.shape))}]"
+        text = f"{self.dtype.name}[{', '.join(map(dim_text, self.shape))}]"
+        return text if self.layout == "dense" else f"{text} {self.layout}"
 
     def with_shape(self, shape: Iterable[Dim]) -> TensorType:
-        """Return the type of the same dtype with another shape.
+        """Return the type of the same dtype and layout with another shape.
 
         Parameters
         ----------
@@ -104,10 +120,10 @@ class TensorType(Type):
         TensorType
             Of this dtype.
         """
-        return TensorType(self.dtype, shape)
+        return TensorType(self.dtype, shape, self.layout)
 
     def with_dtype(self, dtype: npt.DTypeLike) -> TensorType:
-        """Return the type of the same shape with another dtype.
+        """Return the type of the same shape and layout with another dtype.
 
         Parameters
         ----------
@@ -119,7 +135,7 @@ class TensorType(Type):
         TensorType
             Of this shape.
         """
-        return TensorType(dtype, self.shape)
+        return TensorType(dtype, self.shape, self.layout)
 
     def accepts(self, value: object) -> str | None:
         """Say why an array is not of this type (dtype, rank or a static size), or return None.
@@ -134,19 +150,23 @@ class TensorType(Type):
         str or None
             The reason.
         """
-        if not isinstance(value, np.ndarray | np.generic):
+        if self.layout != "dense":
+            if getattr(value, "format", None) != self.layout:
+                return f"it is a {type(value).__name__}, not a {self.layout} matrix of scipy.sparse"
+        elif not isinstance(value, np.ndarray | np.generic):
             return f"it is a {type(value).__name__}, not an array"
-        if value.dtype != self.dtype:
-            return f"its dtype is {value.dtype}, not {self.dtype}"
-        if value.ndim != self.ndim:
-            return f"it has {count_of(value.ndim, 'dimension')}, not {self.ndim}"
-        for axis, (size, dim) in enumerate(zip(value.shape, self.shape, strict=True)):
+        array: Any = value
+        if array.dtype != self.dtype:
+            return f"its dtype is {array.dtype}, not {self.dtype}"
+        if array.ndim != self.ndim:
+            return f"it has {count_of(array.ndim, 'dimension')}, not {self.ndim}"
+        for axis, (size, dim) in enumerate(zip(array.shape, self.shape, strict=True)):
             if isinstance(dim, int) and size != dim:
                 return f"its size along axis {axis} is {size}, not {dim}"
         return None
 
     def narrows(self, other: Type) -> bool:
-        """Tell whether this type has the dtype of ``other`` and an equal or more exact shape.
+        """Tell whether this type has the dtype and layout of ``other``, its shape or a more exact.
 
         Parameters
         ----------
@@ -163,6 +183,7 @@ class TensorType(Type):
         return (
             isinstance(other, TensorType)
             and self.dtype == other.dtype
+            and self.layout == other.layout
             and self.ndim == other.ndim
             and all(
                 mine == theirs or theirs is None
@@ -220,6 +241,23 @@ def check_dtype(dtype: npt.DTypeLike) -> np.dtype[Any]:
             "Use one of these dtypes, or convert the array with .astype(...).",
         )
     return native  # NumPy's own object: equal dtypes are one object
+
+
+def _check_layout(layout: object, ndim: int) -> str:
+    """Return a sparse layout, or raise when there is none of that name or that rank."""
+    if layout not in LAYOUTS:
+        raise DomainError(
+            f"there is no layout {layout!r}",
+            {"layouts": ", ".join(LAYOUTS)},
+            "Leave it out for a dense array.",
+        )
+    if ndim != 2:
+        raise ShapeError(
+            f"a sparse layout is of a matrix, not of {count_of(ndim, 'dimension')}",
+            {"layout": layout},
+            'Give it two sizes, such as shape=("m", "n").',
+        )
+    return str(layout)
 
 
 def check_dim(dim: object) -> Dim:

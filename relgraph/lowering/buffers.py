@@ -19,7 +19,8 @@ from relgraph.lowering.sizes import Sizes, Terms, is_product
 FRESH = frozenset(
     {"matmul", "concatenate", "stack", "outer", "solve", "solve_triangular", "cholesky", "inv",
      "det", "slogdet", "softmax", "log_softmax", "logsumexp", "argmax", "argmin", "trace",
-     "dim", "kron", "block_diag", "eigvalsh", "expm", "cho_solve", "lu_solve", "solve_sylvester"}
+     "dim", "kron", "block_diag", "eigvalsh", "expm", "cho_solve", "lu_solve", "solve_sylvester",
+     "sparse_matmul", "densify"}
 )  # fmt: skip
 
 

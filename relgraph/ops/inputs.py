@@ -29,7 +29,11 @@ def _dims(shape: Dims) -> tuple[Dim, ...]:
 
 
 def tensor(
-    name: str, shape: Dims = (), dtype: npt.DTypeLike = "float64", facts: Iterable[str] = ()
+    name: str,
+    shape: Dims = (),
+    dtype: npt.DTypeLike = "float64",
+    facts: Iterable[str] = (),
+    layout: str = "dense",
 ) -> Input:
     """Return an input of a graph.
 
@@ -43,6 +47,8 @@ def tensor(
         bool, an integer type, float32 or float64.
     facts : iterable of str
         What is known of the values, such as "positive" or "spd".
+    layout : {"dense", "csr", "csc"}
+        "csr" and "csc" for a matrix of scipy.sparse.
 
     Returns
     -------
@@ -52,7 +58,7 @@ def tensor(
     Raises
     ------
     DomainError
-        For a name that is not an identifier or a fact that does not exist or apply.
+        For a name that is not an identifier, or a fact or layout that does not exist or apply.
     DTypeError
         For a dtype that relgraph does not compute with.
 
@@ -62,11 +68,17 @@ def tensor(
     >>> rg.tensor("x", shape=(None, 3, "k"), dtype="float32").type
     float32[?, 3, k]
     """
-    return make_input(name, TensorType(dtype, _dims(shape)), facts)
+    return make_input(name, TensorType(dtype, _dims(shape), layout), facts)
 
 
 def _of_rank(
-    ndim: int, name: str, shape: Dims, dtype: npt.DTypeLike, facts: Iterable[str]
+    ndim: int,
+    name: str,
+    shape: Dims,
+    dtype: npt.DTypeLike,
+    facts: Iterable[str],
+    *,
+    layout: str = "dense",
 ) -> Input:
     dims = (None,) * ndim if shape is None else _dims(shape)
     if len(dims) != ndim:
@@ -76,7 +88,7 @@ def _of_rank(
             f"the shape {dims} of {name!r} has {len(dims)}",
             fix="Use rg.tensor for any number of dimensions.",
         )
-    return tensor(name, dims, dtype, facts)
+    return tensor(name, dims, dtype, facts, layout)
 
 
 def scalar(name: str, dtype: npt.DTypeLike = "float64", facts: Iterable[str] = ()) -> Input:
@@ -124,7 +136,11 @@ def vector(
 
 
 def matrix(
-    name: str, shape: Dims = None, dtype: npt.DTypeLike = "float64", facts: Iterable[str] = ()
+    name: str,
+    shape: Dims = None,
+    dtype: npt.DTypeLike = "float64",
+    facts: Iterable[str] = (),
+    layout: str = "dense",
 ) -> Input:
     """Return an input with two dimensions.
 
@@ -138,6 +154,8 @@ def matrix(
         Its dtype.
     facts : iterable of str
         What is known of the values, or of the matrix, such as "symmetric".
+    layout : {"dense", "csr", "csc"}
+        "csr" and "csc" for a matrix of scipy.sparse, which products and transposes take.
 
     Returns
     -------
@@ -150,7 +168,7 @@ def matrix(
     >>> rg.matrix("S", shape=("n", "n"), facts=("spd",)).type
     float64[n, n]
     """
-    return _of_rank(2, name, shape, dtype, facts)
+    return _of_rank(2, name, shape, dtype, facts, layout=layout)
 
 
 def _names(names: str | Iterable[str]) -> list[str]:

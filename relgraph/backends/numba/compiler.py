@@ -141,7 +141,7 @@ class NumbaProgram:
 
     def __call__(self, arrays: Sequence[Array]) -> list[Any]:
         """Run the program on one array for each input."""
-        usable = [x if x.flags.carray else ready(x) for x in arrays]
+        usable = [x if type(x) is not np.ndarray or x.flags.carray else ready(x) for x in arrays]
         return self.direct(usable, arrays)
 
     def direct(self, usable: Sequence[Array], arrays: Sequence[Array] = ()) -> list[Any]:
