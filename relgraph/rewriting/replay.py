@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import reduce
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 from relgraph.errors import RelgraphError, VerifyError
@@ -312,12 +312,16 @@ class Checker:
             return False
         if not args:
             return True
-        if len(args) > 8:  # a block: its elements are alike, and bound
-            return all(
-                any(self._covers(arg, x, bound) for x in rest[max(i - 1, 0) : i + 2])
-                or any(self._covers(arg, x, bound) for x in rest)
-                for i, (arg, bound) in enumerate(args)
-            )
+        if len(args) > 8:  # a block: its elements are bound, so any operand that fits will do
+            left = left.copy()
+            for i, (arg, bound) in enumerate(args):
+                for x in chain(rest[max(i - 1, 0) : i + 2], rest):
+                    if left[self.key(x)] > 0 and self._covers(arg, x, bound):
+                        left[self.key(x)] -= 1
+                        break
+                else:
+                    return False
+            return True
         (arg, bound), *others = args
         for i, x in enumerate(rest):
             if left[self.key(x)] > 0 and self._covers(arg, x, bound):

@@ -177,6 +177,22 @@ def test_a_forged_binding_is_found():
         rebuilt(d, Step(step.before, step.after, (firing,))).check()
 
 
+@pytest.mark.parametrize("count", [3, 9, 20])
+def test_a_term_of_a_long_gather_that_is_bound_twice_is_found(count):
+    A, *terms = (rg.matrix(f"m{i}", shape=(3, 3)) for i in range(count + 1))
+    graph = sum((A @ term for term in terms[1:]), A @ terms[0])
+    phase = run_recorded([graph], Selection([distribute_matmulo.reversed]))
+    phase.check()
+    (step,) = phase.steps
+    (firing,) = step.firings
+    shared, own = firing.bindings
+    own = [*own[:-1], own[-2]]
+    made = A @ sum(own[1:], own[0])
+    forged = firing._replace(bindings=(shared, own), result=made)
+    with pytest.raises(VerifyError, match="no instance"):
+        replace(phase, after=(made,), steps=(replace(step, after=made, firings=(forged,)),)).check()
+
+
 def test_a_lost_term_is_found():
     d = derive([A @ x + A @ y + z], Selection([distribute_matmulo.reversed]))
     (step,) = d
