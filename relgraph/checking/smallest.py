@@ -157,7 +157,7 @@ def _smaller(relation: Relation, clause: Clause, dtypes: tuple[str, ...]) -> lis
     """Return graphs of the matched side of a clause, the smallest first."""
     found: dict[Variable, None] = {}
     kind = profile(relation, clause)
-    for own in dict.fromkeys([dtypes[:1], dtypes]):
+    for own in dict.fromkeys([("float64",), dtypes[:1], dtypes]):
         drawn = made.instances(clause, kind, own, GRAPHS, shapes=made.SMALL_SHAPES)
         found |= dict.fromkeys(graph for graph, _, _ in sides_of(relation, drawn))
     return sorted(found, key=_size)
@@ -165,10 +165,17 @@ def _smaller(relation: Relation, clause: Clause, dtypes: tuple[str, ...]) -> lis
 
 def _failing(relation: Relation, predicate: Predicate, graph: Variable, kind: str) -> Values | None:
     """Return values on which a graph fails, or None."""
+    inputs = free_inputs([graph])
     regular = needs_regular(graph, made.match(relation, graph))
-    for number in range(DRAWS):
-        rng = generator(relation.name, str(graph), kind, number)
-        values = {x.name: numbers.draw(x, rng, kind, regular) for x in free_inputs([graph])}
+    for number in SIMPLE if all(x.dtype.kind == "f" for x in inputs) else ():
+        values = {x.name: np.full(x.type.shape, number, x.dtype) for x in inputs}
+        if all(numbers.obeys(x, values[x.name]) for x in inputs) and isinstance(
+            predicate(relation, graph, values, kind), Problem
+        ):
+            return values
+    for draw in range(DRAWS):
+        rng = generator(relation.name, str(graph), kind, draw)
+        values = {x.name: numbers.draw(x, rng, kind, regular) for x in inputs}
         if isinstance(predicate(relation, graph, values, kind), Problem):
             return values
     return None
@@ -179,7 +186,7 @@ def _merged(
 ) -> tuple[Variable, Values]:
     """Put one input in the place of another wherever that still fails."""
     for kept, gone in combinations(free_inputs([graph]), 2):
-        if gone not in free_inputs([graph]) or kept.type is not gone.type:
+        if not {kept, gone} <= {*free_inputs([graph])} or kept.type is not gone.type:
             continue
         fewer = replaced(graph, gone, kept)
         same = {name: v for name, v in values.items() if name != gone.name}

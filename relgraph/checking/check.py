@@ -1,0 +1,105 @@
+"""``rg.check``: one relation against its labels, or a selection of relations against itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from relgraph.checking import labels
+from relgraph.checking.cases import both_directions
+from relgraph.checking.report import RelationReport, SelectionReport
+from relgraph.errors import RelgraphError
+from relgraph.relations.relation import Relation, as_relation
+
+CHECKS = {
+    "values": labels.keeps_values,
+    "values of other dtypes": labels.keeps_every_dtype,
+    "special values": labels.keeps_specials,
+    "calls with other sizes": labels.runs_wherever,
+}
+
+
+def check(subject: Any, **options: Any) -> RelationReport | SelectionReport:
+    """Check a relation against its labels, or a selection of relations against itself.
+
+    A relation is tried, in every direction that it can run, on graphs made from its sides: of many
+    shapes, sizes 0 and 1, broadcast operands, all dtypes, infinities, NaN and zeros of both signs;
+    and mpmath judges its rounding.  A counterexample proves that the relation does not hold; to
+    find none proves nothing.
+
+    In a selection, relations are looked for that never fire because others are there first, that
+    undo each other, whose conditions nothing satisfies, that follow from the others, and pairs that
+    rewrite one graph to two different results.
+
+    Parameters
+    ----------
+    subject : relation, mode, Query, database or list of relations
+        A relation or goal constructor; the name of a mode such as ``"o4"``; a query of
+        :data:`relgraph.optdb`; a database; a rewriter; or a list of relations.
+    **options
+        For a selection, see :func:`relgraph.checking.selections.check_selection`.
+
+    Returns
+    -------
+    RelationReport or SelectionReport
+        True where nothing was found; prints what was.  ``raise_()`` raises it.
+
+    Examples
+    --------
+    >>> import relgraph as rg
+    >>> @rg.identity
+    ... def cancel_sqrt_squareo(x):
+    ...     '''sqrt(x^2) = x, which is wrong for negative x.'''
+    ...     return rg.sqrt(rg.square(x)), x
+    >>> report = rg.check(cancel_sqrt_squareo)
+    >>> bool(report)
+    False
+    >>> report.counterexample.values
+    {'x': array(-1.)}
+    """
+    from relgraph.checking.selections import check_selection
+
+    if isinstance(subject, Relation):
+        return check_relation(subject)
+    if callable(subject) and not hasattr(subject, "apply") and not isinstance(subject, type):
+        return check_relation(as_relation(subject))
+    return check_selection(subject, **options)
+
+
+def check_relation(relation: Relation) -> RelationReport:
+    """Check a relation against its labels; see :func:`check`.
+
+    Parameters
+    ----------
+    relation : Relation
+        Both of its directions are checked, where they run.
+    """
+    outcomes: dict[str, dict[str, labels.Outcome]] = {}
+    refused = refusals(relation)
+    for direction in both_directions(relation):
+        found = outcomes[direction.label] = {}
+        for name, run in CHECKS.items():
+            found[name] = run(direction)
+            if found[name].failure is not None:
+                return RelationReport(relation, outcomes, refused)
+        if relation.rounding == "rounded":
+            for dtype in ("float64", "float32"):
+                found[f"exact values in {dtype}"] = labels.keeps_digits(direction, dtype)
+    return RelationReport(relation, outcomes, refused)
+
+
+def refusals(relation: Relation) -> dict[str, str]:
+    """Return why directions of a relation do not run, by label."""
+    found = {}
+    name = relation.name
+    if relation.interpreted:
+        return {name: "kanren runs it, node by node: it has no clauses to make graphs from"}
+    forward = relation.reversed if relation.backward else relation
+    try:
+        forward.rewrites  # noqa: B018 - raises where it cannot run
+    except RelgraphError as error:
+        found[name] = error.what
+    try:
+        forward.reversed  # noqa: B018
+    except RelgraphError as error:
+        found[f"{name}.reversed"] = error.what
+    return found

@@ -1,0 +1,230 @@
+"""What checks found, to be printed, tested for truth, or raised."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from relgraph.checking.labels import Outcome
+from relgraph.checking.smallest import Counterexample
+from relgraph.errors import RelationError, UnsoundRelationError, compose
+from relgraph.relations.relation import Relation
+
+
+class RelationReport:
+    """What checking one relation found; true where nothing contradicts its labels.
+
+    Parameters
+    ----------
+    relation : Relation
+        As it was given.
+    outcomes : mapping of str to mapping of str to Outcome
+        For each direction that runs, by label, what each check found.
+    refused : mapping of str to str
+        Why the other directions do not run, by label.
+
+    Attributes
+    ----------
+    counterexample : Counterexample or None
+        The smallest one found.
+    """
+
+    def __init__(
+        self,
+        relation: Relation,
+        outcomes: Mapping[str, Mapping[str, Outcome]],
+        refused: Mapping[str, str],
+    ) -> None:
+        self.relation = relation
+        self.outcomes = outcomes
+        self.refused = refused
+        failures = [o.failure for found in outcomes.values() for o in found.values() if o.failure]
+        self.counterexample: Counterexample | None = failures[0] if failures else None
+
+    def __bool__(self) -> bool:
+        return self.counterexample is None and self.tried > 0
+
+    @property
+    def tried(self) -> int:
+        """How many comparisons were made."""
+        return sum(o.tried for found in self.outcomes.values() for o in found.values())
+
+    def raise_(self) -> None:
+        """Raise what was found, if the relation is refuted, or nothing could be compared.
+
+        Raises
+        ------
+        UnsoundRelationError
+            With the smallest counterexample.
+        RelationError
+            Where no graph could be made on which the relation fires.
+        """
+        if self.counterexample is not None:
+            raise self.counterexample.error()
+        if not self:
+            raise RelationError(*self._untried())
+
+    def __str__(self) -> str:
+        if self.counterexample is not None:
+            return str(self.counterexample)
+        relation = self.relation
+        rows: list[tuple[str, object]] = [
+            ("relation", relation),
+            ("promises", f"{relation.rounding}, {relation.specials}"),
+        ]
+        for label, found in self.outcomes.items():
+            rows += [(label, ", ".join(f"{o.tried} {name}" for name, o in found.items()))]
+            idle = dict.fromkeys(str(c) for o in found.values() for c in o.idle)
+            rows += [("never fired", c) for c in idle]
+        rows += [(f"{label} cannot run", why) for label, why in self.refused.items()]
+        if not self.tried:
+            return compose(*self._untried())
+        return compose(f"nothing contradicts {relation.name}", rows)
+
+    def _untried(self) -> tuple[str, list[tuple[str, object]], str]:
+        refused = [(f"{label} cannot run", why) for label, why in self.refused.items()]
+        return (
+            f"{self.relation.name} could not be tried: it fires on nothing made of its sides",
+            [("relation", self.relation), *refused],
+            "Either its conditions are never proved, or none of the shapes and dtypes tried fit.",
+        )
+
+    def __repr__(self) -> str:
+        if self.counterexample is not None:
+            return f"<check of {self.relation.name}: {self.counterexample.problem.what}>"
+        return f"<check of {self.relation.name}: {self.tried} comparisons, no counterexample>"
+
+
+# The kinds of findings, and whether a selection passes with one that is not expected.
+FAULTS = {
+    "shadowed": "never fires on its own sides: others are there first",
+    "oscillates": "is undone by others, or never ends",
+    "cannot run": "does not run in the direction selected",
+    "unproved": "has a condition that nothing satisfied",
+    "derivable": "follows from the others",
+    "missed": "competes with another relation, and the result reached costs more than the other",
+}
+NOTES = {
+    "not joined": "competes with another relation, for results of which the cheaper is reached",
+    "one way": "does not run in the other direction",
+    "derived": "is tagged derived: it follows from others, and is kept for a reason",
+    "unmeasured": "does not decrease the measure of the phases, so nothing proves that it ends",
+}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that a check of a selection found.
+
+    Attributes
+    ----------
+    kind : str
+        A key of ``FAULTS`` or ``NOTES``.
+    phase : str
+        Where.
+    relations : tuple of str
+        The labels of the relations concerned, the first one first.
+    text : str
+        What was found, in one line.
+    reason : str
+        Why it is expected; empty where it is not.
+    """
+
+    kind: str
+    phase: str
+    relations: tuple[str, ...]
+    text: str
+    reason: str = ""
+
+    @property
+    def fault(self) -> bool:
+        """Whether it counts against the selection."""
+        return self.kind in FAULTS and not self.reason
+
+    def __str__(self) -> str:
+        where = f"{self.phase}: " if self.phase else ""
+        return f"{self.kind:<10}  {where}{self.text}"
+
+
+class SelectionReport:
+    """What checking a selection found; true where it has no fault that is not expected.
+
+    Parameters
+    ----------
+    name : str
+        What was checked.
+    counts : mapping of str to int
+        How much was looked at.
+    findings : sequence of Finding
+        Faults and notes.
+
+    Attributes
+    ----------
+    findings : tuple of Finding
+        All of them.
+    """
+
+    def __init__(self, name: str, counts: Mapping[str, int], findings: Sequence[Finding]) -> None:
+        self.name = name
+        self.counts = dict(counts)
+        self.findings = tuple(findings)
+
+    @property
+    def faults(self) -> tuple[Finding, ...]:
+        """The findings that count against the selection."""
+        return tuple(f for f in self.findings if f.fault)
+
+    def of_kind(self, kind: str) -> tuple[Finding, ...]:
+        """Return the findings of one kind.
+
+        Parameters
+        ----------
+        kind : str
+            Such as ``"derivable"``.
+
+        Returns
+        -------
+        tuple of Finding
+            Expected or not.
+        """
+        return tuple(f for f in self.findings if f.kind == kind)
+
+    def __bool__(self) -> bool:
+        return not self.faults
+
+    def raise_(self) -> None:
+        """Raise the faults, if there are any.
+
+        Raises
+        ------
+        UnsoundRelationError
+            Listing them.
+        """
+        if self.faults:
+            raise UnsoundRelationError(
+                f"{self.name} has {len(self.faults)} faults",
+                [(f.kind, f.text) for f in self.faults],
+                "Mend the relations, or leave one of each pair out.",
+            )
+
+    def __str__(self) -> str:
+        counted = ", ".join(f"{n} {what}" for what, n in self.counts.items())
+        kinds = Counter(f.kind for f in self.findings)
+        expected = Counter(f.kind for f in self.findings if f.reason)
+        lines = [f"{self.name}: {counted}"]
+        for kind, what in {**FAULTS, **NOTES}.items():
+            if kinds[kind]:
+                known = f", {expected[kind]} of them expected" if expected[kind] else ""
+                lines.append(f"  {kinds[kind]:>4} {kind:<10} ({what}){known}")
+        lines += [f"  {f}" for f in sorted(self.findings, key=lambda f: not f.fault) if _told(f)]
+        reasons = Counter((f.kind, f.reason) for f in self.findings if f.reason)
+        lines += [f"  expected, {n} {kind}: {reason}" for (kind, reason), n in reasons.items()]
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"<check of {self.name}: {len(self.faults)} faults>"
+
+
+def _told(finding: Finding) -> bool:
+    return not finding.reason and finding.kind not in ("one way", "not joined")

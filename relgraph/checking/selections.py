@@ -1,0 +1,325 @@
+"""Static checks of a selection of relations: what each does in the presence of the others."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+from typing import Any
+
+from relgraph.checking import critical
+from relgraph.checking import instances as made
+from relgraph.checking.cases import EVERY_DTYPE, cases
+from relgraph.checking.known import expected
+from relgraph.checking.report import Finding, SelectionReport
+from relgraph.db.catalogue import default_database
+from relgraph.db.database import Pipeline, RewriteDatabase
+from relgraph.db.modes import mode
+from relgraph.db.query import RewriteDatabaseQuery
+from relgraph.errors import ArgumentError, BudgetError, OscillationError, RelgraphError
+from relgraph.ir.cost import flops
+from relgraph.ir.node import Variable
+from relgraph.relations.clause import Clause, orient, with_block
+from relgraph.relations.measure import decreases
+from relgraph.relations.relation import Relation
+from relgraph.rewriting.derivation import recording
+from relgraph.rewriting.folding import ConstantFolding
+from relgraph.rewriting.rewriters import GraphRewriter, SequentialGraphRewriter, as_item, flat
+
+EXAMPLES = 6  # graphs of each clause
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What runs together: the relations of a phase, with its rewriters written in Python."""
+
+    name: str
+    items: tuple[Any, ...]
+
+    @property
+    def relations(self) -> tuple[Relation, ...]:
+        """The relations, in order."""
+        return tuple(x for x in self.items if isinstance(x, Relation))
+
+    def rewriter(self) -> GraphRewriter:
+        """Return what rewrites with all of them."""
+        return GraphRewriter(list(self.items))
+
+    def others(self, relation: Relation) -> GraphRewriter:
+        """Return what rewrites with the other relations that promise as much as one does.
+
+        What is exact does not follow from what is rounded, since a query may leave that out.
+        """
+        promised = [
+            x
+            for x in self.relations
+            if x is not relation
+            and (relation.rounding == "rounded" or x.rounding == "exact")
+            and (relation.specials == "assumes_finite" or x.specials == "kept")
+        ]
+        folding = [x for x in self.items if isinstance(x, ConstantFolding)]
+        return GraphRewriter([*promised, *folding])
+
+
+def check_selection(
+    subject: Any,
+    *,
+    pairs: bool = True,
+    most: int | None = None,
+    only: Iterable[str] | None = None,
+) -> SelectionReport:
+    """Check the relations of each phase of a selection against each other.
+
+    Everything is tried on graphs made from the sides of the relations, the same ones in every run.
+
+    Parameters
+    ----------
+    subject : mode, Query, database, rewriter or list of relations
+        A list is one phase.
+    pairs : bool
+        Whether to look for critical pairs that do not join, which takes longest.
+    most : int, optional
+        How many critical pairs to try in each phase, taken from all of them at equal distances.
+    only : iterable of str, optional
+        Names of the relations to look at; the others are present all the same.
+
+    Returns
+    -------
+    SelectionReport
+        With counts, and one finding a line.
+    """
+    name, stages, final = stages_of(subject)
+    wanted = None if only is None else set(only)
+    counts: Counter[str] = Counter()
+    findings: list[Finding] = []
+    for number, stage in enumerate(stages):
+        examined = Examined(stage, wanted)
+        findings += examined.findings()
+        counts += examined.counts
+        if pairs:
+            findings += examined.forks(final[number + 1 :], most)
+            counts += examined.counts_of_pairs
+    counts["phases"] = len(stages)
+    return SelectionReport(name, counts, [expected(f) for f in findings])
+
+
+def stages_of(subject: Any) -> tuple[str, list[Stage], list[Any]]:
+    """Return what a selection is called, its phases, and its rewriters in order."""
+    if isinstance(subject, str | RewriteDatabaseQuery):
+        name = subject if isinstance(subject, str) else repr(subject)
+        subject = default_database().query(mode(subject))
+    elif isinstance(subject, RewriteDatabase):
+        name = subject.name
+        subject = subject.query(*[database.name for database in subject.databases()])
+    elif isinstance(subject, GraphRewriter):
+        name = str(subject.name)
+    else:
+        items = list(flat(subject)) if isinstance(subject, Iterable) else None
+        if not items:
+            raise ArgumentError(
+                f"check takes a relation or a selection of relations, not {subject!r}",
+                fix="Give a relation, a list of them, a mode such as 'o4', a query or a database.",
+            )
+        subject = GraphRewriter([as_item(x) for x in items])
+        name = ", ".join(str(getattr(x, "label", x)) for x in subject.items)
+        name = name if len(name) < 60 else f"{len(subject.items)} relations"
+    rewriters = list(subject.rewriters) if _sequence(subject) else [subject]
+    phases = [x for x in rewriters if isinstance(x, GraphRewriter) and x.selections]
+    return name, [Stage(_name(x, subject), tuple(x.items)) for x in phases], phases
+
+
+def _sequence(x: Any) -> bool:
+    return isinstance(x, Pipeline | SequentialGraphRewriter)
+
+
+def _name(rewriter: GraphRewriter, whole: Any) -> str:
+    return "" if rewriter is whole else str(rewriter.name)
+
+
+class Examined:
+    """The relations of one phase, and what is found of them.
+
+    Parameters
+    ----------
+    stage : Stage
+        The phase.
+    only : set of str, optional
+        Names of the relations to look at.
+    """
+
+    def __init__(self, stage: Stage, only: set[str] | None = None) -> None:
+        self.stage = stage
+        self.rewriter = stage.rewriter()
+        self.asked = [r for r in stage.relations if only is None or r.name in only]
+        self.counts: Counter[str] = Counter(relations=len(self.asked))
+        self.counts_of_pairs: Counter[str] = Counter()
+
+    def findings(self) -> list[Finding]:
+        """Return what is found of each relation."""
+        found: list[Finding] = []
+        for relation in self.asked:
+            if relation.interpreted:
+                self.counts["interpreted"] += 1
+                continue
+            found += self.directions(relation)
+            examples = self.examples(relation)
+            if not examples:
+                found.append(self.finding("unproved", relation, _why_idle(relation)))
+                continue
+            shadow = self.shadow(relation, examples)
+            if shadow is not None:
+                found.append(shadow)
+                continue
+            kind = "derived" if "derived" in relation.tags else "derivable"
+            if self.derivable(relation, examples):
+                self.counts["derived"] += 1
+                found.append(self.finding(kind, relation, f"{relation}"))
+        return found
+
+    def finding(self, kind: str, relation: Relation, text: str, *others: str) -> Finding:
+        """Return a finding of one relation."""
+        names = (relation.label, *others)
+        shown = text if text.startswith(relation.label) else f"{relation.label}: {text}"
+        return Finding(kind, self.stage.name, names, " ".join(shown.split()))
+
+    def directions(self, relation: Relation) -> list[Finding]:
+        """Return the clauses that do not run as selected, and the direction that does not run."""
+        found = []
+        for clause in relation.clauses or ():
+            why = refused(relation, clause, relation.backward)
+            if why is not None:
+                found.append(self.finding("cannot run", relation, f"{clause}: {why}"))
+        backward = [refused(relation, c, not relation.backward) for c in relation.clauses or ()]
+        if all(backward):
+            found.append(self.finding("one way", relation, str(backward[0])))
+        if not all(decreases(r) for r in relation.rewrites):
+            found.append(self.finding("unmeasured", relation, str(relation)))
+        return found
+
+    def examples(self, relation: Relation) -> list[tuple[Variable, Variable]]:
+        """Return graphs that a relation matches, a few for each clause, and what it makes."""
+        found: list[tuple[Variable, Variable]] = []
+        for clause, _ in cases(relation):
+            for dtypes in (("float64",), EVERY_DTYPE):
+                found += islice(matched(relation, clause, dtypes), EXAMPLES)
+        self.counts["graphs"] += len(found)
+        return found
+
+    def shadow(
+        self, relation: Relation, examples: Sequence[tuple[Variable, Variable]]
+    ) -> Finding | None:
+        """Return who fires instead of a relation, where it never fires on its own sides."""
+        instead: Counter[str] = Counter()
+        more = (
+            graph
+            for dtypes in (("float64",), EVERY_DTYPE)
+            for clause, _ in cases(relation)
+            for graph, _ in matched(relation, clause, dtypes)
+        )
+        for graph in dict.fromkeys(chain((graph for graph, _ in examples), more)):
+            try:
+                with recording() as phases:
+                    self.rewriter.outputs_of((graph,))
+            except (OscillationError, BudgetError) as error:
+                cycle = [name for name, _, _ in getattr(error, "cycle", ())]
+                others = [name for name in dict.fromkeys(cycle) if name != relation.label]
+                text = f"{graph}: {error.what}"
+                return self.finding("oscillates", relation, text, *others)
+            firings = [f.rewrite.relation for p in phases for step in p.steps for f in step.firings]
+            if relation.label in firings:
+                return None
+            instead.update(dict.fromkeys(firings, 1))
+        names = [name for name, _ in instead.most_common(3)]
+        text = f"{relation}; there is {' or '.join(names) or 'nothing'} instead"
+        return self.finding("shadowed", relation, text, *names)
+
+    def derivable(self, relation: Relation, examples: Sequence[tuple[Variable, Variable]]) -> bool:
+        """Tell whether both sides have one normal form without the relation."""
+        others = self.stage.others(relation)
+        return all(self.joins(others, graph, result) for graph, result in examples)
+
+    def joins(self, rewriter: Any, a: Variable, b: Variable) -> bool:
+        """Tell whether two graphs have one normal form, up to order and bracketing."""
+        try:
+            first, second = rewriter.outputs_of((a,))[0], rewriter.outputs_of((b,))[0]
+        except RelgraphError:
+            return False
+        return first is second or made.canonical(first) == made.canonical(second)
+
+    def forks(self, later: Sequence[Any], most: int | None) -> list[Finding]:
+        """Return the critical pairs that lead to two results, also after the phases that follow."""
+        asked = {r.label for r in self.asked}
+        every = [
+            peak
+            for peak in critical.peaks(critical.rules_of(self.stage.relations))
+            if peak.outer.relation.label in asked or peak.inner.relation.label in asked
+        ]
+        chosen = every if most is None else every[:: max(1, -(-len(every) // most))]
+        counts = self.counts_of_pairs
+        found: dict[tuple[str, ...], Finding] = {}
+        for peak in chosen:
+            names = (peak.outer.relation.label, peak.inner.relation.label)
+            counts["overlaps"] += 1
+            kind = critical.shapes_for((peak.outer, peak.inner))
+            fork = critical.fork(peak, kind)
+            if fork is None:
+                continue
+            counts["critical pairs"] += 1
+            found_here = self.parting(fork, later)
+            if found_here is not None:
+                found.setdefault((found_here.kind, *names), found_here)
+        return list(found.values())
+
+    def parting(self, fork: critical.Fork, later: Sequence[Any]) -> Finding | None:
+        """Return what is found of a fork whose two steps lead to two results."""
+        ways = [(fork.first,), (fork.second,), (fork.graph,)]
+        for rewriter in (self.rewriter, *later):
+            try:
+                ways = [rewriter.outputs_of(x) for x in ways]
+            except RelgraphError as error:
+                return self.of_fork("oscillates", fork, error.what)
+            (first,), (second,), (own,) = ways
+            if made.canonical(first) == made.canonical(second):
+                return None
+        missed = flops([own]) > min(flops([first]), flops([second]))
+        names = fork.names
+        text = f"{names[0]} leads to {first}, {names[1]} to {second}"
+        return self.of_fork("missed" if missed else "not joined", fork, text)
+
+    def of_fork(self, kind: str, fork: critical.Fork, text: str) -> Finding:
+        """Return a finding of two relations."""
+        shown = " ".join(f"{fork.graph}: {text}".split())
+        return Finding(kind, self.stage.name, fork.names, shown)
+
+
+def matched(
+    relation: Relation, clause: Clause, dtypes: tuple[str, ...]
+) -> Iterator[tuple[Variable, Variable]]:
+    """Yield graphs made of a clause that its relation matches, and what it makes of them."""
+    for other, sides in cases(relation, dtypes, 60 if dtypes == EVERY_DTYPE else 24):
+        for graph, _, _ in sides if other is clause else ():
+            result = made.match(relation, graph)
+            if result is not None:
+                yield graph, result
+
+
+def refused(relation: Relation, clause: Clause, backward: bool) -> str | None:
+    """Return why a clause does not run in a direction, or None where it does."""
+    try:
+        orient(
+            with_block(clause), backward, relation.name, relation.location,
+            broadcast=relation.broadcast, exact=relation.rounding == "exact",
+        )  # fmt: skip
+    except RelgraphError as error:
+        return error.what.partition(": ")[2]
+    return None
+
+
+def _why_idle(relation: Relation) -> str:
+    tried = sum(len(sides) for _, sides in cases(relation, EVERY_DTYPE, 60))
+    asked = [repr(c) for clause in relation.clauses or () for c in clause.conditions]
+    if not tried:
+        return "no graph of its sides could be made"
+    shown = f"; it asks for {', '.join(asked)}" if asked else ""
+    return f"it fires on none of {tried} graphs made of its sides{shown}"
