@@ -3,7 +3,8 @@
 Names, operands and dtypes are NumPy's, with one exception: float functions of bool, int8 and uint8
 compute in float32, where NumPy would use float16.  int16 and uint16 give float32 and wider integers
 float64, as in NumPy.  Functions that NumPy lacks (erf, erfc, gammaln, sigmoid, softplus, log1mexp)
-follow the rule of exp.  Shapes broadcast where a dimension is statically 1.
+follow the rule of exp, those of two operands (kv, polygamma) that of arctan2.  Shapes broadcast
+where a dimension is statically 1.
 """
 
 from __future__ import annotations
@@ -370,7 +371,17 @@ arctanh = Elementwise("arctanh")
 hypot = Elementwise("hypot")
 erf = Elementwise("erf")
 erfc = Elementwise("erfc")
+erfcx = Elementwise("erfcx")
+logerfc = Elementwise("logerfc")
+gamma = Elementwise("gamma")
 gammaln = Elementwise("gammaln")
+digamma = Elementwise("digamma")
+trigamma = Elementwise("trigamma")
+polygamma = Elementwise("polygamma")
+kv = Elementwise("kv")
+kve = Elementwise("kve")
+iv = Elementwise("iv")
+ive = Elementwise("ive")
 sigmoid = Elementwise("sigmoid")
 softplus = Elementwise("softplus")
 floor = Elementwise("floor")

@@ -356,6 +356,16 @@ def hypot(operands: Operands, node: Variable) -> Facts:
     return proved(*names, *(("not_nan",) if every(operands, "not_nan") else ()))
 
 
+def bessel_k(operands: Operands, node: Variable) -> Facts:
+    """A modified Bessel function of the second kind is never negative."""
+    return proved("nonnegative")
+
+
+def bessel_i(operands: Operands, node: Variable) -> Facts:
+    """A modified Bessel function of the first kind is not negative where both operands are not."""
+    return proved("nonnegative") if every(operands, "nonnegative") else NOTHING
+
+
 # Structure of matrices.
 
 

@@ -27,7 +27,8 @@ CONTRACT = (
     "logical_and logical_or logical_xor logical_not bitwise_and bitwise_or bitwise_xor invert "
     "left_shift right_shift where clip isnan isinf isfinite exp exp2 expm1 log log2 log10 log1p "
     "logaddexp log1mexp sin cos tan arcsin arccos arctan arctan2 sinh cosh tanh arcsinh arccosh "
-    "arctanh hypot erf erfc gammaln sigmoid softplus floor ceil trunc rint"
+    "arctanh hypot erf erfc gammaln sigmoid softplus floor ceil trunc rint erfcx logerfc gamma "
+    "digamma trigamma polygamma kv kve iv ive"
 )
 NAMES = CONTRACT.split()
 REFERENCE = {name: getattr(np, name) for name in NAMES if hasattr(np, name)} | {
@@ -35,10 +36,14 @@ REFERENCE = {name: getattr(np, name) for name in NAMES if hasattr(np, name)} | {
     "erfc": lambda x: scipy.special.erfc(as_float(x)),
     "gammaln": lambda x: scipy.special.gammaln(as_float(x)),
     "sigmoid": lambda x: scipy.special.expit(as_float(x)),
+    "erfcx": lambda x: scipy.special.erfcx(as_float(x)),
+    "gamma": lambda x: scipy.special.gamma(as_float(x)),
+    "digamma": lambda x: scipy.special.digamma(as_float(x)),
 }
-OWN = {"log1mexp", "softplus"}  # compared with mpmath
+TWO_FLOATS = ("polygamma", "kv", "kve", "iv", "ive")  # their dtypes are those of arctan2
+OWN = {"log1mexp", "softplus", "logerfc", "trigamma"}  # compared with mpmath
 UNARY = [n for n in NAMES if TABLE[n].arity == 1 and n not in OWN]
-BINARY = [n for n in NAMES if TABLE[n].arity == 2]
+BINARY = [n for n in NAMES if TABLE[n].arity == 2 and n not in TWO_FLOATS]
 FLOATS = [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.0, 1e-30, -1e30, 5e-324, np.inf, -np.inf, np.nan]
 
 
@@ -467,3 +472,58 @@ def test_an_open_dtype_passes_through():
 def run(node):
     """Evaluate a small graph of constants with each op's own meaning."""
     return node.value if node.op is None else node.op.perform(*map(run, node.inputs))
+
+
+@pytest.mark.parametrize("name", TWO_FLOATS)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_functions_of_an_order_equal_scipy(name, dtype):
+    order = np.array([0, 1, 2, 3], dtype)[:, None]
+    x = np.array([0.1, 0.5, 2.0, 30.0, 700.0, np.inf, np.nan], dtype)
+    node = Elementwise(name)(typed("n", dtype, (4, 1)), typed("x", dtype, (7,)))
+    with np.errstate(all="ignore"):
+        expected = getattr(scipy.special, name)(order, x).astype(dtype)
+        result = node.op.perform(order, x)
+    assert result.dtype == dtype and node.type is TensorType(dtype, (4, 7))
+    np.testing.assert_array_equal(result, expected)
+    assert Elementwise(name)(typed("n", "int8"), typed("x", "int8")).dtype == "float32"
+    assert Elementwise(name)(typed("n", "int64"), typed("x", "float32")).dtype == "float64"
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_logerfc_equals_mpmath(dtype):
+    x = np.array([-30, -3, -1e-10, 0, 1e-20, 1e-5, 0.3, 0.999, 1, 1.001, 8, 27, 1e5], dtype)
+    result = Elementwise("logerfc").perform(x)
+    assert result.dtype == dtype
+    with mpmath.workdps(40):
+        for point, value in zip(x, result, strict=True):
+            exact = logerfc(mpmath.mpf(float(point)))
+            assert abs(float(value) - exact) <= 8 * np.finfo(dtype).eps * abs(exact), point
+    with np.errstate(all="ignore"):
+        special = Elementwise("logerfc").perform(np.array([np.inf, -np.inf, np.nan], dtype))
+    np.testing.assert_allclose(special, [-np.inf, np.log(2), np.nan], rtol=1e-6)
+
+
+def test_trigamma_equals_mpmath():
+    x = np.array([1e-3, 0.5, 1, 2.5, 40, 1e9, -0.5, -2.7, -1000.25, -123456.75])
+    result = Elementwise("trigamma").perform(x)
+    with mpmath.workdps(40):
+        for point, value in zip(x, result, strict=True):
+            exact = mpmath.psi(1, mpmath.mpf(float(point)))
+            assert abs(float(value) - exact) <= 1e-12 * abs(exact), point
+    with np.errstate(all="ignore"):
+        special = Elementwise("trigamma").perform(np.array([0.0, -3.0, np.inf, np.nan, -1e300]))
+    np.testing.assert_array_equal(special, [np.inf, np.inf, 0, np.nan, np.inf])
+    assert Elementwise("trigamma").perform(np.float32([2])).dtype == "float32"
+
+
+def test_polygamma_has_no_value_where_its_order_is_no_order_or_its_series_too_long():
+    assert np.isnan(Elementwise("polygamma").perform(-1.0, 2.0))
+    assert np.isnan(Elementwise("polygamma").perform(3.0, -1e300))
+    assert Elementwise("polygamma").perform(0.0, -2.5) == scipy.special.digamma(-2.5)
+
+
+def logerfc(x):
+    """Return log(erfc(x)) by its definition, or for a large x by its continued fraction."""
+    if x < 1000:
+        return mpmath.log(mpmath.erfc(x))
+    return -x * x - mpmath.log(x * mpmath.sqrt(mpmath.pi)) + mpmath.log1p(-1 / (2 * x * x))
