@@ -141,6 +141,7 @@ from relgraph.numpy import (
 )  # fmt: skip
 from relgraph.ops import operators as _operators  # gives graphs their operators
 from relgraph.ops.blocks import block_diag, kron
+from relgraph.ops.checks import assert_, specify_shape, unique
 from relgraph.ops.contraction import Matmul
 from relgraph.ops.decompositions import eigh, eigvalsh, expm, lu, lu_factor, qr, qz, schur, svd
 from relgraph.ops.elementwise import (
@@ -223,6 +224,8 @@ if TYPE_CHECKING:
     from relgraph.api.explain import explain, profile_rewrites
     from relgraph.api.function import Function, evaluate, function
     from relgraph.api.jit import jit
+    from relgraph.checking.check import check
+    from relgraph.checking.listing import catalogue
 
     optdb: SequenceDB
 
@@ -238,6 +241,8 @@ __version__ = "0.1.0"
 
 # Public names that are imported when they are first used, and the modules they come from.
 _LAZY = {
+    "catalogue": "relgraph.checking.listing",
+    "check": "relgraph.checking.check",
     "explain": "relgraph.api.explain",
     "jit": "relgraph.api.jit",
     "profile_rewrites": "relgraph.api.explain",
@@ -304,6 +309,7 @@ __all__ = [
     "arctanh",
     "argmax",
     "argmin",
+    "assert_",
     "assoc_flatten",
     "assume",
     "bitwise_and",
@@ -313,8 +319,10 @@ __all__ = [
     "broadcast_to",
     "calco",
     "cast",
+    "catalogue",
     "cbrt",
     "ceil",
+    "check",
     "checko",
     "cho_solve",
     "cholesky",
@@ -467,6 +475,7 @@ __all__ = [
     "solve_triangular",
     "sparse_matmul",
     "sparse_transpose",
+    "specify_shape",
     "split",
     "sqrt",
     "square",
@@ -494,6 +503,7 @@ __all__ = [
     "trunc",
     "var",
     "vdot",
+    "unique",
     "vector",
     "vectors",
     "verify",

@@ -1,0 +1,235 @@
+"""The catalogue as a table: what relgraph ships, searched by name, op, tag and text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cache
+from importlib import import_module
+from inspect import cleandoc
+from typing import Any, overload
+
+from relgraph.db.catalogue import THEMES, default_database
+from relgraph.db.database import EquilibriumDB, LoweringChoice, RewriteDatabase
+from relgraph.errors import ArgumentError, RelgraphError
+from relgraph.relations.clause import op_name
+from relgraph.relations.pattern import PatternNode, subterms
+from relgraph.relations.relation import Relation
+from relgraph.rewriting.rewriters import describe
+
+
+@dataclass(frozen=True)
+class CatalogueRow:
+    """A relation of the catalogue, or a rewriter or choice of the database beside it.
+
+    Attributes
+    ----------
+    name : str
+        What queries include and exclude it by.
+    item : Relation, or a rewriter or choice
+        A relation as it is registered, in its direction.
+    theme : str
+        The module of the catalogue, or "pass" or "choice".
+    phases : tuple of str
+        Where it runs; a relation without one is left to queries and to the search.
+    identity : tuple of str
+        Its clauses, as declared; of anything else, what it does.
+    tags : tuple of str
+        Its tags, phases included.
+    """
+
+    name: str
+    item: Any
+    theme: str
+    phases: tuple[str, ...]
+    identity: tuple[str, ...]
+    tags: tuple[str, ...]
+
+    @property
+    def ways(self) -> str:
+        """The directions that run: "->", "<-", or "<->" for both."""
+        if not isinstance(self.item, Relation):
+            return ""
+        forward, backward = directions(self.item)
+        return {(True, True): "<->", (True, False): "->", (False, True): "<-"}[forward, backward]
+
+    @property
+    def ops(self) -> frozenset[str]:
+        """The names of the ops in its sides."""
+        clauses = self.item.clauses if isinstance(self.item, Relation) else ()
+        return frozenset(
+            op_name(x.op)
+            for c in clauses or ()
+            for side in (c.left, c.right)
+            for x in subterms(side)
+            if isinstance(x, PatternNode)
+        )
+
+    def rank(self, word: str) -> int | None:
+        """Return how well a word fits, 0 best; None where it does not occur."""
+        doc = self.item.__doc__ or ""
+        named = (self.name, self.theme)
+        places = ({self.name}, self.ops, self.tags, named, self.ops, self.identity, (doc,))
+        for i, texts in enumerate(places):
+            exact = i < 3
+            if any(word == t.lower() if exact else word in t.lower() for t in texts):
+                return i
+        return None
+
+
+class Catalogue(Sequence[CatalogueRow]):
+    """Rows of the catalogue; prints as a table.
+
+    Parameters
+    ----------
+    rows : iterable of CatalogueRow
+        In the order in which they are printed.
+    asked : str
+        What was searched for.
+    """
+
+    def __init__(self, rows: Sequence[CatalogueRow], asked: str = "") -> None:
+        self._rows = tuple(rows)
+        self._asked = asked
+
+    @property
+    def relations(self) -> tuple[Relation, ...]:
+        """The relations among the rows, each in the direction it is registered in."""
+        return tuple(row.item for row in self._rows if isinstance(row.item, Relation))
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, index: int) -> CatalogueRow: ...
+    @overload
+    def __getitem__(self, index: slice) -> Catalogue: ...
+    def __getitem__(self, index: int | slice) -> CatalogueRow | Catalogue:
+        if isinstance(index, slice):
+            return Catalogue(self._rows[index], self._asked)
+        return self._rows[index]
+
+    def __str__(self) -> str:
+        if not self._rows:
+            near = get_close_matches(self._asked, [row.name for row in every_row()], 3, 0.4)
+            hint = f"; near it: {', '.join(near)}" if near else ""
+            return f"nothing in the catalogue matches {self._asked!r}{hint}"
+        table = [(r.name, r.ways, _promise(r), ", ".join(r.phases) or "-") for r in self._rows]
+        heads = ("name", "runs", "promises", "phases")
+        widths = [max(map(len, column)) for column in zip(heads, *table, strict=True)]
+        lines = ["  ".join(x.ljust(w) for x, w in zip(heads, widths, strict=True)).rstrip()]
+        for row, cells in zip(self._rows, table, strict=True):
+            lines.append("  ".join(x.ljust(w) for x, w in zip(cells, widths, strict=True)).rstrip())
+            lines += [f"    {text}" for text in row.identity]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def _promise(row: CatalogueRow) -> str:
+    item = row.item
+    return f"{item.rounding}, {item.specials}" if isinstance(item, Relation) else row.theme
+
+
+def catalogue(text: str = "") -> Catalogue:
+    """Return what relgraph ships, or the part of it that a text describes.
+
+    Parameters
+    ----------
+    text : str
+        Words that must all occur in a relation's name, ops, tags, theme, identity or docstring;
+        other frameworks' names of rewrites are among the tags.  Without any, everything.
+
+    Returns
+    -------
+    Catalogue
+        A sequence that prints as a table, with the best matches first.
+
+    Examples
+    --------
+    >>> import relgraph as rg
+    >>> found = rg.catalogue("exp_log_softmaxo")
+    >>> print(found)
+    name              runs  promises       phases
+    exp_log_softmaxo  ->    rounded, kept  stabilize
+        exp(log_softmax(x, axis=a)) = softmax(x, axis=a)
+    >>> found[0].item
+    <relation exp_log_softmaxo>
+    """
+    if not isinstance(text, str):
+        raise ArgumentError(
+            f"the catalogue is searched for a text, not for {text!r}",
+            fix='Write rg.catalogue("softmax"), or rg.catalogue() for everything.',
+        )
+    words = text.lower().split()
+    ranked = []
+    for row in every_row():
+        ranks = [row.rank(word) for word in words]
+        if None not in ranks:
+            ranked.append((max([r for r in ranks if r is not None], default=0), row))
+    exact = [row for rank, row in ranked if rank == 0] if words else []
+    if exact:
+        return Catalogue(exact, text)
+    return Catalogue([row for _, row in sorted(ranked, key=lambda pair: pair[0])], text)
+
+
+@cache
+def every_row() -> tuple[CatalogueRow, ...]:
+    """Return a row for each relation of the catalogue, and for what else the database holds."""
+    return (*(row for theme in THEMES for row in rows_of(theme)), *_others())
+
+
+def rows_of(theme: str) -> Iterator[CatalogueRow]:
+    """Yield a row for each relation of a theme, in order."""
+    database = default_database()
+    phases = [e.name for e in database._ordered() if isinstance(e.item, EquilibriumDB)]
+    for relation in import_module(f"relgraph.relations.catalogue.{theme}").RELATIONS:
+        own = tuple(p for p in phases if p in relation.tags)
+        yield CatalogueRow(
+            relation.name, relation, theme, own, identities(relation), tuple(relation.tags)
+        )
+
+
+def identities(relation: Relation) -> tuple[str, ...]:
+    """Return the clauses of a relation as equations with their conditions."""
+    if relation.clauses is None:
+        return (cleandoc(relation.__doc__ or "").partition("\n")[0],)
+    return tuple(" ".join(str(c).replace("  where ", " where ").split()) for c in relation.clauses)
+
+
+def _others() -> Iterator[CatalogueRow]:
+    """Yield the rewriters and choices of the database that are no relations."""
+    found: dict[str, CatalogueRow] = {}
+    for database in default_database().databases():
+        for entry in database._ordered():
+            item = entry.item
+            if isinstance(item, Relation | RewriteDatabase):
+                continue
+            choice = isinstance(item, LoweringChoice)
+            what = item.description if choice else describe(item).partition(": ")[2]
+            known = found.get(entry.name)
+            own = () if choice else (database.name,)
+            found[entry.name] = CatalogueRow(
+                entry.name,
+                item,
+                "choice" if choice else "pass",
+                (*(known.phases if known else ()), *own),
+                (what,),
+                tuple(sorted(entry.tags - {entry.name, database.name})),
+            )
+    yield from found.values()
+
+
+def directions(relation: Relation) -> tuple[bool, bool]:
+    """Tell whether a relation runs forward, and backward."""
+    other = _runs(lambda: relation.reversed.rewrites)
+    own = relation.interpreted or _runs(lambda: relation.rewrites)
+    return (other, own) if relation.backward else (own, other)
+
+
+def _runs(ask: Any) -> bool:
+    try:
+        return bool(ask())
+    except RelgraphError:
+        return False
