@@ -16,6 +16,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from relgraph.db.modes import MODES
+from relgraph.db.names import ABSENT, aliases_of
 from relgraph.db.query import RewriteDatabaseQuery
 from relgraph.errors import ArgumentError, DuplicateNameError, UnknownTagError
 from relgraph.ir.graph import FunctionGraph
@@ -87,6 +88,8 @@ class Entry:
         Further names that exclude it: of a relation registered backward, the relation's own.
     position : float
         Its place in a sequence; in a fixed point, the order of registration.
+    aliases : frozenset of str
+        The field's other names for its tags, which it is found and excluded by as well.
     """
 
     name: str
@@ -94,6 +97,11 @@ class Entry:
     tags: frozenset[str]
     excluded_by: frozenset[str]
     position: float
+    aliases: frozenset[str] = frozenset()
+
+    def selected_by(self, query: RewriteDatabaseQuery) -> bool:
+        """Tell whether a query selects the entry."""
+        return query.accepts(self.tags | self.aliases, self.excluded_by)
 
     def line(self, width: int = 0) -> str:
         """Return the entry's name, padded to a width, what it does, and its tags."""
@@ -177,7 +185,7 @@ class RewriteDatabase:
         if not isinstance(item, RewriteDatabase):
             own |= {self.name}
         place = self._next_position() if position is None else float(position)
-        self._entries[name] = Entry(name, item, own, excluded_by, place)
+        self._entries[name] = Entry(name, item, own, excluded_by, place, aliases_of(own))
         self._version = next(_versions)
 
     def _check_item(self, item: Any, name: str, position: float | None) -> None:
@@ -251,7 +259,7 @@ class RewriteDatabase:
         found = {self.name, *ROUNDINGS, *SPECIALS}
         for database in self.databases():
             for entry in list(database._entries.values()):
-                found |= entry.tags | entry.excluded_by
+                found |= entry.tags | entry.aliases | entry.excluded_by
         return frozenset(found)
 
     def query(self, *query: RewriteDatabaseQuery | str) -> Any:
@@ -308,7 +316,7 @@ class RewriteDatabase:
                 if entry.name not in query.exclude:
                     inner = query.subquery.get(entry.name, query)
                     found += entry.item._selected(inner)
-            elif query.accepts(entry.tags, entry.excluded_by):
+            elif entry.selected_by(query):
                 found.append(entry)
         return found
 
@@ -334,6 +342,8 @@ class RewriteDatabase:
         names = set(self)
         if tag in MODES:
             fix = f"{tag!r} is a mode: use rg.mode({tag!r})."
+        elif tag in ABSENT:
+            fix = ABSENT[tag]
         else:
             fix = _did_you_mean(tag, known)
         return UnknownTagError(
@@ -473,7 +483,7 @@ class SequenceDB(RewriteDatabase):
                 inner = item._build(query.subquery.get(entry.name, query))
                 if inner.items:
                     stages.append((entry, inner))
-            elif query.accepts(entry.tags, entry.excluded_by):
+            elif entry.selected_by(query):
                 stages.append((entry, Phase(entry.name, [entry]) if runs_on_nodes(item) else item))
         return Pipeline(self.name, query, stages)
 

@@ -39,7 +39,9 @@ MODES: dict[str, RewriteDatabaseQuery] = {
     "o4": _FAST_RUN,
     "fast_compile": _FAST_COMPILE,
     "fast_run": _FAST_RUN,
-    "stabilization": RewriteDatabaseQuery(include=["stabilize"], exclude=["assumes_finite"]),
+    "stabilization": RewriteDatabaseQuery(
+        include=["stabilize"], exclude=["assumes_finite", "neg_neg"]
+    ),
     "unsafe": _O3.including("unsafe"),
 }
 
