@@ -141,12 +141,14 @@ def spec_text(spec: Spec, operands: list[str]) -> str:
     parts = []
     for kind, *values in spec:
         if kind == "slice":
-            a, b, c = ["" if v is None else next(rest) if v == "dynamic" else v for v in values]
+            a, b, c = [
+                "" if v is None else next(rest, "?") if v == "dynamic" else v for v in values
+            ]
             parts.append(f"{a}:{b}" if c == "" else f"{a}:{b}:{c}")
         elif kind in ("newaxis", "ellipsis"):
             parts.append("None" if kind == "newaxis" else "...")
         else:
-            parts.append(str(values[0]) if kind == "int" else next(rest))
+            parts.append(str(values[0]) if kind == "int" else next(rest, "?"))
     return ", ".join(parts) or "..."
 
 
@@ -338,13 +340,13 @@ def _slice_entry(part: slice, dim: Dim, operands: list[Variable]) -> tuple[Any, 
         operands.extend(dynamic)
         a, b = ["dynamic" if isinstance(bound, Variable) else bound for bound in (a, b)]
     elif isinstance(dim, int):
-        return _static_slice(slice(a, b, c).indices(dim), dim)
+        return static_slice(slice(a, b, c).indices(dim), dim)
     if c == 1:
         c = None
     return ("slice", None if a == 0 and c is None else a, b, c)
 
 
-def _static_slice(bounds: tuple[int, int, int], dim: int) -> tuple[Any, ...]:
+def static_slice(bounds: tuple[int, int, int], dim: int) -> tuple[Any, ...]:
     """Return the one form of all slices that select the same places of an axis."""
     places = range(*bounds)
     if len(places) == 0:

@@ -1,0 +1,211 @@
+"""Checks at the call: of a shape and of a condition; and the distinct elements of an array."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from relgraph.errors import ArgumentError, DomainError, ShapeError
+from relgraph.ir.facts import VALUE_FACTS, Facts, kept
+from relgraph.ir.node import Variable
+from relgraph.ir.op import Op
+from relgraph.ir.types import TensorType, Type, unify_dims
+from relgraph.ops.arguments import as_operand, is_int, is_open, is_pattern, no_rank
+from relgraph.ops.shape import Rearrangement, shape_text
+
+
+class SpecifyShape(Rearrangement):
+    """The operand, of which some sizes are known; they are compared at the call.
+
+    Parameters
+    ----------
+    shape : tuple of int or None
+        A size for each axis, or None where nothing is said.
+    """
+
+    __slots__ = ()
+    name = "specify_shape"
+    parameters = ("shape",)
+    arity = 1
+
+    @classmethod
+    def canonical(cls, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """Return the shape as a tuple of ints and None."""
+        (shape,) = super().canonical(*args, **kwargs)
+        if is_open(shape):
+            return (shape,)
+        for size in shape:
+            if size is not None and not (is_int(size) and size >= 0):
+                raise ArgumentError(
+                    f"specify_shape: a size is an int or None, not {size!r}",
+                    fix="Give None for a size of which nothing is known.",
+                )
+        return (tuple([None if size is None else int(size) for size in shape]),)
+
+    def infer(self, *types: Any) -> Type:
+        """Return the type with the given sizes."""
+        (x,) = types
+        shape = self.params[0]
+        if len(shape) != x.ndim:
+            raise ShapeError(
+                f"specify_shape: {x} has not the rank of the shape",
+                {"shape": shape},
+                "Give one size, or None, for each axis.",
+            )
+        return x.with_shape(  # type: ignore[no-any-return]
+            [
+                dim if size is None else unify_dims(dim, size)
+                for dim, size in zip(x.shape, shape, strict=True)
+            ]
+        )
+
+    def perform(self, *values: Any) -> Any:
+        """Return the operand where it has the shape, or raise ShapeError."""
+        found, shape = np.shape(values[0]), self.params[0]
+        if len(found) != len(shape) or any(
+            [size is not None and size != own for own, size in zip(found, shape, strict=True)]
+        ):
+            raise ShapeError(
+                "an array does not have the shape that specify_shape gives",
+                {"shape": shape_text(found), "expected": shape_text(shape)},
+                "Pass an array of that shape, or leave the size open with None.",
+            )
+        return values[0]
+
+    def keeps_matrices(self, node: Variable) -> bool:
+        """Keep everything."""
+        return True
+
+
+class Assert(Rearrangement):
+    """The first operand, where all elements of the second are true; else an error at the call.
+
+    Parameters
+    ----------
+    message : str
+        What the error says.
+    """
+
+    __slots__ = ()
+    name = "assert"
+    parameters = ("message",)
+    arity = 2
+
+    def infer(self, *types: Any) -> Type:
+        """Return the type of the first operand."""
+        return types[0]  # type: ignore[no-any-return]
+
+    def perform(self, *values: Any) -> Any:
+        """Return the first operand, or raise DomainError with the message."""
+        if not np.all(values[1]):
+            raise DomainError(str(self.params[0]), fix="Give values for which the condition holds.")
+        return values[0]
+
+    def keeps_matrices(self, node: Variable) -> bool:
+        """Keep everything."""
+        return True
+
+
+class Unique(Op):
+    """The distinct elements of an array, sorted; NaN comes last, once."""
+
+    __slots__ = ()
+    name = "unique"
+    arity = 1
+
+    def infer(self, *types: Any) -> Type:
+        """Return a vector; its size is known where there is one element at most."""
+        shape = types[0].shape
+        few = 0 in shape or all([size == 1 for size in shape])
+        return TensorType(types[0].dtype, ((0 if 0 in shape else 1) if few else None,))
+
+    def perform(self, *values: Any) -> Any:
+        """Sort with NumPy."""
+        return np.unique(values[0])
+
+    def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
+        """Keep what is known of each element."""
+        return kept(operands[0], *VALUE_FACTS)
+
+
+def specify_shape(x: Any, shape: Any) -> Any:
+    """Return ``x`` with sizes that the graph may rely on; they are compared at the call.
+
+    Parameters
+    ----------
+    x : Variable or array-like
+        Of any shape.
+    shape : sequence of int or None
+        A size for each axis; None where nothing is said.
+
+    Returns
+    -------
+    Variable
+        ``x`` itself where its type has the sizes already.
+
+    Raises
+    ------
+    ShapeError
+        For a size that ``x`` cannot have.
+
+    Examples
+    --------
+    >>> from relgraph.ir.node import make_input
+    >>> from relgraph.ir.types import TensorType
+    >>> x = make_input("x", TensorType("float64", (None, "n")))
+    >>> specify_shape(x, (3, None)).type
+    float64[3, n]
+    """
+    if is_pattern(x) and not is_open(shape):
+        shape = tuple(shape)
+    node = SpecifyShape(shape if is_open(shape) else tuple(shape))(as_operand(x))
+    if isinstance(node, Variable) and node.type is node.inputs[0].type:
+        return node.inputs[0]
+    return node
+
+
+def assert_(x: Any, condition: Any, message: str = "an assertion does not hold") -> Any:
+    """Return ``x``; a call where the condition is not true in all elements raises an error.
+
+    Parameters
+    ----------
+    x : Variable, array-like or pattern
+        What is returned.
+    condition : Variable, array-like or pattern
+        Of any shape.
+    message : str
+        What the error says.
+
+    Returns
+    -------
+    Variable or pattern
+        Of the type of ``x``.  Mode ``unsafe`` leaves the check out.
+
+    Examples
+    --------
+    >>> import relgraph as rg
+    >>> x = rg.vector("x")
+    >>> f = rg.function([x], rg.log(rg.assert_(x, x > 0, "x must be positive")))
+    >>> f([1.0])
+    array([0.])
+    """
+    return Assert(message)(as_operand(x), as_operand(condition))
+
+
+def unique(x: Any) -> Any:
+    """Return the distinct elements of ``x``, sorted, as ``numpy.unique`` does.
+
+    Parameters
+    ----------
+    x : Variable or array-like
+        Of any shape.
+
+    Returns
+    -------
+    Variable
+        A vector, of a size that is known at the call.
+    """
+    if is_pattern(x):
+        raise no_rank("unique", "Write it as the op: Unique()(x).")
+    return Unique()(as_operand(x))

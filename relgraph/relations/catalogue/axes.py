@@ -1,0 +1,390 @@
+"""Axes of size 1, permutations, broadcasts and reshapes beside each other."""
+
+# mypy: allow-untyped-defs
+# An identity is written as a user writes one: without types.
+
+from __future__ import annotations
+
+from typing import Any
+
+from relgraph.ops.joining import Concatenate, Stack
+from relgraph.ops.permutation import Transpose
+from relgraph.ops.shape import BroadcastTo, Dim, ExpandDims, Reshape, Squeeze
+from relgraph.relations.goals import calco, checko, eq, lall, lany
+from relgraph.relations.pattern import lvars
+from relgraph.relations.relation import Relation, identity, relation
+
+TIDY = ("canonicalize", "specialize", "fast_run")
+
+
+def placed(x: Any, *steps: Any) -> tuple[Any, ...] | None:
+    """Return where the axes of ``x`` stand after some steps: each an axis, or None for a new one.
+
+    Parameters
+    ----------
+    x : Variable
+        The array.
+    *steps : tuple of str and tuple of int
+        What is done and its axes: "permute", "insert" or "remove".
+    """
+    axes: list[Any] = list(range(-x.ndim, 0))
+    for kind, which in steps:
+        ndim = len(axes) + (len(which) if kind == "insert" else 0)
+        if any(axis < -ndim for axis in which) or (kind == "permute" and len(which) != ndim):
+            return None
+        if kind == "permute":
+            axes = [axes[axis] for axis in which]
+        elif kind == "insert":
+            rest = iter(axes)
+            axes = [None if axis in which else next(rest) for axis in range(-ndim, 0)]
+        else:
+            axes = [a for i, a in enumerate(axes, -ndim) if i not in which]
+    return tuple(axes)
+
+
+def inserted(axes: Any) -> tuple[int, ...]:
+    """Return the new axes among placed ones."""
+    return tuple(i for i, axis in enumerate(axes, -len(axes)) if axis is None)
+
+
+def permuted(axes: Any) -> tuple[int, ...]:
+    """Return the permutation of the old axes among placed ones."""
+    old = sorted(axis for axis in axes if axis is not None)
+    return tuple(old.index(axis) - len(old) for axis in axes if axis is not None)
+
+
+def removed(axes: Any, x: Any) -> tuple[int, ...]:
+    """Return the axes of ``x`` that are not among placed ones."""
+    return tuple(axis for axis in range(-x.ndim, 0) if axis not in axes)
+
+
+def new_after(a: Any, b: Any, x: Any) -> Any:
+    """Return the new axes of a permutation ``b`` of ``x`` with new axes ``a``."""
+    axes = placed(x, ("insert", a), ("permute", b))
+    return None if axes is None else inserted(axes)
+
+
+def order_after(a: Any, b: Any, x: Any) -> Any:
+    """Return how the axes of ``x`` itself are permuted."""
+    axes = placed(x, ("insert", a), ("permute", b))
+    return None if axes is None else permuted(axes)
+
+
+@identity(
+    tags=(*TIDY, "local_dimshuffle_lift"),
+    rounding="exact",
+    where=lambda x, a, b, c, d: (calco(c, new_after, a, b, x), calco(d, order_after, a, b, x)),
+)
+def permute_expand_dimso(x, a, b, c, d):
+    """transpose(expand_dims(x, a), b) = expand_dims(transpose(x, d), c).
+
+    Holds always; exact, kept.
+    Source: composition of maps of axes.
+    """
+    return Transpose(b)(ExpandDims(a)(x)), ExpandDims(c)(Transpose(d)(x))
+
+
+def gone_before(a: Any, b: Any, x: Any) -> Any:
+    """Return the axes of ``x`` that are removed after a permutation ``a``."""
+    axes = placed(x, ("permute", a), ("remove", b))
+    return None if axes is None else removed(axes, x)
+
+
+def order_of_rest(a: Any, b: Any, x: Any) -> Any:
+    """Return how the axes are permuted that are not removed."""
+    axes = placed(x, ("permute", a), ("remove", b))
+    return None if axes is None else permuted(axes)
+
+
+@identity(
+    tags=(*TIDY, "local_dimshuffle_lift"),
+    rounding="exact",
+    where=lambda x, a, b, c, d: (calco(c, gone_before, a, b, x), calco(d, order_of_rest, a, b, x)),
+)
+def squeeze_transposeo(x, a, b, c, d):
+    """squeeze(transpose(x, a), b) = transpose(squeeze(x, c), d).
+
+    Holds always; exact, kept.
+    Source: composition of maps of axes.
+    """
+    return Squeeze(b)(Transpose(a)(x)), Transpose(d)(Squeeze(c)(x))
+
+
+def gone_of_old(a: Any, b: Any, x: Any) -> Any:
+    """Return the axes of ``x`` that are removed after new axes ``a`` were inserted."""
+    axes = placed(x, ("insert", a), ("remove", b))
+    return None if axes is None else removed(axes, x)
+
+
+def new_of_rest(a: Any, b: Any, x: Any) -> Any:
+    """Return the new axes that are not removed."""
+    axes = placed(x, ("insert", a), ("remove", b))
+    return None if axes is None or a == b else inserted(axes)
+
+
+@identity(
+    tags=(*TIDY, "local_dimshuffle_lift"),
+    rounding="exact",
+    where=lambda x, a, b, c, d: (calco(c, gone_of_old, a, b, x), calco(d, new_of_rest, a, b, x)),
+)
+def squeeze_expand_dimso(x, a, b, c, d):
+    """squeeze(expand_dims(x, a), b) = expand_dims(squeeze(x, c), d).
+
+    Holds always; exact, kept.
+    Source: composition of maps of axes.
+    """
+    return Squeeze(b)(ExpandDims(a)(x)), ExpandDims(d)(Squeeze(c)(x))
+
+
+@relation(tags=(*TIDY, "local_dimshuffle_lift"), rounding="exact")
+def remove_no_axeso(left, right):
+    """expand_dims(x, ()) = x, and so for squeeze.
+
+    Holds always; exact, kept.
+    Source: definition.
+    """
+    (x,) = lvars("x")
+    return lany(*[lall(eq(left, cls(())(x)), eq(right, x)) for cls in (ExpandDims, Squeeze)])
+
+
+# Broadcasts.
+
+
+def leading(a: Any, s: Any, x: Any) -> bool:
+    """Tell whether new axes of ``x`` stand before all of its own."""
+    return bool(a) and bool(x.ndim < -max(a, default=-1) and len(s) >= x.ndim + len(a))
+
+
+@relation(tags=(*TIDY, "local_alloc_dimshuffle"), rounding="exact")
+def absorb_leading_axeso(left, right):
+    """broadcast_to(expand_dims(x, a), s) = broadcast_to(x, s).
+
+    Holds where the new axes lead; exact, kept.
+    Source: a broadcast inserts leading axes of size 1.
+    """
+    x, a, s, n, m = lvars("x a s n m")
+    condition = checko(leading, a, s, x, label="the new axes lead")
+    return lany(
+        *[
+            lall(
+                eq(left, BroadcastTo(s)(ExpandDims(a)(x), *sizes)),
+                eq(right, BroadcastTo(s)(x, *sizes)),
+                condition,
+            )
+            for sizes in ((), (Dim(n)(m),))
+        ]
+    )
+
+
+def static(s: Any) -> bool:
+    """Tell whether a shape has numbers only."""
+    return all(isinstance(size, int) for size in s)
+
+
+def filled(x: Any, s: Any) -> list[int]:
+    """Return the axes that ``x`` needs to have the rank of a shape."""
+    return list(range(-len(s), -x.ndim))
+
+
+def shape_after(kind: str, s: Any, a: Any) -> Any:
+    """Return a static shape with its axes permuted, or with some inserted or removed."""
+    if not static(s):
+        return None
+    if kind == "permute":
+        return tuple(s[axis] for axis in a) if len(a) == len(s) else None
+    ndim = len(s) + (len(a) if kind == "insert" else 0)
+    if any(axis < -ndim for axis in a):
+        return None
+    if kind == "remove":
+        return tuple(size for i, size in enumerate(s, -ndim) if i not in a)
+    sizes = iter(s)
+    return tuple(1 if axis in a else next(sizes) for axis in range(-ndim, 0))
+
+
+def permuted_shape(s: Any, a: Any) -> Any:
+    """Return a static shape with its axes permuted."""
+    return shape_after("permute", s, a)
+
+
+def expanded_shape(s: Any, a: Any) -> Any:
+    """Return a static shape with axes of size 1 inserted."""
+    return shape_after("insert", s, a)
+
+
+def full_rank(s: Any, x: Any) -> bool:
+    """Tell whether ``x`` has the rank of a shape."""
+    return bool(len(s) == x.ndim)
+
+
+@identity(
+    tags=(*TIDY, "local_dimshuffle_alloc"),
+    rounding="exact",
+    where=lambda x, s, a, t: (
+        checko(full_rank, s, x, label="x has the rank of the shape"),
+        calco(t, permuted_shape, s, a),
+    ),
+)
+def permute_broadcast_too(x, s, a, t):
+    """transpose(broadcast_to(x, s), a) = broadcast_to(transpose(x, a), s[a]).
+
+    Holds for static shapes of the rank of x; exact, kept.
+    Source: definition.
+    """
+    return Transpose(a)(BroadcastTo(s)(x)), BroadcastTo(t)(Transpose(a)(x))
+
+
+def new_outside(s: Any, a: Any, x: Any) -> Any:
+    """Return a shape without the new axes ``a``, where a broadcast does not stretch them."""
+    if not static(s) or len(s) != x.ndim + len(a) or any(s[axis] != 1 for axis in a):
+        return None
+    return shape_after("remove", s, a)
+
+
+@identity(
+    tags=(*TIDY, "local_alloc_sink_dimshuffle"),
+    rounding="exact",
+    where=lambda x, s, a, t: calco(t, new_outside, s, a, x),
+)
+def broadcast_expand_dimso(x, s, a, t):
+    """broadcast_to(expand_dims(x, a), s) = expand_dims(broadcast_to(x, t), a).
+
+    Holds for static shapes in which the new axes have size 1; exact, kept.
+    Source: definition.
+    """
+    return BroadcastTo(s)(ExpandDims(a)(x)), ExpandDims(a)(BroadcastTo(t)(x))
+
+
+def only_new(s: Any, x: Any) -> Any:
+    """Return the leading axes that a broadcast inserts, if it repeats nothing."""
+    new = filled(x, s)
+    if not new or any(s[axis] != 1 for axis in new) or s[len(new) :] != x.type.shape:
+        return None
+    return tuple(new) if None not in x.type.shape and static(s) else None
+
+
+@identity(
+    tags=(*TIDY, "local_alloc_sink_dimshuffle"),
+    rounding="exact",
+    where=lambda a, s, x: calco(a, only_new, s, x),
+)
+def insert_broadcast_too(x, s, a):
+    """broadcast_to(x, (1, ..., 1, *shape of x)) = expand_dims(x, a).
+
+    Holds for static shapes, where nothing is repeated; exact, kept.
+    Source: definition.
+    """
+    return BroadcastTo(s)(x), ExpandDims(a)(x)
+
+
+# Reshapes that move no element past another of a size that is not 1.
+
+
+def axes_inserted(old: Any, new: Any) -> Any:
+    """Return the axes of size 1 that make one static shape another."""
+    found, at = [], len(old)
+    for axis in range(len(new) - 1, -1, -1):
+        if at and old[at - 1] == new[axis]:
+            at -= 1
+        elif new[axis] == 1:
+            found.append(axis - len(new))
+        else:
+            return None
+    return tuple(sorted(found)) if at == 0 and found else None
+
+
+def new_axes(s: Any, x: Any) -> Any:
+    """Return the axes that a reshape of ``x`` inserts, if it does nothing else."""
+    if not static(x.type.shape) or not static(s):
+        return None
+    return axes_inserted(x.type.shape, Reshape(s).infer(x.type).shape)
+
+
+def old_axes(s: Any, x: Any) -> Any:
+    """Return the axes that a reshape of ``x`` removes, if it does nothing else."""
+    if not static(x.type.shape) or not static(s):
+        return None
+    return axes_inserted(Reshape(s).infer(x.type).shape, x.type.shape)
+
+
+@relation(tags=(*TIDY, "local_reshape_to_dimshuffle"), rounding="exact")
+def reshape_axeso(left, right):
+    """reshape(x, s) = expand_dims(x, a), or squeeze(x, a).
+
+    Holds for static shapes that differ in axes of size 1 only; exact, kept.
+    Source: axes of size 1 do not change the order of the elements.
+    """
+    x, s, a = lvars("x s a")
+    return lany(
+        lall(eq(left, Reshape(s)(x)), eq(right, ExpandDims(a)(x)), calco(a, new_axes, s, x)),
+        lall(eq(left, Reshape(s)(x)), eq(right, Squeeze(a)(x)), calco(a, old_axes, s, x)),
+    )
+
+
+def expanded_reshape(s: Any, a: Any) -> Any:
+    """Return a shape, with a size at -1 or without, with axes of size 1 inserted."""
+    return shape_after("insert", s, a)
+
+
+def squeezed_reshape(s: Any, a: Any) -> Any:
+    """Return a static shape without some of its axes of size 1."""
+    if any(-axis > len(s) or s[axis] != 1 for axis in a):
+        return None
+    return shape_after("remove", s, a)
+
+
+@relation(tags=(*TIDY, "local_fuse_expand_dims_reshape"), rounding="exact")
+def axes_of_reshapeo(left, right):
+    """expand_dims(reshape(x, s), a) = reshape(x, t), and so for squeeze.
+
+    Holds for shapes of which at most one size follows from the others; exact, kept.
+    Source: axes of size 1 do not change the order of the elements.
+    """
+    x, s, a, t = lvars("x s a t")
+    pairs = ((ExpandDims, expanded_reshape), (Squeeze, squeezed_reshape))
+    return lany(
+        *[
+            lall(
+                eq(left, cls(a)(Reshape(s)(x))),
+                eq(right, Reshape(t)(x)),
+                calco(t, function, s, a),
+            )
+            for cls, function in pairs
+        ]
+    )
+
+
+# Joins of one array.
+
+
+def one_axis(k: Any) -> tuple[int]:
+    """Return an axis as a tuple."""
+    return (k,)
+
+
+@relation(tags=(*TIDY, "local_join_1"), rounding="exact")
+def join_oneo(left, right):
+    """concatenate([x]) = x, and stack([x], k) = expand_dims(x, k).
+
+    Holds always; exact, kept.
+    Source: definition.
+    """
+    x, k, a = lvars("x k a")
+    return lany(
+        lall(eq(left, Concatenate(k)(x)), eq(right, x)),
+        lall(eq(left, Stack(k)(x)), eq(right, ExpandDims(a)(x)), calco(a, one_axis, k)),
+    )
+
+
+RELATIONS: tuple[Relation, ...] = (
+    permute_expand_dimso,
+    squeeze_transposeo,
+    squeeze_expand_dimso,
+    remove_no_axeso,
+    absorb_leading_axeso,
+    permute_broadcast_too,
+    broadcast_expand_dimso,
+    insert_broadcast_too,
+    reshape_axeso,
+    axes_of_reshapeo,
+    join_oneo,
+)

@@ -1,0 +1,179 @@
+"""Declared sizes, assertions, and the distinct elements of an array."""
+
+# mypy: allow-untyped-defs
+# An identity is written as a user writes one: without types.
+
+from __future__ import annotations
+
+from typing import Any
+
+from relgraph.ops.checks import Assert, SpecifyShape, Unique
+from relgraph.ops.permutation import MatrixTranspose, Transpose
+from relgraph.ops.shape import BroadcastTo, Dim, ExpandDims, Reshape, Squeeze
+from relgraph.ops.updates import AddIndex, SetIndex
+from relgraph.relations.catalogue.axes import static
+from relgraph.relations.goals import calco, checko, eq, lall, lany
+from relgraph.relations.pattern import lvars
+from relgraph.relations.relation import Relation, identity, relation
+
+TIDY = ("canonicalize", "specialize", "fast_run")
+SWAP = MatrixTranspose()
+
+
+def has_shape(s: Any, x: Any) -> bool:
+    """Tell whether the type of ``x`` has the sizes already."""
+    pairs = zip(s, x.type.shape, strict=True) if len(s) == x.ndim else [(0, 1)]
+    return all(size is None or size == own for size, own in pairs)
+
+
+@identity(
+    tags=(*TIDY, "local_useless_specify_shape"),
+    rounding="exact",
+    where=lambda s, x: checko(has_shape, s, x, label="x has these sizes"),
+)
+def remove_specify_shapeo(x, s):
+    """specify_shape(x, s) = x.
+
+    Holds where the sizes are those of x; exact, kept.
+    Source: definition.
+    """
+    return SpecifyShape(s)(x), x
+
+
+def both_shapes(s: Any, t: Any) -> Any:
+    """Return the sizes that two shapes give together, if they agree."""
+    if len(s) != len(t) or any(a != b for a, b in zip(s, t, strict=True) if None not in (a, b)):
+        return None
+    return tuple(b if a is None else a for a, b in zip(s, t, strict=True))
+
+
+@identity(
+    tags=(*TIDY, "local_merge_consecutive_specify_shape"),
+    rounding="exact",
+    where=lambda u, s, t: calco(u, both_shapes, s, t),
+)
+def merge_specify_shapeo(x, s, t, u):
+    """specify_shape(specify_shape(x, s), t) = specify_shape(x, u), where u is s and t.
+
+    Holds always; exact, kept.
+    Source: definition.
+    """
+    return SpecifyShape(t)(SpecifyShape(s)(x)), SpecifyShape(u)(x)
+
+
+@relation(tags=(*TIDY, "local_lift_specify_shape_inc_subtensor"), rounding="exact")
+def specify_shape_updateo(left, right):
+    """specify_shape(at(x)[k].set(v), s) = at(specify_shape(x, s))[k].set(v), and so for add.
+
+    Holds always: an update keeps the shape; exact, kept.
+    Source: definition.
+    """
+    x, v, s, k = lvars("x v s k")
+    return lany(
+        *[
+            lall(eq(left, SpecifyShape(s)(cls(k)(x, v))), eq(right, cls(k)(SpecifyShape(s)(x), v)))
+            for cls in (SetIndex, AddIndex)
+        ]
+    )
+
+
+def given_shape(s: Any, t: Any, x: Any) -> Any:
+    """Return a target shape of which the one open size is given by a specified shape."""
+    if len(s) != len(t) or x.ndim > len(s):
+        return None
+    found = tuple(b if isinstance(a, str | None) else a for a, b in zip(s, t, strict=True))
+    return found if static(found) else None
+
+
+@identity(
+    tags=(*TIDY, "local_specify_shape_alloc"),
+    rounding="exact",
+    where=lambda u, s, t, x: calco(u, given_shape, s, t, x),
+)
+def specify_shape_broadcasto(x, n, s, t, u, a):  # noqa: PLR0917 - its variables
+    """specify_shape(broadcast_to(x, (n, ...)), t) = broadcast_to(x, u).
+
+    Holds where t gives the size that is not static; exact, kept.
+    Source: definition.
+    """
+    return SpecifyShape(t)(BroadcastTo(s)(x, Dim(a)(n))), BroadcastTo(u)(x)
+
+
+@identity(tags=(*TIDY, "local_remove_useless_assert"), rounding="exact")
+def remove_asserto(x, m):
+    """assert_(x, True) = x.
+
+    Holds always; exact, kept.
+    Source: definition.
+    """
+    return Assert(m)(x, True), x
+
+
+@identity(tags=("local_remove_all_assert",), rounding="exact")
+def remove_all_asserto(x, c, m):
+    """assert_(x, c) = x.
+
+    Holds where the condition does, which nothing checks any more; exact, kept.  Only mode unsafe
+    runs it.
+    Source: definition.
+    """
+    return Assert(m)(x, c), x
+
+
+def repeats(s: Any, x: Any) -> bool:
+    """Tell whether a broadcast leaves out no element."""
+    return static(s) and 0 not in s
+
+
+@relation(tags=(*TIDY, "local_Unique_lift"))
+def absorb_uniqueo(left, right):
+    """unique(y) = unique(x) where y has the elements of x: rearranged, repeated, or unique(x).
+
+    Holds where a broadcast has no axis of size 0; rounded (0.0 and -0.0 are equal, and the first of
+    them stays), kept.
+    Source: a set has no order.
+    """
+    x, a = lvars("x a")
+    same = [cls(a)(x) for cls in (Reshape, Transpose, ExpandDims, Squeeze)]
+    return lany(
+        *[lall(eq(left, Unique()(y)), eq(right, Unique()(x))) for y in (*same, SWAP(x))],
+        lall(eq(left, Unique()(Unique()(x))), eq(right, Unique()(x))),
+        lall(
+            eq(left, Unique()(BroadcastTo(a)(x))),
+            eq(right, Unique()(x)),
+            checko(repeats, a, x, label="no size is 0"),
+        ),
+    )
+
+
+def is_scalar(x: Any) -> bool:
+    """Tell whether there are no dimensions."""
+    return bool(x.ndim == 0)
+
+
+@identity(
+    tags=(*TIDY, "local_Unique_scalar"),
+    rounding="exact",
+    where=lambda x: checko(is_scalar, x, label="scalar(x)"),
+)
+def unique_scalaro(x):
+    """unique(x) = expand_dims(x, 0) for a scalar.
+
+    Holds always; exact, kept.
+    Source: definition.
+    """
+    return Unique()(x), ExpandDims((-1,))(x)
+
+
+RELATIONS: tuple[Relation, ...] = (
+    remove_specify_shapeo,
+    merge_specify_shapeo,
+    specify_shape_updateo,
+    specify_shape_broadcasto,
+    remove_asserto,
+    absorb_uniqueo,
+    unique_scalaro,
+)
+
+# What mode unsafe does besides: no phase and no search does it on its own account.
+UNSAFE: tuple[Relation, ...] = (remove_all_asserto,)
