@@ -51,6 +51,8 @@ class Op:
         The operand on the right that changes nothing, as in ``x * 1``.
     sparse : bool
         Whether it takes operands of a sparse layout; any other op refuses them.
+    difference, inverse : Op or None
+        Of an op with inverses, such as addition: ``difference(x, y)`` is ``op(x, inverse(y))``.
     pointwise : bool
         Whether each element of the result depends only on the matching elements of the operands.
     symbol : str
@@ -68,6 +70,8 @@ class Op:
     commutative: bool = False
     idempotent: bool = False
     identity: Any = None
+    difference: Op | None = None
+    inverse: Op | None = None
     pointwise: bool = False
     sparse: bool = False
     symbol: str = ""

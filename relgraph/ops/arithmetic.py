@@ -39,7 +39,16 @@ def prepare_power(op: Op, operands: tuple[Any, ...]) -> tuple[Variable, ...]:
 
 
 ARITHMETIC: tuple[Function, ...] = (
-    ufunc(np.add, laws=AC, symbol="+", precedence=11, facts=rules.add, zero="all"),
+    ufunc(
+        np.add,
+        laws=AC,
+        difference="subtract",
+        inverse="negative",
+        symbol="+",
+        precedence=11,
+        facts=rules.add,
+        zero="all",
+    ),
     ufunc(np.subtract, symbol="-", precedence=11, facts=rules.subtract, zero="all"),
     ufunc(np.multiply, laws=AC, symbol="*", precedence=12, facts=rules.multiply, zero="any"),
     ufunc(

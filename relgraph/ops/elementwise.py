@@ -57,9 +57,11 @@ class Elementwise(Op):
         "arity",
         "associative",
         "commutative",
+        "difference",
         "function",
         "idempotent",
         "identity",
+        "inverse",
         "name",
         "precedence",
         "symbol",
@@ -85,6 +87,8 @@ class Elementwise(Op):
         made.associative = "associative" in row.laws
         made.commutative = "commutative" in row.laws
         made.idempotent = "idempotent" in row.laws
+        made.difference = cls(row.difference) if row.difference else None
+        made.inverse = cls(row.inverse) if row.inverse else None
         made.identity = getattr(row.compute, "identity", None) if made.associative else None
         made.params, made._nodes, made._types = (), {}, {}
         made.digest = digest_of(cls.__qualname__, name, ())

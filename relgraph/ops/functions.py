@@ -54,6 +54,8 @@ class Function:
         Floating-point operations for one element.
     laws : tuple of str
         Which of associative, commutative and idempotent hold.
+    difference, inverse : str
+        The functions that undo it, by name: ``difference(x, y)`` is ``f(x, inverse(y))``.
     symbol, precedence : str, int
         The infix or prefix symbol, and how tightly it binds.
     facts : callable
@@ -72,6 +74,8 @@ class Function:
     loop: LoopRule
     weight: int = CHEAP
     laws: tuple[str, ...] = ()
+    difference: str = ""
+    inverse: str = ""
     symbol: str = ""
     precedence: int = 0
     facts: FactRule = no_facts

@@ -43,7 +43,7 @@ def literal_bits(number: bool | int | float) -> frozenset[bytes]:
     for name in DTYPES:
         try:
             value = constant(number, name)
-        except OverflowError:
+        except (OverflowError, ValueError):  # an integer is never NaN
             continue
         if value.bits is not None and same_number(value.uniform, number):
             found.add(value.bits)
@@ -104,6 +104,7 @@ class Compiler:
         self.names = names
         self.lines: list[Line] = []
         self.env: dict[PatternVariable, str] = {}
+        self.computed: set[PatternVariable] = set()  # perhaps to a number
         self.nodes: set[PatternVariable] = set()  # bound to a node, not to a parameter or number
         self.guarded = not rewrite.pointwise
         self.done: list[Suspended] = []
@@ -177,6 +178,7 @@ class Compiler:
             self.let(f"{name} = {made}")
             self.test(f"{name} is not None")
             if isinstance(out, PatternVariable) and out not in self.env:
+                self.computed.add(out)
                 self.bind(out, name)
             else:
                 self.test(f"{name} == {self.value(out)}")
@@ -379,7 +381,7 @@ class Compiler:
             return self.build_block(term, body, like, root)
         args = [self.build(x, body, like) for x in term.args]
         op = self.op_value(term.op)
-        numbers = any(isinstance(x, bool | int | float) for x in term.args)
+        numbers = any(isinstance(x, bool | int | float) or x in self.computed for x in term.args)
         name = self.fresh("b")
         if numbers:
             body.append(f"{name} = {op}({', '.join(args)})")

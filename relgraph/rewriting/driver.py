@@ -16,10 +16,10 @@ from contextvars import ContextVar
 from typing import Any
 
 from relgraph.ir.node import Variable, apply
-from relgraph.rewriting.groups import Groups
 from relgraph.rewriting.interpreter import interpret
 from relgraph.rewriting.limits import Log
 from relgraph.rewriting.selection import Selection
+from relgraph.rewriting.sums import Sums
 from relgraph.rewriting.walk import walk
 
 # A run in the place of the ordinary one: to record it, to profile it, or to check it.
@@ -30,7 +30,7 @@ KEPT = 50_000  # normal forms that a selection remembers between calls
 _MISSING = object()
 
 
-class Driver(Groups):
+class Driver(Sums):
     """One run of a selection over a graph, to normal form."""
 
     def run(self, root: Variable) -> Variable:  # noqa: PLR0915 - one loop, inlined for speed
@@ -39,6 +39,7 @@ class Driver(Groups):
         ac, get_ac = self.selection._ac, self.selection.ac_of
         plain, get_plain = self.selection._plain, self.selection.plain
         fallback = bool(self.selection.interpreted or self.selection.transforms)
+        signed = self.selection.signed
         stack: list[Variable] = [root]
         push, pop = stack.append, stack.pop
         while stack:
@@ -59,6 +60,20 @@ class Driver(Groups):
                 normal[n] = n
                 continue
             op: Any = n.op
+            if op in signed and n not in self.checked:
+                collected: Any = self.collect(n, signed[op], push)
+                if collected is True:
+                    continue
+                if collected is not None:
+                    if collected in normal or self.settled(collected):
+                        pop()
+                        normal[n] = normal[collected]
+                        continue
+                    if collected in forward or collected is n:
+                        raise self.oscillation(n, collected)
+                    forward[n] = collected
+                    push(collected)
+                    continue
             group: Any = ac.get(op, _MISSING)
             if group is _MISSING:
                 group = get_ac(op)

@@ -44,6 +44,18 @@ class _Group:
         self.seen: set[tuple[Variable, ...]] = set()
 
 
+class _FloatsToo:
+    """Closed applications, and all of floats: combining these in another order rounds otherwise."""
+
+    __slots__ = ("closed",)
+
+    def __init__(self, closed: frozenset[Variable]) -> None:
+        self.closed = closed
+
+    def __contains__(self, node: Variable) -> bool:
+        return node.type.dtype.kind == "f" or node in self.closed
+
+
 class Groups(Limits):
     """The groups of one run; the driver visits everything else.
 
@@ -67,7 +79,7 @@ class Groups(Limits):
         log: Log | None = None,
     ) -> None:
         super().__init__(selection, log)
-        self.closed = closed
+        self.closed: Any = closed if selection.regroups else _FloatsToo(closed)
         self.normal = memo
         self.groups: dict[Variable, _Group] = {}
         self.views: dict[Variable, View] = {}
@@ -116,7 +128,8 @@ class Groups(Limits):
                 self.inherit(n, n.inputs)
             return None
         m = n if x is a and y is b else apply(op, (x, y))
-        nested_x, nested_y = x.op is op and x is not a, y.op is op and y is not b
+        nested_x = x.op is op and x is not a and a.op is not op  # what was closed stays closed
+        nested_y = y.op is op and y is not b and b.op is not op
         if nested_x or nested_y:
             # A normal sum grows by one operand: nothing to do unless their keys can match.
             if (nested_x and nested_y) or op.idempotent:

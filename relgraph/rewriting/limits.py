@@ -108,14 +108,21 @@ class Limits:
         for a, b in itertools.pairwise(chain):
             cycle.append((self.why.get(a, "(rebuilt)"), a, b))
         names = list(dict.fromkeys(name for name, _, _ in cycle if name != "(rebuilt)"))
+        fix = "Give it a side condition under which its result is simpler than what it matches."
+        if len(names) > 1:
+            what = "undo each other"
+            fix = (
+                "Exclude one of them, or orient them the same way; a relation that only grows "
+                "needs a side condition."
+            )
+        elif node in chain[1:]:
+            what = "undoes itself"
+        else:
+            what = "makes a graph grow inside its own result"
         error = OscillationError(
-            f"{' and '.join(names) or 'the relations'} "
-            + ("undo each other" if len(names) > 1 else "makes a graph grow inside its own result"),
+            f"{' and '.join(names) or 'the relations'} {what}",
             [(name, f"{a}  ->  {b}") for name, a, b in cycle],
-            "Exclude one of them, or orient them the same way; a relation that only grows needs "
-            "a side condition."
-            if len(names) > 1
-            else "Give it a side condition under which its result is simpler than what it matches.",
+            fix,
         )
         error.cycle = tuple(cycle)
         return error

@@ -18,10 +18,11 @@ from typing import Any
 from relgraph.errors import RelgraphError, VerifyError
 from relgraph.ir.etuple import same_number
 from relgraph.ir.graph import toposort
-from relgraph.ir.node import Constant, Variable, apply, apply_chain
+from relgraph.ir.node import Constant, Variable, apply, apply_chain, constant
 from relgraph.ir.op import Op
 from relgraph.ir.printing import brief
-from relgraph.relations.ac import leaves, uniform
+from relgraph.ops.elementwise import add, multiply
+from relgraph.relations.ac import leaves
 from relgraph.relations.clause import Rewrite, is_ac
 from relgraph.relations.goals import Suspended
 from relgraph.relations.pattern import (
@@ -39,13 +40,39 @@ Values = dict[PatternVariable, Any]
 CONVERTING = ("cast", "broadcast_to")  # what a result is wrapped in to fit its place
 
 
+SIGNED = frozenset([add, add.difference, add.inverse])
+
+
+def sum_op(x: Variable) -> Op | None:
+    """Return the associative and commutative op that a node is seen as nested applications of.
+
+    ``a - b`` is seen as ``a + (-b)``, and ``-(a + b)`` as ``(-a) + (-b)``.
+    """
+    op = x.op
+    if is_ac(op):
+        return op
+    signed = op in SIGNED and x.type.dtype.kind in "fi" and _uniform(x)
+    if signed and (op is add.difference or is_nested(x.inputs[0], add, x.type.dtype)):
+        return add
+    return None
+
+
 def is_nested(x: Variable, op: Op | None, dtype: Any) -> bool:
     """Tell whether ``x`` is an application whose operands are those of an outer one too."""
-    return x.op is op and dtype.kind != "b" and x.type.dtype == dtype and uniform(x)
+    mine = x.op is op or (op is add and x.op in SIGNED and dtype.kind in "fi")
+    return mine and dtype.kind != "b" and x.type.dtype == dtype and _uniform(x)
+
+
+def _uniform(x: Variable) -> bool:
+    return all([y.type.dtype == x.type.dtype for y in x.inputs])
 
 
 class Keys:
-    """Keys of nodes, equal for nodes that are equal up to associativity and commutativity."""
+    """Keys of nodes, equal for nodes that are equal as sums and as products.
+
+    That is up to associativity and commutativity, the meaning of differences and negation, and the
+    value of the constant factors of a product.
+    """
 
     def __init__(self) -> None:
         self._terms: dict[Variable, Counter[Variable]] = {}
@@ -56,7 +83,8 @@ class Keys:
         """Return the operands of a node's sum or product, however nested, with multiplicities."""
         known = self._terms.get(node)
         if known is None:
-            known = self._terms[node] = _counted(node)
+            alone = sum_op(node) is None
+            known = self._terms[node] = Counter([node]) if alone else _counted(node)
         return known
 
     def __call__(self, node: Variable) -> Any:
@@ -67,7 +95,7 @@ class Keys:
             if x in self._keys:
                 stack.pop()
                 continue
-            below = list(self.terms(x)) if is_ac(x.op) else list(x.inputs)
+            below = list(self.terms(x)) if sum_op(x) is not None else list(x.inputs)
             waiting = [y for y in below if y not in self._keys]
             if waiting:
                 stack.extend(waiting)
@@ -79,16 +107,41 @@ class Keys:
     def _number(self, x: Variable) -> Any:
         if x.op is None:
             return x
-        if is_ac(x.op):
-            terms = self.multiset(_without_identity(x.op, self.terms(x)))
+        op, dtype = sum_op(x), x.type.dtype
+        if op is multiply or (x.op is add.inverse and op is None and dtype.kind in "fi"):
+            return self._product(x, dtype)
+        shape: Any
+        if op is not None:
+            terms = self.multiset(_without_identity(op, self.terms(x)))
             if terms.total() == 1 and next(iter(terms)) in map(self._keys.get, x.inputs):
-                return next(iter(terms))  # x * 1 is x
-            shape: Any = frozenset(terms.items())
+                return next(iter(terms))  # x + 0 is x
+            shape = frozenset(terms.items())
         else:
             shape = tuple([self._keys[y] for y in x.inputs])
             if x.op.commutative:
                 shape = frozenset(Counter(shape).items())
-        key = (x.op, x.type.dtype if is_ac(x.op) else None, shape)
+        key = (op or x.op, dtype if op is not None else None, shape)
+        return self._numbers.setdefault(key, len(self._numbers))
+
+    def _product(self, x: Variable, dtype: Any) -> Any:
+        """Return the key of a product, or of -x, which is a product with -1."""
+        factor: Any = 1
+        terms = self.terms(x) if x.op is multiply else Counter(x.inputs)
+        if x.op is not multiply:
+            factor = -1
+            (y,) = x.inputs
+            if y.op is multiply and y.type.dtype == dtype:
+                terms = self.terms(y)
+        kept: Counter[Variable] = Counter()
+        for y, n in terms.items():
+            if isinstance(y, Constant) and not y.ndim and y.type.dtype == dtype:
+                factor *= y.uniform.item() ** n
+            else:
+                kept[y] += n
+        counted = self.multiset(kept)
+        if factor == 1 and counted.total() == 1:
+            return next(iter(counted))
+        key = (multiply, dtype, frozenset(counted.items()), factor)
         return self._numbers.setdefault(key, len(self._numbers))
 
     def multiset(self, terms: Counter[Variable]) -> Counter[Any]:
@@ -101,9 +154,9 @@ class Keys:
 
 def _counted(node: Variable) -> Counter[Variable]:
     """Count the paths to each operand; a shared sum is passed through once, with its count."""
-    op, dtype = node.op, node.type.dtype
+    op, dtype = sum_op(node), node.type.dtype
     assert op is not None
-    if dtype.kind == "b" or not uniform(node):
+    if dtype.kind == "b" or not _uniform(node):
         return Counter(node.inputs)
     order: list[Variable] = []
     seen: set[Variable] = set()
@@ -116,12 +169,31 @@ def _counted(node: Variable) -> Counter[Variable]:
             seen.add(x)
             stack.append((x, True))
             stack.extend([(y, False) for y in x.inputs if is_nested(y, op, dtype)])
-    paths: Counter[Variable] = Counter({node: 1})
-    found: Counter[Variable] = Counter()
+    # How often each is added, and how often it is taken away.
+    paths: dict[Variable, tuple[int, int]] = {node: (1, 0)}
+    found: dict[Variable, tuple[int, int]] = {}
     for x in reversed(order):
-        for y in x.inputs:
-            (paths if y in seen else found)[y] += paths[x]
-    return found
+        for i, y in enumerate(x.inputs):
+            plus, minus = paths[x]
+            if x.op is add.inverse or (x.op is add.difference and i == 1):
+                plus, minus = minus, plus
+            counts = paths if y in seen else found
+            mine = counts.get(y, (0, 0))
+            counts[y] = mine[0] + plus, mine[1] + minus
+    terms: Counter[Variable] = Counter()
+    for y, (plus, minus) in found.items():
+        if plus:
+            terms[y] += plus
+        if minus:
+            terms[_negative(y)] += minus
+    return terms
+
+
+def _negative(x: Variable) -> Variable:
+    if isinstance(x, Constant):
+        return constant(-x.value)
+    assert add.inverse is not None
+    return apply(add.inverse, (x,))
 
 
 def _without_identity(op: Op, terms: Counter[Variable]) -> Counter[Variable]:
@@ -193,9 +265,12 @@ class Checker:
     def _terms(self, nodes: Sequence[Variable], outer: Variable) -> Counter[Any]:
         """Return the terms that nodes contribute to the sum or product ``outer``, by key."""
         found: Counter[Any] = Counter()
-        opened = outer.type.dtype.kind != "b" and uniform(outer)
+        op = sum_op(outer)
+        opened = op is not None and outer.type.dtype.kind != "b" and _uniform(outer)
         for x in nodes:
-            inner = x is outer or (opened and is_nested(x, outer.op, outer.type.dtype))
+            inner = (x is outer and op is not None) or (
+                opened and is_nested(x, op, outer.type.dtype)
+            )
             terms = self.key.terms(x) if inner else Counter([x])
             found.update(self.key.multiset(terms))
         return found

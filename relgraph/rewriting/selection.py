@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 from relgraph.errors import OscillationError
 from relgraph.ir.node import Variable
@@ -16,11 +17,36 @@ from relgraph.relations.gather import GatherRule
 from relgraph.relations.matcher import compile_plain
 from relgraph.relations.pattern import Block, OpPattern, PatternNode
 from relgraph.relations.relation import Relation, as_relation
+from relgraph.relations.view import ANY
 from relgraph.rewriting.interpreter import tracked
 from relgraph.rewriting.shapes import Shapes
 from relgraph.rewriting.sharing import Sharing
 
 Matcher = Callable[[Variable], Any]
+
+
+class Signed(NamedTuple):
+    """What collects like terms in the sums of an op with inverses.
+
+    Attributes
+    ----------
+    op, difference, inverse : Op
+        Such as addition, subtraction and negation; ``family`` holds all three.
+    element : Op
+        What applies a coefficient, such as multiplication.
+    rules : tuple of GatherRule
+        That compute the coefficient of any number of like terms.
+    matcher : AcMatcher
+        Of the op.
+    """
+
+    op: Op
+    difference: Op
+    inverse: Op
+    family: frozenset[Op | None]
+    element: Op
+    rules: tuple[GatherRule, ...]
+    matcher: AcMatcher
 
 
 class Selection:
@@ -32,6 +58,12 @@ class Selection:
         Each in its own direction; a kanren goal constructor is wrapped.
     transforms : iterable of NodeTransform
         Rewriters written in Python, tried after the relations.
+
+    Attributes
+    ----------
+    regroups : bool
+        Whether sums and products of floats may be bracketed otherwise, which rounds otherwise:
+        not where every relation is exact.
 
     Raises
     ------
@@ -45,6 +77,9 @@ class Selection:
         self._check_directions()
         rewrites = [r for x in self.relations if not x.interpreted for r in x.rewrites]
         self.budgets = {x.label: x.budget for x in self.relations if x.budget is not None}
+        self.regroups = any(x.rounding != "exact" for x in self.relations) or any(
+            hasattr(t, "fold") for t in self.transforms
+        )
         self.interpreted = tuple(x for x in self.relations if x.interpreted)
         self.shapes = tuple(map(Shapes, self.interpreted))
         self._heads: dict[Any, list[Rewrite]] = {}
@@ -79,6 +114,24 @@ class Selection:
             folds = [t.fold for t in self.transforms if hasattr(t, "fold")]
             found = AcMatcher(op, self._heads.get(op, ()), folds[0] if folds else None)
         self._ac[op] = found
+        return found
+
+    @cached_property
+    def signed(self) -> dict[Any, Signed]:
+        """By op, what collects like terms in sums with signs."""
+        found: dict[Any, Signed] = {}
+        for op in self.ac_ops:
+            if op.difference is None or op.inverse is None:
+                continue
+            matcher = self.ac_of(op)
+            assert matcher is not None
+            rules = [r for r in matcher.rules if isinstance(r, GatherRule) and r.key is ANY]
+            for element in dict.fromkeys(r.element for r in rules):
+                own = tuple([r for r in rules if r.element is element])
+                family = frozenset([op, op.difference, op.inverse])
+                kind = Signed(op, op.difference, op.inverse, family, element, own, matcher)
+                found.setdefault(op, kind)
+                found.setdefault(op.difference, kind)
         return found
 
     def trim(self, most: int) -> None:

@@ -59,7 +59,10 @@ def _visited(node: Variable, driver: Groups) -> Variable:
 def _regrouped(node: Variable, matcher: AcMatcher, driver: Groups) -> Variable | None:
     """Return a sum or product after one step on its n-ary view, or None."""
     view = matcher.view()
-    slots = [view.add(x) for x in leaves(node, matcher.op, (), NEAR)]
+    slots = [
+        view.add(x)
+        for x in leaves(node, matcher.op, () if driver.selection.regroups else driver.closed, NEAR)
+    ]
     matches = matcher.step(view, slots)
     if not matches:
         return None

@@ -1,0 +1,161 @@
+"""Sums with signs: like terms meet across additions, subtractions and negations."""
+
+import random
+
+import numpy as np
+import pytest
+
+import relgraph as rg
+from relgraph.ir.graph import toposort
+from relgraph.relations.catalogue.arithmetic import (
+    annihilate_multiply_zeroo,
+    cancel_negative_negativeo,
+    collect_like_termso,
+    double_addo,
+    remove_multiply_oneo,
+)
+from relgraph.rewriting.folding import ConstantCollecting, ConstantFolding
+
+a, b, c, d = rg.vectors("a b c d", 3)
+RULES = [
+    collect_like_termso, remove_multiply_oneo, annihilate_multiply_zeroo, cancel_negative_negativeo,
+]  # fmt: skip
+
+
+def value(graph, arrays):
+    """Return what a graph computes, op by op with NumPy."""
+    inputs = [x for x in toposort([graph]) if x.op is None and hasattr(x, "name")]
+    call = rg.function(inputs, graph, mode=None, target="numpy")
+    with np.errstate(all="ignore"):
+        return call(*[arrays[x.name] for x in inputs])
+
+
+ARRAYS = {n: np.array(v) for n, v in zip("abcd", np.random.default_rng(3).normal(size=(4, 3)))}
+
+
+def count(graph, x):
+    """Return in how many places a node stands in a graph."""
+    return sum(y is x for node in toposort([graph]) for y in node.inputs)
+
+
+@pytest.mark.parametrize(
+    ("graph", "gone", "kept"),
+    [
+        ((a - b) + (c - a), [a], [b, c]),
+        (a - b - b, [], [a, b]),
+        (a + b - c - a, [a], [b, c]),
+        ((a - b) - (c - b), [b], [a, c]),
+        (a - (b - (c - (d - a))), [], [a, b, c, d]),
+        (2 * a - b + 3 * a, [], [a, b]),
+        (a - b + c - 2 * b, [], [a, b, c]),
+        (-(a + b) + a + c, [a], [b, c]),
+        ((a * b - c) - (b * a - d), [a, b], [c, d]),
+        (rg.exp(a) - b - rg.exp(a), [a], [b]),
+    ],
+)
+def test_like_terms_meet_across_signs(graph, gone, kept):
+    derivation = rg.explain(graph, [*RULES, ConstantFolding()], include=None)
+    derivation.check()
+    (made,) = derivation.after
+    tidy = rg.rewrite_graph(graph, include=["canonicalize"])
+    for x in kept:
+        assert count(tidy, x) == 1
+    for x in gone:
+        assert count(tidy, x) <= 1 and x not in [y for y in tidy.inputs]
+    for found in (made, tidy):
+        np.testing.assert_allclose(value(found, ARRAYS), value(graph, ARRAYS), atol=1e-12)
+
+
+@pytest.mark.parametrize("graph", [a - b - c, a + b - c, a - (b - c), -(a + b) - c, a - b + 1])
+def test_a_sum_without_like_terms_is_the_same_object(graph):
+    assert rg.rewrite_graph(graph, collect_like_termso) is graph
+
+
+def test_terms_that_become_alike_meet():
+    """log(exp(x)) is x only once it is rewritten."""
+    graph = a - rg.log(rg.exp(a - b))
+    assert rg.rewrite_graph(graph, include=["canonicalize"]) is b
+    chain = a
+    for _ in range(50):
+        chain = rg.log(rg.exp(chain - b))
+    made = rg.rewrite_graph(chain, include=["canonicalize"])
+    assert count(made, b) == 1
+    np.testing.assert_allclose(value(made, ARRAYS), ARRAYS["a"] - 50 * ARRAYS["b"])
+
+
+def test_a_shared_sum_is_not_opened():
+    shared = a - b
+    outputs = rg.rewrite_graph([shared + c, rg.sin(shared)], collect_like_termso)
+    assert outputs[0] is shared + c
+    both = rg.rewrite_graph([shared - b, rg.sin(shared)], collect_like_termso)
+    assert both[1] is rg.sin(shared)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint64", "bool"])
+def test_where_there_are_no_negative_values_signs_stay(dtype):
+    u, v = rg.vectors("u v", 3, dtype=dtype)
+    graph = (u + v) + u if dtype == "bool" else u - v - u
+    made = rg.rewrite_graph(graph, collect_like_termso)
+    arrays = {"u": np.array([1, 0, 1], dtype), "v": np.array([0, 1, 1], dtype)}
+    np.testing.assert_array_equal(value(made, arrays), value(graph, arrays))
+
+
+def test_an_exact_selection_keeps_the_bracketing_of_floats():
+    f = rg.vector("f", 3, dtype="float32")
+    graph = 127 * f + f + f
+    assert rg.rewrite_graph(graph, double_addo) is graph
+    assert rg.rewrite_graph(f + f, double_addo) is 2 * f
+    i = rg.vector("i", 3, dtype="int64")
+    assert count(rg.rewrite_graph(127 * i + i + i, double_addo), i) == 2
+
+
+def test_coefficients_that_overflow_stay_apart():
+    f = rg.vector("f", 3, dtype="float32")
+    graph = np.float32(3e38) * f - b.astype("float32") - np.float32(-3e38) * f
+    made = rg.rewrite_graph(graph, collect_like_termso)
+    assert made is graph
+
+
+def draw(rng, inputs, depth):
+    """Return a random sum of few inputs, with many like terms."""
+    if depth == 0 or rng.random() < 0.15:
+        x = rng.choice(inputs)
+        return x if rng.random() < 0.6 else rng.randrange(-3, 4) * x
+    kind = rng.random()
+    first = draw(rng, inputs, depth - 1)
+    if kind < 0.1:
+        return -first
+    second = draw(rng, inputs, depth - 1)
+    return first + second if kind < 0.5 else first - second
+
+
+@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("dtype", ["int64", "int8", "float64"])
+def test_random_sums_keep_their_values(seed, dtype):
+    rng = random.Random(f"{seed} {dtype}")
+    inputs = [rg.vector(n, 3, dtype=dtype) for n in "pqr"]
+    graph = draw(rng, inputs, rng.randrange(2, 6))
+    arrays = {n: np.array([rng.randrange(-100, 100) for _ in range(3)], dtype) for n in "pqr"}
+    expected = value(graph, arrays)
+    folding = [ConstantFolding(), ConstantCollecting()]
+    for found in (
+        rg.rewrite_graph(graph, [*RULES, *folding]),
+        rg.rewrite_graph(graph, include=["canonicalize"]),
+        rg.rewrite_graph(graph, mode="o4"),
+    ):
+        np.testing.assert_array_equal(value(found, arrays), expected)
+        assert found.type.narrows(graph.type)
+    derivation = rg.explain(graph, [*RULES, *folding])
+    derivation.check()
+
+
+def test_a_long_alternating_sum_takes_time_in_proportion():
+    """Ten thousand terms of a few inputs, nested to the right, are one step."""
+    total = a
+    for i in range(10_000):
+        total = (b if i % 3 else c) - total
+    derivation = rg.explain(total, [collect_like_termso])
+    assert len(derivation.phases[0].steps) == 1
+    made = rg.rewrite_graph(total, include=["canonicalize"])
+    assert len(toposort([made])) < 20
+    np.testing.assert_allclose(value(made, ARRAYS), value(total, ARRAYS), rtol=1e-9)
