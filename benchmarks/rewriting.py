@@ -3,8 +3,8 @@
 All contenders run in one process, in turns; times are medians.  Run it as
 
     python benchmarks/rewriting.py              # all tables, and results/rewriting.json
-    python benchmarks/rewriting.py relation     # one section: relation, chains, misses, memo,
-                                                # workloads
+    python benchmarks/rewriting.py relation     # one section: relation, chains, misses, registered,
+                                                # memo, workloads
 
 Without PyTensor it measures relgraph alone.  Every timing starts from an empty memo, unless the
 memo is what is measured; compiling a selection is a row of its own.
@@ -36,7 +36,7 @@ from unification import vars as lvars
 
 import relgraph as rg
 from relgraph.api.rewrite import query_of
-from relgraph.db.catalogue import default_database
+from relgraph.db.catalogue import build_database, default_database
 from relgraph.rewriting.driver import normalise
 from relgraph.rewriting.rewriters import GraphRewriter, _Contextual
 from relgraph.rewriting.selection import Selection
@@ -50,6 +50,7 @@ except ImportError as error:
 PATIENCE = 60  # seconds after which a peer's size counts as not finished
 SIZES = (2, 4, 8, 16, 32, 64)
 CHAINS = (100, 1_000, 10_000, 100_000)
+REGISTERED = (50, 150, 300)
 
 
 class _OutOfTime(BaseException):
@@ -317,14 +318,17 @@ def chains() -> list[dict[str, Any]]:
 # What does not match, one large gather, and the memo.
 
 
-def hundred_relations() -> list[Any]:
-    """Return 100 identities on sin and subtract, none of which matches sin(node - y)."""
-    heads = (rg.exp, rg.log, rg.sqrt, rg.cos, rg.tan, rg.tanh, rg.floor, rg.ceil, rg.sign, rg.rint)
+HEADS = (
+    rg.exp, rg.log, rg.sqrt, rg.cos, rg.tan, rg.tanh, rg.floor, rg.ceil, rg.sign, rg.rint,
+    rg.exp2, rg.log2, rg.log1p, rg.cosh, rg.arctan,
+)  # fmt: skip
+
+
+def idle_relations(count: int = 100) -> list[Any]:
+    """Return identities on sin and subtract, none of which matches sin(node - y)."""
+    pairs_of = [(f, g) for g in HEADS for f in HEADS[:10]][: count // 2]
     return [
-        relation
-        for i, f in enumerate(heads)
-        for j, g in enumerate(heads[:5])
-        for relation in _two_identities(f, g, f"{i}{j}o")
+        relation for i, (f, g) in enumerate(pairs_of) for relation in _two_identities(f, g, f"{i}o")
     ]
 
 
@@ -338,7 +342,7 @@ def _two_identities(f: Any, g: Any, name: str) -> tuple[Any, Any]:
 def misses() -> list[dict[str, Any]]:
     """Measure a miss of 100 relations, and a gather of 4096 terms."""
     rows = []
-    selection = Selection(hundred_relations())
+    selection = Selection(idle_relations(100))
     graph = irreducible(20_000)
     timed(selection, lambda: irreducible(100))
     seconds = median([timed(selection, lambda: graph) for _ in range(7)])
@@ -361,6 +365,38 @@ def misses() -> list[dict[str, Any]]:
         {"what": "distribution over 4096 terms", "measured": seconds * 1e3, "unit": "ms",
          "target": None}
     )  # fmt: skip
+    return rows
+
+
+def registered() -> list[dict[str, Any]]:
+    """Measure modes of a database that holds more and more relations, none of which applies.
+
+    Half of them match a subtraction, half a sine of something else: the ops of the graph.  What is
+    shipped runs beside them in the last columns.
+    """
+    graph = irreducible(20_000)
+    nodes = size_of(graph)
+    rows: list[dict[str, Any]] = []
+    for count in REGISTERED:
+        row: dict[str, Any] = {"registered": count}
+        idle = idle_relations(count)
+        alone = rg.EquilibriumDB("idle")
+        shipped = build_database()
+        for relation in idle:
+            alone.register(relation, "idle")
+            shipped["canonicalize"].register(relation, "fast_run")
+        for name, rewriter in (
+            ("alone", alone.query("idle")),
+            ("o4, with them", shipped.query(rg.mode("o4"))),
+        ):
+            rewriter.rewrite(irreducible(100))  # compiles the matchers
+            seconds = median([rewriter_time(rewriter, graph) for _ in range(7)])
+            row[f"{name}, µs a node"] = seconds / nodes * 1e6
+        rows.append(row)
+    first = rows[0]
+    for row in rows:
+        for key in [k for k in first if k.endswith("node")]:
+            row[key.replace("µs a node", "times the first")] = row[key] / first[key]
     return rows
 
 
@@ -482,6 +518,7 @@ SECTIONS: dict[str, tuple[str, Callable[[], list[dict[str, Any]]]]] = {
     "relation": ("A (x1 + ... + xn) = A x1 + ... + A xn, µs a rewrite", relation),
     "chains": ("Canonicalize (target 4 µs a node, exponent 1.1)", chains),
     "misses": ("Misses and gathering", misses),
+    "registered": ("Relations that do not apply, sin(node - y), 20,000 nodes", registered),
     "memo": ("Memo and contextual pass", memo),
     "workloads": ("Programs under o4 (target 10 times as fast, as few ops)", workloads),
 }

@@ -319,7 +319,7 @@ def refused(relation: Relation, clause: Clause, backward: bool) -> str | None:
 def _why_idle(relation: Relation) -> str:
     tried = sum(len(sides) for _, sides in cases(relation, EVERY_DTYPE, 60))
     asked = [repr(c) for clause in relation.clauses or () for c in clause.conditions]
-    if not tried:
-        return "no graph of its sides could be made"
     shown = f"; it asks for {', '.join(asked)}" if asked else ""
+    if not tried:
+        return f"no graph of its sides could be made{shown}"
     return f"it fires on none of {tried} graphs made of its sides{shown}"

@@ -1,0 +1,183 @@
+"""``rg.check`` of one relation: what is wrong is refuted, by an example that NumPy confirms."""
+
+from __future__ import annotations
+
+import kanren
+import numpy as np
+import pytest
+from kanren.constraints import neq
+
+import relgraph as rg
+from relgraph.checking import labels
+from relgraph.checking.numbers import obeys
+from relgraph.checking.smallest import Problem, shown, smallest
+from relgraph.errors import RelationError, UnsoundRelationError
+
+
+@rg.identity
+def arccosh_cosho(x):
+    """arccosh(cosh(x)) = x, wrong for negative x."""
+    return rg.arccosh(rg.cosh(x)), x
+
+
+@rg.identity
+def divide_selfo(x):
+    """x / x = 1, wrong for 0 and NaN."""
+    return x / x, 1
+
+
+@rg.identity
+def annihilateo(x):
+    """x 0 = 0, wrong for infinities and NaN."""
+    return x * 0, 0
+
+
+@rg.identity
+def equal_selfo(x):
+    """(x == x) = true, wrong for NaN."""
+    return rg.equal(x, x), True
+
+
+@rg.identity
+def root_producto(x):
+    """x^0.5 x^0.5 = x, wrong for negative x."""
+    return x**0.5 * x**0.5, x
+
+
+# What each computes, as NumPy would.
+WRONG = {
+    arccosh_cosho: (lambda x: np.arccosh(np.cosh(x)), lambda x: x),
+    divide_selfo: (lambda x: x / x, np.ones_like),
+    annihilateo: (lambda x: x * 0, np.zeros_like),
+    equal_selfo: (lambda x: x == x, lambda x: np.ones_like(x, bool)),
+    root_producto: (lambda x: x**0.5 * x**0.5, lambda x: x),
+}
+
+
+@pytest.mark.parametrize("relation", WRONG, ids=lambda r: r.name)
+def test_a_wrong_identity_is_refuted_by_one_number(relation):
+    report = rg.check(relation)
+    assert not report
+    found = report.counterexample
+    (value,) = found.values.values()
+    assert value.size == 1
+    left, right = WRONG[relation]
+    with np.errstate(all="ignore"):
+        expected, computed = left(value), right(value)
+    assert not np.allclose(expected, computed, equal_nan=True)
+    with pytest.raises(UnsoundRelationError) as caught:
+        report.raise_()
+    assert caught.value.counterexample is found
+    assert relation.location in str(report)
+    assert shown(value) in str(report)
+
+
+def test_an_honest_label_or_condition_is_accepted():
+    @rg.identity(specials="assumes_finite")
+    def annihilate_finiteo(x):
+        """x 0 = 0 for finite x."""
+        return x * 0, 0
+
+    @rg.identity(where=rg.nonnegativeo)
+    def root_product_nonnegativeo(x):
+        """x^0.5 x^0.5 = x for x >= 0."""
+        return x**0.5 * x**0.5, x
+
+    for relation in (annihilate_finiteo, root_product_nonnegativeo):
+        report = rg.check(relation)
+        assert report, str(report)
+        assert report.tried > 20
+        report.raise_()
+        assert "nothing contradicts" in str(report)
+
+
+def test_exact_is_a_claim_about_bits():
+    @rg.identity(rounding="exact")
+    def factoro(a, b, c):
+        """a b + a c = a (b + c), which rounds."""
+        return a * b + a * c, a * (b + c)
+
+    report = rg.check(factoro)
+    assert not report
+    values = report.counterexample.values
+    assert len(values) <= 3
+    assert all(v.size == 1 for v in values.values())
+
+
+def test_shapes_and_variables_become_fewer():
+    @rg.identity
+    def sum_of_productso(x, y):
+        """sum(x y) = sum(x) sum(y), wrong for two elements."""
+        return rg.sum(x * y), rg.sum(x) * rg.sum(y)
+
+    found = rg.check(sum_of_productso).counterexample
+    assert [v.size for v in found.values.values()] == [2]  # x and y became one
+    (value,) = found.values.values()
+    assert np.sum(value * value) != np.sum(value) ** 2
+
+
+def test_exact_values_are_compared_with_more_digits_than_floats_have():
+    @rg.identity
+    def nearly_expo(x):
+        """e^x = (1 + 10^-9) e^x, wrong in the tenth digit."""
+        return rg.exp(x), rg.exp(x) * (1 + 1e-9)
+
+    problem = labels.keeps_digits(nearly_expo).failure.problem
+    assert problem.what == "has sides that are not equal"
+    assert float(problem.expected) == pytest.approx(float(problem.found), rel=1e-8)
+    assert problem.expected != problem.found
+    assert not labels.keeps_digits(nearly_expo, "float32").failure  # there, 1 + 1e-9 is 1
+
+
+def test_both_directions_are_checked():
+    @rg.identity
+    def squareo(x):
+        """x^2 = |x|^2, right both ways."""
+        return rg.square(x), rg.square(rg.abs(x))
+
+    report = rg.check(squareo)
+    assert report
+    assert set(report.outcomes) == {"squareo", "squareo.reversed"}
+
+
+def test_what_could_not_be_tried_does_not_pass():
+    @rg.identity(where=lambda x: rg.checko(lambda x: x.ndim == 7, x))
+    def seven_dimensionso(x):
+        """-(-x) = x, of seven dimensions."""
+        return rg.negative(-x), x
+
+    report = rg.check(seven_dimensionso)
+    assert not report
+    assert report.counterexample is None
+    with pytest.raises(RelationError, match="could not be tried"):
+        report.raise_()
+
+
+def test_a_goal_that_kanren_runs_is_said_to_be_one():
+    def unequalo(left, right):
+        x, y = rg.lvars("x y")
+        return kanren.lall(rg.eq(left, rg.exp(x) * rg.exp(y)), rg.eq(right, y), neq(x, y))
+
+    report = rg.check(unequalo)
+    assert not report
+    assert "kanren runs it" in str(report)
+
+
+def test_facts_are_kept_while_values_become_simpler():
+    p = rg.vector("p", shape=(2,), facts=("positive",))
+    assert obeys(p, np.array([1.0, 2.0]))
+    assert not obeys(p, np.array([1.0, -2.0]))
+    assert not obeys(p, np.array([0.0, 1.0]))
+
+
+def test_the_smallest_is_found_from_a_large_one():
+    def negative(relation, graph, values, kind):
+        return Problem("is negative somewhere") if min(map(np.min, values.values())) < 0 else True
+
+    x = rg.tensor("x", (2, 3))
+    start = np.array([[3.7, -1.3, 2.2], [0.4, -8.1, 5.0]])
+    found = smallest(
+        arccosh_cosho, arccosh_cosho.clauses[0], negative,
+        (rg.arccosh(rg.cosh(x)), {"x": start}, "moderate"),
+    )  # fmt: skip
+    assert [v.tolist() for v in found.values.values()] == [-1.0]

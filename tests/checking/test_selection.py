@@ -1,0 +1,225 @@
+"""``rg.check`` of a selection: small ones with one fault each, and the modes that are shipped."""
+
+from __future__ import annotations
+
+import pytest
+
+import relgraph as rg
+from relgraph.checking import critical, known
+from relgraph.checking.report import FAULTS, NOTES, Finding, SelectionReport
+from relgraph.checking.selections import stages_of
+from relgraph.db.modes import MODES
+from relgraph.errors import ArgumentError, UnsoundRelationError
+from relgraph.ir.graph import FunctionGraph
+
+PAIRS = 250  # critical pairs tried in each phase of a shipped mode
+
+
+@rg.identity
+def cancel_log_expo(x):
+    """log(e^x) = x."""
+    return rg.log(rg.exp(x)), x
+
+
+@rg.identity
+def cancel_log_exp_negativeo(x):
+    """log(e^(-x)) = -x, an instance of the other."""
+    return rg.log(rg.exp(-x)), -x
+
+
+@rg.identity
+def cancel_negativeo(x):
+    """-(-x) = x."""
+    return rg.negative(-x), x
+
+
+@rg.identity
+def sin_negativeo(x):
+    """sin(-x) = -sin(x)."""
+    return rg.sin(-x), -rg.sin(x)
+
+
+@rg.identity
+def sin_outo(x):
+    """-sin(x) = sin(-x)."""
+    return -rg.sin(x), rg.sin(-x)
+
+
+def kinds(report):
+    return {(f.kind, f.relations[0]) for f in report.findings if f.kind != "one way"}
+
+
+def test_a_relation_that_never_fires_is_shadowed():
+    report = rg.check([cancel_log_expo, cancel_log_exp_negativeo])
+    assert not report
+    (found,) = report.of_kind("shadowed")
+    assert found.relations == ("cancel_log_exp_negativeo", "cancel_log_expo")
+    with pytest.raises(UnsoundRelationError, match="1 faults"):
+        report.raise_()
+
+
+def test_order_decides_who_is_shadowed():
+    report = rg.check([cancel_log_exp_negativeo, cancel_log_expo])
+    assert not report.of_kind("shadowed")
+    assert kinds(report) == {("derivable", "cancel_log_exp_negativeo")}
+
+
+def test_what_follows_from_others_is_derivable():
+    @rg.identity
+    def log_of_squareo(x):
+        """log(exp(x)^2) = 2 log(exp(x)), and then 2 x."""
+        return rg.log(rg.square(rg.exp(x))), 2 * x
+
+    @rg.identity
+    def log_squareo(x):
+        """log(exp(x)^2) = 2 log(exp(x))."""
+        return rg.log(rg.square(rg.exp(x))), 2 * rg.log(rg.exp(x))
+
+    report = rg.check([log_of_squareo, log_squareo, cancel_log_expo])
+    assert ("derivable", "log_of_squareo") in kinds(report)
+
+
+def test_a_derived_relation_may_say_so():
+    tagged = rg.identity(tags=["derived"], name="cancel_log_exp_negativeo")(
+        lambda x: (rg.log(rg.exp(-x)), -x)
+    )
+    report = rg.check([tagged, cancel_log_expo])
+    assert report
+    assert kinds(report) == {("derived", "cancel_log_exp_negativeo")}
+    assert report.counts["derived"] == 1
+
+
+def test_what_is_exact_does_not_follow_from_what_is_rounded():
+    exact = rg.identity(rounding="exact", name="cancel_log_exp_negativeo")(
+        lambda x: (rg.log(rg.exp(-x)), -x)
+    )
+    assert not rg.check([exact, cancel_log_expo]).of_kind("derivable")
+
+
+def test_relations_that_undo_each_other_oscillate():
+    report = rg.check([sin_negativeo, sin_outo])
+    assert not report
+    found = report.of_kind("oscillates")
+    assert {"sin_negativeo", "sin_outo"} <= {name for f in found for name in f.relations}
+    assert report.of_kind("unmeasured")
+
+
+def test_a_condition_that_nothing_satisfies_is_found():
+    @rg.identity(where=lambda x: rg.checko(lambda x: x.ndim == 9, x))
+    def nine_dimensionso(x):
+        """-(-x) = x, of nine dimensions."""
+        return rg.negative(-x), x
+
+    report = rg.check([nine_dimensionso])
+    assert kinds(report) == {("unproved", "nine_dimensionso")}
+    assert "it asks for" in str(report)
+
+
+def test_a_direction_that_does_not_run_is_told_with_its_reason():
+    (found,) = rg.check([cancel_log_expo]).of_kind("one way")
+    assert "bare variable" in found.text
+
+
+def test_competing_relations_that_lead_to_one_result_are_no_finding():
+    report = rg.check([sin_negativeo, cancel_negativeo])
+    assert report.counts["critical pairs"] >= 1
+    assert not report.of_kind("not joined")
+    assert not report.of_kind("missed")
+
+
+def test_competing_relations_that_lead_apart_are_found():
+    @rg.identity
+    def log_of_expo(x):
+        """log(e^x) = x."""
+        return rg.log(rg.exp(x)), x
+
+    @rg.identity
+    def exp_of_sino(x):
+        """e^(sin x) = tan x, which is wrong, but that is not asked here."""
+        return rg.exp(rg.sin(x)), rg.tan(x)
+
+    report = rg.check([log_of_expo, exp_of_sino])
+    (found,) = report.of_kind("missed")  # log(tan(x)) costs more than sin(x)
+    assert found.relations == ("log_of_expo", "exp_of_sino")
+    assert "log(tan(" in found.text
+    assert not report
+
+
+def test_overlaps_are_found_in_any_order_of_commutative_operands():
+    @rg.identity
+    def outero(x, y):
+        """e^x (sin y) ..."""
+        return rg.cos(rg.exp(x) * rg.sin(y)), x + y
+
+    @rg.identity
+    def innero(x, y):
+        """sin x e^(cos y) ..."""
+        return rg.sin(x) * rg.exp(rg.cos(y)), x - y
+
+    found = list(critical.peaks(critical.rules_of([outero, innero])))
+    places = {(p.outer.relation.name, p.inner.relation.name, p.path) for p in found}
+    assert ("outero", "innero", (0,)) in places
+    fork = critical.fork(found[0], "elementwise")
+    assert str(fork.first) == "cos(x0) + x1" or "cos" in str(fork.graph)
+
+
+def test_unification_minds_occurrence_and_repeats():
+    x, y = rg.lvars("x y")
+    assert not list(critical.unified(rg.exp(x), x, {}))
+    assert not list(critical.unified(x - x, rg.exp(y) - y, {}))
+    crossed = critical.unified(rg.exp(x) - y, rg.exp(rg.sin(y)) - rg.cos(x), {})
+    assert not list(crossed)
+    u, v = rg.lvars("u v")
+    (s,) = critical.unified(rg.exp(x) - y, rg.exp(rg.sin(u)) - rg.cos(v), {})
+    assert str(critical.substituted(x / y, s)) == "sin(u) / cos(v)"
+    assert len(list(critical.unified(x * y, rg.exp(u) * v, {}))) == 2
+
+
+def test_what_is_not_a_selection_is_refused():
+    for subject in (3, [], "", object()):
+        with pytest.raises((ArgumentError, rg.errors.UnknownTagError)):
+            rg.check(subject)
+
+
+def test_known_findings_need_a_reason_and_have_a_kind():
+    for kind, first, second, reason in known.KNOWN:
+        assert kind in FAULTS
+        assert first
+        assert second
+        assert len(reason.split()) > 5
+    finding = known.expected(Finding("missed", "", ("distribute_xo.reversed", "yo"), ""))
+    assert finding.reason
+    assert not finding.fault
+    assert not known.expected(Finding("shadowed", "", ("distribute_xo.reversed",), "")).reason
+    assert not set(FAULTS) & set(NOTES)
+
+
+def test_a_report_counts_and_lists():
+    report = SelectionReport("mine", {"relations": 2}, [Finding("shadowed", "", ("a",), "a: why")])
+    assert str(report).splitlines()[0] == "mine: 2 relations"
+    assert "a: why" in str(report)
+    assert not report
+
+
+def modes():
+    """Return the names of shipped modes, one of those that run the same relations."""
+    found = {}
+    for name in MODES:
+        _, stages, _ = stages_of(name)
+        found.setdefault(tuple((s.name, s.relations) for s in stages), name)
+    return [name for stages, name in found.items() if stages]
+
+
+@pytest.mark.parametrize("name", sorted(MODES))
+def test_a_shipped_mode_has_no_fault_that_is_not_expected(name):
+    if name not in modes():
+        assert stages_of(name)[1] in [stages_of(other)[1] for other in MODES if other != name]
+        return
+    report = rg.check(name, most=PAIRS)
+    assert report, "\n".join(map(str, report.faults))
+
+
+def test_the_database_can_be_checked_by_name_of_relation():
+    report = rg.check(rg.optdb, only=["cancel_exp_logo"], pairs=False)
+    assert report.counts["relations"] == 1
+    assert isinstance(rg.FunctionGraph, type(FunctionGraph))
