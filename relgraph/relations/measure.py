@@ -22,17 +22,17 @@ from relgraph.relations.pattern import Block, OpPattern, PatternNode, PatternVar
 
 # Weights of ops by name, 1 for all others.
 WEIGHTS = {
-    "add": 3, "subtract": 3, "multiply": 2, "true_divide": 4, "power": 8, "sqrt": 5, "cbrt": 4,
-    "reciprocal": 2, "exp": 4, "exp2": 4, "expm1": 5, "log": 10, "log2": 10, "log10": 10,
-    "log1p": 10, "log1mexp": 12, "softplus": 4, "sigmoid": 3, "sinh": 4, "cosh": 4, "tanh": 4,
-    "cos": 20, "arcsin": 10, "arccos": 11, "arctan": 4, "arcsinh": 4, "arccosh": 10, "arctanh": 5,
-    "erf": 4, "erfc": 4, "digamma": 4, "trigamma": 4, "polygamma": 5, "kv": 20, "iv": 20,
+    "add": 3, "subtract": 3, "multiply": 2, "true_divide": 4, "power": 8, "sqrt": 5, "cbrt": 5,
+    "reciprocal": 2, "exp": 4, "exp2": 4, "expm1": 5, "log": 13, "log2": 13, "log10": 13,
+    "log1p": 13, "log1mexp": 12, "softplus": 4, "sigmoid": 3, "sinh": 5, "cosh": 5, "tanh": 5,
+    "cos": 20, "arcsin": 10, "arccos": 11, "arctan": 5, "arcsinh": 5, "arccosh": 10, "arctanh": 5,
+    "erf": 5, "erfc": 5, "digamma": 4, "trigamma": 4, "polygamma": 5, "kv": 20, "iv": 20,
     "matmul": 40, "inv": 14, "solve": 60,
     "solve{assume='spd'}": 58, "solve_triangular": 56, "transpose": 2, "diag": 2, "sum": 4,
-    "prod": 4, "mean": 4, "max": 4, "min": 4, "any": 4, "all": 4, "logsumexp": 4,
+    "prod": 5, "mean": 4, "max": 4, "min": 4, "any": 4, "all": 4, "logsumexp": 4,
     "where": 6, "less": 3, "less_equal": 3, "greater": 4, "greater_equal": 4, "equal": 3,
     "not_equal": 3, "bitwise_and": 3, "bitwise_or": 3, "bitwise_xor": 3, "logical_xor": 2,
-    "invert": 2, "concatenate": 12, "absolute": 2, "maximum": 3, "minimum": 3, "index": 2,
+    "invert": 2, "concatenate": 12, "index": 2,
     "set_index": 4, "add_index": 5,
     "multiply_index": 5, "min_index": 5, "max_index": 5, "outer": 40, "kron": 100,
     "block_diag": 100, "eigvalsh": 60, "eigh": 20, "svd": 100, "qr": 20, "lu": 20, "lu_factor": 20,
@@ -43,6 +43,7 @@ WEIGHTS = {
 # Coefficients of the operands, 1 for all others: what an op has to do for each part of an operand
 # it does several times over.  An odd function has 2, so that a sign in front of it weighs less.
 COEFFICIENTS: dict[str, int | tuple[int, ...]] = {
+    "logsumexp": 2,
     "matmul": 4, "solve": 4, "solve{assume='spd'}": 4, "solve_triangular": 4, "sum": 2, "prod": 2,
     "mean": 2, "max": 2, "min": 2, "any": 2, "all": 2, "log": 4, "log2": 4, "log10": 4, "log1p": 4,
     "power": (2, 1), "square": 2, "sqrt": 2, "cbrt": 2, "sign": 2, "sin": 2, "cos": 4, "tan": 2,
@@ -53,6 +54,16 @@ COEFFICIENTS: dict[str, int | tuple[int, ...]] = {
     "kron": 4, "block_diag": (2, 1), "eigvalsh": 20, "eigh": 12, "svd": 40, "qr": 4, "lu": 4,
     "lu_factor": 4, "schur": 8, "qz": 12, "expm": 8, "solve_sylvester": 8, "cho_solve": 4,
 }  # fmt: skip
+
+# What arranges elements: (weight, coefficient).  From the outside in stand new axes, broadcasts,
+# transposes and squeezes; an index moves inward past all of them.
+ARRANGING: dict[str, tuple[int, int | tuple[int, ...]]] = {
+    "expand_dims": (2, 1), "broadcast_to": (5, (2, 1)), "transpose": (4, 2), "squeeze": (3, 2),
+    "reshape": (5, (2, 1)), "stack": (3, 1), "specify_shape": (2, 2), "unique": (8, 2),
+    "index": (5, (4, 1)),
+}  # fmt: skip
+WEIGHTS |= {name: pair[0] for name, pair in ARRANGING.items()}
+COEFFICIENTS |= {name: pair[1] for name, pair in ARRANGING.items()}
 
 
 def weight(term: Term) -> tuple[int, Counter[PatternVariable]]:
@@ -69,7 +80,7 @@ def weight(term: Term) -> tuple[int, Counter[PatternVariable]]:
     total, counts = _of(WEIGHTS, term.op, 1), Counter[PatternVariable]()
     factors: Any = _of(COEFFICIENTS, term.op, 1)
     for i, argument in enumerate(term.args):
-        factor = factors[i] if isinstance(factors, tuple) else factors
+        factor = factors[min(i, len(factors) - 1)] if isinstance(factors, tuple) else factors
         inner, own_counts = weight(argument)
         total += factor * inner
         for v, n in own_counts.items():

@@ -13,9 +13,30 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.ops.elementwise import Cast
-from relgraph.relations.goals import checko
-from relgraph.relations.relation import Relation, identity
+from relgraph.ops.elementwise import (
+    Cast,
+    ceil,
+    equal,
+    floor,
+    isfinite,
+    isinf,
+    isnan,
+    less,
+    less_equal,
+    logical_and,
+    logical_not,
+    logical_or,
+    logical_xor,
+    maximum,
+    minimum,
+    multiply,
+    not_equal,
+    rint,
+    trunc,
+)
+from relgraph.relations.goals import Suspended, checko, eq, facto, floato, integero, lall, lany
+from relgraph.relations.pattern import lvars
+from relgraph.relations.relation import Relation, identity, relation
 
 CANONICAL = ("canonicalize", "fast_run")
 TIDY = ("canonicalize", "specialize", "fast_run")
@@ -79,7 +100,219 @@ def remove_casto(x, d):
     return Cast(d)(x), x
 
 
+def residues(d: Any, e: Any, x: Any) -> bool:
+    """Tell whether integers pass through ``d`` on their way to ``e`` modulo a power of 2."""
+    types = [np.dtype(one) for one in (x.dtype, d, e)]
+    return all(t.kind in "iu" for t in types) and types[2].itemsize <= types[1].itemsize
+
+
+@identity(
+    tags=(*TIDY, "local_cast_cast"),
+    rounding="exact",
+    where=lambda d, e, x: checko(residues, d, e, x, label="integers, the last not the widest"),
+)
+def merge_cast_integero(x, d, e):
+    """cast(cast(x, d), e) = cast(x, e), modulo 2^n.
+
+    Holds for integers of which e is no wider than d; exact, kept.
+    Source: conversion keeps the lowest bits; H. S. Warren, Hacker's Delight, 2nd ed., section 2-1.
+    """
+    return Cast(e)(Cast(d)(x)), Cast(e)(x)
+
+
+def keeps_truth(target: Any, source: Any) -> bool:
+    """Tell whether conversion takes nothing but 0 to 0."""
+    old, new = np.dtype(source), np.dtype(target)
+    if new.kind == "b" or keeps_values(new, old):
+        return True
+    if old.kind == "f":
+        return False  # small numbers underflow, fractions are dropped
+    return new.kind == "f" or new.itemsize >= old.itemsize
+
+
+def truth_kept(d: Any, x: Any) -> bool:
+    """Tell whether conversion of ``x`` takes nothing but 0 to 0."""
+    return keeps_truth(d, x.dtype)
+
+
+def trutho(d: Any, x: Any) -> Suspended:
+    """Relate dtypes and graphs that are 0 after conversion where they were 0 before."""
+    return checko(truth_kept, d, x, label="nothing but 0 becomes 0")
+
+
+@relation(tags=CANONICAL, rounding="exact")
+def drop_cast_trutho(left, right):
+    """cast(cast(x, d), bool) = cast(x, bool), not cast(x, d) = not x, and so for and, or, xor.
+
+    Holds where conversion takes nothing but 0 to 0 (all of integers to floats, not of float64 to
+    float32); exact, kept.
+    Source: definition of truth.
+    """
+    x, y, d, e = lvars("x y d e")
+    two = (trutho(d, x), trutho(e, y))
+    return lany(
+        lall(eq(left, Cast("bool")(Cast(d)(x))), eq(right, Cast("bool")(x)), trutho(d, x)),
+        lall(eq(left, logical_not(Cast(d)(x))), eq(right, logical_not(x)), trutho(d, x)),
+        *[
+            lall(eq(left, op(Cast(d)(x), Cast(e)(y))), eq(right, op(x, y)), *two)
+            for op in (logical_and, logical_or, logical_xor)
+        ],
+    )
+
+
+def kept_alike(d: Any, x: Any, y: Any) -> bool:
+    """Tell whether two graphs have one dtype whose values another one represents."""
+    return bool(x.dtype == y.dtype) and keeps_values(d, x.dtype)
+
+
+@relation(tags=CANONICAL, rounding="exact")
+def drop_cast_compareo(left, right):
+    """(cast(x, d) < cast(y, d)) = (x < y), and so for <=, = and !=.
+
+    Holds where x and y have one dtype all of whose values d represents; exact, kept.
+    Source: such a conversion increases strictly, IEEE 754-2019, section 5.4.1.
+    """
+    x, y, d = lvars("x y d")
+    return lany(
+        *[
+            lall(
+                eq(left, op(Cast(d)(x), Cast(d)(y))),
+                eq(right, op(x, y)),
+                checko(kept_alike, d, x, y, label="the casts lose nothing"),
+            )
+            for op in (less, less_equal, equal, not_equal)
+        ]
+    )
+
+
+def wider(d: Any, x: Any) -> bool:
+    """Tell whether a float dtype represents every value of a float graph."""
+    return bool(x.dtype.kind == "f" and np.dtype(d).kind == "f") and keeps_values(d, x.dtype)
+
+
+@relation(tags=CANONICAL, rounding="exact")
+def drop_cast_testo(left, right):
+    """isnan(cast(x, d)) = isnan(x), and so for isinf and isfinite.
+
+    Holds for floats of which d represents every value; exact, kept.
+    Source: IEEE 754-2019, section 5.4.2: conversion to a wider format keeps infinities and NaN.
+    """
+    x, d = lvars("x d")
+    return lany(
+        *[
+            lall(
+                eq(left, test(Cast(d)(x))),
+                eq(right, test(x)),
+                checko(wider, d, x, label="the cast loses nothing"),
+            )
+            for test in (isnan, isinf, isfinite)
+        ]
+    )
+
+
+def same_truths(d: Any, x: Any, y: Any) -> bool:
+    """Tell whether two graphs hold truth values, and a dtype numbers."""
+    return bool(x.dtype.kind == y.dtype.kind == "b" and np.dtype(d).kind != "b")
+
+
+@relation(tags=CANONICAL, rounding="exact")
+def gather_cast_logico(left, right):
+    """cast(x, d) cast(y, d) = cast(x and y, d), min the same, and max with or.
+
+    Holds for bool x and y; exact, kept.
+    Source: arithmetic of indicator functions, W. Feller, An Introduction to Probability Theory and
+    Its Applications, vol. 1, 3rd ed., section IV.1.
+    """
+    x, y, d = lvars("x y d")
+    pairs = ((multiply, logical_and), (minimum, logical_and), (maximum, logical_or))
+    return lany(
+        *[
+            lall(
+                eq(left, op(Cast(d)(x), Cast(d)(y))),
+                eq(right, Cast(d)(logic(x, y))),
+                checko(same_truths, d, x, y, label="of bool"),
+            )
+            for op, logic in pairs
+        ]
+    )
+
+
+@identity(
+    tags=CANONICAL,
+    rounding="exact",
+    where=lambda d, x: checko(same_truths, d, x, x, label="of bool"),
+)
+def gather_cast_noto(x, d):
+    """1 - cast(x, d) = cast(not x, d).
+
+    Holds for bool x; exact, kept.
+    Source: arithmetic of indicator functions, as :func:`gather_cast_logico`.
+    """
+    return 1 - Cast(d)(x), Cast(d)(logical_not(x))
+
+
+def to_integer(d: Any, x: Any) -> bool:
+    """Tell whether a dtype is one of integers, and a graph of floats."""
+    return bool(np.dtype(d).kind in "iu" and x.dtype.kind == "f")
+
+
+@identity(
+    tags=CANONICAL,
+    rounding="exact",
+    where=lambda d, x: checko(to_integer, d, x, label="floats to integers"),
+)
+def drop_trunco(x, d):
+    """cast(trunc(x), d) = cast(x, d).
+
+    Holds for integer d; exact, kept (outside of the range of d both are undefined alike).
+    Source: conversion to an integer rounds toward zero; ISO/IEC 9899:2018, section 6.3.1.4.
+    """
+    return Cast(d)(trunc(x)), Cast(d)(x)
+
+
+@identity(
+    tags=CANONICAL,
+    rounding="exact",
+    where=lambda d, x: (
+        checko(to_integer, d, x, label="floats to integers"),
+        facto(x, "nonnegative"),
+    ),
+)
+def drop_flooro(x, d):
+    """cast(floor(x), d) = cast(x, d).
+
+    Holds for integer d where x is at least 0; exact, kept.
+    Source: as :func:`drop_trunco`.
+    """
+    return Cast(d)(floor(x)), Cast(d)(x)
+
+
+@relation(tags=TIDY, rounding="exact")
+def remove_roundingo(left, right):
+    """floor(x) = x, and so for ceil, trunc and rint.
+
+    Holds where the elements of x are integers, infinite or NaN; exact, kept.
+    Source: IEEE 754-2019, section 5.9.
+    """
+    (x,) = lvars("x")
+    return lany(
+        *[
+            lall(eq(left, f(x)), eq(right, x), integero(x), floato(x))
+            for f in (floor, ceil, trunc, rint)
+        ]
+    )
+
+
 RELATIONS: tuple[Relation, ...] = (
     merge_casto,
+    merge_cast_integero,
     remove_casto,
+    drop_cast_trutho,
+    drop_cast_compareo,
+    drop_cast_testo,
+    gather_cast_logico,
+    gather_cast_noto,
+    drop_trunco,
+    drop_flooro,
+    remove_roundingo,
 )

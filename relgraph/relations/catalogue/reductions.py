@@ -1,4 +1,4 @@
-"""Sums, products and extremes over axes.
+"""Sums, products and means over axes.
 
 An axis parameter is a logic variable: one relation serves every axis.
 """
@@ -8,17 +8,73 @@ An axis parameter is a logic variable: one relation serves every axis.
 
 from __future__ import annotations
 
+import builtins
+import math
 from typing import Any
 
-from relgraph.ops.elementwise import exp, logical_not
-from relgraph.ops.permutation import matrix_transpose
-from relgraph.ops.reduction import all, any, logsumexp, max, mean, min, prod, sum
-from relgraph.relations.catalogue.conditions import scalaro
-from relgraph.relations.goals import calco, checko, eq, floato, lall, lany
+import numpy as np
+
+from relgraph.ir.node import Constant, Variable, constant
+from relgraph.ops.elementwise import (
+    Elementwise,
+    absolute,
+    add,
+    exp,
+    square,
+    subtract,
+)
+from relgraph.ops.reducers import reduced_axes
+from relgraph.ops.reduction import (
+    max,
+    mean,
+    min,
+    prod,
+    sum,
+)
+from relgraph.ops.shape import Dim, ExpandDims, Squeeze
+from relgraph.relations.catalogue.conditions import coefficiento, matrixo, scalaro
+from relgraph.relations.goals import (
+    Suspended,
+    calco,
+    checko,
+    eq,
+    floato,
+    lall,
+    lany,
+)
 from relgraph.relations.pattern import lvars
 from relgraph.relations.relation import Relation, identity, relation
 
 CANONICAL = ("canonicalize", "fast_run")
+LINEAR = (*CANONICAL, "local_sum_prod_of_mul_or_div", "sum_scalar_mul")
+CHAIN = (*CANONICAL, "local_reduce_chain")
+
+
+def same_along(c: Any, axis: Any, keepdims: Any, x: Any) -> bool:
+    """Tell whether ``c`` has one value along reduced axes, and fits beside the reduction of ``x``.
+
+    Parameters
+    ----------
+    c : Variable
+        What is broadcast along the axes.
+    axis : tuple of int or None
+        The reduced axes of ``x``.
+    keepdims : bool
+        Whether they stay; if they go, ``c`` must not reach as far.
+    x : Variable
+        What is reduced.
+    """
+    if not isinstance(c, Variable):
+        return True
+    axes = range(-x.ndim, 0) if axis is None else axis
+    if keepdims:
+        return builtins.all(c.ndim < -a or c.type.shape[a] == 1 for a in axes)
+    return builtins.all(c.ndim < -a for a in axes)
+
+
+def fixedo(c: Any, axis: Any, keepdims: Any, x: Any) -> Suspended:
+    """Relate graphs, axes and operands along whose reduced axes the graph does not change."""
+    return checko(same_along, c, axis, keepdims, x, label=f"{c!r} is the same along {axis!r}")
 
 
 def merged_axes(inner: Any, outer: Any, keepdims: Any, x: Any) -> tuple[int, ...]:
@@ -51,7 +107,7 @@ def merged_all(inner: Any, outer: Any, keepdims: Any, x: Any) -> bool:
     return bool(len(merged_axes(inner, outer, keepdims, x)) == x.ndim)
 
 
-def _nested(reduce: Any, left: Any, right: Any) -> Any:
+def nested(reduce: Any, left: Any, right: Any) -> Any:
     """Relate a reduction of a reduction to one reduction, over some axes or over all."""
     x, a, b, c, keepdims = lvars("x a b c keepdims")
     twice = reduce(reduce(x, axis=a, keepdims=keepdims), axis=b, keepdims=keepdims)
@@ -69,7 +125,27 @@ def _nested(reduce: Any, left: Any, right: Any) -> Any:
     )
 
 
-@relation(tags=CANONICAL, specials="assumes_finite")
+def termwise(left, right, laws):
+    """Relate the reduction of a combination to the combination of reductions."""
+    x, y, axis, keepdims = lvars("x y axis keepdims")
+    return lany(
+        *[
+            lall(
+                eq(left, reduce(inner(x, y), axis=axis, keepdims=keepdims)),
+                eq(
+                    right,
+                    outer(
+                        reduce(x, axis=axis, keepdims=keepdims),
+                        reduce(y, axis=axis, keepdims=keepdims),
+                    ),
+                ),
+            )
+            for reduce, inner, outer in laws
+        ]
+    )
+
+
+@relation(tags=CHAIN, specials="assumes_finite")
 def merge_sumo(left, right):
     """sum_b(sum_a(x)) = sum_(a, b)(x).
 
@@ -78,10 +154,10 @@ def merge_sumo(left, right):
     Source: associative and commutative laws; N. J. Higham, Accuracy and Stability of Numerical
     Algorithms, 2nd ed., section 4.2.
     """
-    return _nested(sum, left, right)
+    return nested(sum, left, right)
 
 
-@relation(tags=CANONICAL, specials="assumes_finite")
+@relation(tags=CHAIN, specials="assumes_finite")
 def merge_prodo(left, right):
     """prod_b(prod_a(x)) = prod_(a, b)(x).
 
@@ -89,30 +165,21 @@ def merge_prodo(left, right):
     assumes_finite (a partial product may overflow).
     Source: associative and commutative laws.
     """
-    return _nested(prod, left, right)
+    return nested(prod, left, right)
 
 
-@relation(tags=CANONICAL)
-def merge_extremeo(left, right):
-    """max_b(max_a(x)) = max_(a, b)(x), and so for min, any and all.
+@relation(tags=CHAIN, specials="assumes_finite")
+def merge_meano(left, right):
+    """mean_b(mean_a(x)) = mean_(a, b)(x).
 
-    Holds always; rounded (the extreme of 0.0 and -0.0 may be either), kept.
-    Source: associative and commutative laws of a lattice.
+    Holds always, the inner means being of equally many elements; rounded (another order of
+    summation), assumes_finite (a partial sum may overflow).
+    Source: associative and commutative laws.
     """
-    return lany(*[_nested(reduce, left, right) for reduce in (max, min, any, all)])
+    return nested(mean, left, right)
 
 
-@relation(tags=CANONICAL)
-def merge_logsumexpo(left, right):
-    """logsumexp_b(logsumexp_a(x)) = logsumexp_(a, b)(x).
-
-    Holds always; rounded, kept.
-    Source: e^logsumexp(x) = sum(e^x), and sums merge.
-    """
-    return _nested(logsumexp, left, right)
-
-
-@relation(tags=CANONICAL)
+@relation(tags=(*CANONICAL, "local_useless_reduce"))
 def remove_reduceo(left, right):
     """sum(x) over no axes = x, and so for prod, max, min and mean.
 
@@ -123,7 +190,7 @@ def remove_reduceo(left, right):
     return lany(*[lall(eq(left, f(x, axis=())), eq(right, x)) for f in (sum, prod, max, min, mean)])
 
 
-@relation(tags=(*CANONICAL, "sum_scalar_mul"))
+@relation(tags=(*LINEAR, "local_sum_of_neg_to_neg_of_sum"))
 def lift_sum_negativeo(left, right):
     """sum(-x) = -sum(x), and so for the mean.
 
@@ -142,186 +209,304 @@ def lift_sum_negativeo(left, right):
     )
 
 
-@identity(
-    tags=(*CANONICAL, "sum_scalar_mul"),
-    where=lambda c: scalaro(c),
-    specials="assumes_finite",
-    broadcast="c",
-)
-def lift_sum_multiplyo(c, x, axis, keepdims):
-    """sum(c x) = c sum(x) for a scalar c.
+@relation(tags=LINEAR, specials="assumes_finite", broadcast=("c",))
+def lift_sum_multiplyo(left, right):
+    """sum(c x) = c sum(x), and so for the mean.
 
-    Holds always, modulo 2^n for integers; rounded (within n u |c| sum |x|), assumes_finite
-    (0 times an infinite sum of finite terms is NaN).
+    Holds where c does not change along the axes, such as a scalar, modulo 2^n for integers; rounded
+    (within n u |c| sum |x|), assumes_finite (0 times an infinite sum of finite terms is NaN).
     Source: distributive law.
     """
-    return sum(c * x, axis=axis, keepdims=keepdims), c * sum(x, axis=axis, keepdims=keepdims)
-
-
-@identity(
-    tags=(*CANONICAL, "sum_scalar_mul"),
-    where=lambda c: scalaro(c),
-    specials="assumes_finite",
-    broadcast="c",
-)
-def lift_mean_multiplyo(c, x, axis, keepdims):
-    """mean(c x) = c mean(x) for a scalar c.
-
-    Holds for floats; rounded (within n u |c| mean |x|), assumes_finite.
-    Source: distributive law.
-    """
-    return mean(c * x, axis=axis, keepdims=keepdims), c * mean(x, axis=axis, keepdims=keepdims)
-
-
-@identity(
-    tags=(*CANONICAL, "sum_scalar_mul"),
-    where=lambda c: scalaro(c),
-    specials="assumes_finite",
-    broadcast="c",
-)
-def lift_sum_divideo(c, x, axis, keepdims):
-    """sum(x / c) = sum(x) / c for a scalar c.
-
-    Holds for floats; rounded (within n u sum |x / c|), assumes_finite.
-    Source: distributive law.
-    """
-    return sum(x / c, axis=axis, keepdims=keepdims), sum(x, axis=axis, keepdims=keepdims) / c
-
-
-@identity(tags=(*CANONICAL, "add_canonical"), specials="assumes_finite")
-def distribute_sum_addo(x, y, axis, keepdims):
-    """sum(x + y) = sum(x) + sum(y).
-
-    Holds where x and y have one shape, modulo 2^n for integers; rounded (within
-    n u sum (|x| + |y|)), assumes_finite.
-    Source: associative and commutative laws.
-    """
-    return (
-        sum(x + y, axis=axis, keepdims=keepdims),
-        sum(x, axis=axis, keepdims=keepdims) + sum(y, axis=axis, keepdims=keepdims),
-    )
-
-
-@identity(tags=(*CANONICAL, "add_canonical"), specials="assumes_finite")
-def distribute_sum_subtracto(x, y, axis, keepdims):
-    """sum(x - y) = sum(x) - sum(y).
-
-    Holds where x and y have one shape, modulo 2^n for integers; rounded (within
-    n u sum (|x| + |y|)), assumes_finite.
-    Source: associative and commutative laws.
-    """
-    return (
-        sum(x - y, axis=axis, keepdims=keepdims),
-        sum(x, axis=axis, keepdims=keepdims) - sum(y, axis=axis, keepdims=keepdims),
-    )
-
-
-@relation(tags=CANONICAL, specials="assumes_finite")
-def absorb_sum_transposeo(left, right):
-    """sum(x.mT) = sum(x); the rows of a transpose are the columns.
-
-    Holds always; rounded (another order of summation, within n u sum |x|), assumes_finite.
-    Source: commutative law.
-    """
-    (x,) = lvars("x")
-    turned = matrix_transpose(x)
-    return lany(
-        lall(eq(left, sum(turned)), eq(right, sum(x))),
-        lall(eq(left, sum(turned, axis=-1)), eq(right, sum(x, axis=-2))),
-        lall(eq(left, sum(turned, axis=-2)), eq(right, sum(x, axis=-1))),
-    )
-
-
-@relation(tags=CANONICAL)
-def negate_extremeo(left, right):
-    """-max(-x) = min(x), and -min(-x) = max(x).
-
-    Holds for floats (the least integer is its own negative); rounded (the extreme of 0.0 and
-    -0.0 may be either), kept.
-    Source: negation reverses the order.
-    """
-    x, axis, keepdims = lvars("x axis keepdims")
+    c, x, axis, keepdims = lvars("c x axis keepdims")
     return lany(
         *[
             lall(
-                eq(left, -outer(-x, axis=axis, keepdims=keepdims)),
-                eq(right, inner(x, axis=axis, keepdims=keepdims)),
+                eq(left, reduce(c * x, axis=axis, keepdims=keepdims)),
+                eq(right, c * reduce(x, axis=axis, keepdims=keepdims)),
+                fixedo(c, axis, keepdims, x),
+            )
+            for reduce in (sum, mean)
+        ]
+    )
+
+
+@relation(tags=LINEAR, specials="assumes_finite", broadcast=("c",))
+def lift_sum_divideo(left, right):
+    """sum(x / c) = sum(x) / c, and so for the mean.
+
+    Holds for floats where c does not change along the axes, such as a scalar; rounded (within
+    n u sum |x / c|), assumes_finite.
+    Source: distributive law.
+    """
+    c, x, axis, keepdims = lvars("c x axis keepdims")
+    return lany(
+        *[
+            lall(
+                eq(left, reduce(x / c, axis=axis, keepdims=keepdims)),
+                eq(right, reduce(x, axis=axis, keepdims=keepdims) / c),
+                fixedo(c, axis, keepdims, x),
+            )
+            for reduce in (sum, mean)
+        ]
+    )
+
+
+def column_along(c: Any, axis: Any) -> bool:
+    """Tell whether ``c`` has all of the axes, with size 1."""
+    return axis is not None and builtins.all(c.ndim >= -a and c.type.shape[a] == 1 for a in axis)
+
+
+@identity(
+    tags=("local_sum_prod_of_mul_or_div", "optional"),
+    where=lambda c, axis: checko(column_along, c, axis, label="c has size 1 along the axes"),
+    specials="assumes_finite",
+    broadcast="c",
+)
+def lift_sum_columno(c, x, axis):
+    """sum_a(c x) = squeeze_a(c) sum_a(x).
+
+    Holds where c has size 1 along the axes a, modulo 2^n for integers; rounded (within
+    n u |c| sum |x|), assumes_finite.  No mode runs it: c is to be squeezed.
+    Source: distributive law.
+    """
+    return sum(c * x, axis=axis), Squeeze(axis)(c) * sum(x, axis=axis)
+
+
+@relation(tags=CANONICAL, specials="assumes_finite", broadcast=("c",))
+def lift_mean_addo(left, right):
+    """mean(x + c) = mean(x) + c, mean(x - c) = mean(x) - c, and mean(c - x) = c - mean(x).
+
+    Holds for floats where c does not change along the axes; rounded (within n u (mean |x| + |c|)),
+    assumes_finite.
+    Source: distributive law.
+    """
+    c, x, axis, keepdims = lvars("c x axis keepdims")
+    reduced = mean(x, axis=axis, keepdims=keepdims)
+    return lany(
+        *[
+            lall(
+                eq(left, mean(form, axis=axis, keepdims=keepdims)),
+                eq(right, result),
+                fixedo(c, axis, keepdims, x),
                 floato(x),
+                floato(c),
             )
-            for outer, inner in ((max, min), (min, max))
+            for form, result in ((x + c, reduced + c), (x - c, reduced - c), (c - x, c - reduced))
         ]
     )
 
 
-@relation(tags=CANONICAL)
-def lift_extreme_expo(left, right):
-    """max(e^x) = e^max(x), and so for min.
+def elements(axis: Any, x: Any) -> int | None:
+    """Return how many elements are reduced to one, None where that is not static."""
+    dims = [x.type.shape[a] for a in reduced_axes(axis, x.ndim, "reduce")]
+    return math.prod(dims) if builtins.all(isinstance(d, int) for d in dims) else None
 
-    Holds always; rounded (a computed exponential need not be monotone to the last bit), kept.
-    Source: the exponential increases, DLMF 4.2(iii).
+
+def is_count(n: Any, axis: Any, x: Any) -> bool:
+    """Tell whether a number is how many elements are reduced to one."""
+    value = n.uniform if isinstance(n, Constant) else n
+    count = elements(axis, x)
+    return bool(count and value is not None and value == count)
+
+
+def is_axis(axis: Any, a: Any, x: Any) -> bool:
+    """Tell whether ``a`` is the one axis that is reduced."""
+    return bool(axis == (a,) or (axis is None and x.ndim == 1))
+
+
+@relation(tags=(*CANONICAL, "mean"), specials="assumes_finite", broadcast=("n",))
+def divide_sumo(left, right):
+    """sum(x) / n = mean(x), where n is the number of elements.
+
+    Holds for floats where n is a constant or the size of the one axis; rounded, assumes_finite.
+    Source: definition.
     """
-    x, axis, keepdims = lvars("x axis keepdims")
+    x, axis, keepdims, n, a = lvars("x axis keepdims n a")
+    total, average = sum(x, axis=axis, keepdims=keepdims), mean(x, axis=axis, keepdims=keepdims)
     return lany(
-        *[
-            lall(
-                eq(left, extreme(exp(x), axis=axis, keepdims=keepdims)),
-                eq(right, exp(extreme(x, axis=axis, keepdims=keepdims))),
-            )
-            for extreme in (max, min)
-        ]
+        lall(
+            eq(left, total / n),
+            eq(right, average),
+            floato(x),
+            coefficiento(n),
+            checko(is_count, n, axis, x, label="n is the number of elements"),
+        ),
+        lall(
+            eq(left, sum(x, axis=axis) / Dim(a)(x)),
+            eq(right, mean(x, axis=axis)),
+            floato(x),
+            checko(is_axis, axis, a, x, label="the axis is reduced"),
+        ),
     )
 
 
 @identity(
     tags=CANONICAL,
-    where=lambda x, c: (floato(x), scalaro(c)),
+    where=lambda x, n, axis: (
+        floato(x),
+        coefficiento(n),
+        checko(is_count, n, axis, x, label="n is the number of elements"),
+    ),
+    specials="assumes_finite",
+    broadcast="n",
+)
+def multiply_meano(x, n, axis, keepdims):
+    """mean(x) n = sum(x), where n is the number of elements.
+
+    Holds for floats and a constant n; rounded, assumes_finite.
+    Source: definition.
+    """
+    return mean(x, axis=axis, keepdims=keepdims) * n, sum(x, axis=axis, keepdims=keepdims)
+
+
+@relation(tags=(*CANONICAL, "add_canonical"), specials="assumes_finite")
+def distribute_sum_addo(left, right):
+    """sum(x + y) = sum(x) + sum(y), and so for the mean.
+
+    Holds where x and y have one shape, modulo 2^n for integers; rounded (within
+    n u sum (|x| + |y|)), assumes_finite.
+    Source: associative and commutative laws.
+    """
+    return termwise(left, right, ((sum, add, add), (mean, add, add)))
+
+
+@relation(tags=(*CANONICAL, "add_canonical"), specials="assumes_finite")
+def distribute_sum_subtracto(left, right):
+    """sum(x - y) = sum(x) - sum(y), and so for the mean.
+
+    Holds where x and y have one shape, modulo 2^n for integers; rounded (within
+    n u sum (|x| + |y|)), assumes_finite.
+    Source: associative and commutative laws.
+    """
+    return termwise(left, right, ((sum, subtract, subtract), (mean, subtract, subtract)))
+
+
+MULTIPLY, DIVIDE = Elementwise("multiply"), Elementwise("true_divide")
+
+
+@relation(tags=(*CANONICAL, "mul_canonical"), specials="assumes_finite")
+def distribute_prod_multiplyo(left, right):
+    """prod(x y) = prod(x) prod(y), and prod(x / y) = prod(x) / prod(y).
+
+    Holds where x and y have one shape; rounded (within 2 n u |prod(x y)|), assumes_finite.
+    Source: associative and commutative laws.
+    """
+    return termwise(left, right, ((prod, MULTIPLY, MULTIPLY), (prod, DIVIDE, DIVIDE)))
+
+
+def _is_input(c: Any) -> bool:
+    return not isinstance(c, Constant)
+
+
+def power_of(c: Any, axis: Any, x: Any) -> Any:
+    """Return the number of reduced elements as a constant of the dtype of ``c``, or None."""
+    count = elements(axis, x)
+    return None if not count else constant(np.asarray(count, c.dtype))
+
+
+@identity(
+    tags=("local_sum_prod_of_mul_or_div", "optional"),
+    where=lambda c, n, axis, x: (
+        scalaro(c), floato(c), floato(x), checko(_is_input, c, label="c is no constant"),
+        calco(n, power_of, c, axis, x),
+    ),
     specials="assumes_finite",
     broadcast="c",
+)  # fmt: skip
+def lift_prod_multiplyo(c, x, axis, keepdims, n):
+    """prod(c x) = c^n prod(x), where n is the number of elements.
+
+    Holds for floats, a scalar c and static sizes; rounded (within 2 n u |prod(c x)|),
+    assumes_finite.  No mode runs it: a power costs more than it saves in a short product.
+    Source: associative and commutative laws.
+    """
+    return (
+        prod(c * x, axis=axis, keepdims=keepdims),
+        c**n * prod(x, axis=axis, keepdims=keepdims),
+    )
+
+
+@identity(tags=CANONICAL, specials="assumes_finite")
+def lift_prod_expo(x, axis, keepdims):
+    """prod(e^x) = e^sum(x).
+
+    Holds always; rounded (the error of the sum counts |sum(x)| times), assumes_finite (a partial
+    product may overflow or underflow).
+    Source: DLMF 4.8.16.
+    """
+    return prod(exp(x), axis=axis, keepdims=keepdims), exp(sum(x, axis=axis, keepdims=keepdims))
+
+
+@identity(tags=CANONICAL, where=lambda x: floato(x), rounding="exact")
+def lift_prod_absoluteo(x, axis, keepdims):
+    """prod(|x|) = |prod(x)|.
+
+    Holds for floats; exact, kept.
+    Source: IEEE 754-2019, section 6.3: rounding does not depend on the sign.
+    """
+    return (
+        prod(absolute(x), axis=axis, keepdims=keepdims),
+        absolute(prod(x, axis=axis, keepdims=keepdims)),
+    )
+
+
+# Known forms that no mode runs.
+
+
+@identity(
+    tags=("variance", "optional"),
+    where=lambda x: floato(x),
+    specials="assumes_finite",
+    broadcast="*",
 )
-def lift_max_addo(x, c, axis, keepdims):
-    """max(x + c) = max(x) + c for a scalar c.
+def center_varianceo(x):
+    """mean(x^2) - mean(x)^2 = mean((x - mean(x))^2).
 
-    Holds for floats; rounded (zeros may differ in sign), assumes_finite (infinity - infinity is
-    NaN).
-    Source: adding a constant keeps the order, and rounding is monotone.
+    Holds for floats; rounded (the left side loses all digits where the mean is large),
+    assumes_finite.  No mode runs it: it takes a second pass.
+    Source: N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 1.9.
     """
-    return max(x + c, axis=axis, keepdims=keepdims), max(x, axis=axis, keepdims=keepdims) + c
+    average = mean(x, axis=None, keepdims=True)
+    return mean(square(x)) - square(mean(x)), mean(square(x - average))
 
 
-@relation(tags=CANONICAL, rounding="exact")
-def lift_any_noto(left, right):
-    """any(not x) = not all(x), and all(not x) = not any(x).
+@identity(
+    tags=("local_sumsqr2dot", "optional"),
+    where=lambda x, y: (matrixo(x), matrixo(y)),
+    specials="assumes_finite",
+    broadcast="*",
+)
+def sum_squareso(x, y):
+    """sum_(b, c)((x_bc y_ac)^2) = square(y) sum_b(square(x)), a product of matrix and vector.
 
-    Holds always; exact, kept.
-    Source: De Morgan's laws.
+    Holds for matrices x and y; rounded (another order of summation), assumes_finite.  Only the
+    option local_sumsqr2dot runs it: the measure of the phases does not count sizes.
+    Source: distributive law.
     """
-    x, axis, keepdims = lvars("x axis keepdims")
-    return lany(
-        *[
-            lall(
-                eq(left, outer(logical_not(x), axis=axis, keepdims=keepdims)),
-                eq(right, logical_not(inner(x, axis=axis, keepdims=keepdims))),
-            )
-            for outer, inner in ((any, all), (all, any))
-        ]
+    return (
+        sum(square(ExpandDims((-3,))(x) * ExpandDims((-2,))(y)), axis=(-2, -1)),
+        square(y) @ sum(square(x), axis=-2),
     )
 
 
 RELATIONS: tuple[Relation, ...] = (
     merge_sumo,
     merge_prodo,
-    merge_extremeo,
-    merge_logsumexpo,
+    merge_meano,
     remove_reduceo,
     lift_sum_negativeo,
     lift_sum_multiplyo,
-    lift_mean_multiplyo,
     lift_sum_divideo,
+    lift_sum_columno,
+    lift_mean_addo,
+    divide_sumo,
+    multiply_meano,
     distribute_sum_addo.reversed,
     distribute_sum_subtracto.reversed,
-    absorb_sum_transposeo,
-    negate_extremeo,
-    lift_extreme_expo,
-    lift_max_addo,
-    lift_any_noto,
+    distribute_prod_multiplyo.reversed,
+    lift_prod_multiplyo,
+    lift_prod_expo,
+    lift_prod_absoluteo,
+    center_varianceo,
+    sum_squareso,
 )

@@ -1,0 +1,402 @@
+"""Maximum, minimum and clip, element by element.
+
+Maximum and minimum are NaN where one of their operands is; the larger of 0.0 and -0.0 may be
+either, so that they are rounded.
+"""
+
+# mypy: allow-untyped-defs
+# An identity is written as a user writes one: without types.
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from relgraph.ir.node import Constant, Variable, constant
+from relgraph.ops.elementwise import (
+    Elementwise,
+    absolute,
+    add,
+    arccosh,
+    arcsin,
+    arcsinh,
+    arctan,
+    arctanh,
+    bitwise_and,
+    bitwise_or,
+    cbrt,
+    ceil,
+    erf,
+    erfc,
+    exp,
+    exp2,
+    expm1,
+    floor,
+    log,
+    log1p,
+    log2,
+    log10,
+    logical_and,
+    logical_or,
+    maximum,
+    minimum,
+    rint,
+    sigmoid,
+    sinh,
+    softplus,
+    sqrt,
+    subtract,
+    tanh,
+    trunc,
+)
+from relgraph.relations.catalogue.choices import alikeo
+from relgraph.relations.catalogue.conditions import coefficiento
+from relgraph.relations.goals import (
+    calco,
+    checko,
+    eq,
+    facto,
+    floato,
+    lall,
+    lany,
+    nonnegativeo,
+    positiveo,
+)
+from relgraph.relations.pattern import lvars
+from relgraph.relations.relation import Relation, identity, relation
+
+CANONICAL = ("canonicalize", "fast_run")
+TIDY = ("canonicalize", "specialize", "fast_run")  # again after the stabilising phase
+USELESS = (*TIDY, "local_useless_switch")
+
+clip = Elementwise("clip")
+
+# Functions that increase on all numbers, on a part of them only, and that decrease.
+INCREASING = (
+    exp, exp2, expm1, sinh, tanh, arcsinh, arctan, erf, sigmoid, softplus, cbrt, floor, ceil, trunc,
+    rint,
+)  # fmt: skip
+PARTIAL = (log, log2, log10, log1p, sqrt, arcsin, arccosh, arctanh)
+DECREASING = (erfc,)
+
+
+@relation(tags=TIDY, rounding="exact")
+def idempotento(left, right):
+    """x op x = x, where op is max, min, and, or, or their bitwise forms.
+
+    Holds always; exact, kept.
+    Source: idempotent laws of a lattice, G. Birkhoff, Lattice Theory, 3rd ed., chapter I.
+    """
+    (x,) = lvars("x")
+    ops = (maximum, minimum, logical_and, logical_or, bitwise_and, bitwise_or)
+    return lany(*[lall(eq(left, op(x, x)), eq(right, x)) for op in ops])
+
+
+@relation(tags=CANONICAL, specials="assumes_finite")
+def absorb_extremeo(left, right):
+    """max(x, min(x, y)) = x, and min(x, max(x, y)) = x.
+
+    Holds where y is not NaN; rounded (zeros may differ in sign), assumes_finite.
+    Source: absorption laws of a lattice, G. Birkhoff, Lattice Theory, 3rd ed., chapter I.
+    """
+    x, y = lvars("x y")
+    return lany(
+        lall(eq(left, maximum(x, minimum(x, y))), eq(right, x), alikeo(x, y)),
+        lall(eq(left, minimum(x, maximum(x, y))), eq(right, x), alikeo(x, y)),
+    )
+
+
+@relation(tags=CANONICAL)
+def distribute_extremeo(left, right):
+    """max(x, min(y, z)) = min(max(x, y), max(x, z)), with max and min exchanged as well.
+
+    Holds always; rounded (zeros may differ in sign), kept.
+    Source: distributive lattices, G. Birkhoff, Lattice Theory, 3rd ed., chapter II.
+    """
+    x, y, z = lvars("x y z")
+    return lany(
+        *[
+            lall(eq(left, outer(x, inner(y, z))), eq(right, inner(outer(x, y), outer(x, z))))
+            for outer, inner in ((maximum, minimum), (minimum, maximum))
+        ]
+    )
+
+
+@relation(tags=CANONICAL)
+def gather_extreme_negativeo(left, right):
+    """max(-x, -y) = -min(x, y), and min(-x, -y) = -max(x, y).
+
+    Holds for floats (the least integer is its own negative); rounded (zeros may differ in sign),
+    kept.
+    Source: negation reverses the order.
+    """
+    x, y = lvars("x y")
+    return lany(
+        *[
+            lall(eq(left, one(-x, -y)), eq(right, -other(x, y)), floato(x), floato(y))
+            for one, other in ((maximum, minimum), (minimum, maximum))
+        ]
+    )
+
+
+def _through(left, right, functions, pairs):
+    x, y = lvars("x y")
+    return lany(
+        *[
+            lall(eq(left, one(f(x), f(y))), eq(right, f(other(x, y))), floato(x), floato(y))
+            for f in functions
+            for one, other in pairs
+        ]
+    )
+
+
+SAME = ((maximum, maximum), (minimum, minimum))
+OPPOSITE = ((maximum, minimum), (minimum, maximum))
+
+
+@relation(tags=CANONICAL)
+def gather_extreme_increasingo(left, right):
+    """max(e^x, e^y) = e^max(x, y), and so for min, and for other functions that increase.
+
+    Holds always (2^x, expm1, sinh, tanh, arcsinh, arctan, erf, sigmoid, softplus, cbrt and rounding
+    to integers increase everywhere); rounded (a computed function need not be monotone to the last
+    bit), kept.
+    Source: a function that increases keeps the order; DLMF 4.2(iii), 4.37, 7.4, 4.23.
+    """
+    return _through(left, right, INCREASING, SAME)
+
+
+@relation(tags=CANONICAL, specials="assumes_finite")
+def gather_extreme_partialo(left, right):
+    """max(log x, log y) = log max(x, y), and so for min, sqrt, arcsin, arccosh and arctanh.
+
+    Holds where both functions exist (outside of the domain of one it is NaN); rounded (a computed
+    function need not be monotone to the last bit), assumes_finite.
+    Source: a function that increases keeps the order; DLMF 4.2(iii), 4.37, 4.23.
+    """
+    return _through(left, right, PARTIAL, SAME)
+
+
+@relation(tags=CANONICAL)
+def gather_extreme_decreasingo(left, right):
+    """max(erfc x, erfc y) = erfc min(x, y), and min(erfc x, erfc y) = erfc max(x, y).
+
+    Holds always; rounded (a computed function need not be monotone to the last bit), kept.
+    Source: a function that decreases reverses the order; DLMF 7.2.2.
+    """
+    return _through(left, right, DECREASING, OPPOSITE)
+
+
+@relation(tags=CANONICAL, specials="assumes_finite")
+def gather_extreme_addo(left, right):
+    """max(x + z, y + z) = max(x, y) + z, and so for min and for x - z.
+
+    Holds for floats; rounded (zeros may differ in sign), assumes_finite (infinity - infinity is
+    NaN).
+    Source: a sum increases with each term, and rounding is monotone, IEEE 754-2019, section 4.3.
+    """
+    x, y, z = lvars("x y z")
+    return lany(
+        *[
+            lall(
+                eq(left, extreme(op(x, z), op(y, z))),
+                eq(right, op(extreme(x, y), z)),
+                floato(x),
+                floato(y),
+                floato(z),
+            )
+            for extreme in (maximum, minimum)
+            for op in (add, subtract)
+        ]
+    )
+
+
+@relation(tags=CANONICAL, specials="assumes_finite")
+def gather_extreme_subtracto(left, right):
+    """max(z - x, z - y) = z - min(x, y), and min(z - x, z - y) = z - max(x, y).
+
+    Holds for floats; rounded (zeros may differ in sign), assumes_finite (infinity - infinity is
+    NaN).
+    Source: as :func:`gather_extreme_addo`; a difference decreases with what is subtracted.
+    """
+    x, y, z = lvars("x y z")
+    return lany(
+        *[
+            lall(
+                eq(left, one(z - x, z - y)),
+                eq(right, z - other(x, y)),
+                floato(x),
+                floato(y),
+                floato(z),
+            )
+            for one, other in OPPOSITE
+        ]
+    )
+
+
+@relation(tags=CANONICAL, specials="assumes_finite")
+def gather_extreme_multiplyo(left, right):
+    """max(z x, z y) = z max(x, y), and so for min and for x / z.
+
+    Holds for floats where z is at least 0, positive for the quotient; rounded (zeros may differ in
+    sign), assumes_finite (0 times infinity is NaN).
+    Source: a product with such a factor increases, and rounding is monotone, IEEE 754-2019,
+    section 4.3.
+    """
+    x, y, z = lvars("x y z")
+    floats = (floato(x), floato(y), floato(z))
+    return lany(
+        *[
+            lall(
+                eq(left, extreme(z * x, z * y)),
+                eq(right, z * extreme(x, y)),
+                nonnegativeo(z),
+                *floats,
+            )
+            for extreme in (maximum, minimum)
+        ],
+        *[
+            lall(
+                eq(left, extreme(x / z, y / z)),
+                eq(right, extreme(x, y) / z),
+                positiveo(z),
+                *floats,
+            )
+            for extreme in (maximum, minimum)
+        ],
+    )
+
+
+@relation(tags=(*CANONICAL, "local_useless_elemwise_comparison"))
+def decide_extremeo(left, right):
+    """max(x, y) = x and min(x, y) = y where x is at least 0 and y at most 0.
+
+    Holds under that condition where the other one has no NaN; rounded (zeros may differ in sign),
+    kept.
+    Source: definition.
+    """
+    x, y = lvars("x y")
+    signs = (facto(x, "nonnegative"), facto(y, "nonpositive"))
+    return lany(
+        lall(eq(left, maximum(x, y)), eq(right, x), *signs, facto(y, "not_nan")),
+        lall(eq(left, minimum(x, y)), eq(right, y), *signs, facto(x, "not_nan")),
+    )
+
+
+@relation(tags=CANONICAL)
+def join_extremeo(left, right):
+    """max(x, y) + min(x, y) = x + y, and max(x, y) min(x, y) = x y.
+
+    Holds always, modulo 2^n for integers; rounded (of two zeros either is the larger), kept.
+    Source: the larger and the smaller are the two, in some order.
+    """
+    x, y = lvars("x y")
+    return lany(
+        lall(eq(left, maximum(x, y) + minimum(x, y)), eq(right, x + y)),
+        lall(eq(left, maximum(x, y) * minimum(x, y)), eq(right, x * y)),
+    )
+
+
+@identity(tags=CANONICAL, where=lambda x, y: (floato(x), floato(y)))
+def spread_extremeo(x, y):
+    """max(x, y) - min(x, y) = |x - y|.
+
+    Holds for floats (a difference of integers may wrap around); rounded (zeros may differ in
+    sign), kept.
+    Source: definition.
+    """
+    return maximum(x, y) - minimum(x, y), absolute(x - y)
+
+
+# Clip.
+
+
+@identity(tags=("specialize", "fast_run"))
+def clip_extremeo(x, low, high):
+    """min(max(x, low), high) = clip(x, low, high).
+
+    Holds always, also where low is above high; rounded (zeros may differ in sign), kept.
+    Source: definition of numpy.clip.
+    """
+    return minimum(maximum(x, low), high), clip(x, low, high)
+
+
+def ordered(low: Any, high: Any) -> bool:
+    """Tell whether a constant is at most another one."""
+    return bool(low.uniform <= high.uniform)
+
+
+@identity(
+    tags=("specialize", "fast_run"),
+    where=lambda low, high: (
+        coefficiento(low),
+        coefficiento(high),
+        checko(ordered, low, high, label="low is at most high"),
+    ),
+)
+def clip_minimumo(low, x, high):
+    """max(low, min(x, high)) = clip(x, low, high).
+
+    Holds for constants of which low is at most high; rounded (zeros may differ in sign), kept.
+    Source: distributive lattices, G. Birkhoff, Lattice Theory, 3rd ed., chapter II.
+    """
+    return maximum(low, minimum(x, high)), clip(x, low, high)
+
+
+def clipped(value: Any, low: Any, high: Any) -> Variable | None:
+    """Return a uniform constant limited by two others of its dtype, or None."""
+    if not all(isinstance(c, Constant) and c.uniform is not None for c in (value, low, high)):
+        return None
+    if not value.dtype == low.dtype == high.dtype:
+        return None
+    return constant(np.minimum(np.maximum(value.uniform, low.uniform), high.uniform), value.dtype)
+
+
+@relation(tags=CANONICAL)
+def merge_clipo(left, right):
+    """clip(clip(x, a, b), c, d) = clip(x, e, f), where e = clip(a, c, d) and f = clip(b, c, d).
+
+    Holds for uniform constants; rounded (zeros may differ in sign), kept.
+    Source: clip(., c, d) increases, so it goes through max and min; distributive lattices, G.
+    Birkhoff, Lattice Theory, 3rd ed., chapter II.
+    """
+    x, a, b, c, d, e, f = lvars("x a b c d e f")
+    return lall(
+        eq(left, clip(clip(x, a, b), c, d)),
+        eq(right, clip(x, e, f)),
+        *map(coefficiento, (a, b, c, d)),
+        calco(e, clipped, a, c, d),
+        calco(f, clipped, b, c, d),
+    )
+
+
+@identity(tags=CANONICAL)
+def idempotent_clipo(x, low, high):
+    """clip(clip(x, low, high), low, high) = clip(x, low, high).
+
+    Holds always, also where low is above high; rounded (zeros may differ in sign), kept.
+    Source: definition of numpy.clip.
+    """
+    return clip(clip(x, low, high), low, high), clip(x, low, high)
+
+
+RELATIONS: tuple[Relation, ...] = (
+    idempotento,
+    absorb_extremeo,
+    distribute_extremeo.reversed,
+    gather_extreme_negativeo,
+    gather_extreme_increasingo,
+    gather_extreme_partialo,
+    gather_extreme_decreasingo,
+    gather_extreme_addo,
+    gather_extreme_subtracto,
+    gather_extreme_multiplyo,
+    decide_extremeo,
+    join_extremeo,
+    spread_extremeo,
+    clip_extremeo,
+    clip_minimumo,
+    merge_clipo,
+    idempotent_clipo,
+)
