@@ -24,7 +24,8 @@ from relgraph.relations.pattern import OpPattern, PatternNode, subterms, variabl
 from relgraph.relations.relation import Relation
 
 EVERY_DTYPE = ("float64", "float32", "int64", "int32", "int8", "uint8", "bool")
-LOGIC = ("where", "logical_and", "logical_or", "logical_not", "bitwise_and", "bitwise_or")
+LOGIC = ("where", "logical_and", "logical_or", "logical_not", "logical_xor")
+BITS = ("bitwise_and", "bitwise_or", "bitwise_xor", "invert")  # not of floats
 DRAWS = 1500  # of shapes and parameters for one side
 
 Side = tuple[Variable, Any, made.Instance]
@@ -94,9 +95,15 @@ def _nodes(clause: Clause) -> list[PatternNode]:
     return [x for side in sides for x in subterms(side) if isinstance(x, PatternNode)]
 
 
-def takes_bool(clause: Clause) -> bool:
-    """Tell whether a clause has a condition or combines truth values."""
-    return any(getattr(x.op, "name", "") in LOGIC for x in _nodes(clause))
+def dtypes_of(clause: Clause) -> tuple[str, ...]:
+    """Return the dtypes of inputs that the ops and conditions of a clause ask for."""
+    names = {getattr(x.op, "name", "") for x in _nodes(clause)}
+    if names & set(BITS):
+        return "bool", "int64"
+    if any(c.label.startswith("integers") for c in clause.conditions):
+        return "int64", "int8"
+    asked = any(c.label.startswith("bool(") for c in clause.conditions)
+    return ("bool", "float64") if asked or names & set(LOGIC) else ("float64",)
 
 
 def clause_key(clause: Clause) -> str:
@@ -122,7 +129,9 @@ def cases(
     for clause in relation.clauses or ():
         if rewrite_of(relation, clause) is None:
             continue
-        own = ("bool", "float64") if dtypes == ("float64",) and takes_bool(clause) else dtypes
+        own = dtypes
+        if len(dtypes) == 1:
+            own = tuple([dtypes[0] if d == "float64" else d for d in dtypes_of(clause)])
         drawn = made.instances(clause, profile(relation, clause), own, most, facts)
         found.append((clause, sides_of(relation, drawn)))
     return found
@@ -134,28 +143,35 @@ def sides_of(relation: Relation, drawn: list[made.Instance]) -> list[Side]:
     return [s for s in pairs if isinstance(s[0], Variable)]
 
 
-def one_sided(relation: Relation, most: int = 40) -> list[Variable]:
-    """Return graphs that the matched side of a relation stands for, the same in every run."""
-    found: dict[Variable, None] = {}
+def one_sided(relation: Relation, most: int = 40) -> list[tuple[Clause, Variable]]:
+    """Return graphs that the matched side of a clause stands for, the same in every run."""
+    found: dict[Variable, Clause] = {}
     for clause in relation.clauses or ():
         if rewrite_of(relation, clause) is None:
             continue
         side = clause.right if relation.backward else clause.left
         graphs = graphs_of_side(clause, side, profile(relation, clause))
         matched = (x for x in graphs if made.match(relation, x) is not None)
-        found |= dict.fromkeys(islice(matched, most))
-    return list(found)
+        found = dict.fromkeys(islice(matched, most), clause) | found
+    return [(clause, graph) for graph, clause in found.items()]
 
 
 def graphs_of_side(clause: Clause, side: Any, kind: str) -> Iterator[Variable]:
     """Yield graphs of one side of a clause, whether or not the other can be built."""
     fields = made.fields_of(Clause(side, side))
     free = variables(side)
-    dtypes = ("bool", "float64") if takes_bool(clause) else ("float64",)
-    shapes = list(product(made.OPEN_SHAPES[kind], dtypes))
+    shapes = list(product(made.OPEN_SHAPES[kind], dtypes_of(clause)))
     every = made.fields_of(clause)
-    computed = [c for c in clause.conditions if c.kind == "calc" and c.args[0] not in every]
+    computed = [
+        c
+        for c in clause.conditions
+        if c.kind == "calc" and c.args[0] not in every and not getattr(c.function, "of_type", False)
+    ]
     constants = {x for c in computed for x in c.args[1:]}
+    constants |= {c.args[0] for c in clause.conditions if c.label.startswith("coefficient(")}
+    zeros, examples = made.zeros_of(clause), made.examples_of(clause)
+    if examples:
+        constants = {v for v in constants if made.token(v) in examples}
     choices: list[list[Any]] = []
     for v in free:
         op, _, name = fields.get(v, "").partition(".")
@@ -171,6 +187,12 @@ def graphs_of_side(clause: Clause, side: Any, kind: str) -> Iterator[Variable]:
             values = {
                 v: chosen[v]
                 if v in fields
+                else constant(np.zeros(rng.choice([(), (2,)]), "int64"))
+                if v in keys
+                else constant(np.zeros([d or 3 for d in chosen[v][0]], chosen[v][1]))
+                if made.token(v) in zeros
+                else constant(float(rng.choice(examples[made.token(v)])))
+                if made.token(v) in examples
                 else constant(float(i))
                 if v in constants
                 else make_input(

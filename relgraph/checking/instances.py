@@ -33,7 +33,7 @@ SHAPES = {
     "elementwise": [(3,), (), (0,), (2, 3), (1, 3), (2, 1)],
     "reductions": [(2, 3), (3,), (), (0, 3), (1, 3), (2, 1, 3)],
     "shape": [(2, 3), (6,), (2, 1, 3), (1, 3), (1,), (0, 3), (1, 1, 2)],
-    "linalg": [(3, 3), (3,), (2, 3, 3), (), (2, 3), (3, 2)],
+    "linalg": [(3, 3), (3,), (2, 3, 3), (), (2, 3), (3, 2), (3, 1), (1, 3)],
     "indexing": [(4, 3), (3,), (), (4,), (2, 4, 3), (1, 3), (0, 3)],
 }
 PARAMETERS: dict[str, list[Any]] = {
@@ -44,18 +44,23 @@ PARAMETERS: dict[str, list[Any]] = {
               (None, 3), (None, None)],
     "dtype": ["float64", "float32", "int64", "int8"],
     "n": [3], "m": [3], "k": [0],
+    "message": ["it does not hold"],
     "spec": [
         (("int", 1),), (("slice", None, 2, None),), (("slice", 2, None, None),),
         (("slice", None, None, None), ("int", 1)), (("int", 0),), (),
         (("slice", None, None, None), ("slice", None, 1, None)), (("int", 3), ("int", 2)),
         (("slice", 1, 2, None),), (("dynamic",),), (("slice", None, None, None), ("dynamic",)),
-        (("slice", 1, None, 2),), (("array",),),
+        (("slice", 1, None, 2),), (("array",),), (("slice", 1, None, None),),
+        (("slice", None, None, None), ("array",)),
+        (("slice", None, 1, None),), (("slice", None, None, None), ("slice", 1, None, None)),
     ],
 }  # fmt: skip
 # The shapes to draw from, for the themes that are not elementwise.
 SHAPES_OF = {
-    "linalg": "linalg", "products": "linalg", "structure": "linalg", "decompositions": "linalg",
-    "reductions": "reductions", "shape": "shape", "indexing": "indexing",
+    "linalg": "linalg", "products": "linalg", "structure": "linalg", "blocks": "linalg",
+    "decompositions": "linalg",
+    "reductions": "reductions", "shape": "shape", "axes": "shape", "checks": "shape",
+    "indexing": "indexing", "updates": "indexing",
 }  # fmt: skip
 # Of graphs made from one side alone: unknown and named sizes, and those that do not fit the other.
 OPEN_SHAPES: dict[str, list[tuple[Any, ...]]] = {
@@ -76,8 +81,18 @@ SMALL_SHAPES = {
     "linalg": [(), (1,), (2,), (1, 1), (2, 1), (1, 2), (2, 2), (1, 2, 2)],
     "indexing": [(), (2,), (1,), (2, 2), (4,), (4, 3)],
 }
-SOLVERS = {"inv", "solve", "solve_triangular"}  # ops that take regular matrices only
-SINGLE = {"softmax": [-1, -2], "log_softmax": [-1, -2], "dim": [-1, -2]}  # of one int
+SOLVERS = {
+    "inv",
+    "solve",
+    "solve_triangular",
+    "cho_solve",
+    "slogdet",
+    "solve_sylvester",
+}  # ops that take regular matrices only
+SINGLE = {  # of one int
+    "softmax": [-1, -2], "log_softmax": [-1, -2], "dim": [-1, -2], "concatenate": [-1, -2],
+    "stack": [-1, -2],
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -213,6 +228,11 @@ class Roles:
     keys: frozenset[PatternVariable] = frozenset()  # integers that an index takes
 
 
+def zeros_of(clause: Any) -> frozenset[Any]:
+    """Return the tokens of the variables that a clause asks to be arrays of zeros."""
+    return frozenset(token(c.args[0]) for c in clause.conditions if c.label.startswith("zero("))
+
+
 def index_operands(clause: Any) -> frozenset[PatternVariable]:
     """Return the variables of a clause that stand for the integers in a key."""
     found = set()
@@ -230,9 +250,13 @@ def _instance(clause: Any, roles: Roles, chosen: Any) -> Instance | None:
     constants = {
         c.args[1]
         for c in clause.conditions
-        if c.kind == "calc" and c.args[0] in variables(clause.right) and c.args[0] not in fields
+        if c.kind == "calc"
+        and c.args[0] in variables(clause.right)
+        and c.args[0] not in fields
+        and not getattr(c.function, "of_type", False)
     } - set(open_)  # what a number is computed from must be one
     coefficients = {c.args[0] for c in clause.conditions if c.label.startswith("coefficient(")}
+    zeros, examples = zeros_of(clause), examples_of(clause)
     try:
         for i, (v, (shape, dtype)) in enumerate(zip(operands, chosen, strict=False)):
             name = "xyzwuv"[i]
@@ -240,10 +264,17 @@ def _instance(clause: Any, roles: Roles, chosen: Any) -> Instance | None:
                 values[v] = constant(np.zeros(shape, dtype))
                 if any(0 in size for size, _ in chosen[: len(operands)]):
                     return None
+            elif token(v) in zeros:
+                values[v] = constant(np.zeros(shape, dtype))
+            elif token(v) in examples:
+                one = examples[token(v)][(i + sum(shape)) % len(examples[token(v)])]
+                values[v] = constant(np.full(shape, one).astype(dtype))
             elif v in coefficients:
                 values[v] = constant(np.full(shape, i + 2, dtype))
             elif v in constants:
                 values[v] = _constant(dtype, shape)
+            elif "negative" in asked[v] and dtype[0] in "bu":
+                return None  # of which there are none
             else:
                 values[v] = make_input(name, TensorType(dtype, shape), asked[v])
         values |= dict(zip(open_, chosen[len(operands) :], strict=True))
@@ -264,6 +295,12 @@ def _instance(clause: Any, roles: Roles, chosen: Any) -> Instance | None:
     if not isinstance(left, Variable):
         return None
     return Instance(left, right, tuple(x for x in values.values() if isinstance(x, Input)))
+
+
+def examples_of(clause: Any) -> dict[Any, tuple[float, ...]]:
+    """Return the constants that conditions name as examples of what they hold for."""
+    asked = [(c.args[0], getattr(c.function, "function", None)) for c in clause.conditions]
+    return {token(x): f.examples for x, f in asked if hasattr(f, "examples")}
 
 
 def _constant(dtype: str, shape: tuple[int, ...]) -> Variable:
@@ -346,7 +383,7 @@ def mutants(side: Any) -> list[Any]:
     seen: set[Any] = set()
     for path, x in places:
         if isinstance(x, bool | int | float):
-            found.append(_replaced(side, path, x + 3))
+            found.append(_replaced(side, path, not x if isinstance(x, bool) else x + 3))
         elif isinstance(x, PatternVariable):
             if x in seen:
                 found.append(_replaced(side, path, PatternVariable("fresh")))

@@ -22,7 +22,8 @@ import numpy as np
 from relgraph.ir.facts import MATRIX_FACTS
 from relgraph.ir.graph import toposort
 from relgraph.ir.node import Constant, Variable
-from relgraph.ops import linalg, reducers
+from relgraph.ir.op import GetItem
+from relgraph.ops import decompositions, factored, linalg, reducers
 from relgraph.ops.elementwise import Cast, Elementwise
 
 Array = Any
@@ -67,6 +68,10 @@ def draw(x: Any, rng: np.random.Generator, kind: str = "moderate", regular: bool
 
 def _obey(x: Any, value: Array, rng: np.random.Generator, regular: bool) -> Array:
     facts, dtype_kind = x.facts, value.dtype.kind
+    if dtype_kind == "f" and {"not_nan", "finite"} & facts:
+        value = np.where(np.isnan(value), 2, value)
+    if dtype_kind == "f" and "finite" in facts:
+        value = np.where(np.isinf(value), 3, value)
     if {"positive", "nonnegative"} & facts:
         value = (
             np.where(value == np.iinfo(value.dtype).min, 1, np.abs(value))
@@ -74,13 +79,11 @@ def _obey(x: Any, value: Array, rng: np.random.Generator, regular: bool) -> Arra
             else np.abs(value)
         )
     if {"negative", "nonpositive"} & facts:
-        value = np.where(value > 0, -value, value)
+        value = np.minimum(value, 0 if dtype_kind in "bu" else -value)
     if {"positive", "nonzero"} & facts:
         value = np.where(value == 0, 1, value)
     if "negative" in facts:
         value = np.where(value == 0, -1, value)
-    if dtype_kind == "f" and {"not_nan", "finite"} & facts:
-        value = np.where(np.isnan(value), 2, value)
     if value.ndim >= 2 and value.shape[-1] == value.shape[-2]:
         side = value.shape[-1]
         if "symmetric" in facts or "spd" in facts:
@@ -203,8 +206,34 @@ MEANING: dict[str, Callable[..., Any]] = {
     "logaddexp": lambda x, y: mpmath.log(mpmath.exp(x) + mpmath.exp(y)),
     "sigmoid": _sigmoid,
     "softplus": _softplus,
+    "log10": mpmath.log10,
+    "sin": mpmath.sin,
+    "cos": mpmath.cos,
+    "tan": mpmath.tan,
+    "arcsin": mpmath.asin,
+    "arccos": mpmath.acos,
+    "arctan": mpmath.atan,
+    "sinh": mpmath.sinh,
+    "cosh": mpmath.cosh,
+    "tanh": mpmath.tanh,
+    "arcsinh": mpmath.asinh,
+    "arccosh": mpmath.acosh,
+    "arctanh": mpmath.atanh,
+    "hypot": mpmath.hypot,
+    "cbrt": lambda x: mpmath.sign(x) * mpmath.cbrt(abs(x)),
     "erf": mpmath.erf,
     "erfc": mpmath.erfc,
+    "erfcx": lambda x: mpmath.exp(x * x) * mpmath.erfc(x),
+    "logerfc": lambda x: mpmath.log(mpmath.erfc(x)),
+    "gamma": mpmath.gamma,
+    "gammaln": lambda x: mpmath.log(abs(mpmath.gamma(x))),
+    "digamma": mpmath.digamma,
+    "trigamma": lambda x: mpmath.psi(1, x),
+    "polygamma": mpmath.psi,
+    "kv": mpmath.besselk,
+    "kve": lambda v, x: mpmath.besselk(v, x) * mpmath.exp(x),
+    "iv": mpmath.besseli,
+    "ive": lambda v, x: mpmath.besseli(v, x) * mpmath.exp(-abs(x)),
     "maximum": max,
     "minimum": min,
     "where": lambda c, x, y: x if c else y,
@@ -212,6 +241,8 @@ MEANING: dict[str, Callable[..., Any]] = {
     "sign": mpmath.sign,
     "less": lambda x, y: mpmath.mpf(x < y),
     "less_equal": lambda x, y: mpmath.mpf(x <= y),
+    "greater": lambda x, y: mpmath.mpf(x > y),
+    "greater_equal": lambda x, y: mpmath.mpf(x >= y),
     "equal": lambda x, y: mpmath.mpf(x == y),
     "not_equal": lambda x, y: mpmath.mpf(x != y),
     "logical_not": lambda x: mpmath.mpf(not x),
@@ -221,7 +252,7 @@ MEANING: dict[str, Callable[..., Any]] = {
 # Those that pick, test or change a sign only.
 EXACT = {
     "negative", "absolute", "maximum", "minimum", "where", "clip", "sign", "less", "less_equal",
-    "equal", "not_equal", "logical_not", "logical_and", "logical_or",
+    "greater", "greater_equal", "equal", "not_equal", "logical_not", "logical_and", "logical_or",
 }  # fmt: skip
 ROUNDED = set(MEANING) - EXACT
 
@@ -255,6 +286,9 @@ def exact(
                 result = _apply(x, [done[y] for y in x.inputs])
             except (ZeroDivisionError, ValueError, OverflowError, TypeError) as error:
                 raise Undefined(str(error)) from None
+        if isinstance(result, tuple):  # its items are looked at where they are taken
+            done[x] = result  # type: ignore[assignment]
+            continue
         for one in result.reshape(-1):
             if isinstance(one, mpmath.mpc) or not mpmath.isfinite(one):
                 raise Undefined(f"{x} has the value {one}")
@@ -265,6 +299,13 @@ def exact(
             result = result * (1 + noise) + (noise if shift else 0)
         done[x] = result
     return done[graph]
+
+
+def rounds_constants(*graphs: Variable) -> bool:
+    """Tell whether some constant has too many digits to be a number that was meant exactly."""
+    constants = [x for x in toposort(list(graphs)) if isinstance(x, Constant)]
+    found = [float(x.uniform) for x in constants if x.dtype.kind == "f" and x.uniform is not None]
+    return any(math.isfinite(v) and not (v * 2**20).is_integer() for v in found)
 
 
 def _rounds(x: Variable) -> bool:
@@ -304,8 +345,15 @@ def _apply(node: Variable, operands: list[Array]) -> Array:
         e = _array(operands[0], mpmath.exp)
         share = e / np.sum(e, axis=op.axis, keepdims=True)
         return share if isinstance(op, reducers.Softmax) else _array(share, mpmath.log)
-    if isinstance(op, linalg.Inv | linalg.Det | linalg.Solve | linalg.SolveTriangular):
+    if isinstance(op, _LINEAR):
         return _linear(op, operands)
+    if isinstance(op, GetItem):
+        return np.asarray(operands[0][op.params[0]], dtype=object)
+    if "spec" in op.parameters:  # an index or an update: the integers of its key follow
+        first = 1 if op.name == "index" else 2
+        operands[first:] = [np.asarray(k).astype("int64") for k in operands[first:]]
+        found = np.asarray(op.perform(*operands), dtype=object)
+        return _array(found, lambda v: v.item() if isinstance(v, np.ndarray) else v)
     return np.asarray(op.perform(*operands), dtype=object)
 
 
@@ -332,24 +380,52 @@ def _reduce(op: Any, x: Array) -> Array:
     return np.asarray(result, dtype=object)
 
 
-def _linear(op: Any, operands: list[Array]) -> Array:
+_LINEAR = (
+    linalg.Inv | linalg.Det | linalg.Solve | linalg.SolveTriangular | linalg.Slogdet
+    | linalg.Cholesky | decompositions.Expm | decompositions.Eigvalsh | factored.ChoSolve
+)  # fmt: skip
+
+
+def _linear(op: Any, operands: list[Array]) -> Any:
     a = operands[0]
     if a.ndim != 2:
         raise Undefined("a batch")
     matrix = mpmath.matrix(a.tolist())
     if isinstance(op, linalg.Det):
         return np.asarray(mpmath.det(matrix), dtype=object)
+    if isinstance(op, linalg.Slogdet):
+        value = mpmath.det(matrix)
+        parts = (mpmath.sign(value), mpmath.log(abs(value)))
+        return tuple(np.asarray(part, dtype=object) for part in parts)
+    if isinstance(op, linalg.Cholesky | decompositions.Expm | decompositions.Eigvalsh):
+        return _function(op, a, matrix)
     if isinstance(op, linalg.Inv):
         return np.array((matrix**-1).tolist(), dtype=object).reshape(a.shape)
     b = operands[1]
     if b.ndim > 2:
         raise Undefined("a batch")
+    if isinstance(op, factored.ChoSolve):
+        matrix = matrix * matrix.T if op.params[0] else matrix.T * matrix
     if isinstance(op, linalg.SolveTriangular):
         keep = np.tril if op.lower else np.triu
         matrix = mpmath.matrix(keep(a).tolist())
+        matrix = matrix.T if op.params[1] else matrix
     right = mpmath.matrix(b.reshape(b.shape[0], -1).tolist())
     solution = np.array((matrix**-1 * right).tolist(), dtype=object)
     return solution.reshape(b.shape)
+
+
+def _function(op: Any, a: Array, matrix: Any) -> Array:
+    """Return a factor, an exponential or the eigenvalues of a matrix."""
+    if isinstance(op, decompositions.Expm):
+        return np.array(mpmath.expm(matrix).tolist(), dtype=object).reshape(a.shape)
+    keep = np.tril if op.params[0] else np.triu
+    half = keep(a)
+    whole = mpmath.matrix((half + half.T - np.diag(np.diagonal(a))).tolist())
+    if isinstance(op, decompositions.Eigvalsh):
+        return np.array(sorted(mpmath.eigsy(whole, eigvals_only=True)), dtype=object)
+    factor = np.array(mpmath.cholesky(whole).tolist(), dtype=object).reshape(a.shape)
+    return factor if op.params[0] else factor.T
 
 
 def bound(graph: Variable, values: dict[str, Array], eps: float, center: Array) -> Array:

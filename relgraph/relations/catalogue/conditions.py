@@ -38,6 +38,21 @@ def coefficiento(x: Any) -> Suspended:
     return checko(_is_coefficient, x, label=f"coefficient({x!r})")
 
 
+class Number:
+    """The condition to be a constant equal in all its elements, with examples that tests use."""
+
+    def __init__(self, *examples: float) -> None:
+        self.examples = examples
+
+    def __call__(self, x: Any) -> bool:
+        return _is_coefficient(x)
+
+
+def numbero(x: Any, *examples: float) -> Suspended:
+    """Relate constants of one number, such as these examples."""
+    return checko(Number(*examples), x, label=f"number({x!r})")
+
+
 def _is_coefficient(x: Any) -> bool:
     return isinstance(x, Constant) and x.uniform is not None and x.dtype.kind != "b"
 

@@ -5,13 +5,34 @@
 
 from __future__ import annotations
 
-from relgraph.ops.elementwise import exp, exp2, expm1, log, log1p, log2, reciprocal, sqrt, square
-from relgraph.relations.goals import eq, lall, lany, nonnegativeo, positiveo
+import math
+
+from relgraph.ops.elementwise import (
+    exp,
+    exp2,
+    expm1,
+    log,
+    log1mexp,
+    log1p,
+    log2,
+    log10,
+    power,
+    reciprocal,
+    sigmoid,
+    softplus,
+    sqrt,
+    square,
+    where,
+)
+from relgraph.relations.goals import eq, facto, floato, lall, lany, nonnegativeo, positiveo
 from relgraph.relations.pattern import lvars
 from relgraph.relations.relation import Relation, identity, relation
 
 CANONICAL = ("canonicalize", "fast_run")
+TIDY = ("canonicalize", "specialize", "fast_run")  # again after the stabilising phase
+SPECIALIZE = ("specialize", "fast_run")
 STABLE = ("canonicalize", "fast_run", "stabilize", "stabilization")
+FINITE = ("canonicalize", "fast_run", "stabilize")
 
 
 @relation(tags=STABLE)
@@ -27,7 +48,7 @@ def cancel_log_expo(left, right):
     return lany(*[lall(eq(left, f(g(x))), eq(right, x)) for f, g in pairs])
 
 
-@relation(tags=CANONICAL)
+@relation(tags=TIDY)
 def cancel_exp_logo(left, right):
     """e^(log x) = x, and so for base 2 and for expm1(log1p(x)).
 
@@ -109,7 +130,7 @@ def halve_log_sqrto(x):
 
 @relation(tags=CANONICAL, specials="assumes_finite")
 def lower_log_powero(left, right):
-    """log(x^y) = y log x, and log(square(x)) = 2 log x.
+    """log(x^y) = y log x, for base 2 and 10 too, and log(square(x)) = 2 log x.
 
     Holds where x is positive; rounded (within c u (1 + |y log x|)), assumes_finite (infinity to
     the power of 0 is 1, but 0 log(infinity) is NaN).
@@ -117,40 +138,249 @@ def lower_log_powero(left, right):
     """
     x, y = lvars("x y")
     return lany(
-        lall(eq(left, log(x**y)), eq(right, y * log(x)), positiveo(x)),
+        *[lall(eq(left, f(x**y)), eq(right, y * f(x)), positiveo(x)) for f in (log, log2, log10)],
         lall(eq(left, log(square(x))), eq(right, 2 * log(x)), positiveo(x)),
     )
 
 
-@identity(
-    tags=("expand_log",),
-    where=lambda x, y: (positiveo(x), positiveo(y)),
-    specials="assumes_finite",
-)
+@identity(tags=("expand_log",), where=lambda x: positiveo(x), specials="assumes_finite")
 def distribute_log_multiplyo(x, y):
     """log(x y) = log x + log y.
 
-    Holds where x and y are positive; rounded (within c u (1 + |log x| + |log y|)),
-    assumes_finite.  No mode runs it: to the right it costs a logarithm, to the left the product
-    of many factors overflows.
+    Holds where x is positive, negative y being NaN on both sides; rounded (within
+    c u (1 + |log x| + |log y|)), assumes_finite.  No mode runs it: to the right it costs a
+    logarithm, to the left the product of many factors overflows.
     Source: DLMF 4.8.2.
     """
     return log(x * y), log(x) + log(y)
 
 
-@identity(
-    tags=("expand_log",),
-    where=lambda x, y: (positiveo(x), positiveo(y)),
-    specials="assumes_finite",
-)
-def distribute_log_divideo(x, y):
+@relation(tags=("expand_log", "local_log_div"), specials="assumes_finite")
+def distribute_log_divideo(left, right):
     """log(x / y) = log x - log y.
 
-    Holds where x and y are positive; rounded (within c u (1 + |log x| + |log y|)),
-    assumes_finite.  No mode runs it, as the relation for products.
+    Holds where x or y is positive, a negative other one being NaN on both sides; rounded (within
+    c u (1 + |log x| + |log y|)), assumes_finite.  No mode runs it, as the relation for products.
     Source: DLMF 4.8.4.
     """
-    return log(x / y), log(x) - log(y)
+    x, y = lvars("x y")
+    return lany(
+        lall(eq(left, log(x / y)), eq(right, log(x) - log(y)), positiveo(y)),
+        lall(eq(left, log(x / y)), eq(right, log(x) - log(y)), positiveo(x)),
+    )
+
+
+@relation(tags=(*FINITE, "local_log_div"), specials="assumes_finite")
+def log_reciprocalo(left, right):
+    """log(1 / x) = -log x, written as a quotient or a reciprocal.
+
+    Holds for floats, negative x being NaN on both sides; the left side is infinite for a subnormal
+    x; rounded, assumes_finite (1 / -0.0 is -infinity).
+    Source: DLMF 4.8.5.
+    """
+    (x,) = lvars("x")
+    return lany(
+        *[
+            lall(eq(left, log(form)), eq(right, -log(x)), floato(x))
+            for form in (1 / x, reciprocal(x))
+        ]
+    )
+
+
+@relation(tags=STABLE)
+def cancel_log_powero(left, right):
+    """log2(2^x) = x, and log10(10^x) = x, written as powers.
+
+    Holds for floats; the left side overflows or underflows for a large |x|; rounded, kept.
+    Source: DLMF 4.8(i), for real arguments.
+    """
+    (x,) = lvars("x")
+    return lany(
+        lall(eq(left, log2(power(2.0, x))), eq(right, x), floato(x)),
+        lall(eq(left, log10(power(10.0, x))), eq(right, x), floato(x)),
+    )
+
+
+@relation(tags=TIDY)
+def cancel_power_logo(left, right):
+    """2^log2(x) = x, and 10^log10(x) = x, written as powers.
+
+    Holds where x is at least 0; rounded (within c u |x| (1 + |log x|)), kept.
+    Source: DLMF 4.8(i), for real arguments.
+    """
+    (x,) = lvars("x")
+    return lany(
+        lall(eq(left, power(2.0, log2(x))), eq(right, x), nonnegativeo(x), floato(x)),
+        lall(eq(left, power(10.0, log10(x))), eq(right, x), nonnegativeo(x), floato(x)),
+    )
+
+
+@relation(tags=STABLE)
+def change_log_baseo(left, right):
+    """log(2^x) = x log 2, and log2(e^x) = x / log 2.
+
+    Holds always; the left side overflows or underflows for a large |x|; rounded, kept.
+    Source: DLMF 4.2(iii).
+    """
+    (x,) = lvars("x")
+    return lany(
+        lall(eq(left, log(exp2(x))), eq(right, x * math.log(2))),
+        lall(eq(left, log2(exp(x))), eq(right, x * math.log2(math.e))),
+    )
+
+
+@relation(tags=STABLE)
+def exp_softpluso(left, right):
+    """e^softplus(x) = 1 + e^x, and expm1(softplus(x)) = e^x.
+
+    Holds always; the second left side cancels for a large negative x; rounded, kept.
+    Source: definition of softplus.
+    """
+    (x,) = lvars("x")
+    return lany(
+        lall(eq(left, exp(softplus(x))), eq(right, 1 + exp(x))),
+        lall(eq(left, expm1(softplus(x))), eq(right, exp(x))),
+    )
+
+
+@relation(tags=TIDY)
+def cancel_exp_log1po(left, right):
+    """e^log1p(x) = 1 + x, expm1(log x) = x - 1, and the same of log1mexp.
+
+    The last two are e^log1mexp(x) = -expm1(x) and expm1(log1mexp(x)) = -e^x.
+    Holds where x is at least 0, for log1mexp at most 0; rounded, kept.
+    Source: definitions.
+    """
+    (x,) = lvars("x")
+    return lany(
+        lall(eq(left, exp(log1p(x))), eq(right, 1 + x), nonnegativeo(x)),
+        lall(eq(left, expm1(log(x))), eq(right, x - 1), nonnegativeo(x)),
+        lall(eq(left, exp(log1mexp(x))), eq(right, -expm1(x)), facto(x, "nonpositive")),
+        lall(eq(left, expm1(log1mexp(x))), eq(right, -exp(x)), facto(x, "nonpositive")),
+    )
+
+
+@relation(tags=(*SPECIALIZE, "local_exp_log_nan_switch"))
+def switch_exp_logo(left, right):
+    """e^(log x) = x where x >= 0 and NaN elsewhere, and so for pairs of log1p, expm1 and log1mexp.
+
+    Holds for floats; rounded (within c u (1 + |log x|)), kept.
+    Source: definitions.
+    """
+    (x,) = lvars("x")
+    forms = (
+        (exp(log(x)), x >= 0, x),
+        (exp2(log2(x)), x >= 0, x),
+        (expm1(log1p(x)), x >= -1, x),
+        (exp(log1p(x)), x >= -1, 1 + x),
+        (expm1(log(x)), x >= 0, x - 1),
+        (exp(log1mexp(x)), x <= 0, -expm1(x)),
+        (expm1(log1mexp(x)), x <= 0, -exp(x)),
+    )
+    return lany(
+        *[
+            lall(eq(left, form), eq(right, where(domain, value, math.nan)), floato(x))
+            for form, domain, value in forms
+        ]
+    )
+
+
+@relation(tags=CANONICAL)
+def exp_negative_logo(left, right):
+    """e^(-log x) = 1 / x, and for base 2.
+
+    Holds where x is positive; rounded (within c u (1 + |log x|) / |x|), kept.
+    Source: DLMF 4.8.5.
+    """
+    (x,) = lvars("x")
+    pairs = ((exp, log), (exp2, log2))
+    return lany(
+        *[
+            lall(eq(left, f(-g(x))), eq(right, reciprocal(x)), positiveo(x), floato(x))
+            for f, g in pairs
+        ]
+    )
+
+
+@relation(tags=TIDY, specials="assumes_finite")
+def exp_multiply_logo(left, right):
+    """e^(y log x) = x^y, and for base 2.
+
+    Holds for floats where x is at least 0; rounded (within c u (1 + |y log x|) |x^y|),
+    assumes_finite (infinity to the power of 0 is 1, but 0 log(infinity) is NaN).
+    Source: DLMF 4.2.26.
+    """
+    x, y = lvars("x y")
+    pairs = ((exp, log), (exp2, log2))
+    return lany(
+        *[
+            lall(eq(left, f(y * g(x))), eq(right, x**y), nonnegativeo(x), floato(x), floato(y))
+            for f, g in pairs
+        ]
+    )
+
+
+@identity(tags=CANONICAL, specials="assumes_finite")
+def divide_expo(x, y):
+    """x / e^y = x e^(-y).
+
+    Holds where e^y is finite and not 0; rounded, assumes_finite (near the end of the range one
+    side is subnormal and the other 0).
+    Source: DLMF 4.8.16.
+    """
+    return x / exp(y), x * exp(-y)
+
+
+@identity(tags=CANONICAL)
+def square_expo(x):
+    """square(e^x) = e^(2 x).
+
+    Holds always; rounded (within c u (1 + |x|) e^(2 x)), kept.
+    Source: DLMF 4.8.17.
+    """
+    return square(exp(x)), exp(2 * x)
+
+
+@identity(tags=STABLE)
+def distribute_exp2_addo(x, y):
+    """2^(x + y) = 2^x 2^y.
+
+    Holds always; the product may overflow or underflow in one factor, the sum does not; rounded
+    (the error of x + y counts |x + y| times), kept.
+    Source: DLMF 4.8.16.
+    """
+    return exp2(x + y), exp2(x) * exp2(y)
+
+
+@identity(tags=STABLE)
+def distribute_exp2_subtracto(x, y):
+    """2^(x - y) = 2^x / 2^y.
+
+    Holds always; the quotient may overflow or underflow on one side, the difference does not;
+    rounded (the error of x - y counts |x - y| times), kept.
+    Source: DLMF 4.8.16.
+    """
+    return exp2(x - y), exp2(x) / exp2(y)
+
+
+@identity(tags=TIDY, where=nonnegativeo)
+def softplus_logo(x):
+    """softplus(log x) = log1p(x).
+
+    Holds where x is at least 0; rounded, kept.
+    Source: definition of softplus.
+    """
+    return softplus(log(x)), log1p(x)
+
+
+@identity(tags=TIDY, where=nonnegativeo, specials="assumes_finite")
+def sigmoid_logo(x):
+    """sigmoid(log x) = x / (1 + x).
+
+    Holds where x is at least 0 and finite; rounded, assumes_finite.
+    Source: definition of sigmoid.
+    """
+    return sigmoid(log(x)), x / (1 + x)
 
 
 RELATIONS: tuple[Relation, ...] = (
@@ -165,4 +395,19 @@ RELATIONS: tuple[Relation, ...] = (
     lower_log_powero,
     distribute_log_multiplyo,
     distribute_log_divideo,
+    log_reciprocalo,
+    cancel_log_powero,
+    cancel_power_logo,
+    change_log_baseo,
+    exp_softpluso,
+    cancel_exp_log1po,
+    switch_exp_logo,
+    exp_negative_logo,
+    exp_multiply_logo,
+    divide_expo,
+    square_expo,
+    distribute_exp2_addo.reversed,
+    distribute_exp2_subtracto.reversed,
+    softplus_logo,
+    sigmoid_logo,
 )

@@ -9,13 +9,36 @@ form.
 
 from __future__ import annotations
 
-from relgraph.ops.elementwise import absolute, reciprocal, sqrt, square
-from relgraph.relations.goals import eq, floato, lall, lany, nonnegativeo, nonzeroo, positiveo
+import math
+from typing import Any
+
+from relgraph.ir.node import Constant, Variable, constant
+from relgraph.ops.elementwise import (
+    absolute,
+    cbrt,
+    reciprocal,
+    sign,
+    sqrt,
+    square,
+    where,
+)
+from relgraph.relations.catalogue.conditions import numbero, numerico
+from relgraph.relations.goals import (
+    calco,
+    eq,
+    floato,
+    lall,
+    lany,
+    nonnegativeo,
+    nonzeroo,
+    positiveo,
+)
 from relgraph.relations.pattern import lvars
 from relgraph.relations.relation import Relation, identity, relation
 
 CANONICAL = ("canonicalize", "fast_run")
 SPECIALIZE = ("specialize", "fast_run", "pow_specialize")
+LARGEST = 64  # exponent that is written out: each squaring doubles the relative error
 
 
 @identity(tags=(*CANONICAL, "specialize", "const_elimination", "pow_specialize"), rounding="exact")
@@ -110,18 +133,18 @@ def reciprocal_divideo(x):
     return 1 / x, reciprocal(x)
 
 
-@relation(tags=(*CANONICAL, "mul_canonical"), specials="assumes_finite")
+@relation(tags=(*CANONICAL, "mul_canonical", "useless_Reciprocal_of_Reciprocal"))
 def cancel_reciprocal_reciprocalo(left, right):
     """1 / (1 / x) = x, written as quotients or reciprocals.
 
-    Holds for floats where x is not 0 and neither x nor 1 / x overflows; rounded (within 2u |x|),
-    assumes_finite.
-    Source: group law.
+    Holds for floats, zeros of both signs included (where 1 / x overflows, the left side is 0 and x
+    subnormal); rounded (within 2u |x|), kept.
+    Source: group law; IEEE 754-2019, section 7.3, for 1 / 0.
     """
     (x,) = lvars("x")
     return lany(
         *[
-            lall(eq(left, spelled), eq(right, x), nonzeroo(x), floato(x))
+            lall(eq(left, spelled), eq(right, x), floato(x))
             for spelled in (1 / (1 / x), reciprocal(reciprocal(x)))
         ]
     )
@@ -137,7 +160,7 @@ def cancel_divide_squareo(x):
     return square(x) / x, x
 
 
-@relation(tags=CANONICAL)
+@relation(tags=(*CANONICAL, "specialize"))
 def cancel_square_sqrto(left, right):
     """sqrt(x)^2 = x, written as a power, a product or a square.
 
@@ -201,6 +224,394 @@ def distribute_power_addo(x, a, b):
     return x ** (a + b), x**a * x**b
 
 
+def whole(x: Any) -> int | None:
+    """Return the value of a uniform constant that is an integer; None for anything else."""
+    value = x.uniform if isinstance(x, Constant) else None
+    if value is None or isinstance(value, bool) or not math.isfinite(value):
+        return None
+    return int(value) if float(value).is_integer() and abs(value) < 2**15 else None
+
+
+def exponent(value: int | None, like: Variable) -> Variable | None:
+    """Return a constant of the dtype of another one, where it can hold the value."""
+    if value is None or (like.dtype.kind in "iu" and not 0 <= value <= 100):
+        return None
+    return constant(value, like.dtype)
+
+
+def joined(a: Any, b: Any) -> Variable | None:
+    """Return a + b for exponents of integers; None where their signs differ and the sum is not
+    negative, as then a pole would go.
+    """
+    m, n = whole(a), whole(b)
+    if m is None or n is None or a.dtype != b.dtype:
+        return None
+    return exponent(m + n if m + n < 0 or (m > 0 and n > 0) else None, a)
+
+
+def one_more(a: Any) -> Variable | None:
+    """Return a + 1 for a whole exponent that leaves no pole behind."""
+    n = whole(a)
+    return None if n is None or n in (-1, 0) else exponent(n + 1, a)
+
+
+def two_more(a: Any) -> Variable | None:
+    """Return a + 2 for a whole exponent that leaves no pole behind."""
+    n = whole(a)
+    return None if n is None or n in (-2, -1, 0) else exponent(n + 2, a)
+
+
+def times(a: Any, b: Any) -> Variable | None:
+    """Return a b for exponents of integers."""
+    m, n = whole(a), whole(b)
+    return None if m is None or n is None or a.dtype != b.dtype else exponent(m * n, a)
+
+
+def twice(a: Any) -> Variable | None:
+    """Return 2 a for a whole exponent."""
+    n = whole(a)
+    return None if n is None else exponent(2 * n, a)
+
+
+def half(a: Any) -> Variable | None:
+    """Return a / 2 for a float constant that is positive and not 2, which is a square."""
+    value = a.uniform if isinstance(a, Constant) and a.dtype.kind == "f" else None
+    return None if value is None or not 0 < value < 2**15 else constant(value / 2, a.dtype)
+
+
+def squarings(a: Any, x: Any) -> Variable | None:
+    """Return x^n by repeated squaring, for an integer n of at least 3."""
+    n = whole(a)
+    if n is None or not 3 <= n <= LARGEST or (x.dtype.kind != "f" and a.dtype != x.dtype):
+        return None
+    return product(x, n)
+
+
+def product(x: Variable, n: int) -> Variable:
+    """Return x^n by repeated squaring, for n of at least 1."""
+    found = None
+    while n:
+        if n % 2:
+            found = x if found is None else found * x  # type: ignore[operator]
+        n //= 2
+        x = square(x) if n else x
+    assert found is not None
+    return found
+
+
+def inverse_squarings(a: Any, x: Any) -> Variable | None:
+    """Return x^(-n) by repeated squaring, for an integer n of at least 3."""
+    n = whole(a)
+    return None if n is None or not 3 <= -n <= LARGEST else reciprocal(product(x, -n))
+
+
+def half_squarings(a: Any, x: Any) -> Variable | None:
+    """Return x^(n + 1/2) by repeated squaring and a square root, for an integer n of at least 1."""
+    value = a.uniform if isinstance(a, Constant) and a.dtype.kind == "f" else None
+    if value is None or not 1 < value < LARGEST or float(value) % 1 != 0.5:
+        return None
+    return product(x, int(value)) * sqrt(x)  # type: ignore[no-any-return, operator]
+
+
+@identity(
+    tags=(*CANONICAL, "specialize", "const_elimination", "pow_canonicalize"), rounding="exact"
+)
+def annihilate_one_powero(x):
+    """1^x = 1.
+
+    Holds always, for NaN and infinity too; exact, kept.
+    Source: IEEE 754-2019, section 9.2.1 (pow(1, y) is 1 for any y, even a NaN).
+    """
+    return 1**x, 1
+
+
+@relation(tags=(*CANONICAL, "mul_pow_to_pow_add"), specials="assumes_finite")
+def gather_whole_powero(left, right):
+    """x^a x^b = x^(a + b), x x^a = x^(a + 1) and square(x) x^a = x^(a + 2).
+
+    Holds for exponents that are constant integers and whose sum keeps the pole at 0, if there is
+    one; modulo 2^n for integers; rounded (within c u |x^(a + b)|), assumes_finite.
+    Source: DLMF 4.2(iv).
+    """
+    x, a, b, c = lvars("x a b c")
+    return lany(
+        lall(
+            eq(left, x**a * x**b), eq(right, x**c), numerico(x),
+            numbero(a, 3, -4), numbero(b, 4, -5), calco(c, joined, a, b),
+        ),
+        lall(
+            eq(left, x * x**a), eq(right, x**c), numerico(x),
+            numbero(a, 3, -4), calco(c, one_more, a),
+        ),
+        lall(
+            eq(left, square(x) * x**a), eq(right, x**c), numerico(x),
+            numbero(a, 3, -4), calco(c, two_more, a),
+        ),
+    )  # fmt: skip
+
+
+@identity(tags=CANONICAL, where=lambda x: (positiveo(x), floato(x)), specials="assumes_finite")
+def distribute_power_subtracto(x, a, b):
+    """x^(a - b) = x^a / x^b.
+
+    Holds for floats where x is positive; rounded (the error of an exponent counts |log x| times),
+    assumes_finite.
+    Source: DLMF 4.8.14.
+    """
+    return x ** (a - b), x**a / x**b
+
+
+@identity(tags=CANONICAL, where=lambda x: (positiveo(x), floato(x)), specials="assumes_finite")
+def merge_power_powero(x, a, b):
+    """(x^a)^b = x^(a b).
+
+    Holds for floats where x is positive; rounded (the error of an exponent counts |log x| times),
+    assumes_finite.
+    Source: DLMF 4.8.15.
+    """
+    return (x**a) ** b, x ** (a * b)
+
+
+@relation(tags=CANONICAL, specials="assumes_finite")
+def merge_whole_powero(left, right):
+    """(x^a)^b = x^(a b), square(x)^a = x^(2 a) and square(x^a) = x^(2 a).
+
+    Holds for floats and constant integers a and b; rounded (within c u b |x^(a b)|),
+    assumes_finite.
+    Source: DLMF 4.2(iv).
+    """
+    x, a, b, c = lvars("x a b c")
+    return lany(
+        lall(
+            eq(left, (x**a) ** b), eq(right, x**c), floato(x),
+            numbero(a, 3, -4), numbero(b, 4, -3), calco(c, times, a, b),
+        ),
+        lall(
+            eq(left, square(x) ** a), eq(right, x**c), floato(x),
+            numbero(a, 3, -4), calco(c, twice, a),
+        ),
+        lall(
+            eq(left, square(x**a)), eq(right, x**c), floato(x),
+            numbero(a, 3, -4), calco(c, twice, a),
+        ),
+    )  # fmt: skip
+
+
+@identity(
+    tags=CANONICAL,
+    where=lambda x, a, c: (nonnegativeo(x), numbero(a, 3, 1.5), calco(c, half, a)),
+    specials="assumes_finite",
+)
+def halve_power_sqrto(x, a, c):
+    """sqrt(x)^a = x^(a / 2).
+
+    Holds where x is at least 0, for a positive constant a; rounded, assumes_finite.
+    Source: DLMF 4.8.15.
+    """
+    return sqrt(x) ** a, x**c
+
+
+@relation(tags=CANONICAL, specials="assumes_finite")
+def negate_powero(left, right):
+    """1 / x^y = x^(-y), written as a quotient or a reciprocal.
+
+    Holds for floats; rounded, assumes_finite (one side may overflow where the other is subnormal).
+    Source: DLMF 4.2(iv).
+    """
+    x, y = lvars("x y")
+    return lany(
+        *[
+            lall(eq(left, form), eq(right, x ** (-y)), floato(x), floato(y))
+            for form in (1 / x**y, reciprocal(x**y))
+        ]
+    )
+
+
+@identity(
+    tags=SPECIALIZE,
+    where=lambda x, a, c: (numerico(x), numbero(a, 3, 4, 7, 10), calco(c, squarings, a, x)),
+)
+def square_repeatedlyo(x, a, c):
+    """x^n is a product of repeated squares: x^3 = x square(x), x^4 = square(square(x)).
+
+    Holds for a constant integer n of 3 to 64, modulo 2^n for integers; rounded (within n u |x^n|),
+    kept.
+    Source: D. E. Knuth, The Art of Computer Programming, vol. 2, 3rd ed., section 4.6.3.
+    """
+    return x**a, c
+
+
+@identity(
+    tags=SPECIALIZE,
+    where=lambda x, a, c: (floato(x), numbero(a, -3, -6), calco(c, inverse_squarings, a, x)),
+    specials="assumes_finite",
+)
+def square_inverselyo(x, a, c):
+    """x^(-n) is the reciprocal of a product of repeated squares.
+
+    Holds for floats and a constant integer n of 3 to 64; rounded (within n u |x^(-n)|),
+    assumes_finite (where x^n overflows its reciprocal is 0, not subnormal).
+    Source: D. E. Knuth, The Art of Computer Programming, vol. 2, 3rd ed., section 4.6.3.
+    """
+    return x**a, c
+
+
+@identity(
+    tags=SPECIALIZE,
+    where=lambda x, a, c: (floato(x), numbero(a, 1.5, 2.5), calco(c, half_squarings, a, x)),
+    specials="assumes_finite",
+)
+def square_half_powero(x, a, c):
+    """x^(n + 1/2) = x^n sqrt(x), the power as repeated squares.
+
+    Holds for floats and a constant integer n of 1 to 63; rounded (within n u |x^n|),
+    assumes_finite ((-infinity)^(3/2) is infinity, sqrt(-infinity) is NaN).
+    Source: DLMF 4.2(iv); IEEE 754-2019, section 9.2.1.
+    """
+    return x**a, c
+
+
+@identity(tags=("specialize", "fast_run"), where=floato)
+def switch_square_sqrto(x):
+    """sqrt(x)^2 = x where x >= 0, and NaN elsewhere.
+
+    Holds for floats; rounded (within 3u |x|; the square of -0.0 is 0.0), kept.
+    Source: definition of the square root.
+    """
+    return square(sqrt(x)), where(x >= 0, x, math.nan)
+
+
+@relation(tags=("merge_sqrt",), specials="assumes_finite")
+def merge_sqrto(left, right):
+    """sqrt(x) sqrt(y) = sqrt(x y), and sqrt(x) / sqrt(y) = sqrt(x / y).
+
+    Holds where x and y are at least 0; rounded (within 3u of the result), assumes_finite.  No mode
+    runs it: the product may overflow or underflow where the roots do not.
+    Source: definition of the square root.
+    """
+    x, y = lvars("x y")
+    both = (nonnegativeo(x), nonnegativeo(y))
+    return lany(
+        lall(eq(left, sqrt(x) * sqrt(y)), eq(right, sqrt(x * y)), *both),
+        lall(eq(left, sqrt(x) / sqrt(y)), eq(right, sqrt(x / y)), *both),
+    )
+
+
+@relation(tags=CANONICAL, specials="assumes_finite")
+def cancel_divide_sqrto(left, right):
+    """x / sqrt(x) = sqrt(x), and sqrt(x) / x = 1 / sqrt(x).
+
+    Holds where x is positive; rounded (within 3u of the result), assumes_finite.
+    Source: definition of the square root.
+    """
+    (x,) = lvars("x")
+    return lany(
+        lall(eq(left, x / sqrt(x)), eq(right, sqrt(x)), positiveo(x)),
+        lall(eq(left, sqrt(x) / x), eq(right, reciprocal(sqrt(x))), positiveo(x)),
+    )
+
+
+@identity(tags=CANONICAL, where=floato)
+def cancel_power_cbrto(x):
+    """cbrt(x)^3 = x.
+
+    Holds for floats; rounded (within 4u |x|), kept.
+    Source: definition of the cube root.
+    """
+    return cbrt(x) ** 3, x
+
+
+@identity(tags=CANONICAL, where=floato, specials="assumes_finite")
+def cancel_cbrt_powero(x):
+    """cbrt(x^3) = x.
+
+    Holds for floats whose cube is finite; rounded (within 2u |x| where the cube does not
+    underflow), assumes_finite.
+    Source: definition of the cube root.
+    """
+    return cbrt(x**3), x
+
+
+@identity(tags=CANONICAL, where=lambda x, y: (floato(x), floato(y)), rounding="exact")
+def distribute_absolute_divideo(x, y):
+    """|x / y| = |x| / |y|.
+
+    Holds for floats; exact, kept.
+    Source: IEEE 754-2019, section 6.3: rounding does not depend on the sign.
+    """
+    return absolute(x / y), absolute(x) / absolute(y)
+
+
+@identity(tags=CANONICAL, rounding="exact", where=floato)
+def absorb_absolute_signo(x):
+    """sign(sign(x)) = sign(x).
+
+    Holds for floats; exact, kept.
+    Source: definition.
+    """
+    return sign(sign(x)), sign(x)
+
+
+@identity(tags=CANONICAL, where=floato)
+def lift_sign_negativeo(x):
+    """sign(-x) = -sign(x).
+
+    Holds for floats (the least integer is its own negative); rounded (the zeros differ in sign),
+    kept.
+    Source: definition.
+    """
+    return sign(-x), -sign(x)
+
+
+@identity(tags=CANONICAL, where=floato)
+def multiply_sign_absoluteo(x):
+    """sign(x) |x| = x.
+
+    Holds for floats; rounded (-0.0 becomes 0.0), kept.
+    Source: definition.
+    """
+    return sign(x) * absolute(x), x
+
+
+@relation(tags=(*CANONICAL, "mul_canonical"), specials="assumes_finite")
+def divide_absoluteo(left, right):
+    """x / |x| = |x| / x = sign(x).
+
+    Holds for floats where x is finite and not 0; rounded, assumes_finite.
+    Source: definition.
+    """
+    (x,) = lvars("x")
+    forms = (x / absolute(x), absolute(x) / x)
+    return lany(*[lall(eq(left, f), eq(right, sign(x)), nonzeroo(x), floato(x)) for f in forms])
+
+
+@identity(tags=CANONICAL, where=positiveo, specials="assumes_finite")
+def sign_positiveo(x):
+    """sign(x) = 1.
+
+    Holds where x is positive and not NaN; rounded, assumes_finite.
+    Source: definition.
+    """
+    return sign(x), 1
+
+
+@relation(tags=(*CANONICAL, "local_sign_div"), specials="assumes_finite")
+def sign_divideo(left, right):
+    """sign(x / p) = sign(p x) = sign(p / x) = sign(x) for p > 0, and sign(1 / x) = sign(x).
+
+    Holds for floats where x, p and the quotient are finite; rounded (where the quotient underflows
+    its sign is 0), assumes_finite.
+    Source: rule of signs.
+    """
+    x, p = lvars("x p")
+    forms = (x / p, p * x, p / x)
+    plain = (1 / x, reciprocal(x))
+    return lany(
+        *[lall(eq(left, sign(f)), eq(right, sign(x)), positiveo(p), floato(x)) for f in forms],
+        *[lall(eq(left, sign(f)), eq(right, sign(x)), floato(x)) for f in plain],
+    )
+
+
 RELATIONS: tuple[Relation, ...] = (
     remove_power_oneo,
     annihilate_power_zeroo,
@@ -218,4 +629,26 @@ RELATIONS: tuple[Relation, ...] = (
     absorb_square_negativeo,
     absorb_square_absoluteo,
     distribute_power_addo.reversed,
+    annihilate_one_powero,
+    gather_whole_powero,
+    distribute_power_subtracto.reversed,
+    merge_power_powero,
+    merge_whole_powero,
+    halve_power_sqrto,
+    negate_powero,
+    square_repeatedlyo,
+    square_inverselyo,
+    square_half_powero,
+    switch_square_sqrto,
+    merge_sqrto,
+    cancel_divide_sqrto,
+    cancel_power_cbrto,
+    cancel_cbrt_powero,
+    distribute_absolute_divideo.reversed,
+    absorb_absolute_signo,
+    lift_sign_negativeo,
+    multiply_sign_absoluteo,
+    divide_absoluteo,
+    sign_positiveo,
+    sign_divideo,
 )

@@ -1,7 +1,537 @@
-"""Trigonometric and hyperbolic functions, and their inverses."""
+"""Circular and hyperbolic functions and their inverses, for real arguments.
+
+An inverse function is NaN outside of its domain, and so is what replaces it: ``tanh(arctanh(x))``
+is ``x`` where ``|x| <= 1`` and NaN elsewhere.
+"""
+
+# mypy: allow-untyped-defs
+# An identity is written as a user writes one: without types.
 
 from __future__ import annotations
 
-from relgraph.relations.relation import Relation
+import math
+from typing import Any
 
-RELATIONS: tuple[Relation, ...] = ()
+from relgraph.ir.node import Variable, constant
+from relgraph.ops.elementwise import (
+    absolute,
+    arccos,
+    arccosh,
+    arcsin,
+    arcsinh,
+    arctan,
+    arctanh,
+    cbrt,
+    cos,
+    cosh,
+    exp,
+    expm1,
+    hypot,
+    log,
+    logaddexp,
+    reciprocal,
+    sigmoid,
+    sin,
+    sinh,
+    sqrt,
+    square,
+    tan,
+    tanh,
+    where,
+)
+from relgraph.relations.goals import calco, eq, floato, lall, lany
+from relgraph.relations.pattern import lvars
+from relgraph.relations.relation import Relation, identity, relation
+
+CANONICAL = ("canonicalize", "fast_run")
+SPECIALIZE = ("specialize", "fast_run")
+STABLE = ("fast_run", "stabilize", "stabilization")
+EARLY = ("canonicalize", *STABLE)  # also before other relations take the form apart
+FINITE = ("fast_run", "stabilize")  # what assumes finite values is no part of "stabilization"
+
+
+# Parity.
+
+
+@relation(tags=(*CANONICAL, "parity"))
+def lift_odd_negativeo(left, right):
+    """f(-x) = -f(x) for sin, tan, arcsin, arctan, sinh, tanh, arcsinh, arctanh and the cube root.
+
+    Holds always; rounded (no library promises odd functions to the last digit), kept.
+    Source: DLMF 4.17.1 to 4.17.3, 4.23(iii), 4.30 and 4.37(iii).
+    """
+    (x,) = lvars("x")
+    odd = (sin, tan, arcsin, arctan, sinh, tanh, arcsinh, arctanh, cbrt)
+    return lany(*[lall(eq(left, f(-x)), eq(right, -f(x))) for f in odd])
+
+
+@relation(tags=(*CANONICAL, "parity"))
+def absorb_even_negativeo(left, right):
+    """f(-x) = f(|x|) = f(x), where f is cos or cosh.
+
+    Holds always; rounded (no library promises even functions to the last digit), kept.
+    Source: DLMF 4.17.2 and 4.30.
+    """
+    (x,) = lvars("x")
+    forms = [f(sign(x)) for f in (cos, cosh) for sign in (lambda t: -t, absolute)]
+    plain = [f(x) for f in (cos, cosh) for _ in range(2)]
+    return lany(*[lall(eq(left, a), eq(right, b)) for a, b in zip(forms, plain, strict=True)])
+
+
+# Circular functions.
+
+
+@identity(tags=CANONICAL, specials="assumes_finite")
+def pythagoras_circularo(x):
+    """sin(x)^2 + cos(x)^2 = 1.
+
+    Holds where x is finite (the sine of infinity is NaN); rounded, assumes_finite.
+    Source: DLMF 4.21.12.
+    """
+    return square(sin(x)) + square(cos(x)), 1
+
+
+@identity(tags=EARLY)
+def complement_cos_squareo(x):
+    """1 - cos(x)^2 = sin(x)^2.
+
+    Holds always; the left side cancels for x near 0; rounded, kept.
+    Source: DLMF 4.21.12.
+    """
+    return 1 - square(cos(x)), square(sin(x))
+
+
+@identity(tags=CANONICAL)
+def quotient_sin_coso(x):
+    """sin(x) / cos(x) = tan(x).
+
+    Holds always; rounded, kept.
+    Source: DLMF 4.14.4.
+    """
+    return sin(x) / cos(x), tan(x)
+
+
+@identity(tags=CANONICAL)
+def quotient_cos_sino(x):
+    """cos(x) / sin(x) = 1 / tan(x).
+
+    Holds always; rounded, kept.
+    Source: DLMF 4.14.7.
+    """
+    return cos(x) / sin(x), reciprocal(tan(x))
+
+
+@identity(tags=CANONICAL)
+def multiply_tan_coso(x):
+    """tan(x) cos(x) = sin(x).
+
+    Holds always; rounded, kept.
+    Source: DLMF 4.14.4.
+    """
+    return tan(x) * cos(x), sin(x)
+
+
+@identity(tags=CANONICAL)
+def double_angle_sino(x):
+    """sin(x) cos(x) = sin(2 x) / 2.
+
+    Holds always; rounded (the left side errs by u at most, as does the right one), kept.
+    Source: DLMF 4.21.27.
+    """
+    return sin(x) * cos(x), 0.5 * sin(2 * x)
+
+
+@identity(tags=CANONICAL)
+def double_angle_coso(x):
+    """cos(x)^2 - sin(x)^2 = cos(2 x).
+
+    Holds always; rounded (within 3u; the left side cancels where |sin x| = |cos x|), kept.
+    Source: DLMF 4.21.28.
+    """
+    return square(cos(x)) - square(sin(x)), cos(2 * x)
+
+
+@identity(tags=CANONICAL)
+def double_angle_cos_oneo(x):
+    """2 cos(x)^2 - 1 = cos(2 x).
+
+    Holds always; rounded (within 3u), kept.
+    Source: DLMF 4.21.28.
+    """
+    return 2 * square(cos(x)) - 1, cos(2 * x)
+
+
+@identity(tags=("half_angle",))
+def double_angle_sin_oneo(x):
+    """1 - 2 sin(x)^2 = cos(2 x).
+
+    Holds always; rounded (within 3u), kept.  No mode runs it: to the left it is the half-angle
+    form, which keeps the digits of cos(x) - 1.
+    Source: DLMF 4.21.28.
+    """
+    return 1 - 2 * square(sin(x)), cos(2 * x)
+
+
+@relation(tags=(*STABLE, "half_angle"))
+def half_angle_coso(left, right):
+    """1 - cos(x) = 2 sin(x / 2)^2, and cos(x) - 1 with the sign changed.
+
+    Holds always; the left side cancels for x near 0; rounded, kept.
+    Source: DLMF 4.21.28.
+    """
+    (x,) = lvars("x")
+    half = 2 * square(sin(0.5 * x))
+    return lany(
+        lall(eq(left, 1 - cos(x)), eq(right, half)),
+        lall(eq(left, cos(x) - 1), eq(right, -half)),
+    )
+
+
+# Hyperbolic functions.
+
+
+@identity(tags=CANONICAL, specials="assumes_finite")
+def pythagoras_hyperbolico(x):
+    """cosh(x)^2 - sinh(x)^2 = 1.
+
+    Holds where the squares are finite; rounded (within u cosh(x)^2, which the left side loses),
+    assumes_finite.
+    Source: DLMF 4.35.11.
+    """
+    return square(cosh(x)) - square(sinh(x)), 1
+
+
+@identity(tags=EARLY)
+def complement_cosh_squareo(x):
+    """cosh(x)^2 - 1 = sinh(x)^2.
+
+    Holds always; the left side cancels for x near 0; rounded, kept.
+    Source: DLMF 4.35.11.
+    """
+    return square(cosh(x)) - 1, square(sinh(x))
+
+
+@identity(tags=EARLY)
+def add_sinh_squareo(x):
+    """1 + sinh(x)^2 = cosh(x)^2.
+
+    Holds always; rounded, kept.
+    Source: DLMF 4.35.11.
+    """
+    return 1 + square(sinh(x)), square(cosh(x))
+
+
+@identity(tags=STABLE)
+def complement_tanh_squareo(x):
+    """1 - tanh(x)^2 = 1 / cosh(x)^2.
+
+    Holds always; the left side cancels for a large |x|; rounded, kept.
+    Source: DLMF 4.35.12.
+    """
+    return 1 - square(tanh(x)), reciprocal(square(cosh(x)))
+
+
+@identity(tags=FINITE, specials="assumes_finite")
+def quotient_sinh_cosho(x):
+    """sinh(x) / cosh(x) = tanh(x).
+
+    Holds where both are finite: the left side is NaN for |x| > 711; rounded, assumes_finite.
+    Source: DLMF 4.28.4.
+    """
+    return sinh(x) / cosh(x), tanh(x)
+
+
+@identity(tags=CANONICAL)
+def multiply_tanh_cosho(x):
+    """tanh(x) cosh(x) = sinh(x).
+
+    Holds always; rounded, kept.
+    Source: DLMF 4.28.4.
+    """
+    return tanh(x) * cosh(x), sinh(x)
+
+
+@identity(tags=CANONICAL)
+def double_angle_sinho(x):
+    """sinh(x) cosh(x) = sinh(2 x) / 2.
+
+    Holds always; rounded (within c u (1 + |x|) |sinh(2 x)|), kept.
+    Source: DLMF 4.35.26.
+    """
+    return sinh(x) * cosh(x), 0.5 * sinh(2 * x)
+
+
+@relation(tags=STABLE)
+def exponential_hyperbolico(left, right):
+    """(e^x - e^(-x)) / 2 = sinh(x), and with a sum cosh(x); the half is a factor or a divisor.
+
+    Holds always; the difference cancels for x near 0; rounded, kept.
+    Source: DLMF 4.28.1 and 4.28.2.
+    """
+    (x,) = lvars("x")
+    minus, plus = exp(x) - exp(-x), exp(x) + exp(-x)
+    return lany(
+        lall(eq(left, minus / 2), eq(right, sinh(x))),
+        lall(eq(left, 0.5 * minus), eq(right, sinh(x))),
+        lall(eq(left, plus / 2), eq(right, cosh(x))),
+        lall(eq(left, 0.5 * plus), eq(right, cosh(x))),
+    )
+
+
+@relation(tags=FINITE, specials="assumes_finite")
+def exponential_tanho(left, right):
+    """(e^x - e^(-x)) / (e^x + e^(-x)) = tanh(x), and (e^(2 x) - 1) / (e^(2 x) + 1) = tanh(x).
+
+    Holds where the exponentials are finite: the left sides are NaN for a large x; rounded,
+    assumes_finite.
+    Source: DLMF 4.28.4.
+    """
+    (x,) = lvars("x")
+    two = exp(2 * x)
+    return lany(
+        lall(eq(left, (exp(x) - exp(-x)) / (exp(x) + exp(-x))), eq(right, tanh(x))),
+        lall(eq(left, (two - 1) / (two + 1)), eq(right, tanh(x))),
+        lall(eq(left, expm1(2 * x) / (two + 1)), eq(right, tanh(x))),
+    )
+
+
+@identity(tags=("sigmoid_tanh",))
+def sigmoid_tanho(x):
+    """2 sigmoid(2 x) - 1 = tanh(x).
+
+    Holds always; the left side cancels for x near 0; rounded, kept.  No mode runs it: it is for
+    the search and for those who name it.
+    Source: 2 / (1 + e^(-2 x)) - 1 = (1 - e^(-2 x)) / (1 + e^(-2 x)), DLMF 4.28.4.
+    """
+    return 2 * sigmoid(2 * x) - 1, tanh(x)
+
+
+@identity(tags=FINITE, specials="assumes_finite")
+def add_cosh_sinho(x):
+    """cosh(x) + sinh(x) = e^x.
+
+    Holds where both are finite; the left side cancels for a negative x; rounded, assumes_finite.
+    Source: DLMF 4.28.1 and 4.28.2.
+    """
+    return cosh(x) + sinh(x), exp(x)
+
+
+@identity(tags=FINITE, specials="assumes_finite")
+def subtract_cosh_sinho(x):
+    """cosh(x) - sinh(x) = e^(-x).
+
+    Holds where both are finite; the left side cancels for a positive x; rounded, assumes_finite.
+    Source: DLMF 4.28.1 and 4.28.2.
+    """
+    return cosh(x) - sinh(x), exp(-x)
+
+
+@relation(tags=STABLE)
+def log_cosho(left, right):
+    """log(cosh(x)) = logaddexp(x, -x) - log 2, and log(2 cosh(x)) = logaddexp(x, -x).
+
+    Holds always; the left side overflows for |x| > 711; rounded, kept.
+    Source: DLMF 4.28.2: 2 cosh(x) = e^x + e^(-x).
+    """
+    (x,) = lvars("x")
+    both = logaddexp(x, -x)
+    return lany(
+        lall(eq(left, log(2 * cosh(x))), eq(right, both)),
+        lall(eq(left, log(cosh(x))), eq(right, both - math.log(2))),
+    )
+
+
+# Inverse functions.
+
+
+@identity(tags=(*EARLY, "useless_Arccosh_of_Cosh"))
+def cancel_arccosh_cosho(x):
+    """arccosh(cosh(x)) = |x|.
+
+    Holds always; the left side is 0 for x near 0 and overflows for |x| > 711; rounded, kept.
+    Source: DLMF 4.37(iii): the principal value is not negative.
+    """
+    return arccosh(cosh(x)), absolute(x)
+
+
+@relation(tags=(*EARLY, "useless_Arcsinh_of_Sinh", "useless_Arctanh_of_Tanh"))
+def cancel_arcsinh_sinho(left, right):
+    """arcsinh(sinh(x)) = x, and arctanh(tanh(x)) = x.
+
+    Holds always; the left side overflows for |x| > 711, or is infinite for |x| > 19; rounded,
+    kept.
+    Source: DLMF 4.37(i): both functions are one to one.
+    """
+    (x,) = lvars("x")
+    pairs = ((arcsinh, sinh), (arctanh, tanh))
+    return lany(*[lall(eq(left, f(g(x))), eq(right, x)) for f, g in pairs])
+
+
+@identity(tags=(*CANONICAL, "useless_Sinh_of_Arcsinh"))
+def cancel_sinh_arcsinho(x):
+    """sinh(arcsinh(x)) = x.
+
+    Holds always; rounded (within c u |x| (1 + |arcsinh x|)), kept.
+    Source: DLMF 4.37(i).
+    """
+    return sinh(arcsinh(x)), x
+
+
+@identity(tags=CANONICAL, where=floato, specials="assumes_finite")
+def cancel_tan_arctano(x):
+    """tan(arctan(x)) = x.
+
+    Holds for floats where x is finite (pi / 2 is rounded, so the tangent is finite); rounded
+    (within c u (1 + x^2)), assumes_finite.
+    Source: DLMF 4.23(i).
+    """
+    return tan(arctan(x)), x
+
+
+@relation(tags=(*SPECIALIZE, "useless_Cosh_of_Arccosh", "useless_Tanh_of_Arctanh"))
+def cancel_partial_inverseo(left, right):
+    """f(g(x)) = x in the domain of g and NaN elsewhere, for four functions f and their inverses g.
+
+    sin(arcsin(x)) and tanh(arctanh(x)) are x where |x| <= 1, cos(arccos(x)) too, and
+    cosh(arccosh(x)) is x where x >= 1.
+    Holds for floats; rounded (within c u (1 + |g(x)|) |f'(g(x))|), kept.
+    Source: DLMF 4.23(i) and 4.37(i).
+    """
+    (x,) = lvars("x")
+    unit = ((sin, arcsin), (cos, arccos), (tanh, arctanh))
+    within = where(absolute(x) <= 1, x, math.nan)
+    return lany(
+        *[lall(eq(left, f(g(x))), eq(right, within), floato(x)) for f, g in unit],
+        lall(eq(left, cosh(arccosh(x))), eq(right, where(x >= 1, x, math.nan)), floato(x)),
+    )
+
+
+def quarter(x: Any) -> Variable:
+    """Return pi / 2 in the dtype of a graph."""
+    return constant(math.pi / 2, x.dtype)
+
+
+@identity(tags=SPECIALIZE, where=lambda x, c: (floato(x), calco(c, quarter, x)))
+def add_arcsin_arccoso(x, c):
+    """arcsin(x) + arccos(x) = pi / 2 where |x| <= 1, and NaN elsewhere.
+
+    Holds for floats; rounded, kept.
+    Source: DLMF 4.23.18 (complementary angles).
+    """
+    return arcsin(x) + arccos(x), where(absolute(x) <= 1, c, math.nan)
+
+
+@relation(tags=SPECIALIZE)
+def leg_arcsino(left, right):
+    """sin(arccos(x)) = cos(arcsin(x)) = sqrt((1 - x) (1 + x)).
+
+    Holds always, |x| > 1 being NaN on both sides; rounded (the differences are exact near 1),
+    kept.
+    Source: DLMF 4.21.12; the product is 1 - x^2.
+    """
+    (x,) = lvars("x")
+    leg = sqrt((1 - x) * (1 + x))
+    return lany(
+        *[lall(eq(left, form), eq(right, leg)) for form in (sin(arccos(x)), cos(arcsin(x)))]
+    )
+
+
+@identity(tags=SPECIALIZE)
+def cos_arctano(x):
+    """cos(arctan(x)) = 1 / hypot(1, x).
+
+    Holds always; rounded (for a large |x| the left side errs by u), kept.
+    Source: DLMF 4.21.12 and 4.14.4.
+    """
+    return cos(arctan(x)), reciprocal(hypot(1, x))
+
+
+@identity(tags=SPECIALIZE)
+def cosh_arcsinho(x):
+    """cosh(arcsinh(x)) = hypot(1, x).
+
+    Holds always; rounded (within c u (1 + |arcsinh x|) |x|), kept.
+    Source: DLMF 4.35.11.
+    """
+    return cosh(arcsinh(x)), hypot(1, x)
+
+
+@relation(tags=STABLE)
+def logarithmic_arccosho(left, right):
+    """log(x + sqrt(x^2 - 1)) = arccosh(x), and (1 / 2) log((1 + x) / (1 - x)) = arctanh(x).
+
+    Holds always, what is outside of the domain being NaN on both sides; the left sides overflow,
+    or cancel for x near 0; rounded, kept.
+    Source: DLMF 4.37.19 and 4.37.24.
+    """
+    (x,) = lvars("x")
+    quotient = log((1 + x) / (1 - x))
+    return lany(
+        lall(eq(left, log(x + sqrt(square(x) - 1))), eq(right, arccosh(x))),
+        lall(eq(left, 0.5 * quotient), eq(right, arctanh(x))),
+        lall(eq(left, quotient / 2), eq(right, arctanh(x))),
+    )
+
+
+@identity(tags=FINITE, specials="assumes_finite")
+def logarithmic_arcsinho(x):
+    """log(x + sqrt(x^2 + 1)) = arcsinh(x).
+
+    Holds where x is finite (the left side is NaN for -infinity); it cancels for a negative x and
+    overflows; rounded, assumes_finite.
+    Source: DLMF 4.37.16.
+    """
+    return log(x + sqrt(square(x) + 1)), arcsinh(x)
+
+
+@identity(tags=("stabilize", "optional"), specials="assumes_finite")
+def hypot_sqrto(x, y):
+    """sqrt(x^2 + y^2) = hypot(x, y).
+
+    Holds where x and y are finite (hypot(infinity, NaN) is infinity); the left side overflows or
+    underflows; rounded, assumes_finite.  It costs more than it saves where nothing overflows, so
+    it runs on request.
+    Source: IEEE 754-2019, section 9.2.1.
+    """
+    return sqrt(square(x) + square(y)), hypot(x, y)
+
+
+RELATIONS: tuple[Relation, ...] = (
+    absorb_even_negativeo,
+    pythagoras_circularo,
+    pythagoras_hyperbolico,
+    complement_cos_squareo,
+    complement_cosh_squareo,
+    add_sinh_squareo,
+    complement_tanh_squareo,
+    quotient_sin_coso,
+    quotient_cos_sino,
+    multiply_tan_coso,
+    double_angle_sino,
+    double_angle_coso,
+    double_angle_cos_oneo,
+    double_angle_sin_oneo,
+    half_angle_coso,
+    quotient_sinh_cosho,
+    multiply_tanh_cosho,
+    double_angle_sinho,
+    exponential_hyperbolico,
+    exponential_tanho,
+    sigmoid_tanho,
+    add_cosh_sinho,
+    subtract_cosh_sinho,
+    log_cosho,
+    cancel_arccosh_cosho,
+    cancel_arcsinh_sinho,
+    cancel_sinh_arcsinho,
+    cancel_tan_arctano,
+    cancel_partial_inverseo,
+    add_arcsin_arccoso,
+    leg_arcsino,
+    cos_arctano,
+    cosh_arcsinho,
+    logarithmic_arccosho,
+    logarithmic_arcsinho,
+    hypot_sqrto,
+    lift_odd_negativeo,
+)
