@@ -98,16 +98,6 @@ def distribute_absolute_multiplyo(x, y):
     return absolute(x * y), absolute(x) * absolute(y)
 
 
-@identity(tags=CANONICAL, where=lambda x, y: (floato(x), floato(y)), rounding="exact")
-def distribute_absolute_divideo(x, y):
-    """|x / y| = |x| / |y|.
-
-    Holds for floats; exact, kept.
-    Source: IEEE 754-2019, section 6.3: rounding does not depend on the sign.
-    """
-    return absolute(x / y), absolute(x) / absolute(y)
-
-
 @identity(tags=("optional",), where=lambda x: (facto(x, "nonpositive"), signedo(x)))
 def reflect_absoluteo(x):
     """|x| = -x where x is at most 0.
@@ -361,7 +351,6 @@ RELATIONS: tuple[Relation, ...] = (
     absorb_absolute_negativeo,
     remove_absoluteo,
     distribute_absolute_multiplyo.reversed,
-    distribute_absolute_divideo.reversed,
     reflect_absoluteo,
     choose_absoluteo,
     join_absoluteo,

@@ -46,12 +46,6 @@ ROWS = [
         absolute(x * y),
         absolute(i) * absolute(j),
     ),
-    Row(
-        r.distribute_absolute_divideo.reversed,
-        absolute(x) / absolute(y),
-        absolute(x / y),
-        absolute(i) / absolute(j),
-    ),
     Row(r.reflect_absoluteo, absolute(-n), -(-n), absolute(x)),  # noqa: B002 - two negations
     Row(r.choose_absoluteo, where(x < 0, -x, x), absolute(x), where(x < 0, x, -x)),
     Row(r.join_absoluteo, maximum(i, -i), absolute(i), maximum(x, -y)),
