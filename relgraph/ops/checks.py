@@ -10,7 +10,7 @@ from relgraph.errors import ArgumentError, DomainError, ShapeError
 from relgraph.ir.facts import VALUE_FACTS, Facts, kept
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
-from relgraph.ir.types import TensorType, Type, unify_dims
+from relgraph.ir.types import TensorType, Type
 from relgraph.ops.arguments import as_operand, is_int, is_open, is_pattern, no_rank
 from relgraph.ops.shape import Rearrangement, shape_text
 
@@ -53,12 +53,12 @@ class SpecifyShape(Rearrangement):
                 {"shape": shape},
                 "Give one size, or None, for each axis.",
             )
-        return x.with_shape(  # type: ignore[no-any-return]
-            [
-                dim if size is None else unify_dims(dim, size)
-                for dim, size in zip(x.shape, shape, strict=True)
-            ]
-        )
+        sizes = []
+        for dim, size in zip(x.shape, shape, strict=True):
+            if isinstance(dim, int) and size not in (None, dim):
+                raise ShapeError(f"specify_shape: a size of {x} is {dim}, not {size}")
+            sizes.append(dim if size is None else size)  # a name is compared at the call
+        return x.with_shape(sizes)  # type: ignore[no-any-return]
 
     def perform(self, *values: Any) -> Any:
         """Return the operand where it has the shape, or raise ShapeError."""

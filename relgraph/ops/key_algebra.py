@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 from relgraph.ir.types import Dim, Shape
-from relgraph.ops.keys import FULL, Spec, static_slice
+from relgraph.ops.keys import FULL, Spec, advanced_place, static_slice
 
 Entry = tuple[Any, ...]
 EMPTY: Entry = ("slice", None, 0, None)
@@ -322,6 +322,49 @@ def places(entry: Entry, dim: Dim) -> range | None:
     if start < 0 or step < 0 or (stop is not None and stop < 0):
         return None
     return range(start, 2**62 if stop is None else stop, step)
+
+
+def before_places(first: Spec, second: Spec, shape: Shape) -> Spec | None:
+    """Return the key that does what a key with one array of places and a basic one do in turn.
+
+    The second key may only touch axes before the places, which stay where they are.
+    """
+    kinds = [entry[0] for entry in first]
+    if kinds.count("array") != 1 or any([kind not in ("slice", "array") for kind in kinds]):
+        return None
+    at = kinds.index("array")
+    found = composed(first[:at], second, shape[:at]) if len(second) <= at else None
+    if found is None or any([entry[0] not in ("slice", "int") for entry in found.spec]):
+        return None
+    before = [*found.spec, *[FULL] * (at - len(found.spec))]
+    spec = trimmed([*before, *first[at:]])
+    return spec if advanced_place(spec) == len(kept_axes(before)) else None
+
+
+def adjoining(axis: int, one_key: Spec, other_key: Spec, shape: Shape) -> Spec | None:
+    """Return the key of two parts of an array that follow each other along an axis of theirs."""
+    first, second = by_axis(one_key, len(shape)), by_axis(other_key, len(shape))
+    if first is None or second is None:
+        return None
+    left = kept_axes(first)
+    if left != kept_axes(second) or len(left) < -axis:
+        return None
+    at = left[axis]
+    rest = [i for i in range(len(shape)) if i != at]
+    if any([first[i] != second[i] or "dynamic" in first[i] for i in rest]):
+        return None
+    dim = shape[at]
+    one, other = (places(entries[at], dim) for entries in (first, second))
+    if one is None or other is None or one.step != 1 or other.step != 1:
+        return None
+    if not (len(one) and len(other) and one.stop == other.start):
+        return None
+    if dim is None or isinstance(dim, str):
+        # x[:3] is shorter where x is; then x[3:] is empty, and x[:] is x[:3].
+        joined = ("slice", one.start or None, second[at][2], None)
+    else:
+        joined = static_slice((one.start, other.stop, 1), dim)
+    return trimmed([joined if i == at else e for i, e in enumerate(first)])
 
 
 def disjoint(first: Spec, second: Spec, shape: Shape) -> bool:

@@ -15,6 +15,7 @@ from relgraph.ir.node import Constant, Variable, constant
 from relgraph.ir.op import Op
 from relgraph.ir.sizes import rule_of, size_at
 from relgraph.ops import key_algebra as keys
+from relgraph.ops.checks import SpecifyShape
 from relgraph.ops.contraction import Matmul
 from relgraph.ops.elementwise import Cast, Elementwise, add, maximum, minimum, subtract
 from relgraph.ops.indexing import Index, index
@@ -23,7 +24,6 @@ from relgraph.ops.keys import FULL, advanced_place, numpy_key
 from relgraph.ops.matrices import Diagonal
 from relgraph.ops.permutation import MatrixTranspose, Transpose
 from relgraph.ops.shape import BroadcastTo, Dim, ExpandDims, Reshape, Squeeze, dim
-from relgraph.relations.catalogue.shape import spans
 
 LIFTED = frozenset({Transpose, MatrixTranspose, ExpandDims, Squeeze, Reshape, BroadcastTo})
 
@@ -43,7 +43,7 @@ class ShapeLifting:
     """
 
     name = relation = "shape_lifting"
-    tracks: tuple[Any, ...] | None = (Dim, Reshape, BroadcastTo)
+    tracks: tuple[Any, ...] | None = (Dim, Reshape, BroadcastTo, SpecifyShape)
 
     def __repr__(self) -> str:
         return "<shape_lifting>"
@@ -57,6 +57,8 @@ class ShapeLifting:
             return None if found is node else found
         if isinstance(op, Reshape | BroadcastTo) and len(node.inputs) > 1:
             return node.inputs[0] if _keeps_shape(node) else None
+        if isinstance(op, SpecifyShape):
+            return _specified(op, node.inputs[0], node)
         return None
 
 
@@ -126,6 +128,19 @@ def _sliced(op: Index, x: Variable, axis: int) -> Variable | None:
     if start:
         end = maximum(subtract(end, start), 0)
     return _node(end)
+
+
+def _specified(op: SpecifyShape, x: Variable, node: Variable) -> Variable | None:
+    """Return an elementwise function of operands with specified shapes."""
+    if not isinstance(x.op, Elementwise | Cast):
+        return None
+    operands = []
+    for y in x.inputs:
+        sizes = op.params[0][len(op.params[0]) - y.ndim :]
+        own = [None if d == 1 else size for d, size in zip(y.type.shape, sizes, strict=True)]
+        operands.append(SpecifyShape(tuple(own))(y) if any([s is not None for s in own]) else y)
+    found: Variable = x.op(*operands)  # type: ignore[misc]
+    return found if found.type.narrows(node.type) else None
 
 
 def _keeps_shape(node: Variable) -> bool:
@@ -203,6 +218,8 @@ def _outside(node: Variable, first: Variable) -> Variable | None:
 
 def _cut(node: Variable) -> Variable | None:
     """Return an elementwise application without a broadcast that another operand does, too."""
+    from relgraph.relations.catalogue.shape import spans
+
     for i, x in enumerate(node.inputs):
         if not isinstance(x.op, BroadcastTo):
             continue

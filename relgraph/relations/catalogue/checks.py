@@ -77,9 +77,13 @@ def specify_shape_updateo(left, right):
     )
 
 
-def given_shape(s: Any, t: Any, x: Any) -> Any:
+def given_shape(s: Any, t: Any, x: Any, n: Any, a: Any) -> Any:
     """Return a target shape of which the one open size is given by a specified shape."""
-    if len(s) != len(t) or x.ndim > len(s):
+    if len(s) != len(t) or x.ndim > len(s) or n.ndim < -a:
+        return None
+    known = n.type.shape[a]
+    given = [b for size, b in zip(s, t, strict=True) if not isinstance(size, int)]
+    if isinstance(known, int) and given != [known]:
         return None
     found = tuple(b if isinstance(a, str | None) else a for a, b in zip(s, t, strict=True))
     return found if static(found) else None
@@ -88,7 +92,7 @@ def given_shape(s: Any, t: Any, x: Any) -> Any:
 @identity(
     tags=(*TIDY, "local_specify_shape_alloc"),
     rounding="exact",
-    where=lambda u, s, t, x: calco(u, given_shape, s, t, x),
+    where=lambda u, s, t, x, n, a: calco(u, given_shape, s, t, x, n, a),
 )
 def specify_shape_broadcasto(x, n, s, t, u, a):  # noqa: PLR0917 - its variables
     """specify_shape(broadcast_to(x, (n, ...)), t) = broadcast_to(x, u).
@@ -127,42 +131,62 @@ def repeats(s: Any, x: Any) -> bool:
 
 @relation(tags=(*TIDY, "local_Unique_lift"))
 def absorb_uniqueo(left, right):
-    """unique(y) = unique(x) where y has the elements of x: rearranged, repeated, or unique(x).
+    """unique(reshape(x, s)) = unique(x), and so for a transpose, expand_dims and squeeze.
 
-    Holds where a broadcast has no axis of size 0; rounded (0.0 and -0.0 are equal, and the first of
-    them stays), kept.
+    Holds always; rounded (0.0 and -0.0 are equal, and the first of them stays), kept.
     Source: a set has no order.
     """
     x, a = lvars("x a")
     same = [cls(a)(x) for cls in (Reshape, Transpose, ExpandDims, Squeeze)]
+    return lany(*[lall(eq(left, Unique()(y)), eq(right, Unique()(x))) for y in same])
+
+
+@relation(tags=(*TIDY, "local_Unique_lift"))
+def absorb_unique_repeatso(left, right):
+    """unique(unique(x)) = unique(x), and unique(broadcast_to(x, s)) = unique(x).
+
+    Holds where s has no size 0; rounded (0.0 and -0.0 are equal, and the first of them stays),
+    kept.
+    Source: a set has no order, and no element twice.
+    """
+    x, s = lvars("x s")
     return lany(
-        *[lall(eq(left, Unique()(y)), eq(right, Unique()(x))) for y in (*same, SWAP(x))],
         lall(eq(left, Unique()(Unique()(x))), eq(right, Unique()(x))),
         lall(
-            eq(left, Unique()(BroadcastTo(a)(x))),
+            eq(left, Unique()(BroadcastTo(s)(x))),
             eq(right, Unique()(x)),
-            checko(repeats, a, x, label="no size is 0"),
+            checko(repeats, s, x, label="no size is 0"),
         ),
     )
 
 
-def is_scalar(x: Any) -> bool:
-    """Tell whether there are no dimensions."""
-    return bool(x.ndim == 0)
+@identity(tags=(*TIDY, "local_Unique_lift"))
+def absorb_unique_transposeo(x):
+    """unique(x.mT) = unique(x).
+
+    Holds always; rounded (0.0 and -0.0 are equal, and the first of them stays), kept.
+    Source: a set has no order.
+    """
+    return Unique()(SWAP(x)), Unique()(x)
+
+
+def one_element(x: Any) -> bool:
+    """Tell whether there is exactly one element."""
+    return all(size == 1 for size in x.type.shape)
 
 
 @identity(
     tags=(*TIDY, "local_Unique_scalar"),
     rounding="exact",
-    where=lambda x: checko(is_scalar, x, label="scalar(x)"),
+    where=lambda x: checko(one_element, x, label="one element"),
 )
-def unique_scalaro(x):
-    """unique(x) = expand_dims(x, 0) for a scalar.
+def unique_oneo(x):
+    """unique(x) = reshape(x, (1,)) for one element.
 
     Holds always; exact, kept.
     Source: definition.
     """
-    return Unique()(x), ExpandDims((-1,))(x)
+    return Unique()(x), Reshape((1,))(x)
 
 
 RELATIONS: tuple[Relation, ...] = (
@@ -172,7 +196,9 @@ RELATIONS: tuple[Relation, ...] = (
     specify_shape_broadcasto,
     remove_asserto,
     absorb_uniqueo,
-    unique_scalaro,
+    absorb_unique_repeatso,
+    absorb_unique_transposeo,
+    unique_oneo,
 )
 
 # What mode unsafe does besides: no phase and no search does it on its own account.

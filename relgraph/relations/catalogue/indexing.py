@@ -1,4 +1,4 @@
-"""Indexing and functional updates.
+"""Indexing.
 
 A key is a parameter, so one relation serves every key; the key of the other side is computed.
 """
@@ -10,19 +10,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from relgraph.ir.node import Constant
-from relgraph.ir.types import TensorType
 from relgraph.ops import key_algebra as keys
 from relgraph.ops import reducers
-from relgraph.ops.elementwise import add, maximum, minimum, multiply
+from relgraph.ops.checks import SpecifyShape
 from relgraph.ops.indexing import Index
 from relgraph.ops.joining import Concatenate
-from relgraph.ops.keys import indexed_shape, static_slice
+from relgraph.ops.keys import indexed_shape
+from relgraph.ops.matrices import Diagonal
 from relgraph.ops.permutation import MatrixTranspose, Transpose
 from relgraph.ops.reducers import LogSoftmax, Softmax
 from relgraph.ops.shape import BroadcastTo, ExpandDims, Squeeze
-from relgraph.ops.updates import AddIndex, MaximumIndex, MinimumIndex, MultiplyIndex, SetIndex
-from relgraph.relations.catalogue.conditions import numerico
+from relgraph.ops.updates import SetIndex
 from relgraph.relations.goals import calco, checko, eq, lall, lany
 from relgraph.relations.pattern import lvars
 from relgraph.relations.relation import Relation, identity, relation
@@ -31,49 +29,13 @@ TIDY = ("canonicalize", "specialize", "fast_run")
 SWAP = MatrixTranspose()
 
 
-def distincto(s: Any) -> Any:
-    """Relate keys that select each element at most once."""
-    return checko(keys.is_basic, s, label="no element twice")
-
-
-def same_dtypeo(x: Any, v: Any) -> Any:
-    """Relate arrays and values of one dtype."""
-    return checko(_same_dtype, x, v, label="one dtype")
-
-
 def known_shapeo(v: Any) -> Any:
     """Relate values no size of which is open, so that none is stretched at the call."""
     return checko(_known_shape, v, label=f"known shape({v!r})")
 
 
-def fills_parto(s: Any, x: Any, v: Any) -> Any:
-    """Relate values to the parts of ``x`` of which they surely have the shape."""
-    return checko(_fills_part, s, x, v, label="the value has the shape of the part")
-
-
-def _fills_part(s: Any, x: Any, v: Any) -> bool:
-    scalars = (TensorType("int64"),) * sum(map(keys.operands_of, s))
-    part = indexed_shape(s, x.type.shape, scalars)
-    return None not in part and part == v.type.shape
-
-
-def zeroo(z: Any) -> Any:
-    """Relate arrays of zeros: constant ones, and those repeated to a size known at the call."""
-    return checko(_is_zero, z, label=f"zero({z!r})")
-
-
-def _is_zero(z: Any) -> bool:
-    while isinstance(z.op, BroadcastTo):
-        z = z.inputs[0]
-    return isinstance(z, Constant) and z.uniform is not None and not z.uniform
-
-
 def _known_shape(v: Any) -> bool:
     return None not in v.type.shape
-
-
-def _same_dtype(x: Any, v: Any) -> bool:
-    return bool(x.dtype == v.dtype)
 
 
 # Indexing.
@@ -409,30 +371,68 @@ def index_softmaxo(left, right):
     )
 
 
+def placed_key(s: Any, t: Any, x: Any) -> Any:
+    """Return the key that does what one with places and then a basic one do."""
+    return keys.before_places(s, t, x.type.shape) if t else None
+
+
+@identity(
+    tags=(*TIDY, "local_subtensor_of_adv_subtensor"),
+    where=lambda u, s, t, x: calco(u, placed_key, s, t, x),
+    rounding="exact",
+)
+def index_placeso(x, p, s, t, u):
+    """x[:, p][i] = x[i, p].
+
+    Holds where the second key touches only axes before the places; exact, kept.
+    Source: composition of maps of places.
+    """
+    return Index(t)(Index(s)(x, p)), Index(u)(x, p)
+
+
+def key_and_sizes(s: Any, a: Any, x: Any) -> Any:
+    """Return the sizes of what a key selects of ``x`` with specified sizes ``a``."""
+    if len(a) != x.ndim or keys.by_axis(s, len(a)) is None or any(map(keys.operands_of, s)):
+        return None
+    return indexed_shape(s, a, ())
+
+
+@identity(
+    tags=(*TIDY, "local_subtensor_SpecifyShape_lift"),
+    where=lambda b, s, a, x: calco(b, key_and_sizes, s, a, x),
+    rounding="exact",
+)
+def index_specify_shapeo(x, s, a, b):
+    """specify_shape(x, a)[s] = specify_shape(x[s], b).
+
+    Holds always, b being the sizes of the part; exact, kept.
+    Source: definition.
+    """
+    return Index(s)(SpecifyShape(a)(x)), SpecifyShape(b)(Index(s)(x))
+
+
+def opposite(k: Any) -> int:
+    """Return the number of the diagonal of a transpose."""
+    return -int(k)
+
+
+@identity(
+    tags=(*TIDY, "extract_diag_of_transpose"),
+    where=lambda k, m: calco(m, opposite, k),
+    rounding="exact",
+)
+def diagonal_transposeo(x, k, m):
+    """diagonal(x.mT, k) = diagonal(x, -k).
+
+    Holds always; exact, kept.
+    Source: definition.
+    """
+    return Diagonal(k)(SWAP(x)), Diagonal(m)(x)
+
+
 def adjoining(c: Any, s: Any, t: Any, x: Any) -> Any:
     """Return the key of two parts of ``x`` that follow each other along an axis."""
-    first, second = keys.by_axis(s, x.ndim), keys.by_axis(t, x.ndim)
-    if first is None or second is None:
-        return None
-    left = keys.kept_axes(first)
-    if left != keys.kept_axes(second) or len(left) < -c:
-        return None
-    at = left[c]
-    rest = [i for i in range(x.ndim) if i != at]
-    if any([first[i] != second[i] or "dynamic" in first[i] for i in rest]):
-        return None
-    dim = x.type.shape[at]
-    one, other = (keys.places(entries[at], dim) for entries in (first, second))
-    if one is None or other is None or one.step != 1 or other.step != 1:
-        return None
-    if not (len(one) and len(other) and one.stop == other.start):
-        return None
-    if dim is None or isinstance(dim, str):
-        # x[:3] is shorter where x is; then x[3:] is empty, and x[:] is x[:3].
-        joined = ("slice", one.start or None, second[at][2], None)
-    else:
-        joined = static_slice((one.start, other.stop, 1), dim)
-    return keys.trimmed([joined if i == at else e for i, e in enumerate(first)])
+    return keys.adjoining(c, s, t, x.type.shape)
 
 
 @identity(
@@ -449,240 +449,6 @@ def join_indexo(x, s, t, u, c):
     return Concatenate(c)(Index(s)(x), Index(t)(x)), Index(u)(x)
 
 
-# Updates.
-
-
-def apart(s: Any, t: Any, x: Any) -> bool:
-    """Tell whether two keys select no element of ``x`` in common."""
-    return keys.disjoint(s, t, x.type.shape)
-
-
-@relation(tags=(*TIDY, "local_read_of_write_same_indices"))
-def read_updateo(left, right):
-    """at(x)[s].set(v)[s] = v, and at(x)[s].add(v)[s] = x[s] + v for distinct elements.
-
-    Holds where v has the shape of the part; rounded (a sum may be rounded in another dtype),
-    kept.
-    Source: definition.
-    """
-    x, v, s, i = lvars("x v s i")
-    fits = fills_parto(s, x, v)
-    return lany(
-        lall(eq(left, Index(s)(SetIndex(s)(x, v))), eq(right, v), distincto(s), fits),
-        lall(eq(left, Index(s)(SetIndex(s)(x, v, i), i)), eq(right, v), distincto(s), fits),
-        lall(
-            eq(left, Index(s)(AddIndex(s)(x, v))),
-            eq(right, Index(s)(x) + v),
-            distincto(s),
-            same_dtypeo(x, v),
-            fits,
-        ),
-        lall(
-            eq(left, Index(s)(AddIndex(s)(x, v, i), i)),
-            eq(right, Index(s)(x, i) + v),
-            distincto(s),
-            same_dtypeo(x, v),
-            fits,
-        ),
-    )
-
-
-@relation(tags=(*TIDY, "local_slice_read_of_write"), rounding="exact")
-def read_besideo(left, right):
-    """at(x)[s].set(v)[t] = x[t], and so for add, multiply, min and max.
-
-    Holds where the keys select no element in common; exact, kept.
-    Source: definition.
-    """
-    x, v, s, t = lvars("x v s t")
-    condition = checko(apart, s, t, x, label="nothing in common")
-    return lany(
-        *[
-            lall(eq(left, Index(t)(cls(s)(x, v))), eq(right, Index(t)(x)), condition)
-            for cls in (SetIndex, AddIndex, MultiplyIndex, MinimumIndex, MaximumIndex)
-        ]
-    )
-
-
-@relation(tags=(*TIDY, "local_setsubtensor_of_constants"), rounding="exact")
-def write_what_is_reado(left, right):
-    """at(x)[s].set(x[s]) = x.
-
-    Holds always; exact, kept.
-    Source: definition.
-    """
-    x, s, i = lvars("x s i")
-    return lany(
-        lall(eq(left, SetIndex(s)(x, Index(s)(x))), eq(right, x)),
-        lall(eq(left, SetIndex(s)(x, Index(s)(x, i), i)), eq(right, x)),
-    )
-
-
-@relation(tags=(*TIDY, "local_write_of_write_same_indices"), rounding="exact")
-def merge_seto(left, right):
-    """at(at(x)[s].set(v))[s].set(w) = at(x)[s].set(w), and so where the first adds or multiplies.
-
-    Holds always; exact, kept.
-    Source: definition.
-    """
-    x, v, w, s, i = lvars("x v w s i")
-    firsts = (SetIndex, AddIndex, MultiplyIndex, MinimumIndex, MaximumIndex)
-    return lany(
-        *[
-            lall(eq(left, SetIndex(s)(cls(s)(x, v), w)), eq(right, SetIndex(s)(x, w)))
-            for cls in firsts
-        ],
-        lall(eq(left, SetIndex(s)(SetIndex(s)(x, v, i), w, i)), eq(right, SetIndex(s)(x, w, i))),
-    )
-
-
-def _one_shape(v: Any, w: Any) -> bool:
-    return bool(v.type.shape == w.type.shape and None not in v.type.shape)
-
-
-@relation(tags=(*TIDY, "local_write_of_write_same_indices"), specials="assumes_finite")
-def merge_addo(left, right):
-    """at(at(x)[s].add(v))[s].add(w) = at(x)[s].add(v + w), and for set(v) and then add(w) too.
-
-    Holds where v and w have one dtype, that of x, and one shape, modulo 2^n for integers, and for
-    a set where no element is selected twice; rounded (within 2 u (|x| + |v| + |w|)),
-    assumes_finite.
-    Source: associative law.
-    """
-    x, v, w, s, i = lvars("x v w s i")
-    same = (same_dtypeo(x, v), same_dtypeo(x, w), checko(_one_shape, v, w, label="one shape"))
-    found = []
-    for extra in ((), (i,)):
-        found += [
-            lall(
-                eq(left, AddIndex(s)(AddIndex(s)(x, v, *extra), w, *extra)),
-                eq(right, AddIndex(s)(x, v + w, *extra)),
-                *same,
-            ),
-            lall(
-                eq(left, AddIndex(s)(SetIndex(s)(x, v, *extra), w, *extra)),
-                eq(right, SetIndex(s)(x, v + w, *extra)),
-                distincto(s),
-                *same,
-            ),
-        ]
-    return lany(*found)
-
-
-@relation(tags=(*TIDY, "local_set_to_inc_subtensor"), rounding="exact", broadcast="v")
-def add_readso(left, right):
-    """at(x)[s].set(x[s] + v) = at(x)[s].add(v), and so for a product, a minimum and a maximum.
-
-    Holds for distinct elements, where v has the dtype of x; exact, kept.
-    Source: definition.
-    """
-    x, v, s, i = lvars("x v s i")
-    ops: tuple[Any, ...] = (
-        (add, AddIndex),
-        (multiply, MultiplyIndex),
-        (minimum, MinimumIndex),
-        (maximum, MaximumIndex),
-    )
-    return lany(
-        *[
-            lall(
-                eq(left, SetIndex(s)(x, op(Index(s)(x, *extra), v), *extra)),
-                eq(right, cls(s)(x, v, *extra)),
-                distincto(s),
-                same_dtypeo(x, v),
-                known_shapeo(v),
-            )
-            for op, cls in ops
-            for extra in ((), (i,))
-        ]
-    )
-
-
-@relation(tags=(*TIDY, "local_add_of_sparse_write", "local_IncSubtensor_serialize"))
-def add_sparseo(left, right):
-    """x + at(0)[s].set(v) = at(x)[s].add(v), and x + at(0)[s].add(v) = at(x)[s].add(v).
-
-    Holds where x and the zeros have one dtype, for a set of distinct elements; rounded (x + 0
-    loses the sign of -0.0, and values of repeated elements are added in another order), kept.
-    Source: x + 0 = x.
-    """
-    x, v, z, s, i = lvars("x v z s i")
-    found = []
-    for extra in ((), (i,)):
-        found += [
-            lall(
-                eq(left, x + SetIndex(s)(z, v, *extra)),
-                eq(right, AddIndex(s)(x, v, *extra)),
-                distincto(s),
-                same_dtypeo(x, z),
-                zeroo(z),
-            ),
-            lall(
-                eq(left, x + AddIndex(s)(z, v, *extra)),
-                eq(right, AddIndex(s)(x, v, *extra)),
-                same_dtypeo(x, z),
-                zeroo(z),
-            ),
-        ]
-    return lany(*found)
-
-
-@relation(tags=(*TIDY, "local_incsubtensor_of_zeros"))
-def remove_addo(left, right):
-    """at(x)[s].add(0) = x, and at(x)[s].multiply(1) = x.
-
-    Holds always; rounded (-0.0 + 0.0 is 0.0), kept.
-    Source: 0 and 1 are neutral.
-    """
-    x, s, i = lvars("x s i")
-    pairs = ((AddIndex, 0), (MultiplyIndex, 1))
-    return lany(
-        *[
-            lall(eq(left, cls(s)(x, number, *extra)), eq(right, x))
-            for cls, number in pairs
-            for extra in ((), (i,))
-        ]
-    )
-
-
-@relation(tags=(*TIDY, "local_incsubtensor_of_zeros_to_setsubtensor"))
-def set_in_zeroso(left, right):
-    """at(0)[s].add(v) = at(0)[s].set(v).
-
-    Holds for distinct elements and numbers; rounded (0.0 + -0.0 is 0.0), kept.
-    Source: 0 + v = v.
-    """
-    v, z, s, i = lvars("v z s i")
-    return lany(
-        *[
-            lall(
-                eq(left, AddIndex(s)(z, v, *extra)),
-                eq(right, SetIndex(s)(z, v, *extra)),
-                distincto(s),
-                numerico(z),
-                zeroo(z),
-            )
-            for extra in ((), (i,))
-        ]
-    )
-
-
-@relation(tags=(*TIDY, "local_useless_inc_subtensor_alloc"), rounding="exact")
-def absorb_broadcast_valueo(left, right):
-    """at(x)[s].set(broadcast_to(v, t)) = at(x)[s].set(v), and so for add and multiply.
-
-    Holds always: an update repeats its value by the same rule; exact, kept.
-    Source: definition.
-    """
-    x, v, s, t = lvars("x v s t")
-    return lany(
-        *[
-            lall(eq(left, cls(s)(x, BroadcastTo(t)(v))), eq(right, cls(s)(x, v)))
-            for cls in (SetIndex, AddIndex, MultiplyIndex, MinimumIndex, MaximumIndex)
-        ]
-    )
-
-
 RELATIONS: tuple[Relation, ...] = (
     remove_indexo,
     merge_indexo,
@@ -696,14 +462,7 @@ RELATIONS: tuple[Relation, ...] = (
     index_reduceo,
     index_softmaxo,
     join_indexo,
-    read_updateo,
-    read_besideo,
-    write_what_is_reado,
-    merge_seto,
-    merge_addo,
-    add_readso,
-    add_sparseo,
-    remove_addo,
-    set_in_zeroso,
-    absorb_broadcast_valueo,
+    index_placeso,
+    index_specify_shapeo,
+    diagonal_transposeo,
 )
