@@ -170,6 +170,7 @@ def graphs_of_side(clause: Clause, side: Any, kind: str) -> Iterator[Variable]:
     constants = {x for c in computed for x in c.args[1:]}
     constants |= {c.args[0] for c in clause.conditions if c.label.startswith("coefficient(")}
     zeros, examples = made.zeros_of(clause), made.examples_of(clause)
+    keys = made.index_operands(clause)
     if examples:
         constants = {v for v in constants if made.token(v) in examples}
     choices: list[list[Any]] = []
