@@ -14,8 +14,9 @@ from functools import partial
 from typing import Any
 
 from relgraph.errors import NotInvertibleError, RelgraphError, UnboundVariableError
+from relgraph.ir.node import Apply, Constant, Variable
 from relgraph.ir.op import Op
-from relgraph.relations.goals import Suspended
+from relgraph.relations.goals import Predicate, Suspended
 from relgraph.relations.pattern import (
     Block,
     OpPattern,
@@ -162,12 +163,14 @@ def orient(
     Raises
     ------
     NotInvertibleError
-        When the side to match is a bare variable or a number, or a computed variable would have to
-        be computed backwards.
+        When the side to match is a bare variable, a number or an input, or a computed variable
+        would have to be computed backwards.
     UnboundVariableError
         When the result holds a variable that the pattern does not bind.
     """
     pattern, result = (clause.right, clause.left) if backward else (clause.left, clause.right)
+    if isinstance(pattern, Apply):  # it stands for itself, up to the laws of its op
+        pattern = PatternNode(pattern.op, pattern.inputs)
     way = "backward" if backward else "forward"
 
     def refuse(kind: type[RelgraphError], why: str, fix: str) -> RelgraphError:
@@ -178,14 +181,11 @@ def orient(
         )
 
     if not isinstance(pattern, PatternNode | Block):
-        what = "a bare variable" if isinstance(pattern, PatternVariable) else "no application"
-        if isinstance(pattern, bool | int | float):
-            what = "a number"
+        what, why = _unmatched(pattern)
         raise refuse(
             NotInvertibleError,
             f"the side to match is {what}",
-            ("It would match everywhere" if what == "a bare variable" else "It has no operands")
-            + "; use the other direction, or relation.run for a query.",
+            f"{why}; use the other direction, or relation.run for a query.",
         )
     bound = set(variables(pattern))
     ordered: list[Suspended] = []
@@ -217,6 +217,18 @@ def orient(
             "rg.calco(...).",
         )
     return Rewrite(pattern, result, tuple(ordered), relation, broadcast, clause, exact)
+
+
+def _unmatched(side: Term) -> tuple[str, str]:
+    """Return what a side is that nothing can be matched with, and why not."""
+    if isinstance(side, PatternVariable):
+        return "a bare variable", "It would match everywhere"
+    if isinstance(side, bool | int | float):
+        return "a number", "It has no operands"
+    if isinstance(side, Variable):
+        kind = "a constant" if isinstance(side, Constant) else "an input"
+        return kind, "Only applications of ops are rewritten"
+    return f"a {type(side).__name__}", "Only applications of ops are rewritten"
 
 
 def _needs(condition: Suspended) -> list[PatternVariable]:
@@ -341,6 +353,8 @@ def _merge_conditions(
 
 
 def _same_function(f: Any, g: Any) -> bool:
+    if isinstance(f, Predicate) and isinstance(g, Predicate):
+        f, g = f.function, g.function
     if isinstance(f, partial) and isinstance(g, partial):
         return f.func is g.func and f.args == g.args
     return f is g

@@ -28,7 +28,7 @@ from relgraph.relations.pattern import (
     from_term,
     subterms,
 )
-from relgraph.relations.search import OutOfSteps, Steps, constrained, search, substitution
+from relgraph.relations.search import OutOfSteps, Steps, constrained, failed, search, substitution
 
 MOST = 64  # clauses a relation may have
 STEPS = 20_000  # unifications that enumerating it may take
@@ -46,7 +46,8 @@ def enumerate_clauses(
     Raises
     ------
     RelationError
-        When a side occurs in itself, so that its graph would be infinite, or there is no answer.
+        When a side occurs in itself, so that its graph would be infinite, there is no answer, or
+        the goal raises an error.
     """
     left, right = var(), var()
     try:
@@ -55,8 +56,10 @@ def enumerate_clauses(
         return None
     except NameError as error:  # a goal that recurses names itself before it is declared
         if error.name != name:
-            raise
+            raise failed(name, error, {"declared": location}) from error
         return None
+    except Exception as error:
+        raise failed(name, error, {"declared": location}) from error
     if states is None:
         return None
     clauses = []

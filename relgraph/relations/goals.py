@@ -12,17 +12,18 @@ with both ends free: what it answers is its clauses, and the residuals are their
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
 from cons.core import ConsPair
 from etuples import etuple
 from etuples.core import ExpressionTuple
 from kanren import conde, conso, eq, heado, lall, lany, tailo
 from unification import isvar, reify, unify, var
 
-from relgraph.errors import ArgumentError
+from relgraph.errors import ArgumentError, RelationError
 from relgraph.ir.etuple import raise_
 from relgraph.ir.facts import BIT, fact, unknown_fact
 from relgraph.ir.node import Apply, Constant, Variable, as_variable
@@ -156,7 +157,7 @@ def _check(goal: Suspended, state: State) -> Iterable[State] | None:
     values = [_ground(x, state) for x in goal.args]
     if any(v is _OPEN for v in values):
         return None
-    return [state] if goal.function(*values) else []
+    return [state] if _called(goal, values) else []
 
 
 def _calc(goal: Suspended, state: State) -> Iterable[State] | None:
@@ -164,11 +165,56 @@ def _calc(goal: Suspended, state: State) -> Iterable[State] | None:
     values = [_ground(x, state) for x in args]
     if any(v is _OPEN for v in values):
         return None
-    result = goal.function(*values)
+    result = _called(goal, values)
     if result is None:
         return []
     s = unify(to_term(out) if isinstance(out, Pattern) else out, result, state)
     return [] if s is False else [s]
+
+
+def _called(goal: Suspended, values: list[Any]) -> Any:
+    """Call the function of a side condition; what it raises is reported with the condition."""
+    try:
+        return goal.function(*values)
+    except RecursionError:
+        raise
+    except Exception as error:
+        raise condition_failed(goal.label, values, error) from error
+
+
+def condition_failed(label: str, values: Sequence[Any], error: Exception) -> RelationError:
+    """Return the error for a side condition that raises one."""
+    return RelationError(
+        f"a side condition failed: {label}",
+        [*((f"argument {i}", v) for i, v in enumerate(values)), ("error", repr(error))],
+        "A side condition gets graph nodes, numbers or op parameters, and returns True, "
+        "False or a computed value; the value of a constant c is c.value.",
+    )
+
+
+class Predicate:
+    """What :func:`checko` asks: a function that must return a bool, and not a graph of one.
+
+    Attributes
+    ----------
+    function : callable
+        The function.
+    """
+
+    __slots__ = ("function",)
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+
+    def __call__(self, *values: Any) -> bool:
+        holds = self.function(*values)
+        if holds is True or holds is False:
+            return holds
+        if isinstance(holds, np.bool_):
+            return bool(holds)
+        name = getattr(self.function, "__name__", "the function")
+        what = f"the graph {holds}" if isinstance(holds, Variable) else repr(holds)
+        raise TypeError(f"{name} returned {what}, not True or False")
 
 
 def checko(function: Callable[..., bool], *args: Any, label: str = "") -> Suspended:
@@ -177,7 +223,8 @@ def checko(function: Callable[..., bool], *args: Any, label: str = "") -> Suspen
     Parameters
     ----------
     function : callable
-        Called with the bound values: graph nodes, numbers, or op parameters.
+        Called with the bound values: graph nodes, numbers, or op parameters.  It returns True or
+        False; anything else, such as the graph ``x > 0``, is an error when it is asked.
     *args : pattern variable or term
         The arguments.
     label : str, optional
@@ -189,7 +236,7 @@ def checko(function: Callable[..., bool], *args: Any, label: str = "") -> Suspen
         Suspended until every argument is bound.
     """
     shown = label or f"{getattr(function, '__name__', 'check')}({', '.join(map(repr, args))})"
-    return Suspended("check", args, shown, function)
+    return Suspended("check", args, shown, Predicate(function))
 
 
 def calco(out: Any, function: Callable[..., Any], *args: Any) -> Suspended:
@@ -244,7 +291,7 @@ def facto(x: Any, name: str) -> Suspended:
     """
     if name not in BIT:
         raise unknown_fact(name)
-    return checko(partial(_proved, name), x, label=f"{name}({x!r})")
+    return Suspended("check", (x,), f"{name}({x!r})", partial(_proved, name))
 
 
 def _proved(name: str, x: Any) -> bool:
@@ -376,7 +423,7 @@ def constanto(x: Any) -> Suspended:
     goal
         Suspended until ``x`` is bound.
     """
-    return checko(_is_constant, x, label=f"constant({x!r})")
+    return Suspended("check", (x,), f"constant({x!r})", _is_constant)
 
 
 def _is_constant(x: Any) -> bool:
@@ -396,7 +443,7 @@ def floato(x: Any) -> Suspended:
     goal
         Suspended until ``x`` is bound.
     """
-    return checko(_is_float, x, label=f"float({x!r})")
+    return Suspended("check", (x,), f"float({x!r})", _is_float)
 
 
 def _is_float(x: Any) -> bool:

@@ -12,12 +12,16 @@ from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+from cons.core import ConsPair
+from etuples.core import ExpressionTuple
 from kanren import eq, lall
 from unification import isvar, reify, var
 from unification.utils import transitive_get as walk
 
 from relgraph.errors import ArgumentError, RelationError, RelgraphError
 from relgraph.ir.etuple import raise_
+from relgraph.ir.node import Variable, constant
 from relgraph.relations.clause import Clause, Rewrite, orient, up_to_laws, with_block
 from relgraph.relations.enumeration import enumerate_clauses
 from relgraph.relations.goals import RESIDUALS, Suspended, require_goal
@@ -191,8 +195,8 @@ class Relation:
         ----------
         n : int or None
             How many answers at most; None for all (which may not end).
-        left, right : node, pattern, etuple, logic variable or None
-            The sides; None stands for what is asked for.
+        left, right : node, number, array, pattern, etuple, logic variable or None
+            The sides; None stands for what is asked for, and an array for a constant.
 
         Returns
         -------
@@ -218,14 +222,16 @@ class Relation:
             )
         if n == 0:
             return ()
-        a, b = (var() if side is None else side for side in (left, right))
+        a, b = (
+            var() if side is None else _as_side(side, which, self.label)
+            for side, which in ((left, "left"), (right, "right"))
+        )
         asked = (a, b) if left is None and right is None else (b if right is None else a)
         found: list[Any] = []
-        left_term, right_term = (to_term(x) if isinstance(x, Pattern) else x for x in (a, b))
-        for final in answers(lambda: self(left_term, right_term), self.label):
+        for final in answers(lambda: self(a, b), self.label):
             if left is not None and right is not None and RESIDUALS in final:
                 continue
-            answer = reify(to_term(asked) if isinstance(asked, Pattern) else asked, final)
+            answer = reify(asked, final)
             found.append(
                 tuple(map(as_graph, answer)) if isinstance(asked, tuple) else as_graph(answer)
             )
@@ -244,6 +250,22 @@ class Relation:
 
     def __repr__(self) -> str:
         return f"<relation {self.label}>"
+
+
+def _as_side(x: Any, which: str, label: str) -> Any:
+    """Return a side that was given to a query as the term that kanren unifies."""
+    if isinstance(x, Pattern):
+        return to_term(x)
+    if isinstance(x, np.ndarray | np.generic):
+        return constant(x)
+    if isvar(x) or isinstance(x, Variable | ExpressionTuple | bool | int | float):
+        return x
+    if type(x) is ConsPair:
+        return x
+    raise ArgumentError(
+        f"{label}.run takes graphs, and its {which} side is a {type(x).__name__}: {x!r}",
+        fix="Pass a graph, array, number, pattern or etuple; leave out what is asked for.",
+    )
 
 
 def as_graph(term: Any) -> Any:
@@ -432,6 +454,7 @@ def relation(
         )  # fmt: skip
     body = function
     label = str(name or getattr(function, "__name__", "relation"))
+    _check_two_sides(function, label)
 
     def goal(left: Any, right: Any) -> Any:
         return require_goal(body(left, right), label)
@@ -440,9 +463,25 @@ def relation(
         label, goal, tags=tags, rounding=rounding, specials=specials, broadcast=broadcast,
         doc=function.__doc__ or "", location=_location(function), budget=budget,
     )  # fmt: skip
-    if not made.interpreted:
-        _check_directions(made)
+    made.clauses  # noqa: B018 - refuses a goal that relates nothing, at once
     return made
+
+
+def _check_two_sides(function: Callable[..., Any], label: str) -> None:
+    """Refuse a goal constructor that cannot be called with two sides."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # a function in C may have none
+        return
+    try:
+        signature.bind(None, None)
+    except TypeError:
+        raise RelationError(
+            f"{label} must take two sides, and its parameters are {signature}",
+            {"declared": _location(function)},
+            "Write def name(left, right), which returns a goal; rg.identity takes a function of "
+            "logic variables that returns both sides.",
+        ) from None
 
 
 def as_relation(x: Any) -> Relation:

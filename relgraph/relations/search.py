@@ -9,7 +9,7 @@ reads graphs directly and leaves other kinds of terms to what is registered for 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from typing import Any
 
 from cons.core import ConsError, ConsPair, cons
@@ -19,7 +19,7 @@ from unification import reify, unify
 from unification.core import _reify, _unify, stream_eval
 from unification.variable import Var
 
-from relgraph.errors import Facts, RelationError
+from relgraph.errors import Facts, RelationError, RelgraphError
 from relgraph.ir.node import Apply, Constant, Variable
 from relgraph.ir.op import Op
 from relgraph.relations.goals import RESIDUALS, settle
@@ -163,7 +163,8 @@ def answers(goal: Callable[[], Any], name: str, facts: Facts = ()) -> Iterator[d
     Raises
     ------
     RelationError
-        When the search takes too many steps to its next answer, or recurses too deep.
+        When the search takes too many steps to its next answer, or recurses too deep, or a goal
+        raises an error.
     """
     steps = Steps(STEPS)
     try:
@@ -175,12 +176,28 @@ def answers(goal: Callable[[], Any], name: str, facts: Facts = ()) -> Iterator[d
         why = f"it took {STEPS} steps without an answer"
     except RecursionError:
         why = "it recursed past Python's limit"
+    except Exception as error:
+        raise failed(name, error, facts) from error
     else:
         return
     raise RelationError(
         f"{name}: its search ran away ({why})",
         facts,
         "Bound it: put the goal that binds a term before the goal that recurses on it.",
+    )
+
+
+def failed(name: str, error: Exception, facts: Facts = ()) -> RelgraphError:
+    """Return what a goal raised as an error that names its relation."""
+    known = list(facts.items() if isinstance(facts, Mapping) else facts)
+    if isinstance(error, RelgraphError):
+        what = error.what if name in error.what else f"{name}: {error.what}"
+        return type(error)(what, [*known, *error.facts], error.fix)
+    return RelationError(
+        f"{name}: its goal failed",
+        [*known, ("error", repr(error))],
+        "A goal is called with both sides, of which one may be a free logic variable; rg.checko "
+        "and rg.calco wait until what they look at is bound.",
     )
 
 

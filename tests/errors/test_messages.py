@@ -112,6 +112,57 @@ def not_ground():
 
 
 @mistake
+def failing_goal():
+    """a goal that raises an error"""
+    return rg.relation(lambda left, right: 1 / 0, name="faultyo")
+
+
+@mistake
+def one_sided_goal():
+    """a goal of one side"""
+    return rg.relation(lambda left: rg.eq(left, 1), name="aloneo")
+
+
+@mistake
+def condition_of_a_graph():
+    """a side condition that returns a graph"""
+
+    @rg.identity(where=lambda x: rg.checko(lambda x: x > 0, x))
+    def sqrt_squareo(x):
+        return rg.sqrt(x) ** 2, x
+
+    return rg.rewrite_graph(rg.sqrt(x) ** 2, sqrt_squareo)
+
+
+@mistake
+def condition_of_a_word():
+    """a side condition that returns no bool, in a query"""
+
+    @rg.identity(where=lambda x: rg.checko(lambda x: "no", x))
+    def sqrt_squareo(x):
+        return rg.sqrt(x) ** 2, x
+
+    return sqrt_squareo.run(1, rg.sqrt(x) ** 2)
+
+
+@mistake
+def query_of_a_word():
+    """a query of what is no graph"""
+
+    @rg.identity
+    def double_addo(x):
+        return x + x, 2 * x
+
+    return double_addo.run(1, "x + x")
+
+
+@mistake
+def ground_input():
+    """forward, the side to match is an input"""
+    return rg.identity(lambda: (x, y), name="replace_xo")
+
+
+@mistake
 def unbound():
     """a result with a variable that the pattern does not bind"""
 

@@ -162,8 +162,9 @@ def test_a_name_that_does_not_exist_is_still_an_error():
     def goal(left, right):
         return no_such_name(left, right)  # noqa: F821 - the mistake under test
 
-    with pytest.raises(NameError, match="no_such_name"):
+    with pytest.raises(RelationError, match="no_such_name") as caught:
         clauses_of(goal)
+    assert isinstance(caught.value.__cause__, NameError)
 
 
 def test_too_many_clauses():
