@@ -9,9 +9,10 @@ from functools import lru_cache
 from itertools import islice, permutations, product
 
 from relgraph.checking import instances as made
-from relgraph.checking.cases import profile, takes_bool
+from relgraph.checking.cases import dtypes_of, profile
 from relgraph.ir.graph import toposort
 from relgraph.ir.node import Apply, Input, apply, make_input
+from relgraph.ir.types import TensorType
 from relgraph.relations.ac import uniform
 from relgraph.relations.clause import is_ac
 from relgraph.rewriting.driver import normalise
@@ -20,7 +21,39 @@ from relgraph.rewriting.selection import selection_of
 from tests.relations.test_soundness import every_direction
 
 # Their inputs cannot all be of one type.
-MIXED = ("lift_multiply_matmulo", "lift_matmul_multiplyo", "divide_rowso")
+MIXED = (
+    "gather_where_divideo",
+    "sink_where_multiplyo",
+    "sink_where_divideo",
+    "divide_sumo",
+    "place_extreme_negativeo",
+    "specify_shape_broadcasto",
+    "index_placeso",
+    "lift_multiply_matmulo",
+    "lift_matmul_multiplyo",
+    "divide_rowso",
+    "lift_divide_matmulo",
+    "multiply_column_rowo",
+    "associate_outer_matrixo",
+    "lift_trace_multiplyo",
+    "symmetric_quadratico",
+    "gram_quadratico",
+    "lift_inv_multiplyo",
+    "lift_solve_multiplyo",
+    "lift_solve_scaledo",
+    "lift_det_multiplyo",
+    "sherman_morrisono",
+    "det_rank_oneo",
+    "solve_diagonal_vectoro",
+    "select_rowso",
+    "select_eyeo",
+    "annihilate_matmulo",
+    "solve_inv_vectoro",
+    "select_columnso",
+    "det_permutationo",
+    "scale_columnso",
+    "trace_diago",
+)
 
 TERMS = 4  # of one sum or product
 TRIED = 24  # arrangements of a graph that kanren is asked about
@@ -122,7 +155,7 @@ def sides_of(theme, relation, clause):
     Where dtypes or shapes differ, the matcher also minds rounding and broadcasting, which kanren
     knows nothing of.
     """
-    dtypes = ("bool", "float64") if takes_bool(clause) else ("float64",)
+    dtypes = dtypes_of(clause)
     drawn = made.instances(clause, profile(relation, clause), dtypes, 12)
     graphs = [
         x.right if relation.backward else x.left
@@ -134,7 +167,8 @@ def sides_of(theme, relation, clause):
 
 def of_one_dtype(graph):
     """Tell whether the nodes of a graph are of one dtype, beside truth values."""
-    dtypes = {x.dtype for x in toposort([graph]) if x.dtype.kind != "b"}
+    tensors = [x for x in toposort([graph]) if isinstance(x.type, TensorType)]
+    dtypes = {x.dtype for x in tensors if x.dtype.kind != "b"}
     return len(dtypes) == 1 or (not dtypes and graph.dtype.kind == "b")
 
 

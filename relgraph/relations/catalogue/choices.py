@@ -232,12 +232,12 @@ def gather_whereo(left, right):
     return _by_branch(left, right, ops)
 
 
-@relation(tags=("local_merge_switch_same_cond", "optional"), rounding="exact")
+@relation(tags=("local_merge_switch_same_cond", "optional"))
 def gather_where_divideo(left, right):
     """where(c, a, b) / where(c, x, y) = where(c, a / x, b / y), and so for powers.
 
-    Holds for floats where the branches of each have one dtype; exact, kept.  No mode runs it: a
-    quotient costs more than a choice.
+    Holds for floats where the branches of each have one dtype; rounded (a power may round otherwise
+    in a vector of another length), kept.  No mode runs it: a quotient costs more than a choice.
     Source: each element comes from one branch.
     """
     return _by_branch(left, right, (true_divide, power), floato)

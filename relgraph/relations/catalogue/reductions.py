@@ -64,9 +64,11 @@ def same_along(c: Any, axis: Any, keepdims: Any, x: Any) -> bool:
     x : Variable
         What is reduced.
     """
+    axes = range(-x.ndim, 0) if axis is None else axis
+    if builtins.all(x.type.shape[a] == 1 for a in axes):
+        return False  # nothing is reduced, and either operand would do
     if not isinstance(c, Variable):
         return True
-    axes = range(-x.ndim, 0) if axis is None else axis
     if keepdims:
         return builtins.all(c.ndim < -a or c.type.shape[a] == 1 for a in axes)
     return builtins.all(c.ndim < -a for a in axes)
@@ -394,11 +396,7 @@ def distribute_prod_multiplyo(left, right):
     return termwise(left, right, ((prod, MULTIPLY, MULTIPLY), (prod, DIVIDE, DIVIDE)))
 
 
-def _is_input(c: Any) -> bool:
-    return not isinstance(c, Constant)
-
-
-def power_of(c: Any, axis: Any, x: Any) -> Any:
+def power_of(axis: Any, c: Any, x: Any) -> Any:
     """Return the number of reduced elements as a constant of the dtype of ``c``, or None."""
     count = elements(axis, x)
     return None if not count else constant(np.asarray(count, c.dtype))
@@ -407,8 +405,8 @@ def power_of(c: Any, axis: Any, x: Any) -> Any:
 @identity(
     tags=("local_sum_prod_of_mul_or_div", "optional"),
     where=lambda c, n, axis, x: (
-        scalaro(c), floato(c), floato(x), checko(_is_input, c, label="c is no constant"),
-        calco(n, power_of, c, axis, x),
+        scalaro(c), floato(c), floato(x),
+        calco(n, power_of, axis, c, x),
     ),
     specials="assumes_finite",
     broadcast="c",
