@@ -26,6 +26,8 @@ MIXED = (
     "sink_where_multiplyo",
     "sink_where_divideo",
     "divide_sumo",
+    "drop_trunco",
+    "drop_flooro",
     "place_extreme_negativeo",
     "specify_shape_broadcasto",
     "index_placeso",

@@ -34,7 +34,17 @@ from relgraph.ops.elementwise import (
     rint,
     trunc,
 )
-from relgraph.relations.goals import Suspended, checko, eq, facto, floato, integero, lall, lany
+from relgraph.relations.goals import (
+    Suspended,
+    calco,
+    checko,
+    eq,
+    facto,
+    floato,
+    integero,
+    lall,
+    lany,
+)
 from relgraph.relations.pattern import lvars
 from relgraph.relations.relation import Relation, identity, relation
 
@@ -251,40 +261,33 @@ def gather_cast_noto(x, d):
     return 1 - Cast(d)(x), Cast(d)(logical_not(x))
 
 
-def to_integer(d: Any, x: Any) -> bool:
-    """Tell whether a dtype is one of integers, and a graph of floats."""
-    return bool(np.dtype(d).kind in "iu" and x.dtype.kind == "f")
+def to_integer(d: Any, x: Any) -> Any:
+    """Return a dtype of integers that floats are converted to, None for any other conversion."""
+    return d if np.dtype(d).kind in "iu" and x.dtype.kind == "f" else None
 
 
-@identity(
-    tags=CANONICAL,
-    rounding="exact",
-    where=lambda d, x: checko(to_integer, d, x, label="floats to integers"),
-)
-def drop_trunco(x, d):
+@identity(tags=CANONICAL, rounding="exact", where=lambda d, e, x: calco(e, to_integer, d, x))
+def drop_trunco(x, d, e):
     """cast(trunc(x), d) = cast(x, d).
 
-    Holds for integer d; exact, kept (outside of the range of d both are undefined alike).
+    Holds for floats and integer d; exact, kept (outside of the range of d both are undefined).
     Source: conversion to an integer rounds toward zero; ISO/IEC 9899:2018, section 6.3.1.4.
     """
-    return Cast(d)(trunc(x)), Cast(d)(x)
+    return Cast(d)(trunc(x)), Cast(e)(x)
 
 
 @identity(
     tags=CANONICAL,
     rounding="exact",
-    where=lambda d, x: (
-        checko(to_integer, d, x, label="floats to integers"),
-        facto(x, "nonnegative"),
-    ),
+    where=lambda d, e, x: (facto(x, "nonnegative"), calco(e, to_integer, d, x)),
 )
-def drop_flooro(x, d):
+def drop_flooro(x, d, e):
     """cast(floor(x), d) = cast(x, d).
 
-    Holds for integer d where x is at least 0; exact, kept.
+    Holds for floats and integer d where x is at least 0; exact, kept.
     Source: as :func:`drop_trunco`.
     """
-    return Cast(d)(floor(x)), Cast(d)(x)
+    return Cast(d)(floor(x)), Cast(e)(x)
 
 
 @relation(tags=TIDY, rounding="exact")

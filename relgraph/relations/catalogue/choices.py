@@ -201,7 +201,7 @@ def join_whereo(left, right):
     )
 
 
-def _by_branch(left, right, ops, *conditions):
+def _by_branch(left: Any, right: Any, ops: Any, *conditions: Any) -> Any:
     c, a, b, x, y = lvars("c a b x y")
     return lany(
         *[

@@ -140,7 +140,7 @@ def gather_extreme_negativeo(left, right):
     )
 
 
-def _through(left, right, functions, pairs):
+def _through(left: Any, right: Any, functions: Any, pairs: Any) -> Any:
     x, y = lvars("x y")
     return lany(
         *[

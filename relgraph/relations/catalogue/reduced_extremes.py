@@ -130,7 +130,7 @@ def place_extreme_negativeo(left, right):
     )
 
 
-def _through(left, right, functions, pairs):
+def _through(left: Any, right: Any, functions: Any, pairs: Any) -> Any:
     x, axis, keepdims = lvars("x axis keepdims")
     return lany(
         *[

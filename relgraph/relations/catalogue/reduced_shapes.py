@@ -104,24 +104,20 @@ def remove_reduce_scalaro(left, right):
 def absorb_rearrangemento(left, right):
     """sum(transpose(x, p)) = sum(x), for all reductions of everything and all rearrangements.
 
-    Holds for reshape, squeeze, expand_dims and .mT as well; rounded (another order of summation,
+    Holds for reshape, squeeze and expand_dims as well; rounded (another order of summation,
     within n u sum |x|), assumes_finite (a partial sum may overflow).
     Source: associative and commutative laws.
     """
     x, p = lvars("x p")
     forms = [cls(p)(x) for cls in (Transpose, Reshape, Squeeze, ExpandDims)]
     return lany(
-        *[
-            lall(eq(left, reduce(form)), eq(right, reduce(x)))
-            for reduce in EVERY
-            for form in (*forms, MatrixTranspose()(x))
-        ]
+        *[lall(eq(left, reduce(form)), eq(right, reduce(x))) for reduce in EVERY for form in forms]
     )
 
 
 @relation(tags=CANONICAL, specials="assumes_finite")
 def absorb_matrix_transposeo(left, right):
-    """sum_rows(x.mT) = sum_columns(x), and so for other reductions.
+    """sum_rows(x.mT) = sum_columns(x) and sum(x.mT) = sum(x), and so for other reductions.
 
     Holds always; rounded (another order of summation, within n u sum |x|), assumes_finite.
     Source: the rows of a transpose are the columns.
@@ -132,7 +128,7 @@ def absorb_matrix_transposeo(left, right):
         *[
             lall(eq(left, reduce(turned, axis=a)), eq(right, reduce(x, axis=b)))
             for reduce in EVERY
-            for a, b in ((-1, -2), (-2, -1))
+            for a, b in ((-1, -2), (-2, -1), (None, None))
         ]
     )
 
@@ -171,14 +167,14 @@ def absorb_transposeo(left, right):
 
 def repeats(s: Any, x: Any) -> Any:
     """Return how often a shape repeats a scalar, as a number of the dtype it is summed in."""
-    count = math.prod(s) if not [d for d in s if not isinstance(d, int)] else 0
+    count = math.prod(s) if repeated(s) else 0
     dtype = accumulator(x.dtype)
     return constant(np.asarray(count, dtype)) if count else None
 
 
 def repeated(s: Any) -> bool:
     """Tell whether a shape is static and has elements."""
-    return not [d for d in s if not isinstance(d, int) or d == 0]
+    return not [d for d in s if not isinstance(d, int) or d < 1]
 
 
 @relation(tags=(*CANONICAL, "local_careduce_of_alloc"), rounding="exact")
@@ -238,7 +234,7 @@ def reduce_stacko(left, right):
     """sum_k(stack_k(x, y)) = x + y, of up to four arrays, and so for other reductions.
 
     Holds for prod, max, min, any, all and logsumexp (with logaddexp) as well, and for the reduction
-    of everything where scalars are stacked; rounded (another order of summation), kept.
+    of everything where up to three scalars are stacked; rounded (another order of summation), kept.
     Source: definition.
     """
     parts = lvars("x y z w")
@@ -255,13 +251,14 @@ def reduce_stacko(left, right):
                     checko(joined_along, axis, k, label="the new axis is reduced"),
                 )
             )
-            clauses.append(
-                lall(
-                    eq(left, reduce(Stack(k)(*some), axis=None)),
-                    eq(right, together),
-                    *map(scalaro, some),
+            if n < 4:
+                clauses.append(
+                    lall(
+                        eq(left, reduce(Stack(k)(*some), axis=None)),
+                        eq(right, together),
+                        *map(scalaro, some),
+                    )
                 )
-            )
     return lany(*clauses)
 
 

@@ -127,7 +127,7 @@ def nested(reduce: Any, left: Any, right: Any) -> Any:
     )
 
 
-def termwise(left, right, laws):
+def termwise(left: Any, right: Any, laws: Any) -> Any:
     """Relate the reduction of a combination to the combination of reductions."""
     x, y, axis, keepdims = lvars("x y axis keepdims")
     return lany(
