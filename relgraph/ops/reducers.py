@@ -404,10 +404,12 @@ class Softmax(_AlongAxis):
     name = "softmax"
 
     def compute(self, x: Value) -> Value:
-        """Shift by the largest element; rows with +inf or only -inf are NaN, as in SciPy."""
+        """Shift by the largest element; +inf gives NaN and 0 beside it, as the quotient does."""
         with np.errstate(invalid="ignore", over="ignore"):
-            e = np.exp(x - np.max(x, axis=self.axis, keepdims=True, initial=-np.inf))
-            return e / np.sum(e, axis=self.axis, keepdims=True)
+            top = np.max(x, axis=self.axis, keepdims=True, initial=-np.inf)
+            e = np.exp(x - top)
+            total = np.sum(e, axis=self.axis, keepdims=True)
+            return e / np.where(top == np.inf, top, total)
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """Weights; NaN only where an operand is infinite or NaN."""

@@ -1,7 +1,388 @@
-"""Special functions: the gamma and error functions and their kin."""
+"""Special functions: the gamma function, the error function, Bessel functions and their kin."""
+
+# mypy: allow-untyped-defs
+# An identity is written as a user writes one: without types.
 
 from __future__ import annotations
 
-from relgraph.relations.relation import Relation
+import math
 
-RELATIONS: tuple[Relation, ...] = ()
+from relgraph.ops.elementwise import (
+    absolute,
+    digamma,
+    erf,
+    erfc,
+    erfcx,
+    exp,
+    gamma,
+    gammaln,
+    iv,
+    ive,
+    kv,
+    kve,
+    log,
+    logerfc,
+    polygamma,
+    reciprocal,
+    sin,
+    square,
+    tan,
+    trigamma,
+)
+from relgraph.relations.goals import eq, lall, lany, nonzeroo, positiveo
+from relgraph.relations.pattern import lvars
+from relgraph.relations.relation import Relation, identity, relation
+
+CANONICAL = ("canonicalize", "fast_run")
+STABLE = ("fast_run", "stabilize", "stabilization")
+FINITE = ("fast_run", "stabilize")  # what assumes finite values is no part of "stabilization"
+
+
+# The gamma function.
+
+
+@relation(tags=STABLE)
+def log_gammao(left, right):
+    """log(gamma(x)) = gammaln(x) for x > 0, and log |gamma(x)| = gammaln(x).
+
+    Holds where x is positive, without a condition where the absolute value is taken; the left side
+    overflows for x > 171; rounded (within c u (1 + |gammaln x|)), kept.
+    Source: DLMF 5.2(i).
+    """
+    (x,) = lvars("x")
+    return lany(
+        lall(eq(left, log(gamma(x))), eq(right, gammaln(x)), positiveo(x)),
+        lall(eq(left, log(absolute(gamma(x)))), eq(right, gammaln(x)), positiveo(x)),
+    )
+
+
+@identity(tags=FINITE, specials="assumes_finite")
+def log_absolute_gammao(x):
+    """log |gamma(x)| = gammaln(x).
+
+    Holds where gamma(x) is finite (its value at -infinity is NaN); the left side overflows for
+    x > 171; rounded (within c u (1 + |gammaln x|)), assumes_finite.
+    Source: DLMF 5.2(i).
+    """
+    return log(absolute(gamma(x))), gammaln(x)
+
+
+@identity(tags=CANONICAL, where=positiveo)
+def exp_gammalno(x):
+    """e^gammaln(x) = gamma(x).
+
+    Holds where x is positive; rounded (within c u (1 + |gammaln x|) gamma(x)), kept.
+    Source: DLMF 5.2(i).
+    """
+    return exp(gammaln(x)), gamma(x)
+
+
+@identity(tags=FINITE, specials="assumes_finite")
+def divide_gammao(x):
+    """gamma(x + 1) / gamma(x) = x.
+
+    Holds where both are finite and not 0; the left side is NaN for x > 171; rounded,
+    assumes_finite.
+    Source: DLMF 5.5.1.
+    """
+    return gamma(x + 1) / gamma(x), x
+
+
+@identity(tags=("recurrence",), where=nonzeroo, specials="assumes_finite")
+def multiply_gammao(x):
+    """x gamma(x) = gamma(x + 1).
+
+    Holds where x is not 0 and gamma(x) is finite; rounded (the error of x + 1 counts
+    |x digamma(x + 1)| times), assumes_finite.  No mode runs it: neither side costs less.
+    Source: DLMF 5.5.1.
+    """
+    return x * gamma(x), gamma(x + 1)
+
+
+@identity(tags=FINITE, where=positiveo, specials="assumes_finite")
+def subtract_gammalno(x):
+    """gammaln(x + 1) - gammaln(x) = log x.
+
+    Holds where x is positive and finite; the left side cancels for a large x; rounded,
+    assumes_finite.
+    Source: DLMF 5.5.1.
+    """
+    return gammaln(x + 1) - gammaln(x), log(x)
+
+
+@identity(tags=FINITE, specials="assumes_finite")
+def reflect_gammao(x):
+    """gamma(x) gamma(1 - x) = pi / sin(pi x).
+
+    Holds where both are finite; the left side overflows for |x| > 171; rounded (the error of pi x
+    counts |x / tan(pi x)| times), assumes_finite.
+    Source: DLMF 5.5.3.
+    """
+    return gamma(x) * gamma(1 - x), math.pi / sin(math.pi * x)
+
+
+@relation(tags=(*CANONICAL, "specialize", "local_polygamma_to_digamma"), rounding="exact")
+def name_polygammao(left, right):
+    """polygamma(0, x) = digamma(x), and polygamma(1, x) = trigamma(x).
+
+    Holds always; exact, kept.
+    Source: DLMF 5.15, definition.
+    """
+    (x,) = lvars("x")
+    return lany(
+        lall(eq(left, polygamma(0, x)), eq(right, digamma(x))),
+        lall(eq(left, polygamma(1, x)), eq(right, trigamma(x))),
+    )
+
+
+@identity(tags=FINITE, specials="assumes_finite")
+def subtract_digammao(x):
+    """digamma(x + 1) - digamma(x) = 1 / x.
+
+    Holds where x is finite and no pole; the left side cancels for a large x; rounded,
+    assumes_finite.
+    Source: DLMF 5.5.2.
+    """
+    return digamma(x + 1) - digamma(x), reciprocal(x)
+
+
+@identity(tags=FINITE, specials="assumes_finite")
+def subtract_trigammao(x):
+    """trigamma(x) - trigamma(x + 1) = 1 / x^2.
+
+    Holds where x is finite and no pole; the left side cancels for a large x; rounded,
+    assumes_finite.
+    Source: DLMF 5.15.5.
+    """
+    return trigamma(x) - trigamma(x + 1), reciprocal(square(x))
+
+
+@identity(tags=FINITE, specials="assumes_finite")
+def reflect_digammao(x):
+    """digamma(1 - x) - digamma(x) = pi / tan(pi x).
+
+    Holds where both are finite; the left side cancels for x near 1 / 2; rounded (the error of pi x
+    counts |pi x / sin(pi x)^2| times), assumes_finite.
+    Source: DLMF 5.5.4.
+    """
+    return digamma(1 - x) - digamma(x), math.pi / tan(math.pi * x)
+
+
+# The error function.
+
+
+@identity(tags=STABLE)
+def complement_erfo(x):
+    """1 - erf(x) = erfc(x).
+
+    Holds always; the left side cancels for a large x; rounded, kept.
+    Source: DLMF 7.2.2.
+    """
+    return 1 - erf(x), erfc(x)
+
+
+@identity(tags=STABLE)
+def complement_erfco(x):
+    """1 - erfc(x) = erf(x).
+
+    Holds always; the left side cancels for a small x; rounded, kept.
+    Source: DLMF 7.2.2.
+    """
+    return 1 - erfc(x), erf(x)
+
+
+@identity(tags=STABLE)
+def erfc_addo(x):
+    """1 + erf(x) = erfc(-x).
+
+    Holds always; the left side cancels for a large negative x; rounded, kept.
+    Source: DLMF 7.2.2 and 7.4.1 (erf is odd).
+    """
+    return 1 + erf(x), erfc(-x)
+
+
+@relation(tags=(*STABLE, "local_erf_neg_minus_one"))
+def erf_subtracto(left, right):
+    """erfc(-x) - 1 = erf(x), and erfc(x) - 1 = -erf(x).
+
+    Holds always; the left side cancels for a small x; rounded, kept.
+    Source: DLMF 7.2.2 and 7.4.1 (erf is odd).
+    """
+    (x,) = lvars("x")
+    return lany(
+        lall(eq(left, erfc(-x) - 1), eq(right, erf(x))),
+        lall(eq(left, erfc(x) - 1), eq(right, -erf(x))),
+    )
+
+
+@identity(tags=STABLE)
+def reflect_erfco(x):
+    """2 - erfc(x) = erfc(-x).
+
+    Holds always; the left side cancels for a large negative x; rounded, kept.
+    Source: DLMF 7.4.2.
+    """
+    return 2 - erfc(x), erfc(-x)
+
+
+@identity(tags=STABLE)
+def erfc_subtracto(x):
+    """erf(x) - 1 = -erfc(x).
+
+    Holds always; the left side cancels for a large x; rounded, kept.
+    Source: DLMF 7.2.2.
+    """
+    return erf(x) - 1, -erfc(x)
+
+
+@identity(tags=(*CANONICAL, "parity"))
+def lift_erf_negativeo(x):
+    """erf(-x) = -erf(x).
+
+    Holds always; rounded (no library promises odd functions to the last digit), kept.
+    Source: DLMF 7.4.1.
+    """
+    return erf(-x), -erf(x)
+
+
+@identity(tags=CANONICAL, specials="assumes_finite")
+def add_erf_erfco(x):
+    """erf(x) + erfc(x) = 1.
+
+    Holds where x is not NaN; rounded, assumes_finite.
+    Source: DLMF 7.2.2.
+    """
+    return erf(x) + erfc(x), 1
+
+
+@identity(tags=CANONICAL, specials="assumes_finite")
+def add_erfc_erfco(x):
+    """erfc(x) + erfc(-x) = 2.
+
+    Holds where x is not NaN; rounded, assumes_finite.
+    Source: DLMF 7.4.2.
+    """
+    return erfc(x) + erfc(-x), 2
+
+
+@identity(tags=(*STABLE, "local_log_erfc"))
+def log_erfco(x):
+    """log(erfc(x)) = logerfc(x).
+
+    Holds always; the left side is -infinity for x > 27; rounded, kept.
+    Source: definition; DLMF 7.12.1 for a large x.
+    """
+    return log(erfc(x)), logerfc(x)
+
+
+@identity(tags=CANONICAL)
+def exp_logerfco(x):
+    """e^logerfc(x) = erfc(x).
+
+    Holds always; rounded (within c u (1 + |logerfc x|) erfc(x)), kept.
+    Source: definition.
+    """
+    return exp(logerfc(x)), erfc(x)
+
+
+@identity(tags=FINITE, specials="assumes_finite")
+def scale_erfco(x):
+    """e^(x^2) erfc(x) = erfcx(x).
+
+    Holds where the exponential is finite; the left side is NaN for x > 27; rounded,
+    assumes_finite.
+    Source: DLMF 7.2.3, w(i x) = e^(x^2) erfc(x).
+    """
+    return exp(square(x)) * erfc(x), erfcx(x)
+
+
+@relation(tags=(*FINITE, "local_grad_log_erfc_neg"), specials="assumes_finite")
+def divide_erfco(left, right):
+    """e^(-x^2) / erfc(x) = 1 / erfcx(x), as in the derivative of log(erfc(x)).
+
+    Holds where erfc(x) is not 0; the left side is NaN for x > 27; rounded, assumes_finite.
+    Source: DLMF 7.2.3, w(i x) = e^(x^2) erfc(x).
+    """
+    x, y = lvars("x y")
+    bell = exp(-square(x))
+    return lany(
+        lall(eq(left, bell / erfc(x)), eq(right, reciprocal(erfcx(x)))),
+        lall(eq(left, y * bell / erfc(x)), eq(right, y / erfcx(x))),
+    )
+
+
+# Modified Bessel functions.
+
+
+@identity(tags=FINITE, specials="assumes_finite")
+def log_kvo(v, x):
+    """log(kv(v, x)) = log(kve(v, x)) - x.
+
+    Holds where x is finite, negative x being NaN on both sides; the left side is -infinity for
+    x > 705; rounded, assumes_finite.
+    Source: DLMF 10.25.3: kv(v, x) behaves as e^(-x) for a large x.
+    """
+    return log(kv(v, x)), log(kve(v, x)) - x
+
+
+@identity(tags=FINITE, specials="assumes_finite")
+def log_ivo(v, x):
+    """log(iv(v, x)) = log(ive(v, x)) + |x|.
+
+    Holds where x is finite (at infinity the right side is NaN); the left side overflows for
+    |x| > 713; rounded, assumes_finite.
+    Source: DLMF 10.30.4: iv(v, x) behaves as e^x for a large x.
+    """
+    return log(iv(v, x)), log(ive(v, x)) + absolute(x)
+
+
+@identity(tags=CANONICAL)
+def lift_kv_negativeo(v, x):
+    """kv(-v, x) = kv(v, x).
+
+    Holds always; rounded, kept.
+    Source: DLMF 10.27.3.
+    """
+    return kv(-v, x), kv(v, x)
+
+
+@identity(tags=CANONICAL, specials="assumes_finite")
+def unscale_kveo(v, x):
+    """kve(v, x) e^(-x) = kv(v, x).
+
+    Holds where x is finite and kv(v, x) does not underflow; rounded, assumes_finite.
+    Source: definition.
+    """
+    return kve(v, x) * exp(-x), kv(v, x)
+
+
+RELATIONS: tuple[Relation, ...] = (
+    log_gammao,
+    log_absolute_gammao,
+    exp_gammalno,
+    divide_gammao,
+    multiply_gammao,
+    subtract_gammalno,
+    reflect_gammao,
+    name_polygammao,
+    subtract_digammao,
+    subtract_trigammao,
+    reflect_digammao,
+    lift_erf_negativeo,
+    add_erf_erfco,
+    add_erfc_erfco,
+    erf_subtracto,
+    reflect_erfco,
+    complement_erfo,
+    complement_erfco,
+    erfc_addo,
+    erfc_subtracto,
+    log_erfco,
+    exp_logerfco,
+    scale_erfco,
+    divide_erfco,
+    log_kvo,
+    log_ivo,
+    lift_kv_negativeo,
+    unscale_kveo,
+)

@@ -1,4 +1,4 @@
-"""Forms that keep their accuracy: log1p, expm1, softplus, sigmoid, logsumexp, softmax, erfc.
+"""Forms that keep their accuracy: log1p, expm1, softplus, sigmoid, logsumexp, softmax, slogdet.
 
 The left side is what a person writes; for some finite arguments it overflows, underflows or
 cancels, and the right side does not.
@@ -9,23 +9,42 @@ cancels, and the right side does not.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+from relgraph.ir.node import Variable
+from relgraph.ir.op import GetItem
 from relgraph.ops.elementwise import (
-    erf,
-    erfc,
+    absolute,
+    equal,
     exp,
     expm1,
     log,
     log1mexp,
     log1p,
     logaddexp,
+    logical_and,
     reciprocal,
     sigmoid,
+    sign,
     softplus,
+    where,
 )
+from relgraph.ops.linalg import Slogdet, det
+from relgraph.ops.permutation import transpose
 from relgraph.ops.reduction import log_softmax, logsumexp, prod, softmax, sum
-from relgraph.relations.goals import calco, eq, lall, lany, positiveo
+from relgraph.ops.shape import expand_dims
+from relgraph.relations.goals import (
+    calco,
+    checko,
+    eq,
+    facto,
+    floato,
+    lall,
+    lany,
+    nonnegativeo,
+    positiveo,
+)
 from relgraph.relations.pattern import lvars
 from relgraph.relations.relation import Relation, identity, relation
 
@@ -63,6 +82,36 @@ def expm1_subtracto(x):
     section 1.14.
     """
     return exp(x) - 1, expm1(x)
+
+
+@identity(tags=STABLE)
+def expm1_complemento(x):
+    """1 - e^x = -expm1(x).
+
+    Holds always; the left side cancels for a small x; rounded, kept.
+    Source: definition.
+    """
+    return 1 - exp(x), -expm1(x)
+
+
+@identity(tags=STABLE)
+def expm1_addo(x):
+    """expm1(x) + 1 = e^x.
+
+    Holds always; the left side cancels for a large negative x; rounded, kept.
+    Source: definition.
+    """
+    return expm1(x) + 1, exp(x)
+
+
+@identity(tags=STABLE)
+def log1p_subtract_oneo(x):
+    """log1p(x - 1) = log x.
+
+    Holds always; the left side loses the digits of a small x; rounded, kept.
+    Source: definition.
+    """
+    return log1p(x - 1), log(x)
 
 
 @relation(tags=STABLE)
@@ -116,6 +165,47 @@ def logaddexpo(left, right):
     )
 
 
+@identity(tags=STABLE, where=lambda w: nonnegativeo(w))
+def log_add_expo(x, w):
+    """log(e^x + w) = logaddexp(x, log w).
+
+    Holds where w is at least 0, such as a sum of exponentials of any length; the left side
+    overflows for a large x; rounded, kept.
+    Source: w = e^(log w), DLMF 4.8(i).
+    """
+    return log(exp(x) + w), logaddexp(x, log(w))
+
+
+@identity(
+    tags=(*STABLE, "logdiffexp_to_log1mexpdiff"),
+    where=lambda x, y: (floato(x), floato(y)),
+)
+def log_subtract_expo(x, y):
+    """log(e^x - e^y) = x + log1mexp(y - x), and x where y is -infinity.
+
+    Holds for floats, x < y being NaN on both sides; the left side overflows or underflows for a
+    large |x|, and cancels where y is near x; rounded, kept.
+    Source: e^x - e^y = e^x (1 - e^(y - x)).
+    """
+    return log(exp(x) - exp(y)), where(equal(y, -math.inf), x, x + log1mexp(y - x))
+
+
+@relation(tags=(*STABLE, "local_log_kv", "local_log_iv"))
+def log_multiply_expo(left, right):
+    """log(a e^b) = log a + b, and log(a / e^b) = log a - b.
+
+    Holds where a is at least 0, or b is at least 0 in a product; the left side overflows or
+    underflows for a large |b|; rounded, kept.
+    Source: DLMF 4.8.2 and 4.8.4.
+    """
+    a, b = lvars("a b")
+    return lany(
+        lall(eq(left, log(a * exp(b))), eq(right, log(a) + b), nonnegativeo(a)),
+        lall(eq(left, log(a / exp(b))), eq(right, log(a) - b), nonnegativeo(a)),
+        lall(eq(left, log(a * exp(b))), eq(right, log(a) + b), nonnegativeo(b)),
+    )
+
+
 # The logistic function.
 
 
@@ -134,14 +224,38 @@ def sigmoid_divideo(left, right):
     )
 
 
-@identity(tags=FINITE, specials="assumes_finite")
-def sigmoid_divide_expo(x):
-    """e^x / (1 + e^x) = sigmoid(x).
+@identity(tags=(*STABLE, "local_exp_over_1_plus_exp"))
+def divide_add_expo(x, y):
+    """x / (1 + e^y) = x sigmoid(-y).
 
-    Holds where e^x is finite (infinity / infinity is NaN); rounded, assumes_finite.
-    Source: multiply numerator and denominator by e^(-x).
+    Holds always; rounded, kept.
+    Source: definition.
     """
-    return exp(x) / (1 + exp(x)), sigmoid(x)
+    return x / (1 + exp(y)), x * sigmoid(-y)
+
+
+@relation(tags=(*FINITE, "local_sigm_times_exp"), specials="assumes_finite")
+def sigmoid_multiply_expo(left, right):
+    """e^x sigmoid(-x) = sigmoid(x), and e^(-x) sigmoid(x) = sigmoid(-x).
+
+    Holds where e^x is finite (infinity times 0 is NaN); rounded, assumes_finite.
+    Source: multiply numerator and denominator of e^x / (1 + e^x) by e^(-x).
+    """
+    (x,) = lvars("x")
+    return lany(
+        lall(eq(left, exp(x) * sigmoid(-x)), eq(right, sigmoid(x))),
+        lall(eq(left, exp(-x) * sigmoid(x)), eq(right, sigmoid(-x))),
+    )
+
+
+@identity(tags=FINITE, specials="assumes_finite")
+def sigmoid_two_expo(x, y):
+    """e^x / (e^x + e^y) = sigmoid(x - y), the softmax of two.
+
+    Holds where the exponentials are finite and not both 0; rounded, assumes_finite.
+    Source: divide numerator and denominator by e^x.
+    """
+    return exp(x) / (exp(x) + exp(y)), sigmoid(x - y)
 
 
 @identity(tags=STABLE)
@@ -156,17 +270,46 @@ def complement_sigmoido(x):
 
 @relation(tags=STABLE)
 def odds_sigmoido(left, right):
-    """sigmoid(x) / (1 - sigmoid(x)) = e^x, also written with sigmoid(-x).
+    """sigmoid(x) / (1 - sigmoid(x)) = e^x, and the inverse e^(-x), also written with sigmoid(-x).
 
-    Holds always; the left side divides by 0 for a large x; rounded, kept.
+    Holds always; the left side divides by 0 for a large |x|; rounded, kept.
     Source: definition of the odds.
     """
     (x,) = lvars("x")
+    others = (1 - sigmoid(x), sigmoid(-x))
     return lany(
-        *[
-            lall(eq(left, sigmoid(x) / other), eq(right, exp(x)))
-            for other in (1 - sigmoid(x), sigmoid(-x))
-        ]
+        *[lall(eq(left, sigmoid(x) / other), eq(right, exp(x))) for other in others],
+        *[lall(eq(left, other / sigmoid(x)), eq(right, exp(-x))) for other in others],
+    )
+
+
+@relation(tags=("specialize", "fast_run", "local_sigmoid_logit"))
+def sigmoid_logito(left, right):
+    """sigmoid(log(x / (1 - x))) = x where 0 <= x <= 1, and NaN elsewhere; the log may be split.
+
+    Holds for floats; rounded (within c u (1 + |log x|)), kept.
+    Source: the logit is the inverse of the logistic function.
+    """
+    (x,) = lvars("x")
+    inside = where(logical_and(x >= 0, x <= 1), x, math.nan)
+    logits = (log(x / (1 - x)), log(x) - log1p(-x), log(x) - log(1 - x))
+    return lany(*[lall(eq(left, sigmoid(t)), eq(right, inside), floato(x)) for t in logits])
+
+
+@relation(tags=FINITE, specials="assumes_finite")
+def subtract_softpluso(left, right):
+    """softplus(x) - x = softplus(-x), x - softplus(x) = -softplus(-x).
+
+    Also softplus(x) - softplus(-x) = x.
+    Holds where x is finite (infinity - infinity is NaN); the first left sides cancel for a large
+    x; rounded, assumes_finite.
+    Source: log(1 + e^x) - x = log(e^(-x) + 1).
+    """
+    (x,) = lvars("x")
+    return lany(
+        lall(eq(left, softplus(x) - softplus(-x)), eq(right, x)),
+        lall(eq(left, softplus(x) - x), eq(right, softplus(-x))),
+        lall(eq(left, x - softplus(x)), eq(right, -softplus(-x))),
     )
 
 
@@ -242,87 +385,131 @@ def log_softmax_subtracto(x, axis, place):
     return x - logsumexp(x, axis, True), log_softmax(x, place)
 
 
-@identity(
-    tags=FINITE,
-    where=lambda x, axis, place: calco(place, one_axis, axis, x),
-    broadcast="*",
-    specials="assumes_finite",
-)
+@identity(tags=STABLE, where=lambda x, axis, place: calco(place, one_axis, axis, x), broadcast="*")
 def softmax_divideo(x, axis, place):
     """e^x / sum(e^x) = softmax(x), along one axis.
 
-    Holds where x is finite: beside +infinity the left side is 0 and the right one NaN; rounded,
-    assumes_finite.
+    Holds always, +infinity being NaN and 0 beside it on both sides; the left side overflows for a
+    large x; rounded, kept.
     Source: P. Blanchard, D. J. Higham and N. J. Higham, Accurately computing the log-sum-exp and
     softmax functions, IMA J. Numer. Anal. 41, 2021, section 1.
     """
     return exp(x) / sum(exp(x), axis=axis, keepdims=True), softmax(x, place)
 
 
-@identity(tags=(*FINITE, "local_log_softmax"), specials="assumes_finite")
+@identity(tags=(*STABLE, "local_log_softmax"))
 def log_softmaxo(x, axis):
     """log(softmax(x)) = log_softmax(x).
 
-    Holds where x is finite or -infinity: beside +infinity the left side is NaN and the right one
-    -infinity; the left side is -infinity where a weight underflows; rounded, assumes_finite.
+    Holds always, +infinity being NaN and -infinity beside it on both sides; the left side is
+    -infinity where a weight underflows; rounded, kept.
     Source: P. Blanchard, D. J. Higham and N. J. Higham, Accurately computing the log-sum-exp and
     softmax functions, IMA J. Numer. Anal. 41, 2021, section 1.
     """
     return log(softmax(x, axis)), log_softmax(x, axis)
 
 
-@identity(tags=FINITE, specials="assumes_finite")
+@relation(tags=(*STABLE, "local_log_softmax"))
+def log_moved_softmaxo(left, right):
+    """log(move(softmax(x))) = move(log_softmax(x)), where move permutes axes or inserts some.
+
+    Holds always; the left side is -infinity where a weight underflows; rounded, kept.
+    Source: what moves elements commutes with what is applied to each of them.
+    """
+    x, axis, axes = lvars("x axis axes")
+    return lany(
+        lall(
+            eq(left, log(transpose(softmax(x, axis), axes))),
+            eq(right, transpose(log_softmax(x, axis), axes)),
+        ),
+        lall(
+            eq(left, log(expand_dims(softmax(x, axis), axes))),
+            eq(right, expand_dims(log_softmax(x, axis), axes)),
+        ),
+    )
+
+
+@identity(tags=STABLE)
 def exp_log_softmaxo(x, axis):
     """e^log_softmax(x) = softmax(x).
 
-    Holds where x is finite: beside +infinity the left side is 0 and the right one NaN; rounded,
-    assumes_finite.
+    Holds always, +infinity being NaN and 0 beside it on both sides; rounded, kept.
     Source: definition.
     """
     return exp(log_softmax(x, axis)), softmax(x, axis)
 
 
-# The error function.
+def level(y: Any, axis: Any, x: Any) -> bool:
+    """Tell whether a shift is the same along an axis, as one of size 1 is, and widens nothing."""
+    if not isinstance(y, Variable):
+        return True
+    if y.ndim > x.ndim or (y.ndim >= -axis and y.shape[axis] != 1):
+        return False
+    own = x.shape[x.ndim - y.ndim :]
+    return all(b in (1, a) for a, b in zip(own, y.shape, strict=True))
 
 
-@identity(tags=STABLE)
-def complement_erfo(x):
-    """1 - erf(x) = erfc(x).
+@relation(tags=("fast_run", "canonicalize", "stabilize"), specials="assumes_finite", broadcast="*")
+def shift_softmaxo(left, right):
+    """softmax(x - y) = softmax(x) for y equal along the axis, and so for x + y and log_softmax.
 
-    Holds always; the left side cancels for a large x; rounded, kept.
-    Source: DLMF 7.2.2.
+    Such is y = max(x) with dimensions kept, which is how overflow is avoided by hand.
+    Holds where x and y are finite; rounded (within c u (1 + |x| + |y|)), assumes_finite.
+    Source: P. Blanchard, D. J. Higham and N. J. Higham, Accurately computing the log-sum-exp and
+    softmax functions, IMA J. Numer. Anal. 41, 2021, section 3.
     """
-    return 1 - erf(x), erfc(x)
+    x, y, axis = lvars("x y axis")
+    return lany(
+        *[
+            lall(
+                eq(left, f(shifted, axis)), eq(right, f(x, axis)),
+                checko(level, y, axis, x, label=f"level({y!r}, {axis!r})"),
+            )
+            for f in (softmax, log_softmax)
+            for shifted in (x - y, x + y)
+        ]
+    )  # fmt: skip
 
 
-@identity(tags=STABLE)
-def complement_erfco(x):
-    """1 - erfc(x) = erf(x).
+# Determinants.
 
-    Holds always; the left side cancels for a small x; rounded, kept.
-    Source: DLMF 7.2.2.
+
+@relation(tags=(*STABLE, "slogdet_specialization"))
+def log_deto(left, right):
+    """log |det(A)| is the second result of slogdet(A), and so is log(det(A)) of an SPD matrix.
+
+    Holds always; the determinant overflows or underflows for large matrices; rounded (within
+    c n u cond(A)), kept.
+    Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 3.2.
     """
-    return 1 - erfc(x), erf(x)
+    (A,) = lvars("A")
+    second = GetItem(1)(Slogdet()(A))
+    return lany(
+        lall(eq(left, log(absolute(det(A)))), eq(right, second)),
+        lall(eq(left, log(det(A))), eq(right, second), facto(A, "spd")),
+    )
 
 
-@identity(tags=STABLE)
-def erfc_addo(x):
-    """1 + erf(x) = erfc(-x).
+@identity(tags=(*STABLE, "slogdet_specialization"))
+def sign_deto(A):
+    """sign(det(A)) is the first result of slogdet(A).
 
-    Holds always; the left side cancels for a large negative x; rounded, kept.
-    Source: DLMF 7.2.2 and 7.4.1 (erf is odd).
+    Holds always; the determinant underflows to 0 for large matrices; rounded, kept.
+    Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 3.2.
     """
-    return 1 + erf(x), erfc(-x)
+    return sign(det(A)), GetItem(0)(Slogdet()(A))
 
 
-@identity(tags=STABLE)
-def erfc_subtracto(x):
-    """erf(x) - 1 = -erfc(x).
+@identity(tags=(*STABLE, "slogdet_specialization"))
+def switch_log_deto(A):
+    """log(det(A)) is the second result of slogdet(A) where the first is not negative, else NaN.
 
-    Holds always; the left side cancels for a large x; rounded, kept.
-    Source: DLMF 7.2.2.
+    Holds always; the determinant overflows or underflows for large matrices; rounded (within
+    c n u cond(A)), kept.
+    Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 3.2.
     """
-    return erf(x) - 1, -erfc(x)
+    both = Slogdet()(A)
+    return log(det(A)), where(GetItem(0)(both) >= 0, GetItem(1)(both), math.nan)
 
 
 RELATIONS: tuple[Relation, ...] = (
@@ -337,15 +524,26 @@ RELATIONS: tuple[Relation, ...] = (
     log1p_addo,
     log1p_subtracto,
     expm1_subtracto,
+    expm1_complemento,
+    expm1_addo,
+    log1p_subtract_oneo,
+    log_subtract_expo,
+    log_multiply_expo,
+    log_add_expo,
     sigmoid_divideo,
-    sigmoid_divide_expo,
+    sigmoid_two_expo,
+    divide_add_expo,
+    sigmoid_multiply_expo,
+    sigmoid_logito,
+    subtract_softpluso,
     complement_sigmoido,
     odds_sigmoido,
     log_softmax_subtracto,
     softmax_divideo,
     exp_log_softmaxo,
-    complement_erfo,
-    complement_erfco,
-    erfc_addo,
-    erfc_subtracto,
+    log_moved_softmaxo,
+    shift_softmaxo,
+    log_deto,
+    sign_deto,
+    switch_log_deto,
 )
