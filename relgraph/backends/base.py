@@ -64,14 +64,17 @@ class OpCall:
     ----------
     node : Variable
         The application to compute.
+    overwrite : bool
+        Whether an update changes its first operand, which nothing else reads.
     """
 
     __slots__ = ("node", "perform")
 
-    def __init__(self, node: Variable) -> None:
+    def __init__(self, node: Variable, overwrite: bool = False) -> None:
         assert node.op is not None
         self.node = node
-        self.perform = node.op.perform
+        op: Any = node.op
+        self.perform = op.overwrite if overwrite else op.perform
 
     def __call__(self, *values: Any) -> Any:
         """Return the value as an array of the node's dtype, or a tuple of arrays.

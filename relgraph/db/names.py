@@ -24,6 +24,7 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "local_IncSubtensor_serialize": ("inc_subtensor_srlz",),
     "fusion": ("elemwise_fusion", "FusionOptimizer"),
     "inplace": ("inplace_elemwise", "insert_inplace_optimizer"),
+    "inplace_setsubtensor": ("local_inplace_setsubtensor",),
     "remove_all_assert": ("local_remove_all_assert",),
 }
 
@@ -33,11 +34,9 @@ ABSENT: dict[str, str] = {
     "dot22": "A matrix product is one op, which always calls BLAS.",
     "gemm": "A matrix product is one op, which always calls BLAS.",
     "sparse_dot": "A product with an operand of a sparse layout is always scipy.sparse's.",
-    "inplace_setsubtensor": "An update computes a new array.",
     "inplace_random": "There are no random ops: draws are inputs.",
     "local_dot_to_dot22": "A matrix product is one op, which always calls BLAS.",
     "local_structured_dot": "A product with an operand of a sparse layout is scipy.sparse's.",
-    "local_inplace_setsubtensor": "An update computes a new array.",
     "GemmOptimizer": "A matrix product is one op, which always calls BLAS.",
     "random_make_inplace": "There are no random ops: draws are inputs.",
     "BlasOpt": "A matrix product is one op, which always calls BLAS.",

@@ -32,15 +32,24 @@ class Plan:
     ----------
     takes : dict of Variable to Variable
         For a value that takes over memory, the dead value it takes it from.
+    overwrites : set of Variable
+        Updates of arrays that nobody else reads, which are made in the array itself.
     dies : list of tuple of Variable
         For each step the values that no later step reads and whose memory nobody takes over.
     """
 
     takes: dict[Variable, Variable] = field(default_factory=dict)
     dies: list[tuple[Variable, ...]] = field(default_factory=list)
+    overwrites: set[Variable] = field(default_factory=set)
 
 
-def plan(graph: FunctionGraph, steps: Sequence[Step], sizes: Sizes, reuse: bool = True) -> Plan:
+def plan(
+    graph: FunctionGraph,
+    steps: Sequence[Step],
+    sizes: Sizes,
+    reuse: bool = True,
+    overwrite: bool = True,
+) -> Plan:
     """Plan the memory of a schedule.
 
     Parameters
@@ -53,6 +62,8 @@ def plan(graph: FunctionGraph, steps: Sequence[Step], sizes: Sizes, reuse: bool 
         Which shapes are equal at run time.
     reuse : bool
         Whether a value may take over the memory of one that was read last.
+    overwrite : bool
+        Whether an update of an array that nothing else reads may change the array itself.
 
     Returns
     -------
@@ -62,6 +73,8 @@ def plan(graph: FunctionGraph, steps: Sequence[Step], sizes: Sizes, reuse: bool 
     last = last_reads(graph, steps)
     pinned = pinned_values(steps)
     result = Plan()
+    if overwrite:
+        result.overwrites.update(overwriting(steps, last))
     free: dict[tuple[str, Terms], list[Variable]] = {}
     waiting: list[dict[Variable, None]] = [{} for _ in steps]
     for i, step in enumerate(steps):
@@ -92,6 +105,33 @@ def last_reads(graph: FunctionGraph, steps: Sequence[Step]) -> dict[Variable, in
     return last
 
 
+def overwriting(steps: Sequence[Step], last: dict[Variable, int]) -> set[Variable]:
+    """Return the updates whose array dies with them, is the program's, and has no view."""
+    own: set[Variable] = set()
+    viewed: set[Variable] = set()
+    for step in steps:
+        if has_own_buffer(step) or is_update(step):
+            own.update(step.results)
+        if isinstance(step, Call) and not is_update(step) and _name(step) not in FRESH:
+            viewed.update(step.reads)
+    found: set[Variable] = set()
+    for i, step in enumerate(steps):
+        if isinstance(step, Call) and is_update(step):
+            x, *others = step.node.inputs
+            if x in own and x not in viewed and last.get(x) == i and x not in others:
+                found.add(step.node)
+    return found
+
+
+def _name(step: Call) -> str:
+    return "" if step.node.op is None else step.node.op.name
+
+
+def is_update(step: Step) -> bool:
+    """Tell whether a step computes an update, which returns its array with a part changed."""
+    return isinstance(step, Call) and hasattr(step.node.op, "overwrite")
+
+
 def has_own_buffer(step: Step) -> bool:
     """Tell whether the program allocates the results of a step, and can choose where they live."""
     return isinstance(step, Kernel) or is_product(step.node)
@@ -104,6 +144,6 @@ def pinned_values(steps: Sequence[Step]) -> set[Variable]:
         if isinstance(step, Call):
             if not is_product(step.node):
                 pinned.add(step.node)
-            if step.node.op is None or step.node.op.name not in FRESH:
+            if _name(step) not in FRESH:
                 pinned.update(step.reads)
     return pinned

@@ -53,8 +53,22 @@ class _Update(Op):
 
     def perform(self, *values: Any) -> Any:
         """Update a copy with NumPy; where a key repeats an element, the updates accumulate."""
-        x, value, *rest = values
-        result = np.array(x)
+        return self.overwrite(np.array(values[0], order="C"), *values[1:])
+
+    def overwrite(self, *values: Any) -> Any:
+        """Update an array that nothing else reads, and return it.
+
+        Parameters
+        ----------
+        *values : array
+            The array, C-contiguous and writeable; the value; and the operands of the key.
+
+        Returns
+        -------
+        array
+            The first of them.
+        """
+        result, value, *rest = values
         key = numpy_key(self.params[0], tuple(rest))
         value = np.asarray(value).astype(result.dtype)
         if self.ufunc is None:

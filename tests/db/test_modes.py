@@ -19,7 +19,10 @@ def stages(name, nonfinite="assume"):
 
 # What each mode runs: the rows of the table in relgraph/db/modes.py.
 TABLE = {
-    "o4": {"merge", "canonicalize", "stabilize", "specialize", "fusion", "inplace"},
+    "o4": {
+        "merge", "canonicalize", "stabilize", "specialize", "fusion", "inplace",
+        "inplace_setsubtensor",
+    },
     "o3": {"merge", "canonicalize", "stabilize", "specialize", "fusion"},
     "o2": {"merge", "canonicalize", "fusion"},
     "o1": {"merge", "canonicalize"},

@@ -45,6 +45,8 @@ class NumbaBackend:
         What may share a kernel.
     reuse : bool
         Whether a value may take over the memory of one that was read last.
+    overwrite : bool
+        Whether an update of an array that nothing else reads may change the array itself.
 
     Examples
     --------
@@ -56,9 +58,10 @@ class NumbaBackend:
 
     name = "cpu"
 
-    def __init__(self, fusion: Fusion = FUSION, reuse: bool = True) -> None:
+    def __init__(self, fusion: Fusion = FUSION, reuse: bool = True, overwrite: bool = True) -> None:
         self.fusion = fusion
         self.reuse = reuse
+        self.overwrite = overwrite
 
     @classmethod
     def with_choices(cls, choices: Collection[str] | None) -> NumbaBackend:
@@ -66,11 +69,11 @@ class NumbaBackend:
         if choices is None:
             return cls()
         fusion = FUSION if "fusion" in choices else replace(FUSION, limit=1)
-        return cls(fusion, reuse="inplace" in choices)
+        return cls(fusion, "inplace" in choices, "inplace_setsubtensor" in choices)
 
     def compile(self, graph: FunctionGraph) -> NumbaProgram:
         """Return the program of a graph, its kernels compiled."""
-        return NumbaProgram(graph, self.fusion, self.reuse)
+        return NumbaProgram(graph, self.fusion, self.reuse, self.overwrite)
 
 
 class NumbaProgram:
@@ -84,9 +87,13 @@ class NumbaProgram:
         What may share a kernel.
     reuse : bool
         Whether a value may take over the memory of one that was read last.
+    overwrite : bool
+        Whether an update of an array that nothing else reads may change the array itself.
     """
 
-    def __init__(self, graph: FunctionGraph, fusion: Fusion, reuse: bool = True) -> None:
+    def __init__(
+        self, graph: FunctionGraph, fusion: Fusion, reuse: bool = True, overwrite: bool = True
+    ) -> None:
         graph = without_assumptions(graph)
         self.steps = schedule(graph, fusion)
         self._texts: dict[str, str] = {}
@@ -98,7 +105,7 @@ class NumbaProgram:
                 self._names[step.structure] = name
                 self._texts[name] = text
                 kernels[name] = cache.load(name, text)
-        main = MainText(graph, self.steps, self._names, reuse)
+        main = MainText(graph, self.steps, self._names, reuse, overwrite)
         self._main_text = main.text()
         self._constants = [x.value for x in graph.outputs if isinstance(x, Constant)]
         namespace: dict[str, Any] = {
@@ -108,7 +115,7 @@ class NumbaProgram:
             "bool": np.bool_,
             **{name: np.dtype(name).type for name in NUMBERS},
             **kernels,
-            **{name: OpCall(node) for name, node in main.calls.items()},
+            **{name: OpCall(n, n in main.overwrites) for name, n in main.calls.items()},
             **{name: _packed(values) for name, values in main.packed.items()},
             **{name: ready(x.value) for name, x in main.constants.items()},
             **{name: _differ(check) for name, check in main.checks.items()},

@@ -55,6 +55,8 @@ class MainText:
     ----------
     parts : list of (str, str)
         The functions in order, each with its name; ``main`` is the last.
+    overwrites : set of Variable
+        The updates among the calls that change their array itself.
     calls, packed, constants, checks, nonempty, verified : dict of str
         What the names in the text stand for: nodes to compute by their own ops, constants packed
         for kernels, constant arrays, and checks that raise.
@@ -66,6 +68,7 @@ class MainText:
         steps: Sequence[Step],
         kernels: Mapping[Structure, str],
         reuse: bool = True,
+        overwrite: bool = True,
     ) -> None:
         self.graph = graph
         self.kernels = kernels
@@ -86,7 +89,9 @@ class MainText:
         for position, x in enumerate(graph.inputs):
             self._names[x] = self._unused(x.name, f"input_{position}")
         self._inputs = [self._names[x] for x in graph.inputs]
-        blocks = self._blocks(steps, plan(graph, steps, self._sizes, reuse))
+        memory = plan(graph, steps, self._sizes, reuse, overwrite)
+        self.overwrites = memory.overwrites
+        blocks = self._blocks(steps, memory)
         self.parts = self._functions(blocks)
 
     def text(self) -> str:
