@@ -10,10 +10,10 @@ from typing import Any
 from relgraph.checking import instances as made
 from relgraph.checking.cases import (
     cases,
+    dtypes_of,
     profile,
     rewrite_of,
     sides_of,
-    takes_bool,
 )
 from relgraph.checking.labels import Outcome
 from relgraph.checking.smallest import Counterexample, Problem
@@ -87,7 +87,7 @@ def near_misses(relation: Relation) -> Outcome:
         for mutant in mutants:
             sides = (clause.left, mutant) if relation.backward else (mutant, clause.right)
             changed = type(clause)(*sides, clause.conditions)
-            dtypes = ("bool", "float64") if takes_bool(clause) else ("float64",)
+            dtypes = dtypes_of(clause)
             drawn = made.instances(changed, profile(relation, clause), dtypes, 1)
             for graph, _, _ in sides_of(relation, drawn):
                 if graph.op is None:

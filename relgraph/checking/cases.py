@@ -77,11 +77,11 @@ def profile(relation: Relation, clause: Clause) -> str:
         return made.SHAPES_OF[theme]
     if made.is_pointwise(clause):
         return "elementwise"
-    if theme is not None:
-        return "reductions"
     kinds = {_module(x.op) for x in _nodes(clause)}
     if kinds & {"linalg", "matrices", "contraction"}:
         return "linalg"
+    if theme is not None:
+        return "reductions"
     return "reductions" if "reducers" in kinds else "shape"
 
 
@@ -179,7 +179,8 @@ def graphs_of_side(clause: Clause, side: Any, kind: str) -> Iterator[Variable]:
         if v not in fields:
             choices.append(shapes)
         else:
-            choices.append(made.SINGLE[op] if op in made.SINGLE else made.PARAMETERS[name])
+            single = name == "axis" and op in made.SINGLE
+            choices.append(made.SINGLE[op] if single else made.PARAMETERS[name])
     rng = random.Random(str(clause))
     for _ in range(DRAWS):
         chosen = dict(zip(free, [rng.choice(c) for c in choices], strict=True))

@@ -101,6 +101,7 @@ FAULTS = {
     "shadowed": "never fires on its own sides: others are there first",
     "oscillates": "is undone by others, or never ends",
     "cannot run": "does not run in the direction selected",
+    "fails": "raises an error on a graph made of its sides",
     "unproved": "has a condition that nothing satisfied",
     "derivable": "follows from the others",
     "missed": "competes with another relation, and the result reached costs more than the other",

@@ -10,7 +10,7 @@ from typing import Any
 
 from relgraph.checking import critical
 from relgraph.checking import instances as made
-from relgraph.checking.cases import EVERY_DTYPE, cases
+from relgraph.checking.cases import EVERY_DTYPE, Side, cases, one_sided
 from relgraph.checking.known import expected
 from relgraph.checking.report import Finding, SelectionReport
 from relgraph.db.catalogue import default_database
@@ -28,6 +28,8 @@ from relgraph.rewriting.folding import ConstantFolding
 from relgraph.rewriting.rewriters import GraphRewriter, SequentialGraphRewriter, as_item, flat
 
 EXAMPLES = 6  # graphs of each clause
+MANY = 8  # clauses, of which graphs are made in one dtype only
+DTYPES = (("float64",), EVERY_DTYPE)
 
 
 @dataclass(frozen=True)
@@ -162,19 +164,26 @@ class Examined:
             if relation.interpreted:
                 self.counts["interpreted"] += 1
                 continue
-            found += self.directions(relation)
-            examples = self.examples(relation)
-            if not examples:
-                found.append(self.finding("unproved", relation, _why_idle(relation)))
-                continue
-            shadow = self.shadow(relation, examples)
-            if shadow is not None:
-                found.append(shadow)
-                continue
+            try:
+                found += self.of_relation(relation)
+            except Exception as error:  # a condition is the user's own code
+                what = f"{type(error).__name__}: {error}".partition("\n")[0]
+                found.append(self.finding("fails", relation, what))
+        return found
+
+    def of_relation(self, relation: Relation) -> list[Finding]:
+        """Return what is found of one relation."""
+        found = self.directions(relation)
+        examples = self.examples(relation)
+        if not examples:
+            return [*found, self.finding("unproved", relation, _why_idle(relation))]
+        shadow = self.shadow(relation, examples)
+        if shadow is not None:
+            return [*found, shadow]
+        if self.derivable(relation, examples):
+            self.counts["derived"] += 1
             kind = "derived" if "derived" in relation.tags else "derivable"
-            if self.derivable(relation, examples):
-                self.counts["derived"] += 1
-                found.append(self.finding(kind, relation, f"{relation}"))
+            found.append(self.finding(kind, relation, f"{relation}"))
         return found
 
     def finding(self, kind: str, relation: Relation, text: str, *others: str) -> Finding:
@@ -200,9 +209,11 @@ class Examined:
     def examples(self, relation: Relation) -> list[tuple[Variable, Variable]]:
         """Return graphs that a relation matches, a few for each clause, and what it makes."""
         found: list[tuple[Variable, Variable]] = []
-        for clause, _ in cases(relation):
-            for dtypes in (("float64",), EVERY_DTYPE):
-                found += islice(matched(relation, clause, dtypes), EXAMPLES)
+        for dtypes in DTYPES:
+            if found and len(relation.clauses or ()) > MANY:
+                break
+            for _, sides in drawn(relation, dtypes):
+                found += islice(matched(relation, sides), EXAMPLES)
         self.counts["graphs"] += len(found)
         return found
 
@@ -213,11 +224,11 @@ class Examined:
         instead: Counter[str] = Counter()
         more = (
             graph
-            for dtypes in (("float64",), EVERY_DTYPE)
-            for clause, _ in cases(relation)
-            for graph, _ in matched(relation, clause, dtypes)
+            for dtypes in DTYPES
+            for _, sides in drawn(relation, dtypes)
+            for graph, _ in matched(relation, sides)
         )
-        for graph in dict.fromkeys(chain((graph for graph, _ in examples), more)):
+        for graph in chain((graph for graph, _ in examples), _of_unknown_sizes(relation), more):
             try:
                 with recording() as phases:
                     self.rewriter.outputs_of((graph,))
@@ -237,9 +248,12 @@ class Examined:
     def derivable(self, relation: Relation, examples: Sequence[tuple[Variable, Variable]]) -> bool:
         """Tell whether both sides have one normal form without the relation."""
         others = self.stage.others(relation)
-        return all(self.joins(others, graph, result) for graph, result in examples)
+        if not all(self.joins(others, graph, result) for graph, result in examples):
+            return False
+        unknown = islice(_of_unknown_sizes(relation), EXAMPLES)
+        return all(self.joins(others, x, made.match(relation, x)) for x in unknown)
 
-    def joins(self, rewriter: Any, a: Variable, b: Variable) -> bool:
+    def joins(self, rewriter: Any, a: Variable, b: Any) -> bool:
         """Tell whether two graphs have one normal form, up to order and bracketing."""
         try:
             first, second = rewriter.outputs_of((a,))[0], rewriter.outputs_of((b,))[0]
@@ -293,15 +307,25 @@ class Examined:
         return Finding(kind, self.stage.name, fork.names, shown)
 
 
-def matched(
-    relation: Relation, clause: Clause, dtypes: tuple[str, ...]
-) -> Iterator[tuple[Variable, Variable]]:
-    """Yield graphs made of a clause that its relation matches, and what it makes of them."""
-    for other, sides in cases(relation, dtypes, 60 if dtypes == EVERY_DTYPE else 24):
-        for graph, _, _ in sides if other is clause else ():
-            result = made.match(relation, graph)
-            if result is not None:
-                yield graph, result
+def drawn(relation: Relation, dtypes: tuple[str, ...]) -> list[tuple[Clause, list[Side]]]:
+    """Return graphs made of the clauses of a relation, with inputs of these dtypes."""
+    return cases(relation, dtypes, 60 if dtypes == EVERY_DTYPE else 24, True)
+
+
+def matched(relation: Relation, sides: Iterable[Side]) -> Iterator[tuple[Variable, Variable]]:
+    """Yield those graphs that a relation matches, and what it makes of them."""
+    for graph, _, _ in sides:
+        result = made.match(relation, graph)
+        if result is not None:
+            yield graph, result
+
+
+def _of_unknown_sizes(relation: Relation) -> Iterator[Variable]:
+    """Yield graphs that a relation matches whose sizes are mostly unknown, made when asked for.
+
+    Where sizes are numbers, much is simplified that a relation on shapes would do.
+    """
+    yield from (graph for _, graph in one_sided(relation))
 
 
 def refused(relation: Relation, clause: Clause, backward: bool) -> str | None:
@@ -317,7 +341,7 @@ def refused(relation: Relation, clause: Clause, backward: bool) -> str | None:
 
 
 def _why_idle(relation: Relation) -> str:
-    tried = sum(len(sides) for _, sides in cases(relation, EVERY_DTYPE, 60))
+    tried = sum(len(sides) for _, sides in drawn(relation, EVERY_DTYPE))
     asked = [repr(c) for clause in relation.clauses or () for c in clause.conditions]
     shown = f"; it asks for {', '.join(asked)}" if asked else ""
     if not tried:
