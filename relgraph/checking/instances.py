@@ -43,7 +43,8 @@ PARAMETERS: dict[str, list[Any]] = {
     "shape": [(2, 3), (6,), (3, 2), (-1,), (1, 6), (1, 2, 3), (3, -1), (4, 2, 3), (None,),
               (None, 3), (None, None)],
     "dtype": ["float64", "float32", "int64", "int8"],
-    "n": [3], "m": [3], "k": [0],
+    "n": [3], "m": [3], "k": [0], "lower": [True, False], "full_matrices": [False, True],
+    "mode": ["reduced", "complete"],
     "message": ["it does not hold"],
     "spec": [
         (("int", 1),), (("slice", None, 2, None),), (("slice", 2, None, None),),
@@ -89,9 +90,10 @@ SOLVERS = {
     "slogdet",
     "solve_sylvester",
 }  # ops that take regular matrices only
-SINGLE = {  # of one int
+SINGLE: dict[str, list[Any]] = {  # of one int, or None
     "softmax": [-1, -2], "log_softmax": [-1, -2], "dim": [-1, -2], "concatenate": [-1, -2],
     "stack": [-1, -2],
+    "argmax": [-1, None, -2], "argmin": [-1, None, -2],
 }  # fmt: skip
 
 

@@ -23,6 +23,7 @@ from relgraph.ir.facts import MATRIX_FACTS
 from relgraph.ir.graph import toposort
 from relgraph.ir.node import Constant, Variable
 from relgraph.ir.op import GetItem
+from relgraph.ir.types import TupleType
 from relgraph.ops import decompositions, factored, linalg, reducers
 from relgraph.ops.elementwise import Cast, Elementwise
 
@@ -70,6 +71,8 @@ def _obey(x: Any, value: Array, rng: np.random.Generator, regular: bool) -> Arra
     facts, dtype_kind = x.facts, value.dtype.kind
     if dtype_kind == "f" and {"not_nan", "finite"} & facts:
         value = np.where(np.isnan(value), 2, value)
+    if dtype_kind == "f" and "integer" in facts:
+        value = np.rint(value)
     if dtype_kind == "f" and "finite" in facts:
         value = np.where(np.isinf(value), 3, value)
     if {"positive", "nonnegative"} & facts:
@@ -124,8 +127,17 @@ def evaluate(graphs: tuple[Variable, ...], values: dict[str, Array]) -> dict[Var
             elif x.op is None:
                 done[x] = values[x.name]  # type: ignore[attr-defined]
             else:
-                done[x] = np.asarray(x.op.perform(*[done[y] for y in x.inputs]))
+                done[x] = _stored(x.op.perform(*[done[y] for y in x.inputs]))
     return done
+
+
+def _stored(value: Any) -> Array:
+    """Return a value as an array; several results as an array of arrays."""
+    if not isinstance(value, tuple):
+        return np.asarray(value)
+    several = np.empty(len(value), dtype=object)
+    several[:] = value
+    return several
 
 
 def same(a: Array, b: Array, exact: bool) -> bool:
@@ -161,13 +173,16 @@ def close(a: Array, b: Array, done: dict[Variable, Array], eps: float) -> bool:
 
 def _top(v: Array) -> float:
     v = np.asarray(v)
+    if v.dtype.kind == "O":  # several results: each is looked at where it is taken
+        return 0.0
     v = v[np.isfinite(v)] if v.dtype.kind == "f" else v.astype(float)
     return float(np.abs(v).max()) if v.size else 0.0
 
 
 def all_finite(done: dict[Variable, Array]) -> bool:
-    """Tell whether every input and intermediate is finite."""
-    return all(np.isfinite(v).all() for v in done.values() if np.asarray(v).dtype.kind == "f")
+    """Tell whether every input and intermediate is finite; a constant is what it is."""
+    computed = [np.asarray(v) for x, v in done.items() if not isinstance(x, Constant)]
+    return all(np.isfinite(v).all() for v in computed if v.dtype.kind == "f")
 
 
 # Exact values.
@@ -287,7 +302,7 @@ def exact(
             except (ZeroDivisionError, ValueError, OverflowError, TypeError) as error:
                 raise Undefined(str(error)) from None
         if isinstance(result, tuple):  # its items are looked at where they are taken
-            done[x] = result  # type: ignore[assignment]
+            done[x] = result
             continue
         for one in result.reshape(-1):
             if isinstance(one, mpmath.mpc) or not mpmath.isfinite(one):
@@ -296,7 +311,11 @@ def exact(
             noise = _real(eps * rng.uniform(-1, 1, result.shape))
             # A logarithm of a sum has an absolute error: the sum itself is rounded.
             shift = isinstance(x.op, reducers.LogSumExp | reducers.LogSoftmax)
-            result = result * (1 + noise) + (noise if shift else 0)
+            if isinstance(x.op, decompositions.Expm | decompositions.Eigvalsh) and result.size:
+                # The error of an element is small beside the largest one.
+                noise, largest = 8 * noise, max(map(abs, result.reshape(-1)))
+                result = result + noise * largest
+            result = np.asarray(result * (1 + noise) + (noise if shift else 0), dtype=object)
         done[x] = result
     return done[graph]
 
@@ -347,6 +366,8 @@ def _apply(node: Variable, operands: list[Array]) -> Array:
         return share if isinstance(op, reducers.Softmax) else _array(share, mpmath.log)
     if isinstance(op, _LINEAR):
         return _linear(op, operands)
+    if isinstance(node.type, TupleType):
+        raise Undefined(op.name)
     if isinstance(op, GetItem):
         return np.asarray(operands[0][op.params[0]], dtype=object)
     if "spec" in op.parameters:  # an index or an update: the integers of its key follow
@@ -405,7 +426,8 @@ def _linear(op: Any, operands: list[Array]) -> Any:
     if b.ndim > 2:
         raise Undefined("a batch")
     if isinstance(op, factored.ChoSolve):
-        matrix = matrix * matrix.T if op.params[0] else matrix.T * matrix
+        factor = mpmath.matrix((np.tril if op.params[0] else np.triu)(a).tolist())
+        matrix = factor * factor.T if op.params[0] else factor.T * factor
     if isinstance(op, linalg.SolveTriangular):
         keep = np.tril if op.lower else np.triu
         matrix = mpmath.matrix(keep(a).tolist())

@@ -10,13 +10,19 @@ from relgraph.db.database import EquilibriumDB, LoweringChoice, SequenceDB
 from relgraph.errors import OscillationError
 from relgraph.relations.measure import decreases
 from relgraph.relations.relation import Relation
+from relgraph.rewriting.chains import MatmulChain
+from relgraph.rewriting.factors import FactorReuse
 from relgraph.rewriting.folding import ConstantCollecting, ConstantFolding
+from relgraph.rewriting.joins import JoinMerging
+from relgraph.rewriting.lifting import IndexLifting, RearrangementLifting, ShapeLifting
+from relgraph.rewriting.structured import StructuredProducts
 
 # The modules of relgraph.relations.catalogue; each has a tuple RELATIONS.
 THEMES = (
     "arithmetic", "powers", "explog", "trigonometric", "special", "stabilise", "comparison",
-    "choices", "casts", "products", "linalg", "structure", "decompositions", "reductions", "shape",
-    "indexing",
+    "choices", "extremes", "casts", "products", "linalg", "structure", "blocks", "decompositions",
+    "reductions", "reduced_extremes", "reduced_shapes", "shape", "axes", "checks", "indexing",
+    "updates",
 )  # fmt: skip
 
 PHASES = (
@@ -46,7 +52,17 @@ CHOICES = (
         LoweringChoice("inplace", 50.0, "a result may take the memory of a value read last"),
         ("fast_run",),
     ),
+    (
+        LoweringChoice(
+            "inplace_setsubtensor", 50.1, "an update changes an array that nothing else reads"
+        ),
+        ("fast_run", "inplace"),
+    ),
 )
+
+# Rewriters of whole graphs: they look at the users of a node, or at sizes.
+REWRITERS = ((StructuredProducts(), 1.8), (MatmulChain(), 2.2), (FactorReuse(), 2.4))
+REWRITER_TAGS = ("fast_run", "rounded", "assumes_finite", "linear_algebra")
 
 _lock = threading.Lock()
 _default: list[SequenceDB] = []
@@ -75,11 +91,29 @@ def build_database() -> SequenceDB:
         database.register(name, EquilibriumDB(name), position=position)
     for choice, tags in CHOICES:
         database.register(choice, *tags)
+    for rewriter, place in REWRITERS:
+        database.register(rewriter, *REWRITER_TAGS, position=place)
     folding, collecting = ConstantFolding(), ConstantCollecting()
     database["canonicalize"].register(folding, "fast_run", "fast_compile", "exact", "kept")
     database["specialize"].register(folding, "fast_run", "exact", "kept")
+    lifting = (
+        (JoinMerging(), ("exact", "local_join_empty", "local_join_make_vector",
+                         "local_join_to_repeat", "local_join_of_alloc")),
+        (ShapeLifting(), ("exact", "local_shape_to_shape_i", "local_useless_reshape",
+                          "shape_promotion", "local_shape_lift")),
+        (RearrangementLifting(), ("exact", "local_dimshuffle_lift", "local_reshape_lift",
+                                  "local_alloc_unary", "local_elemwise_alloc",
+                                  "local_second_sink", "fill_cut", "local_fill_sink")),
+        (IndexLifting(), ("rounded", "local_subtensor_of_batch_dims", "local_subtensor_of_dot",
+                          "local_subtensor_of_join", "local_subtensor_make_vector",
+                          "extract_diag_lift_pass")),
+    )  # fmt: skip
     for phase in ("canonicalize", "specialize"):
         database[phase].register(collecting, "fast_run", "rounded", "assumes_finite")
+        for transform, tags in lifting:
+            database[phase].register(transform, "fast_run", "kept", *tags)
+    for relation in import_module("relgraph.relations.catalogue.checks").UNSAFE:
+        database["canonicalize"].register(relation, "unsafe")
     phases = {name for name, _ in PHASES}
     for relation in relations():
         if phases & set(relation.tags):

@@ -108,12 +108,14 @@ def is_pointwise(op: Op | OpPattern) -> bool:
 
 def computes(op: Op | OpPattern) -> bool:
     """Tell whether an op computes numbers of its own, rather than test, move or convert them."""
+    from relgraph.ops.decompositions import LUFactor
     from relgraph.ops.elementwise import Cast
-    from relgraph.ops.reducers import All, Any
+    from relgraph.ops.reducers import All, Any, Argmax, Argmin
     from relgraph.ops.shape import Dim, Rearrangement
+    from relgraph.ops.sorting import Argsort
 
     cls = op.cls if isinstance(op, OpPattern) else type(op)
-    other = Cast | Rearrangement | All | Any | Dim
+    other = Cast | Rearrangement | All | Any | Dim | Argmax | Argmin | Argsort | LUFactor
     return op_name(op) not in TESTS and not issubclass(cls, other)
 
 

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from relgraph.ir.node import Variable
+from relgraph.errors import RelgraphError
+from relgraph.ir.node import Variable, constant
 from relgraph.ir.op import Op, digest_of
 from relgraph.relations.clause import Rewrite
 from relgraph.relations.goals import Suspended
@@ -95,12 +96,30 @@ class Ranks:
         self, ranks: tuple[int, ...], own_rank: int, parameters: tuple[Any, ...]
     ) -> bool | None:
         """Return whether both sides agree; None where neither side exists."""
+        # Some ops take SPD matrices only.
+        for facts in ((), ("spd",)):
+            found = self._agree(ranks, own_rank, parameters, facts)
+            if found is not None:
+                return found
+        return None
+
+    def _agree(
+        self,
+        ranks: tuple[int, ...],
+        own_rank: int,
+        parameters: tuple[Any, ...],
+        facts: tuple[str, ...],
+    ) -> bool | None:
         rng = np.random.default_rng(abs(digest_of(ranks, own_rank)) % 2**32)
         values: dict[PatternVariable, Any] = dict(zip(self.parameters, parameters, strict=True))
         for v, rank in zip(self.variables, ranks, strict=True):
-            values[v] = sample(rng, rank, facts_asked(self.conditions, v))
+            asked = facts_asked(self.conditions, v)
+            values[v] = sample(rng, rank, (*asked, *facts) if asked != ("zero",) else asked)
         for v in self.own:
             values[v] = [sample(rng, own_rank, ()) for _ in range(2)]
+        for c in self.conditions:
+            if c.kind == "calc" and getattr(c.function, "of_type", False):
+                values[c.args[0]] = made_from(c, values)
         sides = []
         for side in (self.rewrite.pattern, self.rewrite.result):
             try:
@@ -111,6 +130,8 @@ class Ranks:
         left, right = sides
         if left is None or right is None:
             return None if left is None else False
+        if not isinstance(self.rewrite.result, PatternNode | Block):  # broadcast when it is built
+            right = np.broadcast_to(right, np.broadcast_shapes(np.shape(left), np.shape(right)))
         return bool(
             np.shape(left) == np.shape(right) and np.allclose(left, right, rtol=1e-6, atol=1e-6)
         )
@@ -118,6 +139,8 @@ class Ranks:
 
 def facts_asked(conditions: tuple[Suspended, ...], variable: PatternVariable) -> tuple[str, ...]:
     """Return the facts that conditions ask of a variable."""
+    if any(c.label.startswith("zero(") and c.args == (variable,) for c in conditions):
+        return ("zero",)
     asked = ((c, fact_asked(c)) for c in conditions)
     return tuple(name for c, name in asked if name is not None and c.args == (variable,))
 
@@ -125,6 +148,10 @@ def facts_asked(conditions: tuple[Suspended, ...], variable: PatternVariable) ->
 def sample(rng: np.random.Generator, rank: int, facts: tuple[str, ...]) -> Array:
     """Return a random array of a rank, of which the facts hold."""
     value = rng.integers(-4, 5, (SIZE,) * rank).astype(np.float64)
+    if "zero" in facts:
+        return value * 0
+    if not rank:  # of which a quotient exists
+        value = np.where(value == 0, 1.0, value)
     if {"positive", "nonnegative", "nonzero"} & set(facts):
         value = np.abs(value) + 1
     if rank >= 2:
@@ -143,6 +170,17 @@ def sample(rng: np.random.Generator, rank: int, facts: tuple[str, ...]) -> Array
         elif {"spd", "invertible"} & set(facts):
             value = value + 20 * np.eye(SIZE)
     return value
+
+
+def made_from(condition: Suspended, values: dict[PatternVariable, Any]) -> Any:
+    """Return what a condition computes from the types of its arguments, as an array."""
+    try:
+        node = condition.function(*[constant(values[x]) for x in condition.args[1:]])
+    except (RelgraphError, KeyError, IndexError):
+        return None
+    if node is None or node.op is None:
+        return getattr(node, "value", None)
+    return node.op.perform()
 
 
 def evaluate(term: Term, values: dict[PatternVariable, Any]) -> Any:

@@ -9,20 +9,46 @@ The ranks for which an identity holds (vectors, matrices, batches) are found by 
 
 from __future__ import annotations
 
-from relgraph.ops.elementwise import Elementwise
-from relgraph.ops.linalg import Det, Inv, Solve, SolveTriangular
+from typing import Any
+
+from relgraph.ir.node import constant
+from relgraph.ir.op import GetItem
+from relgraph.ops.contraction import Outer
+from relgraph.ops.elementwise import Elementwise, power
+from relgraph.ops.joining import Concatenate
+from relgraph.ops.linalg import Det, Inv, Slogdet, Solve, SolveTriangular, float_dtype
 from relgraph.ops.matrices import Diag
 from relgraph.ops.permutation import matrix_transpose
 from relgraph.ops.shape import expand_dims
-from relgraph.relations.catalogue.conditions import matrixo, vectoro
-from relgraph.relations.goals import facto, invertibleo, nonzeroo
-from relgraph.relations.relation import Relation, identity
+from relgraph.relations.catalogue.conditions import matrixo, scalaro, vectoro
+from relgraph.relations.catalogue.units import (
+    identity_like,
+    identity_of_columns,
+    static_side,
+)
+from relgraph.relations.goals import calco, eq, facto, floato, invertibleo, lall, lany, nonzeroo
+from relgraph.relations.pattern import lvars
+from relgraph.relations.relation import Relation, identity, relation
 
 CANONICAL = ("canonicalize", "fast_run")
 SPECIALIZE = ("specialize", "fast_run")
+TIDY = ("canonicalize", "specialize", "fast_run")
+SEARCH = ("linear_algebra", "search")
 divide = Elementwise("true_divide")
 inv, det, diag = Inv(), Det(), Diag(0)
 solve, solve_spd = Solve("general"), Solve("spd")
+slogdet, first, second, outer = Slogdet(), GetItem(0), GetItem(1), Outer()
+beside, above = Concatenate(-1), Concatenate(-2)
+
+
+def both_square(A: Any, B: Any) -> Any:
+    """Relate square matrices."""
+    return facto(A, "square"), facto(B, "square")
+
+
+def blocks(A: Any, B: Any, C: Any, D: Any) -> Any:
+    """Return [[A, B], [C, D]]."""
+    return above(beside(A, B), beside(C, D))
 
 
 @identity(tags=CANONICAL, specials="assumes_finite")
@@ -45,16 +71,6 @@ def reverse_inv_matmulo(A, B):
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.5.
     """
     return inv(A @ B), inv(B) @ inv(A)
-
-
-@identity(tags=CANONICAL, where=lambda Q: facto(Q, "orthogonal"))
-def inv_orthogonalo(Q):
-    """inv(Q) = Q.mT for an orthogonal Q.
-
-    Holds where Q is proved orthogonal, a fact of the exact value; rounded, kept.
-    Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 2.1.
-    """
-    return inv(Q), matrix_transpose(Q)
 
 
 @identity(tags=SPECIALIZE, specials="assumes_finite")
@@ -180,10 +196,362 @@ def det_matmulo(A, B):
     return det(A @ B), det(A) * det(B)
 
 
+@identity(tags=CANONICAL, specials="assumes_finite")
+def transpose_invo(A):
+    """inv(A.mT) = inv(A).mT.
+
+    Holds where A is invertible; rounded (within c n u cond(A) |inv(A)|), assumes_finite.
+    Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.5.
+    """
+    return inv(matrix_transpose(A)), matrix_transpose(inv(A))
+
+
+@identity(
+    tags=CANONICAL,
+    where=lambda s: (scalaro(s), nonzeroo(s)),
+    specials="assumes_finite",
+    broadcast="s",
+)
+def lift_inv_multiplyo(s, A):
+    """inv(s A) = inv(A) / s for a scalar s.
+
+    Holds where A is invertible and s is proved not to be 0; rounded (within
+    c n u cond(A) |inv(A)| / |s|), assumes_finite.
+    Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.5.
+    """
+    return inv(s * A), divide(inv(A), s)
+
+
+@identity(tags=CANONICAL, specials="assumes_finite")
+def lift_inv_negativeo(A):
+    """inv(-A) = -inv(A).
+
+    Holds where A is invertible; rounded (within c n u cond(A) |inv(A)|), assumes_finite.
+    Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.5.
+    """
+    return inv(-A), -inv(A)
+
+
+@relation(tags=TIDY, specials="assumes_finite")
+def cancel_matmul_invo(left, right):
+    """A^-1 A = I = A A^-1 = solve(A, A).
+
+    Holds where A is invertible, which the left side proves; rounded (within
+    c n u |inv(A)| |A|), assumes_finite.
+    Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.5 (definition).
+    """
+    A, unit = lvars("A unit")
+    made = calco(unit, identity_like, A)
+    return lany(
+        lall(eq(left, inv(A) @ A), eq(right, unit), made),
+        lall(eq(left, A @ inv(A)), eq(right, unit), made),
+        lall(eq(left, solve(A, A)), eq(right, unit), made),
+    )
+
+
+@relation(tags=TIDY, specials="assumes_finite")
+def cancel_matmul_solveo(left, right):
+    """solve(A, A b) = b = A solve(A, b).
+
+    Holds where A is invertible, which the left side proves, for a vector or a matrix b; rounded
+    (within c n u cond(A) |b|), assumes_finite.
+    Source: definition of a solution.
+    """
+    A, b = lvars("A b")
+    return lany(
+        lall(eq(left, solve(A, A @ b)), eq(right, b)),
+        lall(eq(left, A @ solve(A, b)), eq(right, b)),
+    )
+
+
+@identity(
+    tags=SPECIALIZE,
+    where=lambda A, B: (matrixo(A), matrixo(B)),
+    specials="assumes_finite",
+)
+def solve_inv_righto(A, B):
+    """B inv(A) = solve(A.mT, B.mT).mT for matrices.
+
+    Holds where A is invertible; rounded (within c n u cond(A) |B| |inv(A)|), assumes_finite.
+    Source: N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 14.1.
+    """
+    swap = matrix_transpose
+    return B @ inv(A), swap(solve(swap(A), swap(B)))
+
+
+@identity(
+    tags=SPECIALIZE,
+    where=lambda A, b: (matrixo(A), vectoro(b)),
+    specials="assumes_finite",
+)
+def solve_inv_vectoro(A, b):
+    """b' inv(A) = solve(A.mT, b) for a vector b.
+
+    Holds where A is invertible; rounded (within c n u cond(A) |b| |inv(A)|), assumes_finite.
+    Source: N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 14.1.
+    """
+    return b @ inv(A), solve(matrix_transpose(A), b)
+
+
+@identity(tags=(*CANONICAL, "add_canonical"), specials="assumes_finite")
+def distribute_solve_addo(A, b, c):
+    """solve(A, b + c) = solve(A, b) + solve(A, c).
+
+    Holds where b and c have one shape; rounded (within c n u cond(A) (|x| + |y|)),
+    assumes_finite.
+    Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.2 (linearity).
+    """
+    return solve(A, b + c), solve(A, b) + solve(A, c)
+
+
+@identity(tags=(*CANONICAL, "add_canonical"), specials="assumes_finite")
+def distribute_solve_subtracto(A, b, c):
+    """solve(A, b - c) = solve(A, b) - solve(A, c).
+
+    Holds where b and c have one shape; rounded (within c n u cond(A) (|x| + |y|)),
+    assumes_finite.
+    Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.2 (linearity).
+    """
+    return solve(A, b - c), solve(A, b) - solve(A, c)
+
+
+@identity(
+    tags=CANONICAL,
+    where=lambda A, s: (scalaro(s), matrixo(A)),
+    specials="assumes_finite",
+    broadcast="s",
+)
+def lift_solve_multiplyo(A, s, b):
+    """solve(A, s b) = s solve(A, b) for a scalar s.
+
+    Holds where A is invertible; rounded (within c n u cond(A) |s x|), assumes_finite.
+    Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.2 (linearity).
+    """
+    return solve(A, s * b), s * solve(A, b)
+
+
+@identity(
+    tags=CANONICAL,
+    where=lambda s: (scalaro(s), nonzeroo(s)),
+    specials="assumes_finite",
+    broadcast="s",
+)
+def lift_solve_scaledo(s, A, b):
+    """solve(s A, b) = solve(A, b) / s for a scalar s.
+
+    Holds where A is invertible and s is proved not to be 0; rounded (within c n u cond(A) |x|),
+    assumes_finite.
+    Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.5.
+    """
+    return solve(s * A, b), divide(solve(A, b), s)
+
+
+def power_of_side(s: Any, A: Any) -> Any:
+    """Return ``s`` to the power of the static size of a square matrix, or None."""
+    size = static_side(A)
+    return None if size is None else power(s, constant(size, float_dtype(A.type)))
+
+
+power_of_side.of_type = True  # type: ignore[attr-defined]
+
+
+@identity(
+    tags=CANONICAL,
+    where=lambda s, A, factor: (scalaro(s), floato(A), calco(factor, power_of_side, s, A)),
+    specials="assumes_finite",
+    broadcast="s",
+)
+def lift_det_multiplyo(s, A, factor):
+    """det(s A) = s^n det(A) for a scalar s and A of n by n.
+
+    Holds where n is static; rounded (within c n u cond(A) |s^n det(A)|), assumes_finite.
+    Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.3.
+    """
+    return det(s * A), factor * det(A)
+
+
+@identity(tags=CANONICAL, specials="assumes_finite")
+def sign_transposeo(A):
+    """sign(det(A.mT)) = sign(det(A)), by slogdet.
+
+    Holds always; rounded (an elimination in another order), assumes_finite.
+    Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.3.
+    """
+    return first(slogdet(matrix_transpose(A))), first(slogdet(A))
+
+
+@identity(tags=CANONICAL, specials="assumes_finite")
+def logdet_transposeo(A):
+    """log |det(A.mT)| = log |det(A)|, by slogdet.
+
+    Holds always; rounded (within c n u cond(A)), assumes_finite.
+    Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.3.
+    """
+    return second(slogdet(matrix_transpose(A))), second(slogdet(A))
+
+
+@identity(tags=CANONICAL, where=lambda A: invertibleo(A), specials="assumes_finite")
+def sign_invo(A):
+    """sign(det(inv(A))) = sign(det(A)), by slogdet.
+
+    Holds where A is invertible, which the left side proves; rounded, assumes_finite.
+    Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.3.
+    """
+    return first(slogdet(inv(A))), first(slogdet(A))
+
+
+@identity(tags=CANONICAL, where=lambda A: invertibleo(A), specials="assumes_finite")
+def logdet_invo(A):
+    """log |det(inv(A))| = -log |det(A)|, by slogdet.
+
+    Holds where A is invertible, which the left side proves; rounded (within c n u cond(A)),
+    assumes_finite.
+    Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.3.
+    """
+    return second(slogdet(inv(A))), -second(slogdet(A))
+
+
+@identity(tags=CANONICAL, where=both_square, specials="assumes_finite")
+def sign_matmulo(A, B):
+    """sign(det(A B)) = sign(det(A)) sign(det(B)), by slogdet.
+
+    Holds where A and B are square; rounded, assumes_finite.
+    Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.3.5.
+    """
+    return first(slogdet(A @ B)), first(slogdet(A)) * first(slogdet(B))
+
+
+@identity(tags=CANONICAL, where=both_square, specials="assumes_finite")
+def logdet_matmulo(A, B):
+    """log |det(A B)| = log |det(A)| + log |det(B)|, by slogdet.
+
+    Holds where A and B are square; rounded (within c n u (cond(A) + cond(B))), assumes_finite.
+    Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.3.5.
+    """
+    return second(slogdet(A @ B)), second(slogdet(A)) + second(slogdet(B))
+
+
+# Low-rank updates and blocks: which side is cheaper is a matter of sizes, so they are for search.
+
+
+@identity(
+    tags=SEARCH,
+    where=lambda A, C: (invertibleo(A), invertibleo(C)),
+    specials="assumes_finite",
+)
+def woodburyo(A, U, C, V):
+    """inv(A + U C V) = inv(A) - inv(A) U inv(inv(C) + V inv(A) U) V inv(A).
+
+    Holds where A and C are invertible and the left side exists; rounded (within
+    c n u cond(A) cond(C + V inv(A) U)), assumes_finite.
+    Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 2.1.4.
+    """
+    inner = inv(inv(C) + V @ inv(A) @ U)
+    return inv(A + U @ C @ V), inv(A) - inv(A) @ U @ inner @ V @ inv(A)
+
+
+@identity(
+    tags=SEARCH,
+    where=lambda A, C: (invertibleo(A), invertibleo(C)),
+    specials="assumes_finite",
+)
+def push_througho(A, U, C, V):
+    """inv(A + U C V) U C = inv(A) U inv(inv(C) + V inv(A) U).
+
+    Holds where A and C are invertible and the left side exists; rounded (within
+    c n u cond(A) cond(C)), assumes_finite.
+    Source: U C (inv(C) + V inv(A) U) = (A + U C V) inv(A) U.
+    """
+    return inv(A + U @ C @ V) @ U @ C, inv(A) @ U @ inv(inv(C) + V @ inv(A) @ U)
+
+
+@identity(
+    tags=SEARCH,
+    where=lambda A, u, v: (invertibleo(A), matrixo(A), vectoro(u), vectoro(v)),
+    specials="assumes_finite",
+    broadcast="*",
+)
+def sherman_morrisono(A, u, v):
+    """inv(A + u v') = inv(A) - (inv(A) u) (v' inv(A)) / (1 + v' inv(A) u).
+
+    Holds where A is invertible and the left side exists; rounded (within c n u cond(A)^2),
+    assumes_finite.
+    Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 2.1.4.
+    """
+    scale = 1 + v @ inv(A) @ u
+    return inv(A + outer(u, v)), inv(A) - outer(inv(A) @ u, v @ inv(A)) / scale
+
+
+@identity(
+    tags=SEARCH,
+    where=lambda A, u, v: (invertibleo(A), matrixo(A), vectoro(u), vectoro(v)),
+    specials="assumes_finite",
+    broadcast="*",
+)
+def det_rank_oneo(A, u, v):
+    """det(A + u v') = (1 + v' solve(A, u)) det(A).
+
+    Holds where A is invertible; rounded (within c n u cond(A) |det(A)|), assumes_finite.
+    Source: D. A. Harville, Matrix Algebra From a Statistician's Perspective, theorem 18.1.1.
+    """
+    return det(A + outer(u, v)), (1 + v @ solve(A, u)) * det(A)
+
+
+@identity(
+    tags=SEARCH,
+    where=lambda A, U, unit: (
+        invertibleo(A),
+        matrixo(A),
+        matrixo(U),
+        calco(unit, identity_of_columns, U),
+    ),
+    specials="assumes_finite",
+)
+def det_lemmao(A, U, V, unit):
+    """det(A + U V) = det(I + V solve(A, U)) det(A).
+
+    Holds where A is invertible; rounded (within c n u cond(A) |det|), assumes_finite.
+    Source: D. A. Harville, Matrix Algebra From a Statistician's Perspective, theorem 18.1.1.
+    """
+    return det(A + U @ V), det(unit + V @ solve(A, U)) * det(A)
+
+
+@identity(
+    tags=SEARCH,
+    where=lambda A, D: (invertibleo(A), facto(D, "square"), matrixo(A), matrixo(D)),
+    specials="assumes_finite",
+)
+def schur_complemento(A, B, C, D):
+    """det([[A, B], [C, D]]) = det(A) det(D - C solve(A, B)).
+
+    Holds where A is invertible and D square; rounded (within c n u cond(A) |det|),
+    assumes_finite.
+    Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.8.5.
+    """
+    return det(blocks(A, B, C, D)), det(A) * det(D - C @ solve(A, B))
+
+
+@identity(
+    tags=SEARCH,
+    where=lambda A, D: (invertibleo(A), facto(D, "square"), matrixo(A), matrixo(D)),
+    specials="assumes_finite",
+)
+def inv_blockso(A, B, C, D):
+    """inv([[A, B], [C, D]]) = [[E + F inv(S) G, -F inv(S)], [-inv(S) G, inv(S)]].
+
+    Here E = inv(A), F = E B, G = C E and S = D - C F.  Holds where A is invertible, D is square
+    and the left side exists; rounded (within c n u cond(A) cond(S)), assumes_finite.
+    Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.7.3.
+    """
+    F, G = inv(A) @ B, C @ inv(A)
+    S = D - C @ F
+    inner = blocks(inv(A) + F @ inv(S) @ G, -(F @ inv(S)), -(inv(S) @ G), inv(S))
+    return inv(blocks(A, B, C, D)), inner
+
+
 RELATIONS: tuple[Relation, ...] = (
     cancel_inv_invo,
     reverse_inv_matmulo.reversed,
-    inv_orthogonalo,
     solve_invo,
     cancel_solve_invo,
     divide_rowso,
@@ -194,4 +562,29 @@ RELATIONS: tuple[Relation, ...] = (
     det_transposeo,
     det_invo,
     det_matmulo,
+    transpose_invo,
+    lift_inv_multiplyo,
+    lift_inv_negativeo,
+    cancel_matmul_invo,
+    cancel_matmul_solveo,
+    solve_inv_righto,
+    solve_inv_vectoro,
+    distribute_solve_addo.reversed,
+    distribute_solve_subtracto.reversed,
+    lift_solve_multiplyo,
+    lift_solve_scaledo,
+    lift_det_multiplyo,
+    sign_transposeo,
+    logdet_transposeo,
+    sign_invo,
+    logdet_invo,
+    sign_matmulo,
+    logdet_matmulo,
+    woodburyo,
+    push_througho,
+    sherman_morrisono,
+    det_rank_oneo,
+    det_lemmao,
+    schur_complemento,
+    inv_blockso,
 )

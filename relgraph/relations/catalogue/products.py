@@ -9,17 +9,22 @@ The ranks for which an identity holds (vectors, matrices, batches) are found by 
 
 from __future__ import annotations
 
+from typing import Any
+
+from relgraph.ir.node import Constant
+from relgraph.ops.contraction import Outer
 from relgraph.ops.matrices import Diagonal, Eye, Trace
 from relgraph.ops.permutation import matrix_transpose
 from relgraph.ops.reduction import sum
-from relgraph.relations.catalogue.conditions import matrixo, scalaro
+from relgraph.relations.catalogue.conditions import matrixo, numerico, scalaro, vectoro
 from relgraph.relations.goals import checko, eq, lall, lany, symmetrico
 from relgraph.relations.pattern import lvars
 from relgraph.relations.relation import Relation, identity, relation
 
 CANONICAL = ("canonicalize", "fast_run")
 SPECIALIZE = ("specialize", "fast_run")
-trace, diagonal = Trace(), Diagonal(0)
+SEARCH = ("linear_algebra", "search")
+trace, diagonal, outer = Trace(), Diagonal(0), Outer()
 
 
 # Distributive laws.
@@ -238,6 +243,236 @@ def sum_columns_matmulo(A, B):
     return sum(A @ B, axis=-2), sum(A, axis=-2) @ B
 
 
+# Signs, quotients and zeros.
+
+
+@relation(tags=CANONICAL, specials="assumes_finite")
+def lift_negative_matmulo(left, right):
+    """(-A) B = -(A B) = A (-B).
+
+    Holds always, modulo 2^n for integers; rounded (another order of summation), assumes_finite
+    (-0.0 and overflow inside of the product).
+    Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.2.
+    """
+    A, B = lvars("A B")
+    return lany(
+        lall(eq(left, (-A) @ B), eq(right, -(A @ B))),
+        lall(eq(left, A @ (-B)), eq(right, -(A @ B))),
+    )
+
+
+@relation(tags=CANONICAL, specials="assumes_finite", broadcast="*")
+def lift_divide_matmulo(left, right):
+    """(A / s) B = (A B) / s = A (B / s) for a scalar s.
+
+    Holds always; rounded (within (n + 1) u |A| |B| / |s|), assumes_finite.
+    Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.2.
+    """
+    A, B, s = lvars("A B s")
+    return lany(
+        lall(eq(left, (A / s) @ B), eq(right, (A @ B) / s), scalaro(s)),
+        lall(eq(left, A @ (B / s)), eq(right, (A @ B) / s), scalaro(s)),
+    )
+
+
+def _is_zero(x: Any) -> bool:
+    return isinstance(x, Constant) and x.uniform is not None and not bool(x.value.any())
+
+
+@relation(tags=CANONICAL, specials="assumes_finite")
+def annihilate_matmulo(left, right):
+    """0 x = 0 = x 0 for a matrix of zeros.
+
+    Holds for vectors, matrices and batches; rounded (-0.0 may become 0.0), assumes_finite
+    (0 times infinity is NaN).
+    Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.2.
+    """
+    zero, x = lvars("zero x")
+    nothing = checko(_is_zero, zero, label=f"zero({zero!r})")
+    return lany(
+        lall(eq(left, zero @ x), eq(right, 0), nothing),
+        lall(eq(left, x @ zero), eq(right, 0), nothing),
+    )
+
+
+# Outer products.
+
+
+@identity(
+    tags=SPECIALIZE,
+    where=lambda u, v, x: (vectoro(u), vectoro(v), vectoro(x)),
+    specials="assumes_finite",
+    broadcast="*",
+)
+def associate_outer_vectoro(u, v, x):
+    """(u v') x = u (v' x) for vectors.
+
+    Holds for vectors; rounded (within (n + 1) u |u| |v|' |x|), assumes_finite.
+    Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.2 (associativity).
+    """
+    return outer(u, v) @ x, u * (v @ x)
+
+
+@identity(
+    tags=SPECIALIZE,
+    where=lambda x, u, v: (vectoro(u), vectoro(v), vectoro(x)),
+    specials="assumes_finite",
+    broadcast="*",
+)
+def associate_vector_outero(x, u, v):
+    """x' (u v') = (x' u) v' for vectors.
+
+    Holds for vectors; rounded (within (n + 1) u |x|' |u| |v|), assumes_finite.
+    Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.2 (associativity).
+    """
+    return x @ outer(u, v), (x @ u) * v
+
+
+@relation(tags=SPECIALIZE, specials="assumes_finite")
+def associate_outer_matrixo(left, right):
+    """(u v') B = u (v' B) and A (u v') = (A u) v' for matrices.
+
+    Holds for vectors u and v and matrices A and B; rounded (within (n + 1) u |u| |v|' |B|),
+    assumes_finite.
+    Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.2 (associativity).
+    """
+    u, v, M = lvars("u v M")
+    shapes = (vectoro(u), vectoro(v), matrixo(M))
+    return lany(
+        lall(eq(left, outer(u, v) @ M), eq(right, outer(u, v @ M)), *shapes),
+        lall(eq(left, M @ outer(u, v)), eq(right, outer(M @ u, v)), *shapes),
+    )
+
+
+@identity(tags=CANONICAL, rounding="exact")
+def transpose_outero(u, v):
+    """(u v').mT = v u'.
+
+    Holds for vectors; exact, kept.
+    Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.2.5.
+    """
+    return matrix_transpose(outer(u, v)), outer(v, u)
+
+
+@identity(tags=SPECIALIZE)
+def trace_outero(u, v):
+    """trace(u v') = u' v.
+
+    Holds where u and v have one size; rounded (another order of summation), kept.
+    Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 1.2.
+    """
+    return trace(outer(u, v)), u @ v
+
+
+@identity(tags=SPECIALIZE, rounding="exact")
+def diagonal_outero(u, v):
+    """diagonal(u v') = u * v.
+
+    Holds where u and v have one size; exact, kept.
+    Source: definition of the product.
+    """
+    return diagonal(outer(u, v)), u * v
+
+
+@identity(tags=SPECIALIZE, specials="assumes_finite")
+def sum_outero(u, v):
+    """sum(u v') = sum(u) sum(v).
+
+    Holds for vectors; rounded (within (m + n) u sum |u| sum |v|), assumes_finite.
+    Source: 1' (u v') 1 = (1' u) (v' 1).
+    """
+    return sum(outer(u, v)), sum(u) * sum(v)
+
+
+# Traces.
+
+
+@identity(tags=SPECIALIZE)
+def distribute_trace_addo(A, B):
+    """trace(A + B) = trace(A) + trace(B).
+
+    Holds where A and B have one shape; rounded (another order of summation), kept.
+    Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 1.2.
+    """
+    return trace(A + B), trace(A) + trace(B)
+
+
+@identity(tags=SPECIALIZE)
+def distribute_trace_subtracto(A, B):
+    """trace(A - B) = trace(A) - trace(B).
+
+    Holds where A and B have one shape; rounded (another order of summation), kept.
+    Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 1.2.
+    """
+    return trace(A - B), trace(A) - trace(B)
+
+
+@identity(
+    tags=CANONICAL,
+    where=lambda s, A: (scalaro(s), numerico(A)),
+    specials="assumes_finite",
+    broadcast="s",
+)
+def lift_trace_multiplyo(s, A):
+    """trace(s A) = s trace(A) for a scalar s.
+
+    Holds always, modulo 2^n for 64-bit integers; rounded (within n u |s| sum |a_ii|),
+    assumes_finite.
+    Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 1.2.
+    """
+    return trace(s * A), s * trace(A)
+
+
+# Products whose order or form is a matter of cost: for search.
+
+
+@identity(tags=SEARCH, specials="assumes_finite")
+def associate_matmulo(A, B, C):
+    """(A B) C = A (B C).
+
+    Holds for the ranks for which NumPy's products associate; rounded (within 2 n u |A| |B| |C|),
+    assumes_finite.
+    Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.2.
+    """
+    return (A @ B) @ C, A @ (B @ C)
+
+
+@identity(tags=SEARCH, specials="assumes_finite")
+def cycle_traceo(A, B):
+    """trace(A B) = trace(B A).
+
+    Holds for matrices; rounded (another order of summation, within n u sum |A * B.mT|),
+    assumes_finite.
+    Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 1.2.
+    """
+    return trace(A @ B), trace(B @ A)
+
+
+@identity(
+    tags=SEARCH,
+    where=lambda x, A: (vectoro(x), matrixo(A)),
+    specials="assumes_finite",
+)
+def symmetric_quadratico(x, A):
+    """x' A x = x' ((A + A.mT) / 2) x.
+
+    Holds for a vector and a square matrix; rounded (within 2 n u |x|' |A| |x|), assumes_finite.
+    Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 4.0.
+    """
+    return x @ A @ x, x @ ((A + matrix_transpose(A)) / 2) @ x
+
+
+@identity(tags=SEARCH, where=lambda A, x: (vectoro(x), matrixo(A)), specials="assumes_finite")
+def gram_quadratico(A, x):
+    """(A x)' (A x) = x' (A.mT A) x.
+
+    Holds for a vector and a matrix; rounded (within 2 (m + n) u |x|' |A|' |A| |x|),
+    assumes_finite.
+    Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.2.5.
+    """
+    return (A @ x) @ (A @ x), x @ (matrix_transpose(A) @ A) @ x
+
+
 RELATIONS: tuple[Relation, ...] = (
     distribute_matmul_addo.reversed,
     distribute_add_matmulo.reversed,
@@ -257,4 +492,21 @@ RELATIONS: tuple[Relation, ...] = (
     sum_matmulo,
     sum_rows_matmulo,
     sum_columns_matmulo,
+    lift_negative_matmulo,
+    lift_divide_matmulo,
+    annihilate_matmulo,
+    associate_outer_vectoro,
+    associate_vector_outero,
+    associate_outer_matrixo,
+    transpose_outero,
+    trace_outero,
+    diagonal_outero,
+    sum_outero,
+    distribute_trace_addo,
+    distribute_trace_subtracto,
+    lift_trace_multiplyo,
+    associate_matmulo,
+    cycle_traceo,
+    symmetric_quadratico,
+    gram_quadratico,
 )

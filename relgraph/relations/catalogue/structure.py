@@ -1,4 +1,4 @@
-"""Matrices with structure: diagonal, triangular, orthogonal, Kronecker, block-diagonal.
+"""Matrices with structure: diagonal, triangular, orthogonal, permutations, SPD.
 
 The ranks for which an identity holds (vectors, matrices, batches) are found by the engine; see
 :mod:`relgraph.relations.ranks`.
@@ -9,14 +9,60 @@ The ranks for which an identity holds (vectors, matrices, batches) are found by 
 
 from __future__ import annotations
 
-from relgraph.ops.matrices import Diag
+from typing import Any
+
+from relgraph.ir.op import GetItem
+from relgraph.ops.elementwise import Elementwise, absolute, log, sign, sqrt, square
+from relgraph.ops.factored import ChoSolve, PermutationSign
+from relgraph.ops.indexing import Index
+from relgraph.ops.keys import FULL
+from relgraph.ops.linalg import Cholesky, Det, Inv, Slogdet, Solve, SolveTriangular
+from relgraph.ops.matrices import Diag, Diagonal, Trace
+from relgraph.ops.permutation import matrix_transpose
+from relgraph.ops.reduction import argmax, prod, sum
 from relgraph.ops.shape import expand_dims
-from relgraph.relations.catalogue.conditions import vectoro
-from relgraph.relations.relation import Relation, identity
+from relgraph.relations.catalogue.conditions import matrixo, vectoro
+from relgraph.relations.catalogue.units import identity_of
+from relgraph.relations.goals import (
+    calco,
+    checko,
+    eq,
+    facto,
+    floato,
+    invertibleo,
+    lall,
+    lany,
+    symmetrico,
+)
+from relgraph.relations.pattern import lvars
+from relgraph.relations.relation import Relation, identity, relation
 
 CANONICAL = ("canonicalize", "fast_run")
 SPECIALIZE = ("specialize", "fast_run")
-diag = Diag(0)
+TIDY = ("canonicalize", "specialize", "fast_run")
+diag, diagonal, trace, inv, det = Diag(0), Diagonal(0), Trace(), Inv(), Det()
+solve, divide, slogdet = Solve("general"), Elementwise("true_divide"), Slogdet()
+first, second, permutation_sign = GetItem(0), GetItem(1), PermutationSign()
+lower_factor, upper_factor = Cholesky(True), Cholesky(False)
+rows, columns = Index((("array",),)), Index((FULL, ("array",)))
+
+
+def float64o(x: Any) -> Any:
+    """Relate graphs of double precision."""
+    return checko(_is_double, x, label=f"float64({x!r})")
+
+
+def known_sideo(x: Any) -> Any:
+    """Relate matrices whose rows are statically not empty, so that each has a largest element."""
+    return checko(_has_columns, x, label=f"columns({x!r})")
+
+
+def _has_columns(x: Any) -> bool:
+    return all(isinstance(d, int) and d > 0 for d in x.type.shape)
+
+
+def _is_double(x: Any) -> bool:
+    return bool(x.dtype == "float64")
 
 
 @identity(tags=SPECIALIZE, specials="assumes_finite", broadcast="*")
@@ -52,8 +98,338 @@ def scale_elementso(v, x):
     return diag(v) @ x, v * x
 
 
+# Facts of structure.
+
+
+@identity(tags=TIDY, rounding="exact")
+def cancel_diagonal_diago(v):
+    """diagonal(diag(v)) = v.
+
+    Holds for vectors, and batches of them; exact, kept.
+    Source: definition.
+    """
+    return diagonal(diag(v)), v
+
+
+@identity(tags=CANONICAL)
+def trace_diago(v):
+    """trace(diag(v)) = sum(v).
+
+    Holds for vectors; rounded (another order of summation, within n u sum |v|), kept.
+    Source: definition.
+    """
+    return trace(diag(v)), sum(v)
+
+
+@identity(
+    tags=CANONICAL,
+    where=lambda D: (facto(D, "diagonal"), invertibleo(D)),
+    specials="assumes_finite",
+)
+def inv_diagonalo(D):
+    """inv(D) = diag(1 / diagonal(D)) for a diagonal D.
+
+    Holds where D is proved diagonal and is invertible; rounded (within u |1 / d|), assumes_finite.
+    Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.9.1.
+    """
+    return inv(D), diag(divide(1.0, diagonal(D)))
+
+
+@identity(
+    tags=SPECIALIZE,
+    where=lambda D, b: (facto(D, "diagonal"), invertibleo(D), matrixo(D), vectoro(b)),
+    specials="assumes_finite",
+)
+def solve_diagonal_vectoro(D, b):
+    """solve(D, b) = b / diagonal(D) for a diagonal D and a vector b.
+
+    Holds where D is proved diagonal (a matrix of 1 by 1 is) and is invertible; rounded (within
+    2u |b / d|), assumes_finite.
+    Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 1.2.
+    """
+    return solve(D, b), divide(b, diagonal(D))
+
+
+@identity(
+    tags=SPECIALIZE,
+    where=lambda D, B: (facto(D, "diagonal"), invertibleo(D), matrixo(D), matrixo(B)),
+    specials="assumes_finite",
+    broadcast="*",
+)
+def solve_diagonal_matrixo(D, B):
+    """solve(D, B) = B / diagonal(D)[:, None] for a diagonal D and a matrix B.
+
+    Holds where D is proved diagonal (a matrix of 1 by 1 is) and is invertible; rounded (within
+    2u |B / d|), assumes_finite.
+    Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 1.2.
+    """
+    return solve(D, B), divide(B, expand_dims(diagonal(D), -1))
+
+
+@relation(tags=SPECIALIZE, specials="assumes_finite")
+def det_triangularo(left, right):
+    """det(T) = prod(diagonal(T)) for a triangular T.
+
+    Holds where T is proved lower or upper triangular; rounded (within n u |det(T)|),
+    assumes_finite.
+    Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.9.3.
+    """
+    (T,) = lvars("T")
+    total = prod(diagonal(T), axis=-1)
+    sides = (eq(left, det(T)), eq(right, total), floato(T))
+    return lany(
+        lall(*sides, facto(T, "lower_triangular")), lall(*sides, facto(T, "upper_triangular"))
+    )
+
+
+@relation(tags=SPECIALIZE, specials="assumes_finite")
+def sign_triangularo(left, right):
+    """sign(det(T)) = prod(sign(diagonal(T))) for a triangular T, by slogdet.
+
+    Holds where T is proved lower or upper triangular; rounded (-0.0 may become 0.0),
+    assumes_finite.
+    Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.9.3.
+    """
+    (T,) = lvars("T")
+    sides = (
+        eq(left, first(slogdet(T))), eq(right, prod(sign(diagonal(T)), axis=-1)), floato(T),
+    )  # fmt: skip
+    return lany(
+        lall(*sides, facto(T, "lower_triangular")), lall(*sides, facto(T, "upper_triangular"))
+    )
+
+
+@relation(tags=SPECIALIZE, specials="assumes_finite")
+def logdet_triangularo(left, right):
+    """log |det(T)| = sum(log |diagonal(T)|) for a triangular T, by slogdet.
+
+    Holds where T is proved lower or upper triangular; rounded (within n u sum |log |t_ii||),
+    assumes_finite.
+    Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.9.3.
+    """
+    (T,) = lvars("T")
+    total = sum(log(absolute(diagonal(T))), axis=-1)
+    sides = (eq(left, second(slogdet(T))), eq(right, total), floato(T))
+    return lany(
+        lall(*sides, facto(T, "lower_triangular")), lall(*sides, facto(T, "upper_triangular"))
+    )
+
+
+@identity(tags=SPECIALIZE, where=lambda A: (facto(A, "spd"), floato(A)), specials="assumes_finite")
+def det_spdo(A):
+    """det(A) = prod(diagonal(L))^2 for an SPD A with Cholesky's factor L.
+
+    Holds where A is proved symmetric positive definite; rounded (within c n u cond(A) |det(A)|),
+    assumes_finite.
+    Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 4.2.
+    """
+    return det(A), square(prod(diagonal(lower_factor(A)), axis=-1))
+
+
+@identity(tags=SPECIALIZE, where=lambda A: (facto(A, "spd"), floato(A)), specials="assumes_finite")
+def logdet_spdo(A):
+    """log |det(A)| = 2 sum(log(diagonal(L))) for an SPD A with Cholesky's factor L.
+
+    Holds where A is proved symmetric positive definite; rounded (within c n u cond(A)),
+    assumes_finite.
+    Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 4.2.
+    """
+    return second(slogdet(A)), 2 * sum(log(diagonal(lower_factor(A))), axis=-1)
+
+
+@relation(tags=SPECIALIZE, specials="assumes_finite")
+def sign_spdo(left, right):
+    """sign(det(A)) = 1 for an SPD A, by slogdet.
+
+    Holds where A is proved symmetric positive definite; rounded (of a matrix that is singular to
+    working precision the sign that is computed may be another), assumes_finite.
+    Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 7.1.
+    """
+    (A,) = lvars("A")
+    return lall(eq(left, first(slogdet(A))), eq(right, 1), facto(A, "spd"), floato(A))
+
+
+@identity(
+    tags=CANONICAL,
+    where=lambda D: (facto(D, "diagonal"), facto(D, "spd")),
+    specials="assumes_finite",
+)
+def cholesky_diagonalo(D):
+    """cholesky(D) = diag(sqrt(diagonal(D))) for a diagonal D.
+
+    Holds where D is proved diagonal and positive definite; rounded (within u sqrt(d)),
+    assumes_finite.
+    Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 4.2.
+    """
+    return lower_factor(D), diag(sqrt(diagonal(D)))
+
+
+@relation(tags=TIDY, specials="assumes_finite")
+def cancel_choleskyo(left, right):
+    """L L.mT = A = U.mT U for the Cholesky factors L and U of a symmetric A.
+
+    Holds where A is proved symmetric (one of its triangles is read) and has a factor; rounded
+    (within c n u |A|), assumes_finite.
+    Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 4.2.
+    """
+    (A,) = lvars("A")
+    L, U = lower_factor(A), upper_factor(A)
+    swap = matrix_transpose
+    return lany(
+        lall(eq(left, L @ swap(L)), eq(right, A), symmetrico(A)),
+        lall(eq(left, swap(U) @ U), eq(right, A), symmetrico(A)),
+    )
+
+
+@relation(tags=SPECIALIZE, specials="assumes_finite")
+def pair_triangular_solveso(left, right):
+    """solve(L.mT, solve(L, b)) = cho_solve(L, b), by substitution.
+
+    Holds for a triangular factor, either of both triangles; rounded (within c n u cond(L)^2 |x|),
+    assumes_finite.
+    Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 4.2.
+    """
+    L, b = lvars("L b")
+    down = SolveTriangular(True, 0, False)
+    up = SolveTriangular(True, 1, False)
+    upper, upper_transposed = SolveTriangular(False, 0, False), SolveTriangular(False, 1, False)
+    return lany(
+        lall(eq(left, up(L, down(L, b))), eq(right, ChoSolve(True)(L, b))),
+        lall(eq(left, upper(matrix_transpose(L), down(L, b))), eq(right, ChoSolve(True)(L, b))),
+        lall(eq(left, upper(L, upper_transposed(L, b))), eq(right, ChoSolve(False)(L, b))),
+    )
+
+
+# Orthogonal matrices, permutations and selections.
+
+
+@identity(tags=CANONICAL, where=lambda Q: facto(Q, "orthogonal"))
+def inv_orthogonalo(Q):
+    """inv(Q) = Q.mT for an orthogonal Q.
+
+    Holds where Q is proved orthogonal, a fact of the exact value; rounded, kept.
+    Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 2.1.
+    """
+    return inv(Q), matrix_transpose(Q)
+
+
+@identity(tags=TIDY, where=lambda Q: facto(Q, "orthogonal"), specials="assumes_finite")
+def solve_orthogonalo(Q, b):
+    """solve(Q, b) = Q.mT b for an orthogonal Q.
+
+    Holds where Q is proved orthogonal, a fact of the exact value; rounded (within n u |Q|' |b|),
+    assumes_finite.
+    Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 2.1.
+    """
+    return solve(Q, b), matrix_transpose(Q) @ b
+
+
+@relation(tags=TIDY, specials="assumes_finite")
+def cancel_orthogonalo(left, right):
+    """Q Q.mT = I = Q.mT Q for an orthogonal Q.
+
+    Holds where Q is proved orthogonal, a fact of the exact value; rounded, assumes_finite.
+    Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 2.1.
+    """
+    Q, unit = lvars("Q unit")
+    swap = matrix_transpose
+    also = (eq(right, unit), calco(unit, identity_of, Q), facto(Q, "orthogonal"))
+    return lany(lall(eq(left, Q @ swap(Q)), *also), lall(eq(left, swap(Q) @ Q), *also))
+
+
+@relation(tags=TIDY, specials="assumes_finite")
+def cancel_orthogonal_producto(left, right):
+    """Q.mT (Q x) = x = Q (Q.mT x) for an orthogonal Q.
+
+    Holds where Q is proved orthogonal, a fact of the exact value; rounded (within 2 n u |x|),
+    assumes_finite.
+    Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 2.1.
+    """
+    Q, x = lvars("Q x")
+    swap = matrix_transpose
+    also = (eq(right, x), facto(Q, "orthogonal"))
+    return lany(lall(eq(left, swap(Q) @ (Q @ x)), *also), lall(eq(left, Q @ (swap(Q) @ x)), *also))
+
+
+@relation(tags=SPECIALIZE, specials="assumes_finite")
+def logdet_orthogonalo(left, right):
+    """log |det(Q)| = 0 for an orthogonal Q, by slogdet.
+
+    Holds where Q is proved orthogonal, a fact of the exact value; rounded, assumes_finite.
+    Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 2.1.
+    """
+    (Q,) = lvars("Q")
+    return lall(eq(left, second(slogdet(Q))), eq(right, 0), facto(Q, "orthogonal"), floato(Q))
+
+
+@identity(
+    tags=SPECIALIZE,
+    where=lambda P: (facto(P, "permutation"), float64o(P), matrixo(P), known_sideo(P)),
+    specials="assumes_finite",
+)
+def det_permutationo(P):
+    """det(P) = sign(p) for the matrix P of a permutation p.
+
+    Holds where P is proved a permutation, in double precision; rounded, assumes_finite.
+    Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.9.5.
+    """
+    return det(P), permutation_sign(argmax(P, axis=-1))
+
+
+@identity(
+    tags=SPECIALIZE,
+    where=lambda S, X: (facto(S, "selection"), matrixo(S), known_sideo(S)),
+    specials="assumes_finite",
+)
+def select_rowso(S, X):
+    """S X = X[argmax(S, axis=-1)] for a selection S, whose rows are rows of I.
+
+    Holds where S is proved a selection (a permutation is one), for a vector or a matrix X;
+    rounded (-0.0 may become 0.0), assumes_finite (0 times infinity is NaN).
+    Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.9.5.
+    """
+    return S @ X, rows(X, argmax(S, axis=-1))
+
+
+@identity(
+    tags=SPECIALIZE,
+    where=lambda X, P: (facto(P, "permutation"), matrixo(P), matrixo(X), known_sideo(P)),
+    specials="assumes_finite",
+)
+def select_columnso(X, P):
+    """X P = X[:, argmax(P, axis=-2)] for a permutation P.
+
+    Holds where P is proved a permutation, for a matrix X; rounded (-0.0 may become 0.0),
+    assumes_finite (0 times infinity is NaN).
+    Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.9.5.
+    """
+    return X @ P, columns(X, argmax(P, axis=-2))
+
+
 RELATIONS: tuple[Relation, ...] = (
     scale_rowso,
     scale_columnso,
     scale_elementso,
+    cancel_diagonal_diago,
+    trace_diago,
+    inv_diagonalo,
+    solve_diagonal_vectoro,
+    solve_diagonal_matrixo,
+    det_triangularo,
+    sign_triangularo,
+    logdet_triangularo,
+    det_spdo,
+    logdet_spdo,
+    sign_spdo,
+    cholesky_diagonalo,
+    cancel_choleskyo,
+    pair_triangular_solveso,
+    inv_orthogonalo,
+    solve_orthogonalo,
+    cancel_orthogonalo,
+    cancel_orthogonal_producto,
+    logdet_orthogonalo,
+    det_permutationo,
+    select_rowso,
+    select_columnso,
 )

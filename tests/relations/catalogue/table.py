@@ -89,10 +89,14 @@ def assert_equal_values(first: Variable, second: Variable) -> None:
 
 def structured(facts: frozenset[str], matrix: Any) -> Any:
     """Return a matrix with the structure that facts promise."""
+    if "diagonal" in facts:
+        return np.diag(np.diagonal(matrix) + np.arange(len(matrix)))
     if {"symmetric", "spd"} & facts:
         return matrix + matrix.T
     if "orthogonal" in facts:
         return np.linalg.qr(matrix)[0]
+    if {"permutation", "selection"} & facts:
+        return np.roll(np.eye(len(matrix)), 1, 0)
     if "lower_triangular" in facts:
         return np.tril(matrix)
     return np.triu(matrix) if "upper_triangular" in facts else matrix
