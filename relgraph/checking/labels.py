@@ -236,6 +236,12 @@ def _positions(
     regular = needs_regular(graph, made.match(relation, graph))
     for attempt in range(8):
         values = {x.name: numbers.draw(x, rng, kind, regular) for x in instance.inputs}
+        if attempt == 4:  # some where each operand is below the one before it
+            values |= {
+                x.name: (values[x.name] - 6 * i).astype(x.dtype)
+                for i, x in enumerate(instance.inputs)
+                if x.dtype.kind == "f" and not x.facts
+            }
         if attempt > 4:  # some are defined for positive arguments only, of [0, 1] or above 1
             near, far = (0.25, 0) if attempt == 6 else (1, attempt == 7)
             values = {name: (np.abs(v) * near + far).astype(v.dtype) for name, v in values.items()}

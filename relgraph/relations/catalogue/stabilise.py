@@ -30,8 +30,9 @@ from relgraph.ops.elementwise import (
     softplus,
     where,
 )
+from relgraph.ops.indexing import Index
 from relgraph.ops.linalg import Slogdet, det
-from relgraph.ops.permutation import transpose
+from relgraph.ops.permutation import matrix_transpose, transpose
 from relgraph.ops.reduction import log_softmax, logsumexp, prod, softmax, sum
 from relgraph.ops.shape import expand_dims
 from relgraph.relations.goals import (
@@ -298,16 +299,14 @@ def sigmoid_logito(left, right):
 
 @relation(tags=FINITE, specials="assumes_finite")
 def subtract_softpluso(left, right):
-    """softplus(x) - x = softplus(-x), x - softplus(x) = -softplus(-x).
+    """softplus(x) - x = softplus(-x), and x - softplus(x) = -softplus(-x).
 
-    Also softplus(x) - softplus(-x) = x.
-    Holds where x is finite (infinity - infinity is NaN); the first left sides cancel for a large
-    x; rounded, assumes_finite.
+    Holds where x is finite (infinity - infinity is NaN); the left side cancels for a large x;
+    rounded, assumes_finite.
     Source: log(1 + e^x) - x = log(e^(-x) + 1).
     """
     (x,) = lvars("x")
     return lany(
-        lall(eq(left, softplus(x) - softplus(-x)), eq(right, x)),
         lall(eq(left, softplus(x) - x), eq(right, softplus(-x))),
         lall(eq(left, x - softplus(x)), eq(right, -softplus(-x))),
     )
@@ -337,6 +336,16 @@ def log_complement_sigmoido(left, right):
             for spelled in (log(1 - sigmoid(x)), log1p(-sigmoid(x)))
         ]
     )
+
+
+@identity(tags=STABLE)
+def cancel_softplus_softpluso(x):
+    """softplus(x) - softplus(-x) = x.
+
+    Holds always; rounded, kept.
+    Source: log((1 + e^x) / (1 + e^(-x))) = log(e^x).
+    """
+    return softplus(x) - softplus(-x), x
 
 
 # Sums of exponentials over axes.
@@ -411,13 +420,21 @@ def log_softmaxo(x, axis):
 
 @relation(tags=(*STABLE, "local_log_softmax"))
 def log_moved_softmaxo(left, right):
-    """log(move(softmax(x))) = move(log_softmax(x)), where move permutes axes or inserts some.
+    """log(move(softmax(x))) = move(log_softmax(x)), where move is an index or moves axes.
 
     Holds always; the left side is -infinity where a weight underflows; rounded, kept.
     Source: what moves elements commutes with what is applied to each of them.
     """
-    x, axis, axes = lvars("x axis axes")
+    x, axis, axes, key = lvars("x axis axes key")
     return lany(
+        lall(
+            eq(left, log(Index(key)(softmax(x, axis)))),
+            eq(right, Index(key)(log_softmax(x, axis))),
+        ),
+        lall(
+            eq(left, log(matrix_transpose(softmax(x, axis)))),
+            eq(right, matrix_transpose(log_softmax(x, axis))),
+        ),
         lall(
             eq(left, log(transpose(softmax(x, axis), axes))),
             eq(right, transpose(log_softmax(x, axis), axes)),
@@ -474,20 +491,26 @@ def shift_softmaxo(left, right):
 # Determinants.
 
 
-@relation(tags=(*STABLE, "slogdet_specialization"))
-def log_deto(left, right):
-    """log |det(A)| is the second result of slogdet(A), and so is log(det(A)) of an SPD matrix.
+@identity(tags=(*STABLE, "slogdet_specialization"))
+def log_absolute_deto(A):
+    """log |det(A)| is the second result of slogdet(A).
 
     Holds always; the determinant overflows or underflows for large matrices; rounded (within
     c n u cond(A)), kept.
     Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 3.2.
     """
-    (A,) = lvars("A")
-    second = GetItem(1)(Slogdet()(A))
-    return lany(
-        lall(eq(left, log(absolute(det(A)))), eq(right, second)),
-        lall(eq(left, log(det(A))), eq(right, second), facto(A, "spd")),
-    )
+    return log(absolute(det(A))), GetItem(1)(Slogdet()(A))
+
+
+@identity(tags=(*STABLE, "slogdet_specialization"), where=lambda A: facto(A, "spd"))
+def log_det_spdo(A):
+    """log(det(A)) is the second result of slogdet(A), for a symmetric positive definite A.
+
+    Holds where A is positive definite; the determinant overflows or underflows for large matrices;
+    rounded (within c n u cond(A)), kept.
+    Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 4.2.
+    """
+    return log(det(A)), GetItem(1)(Slogdet()(A))
 
 
 @identity(tags=(*STABLE, "slogdet_specialization"))
@@ -535,6 +558,7 @@ RELATIONS: tuple[Relation, ...] = (
     divide_add_expo,
     sigmoid_multiply_expo,
     sigmoid_logito,
+    cancel_softplus_softpluso,
     subtract_softpluso,
     complement_sigmoido,
     odds_sigmoido,
@@ -543,7 +567,8 @@ RELATIONS: tuple[Relation, ...] = (
     exp_log_softmaxo,
     log_moved_softmaxo,
     shift_softmaxo,
-    log_deto,
+    log_absolute_deto,
+    log_det_spdo,
     sign_deto,
     switch_log_deto,
 )
