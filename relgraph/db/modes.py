@@ -8,17 +8,21 @@ constant folding       x  x  x  x                x
 canonicalize           x  x                      x
 stabilize              x  x        x             x
 specialize             x  x                      x
+linear algebra         x  x                      x
 fusion                 x  x  x                   x
 in-place               x
 removal of assertions                            x
 ====================== == == == == ============= ======
+
+Linear algebra is what looks at whole graphs: the order of products, structure, and factorisations
+that several ops share.
 
 An assertion is the comparison, at each call, of sizes that nothing says are equal.
 ``(u + v) - v`` is ``u``, and needs ``u`` and ``v`` to have one size only as it is written.  Sizes
 that the rewritten graph itself needs to be equal are compared in every mode.
 
 ``fast_run`` is ``o4`` and ``fast_compile`` is ``o1``.  ``stabilization`` leaves out relations that
-assume finite values.
+assume finite values, and ``neg_neg``, as Theano's table does.
 """
 
 from __future__ import annotations

@@ -17,18 +17,20 @@ def stages(name, nonfinite="assume"):
     return {entry.name: inner for entry, inner in rewriter.stages}
 
 
+PASSES = {"structured_products", "matmul_chain", "reuse_factorisation"}
+
 # What each mode runs: the rows of the table in relgraph/db/modes.py.
 TABLE = {
     "o4": {
         "merge", "canonicalize", "stabilize", "specialize", "fusion", "inplace",
-        "inplace_setsubtensor",
+        "inplace_setsubtensor", *PASSES,
     },
-    "o3": {"merge", "canonicalize", "stabilize", "specialize", "fusion"},
+    "o3": {"merge", "canonicalize", "stabilize", "specialize", "fusion", *PASSES},
     "o2": {"merge", "canonicalize", "fusion"},
     "o1": {"merge", "canonicalize"},
     "stabilization": {"stabilize"},
     "unsafe": {
-        "merge", "canonicalize", "stabilize", "specialize", "fusion", "remove_all_assert",
+        "merge", "canonicalize", "stabilize", "specialize", "fusion", "remove_all_assert", *PASSES,
     },
 }  # fmt: skip
 
