@@ -361,6 +361,13 @@ class Function:
     ) -> ShapeError:
         x, y = self.inputs[i], self.inputs[j]
         name = x.type.shape[axis]
+        if x is y:
+            return ShapeError(
+                f"the size {name!r} is {arrays[i].shape[axis]} along axis {axis} of the input "
+                f"{x.name!r} and {arrays[j].shape[other]} along axis {other}",
+                {"declared": x.type, "given": f"shape {arrays[i].shape}"},
+                "Sizes of one name must be equal within a call.",
+            )
         return ShapeError(
             f"the size {name!r} is {arrays[i].shape[axis]} in the input {x.name!r} (axis {axis}) "
             f"and {arrays[j].shape[other]} in {y.name!r} (axis {other})",
@@ -394,8 +401,9 @@ def backend_of(target: str | Backend, choices: Collection[str] | None = None) ->
         return NumpyBackend()
     if target == "cuda":
         raise GPUNotAvailableError(
-            "the target 'cuda' cannot be used here",
-            fix="Use target='cpu'.",
+            "the target 'cuda' cannot be used: relgraph has no backend for GPUs in this version",
+            {"targets": ", ".join(x for x in TARGETS if x != "cuda")},
+            "Use target='cpu'.",
         )
     near = get_close_matches(target, TARGETS, 1)
     raise DomainError(
@@ -501,7 +509,9 @@ def _as_array(wanted: Input, value: Any) -> Array:
         array = np.asarray(value)
     except ValueError as error:
         raise ArgumentError(
-            f"the value for the input {wanted.name!r} is not an array", {"numpy": error}
+            f"the value for the input {wanted.name!r} is not an array",
+            {"declared": wanted.type, "numpy": error},
+            "Give nested lists equal lengths, or pass an array.",
         ) from None
     if array.dtype == dtype or np.can_cast(array.dtype, dtype, "safe"):
         return array.astype(dtype, copy=False)
@@ -515,11 +525,17 @@ def _as_array(wanted: Input, value: Any) -> Array:
             ) from None
     if kind == "O":
         raise ArgumentError(
-            f"the value for the input {wanted.name!r} is a {type(value).__name__}, not an array",
-            {"declared": wanted.type},
+            f"the input {wanted.name!r} is {dtype}, and the array given is of Python objects"
+            if isinstance(value, np.ndarray)
+            else f"the value for the input {wanted.name!r} is a {type(value).__name__}, "
+            "not an array",
+            {"declared": wanted.type}
+            | ({"given": f"object, shape {value.shape}"} if isinstance(value, np.ndarray) else {}),
             'Declare the input with layout="csr" or "csc", or pass its .toarray().'
             if hasattr(value, "toarray")
-            else "",
+            else f"Convert it with .astype({dtype.name!r}) if all of its elements are numbers."
+            if isinstance(value, np.ndarray)
+            else "Pass an array, a number, or a list of numbers.",
         )
     raise DTypeError(
         f"the input {wanted.name!r} is {dtype}, and the array given is {array.dtype}",

@@ -6,7 +6,7 @@ import functools
 import inspect
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, is_dataclass
 from typing import Any
@@ -17,9 +17,10 @@ from relgraph.api.containers import STATIC, is_named_tuple, rebuilt, structure_o
 from relgraph.api.function import Function, function
 from relgraph.api.tape import NUMBERS, Branch, Number, Tape, prune
 from relgraph.api.tracing import Tracer, WeakScalar, tape_of
-from relgraph.errors import ArgumentError, DTypeError
+from relgraph.errors import ArgumentError, DTypeError, RelgraphError
 from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import Input, Variable, as_variable, make_input
+from relgraph.ir.reference import global_name
 from relgraph.ir.types import DTYPES, TensorType
 
 PROGRAMS = 256  # that one traced function keeps; the one least recently used is forgotten
@@ -74,6 +75,26 @@ class Jit:
         self._branches: dict[Hashable, Branch[_Program]] = {}
         self._programs: OrderedDict[_Program, None] = OrderedDict()
         self._lock = threading.RLock()
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        found = global_name(self, self.__module__, getattr(self, "__qualname__", None))
+        if found is not None:
+            return found
+        function = self._function
+        module, name = (getattr(function, x, None) for x in ("__module__", "__qualname__"))
+        if inspect.isfunction(function) and global_name(function, module, name) is None:
+            raise ArgumentError(
+                f"the compiled function {self.__name__} cannot be pickled: no module holds it",
+                fix="Declare it at the top level of a module that can be imported; what it "
+                "compiles is pickled by rg.function(graph.inputs, graph.outputs).",
+            )
+        return Jit, (function, self.mode, self.target)
+
+    def __copy__(self) -> Jit:
+        return Jit(self._function, self.mode, self.target)
+
+    def __deepcopy__(self, memo: object) -> Jit:
+        return self.__copy__()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         leaves = _Leaves()
@@ -141,7 +162,20 @@ class Jit:
             rebuilt(x, named.leaf, name) for x, name in zip(args, positions, strict=True)
         ]
         traced_kwargs = {k: rebuilt(x, named.leaf, k) for k, x in kwargs.items()}
-        result = self._function(*traced_args, **traced_kwargs)
+        try:
+            result = self._function(*traced_args, **traced_kwargs)
+        except (TypeError, AttributeError) as error:
+            if isinstance(error, RelgraphError):
+                raise
+            others = _no_arrays((*zip(positions, args, strict=True), *kwargs.items()))
+            if not others:
+                raise
+            raise ArgumentError(
+                f"{self.__name__} does not take what it is called with: {error}",
+                others,
+                "A list is passed as a list, a number as a number and a string as it is; pass "
+                "np.array(...) for an array.",
+            ) from error
         outputs: list[Variable] = []
         pack = _packer(result, outputs, self.__name__)
         feeds = named.tape.inputs
@@ -186,6 +220,9 @@ def jit(
     A Python number takes the dtype of the arrays beside it, as in NumPy, and one program serves all
     its values.  Where the function asks for its value (``if``, ``range``, an axis, a size, the
     bound of a slice), it is traced again for each answer.  The 256 programs used last are kept.
+
+    ``x += 1`` gives the name ``x`` a new array: unlike in NumPy, the caller's array, and what else
+    is called by other names in the function, stay as they are.
 
     Examples
     --------
@@ -296,6 +333,12 @@ def _positions(function: Callable[..., Any], count: int) -> list[str]:
     names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "a")
     return [names[i] if i < len(names) else f"{rest}_{i - len(names)}" for i in range(count)]
+
+
+def _no_arrays(named: Iterable[tuple[str, Any]]) -> list[tuple[str, str]]:
+    """Return the arguments that a function may have taken for arrays, with what they are."""
+    kinds = (list, tuple, str, *NUMBERS)
+    return [(name, f"{type(x).__name__}, {x!r:.60}") for name, x in named if isinstance(x, kinds)]
 
 
 def _packer(

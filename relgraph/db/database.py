@@ -20,6 +20,7 @@ from relgraph.db.names import ABSENT, aliases_of
 from relgraph.db.query import RewriteDatabaseQuery
 from relgraph.errors import ArgumentError, DuplicateNameError, UnknownTagError
 from relgraph.ir.graph import FunctionGraph
+from relgraph.ir.reference import NotPickled
 from relgraph.relations.relation import ROUNDINGS, SPECIALS, Relation
 from relgraph.rewriting.rewriters import (
     EquilibriumGraphRewriter,
@@ -121,7 +122,7 @@ def _summary(item: Any) -> str:
     return describe(item).partition(": ")[2]
 
 
-class RewriteDatabase:
+class RewriteDatabase(NotPickled):
     """Entries selected by tag.
 
     Parameters

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from relgraph.errors import ArgumentError, count_of
+from relgraph.errors import ArgumentError, DomainError, count_of
 from relgraph.ir.facts import BIT, Facts, proved, unknown_fact
 from relgraph.ir.node import Constant, Input, Variable, constant, make_input
 from relgraph.ir.op import Op
@@ -58,9 +58,12 @@ def tensor(
     Raises
     ------
     DomainError
-        For a name that is not an identifier, or a fact or layout that does not exist or apply.
+        For a name that is not an identifier, a fact or layout that does not exist or apply, or
+        facts that exclude each other.
     DTypeError
         For a dtype that relgraph does not compute with.
+    ArgumentError
+        For a shape that is a string.
 
     Examples
     --------
@@ -68,7 +71,22 @@ def tensor(
     >>> rg.tensor("x", shape=(None, 3, "k"), dtype="float32").type
     float32[?, 3, k]
     """
-    return make_input(name, TensorType(dtype, _dims(shape), layout), facts)
+    if isinstance(shape, str):
+        raise ArgumentError(
+            f"the shape of {name!r} is a string, {shape!r}, not a tuple",
+            fix=f"Write shape=({shape!r},) for one dimension of that name, or "
+            'shape=("n", "k") for two.',
+        )
+    made = make_input(name, TensorType(dtype, _dims(shape), layout), facts)
+    known = proved(*made.facts)
+    for one, other in (("positive", "nonpositive"), ("negative", "nonnegative")):
+        if known.holds(one) and known.holds(other):  # of no array with a number in it
+            raise DomainError(
+                f"the input {name!r} cannot be {one} and {other}",
+                {"type": made.type, "facts": ", ".join(sorted(made.facts))},
+                "Declare one of them.",
+            )
+    return made
 
 
 def _of_rank(

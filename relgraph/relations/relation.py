@@ -22,6 +22,7 @@ from unification.utils import transitive_get as walk
 from relgraph.errors import ArgumentError, RelationError, RelgraphError
 from relgraph.ir.etuple import raise_
 from relgraph.ir.node import Variable, constant
+from relgraph.ir.reference import ByReference
 from relgraph.relations.clause import Clause, Rewrite, orient, up_to_laws, with_block
 from relgraph.relations.enumeration import enumerate_clauses
 from relgraph.relations.goals import RESIDUALS, Suspended, require_goal
@@ -40,7 +41,7 @@ ROUNDINGS = ("exact", "rounded")
 SPECIALS = ("kept", "assumes_finite")
 
 
-class Relation:
+class Relation(ByReference):
     """An equation between graphs, readable forward, backward, as a query and as a fact.
 
     Calling it with two terms makes a kanren goal.  ``relation.reversed`` swaps its sides.
@@ -116,6 +117,12 @@ class Relation:
         self._given = clauses
         self._twin: Relation | None = None
         self.backward = False
+        self.__qualname__ = ""
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        if self.backward:
+            return getattr, (self.reversed, "reversed")
+        return super().__reduce__()
 
     def __call__(self, left: Any, right: Any) -> Any:
         """Return the goal that ``left`` and ``right`` are related, with fresh variables."""
@@ -404,8 +411,15 @@ def identity(
         name, goal, clauses=(clause,), tags=tags, rounding=rounding, specials=specials,
         broadcast=broadcast, doc=function.__doc__ or "", location=location, budget=budget,
     )  # fmt: skip
+    _declared_as(made, function)
     _check_directions(made)
     return made
+
+
+def _declared_as(made: Relation, function: Callable[..., Any]) -> None:
+    """Keep where a relation is declared, so that it can be pickled by reference."""
+    made.__module__ = getattr(function, "__module__", None) or __name__
+    made.__qualname__ = getattr(function, "__qualname__", "")
 
 
 def relation(
@@ -463,6 +477,7 @@ def relation(
         label, goal, tags=tags, rounding=rounding, specials=specials, broadcast=broadcast,
         doc=function.__doc__ or "", location=_location(function), budget=budget,
     )  # fmt: skip
+    _declared_as(made, function)
     made.clauses  # noqa: B018 - refuses a goal that relates nothing, at once
     return made
 

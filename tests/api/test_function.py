@@ -192,7 +192,7 @@ def test_shapes_are_checked_and_named(target):
     with pytest.raises(ShapeError, match=r"'n' is 2 in the input 'p' .axis 0. and 1 in 'x'"):
         f(np.ones((2, 3)), np.ones(1))
     square = tensor("q", "float64", "m", "m")
-    with pytest.raises(ShapeError, match=r"'m' is 2 in the input 'q' .axis 0. and 3 in 'q'"):
+    with pytest.raises(ShapeError, match=r"'m' is 2 along axis 0 of the input 'q' and 3"):
         function([square], square, target=target)(np.ones((2, 3)))
 
 
