@@ -17,7 +17,7 @@ from typing import Any
 
 from relgraph.errors import RelgraphError, VerifyError
 from relgraph.ir.etuple import same_number
-from relgraph.ir.graph import toposort
+from relgraph.ir.graph import substitute, toposort
 from relgraph.ir.node import Constant, Variable, apply, apply_chain, constant
 from relgraph.ir.op import Op
 from relgraph.ir.printing import brief
@@ -138,6 +138,10 @@ class Keys:
                 factor *= y.uniform.item() ** n
             else:
                 kept[y] += n
+        if factor == -1 and kept.total() == 1:
+            (y,) = kept
+            if x.op is multiply and is_nested(y, add, dtype):
+                return self(_negative(y))  # as a sum of negative terms
         counted = self.multiset(kept)
         if factor == 1 and counted.total() == 1:
             return next(iter(counted))
@@ -187,6 +191,14 @@ def _counted(node: Variable) -> Counter[Variable]:
         if minus:
             terms[_negative(y)] += minus
     return terms
+
+
+def _bare(x: Variable) -> Variable:
+    """Return what a product with the identity is a product with."""
+    if x.op is multiply:
+        kept = list(_without_identity(multiply, Counter(x.inputs)).elements())
+        return kept[0] if len(kept) == 1 else x
+    return x
 
 
 def _negative(x: Variable) -> Variable:
@@ -371,6 +383,10 @@ class Checker:
         else:
             args = [(x, values) for x in _flat(term)]
         left = self._terms([node], node)
+        if isinstance(term, Block):  # an element may be a sum of its own
+            built = [_bare(build(arg, bound, node)) for arg, bound in args]
+            if self._terms(built, node) == left:
+                return True
         for arg, bound in args:
             if isinstance(arg, PatternVariable):
                 left.subtract(self._terms([bound[arg]], node) if bound[arg] is not node else {})
@@ -406,7 +422,9 @@ class Checker:
                     return True
         return False
 
-    def replay(self, before: Variable, closed: frozenset[Variable], steps: Sequence[Any]) -> Any:
+    def replay(  # noqa: PLR0915 - one walk
+        self, before: Variable, closed: frozenset[Variable], steps: Sequence[Any]
+    ) -> Any:
         """Rewrite a graph with the steps only, innermost first.
 
         Parameters
@@ -421,6 +439,7 @@ class Checker:
         exact = {s.before: s.after for s in steps}
         rules = {self.key(s.before): s.after for s in reversed(steps)}
         done: dict[Variable, Variable] = {}
+        tried: set[Variable] = set()
         stack = [before]
         budget = 100 * (len(steps) + len(toposort(before)) + 10)
         while stack and budget:
@@ -429,6 +448,25 @@ class Checker:
             if x in done:
                 stack.pop()
                 continue
+            if x not in tried and add in self.ac_ops and sum_op(x) is add:
+                tried.add(x)  # as one sum first, then by its parts
+                terms = _signed_leaves(x, closed)
+                waiting = [y for y in terms if y not in done]
+                if waiting:
+                    tried.discard(x)
+                    stack.extend(waiting)
+                    continue
+                (whole,) = substitute([x], {y: done[y] for y in terms if done[y] is not y})
+                target = exact.get(whole)
+                if target is None:
+                    target = rules.get(self.key(whole))
+                if target is not None and target is not x:
+                    if target in done:
+                        done[x] = done[target]
+                        stack.pop()
+                    else:
+                        stack.append(target)
+                    continue
             op = x.op
             nested = op in self.ac_ops
             below = leaves(x, op, closed) if op is not None and nested else x.inputs
@@ -453,6 +491,22 @@ class Checker:
             else:
                 stack.append(target)
         return done.get(before, before)
+
+
+def _signed_leaves(node: Variable, closed: frozenset[Variable]) -> list[Variable]:
+    """Return the terms of a sum, its differences and negations included."""
+    dtype = node.type.dtype
+    found: dict[Variable, None] = {}
+    seen, stack = {node}, [node]
+    while stack:
+        for y in stack.pop().inputs:
+            if y not in closed and is_nested(y, add, dtype):
+                if y not in seen:
+                    seen.add(y)
+                    stack.append(y)
+            else:
+                found[y] = None
+    return list(found)
 
 
 def closed_in(outputs: Sequence[Variable]) -> frozenset[Variable]:

@@ -50,6 +50,13 @@ class Terms:
         known.append(term)
         return True
 
+    def copy(self) -> Terms:
+        """Return the same terms, to be changed apart."""
+        made = Terms()
+        made.entries = {key: list(terms) for key, terms in self.entries.items()}
+        made.flipped = self.flipped
+        return made
+
     def signed(self) -> dict[Any, list[Term]]:
         """Return the terms with their signs."""
         if self.flipped:
@@ -186,6 +193,9 @@ class Sums(Groups):
             x = normal.get(leaf, leaf)
             shared = leaf in self.closed  # it stays one sum for all of its users
             inner = self.terms_of(x, signed) if not shared and self.opens(x, n, signed) else None
+            if any([inner is y for _, _, y in parts if y is not None]):
+                assert inner is not None
+                inner = inner.copy()  # the other occurrence takes the terms over
             if inner is not None and (best is None or len(inner.entries) > len(best.entries)):
                 best = inner
             parts.append((x, negative, inner))
@@ -276,6 +286,8 @@ class Sums(Groups):
 
     def firing(self, alike: Sequence[Term], n: Variable, signed: Signed) -> Firing | None:
         """Return the use of a relation that makes like terms one."""
+        if alike[0].shared.op in signed.family:
+            return None  # a sum that stays closed; relations on pairs may take it whole
         group = tuple([_with_sign(x, signed) for x in alike])
         if alike[0].shared.__class__ is Constant:
             fold = signed.matcher.fold
