@@ -131,7 +131,10 @@ def test_exponentials_equal_scipy(name, dtype):
     for row in rows:
         x = np.array(row, dtype)
         with np.errstate(all="ignore"):
-            check(name, np.asarray(STABLE[name](x, axis=-1)).astype(dtype), x, axis=-1)
+            expected = np.asarray(STABLE[name](x, axis=-1)).astype(dtype)
+            if name == "softmax" and np.inf in row:  # the quotient; SciPy has NaN everywhere
+                expected = np.exp(x) / np.sum(np.exp(x))
+            check(name, expected, x, axis=-1)
 
 
 @pytest.mark.parametrize("dtype", DTYPES[:-2])

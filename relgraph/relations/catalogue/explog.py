@@ -229,11 +229,11 @@ def change_log_baseo(left, right):
     )
 
 
-@relation(tags=STABLE)
+@relation(tags=TIDY)
 def exp_softpluso(left, right):
     """e^softplus(x) = 1 + e^x, and expm1(softplus(x)) = e^x.
 
-    Holds always; the second left side cancels for a large negative x; rounded, kept.
+    Holds always; rounded, kept.
     Source: definition of softplus.
     """
     (x,) = lvars("x")

@@ -157,12 +157,12 @@ def subtract_trigammao(x):
     return trigamma(x) - trigamma(x + 1), reciprocal(square(x))
 
 
-@identity(tags=FINITE, specials="assumes_finite")
+@identity(tags=CANONICAL, specials="assumes_finite")
 def reflect_digammao(x):
     """digamma(1 - x) - digamma(x) = pi / tan(pi x).
 
-    Holds where both are finite; the left side cancels for x near 1 / 2; rounded (the error of pi x
-    counts |pi x / sin(pi x)^2| times), assumes_finite.
+    Holds where both are finite; rounded (the error of pi x counts |pi x / sin(pi x)^2| times),
+    assumes_finite.
     Source: DLMF 5.5.4.
     """
     return digamma(1 - x) - digamma(x), math.pi / tan(math.pi * x)
