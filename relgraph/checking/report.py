@@ -104,14 +104,16 @@ FAULTS = {
     "fails": "raises an error on a graph made of its sides",
     "unproved": "has a condition that nothing satisfied",
     "derivable": "follows from the others",
-    "missed": "competes with another relation, and the result reached costs more than the other",
+    "missed": "fires where another relation would have led to a result that costs less",
 }
 NOTES = {
+    "inner first": "would have led to a result that costs less, before its operand was rewritten",
     "not joined": "competes with another relation, for results of which the cheaper is reached",
     "one way": "does not run in the other direction",
     "derived": "is tagged derived: it follows from others, and is kept for a reason",
     "unmeasured": "does not decrease the measure of the phases, so nothing proves that it ends",
 }
+QUIET = ("one way", "not joined", "inner first")  # counted, and listed by ``of_kind`` only
 
 
 @dataclass(frozen=True)
@@ -145,7 +147,7 @@ class Finding:
 
     def __str__(self) -> str:
         where = f"{self.phase}: " if self.phase else ""
-        return f"{self.kind:<10}  {where}{self.text}"
+        return f"{self.kind:<11}  {where}{self.text}"
 
 
 class SelectionReport:
@@ -217,7 +219,7 @@ class SelectionReport:
         for kind, what in {**FAULTS, **NOTES}.items():
             if kinds[kind]:
                 known = f", {expected[kind]} of them expected" if expected[kind] else ""
-                lines.append(f"  {kinds[kind]:>4} {kind:<10} ({what}){known}")
+                lines.append(f"  {kinds[kind]:>4} {kind:<11} ({what}){known}")
         lines += [f"  {f}" for f in sorted(self.findings, key=lambda f: not f.fault) if _told(f)]
         reasons = Counter((f.kind, f.reason) for f in self.findings if f.reason)
         lines += [f"  expected, {n} {kind}: {reason}" for (kind, reason), n in reasons.items()]
@@ -228,4 +230,4 @@ class SelectionReport:
 
 
 def _told(finding: Finding) -> bool:
-    return not finding.reason and finding.kind not in ("one way", "not joined")
+    return not finding.reason and finding.kind not in QUIET

@@ -296,10 +296,11 @@ class Examined:
             (first,), (second,), (own,) = ways
             if made.canonical(first) == made.canonical(second):
                 return None
-        missed = flops([own]) > min(flops([first]), flops([second]))
-        names = fork.names
-        text = f"{names[0]} leads to {first}, {names[1]} to {second}"
-        return self.of_fork("missed" if missed else "not joined", fork, text)
+        kind = "not joined"
+        if flops([own]) > min(flops([first]), flops([second])):
+            kind = "inner first" if fork.peak.path else "missed"
+        text = f"{fork.names[0]} leads to {first}, {fork.names[1]} to {second}"
+        return self.of_fork(kind, fork, text)
 
     def of_fork(self, kind: str, fork: critical.Fork, text: str) -> Finding:
         """Return a finding of two relations."""

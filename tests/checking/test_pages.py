@@ -33,7 +33,7 @@ def test_every_relation_has_its_entry():
 
 def test_links_lead_to_headings():
     for name, text in PAGES.items():
-        for target in re.findall(r"\]\(([^)]+)\)", text):
+        for target in re.findall(r"\]\((\w+\.md|#\w+)\)", text):
             path, _, anchor = target.partition("#")
             page = PAGES[path] if path else text
             assert not anchor or f"\n## {anchor}\n" in page, f"{name} links to {target}"
