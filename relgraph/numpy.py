@@ -40,6 +40,7 @@ from numpy import (
 from relgraph.ops import matrices
 from relgraph.ops.arguments import as_operand
 from relgraph.ops.blocks import kron
+from relgraph.ops.checks import unique
 from relgraph.ops.contraction import dot, einsum, inner, matmul, outer, tensordot, vdot
 from relgraph.ops.elementwise import (
     absolute,
@@ -350,6 +351,7 @@ __all__ = [
     "uint16",
     "uint32",
     "uint64",
+    "unique",
     "var",
     "vdot",
     "where",
