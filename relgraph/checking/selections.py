@@ -28,6 +28,7 @@ from relgraph.rewriting.folding import ConstantFolding
 from relgraph.rewriting.rewriters import GraphRewriter, SequentialGraphRewriter, as_item, flat
 
 EXAMPLES = 6  # graphs of each clause
+UNKNOWN = 300  # graphs with unknown sizes that are made of a clause, where they are needed
 MANY = 8  # clauses, of which graphs are made in one dtype only
 DTYPES = (("float64",), EVERY_DTYPE)
 
@@ -326,7 +327,7 @@ def _of_unknown_sizes(relation: Relation) -> Iterator[Variable]:
 
     Where sizes are numbers, much is simplified that a relation on shapes would do.
     """
-    yield from (graph for _, graph in one_sided(relation))
+    yield from (graph for _, graph in one_sided(relation, UNKNOWN))
 
 
 def refused(relation: Relation, clause: Clause, backward: bool) -> str | None:
