@@ -51,6 +51,7 @@ class LUSolve(Op):
             raise np.linalg.LinAlgError("Singular matrix")
         vector = b.ndim == 1
         b = b[:, None] if vector else b
+        _check_sizes(factors, b)
         batch = np.broadcast_shapes(factors.shape[:-2], b.shape[:-2])
         result = np.zeros(
             (*batch, *b.shape[-2:]), float_dtype(TensorType(factors.dtype), TensorType(b.dtype))
@@ -173,6 +174,7 @@ class ChoSolve(_System):
             raise np.linalg.LinAlgError("Singular matrix")
         vector = b.ndim == 1
         b = b[:, None] if vector else b
+        _check_sizes(factor, b)
         batch = np.broadcast_shapes(factor.shape[:-2], b.shape[:-2])
         result = np.zeros((*batch, *b.shape[-2:]), dtype)
         if result.size:
@@ -185,6 +187,12 @@ class ChoSolve(_System):
     def flops(self, types: tuple[Any, ...], result: Any) -> int:
         """Cost 2 n^2 for each right side."""
         return 2 * self._substitution(types, result)
+
+
+def _check_sizes(a: Any, b: Any) -> None:
+    """Refuse a system that is not square, also where it is empty."""
+    if a.shape[-2] != a.shape[-1] or a.shape[-1] != b.shape[-2]:
+        raise np.linalg.LinAlgError(f"a system of shapes {a.shape} and {b.shape} is not square")
 
 
 def _solution(a: TensorType, b: TensorType) -> TensorType:

@@ -178,7 +178,7 @@ def qz_diagonalo(left, right):
     Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 7.7.
     """
     C, D, unit = lvars("C D unit")
-    both = (facto(C, "diagonal"), facto(D, "diagonal"), floato(C), floato(D))
+    both = (facto(C, "diagonal"), facto(D, "diagonal"), floato(C), floato(D), matrixo(C))
     same = checko(one_type, C, D)
     signs = where(less(diagonal(D), 0), -1.0, 1.0)
     return lany(
