@@ -98,7 +98,9 @@ class GatherRule:
         compiler.env[self.own] = "one"
         compiler.bind(whole, "n0")
         lines = self._dealt(compiler, shared)
-        return [*lines[:2], (f"one = {one}", False), *lines[2:]]
+        # Constants of one view are combined by folding, which sees to overflow.
+        whole_only: list[Line] = [("if n0.__class__ is not Constant:", True)]
+        return [*lines[:2], *whole_only, (f"one = {one}", False), *lines[2:]]
 
     def _unit(self, element: Term) -> PatternVariable | None:
         """Return the variable that is the whole element where its own part is the identity."""

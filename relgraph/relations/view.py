@@ -58,7 +58,8 @@ class View:
     Parameters
     ----------
     by_identity : bool
-        Whether operands are also looked up by what they are, not only by their keys.
+        Whether operands are also looked up by what they are, not only by their keys.  Constants
+        are not: equal ones are combined by folding, which refuses where that would overflow.
     inside : mapping of Op to positions
         Ops whose applications are also looked up by what stands at a position in them.
 
@@ -100,7 +101,7 @@ class View:
             self.keys.add(key)
         else:
             places[slot] = None
-        if self.by_identity:
+        if self.by_identity and key is not Constant:
             index.setdefault(canonical(node), {})[slot] = None
         if key in self.inside:
             for place in _inside(node, self.inside[key]):
@@ -138,7 +139,8 @@ class View:
         for slot in slots:
             node = operands.pop(slot)
             key = key_of(node)
-            keys = [key, canonical(node)] if self.by_identity else [key]
+            known = self.by_identity and key is not Constant
+            keys = [key, canonical(node)] if known else [key]
             if key in self.inside:
                 keys += _inside(node, self.inside[key])
             for key in keys:

@@ -106,7 +106,8 @@ class Sums(Groups):
                     return True
             else:
                 x, y = normal.get(a, a), normal.get(b, b)
-                if (x.op not in signed.family and y.op not in signed.family) or (
+                scaled = n.op is signed.difference and x.op is y.op is signed.element
+                if (x.op not in signed.family and y.op not in signed.family and not scaled) or (
                     (a.inputs and a not in normal) or (b.inputs and b not in normal)
                 ):
                     return None

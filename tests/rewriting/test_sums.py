@@ -116,6 +116,37 @@ def test_coefficients_that_overflow_stay_apart():
     assert made is graph
 
 
+x, y = rg.vectors("x y", 3)
+f = rg.vector("f", 3, dtype="float32")
+LARGE, SMALL = np.float32(3e38), np.float32(1e-30)
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        x * 1e200 * 1e200,
+        x * 1e-200 * 1e-200 + y,
+        x * 1e200 * y * 1e200,
+        f * np.float32(1e30) * np.float32(1e30),
+        f * SMALL * SMALL,
+        f + LARGE + LARGE,
+        LARGE * f - (-LARGE * f),
+        rg.sum(np.float32(1e30) * f) * np.float32(1e30),
+        rg.sum(1e200 * x) * 1e200,
+    ],
+)
+def test_equal_constants_are_not_combined_where_that_overflows(graph):
+    arrays = {
+        "x": np.array([0.0, 1e-200, 1e300]),
+        "y": np.array([0.0, 1.0, 1e-300]),
+        "f": np.array([0.0, 0.5, -1e-3], "float32"),
+    }
+    expected = value(graph, arrays)
+    found = value(rg.rewrite_graph(graph, mode="o4"), arrays)
+    finite = np.isfinite(expected)
+    np.testing.assert_allclose(found[finite], expected[finite], rtol=1e-6)
+
+
 def draw(rng, inputs, depth):
     """Return a random sum of few inputs, with many like terms."""
     if depth == 0 or rng.random() < 0.15:

@@ -14,6 +14,7 @@ from relgraph.ir.node import Constant, Variable, constant
 from relgraph.relations.catalogue.conditions import coefficiento, numerico
 from relgraph.relations.goals import (
     calco,
+    checko,
     eq,
     lall,
     lany,
@@ -245,6 +246,11 @@ def _with_one(combine: Any, c: Any, x: Any) -> Variable | None:
         return constant(combine(c.value, np.ones_like(c.value)), c.dtype)
 
 
+def not_both_coefficients(a: Any, b: Any) -> bool:
+    """Tell whether one of two factors is more than a number."""
+    return not (isinstance(a, Constant) and isinstance(b, Constant))
+
+
 @lru_cache(maxsize=1024)
 def sum_of_coefficients(a: Constant, b: Constant) -> Variable | None:
     """Return ``a + b`` for coefficients of one dtype, or None."""
@@ -303,11 +309,16 @@ def distribute_multiply_addo(x, y, z):
     return x * (y + z), x * y + x * z
 
 
-@identity(tags=(*CANONICAL, "add_canonical", "mul_canonical"), specials="assumes_finite")
+@identity(
+    tags=(*CANONICAL, "add_canonical", "mul_canonical"),
+    where=lambda x, y, z: checko(not_both_coefficients, y, z),
+    specials="assumes_finite",
+)
 def distribute_multiply_subtracto(x, y, z):
     """x (y - z) = x y - x z.
 
-    Holds always, modulo 2^n for integers; rounded, assumes_finite.
+    Holds always, modulo 2^n for integers; rounded, assumes_finite.  Where y and z are constants,
+    collect_like_termso sees to it that their difference does not overflow.
     Source: distributive law.
     """
     return x * (y - z), x * y - x * z
