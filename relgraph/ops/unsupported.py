@@ -14,7 +14,7 @@ INSTEAD: dict[str, str] = {
     "median": _SORTS,
     "percentile": _SORTS,
     "quantile": _SORTS,
-    "unique": _SORTS,
+    "unique": "Write rg.unique(x).",
     "searchsorted": _SORTS,
     "linalg.eig": _SPECTRAL,
     "linalg.eigh": _SPECTRAL,
