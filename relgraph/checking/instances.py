@@ -19,6 +19,7 @@ from relgraph.ir.etuple import raise_
 from relgraph.ir.node import Apply, Input, Variable, apply, constant, make_input
 from relgraph.ir.types import TensorType
 from relgraph.ops.elementwise import Elementwise
+from relgraph.relations.catalogue.conditions import Number
 from relgraph.relations.clause import TESTS
 from relgraph.relations.pattern import (
     OpPattern,
@@ -302,7 +303,7 @@ def _instance(clause: Any, roles: Roles, chosen: Any) -> Instance | None:
 def examples_of(clause: Any) -> dict[Any, tuple[float, ...]]:
     """Return the constants that conditions name as examples of what they hold for."""
     asked = [(c.args[0], getattr(c.function, "function", None)) for c in clause.conditions]
-    return {token(x): f.examples for x, f in asked if hasattr(f, "examples")}
+    return {token(x): f.examples for x, f in asked if isinstance(f, Number)}
 
 
 def _constant(dtype: str, shape: tuple[int, ...]) -> Variable:

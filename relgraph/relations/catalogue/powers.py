@@ -292,7 +292,7 @@ def product(x: Variable, n: int) -> Variable:
     found = None
     while n:
         if n % 2:
-            found = x if found is None else found * x  # type: ignore[operator]
+            found = x if found is None else found * x
         n //= 2
         x = square(x) if n else x
     assert found is not None
@@ -310,7 +310,7 @@ def half_squarings(a: Any, x: Any) -> Variable | None:
     value = a.uniform if isinstance(a, Constant) and a.dtype.kind == "f" else None
     if value is None or not 1 < value < LARGEST or float(value) % 1 != 0.5:
         return None
-    return product(x, int(value)) * sqrt(x)  # type: ignore[no-any-return, operator]
+    return product(x, int(value)) * sqrt(x)  # type: ignore[no-any-return]
 
 
 @identity(

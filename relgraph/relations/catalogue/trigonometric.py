@@ -73,9 +73,13 @@ def absorb_even_negativeo(left, right):
     Source: DLMF 4.17.2 and 4.30.
     """
     (x,) = lvars("x")
-    forms = [f(sign(x)) for f in (cos, cosh) for sign in (lambda t: -t, absolute)]
-    plain = [f(x) for f in (cos, cosh) for _ in range(2)]
-    return lany(*[lall(eq(left, a), eq(right, b)) for a, b in zip(forms, plain, strict=True)])
+    return lany(
+        *[
+            lall(eq(left, f(same)), eq(right, f(x)))
+            for f in (cos, cosh)
+            for same in (-x, absolute(x))
+        ]
+    )
 
 
 # Circular functions.
