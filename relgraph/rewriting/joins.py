@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from relgraph.ir.node import Variable
+from relgraph.ir.op import Op
 from relgraph.ops.indexing import Index
 from relgraph.ops.joining import Concatenate, Stack
 from relgraph.ops.key_algebra import adjoining
@@ -90,13 +91,13 @@ def _parts(x: Variable, y: Variable, axis: int) -> Variable | None:
     key = adjoining(axis, x.op.params[0], y.op.params[0], array.type.shape)
     if key is None:
         return None
-    return Index(key)(array) if key else array  # type: ignore[no-any-return]
+    return Index(key)(array) if key else array
 
 
 def _stacks(x: Variable, y: Variable, axis: int) -> Variable | None:
     """Return the stack of the operands of two stacks along the axis."""
-    op = Stack(axis)
-    return op(*x.inputs, *y.inputs) if x.op is op and y.op is op else None  # type: ignore[no-any-return]
+    op: Op = Stack(axis)
+    return op(*x.inputs, *y.inputs) if x.op is op and y.op is op else None
 
 
 def _broadcasts(x: Variable, y: Variable, axis: int) -> Variable | None:

@@ -139,7 +139,7 @@ def _specified(op: SpecifyShape, x: Variable, node: Variable) -> Variable | None
         sizes = op.params[0][len(op.params[0]) - y.ndim :]
         own = [None if d == 1 else size for d, size in zip(y.type.shape, sizes, strict=True)]
         operands.append(SpecifyShape(tuple(own))(y) if any([s is not None for s in own]) else y)
-    found: Variable = x.op(*operands)  # type: ignore[misc]
+    found: Variable = x.op(*operands)
     return found if found.type.narrows(node.type) else None
 
 

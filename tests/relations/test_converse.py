@@ -31,6 +31,7 @@ MIXED = (
     "place_extreme_negativeo",
     "specify_shape_broadcasto",
     "index_placeso",
+    "absorb_broadcast_valueo",
     "lift_multiply_matmulo",
     "lift_matmul_multiplyo",
     "divide_rowso",
