@@ -90,7 +90,7 @@ def _rewritten(node: Variable) -> Any:
         return _column_row(node) if op is MATMUL else None
     left, right = node.inputs
     if left.op is ROWS and _is_identity(left.inputs[0]):
-        return apply(ROWS, (right, left.inputs[1])) if right.dtype == node.dtype else None
+        return index(right, (left.inputs[1],)) if right.dtype == node.dtype else None
     if left.op is BLOCKS:
         return _by_blocks(left, right, MATMUL)
     if right.op is BLOCKS:

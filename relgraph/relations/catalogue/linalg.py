@@ -129,7 +129,7 @@ def solve_spdo(A, b):
 
 
 @identity(
-    tags=SPECIALIZE,
+    tags=(*SPECIALIZE, "derived"),
     where=lambda v, B: (vectoro(v), matrixo(B), nonzeroo(v)),
     specials="assumes_finite",
     broadcast="*",
@@ -139,13 +139,14 @@ def divide_rowso(v, B):
 
     Holds where no element of v is 0, which the left side proves; rounded (within 2u |B / v|),
     assumes_finite.
+    Derived from solve_diagonal_matrixo and cancel_diagonal_diago; kept, since it is one step.
     Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 1.2.
     """
     return solve(diag(v), B), B / expand_dims(v, -1)
 
 
 @identity(
-    tags=SPECIALIZE,
+    tags=(*SPECIALIZE, "derived"),
     where=lambda v, b: (vectoro(v), vectoro(b), nonzeroo(v)),
     specials="assumes_finite",
 )
@@ -154,6 +155,7 @@ def divide_elementso(v, b):
 
     Holds where no element of v is 0, which the left side proves; rounded (within 2u |b / v|),
     assumes_finite.
+    Derived from solve_diagonal_vectoro and cancel_diagonal_diago; kept, since it is one step.
     Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 1.2.
     """
     return solve(diag(v), b), b / v
