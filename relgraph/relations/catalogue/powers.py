@@ -432,7 +432,7 @@ def negate_powero(left, right):
     where=lambda x, a, c: (numerico(x), numbero(a, 3, 4, 7, 10), calco(c, squarings, a, x)),
 )
 def square_repeatedlyo(x, a, c):
-    """x^n is a product of repeated squares: x^3 = x square(x), x^4 = square(square(x)).
+    """x^n = a product of repeated squares: x^3 = x square(x), x^4 = square(square(x)).
 
     Holds for a constant integer n of 3 to 64, modulo 2^n for integers; rounded (within n u |x^n|),
     kept.
@@ -447,7 +447,7 @@ def square_repeatedlyo(x, a, c):
     specials="assumes_finite",
 )
 def square_inverselyo(x, a, c):
-    """x^(-n) is the reciprocal of a product of repeated squares.
+    """x^(-n) = 1 / x^n, the power as a product of repeated squares.
 
     Holds for floats and a constant integer n of 3 to 64; rounded (within n u |x^(-n)|),
     assumes_finite (where x^n overflows its reciprocal is 0, not subnormal).

@@ -493,7 +493,7 @@ def shift_softmaxo(left, right):
 
 @identity(tags=(*STABLE, "slogdet_specialization"))
 def log_absolute_deto(A):
-    """log |det(A)| is the second result of slogdet(A).
+    """log |det(A)| = slogdet(A)[1].
 
     Holds always; the determinant overflows or underflows for large matrices; rounded (within
     c n u cond(A)), kept.
@@ -504,7 +504,7 @@ def log_absolute_deto(A):
 
 @identity(tags=(*STABLE, "slogdet_specialization"), where=lambda A: facto(A, "spd"))
 def log_det_spdo(A):
-    """log(det(A)) is the second result of slogdet(A), for a symmetric positive definite A.
+    """log(det(A)) = slogdet(A)[1], for a symmetric positive definite A.
 
     Holds where A is positive definite; the determinant overflows or underflows for large matrices;
     rounded (within c n u cond(A)), kept.
@@ -515,7 +515,7 @@ def log_det_spdo(A):
 
 @identity(tags=(*STABLE, "slogdet_specialization"))
 def sign_deto(A):
-    """sign(det(A)) is the first result of slogdet(A).
+    """sign(det(A)) = slogdet(A)[0].
 
     Holds always; the determinant underflows to 0 for large matrices; rounded, kept.
     Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 3.2.
@@ -525,7 +525,7 @@ def sign_deto(A):
 
 @identity(tags=(*STABLE, "slogdet_specialization"))
 def switch_log_deto(A):
-    """log(det(A)) is the second result of slogdet(A) where the first is not negative, else NaN.
+    """log(det(A)) = slogdet(A)[1] where slogdet(A)[0] is not negative, and NaN elsewhere.
 
     Holds always; the determinant overflows or underflows for large matrices; rounded (within
     c n u cond(A)), kept.
