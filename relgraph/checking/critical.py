@@ -42,6 +42,7 @@ from relgraph.relations.required import fact_asked
 
 Substitution = dict[PatternVariable, Term]
 UNIFIERS = 2  # of one overlap: they differ in the order of operands
+SIGNS = {"positive": ("nonnegative",), "negative": ("nonpositive",)}
 TRIES = 40  # shapes and parameters drawn for one peak
 
 
@@ -266,6 +267,8 @@ def _graphs(peak: Peak, kind: str) -> Iterator[Variable]:
             facts[c.args[0]].add(fact)
         elif c.kind == "calc" or c.label.startswith(("constant(", "coefficient(")):
             constants |= {v for x in c.args for v in variables(x) if v not in fields}
+    if any(map(contradictory, facts.values())):
+        return
     dtypes = dtypes_of(Clause(peak.pattern, peak.pattern, peak.conditions))
     shapes = made.SHAPES[kind]
     rng = random.Random(str(peak.pattern))
@@ -293,6 +296,13 @@ def _graphs(peak: Peak, kind: str) -> Iterator[Variable]:
             continue
         if isinstance(graph, Variable) and graph.op is not None:
             yield graph
+
+
+def contradictory(facts: set[str]) -> bool:
+    """Tell whether nothing but NaN has all of these facts."""
+    signs = {fact for one in facts for fact in (one, *SIGNS.get(one, ()))}
+    both = {"nonnegative", "nonpositive"} <= signs
+    return both and bool({"positive", "negative", "nonzero"} & signs)
 
 
 def shapes_for(rules: Sequence[Rule]) -> str:

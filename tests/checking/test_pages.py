@@ -43,7 +43,7 @@ def test_an_entry_states_identity_condition_labels_and_source():
     entry = PAGES["explog.md"].partition("## cancel_exp_logo")[2].partition("\n## ")[0]
     assert "exp(log(x)) = x where nonnegative(x)" in entry
     assert "- Promises: rounded, kept." in entry
-    assert "- Runs forward in canonicalize." in entry
+    assert "- Runs forward in canonicalize" in entry
     assert "- Does not run backward: the side to match is a bare variable." in entry
     assert "- Tags: `fast_run`." in entry
     assert "- Source: DLMF 4.8(i), for real arguments." in entry

@@ -191,6 +191,13 @@ def test_unification_minds_occurrence_and_repeats():
     assert len(list(critical.unified(x * y, rg.exp(u) * v, {}))) == 2
 
 
+def test_no_graph_is_made_of_facts_that_exclude_each_other():
+    assert critical.contradictory({"positive", "negative"})
+    assert critical.contradictory({"nonnegative", "nonpositive", "nonzero"})
+    assert not critical.contradictory({"nonnegative", "nonpositive"})  # zero
+    assert not critical.contradictory({"positive", "integer"})
+
+
 def test_what_is_not_a_selection_is_refused():
     for subject in (3, [], "", object()):
         with pytest.raises((ArgumentError, rg.errors.UnknownTagError)):
