@@ -20,9 +20,9 @@ from relgraph.rewriting.structured import StructuredProducts
 # The modules of relgraph.relations.catalogue; each has a tuple RELATIONS.
 THEMES = (
     "arithmetic", "powers", "explog", "trigonometric", "special", "stabilise", "comparison",
-    "choices", "extremes", "casts", "products", "linalg", "structure", "blocks", "decompositions",
-    "reductions", "reduced_extremes", "reduced_shapes", "shape", "axes", "checks", "indexing",
-    "updates",
+    "logic", "choices", "extremes", "casts", "products", "linalg", "structure", "blocks",
+    "decompositions", "reductions", "reduced_extremes", "reduced_shapes", "shape", "axes", "checks",
+    "indexing", "updates",
 )  # fmt: skip
 
 PHASES = (

@@ -66,10 +66,10 @@ def keeps_values(target: Any, source: Any) -> bool:
     if old.kind == "b" or old == new:
         return True
     if old.kind == "f":
-        return new.kind == "f" and new.itemsize >= old.itemsize
+        return bool(new.kind == "f" and new.itemsize >= old.itemsize)
     if new.kind == "b" or (old.kind == "i" and new.kind == "u"):
         return False
-    return bits(new) >= bits(old)
+    return bool(bits(new) >= bits(old))
 
 
 def holds_all(dtype: Any, x: Any) -> bool:
@@ -113,7 +113,8 @@ def remove_casto(x, d):
 def residues(d: Any, e: Any, x: Any) -> bool:
     """Tell whether integers pass through ``d`` on their way to ``e`` modulo a power of 2."""
     types = [np.dtype(one) for one in (x.dtype, d, e)]
-    return all(t.kind in "iu" for t in types) and types[2].itemsize <= types[1].itemsize
+    whole = all(t.kind in "iu" for t in types)
+    return bool(whole and types[2].itemsize <= types[1].itemsize)
 
 
 @identity(
@@ -137,7 +138,7 @@ def keeps_truth(target: Any, source: Any) -> bool:
         return True
     if old.kind == "f":
         return False  # small numbers underflow, fractions are dropped
-    return new.kind == "f" or new.itemsize >= old.itemsize
+    return bool(new.kind == "f" or new.itemsize >= old.itemsize)
 
 
 def truth_kept(d: Any, x: Any) -> bool:

@@ -20,7 +20,6 @@ from relgraph.ops.elementwise import (
     minimum,
     multiply,
     not_equal,
-    power,
     subtract,
     true_divide,
     where,
@@ -232,15 +231,16 @@ def gather_whereo(left, right):
     return _by_branch(left, right, ops)
 
 
-@relation(tags=("local_merge_switch_same_cond", "optional"))
+@relation(tags=("local_merge_switch_same_cond", "optional"), rounding="exact")
 def gather_where_divideo(left, right):
-    """where(c, a, b) / where(c, x, y) = where(c, a / x, b / y), and so for powers.
+    """where(c, a, b) / where(c, x, y) = where(c, a / x, b / y).
 
-    Holds for floats where the branches of each have one dtype; rounded (a power may round otherwise
-    in a vector of another length), kept.  No mode runs it: a quotient costs more than a choice.
+    Holds for floats where the branches of each have one dtype; exact, kept.  No mode runs it: a
+    quotient costs more than a choice.  (NumPy computes a power otherwise where the exponent is a
+    scalar, so that infinities would not be kept.)
     Source: each element comes from one branch.
     """
-    return _by_branch(left, right, (true_divide, power), floato)
+    return _by_branch(left, right, (true_divide,), floato)
 
 
 @relation(tags=("local_mul_switch_sink", "optional"), specials="assumes_finite")

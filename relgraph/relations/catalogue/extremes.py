@@ -81,15 +81,26 @@ PARTIAL = (log, log2, log10, log1p, sqrt, arcsin, arccosh, arctanh)
 DECREASING = (erfc,)
 
 
+@relation(tags=TIDY)
+def idempotent_extremeo(left, right):
+    """max(x, x) = x, and min(x, x) = x.
+
+    Holds always; rounded (in a longer maximum zeros may differ in sign), kept.
+    Source: idempotent laws of a lattice, G. Birkhoff, Lattice Theory, 3rd ed., chapter I.
+    """
+    (x,) = lvars("x")
+    return lany(*[lall(eq(left, op(x, x)), eq(right, x)) for op in (maximum, minimum)])
+
+
 @relation(tags=TIDY, rounding="exact")
 def idempotento(left, right):
-    """x op x = x, where op is max, min, and, or, or their bitwise forms.
+    """x op x = x, where op is and, or, or their bitwise forms.
 
     Holds always; exact, kept.
     Source: idempotent laws of a lattice, G. Birkhoff, Lattice Theory, 3rd ed., chapter I.
     """
     (x,) = lvars("x")
-    ops = (maximum, minimum, logical_and, logical_or, bitwise_and, bitwise_or)
+    ops = (logical_and, logical_or, bitwise_and, bitwise_or)
     return lany(*[lall(eq(left, op(x, x)), eq(right, x)) for op in ops])
 
 
@@ -382,6 +393,7 @@ def idempotent_clipo(x, low, high):
 
 
 RELATIONS: tuple[Relation, ...] = (
+    idempotent_extremeo,
     idempotento,
     absorb_extremeo,
     distribute_extremeo.reversed,

@@ -8,6 +8,8 @@ An axis parameter is a logic variable: one relation serves every axis.
 
 from __future__ import annotations
 
+from typing import Any as Value
+
 from relgraph.ops.elementwise import (
     Cast,
     add,
@@ -34,6 +36,7 @@ from relgraph.relations.catalogue.casts import trutho
 from relgraph.relations.catalogue.extremes import INCREASING, PARTIAL
 from relgraph.relations.catalogue.reductions import CANONICAL, CHAIN, fixedo, nested, termwise
 from relgraph.relations.goals import (
+    calco,
     eq,
     floato,
     lall,
@@ -117,12 +120,13 @@ def place_extreme_negativeo(left, right):
     Holds for floats; exact, kept.
     Source: negation reverses the order; the first of equals, and a NaN, stay where they are.
     """
-    x, axis, keepdims = lvars("x axis keepdims")
+    x, axis, keepdims, k = lvars("x axis keepdims k")
     return lany(
         *[
             lall(
                 eq(left, outer(-x, axis=axis, keepdims=keepdims)),
-                eq(right, inner(x, axis=axis, keepdims=keepdims)),
+                eq(right, inner(x, axis=axis, keepdims=k)),
+                calco(k, bool, keepdims),
                 floato(x),
             )
             for outer, inner in ((argmax, argmin), (argmin, argmax))
@@ -130,7 +134,7 @@ def place_extreme_negativeo(left, right):
     )
 
 
-def _through(left: Any, right: Any, functions: Any, pairs: Any) -> Any:
+def _through(left: Value, right: Value, functions: Value, pairs: Value) -> Value:
     x, axis, keepdims = lvars("x axis keepdims")
     return lany(
         *[

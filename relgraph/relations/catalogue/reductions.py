@@ -65,6 +65,8 @@ def same_along(c: Any, axis: Any, keepdims: Any, x: Any) -> bool:
         What is reduced.
     """
     axes = range(-x.ndim, 0) if axis is None else axis
+    if builtins.any(-a > x.ndim for a in axes):
+        return False
     if builtins.all(x.type.shape[a] == 1 for a in axes):
         return False  # nothing is reduced, and either operand would do
     if not isinstance(c, Variable):
@@ -402,25 +404,25 @@ def power_of(axis: Any, c: Any, x: Any) -> Any:
     return None if not count else constant(np.asarray(count, c.dtype))
 
 
-@identity(
-    tags=("local_sum_prod_of_mul_or_div", "optional"),
-    where=lambda c, n, axis, x: (
-        scalaro(c), floato(c), floato(x),
-        calco(n, power_of, axis, c, x),
-    ),
-    specials="assumes_finite",
-    broadcast="c",
-)  # fmt: skip
-def lift_prod_multiplyo(c, x, axis, keepdims, n):
+@relation(
+    tags=("local_sum_prod_of_mul_or_div", "optional"), specials="assumes_finite", broadcast=("c",)
+)
+def lift_prod_multiplyo(left, right):
     """prod(c x) = c^n prod(x), where n is the number of elements.
 
     Holds for floats, a scalar c and static sizes; rounded (within 2 n u |prod(c x)|),
     assumes_finite.  No mode runs it: a power costs more than it saves in a short product.
     Source: associative and commutative laws.
     """
-    return (
-        prod(c * x, axis=axis, keepdims=keepdims),
-        c**n * prod(x, axis=axis, keepdims=keepdims),
+    c, x, axis, keepdims, n, k = lvars("c x axis keepdims n k")
+    return lall(
+        eq(left, prod(c * x, axis=axis, keepdims=keepdims)),
+        eq(right, c**n * prod(x, axis=axis, keepdims=k)),
+        scalaro(c),
+        floato(c),
+        floato(x),
+        calco(n, power_of, axis, c, x),
+        calco(k, bool, keepdims),
     )
 
 

@@ -32,7 +32,7 @@ small = tensor("small", 3, dtype="int8")
 v = rg.vector("v")
 M, N = tensor("M", 2, 3), tensor("N", 2, 3)
 T = tensor("T", 2, 3, 4)
-one = tensor("one", 1, 3)
+one, other = tensor("one", 1, 3), tensor("other", 1, 3)
 r, s, t = (tensor(name) for name in "rst")
 false, true = (rg.broadcast_to(constant(truth), (3,)) for truth in (False, True))
 
@@ -73,8 +73,8 @@ ROWS = [
     ("local_reduce_chain", rg.max(rg.max(T, 2)), rg.max(T)),
     (
         "local_reduce_join",
-        rg.sum(rg.concatenate([one, one * 2], 0), 0),
-        rg.squeeze(one, 0) * 3,
+        rg.sum(rg.concatenate([one, other], 0), 0),
+        rg.squeeze(one + other, 0),
     ),
     ("local_reduce_join", rg.max(rg.stack([x, y]), 0), rg.maximum(x, y)),
     ("local_useless_reduce", rg.sum(M, ()), M),

@@ -17,6 +17,7 @@ from relgraph.relations.catalogue import extremes as r
 from tests.relations.catalogue.table import (
     Row,
     b,
+    c,
     check,
     covers_theme,
     i,
@@ -33,7 +34,8 @@ from tests.relations.catalogue.table import (
 two, five = constant(2.0), constant(5.0)
 
 ROWS = [
-    Row(r.idempotento, maximum(x, x), x, maximum(x, y)),
+    Row(r.idempotent_extremeo, maximum(x, x), x, maximum(x, y)),
+    Row(r.idempotento, logical_or(b, b), b, logical_or(b, c)),
     Row(r.absorb_extremeo, maximum(x, minimum(y, x)), x, maximum(x, minimum(y, z))),
     Row(
         r.distribute_extremeo.reversed,
@@ -103,5 +105,5 @@ def test_every_relation_has_a_row():
 
 
 def test_the_least_and_the_greatest_of_itself():
-    assert rewritten(r.idempotento, minimum(x, x)) is x
+    assert rewritten(r.idempotent_extremeo, minimum(x, x)) is x
     assert rewritten(r.idempotento, logical_or(b, b)) is b
