@@ -219,10 +219,12 @@ def algebra(nodes: int) -> Callable[[Any, dict[str, Any]], list[Any]]:
             made, ops = draw.choice(_STEPS)(xp, a, b, c)
             pool.append(made)
             counted += ops
-        total = pool[8]
-        for x in pool[9:]:
-            total = total + x
-        return [xp.sum(total) / len(pool)]
+        terms = pool[8:]  # added in pairs: PyTensor's recursion does not reach a sum of thousands
+        while len(terms) > 1:
+            terms = [a + b for a, b in zip(terms[::2], terms[1::2], strict=False)] + (
+                terms[-1:] if len(terms) % 2 else []
+            )
+        return [xp.sum(terms[0]) / len(pool)]
 
     return build
 
