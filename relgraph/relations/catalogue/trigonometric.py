@@ -10,9 +10,7 @@ is ``x`` where ``|x| <= 1`` and NaN elsewhere.
 from __future__ import annotations
 
 import math
-from typing import Any
 
-from relgraph.ir.node import Variable, constant
 from relgraph.ops.elementwise import (
     absolute,
     arccos,
@@ -39,7 +37,7 @@ from relgraph.ops.elementwise import (
     tanh,
     where,
 )
-from relgraph.relations.goals import calco, eq, floato, lall, lany
+from relgraph.relations.goals import eq, floato, lall, lany
 from relgraph.relations.pattern import lvars
 from relgraph.relations.relation import Relation, identity, relation
 
@@ -410,21 +408,6 @@ def cancel_partial_inverseo(left, right):
     )
 
 
-def quarter(x: Any) -> Variable:
-    """Return pi / 2 in the dtype of a graph."""
-    return constant(math.pi / 2, x.dtype)
-
-
-@identity(tags=SPECIALIZE, where=lambda x, c: (floato(x), calco(c, quarter, x)))
-def add_arcsin_arccoso(x, c):
-    """arcsin(x) + arccos(x) = pi / 2 where |x| <= 1, and NaN elsewhere.
-
-    Holds for floats; rounded, kept.
-    Source: DLMF 4.23.18 (complementary angles).
-    """
-    return arcsin(x) + arccos(x), where(absolute(x) <= 1, c, math.nan)
-
-
 @relation(tags=SPECIALIZE)
 def leg_arcsino(left, right):
     """sin(arccos(x)) = cos(arcsin(x)) = sqrt((1 - x) (1 + x)).
@@ -530,7 +513,6 @@ RELATIONS: tuple[Relation, ...] = (
     cancel_sinh_arcsinho,
     cancel_tan_arctano,
     cancel_partial_inverseo,
-    add_arcsin_arccoso,
     leg_arcsino,
     cos_arctano,
     cosh_arcsinho,
