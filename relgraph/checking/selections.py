@@ -49,7 +49,7 @@ class Stage:
         """Return what rewrites with all of them."""
         return GraphRewriter(list(self.items))
 
-    def others(self, relation: Relation) -> GraphRewriter:
+    def others(self, relation: Relation, *, with_it: bool = False) -> GraphRewriter:
         """Return what rewrites with the other relations that promise as much as one does.
 
         What is exact does not follow from what is rounded, since a query may leave that out.
@@ -57,7 +57,7 @@ class Stage:
         promised = [
             x
             for x in self.relations
-            if x is not relation
+            if (with_it or x is not relation)
             and (relation.rounding == "rounded" or x.rounding == "exact")
             and (relation.specials == "assumes_finite" or x.specials == "kept")
         ]
@@ -221,7 +221,22 @@ class Examined:
     def shadow(
         self, relation: Relation, examples: Sequence[tuple[Variable, Variable]]
     ) -> Finding | None:
-        """Return who fires instead of a relation, where it never fires on its own sides."""
+        """Return who fires instead of a relation, where it never fires on its own sides.
+
+        A query may leave out rewriters written in Python, and relations that promise less, so where
+        these are first, it is asked what happens without them.
+        """
+        found = None
+        for rewriter in (self.rewriter, self.stage.others(relation, with_it=True)):
+            found = self.shadow_of(relation, examples, rewriter)
+            if found is None or found.kind == "oscillates":
+                break
+        return found
+
+    def shadow_of(
+        self, relation: Relation, examples: Sequence[tuple[Variable, Variable]], rewriter: Any
+    ) -> Finding | None:
+        """Return who fires instead of a relation under one rewriter."""
         instead: Counter[str] = Counter()
         more = (
             graph
@@ -232,7 +247,7 @@ class Examined:
         for graph in chain((graph for graph, _ in examples), _of_unknown_sizes(relation), more):
             try:
                 with recording() as phases:
-                    self.rewriter.outputs_of((graph,))
+                    rewriter.outputs_of((graph,))
             except (OscillationError, BudgetError) as error:
                 cycle = [name for name, _, _ in getattr(error, "cycle", ())]
                 others = [name for name in dict.fromkeys(cycle) if name != relation.label]
