@@ -110,8 +110,8 @@ def build_database() -> SequenceDB:
     )  # fmt: skip
     for phase in ("canonicalize", "specialize"):
         database[phase].register(collecting, "fast_run", "rounded", "assumes_finite")
-        for transform, tags in lifting:
-            database[phase].register(transform, "fast_run", "kept", *tags)
+        for transform, names in lifting:
+            database[phase].register(transform, "fast_run", "kept", *names)
     for relation in import_module("relgraph.relations.catalogue.checks").UNSAFE:
         database["canonicalize"].register(relation, "unsafe")
     phases = {name for name, _ in PHASES}
