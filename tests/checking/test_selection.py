@@ -218,6 +218,15 @@ def test_known_findings_need_a_reason_and_have_a_kind():
     assert not set(FAULTS) & set(NOTES)
 
 
+def test_relations_that_are_known_to_be_called_shadowed_do_fire():
+    x, M = rg.vector("x"), rg.matrix("M")
+    for name, graph in (
+        ("add_arcsin_arccoso", rg.arcsin(x) + rg.arccos(x)),
+        ("merge_specify_shapeo", rg.specify_shape(rg.specify_shape(M, (2, None)), (None, 3))),
+    ):
+        assert rg.profile_rewrites(graph, mode="o4").counts[name].fired
+
+
 def test_a_report_counts_and_lists():
     report = SelectionReport("mine", {"relations": 2}, [Finding("shadowed", "", ("a",), "a: why")])
     assert str(report).splitlines()[0] == "mine: 2 relations"
