@@ -134,6 +134,28 @@ class Driver(Sums):
         return normal[root]
 
 
+def _without(
+    outputs: Sequence[Variable], needs: frozenset[Any], known: dict[Variable, Variable]
+) -> list[Variable] | None:
+    """Return the nodes of a graph that are not known, or None where one has an op of a set."""
+    seen: dict[Variable, None] = {}
+    stack = [x for x in outputs if x.inputs]
+    while stack:
+        x = stack.pop()
+        if x in seen:
+            continue
+        image = known.get(x)
+        if image is not None:
+            if image is not x:
+                return None
+            continue
+        if x.op.__class__ in needs or x.op in needs:
+            return None
+        seen[x] = None
+        stack.extend([y for y in x.inputs if y.inputs])
+    return list(seen)
+
+
 def normalise(
     outputs: Sequence[Variable],
     selection: Selection,
@@ -179,6 +201,12 @@ def normalise(
         if log is None and not once:
             memo = selection.memo.setdefault(closed, memo)
             selection.memo.move_to_end(closed)
+        if selection.needs is not None:
+            idle = _without(outputs, selection.needs, memo)
+            if idle is not None:
+                memo.update(zip(idle, idle, strict=True))
+                selection.trim(KEPT)
+                return key
         driver = Driver(selection, closed, memo, log)
         if once:
             return walk(outputs, driver)

@@ -184,6 +184,7 @@ class RearrangementLifting:
 
     name = relation = "lift_rearrangement"
     tracks: tuple[Any, ...] | None = (Elementwise, Cast)
+    needs = LIFTED
 
     def __repr__(self) -> str:
         return "<lift_rearrangement>"

@@ -157,6 +157,23 @@ class Selection:
                 )
                 raise error
 
+    @cached_property
+    def needs(self) -> frozenset[Any] | None:
+        """The ops, or classes of ops, without which it has nothing to do; None where any will do.
+
+        A transform has nothing to do in a graph without what it tracks, or without what it names
+        as ``needs``.
+        """
+        if self.relations:
+            return None
+        found: set[Any] = set()
+        for transform in self.transforms:
+            needed = getattr(transform, "needs", transform.tracks)
+            if needed is None:
+                return None
+            found.update(needed)
+        return frozenset(found)
+
     def asked(self, op: Any) -> tuple[Any, ...]:
         """Return the transforms that ask about applications of an op, in order."""
         try:
