@@ -16,16 +16,11 @@ _TRIVIAL = (
     "the sizes in graphs made of its sides are mostly stated once; it fires where each of two "
     "statements adds a size, as a test shows"
 )
-_CONSTANT = (
-    "its graphs are made of constants, from which its number is computed, and are folded; it fires "
-    "on inputs, as a test shows"
-)
 
 # Kind, relation, other relation, reason; names may hold wildcards, and the two may be exchanged.
 KNOWN: tuple[tuple[str, str, str, str], ...] = (
     ("missed", "solve_invo", "*", _SOLVE),
     ("shadowed", "merge_specify_shapeo", "*", _TRIVIAL),
-    ("shadowed", "add_arcsin_arccoso", "*", _CONSTANT),
 )
 
 

@@ -219,12 +219,9 @@ def test_known_findings_need_a_reason_and_have_a_kind():
 
 
 def test_relations_that_are_known_to_be_called_shadowed_do_fire():
-    x, M = rg.vector("x"), rg.matrix("M")
-    for name, graph in (
-        ("add_arcsin_arccoso", rg.arcsin(x) + rg.arccos(x)),
-        ("merge_specify_shapeo", rg.specify_shape(rg.specify_shape(M, (2, None)), (None, 3))),
-    ):
-        assert rg.profile_rewrites(graph, mode="o4").counts[name].fired
+    M = rg.matrix("M")
+    graph = rg.specify_shape(rg.specify_shape(M, (2, None)), (None, 3))
+    assert rg.profile_rewrites(graph, mode="o4").counts["merge_specify_shapeo"].fired
 
 
 def test_a_report_counts_and_lists():

@@ -253,6 +253,17 @@ def strange_parameter():
 
 
 @mistake
+def unsound():
+    """a relation that does not keep what it promises"""
+
+    @rg.identity
+    def cancel_sqrt_squareo(x):
+        return rg.sqrt(rg.square(x)), x
+
+    return rg.check(cancel_sqrt_squareo).raise_()
+
+
+@mistake
 def shape_of_pattern():
     """a pattern asked for its shape"""
 
