@@ -29,7 +29,6 @@ MIXED = (
     "lift_sum_multiplyo",
     "lift_sum_divideo",
     "lift_mean_addo",
-    "lift_prod_multiplyo",
     "lift_extreme_addo",
     "lift_extreme_cuto",
     "lift_extreme_multiplyo",

@@ -200,16 +200,14 @@ def join_whereo(left, right):
     )
 
 
-def _by_branch(left: Any, right: Any, ops: Any, *conditions: Any) -> Any:
+def _by_branch(left: Any, right: Any, ops: Any, floats: bool = False) -> Any:
     c, a, b, x, y = lvars("c a b x y")
     return lany(
         *[
             lall(
                 eq(left, op(where(c, a, b), where(c, x, y))),
                 eq(right, where(c, op(a, x), op(b, y))),
-                alikeo(a, b),
-                alikeo(x, y),
-                *[one(v) for one in conditions for v in (a, x)],
+                *((floato(a), floato(x)) if floats else (alikeo(a, b), alikeo(x, y))),
             )
             for op in ops
         ]
@@ -231,16 +229,16 @@ def gather_whereo(left, right):
     return _by_branch(left, right, ops)
 
 
-@relation(tags=("local_merge_switch_same_cond", "optional"), rounding="exact")
+@relation(tags=("local_merge_switch_same_cond", "optional"))
 def gather_where_divideo(left, right):
     """where(c, a, b) / where(c, x, y) = where(c, a / x, b / y).
 
-    Holds for floats where the branches of each have one dtype; exact, kept.  No mode runs it: a
-    quotient costs more than a choice.  (NumPy computes a power otherwise where the exponent is a
-    scalar, so that infinities would not be kept.)
+    Holds for floats a and x; rounded (quotients of narrow dtypes may be computed in a wider one),
+    kept.  No mode runs it: a quotient costs more than a choice.  Powers are left out: NumPy
+    computes them otherwise where the exponent is a scalar, so that infinities would not be kept.
     Source: each element comes from one branch.
     """
-    return _by_branch(left, right, (true_divide,), floato)
+    return _by_branch(left, right, (true_divide,), floats=True)
 
 
 @relation(tags=("local_mul_switch_sink", "optional"), specials="assumes_finite")

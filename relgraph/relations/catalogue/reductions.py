@@ -12,9 +12,7 @@ import builtins
 import math
 from typing import Any
 
-import numpy as np
-
-from relgraph.ir.node import Constant, Variable, constant
+from relgraph.ir.node import Constant, Variable
 from relgraph.ops.elementwise import (
     Elementwise,
     absolute,
@@ -32,7 +30,7 @@ from relgraph.ops.reduction import (
     sum,
 )
 from relgraph.ops.shape import Dim, ExpandDims, Squeeze
-from relgraph.relations.catalogue.conditions import coefficiento, matrixo, scalaro
+from relgraph.relations.catalogue.conditions import coefficiento, matrixo
 from relgraph.relations.goals import (
     Suspended,
     calco,
@@ -398,34 +396,6 @@ def distribute_prod_multiplyo(left, right):
     return termwise(left, right, ((prod, MULTIPLY, MULTIPLY), (prod, DIVIDE, DIVIDE)))
 
 
-def power_of(axis: Any, c: Any, x: Any) -> Any:
-    """Return the number of reduced elements as a constant of the dtype of ``c``, or None."""
-    count = elements(axis, x)
-    return None if not count else constant(np.asarray(count, c.dtype))
-
-
-@relation(
-    tags=("local_sum_prod_of_mul_or_div", "optional"), specials="assumes_finite", broadcast=("c",)
-)
-def lift_prod_multiplyo(left, right):
-    """prod(c x) = c^n prod(x), where n is the number of elements.
-
-    Holds for floats, a scalar c and static sizes; rounded (within 2 n u |prod(c x)|),
-    assumes_finite.  No mode runs it: a power costs more than it saves in a short product.
-    Source: associative and commutative laws.
-    """
-    c, x, axis, keepdims, n, k = lvars("c x axis keepdims n k")
-    return lall(
-        eq(left, prod(c * x, axis=axis, keepdims=keepdims)),
-        eq(right, c**n * prod(x, axis=axis, keepdims=k)),
-        scalaro(c),
-        floato(c),
-        floato(x),
-        calco(n, power_of, axis, c, x),
-        calco(k, bool, keepdims),
-    )
-
-
 @identity(tags=CANONICAL, specials="assumes_finite")
 def lift_prod_expo(x, axis, keepdims):
     """prod(e^x) = e^sum(x).
@@ -504,7 +474,6 @@ RELATIONS: tuple[Relation, ...] = (
     distribute_sum_addo.reversed,
     distribute_sum_subtracto.reversed,
     distribute_prod_multiplyo.reversed,
-    lift_prod_multiplyo,
     lift_prod_expo,
     lift_prod_absoluteo,
     center_varianceo,

@@ -35,7 +35,6 @@ ROWS = [
     Row(r.distribute_sum_addo.reversed, sum(t) + sum(wide), sum(t + wide), sum(t, 0) + sum(row)),
     Row(r.distribute_sum_subtracto.reversed, sum(T) - sum(V), sum(T - V), sum(T) - sum(t)),
     Row(r.distribute_prod_multiplyo.reversed, prod(T) * prod(V), prod(T * V), prod(T) * prod(t)),
-    Row(r.lift_prod_multiplyo, prod(s * t), s ** constant(6.0) * prod(t), prod(row * t)),
     Row(r.lift_prod_expo, prod(exp(t), 0), exp(sum(t, 0)), prod(t, 0)),
     Row(r.lift_prod_absoluteo, prod(absolute(t), 0), absolute(prod(t, 0)), prod(absolute(i8), 0)),
     Row(
