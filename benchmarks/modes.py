@@ -181,8 +181,10 @@ def measured(workload: Workload) -> dict[str, Any]:
     if peer is not None:
         theirs, once = peer.rewrite(*peer.build(workload))
         row["peer: ops left"] = left(peer.counts(theirs))
-        row["peer: error"] = differ(peer.values(theirs, workload.inputs), expected)
-        assert row["peer: error"] < 1e-9, row
+        computed = peer.values(theirs, workload.inputs)
+        if computed is not None:
+            row["peer: error"] = differ(computed, expected)
+            assert row["peer: error"] < 1e-9, row
         contenders["peer: ms"] = peer.contender(workload)
     large = row["ops written"] > 5_000  # PyTensor takes minutes, and is timed once
     gc.collect()

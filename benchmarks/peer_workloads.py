@@ -112,8 +112,13 @@ def _count(found: Counter[str], scalar: Any, operands: int) -> None:
     found[name] += operands - 1 if name in NARY else 1
 
 
-def values(graph: FunctionGraph, inputs: dict[str, np.ndarray]) -> list[Any]:
-    """Compute a rewritten graph without rewriting it any more."""
+def values(graph: FunctionGraph, inputs: dict[str, np.ndarray]) -> list[Any] | None:
+    """Compute a rewritten graph without rewriting it any more; None where PyTensor cannot.
+
+    Its interpreter has no sums of more than 31 operands.
+    """
+    if any(isinstance(x.op, Elemwise) and len(x.inputs) > 31 for x in graph.apply_nodes):
+        return None
     mode = pytensor.compile.mode.Mode(linker="py", optimizer=None)
     function = pytensor.function(
         graph.inputs, graph.outputs, mode=mode, on_unused_input="ignore", accept_inplace=True
