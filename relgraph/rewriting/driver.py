@@ -144,13 +144,13 @@ def _without(
         x = stack.pop()
         if x in seen:
             continue
+        if x.op.__class__ in needs or x.op in needs:
+            return None
         image = known.get(x)
         if image is not None:
             if image is not x:
                 return None
             continue
-        if x.op.__class__ in needs or x.op in needs:
-            return None
         seen[x] = None
         stack.extend([y for y in x.inputs if y.inputs])
     return list(seen)
