@@ -115,7 +115,7 @@ from relgraph.ops.inputs import arange, full, full_like, ones, ones_like, zeros,
 from relgraph.ops.joining import concatenate, repeat, split, stack, tile
 from relgraph.ops.linalg import det, inv, slogdet, solve
 from relgraph.ops.matrices import diag, eye, tril, triu
-from relgraph.ops.numpy_protocol import (
+from relgraph.ops.numpy_functions import (
     cholesky,
     clip,
     diagonal,

@@ -17,10 +17,26 @@ _TRIVIAL = (
     "statements adds a size, as a test shows"
 )
 
+_OUTSIDE = (
+    "leading axes are absorbed first; it is for new axes behind one that is repeated, and for the "
+    "reverse direction"
+)
+
+_ORDER = (
+    "both make the graph simpler, and what fires is decided by the declared order; that the other "
+    "way costs less shows only in special graphs"
+)
+
 # Kind, relation, other relation, reason; names may hold wildcards, and the two may be exchanged.
 KNOWN: tuple[tuple[str, str, str, str], ...] = (
     ("missed", "solve_invo", "*", _SOLVE),
     ("shadowed", "merge_specify_shapeo", "*", _TRIVIAL),
+    ("shadowed", "specify_shape_broadcasto", "*", _TRIVIAL),
+    ("shadowed", "broadcast_expand_dimso", "*", _OUTSIDE),
+    ("missed", "merge_seto", "add_readso", _ORDER),
+    ("missed", "join_whereo", "choose_extremeo", _ORDER),
+    ("missed", "absorb_broadcast_too", "cancel_subtract_addo", _ORDER),
+    ("missed", "absorb_broadcast_too", "absorb_extremeo", _ORDER),
 )
 
 

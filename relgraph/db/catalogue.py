@@ -19,10 +19,10 @@ from relgraph.rewriting.structured import StructuredProducts
 
 # The modules of relgraph.relations.catalogue; each has a tuple RELATIONS.
 THEMES = (
-    "arithmetic", "powers", "explog", "trigonometric", "special", "stabilise", "comparison",
-    "logic", "choices", "extremes", "casts", "products", "linalg", "structure", "blocks",
-    "decompositions", "reductions", "reduced_extremes", "reduced_shapes", "shape", "axes", "checks",
-    "indexing", "updates",
+    "arithmetic", "powers", "signs", "explog", "trigonometric", "special", "stabilise",
+    "comparison", "logic", "choices", "extremes", "casts", "products", "structure", "linalg",
+    "blocks", "decompositions", "reductions", "reduced_extremes", "reduced_shapes", "shape",
+    "axes", "checks", "indexing", "updates",
 )  # fmt: skip
 
 PHASES = (

@@ -12,7 +12,8 @@ from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.ir.types import TensorType, Type
 from relgraph.ops.arguments import as_operand, is_int, is_open, is_pattern, no_rank
-from relgraph.ops.shape import Rearrangement, shape_text
+from relgraph.ops.extents import shape_text
+from relgraph.ops.shape import Rearrangement
 
 
 class SpecifyShape(Rearrangement):

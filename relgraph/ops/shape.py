@@ -8,23 +8,21 @@ integer scalar, so the value of a node depends on its operands alone.
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 import numpy as np
 
-from relgraph.errors import ArgumentError, DomainError, ShapeError
+from relgraph.errors import DomainError, ShapeError
 from relgraph.ir.facts import MATRIX_FACTS, VALUE_FACTS, Facts, kept, proved
 from relgraph.ir.node import Constant, Variable
 from relgraph.ir.op import Op
 from relgraph.ir.types import Dim as Extent
-from relgraph.ir.types import Shape, TensorType, Type, check_dim, dim_text, unify_dims
+from relgraph.ir.types import Shape, TensorType, Type, unify_dims
 from relgraph.ops.arguments import (
     as_operand,
     canonical_axes,
     check_int,
     check_scalar,
-    is_int,
     is_open,
     is_pattern,
     no_rank,
@@ -32,6 +30,7 @@ from relgraph.ops.arguments import (
     normalise_axis,
     rank_of,
 )
+from relgraph.ops.extents import check_shape, check_sizes, fill, solve
 
 
 class Rearrangement(Op):
@@ -71,18 +70,18 @@ class Reshape(Rearrangement):
     def canonical(cls, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
         """Return the shape as a tuple of Python ints, names and None."""
         (shape,) = super().canonical(*args, **kwargs)
-        return (shape if is_open(shape) else _check_shape(shape, cls.name, unknown=True),)
+        return (shape if is_open(shape) else check_shape(shape, cls.name, unknown=True),)
 
     def infer(self, *types: Any) -> Type:
         """Return the type, with the size at -1 solved where the others are known."""
         x, *sizes = types
         shape = self.params[0]
-        _check_sizes(self, shape, sizes)
-        return x.with_shape(_solve(x.shape, shape))  # type: ignore[no-any-return]
+        check_sizes(self, shape, sizes)
+        return x.with_shape(solve(x.shape, shape))  # type: ignore[no-any-return]
 
     def perform(self, *values: Any) -> Any:
         """Reshape with NumPy."""
-        return np.reshape(values[0], _fill(self.params[0], values[1:]))
+        return np.reshape(values[0], fill(self.params[0], values[1:]))
 
 
 class BroadcastTo(Rearrangement):
@@ -102,13 +101,13 @@ class BroadcastTo(Rearrangement):
     def canonical(cls, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
         """Return the shape as a tuple of Python ints, names and None."""
         (shape,) = super().canonical(*args, **kwargs)
-        return (shape if is_open(shape) else _check_shape(shape, cls.name),)
+        return (shape if is_open(shape) else check_shape(shape, cls.name),)
 
     def infer(self, *types: Any) -> Type:
         """Return the type of the given shape, each dimension as exact as either side has it."""
         x, *sizes = types
         shape = self.params[0]
-        _check_sizes(self, shape, sizes)
+        check_sizes(self, shape, sizes)
         lead = len(shape) - x.ndim
         if lead < 0:
             raise ShapeError(
@@ -122,7 +121,7 @@ class BroadcastTo(Rearrangement):
 
     def perform(self, *values: Any) -> Any:
         """Broadcast with NumPy (a read-only view)."""
-        return np.broadcast_to(values[0], _fill(self.params[0], values[1:]))
+        return np.broadcast_to(values[0], fill(self.params[0], values[1:]))
 
     def given_size(self, node: Variable, axis: int) -> Variable | None:
         """Return the operand that gives a size along an axis (from the end), if one does."""
@@ -255,89 +254,6 @@ class Dim(Op):
         return proved("nonnegative")
 
 
-def _check_shape(shape: Any, function: str, unknown: bool = False) -> tuple[Any, ...]:
-    if not isinstance(shape, tuple | list):
-        shape = (shape,)
-    found: list[Any] = []
-    for entry in shape:
-        known = is_int(entry) and entry == -1 and unknown
-        found.append(-1 if known else check_dim(entry))
-    if found.count(-1) > 1:
-        raise DomainError(f"{function}: only one size can be -1", {"shape": tuple(shape)})
-    return tuple(found)
-
-
-def _check_sizes(op: Op, shape: tuple[Any, ...], sizes: list[TensorType]) -> None:
-    expected = sum(not isinstance(entry, int) for entry in shape)
-    if len(sizes) != expected:
-        raise ArgumentError(
-            f"the shape {shape} takes {expected} sizes as operands, not {len(sizes)}",
-            fix="Each name or None in the shape needs an integer scalar, in order.",
-        )
-    for type_ in sizes:
-        check_scalar(type_, "a size")
-
-
-def _fill(shape: tuple[Any, ...], sizes: tuple[Any, ...]) -> tuple[int, ...]:
-    rest = iter(sizes)
-    return tuple(entry if isinstance(entry, int) else int(next(rest)) for entry in shape)
-
-
-def _total(shape: tuple[Any, ...]) -> tuple[int, Counter[str]] | None:
-    """Return a number of elements as a factor and names, or None where it is not known."""
-    factor = 1
-    names: Counter[str] = Counter()
-    for dim in shape:
-        if isinstance(dim, int):
-            factor *= dim
-        elif dim is None:
-            return None
-        else:
-            names[dim] += 1
-    return factor, names
-
-
-def _solve(old: Shape, new: tuple[Any, ...]) -> Shape:
-    """Return the shape of a reshape, or raise ShapeError where the sizes cannot fit."""
-    shape = [None if entry == -1 else entry for entry in new]
-    open_at = [i for i, entry in enumerate(shape) if entry is None]
-    before = _total(old)
-    rest = _total(tuple(entry for entry in shape if entry is not None))
-    assert rest is not None
-    if open_at and new[open_at[0]] == -1 and rest[0] == 0:
-        raise _misfit(old, new)
-    if before is None or len(open_at) > 1 or rest[1] - before[1]:
-        return tuple(shape)
-    names = before[1] - rest[1]
-    if not open_at:
-        if not names and before[0] != rest[0]:
-            raise _misfit(old, new)
-        return tuple(shape)
-    if rest[0] == 0:
-        return tuple(shape)
-    quotient, remainder = divmod(before[0], rest[0])
-    if not names:
-        if remainder:
-            raise _misfit(old, new)
-        shape[open_at[0]] = quotient
-    elif (quotient, remainder) == (1, 0) and names.total() == 1:
-        shape[open_at[0]] = next(iter(names))
-    return tuple(shape)
-
-
-def _misfit(old: Shape, new: tuple[Any, ...]) -> ShapeError:
-    return ShapeError(
-        "a reshape cannot change the number of elements",
-        {"from": shape_text(old), "to": shape_text(new)},
-        "Give sizes with the same product; -1 stands for the one that follows from the others.",
-    )
-
-
-def shape_text(shape: Shape) -> str:
-    """Write a shape with its names, and ``?`` where a size is unknown."""
-    return f"({', '.join(map(dim_text, shape))}{',' if len(shape) == 1 else ''})"
-
-
 def reshape(x: Any, *shape: Any) -> Any:
     """Return the elements of ``x``, in C order, in another shape.
 
@@ -374,9 +290,9 @@ def reshape(x: Any, *shape: Any) -> Any:
         return Reshape(entries)(as_operand(x))
     x = as_operand(x)
     sizes, operands = _entries(x, entries, "reshape")
-    sizes = list(_check_shape(sizes, "reshape", unknown=True))
+    sizes = list(check_shape(sizes, "reshape", unknown=True))
     if isinstance(x, Variable):
-        solved = _solve(x.type.shape, tuple(sizes))
+        solved = solve(x.type.shape, tuple(sizes))
         if solved == x.type.shape and None not in solved:
             return x
         sizes, operands = _inferred(x.type.shape, sizes, solved, operands)
@@ -395,7 +311,7 @@ def _inferred(
     if len(operands) == 1:  # one size not static: it follows, unless an empty array hides it
         at = next(i for i, entry in enumerate(sizes) if not isinstance(entry, int))
         follows = [*sizes[:at], -1, *sizes[at + 1 :]]
-        if sizes[at] is not None and 0 not in sizes and _solve(old, tuple(follows)) == solved:
+        if sizes[at] is not None and 0 not in sizes and solve(old, tuple(follows)) == solved:
             return follows, []
     return sizes, operands
 

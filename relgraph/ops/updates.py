@@ -13,9 +13,9 @@ from relgraph.ir.node import Variable, as_variable
 from relgraph.ir.op import Op
 from relgraph.ir.types import Type, broadcast_shapes, covers
 from relgraph.ops.arguments import is_pattern
+from relgraph.ops.extents import shape_text
 from relgraph.ops.indexing import as_array
 from relgraph.ops.keys import Spec, indexed_shape, numpy_key, parse_key, spec_text
-from relgraph.ops.shape import shape_text
 
 
 class _Update(Op):

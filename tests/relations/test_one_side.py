@@ -9,7 +9,6 @@ from __future__ import annotations
 from relgraph.checking import labels
 from tests.relations.test_soundness import every_direction, passed
 
-
 # Sizes drawn at random for their four or five operands hardly ever fit together.
 RARE = ("det_lemmao", "schur_complemento")
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import pytest
 
 from relgraph.checking import agreement, labels
-from relgraph.checking import instances as made
 from relgraph.checking.cases import both_directions, cases, needs_regular, profile, shipped
 from relgraph.relations.measure import decreases
 

@@ -30,7 +30,10 @@ def value(graph, arrays):
         return call(*[arrays[x.name] for x in inputs])
 
 
-ARRAYS = {n: np.array(v) for n, v in zip("abcd", np.random.default_rng(3).normal(size=(4, 3)))}
+ARRAYS = {
+    n: np.array(v)
+    for n, v in zip("abcd", np.random.default_rng(3).normal(size=(4, 3)), strict=True)
+}
 
 
 def count(graph, x):

@@ -70,6 +70,16 @@ def negate_subtracto(x, y):
     return -(x - y), y - x
 
 
+@identity(tags=(*CANONICAL, "mul_canonical"))
+def negate_differenceo(x, y, z):
+    """-(x (y - z)) = x (z - y).
+
+    Holds always, modulo 2^n for integers; rounded (where y = z the zeros differ in sign), kept.
+    Source: rounding to nearest is symmetric, IEEE 754-2019, section 4.3.1.
+    """
+    return -(x * (y - z)), x * (z - y)
+
+
 @identity(tags=(*CANONICAL, "mul_canonical"), rounding="exact")
 def cancel_multiply_negativeo(x, y):
     """(-x) (-y) = x y.
@@ -398,6 +408,7 @@ RELATIONS: tuple[Relation, ...] = (
     absorb_subtract_negativeo,
     absorb_add_negativeo,
     negate_subtracto,
+    negate_differenceo,
     cancel_multiply_negativeo,
     cancel_divide_negativeo,
     negate_multiplyo,

@@ -118,7 +118,7 @@ def residues(d: Any, e: Any, x: Any) -> bool:
 
 
 @identity(
-    tags=(*TIDY, "local_cast_cast"),
+    tags=(*TIDY, "local_cast_cast", "derived"),
     rounding="exact",
     where=lambda d, e, x: checko(residues, d, e, x, label="integers, the last not the widest"),
 )
@@ -126,6 +126,7 @@ def merge_cast_integero(x, d, e):
     """cast(cast(x, d), e) = cast(x, e), modulo 2^n.
 
     Holds for integers of which e is no wider than d; exact, kept.
+    Derived, where all three dtypes are told, from merge_casto; kept for those that are not.
     Source: conversion keeps the lowest bits; H. S. Warren, Hacker's Delight, 2nd ed., section 2-1.
     """
     return Cast(e)(Cast(d)(x)), Cast(e)(x)

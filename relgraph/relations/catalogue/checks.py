@@ -61,11 +61,12 @@ def merge_specify_shapeo(x, s, t, u):
     return SpecifyShape(t)(SpecifyShape(s)(x)), SpecifyShape(u)(x)
 
 
-@relation(tags=(*TIDY, "local_lift_specify_shape_inc_subtensor"), rounding="exact")
+@relation(tags=(*TIDY, "local_lift_specify_shape_inc_subtensor", "derived"), rounding="exact")
 def specify_shape_updateo(left, right):
     """specify_shape(at(x)[k].set(v), s) = at(specify_shape(x, s))[k].set(v), and so for add.
 
     Holds always: an update keeps the shape; exact, kept.
+    Derived from the pass shape_lifting, which drops sizes stated twice; kept for its own name.
     Source: definition.
     """
     x, v, s, k = lvars("x v s k")

@@ -32,6 +32,7 @@ ROWS = [
     Row(r.absorb_subtract_negativeo, x - (-y), x + y, i - (-u8)),
     Row(r.absorb_add_negativeo, x + (-y), x - y, x + absolute(y)),
     Row(r.negate_subtracto, -(x - y), y - x, -(x + y)),
+    Row(r.negate_differenceo, -(x * (y - z)), x * (z - y), -(x * y)),
     Row(r.cancel_multiply_negativeo, (-x) * (-y), x * y, (-x) * y),
     Row(r.cancel_divide_negativeo, (-x) / (-y), x / y, (-u8) / (-i8)),
     Row(r.negate_multiplyo, x * -1.0, -x, x * -2.0),

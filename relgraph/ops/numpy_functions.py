@@ -1,0 +1,332 @@
+"""Functions with NumPy's own parameters, for what its protocol hands over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from relgraph.errors import ArgumentError, DomainError
+from relgraph.ir.node import Variable
+from relgraph.ops import (
+    contraction,
+    decompositions,
+    elementwise,
+    linalg,
+    matrices,
+    permutation,
+    reduction,
+    shape,
+)
+from relgraph.ops.arguments import as_operand
+
+Function = Callable[..., Any]
+
+
+def clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Any:
+    """Limit to an interval, as ``numpy.clip``: bounds by either of their names.
+
+    Parameters
+    ----------
+    a : Variable or array-like
+        Any dtype.
+    a_min, a_max : Variable, array-like or None
+        The bounds; None for no bound on that side.
+    min, max : Variable, array-like or None
+        Other names of the bounds.
+
+    Returns
+    -------
+    Variable
+        The common dtype of the operands.
+    """
+    return elementwise.clip(a, min if a_min is None else a_min, max if a_max is None else a_max)
+
+
+def var(
+    a: Any, axis: Any = None, *, ddof: float = 0, keepdims: Any = False, correction: float = 0
+) -> Any:
+    """Compute the variance over axes, as ``numpy.var``.
+
+    Parameters
+    ----------
+    a : Variable or array-like
+        Any dtype and shape.
+    axis : int, tuple of int or None
+        The axes to reduce; None for all.
+    ddof, correction : int or float
+        What is subtracted from the number of elements to divide by, under either name.
+    keepdims : bool
+        Whether reduced axes stay, with size 1.
+
+    Returns
+    -------
+    Variable
+        float64 for bool and integers, otherwise the dtype of ``a``.
+    """
+    return reduction.var(a, axis, ddof or correction, keepdims)
+
+
+def std(
+    a: Any, axis: Any = None, *, ddof: float = 0, keepdims: Any = False, correction: float = 0
+) -> Any:
+    """Compute the standard deviation over axes, as ``numpy.std``.
+
+    Parameters
+    ----------
+    a : Variable or array-like
+        Any dtype and shape.
+    axis : int, tuple of int or None
+        The axes to reduce; None for all.
+    ddof, correction : int or float
+        What is subtracted from the number of elements to divide by, under either name.
+    keepdims : bool
+        Whether reduced axes stay, with size 1.
+
+    Returns
+    -------
+    Variable
+        float64 for bool and integers, otherwise the dtype of ``a``.
+    """
+    return reduction.std(a, axis, ddof or correction, keepdims)
+
+
+def transpose(a: Any, axes: Any = None) -> Any:
+    """Permute axes, as ``numpy.transpose``: reversed without ``axes``.
+
+    Parameters
+    ----------
+    a : Variable or array-like
+        Any dtype and shape.
+    axes : tuple of int, optional
+        The axis of ``a`` that each axis of the result is.
+
+    Returns
+    -------
+    Variable
+        The same elements.
+    """
+    return permutation.transpose(a) if axes is None else permutation.transpose(a, axes)
+
+
+def diagonal(a: Any, offset: int = 0, axis1: int | None = None, axis2: int | None = None) -> Any:
+    """Return diagonals, as ``numpy.diagonal``: of the first two axes.
+
+    Parameters
+    ----------
+    a : Variable or array-like
+        At least two dimensions.
+    offset : int
+        Which diagonal; positive ones lie above the main one.
+    axis1, axis2 : int, optional
+        The axes of the matrices; by default 0 and 1.
+
+    Returns
+    -------
+    Variable
+        The diagonals along the last axis.
+    """
+    return matrices.diagonal(a, offset, *_first_axes(a, axis1, axis2))
+
+
+def trace(a: Any, offset: int = 0, axis1: int | None = None, axis2: int | None = None) -> Any:
+    """Add up diagonals, as ``numpy.trace``: of the first two axes.
+
+    Parameters
+    ----------
+    a : Variable or array-like
+        At least two dimensions.
+    offset : int
+        Which diagonal; positive ones lie above the main one.
+    axis1, axis2 : int, optional
+        The axes of the matrices; by default 0 and 1.
+
+    Returns
+    -------
+    Variable
+        The shape of ``a`` without these axes.
+    """
+    return matrices.trace(a, offset, *_first_axes(a, axis1, axis2))
+
+
+def _first_axes(a: Any, axis1: int | None, axis2: int | None) -> tuple[int, ...]:
+    """Return NumPy's default axes; none for a pattern, or a matrix, whose last two they are."""
+    operand = as_operand(a)
+    if axis1 is None and axis2 is None and (not isinstance(operand, Variable) or operand.ndim <= 2):
+        return ()
+    return (0 if axis1 is None else axis1, 1 if axis2 is None else axis2)
+
+
+def size(a: Any, axis: int | None = None) -> Any:
+    """Return the number of elements, as ``numpy.size``.
+
+    Parameters
+    ----------
+    a : Variable or array-like
+        Any dtype and shape.
+    axis : int, optional
+        Count along this axis only.
+
+    Returns
+    -------
+    int or Variable
+        An int where the size is static, otherwise an int64 scalar.
+    """
+    return shape.size(a) if axis is None else shape.dim(a, axis)
+
+
+def ndim(a: Any) -> int:
+    """Return the number of dimensions, as ``numpy.ndim``.
+
+    Parameters
+    ----------
+    a : Variable or array-like
+        Any dtype and shape.
+
+    Returns
+    -------
+    int
+        The number of axes.
+    """
+    return int(as_operand(a).ndim)
+
+
+def cholesky(a: Any, /, *, upper: bool = False) -> Any:
+    """Factor a symmetric positive definite matrix, as ``numpy.linalg.cholesky``.
+
+    Parameters
+    ----------
+    a : Variable or array-like, float[..., n, n]
+        Symmetric positive definite.
+    upper : bool
+        Whether to return the upper factor.
+
+    Returns
+    -------
+    Variable
+        The triangular factor.
+    """
+    return linalg.cholesky(a, lower=not upper)
+
+
+def eigh(a: Any, /, UPLO: str = "L") -> Any:
+    """Return eigenvalues and eigenvectors of a symmetric matrix, as ``numpy.linalg.eigh``.
+
+    Parameters
+    ----------
+    a : Variable or array-like, [..., n, n]
+        One triangle of it is read.
+    UPLO : {"L", "U"}
+        Which triangle.
+
+    Returns
+    -------
+    tuple of Variable
+        [..., n] and [..., n, n].
+    """
+    return decompositions.eigh(a, lower=_lower(UPLO))
+
+
+def eigvalsh(a: Any, /, UPLO: str = "L") -> Any:
+    """Return the eigenvalues of a symmetric matrix, as ``numpy.linalg.eigvalsh``.
+
+    Parameters
+    ----------
+    a : Variable or array-like, [..., n, n]
+        One triangle of it is read.
+    UPLO : {"L", "U"}
+        Which triangle.
+
+    Returns
+    -------
+    Variable, [..., n]
+        In ascending order.
+    """
+    return decompositions.eigvalsh(a, lower=_lower(UPLO))
+
+
+def _lower(UPLO: str) -> bool:
+    if UPLO not in ("L", "U"):
+        raise DomainError(f"UPLO is 'L' or 'U', not {UPLO!r}")
+    return UPLO == "L"
+
+
+def svd(a: Any, /, full_matrices: bool = True) -> Any:
+    """Return the singular value decomposition of a matrix, as ``numpy.linalg.svd``.
+
+    Parameters
+    ----------
+    a : Variable or array-like, [..., m, n]
+        A matrix or a batch of them.
+    full_matrices : bool
+        Whether U and V are square.
+
+    Returns
+    -------
+    tuple of Variable
+        U, the singular values, and V.mT.
+    """
+    return decompositions.svd(a, full_matrices)
+
+
+def qr(a: Any, /, mode: str = "reduced") -> Any:
+    """Return the QR decomposition of a matrix, as ``numpy.linalg.qr``.
+
+    Parameters
+    ----------
+    a : Variable or array-like, [..., m, n]
+        A matrix or a batch of them.
+    mode : {"reduced", "complete"}
+        Whether Q is square.
+
+    Returns
+    -------
+    tuple of Variable
+        Q and R.
+    """
+    return decompositions.qr(a, mode)
+
+
+def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Any:
+    """Return the Euclidean norm over axes, as ``numpy.linalg.norm`` without ``ord``.
+
+    Parameters
+    ----------
+    x : Variable or array-like
+        Any dtype and shape.
+    ord : None
+        Other norms are not supported.
+    axis : int, tuple of int or None
+        The axes to reduce; None for all.
+    keepdims : bool
+        Whether reduced axes stay, with size 1.
+
+    Returns
+    -------
+    Variable
+        A float.
+
+    Raises
+    ------
+    ArgumentError
+        For another norm.
+    """
+    if ord is not None:
+        raise ArgumentError(
+            f"norm with ord={ord!r} is not supported",
+            fix="Leave it out for the Euclidean norm, or write the norm out with sums and maxima.",
+        )
+    return elementwise.sqrt(reduction.sum(elementwise.square(x), axis, keepdims))
+
+
+def einsum(*operands: Any, optimize: Any = False) -> Any:
+    return contraction.einsum(*operands)
+
+
+def reshape(a: Any, /, shape: Any) -> Any:
+    return as_operand(a).reshape(shape)
+
+
+def result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:
+    return np.result_type(*(x.dtype if isinstance(x, Variable) else x for x in arrays_and_dtypes))

@@ -1,0 +1,116 @@
+"""Signs and absolute values of products, quotients and negations."""
+
+# mypy: allow-untyped-defs
+# An identity is written as a user writes one: without types.
+
+from __future__ import annotations
+
+from relgraph.ops.elementwise import (
+    absolute,
+    reciprocal,
+    sign,
+)
+from relgraph.relations.goals import (
+    eq,
+    floato,
+    lall,
+    lany,
+    nonzeroo,
+    positiveo,
+)
+from relgraph.relations.pattern import lvars
+from relgraph.relations.relation import Relation, identity, relation
+
+CANONICAL = ("canonicalize", "fast_run")
+SPECIALIZE = ("specialize", "fast_run", "pow_specialize")
+
+
+@identity(tags=CANONICAL, where=lambda x, y: (floato(x), floato(y)), rounding="exact")
+def distribute_absolute_divideo(x, y):
+    """|x / y| = |x| / |y|.
+
+    Holds for floats; exact, kept.
+    Source: IEEE 754-2019, section 6.3: rounding does not depend on the sign.
+    """
+    return absolute(x / y), absolute(x) / absolute(y)
+
+
+@identity(tags=CANONICAL, rounding="exact", where=floato)
+def absorb_absolute_signo(x):
+    """sign(sign(x)) = sign(x).
+
+    Holds for floats; exact, kept.
+    Source: definition.
+    """
+    return sign(sign(x)), sign(x)
+
+
+@identity(tags=CANONICAL, where=floato)
+def lift_sign_negativeo(x):
+    """sign(-x) = -sign(x).
+
+    Holds for floats (the least integer is its own negative); rounded (the zeros differ in sign),
+    kept.
+    Source: definition.
+    """
+    return sign(-x), -sign(x)
+
+
+@identity(tags=CANONICAL, where=floato)
+def multiply_sign_absoluteo(x):
+    """sign(x) |x| = x.
+
+    Holds for floats; rounded (-0.0 becomes 0.0), kept.
+    Source: definition.
+    """
+    return sign(x) * absolute(x), x
+
+
+@relation(tags=(*CANONICAL, "mul_canonical"), specials="assumes_finite")
+def divide_absoluteo(left, right):
+    """x / |x| = |x| / x = sign(x).
+
+    Holds for floats where x is finite and not 0; rounded, assumes_finite.
+    Source: definition.
+    """
+    (x,) = lvars("x")
+    forms = (x / absolute(x), absolute(x) / x)
+    return lany(*[lall(eq(left, f), eq(right, sign(x)), nonzeroo(x), floato(x)) for f in forms])
+
+
+@identity(tags=CANONICAL, where=positiveo, specials="assumes_finite")
+def sign_positiveo(x):
+    """sign(x) = 1.
+
+    Holds where x is positive and not NaN; rounded, assumes_finite.
+    Source: definition.
+    """
+    return sign(x), 1
+
+
+@relation(tags=(*CANONICAL, "local_sign_div"), specials="assumes_finite")
+def sign_divideo(left, right):
+    """sign(x / p) = sign(p x) = sign(p / x) = sign(x) for p > 0, and sign(1 / x) = sign(x).
+
+    Holds for floats where x, p and the quotient are finite; rounded (where the quotient underflows
+    its sign is 0), assumes_finite.
+    Source: rule of signs.
+    """
+    x, p = lvars("x p")
+    forms = (x / p, p * x, p / x)
+    plain = (1 / x, reciprocal(x))
+    return lany(
+        *[lall(eq(left, sign(f)), eq(right, sign(x)), positiveo(p), floato(x)) for f in forms],
+        *[lall(eq(left, sign(f)), eq(right, sign(x)), floato(x)) for f in plain],
+    )
+
+
+RELATIONS: tuple[Relation, ...] = (
+    distribute_absolute_divideo.reversed,
+    absorb_absolute_signo,
+    lift_sign_negativeo,
+    multiply_sign_absoluteo,
+    divide_absoluteo,
+    sign_positiveo,
+    sign_divideo,
+)
