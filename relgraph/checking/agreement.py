@@ -62,7 +62,7 @@ def one_dtype(graph: Variable, other: Any, *inputs: Variable) -> bool:
 def kanren_answers(relation: Relation) -> Outcome:
     """Check that kanren has an answer wherever the matcher fires."""
     tried, idle = 0, []
-    for clause, sides in cases(relation, ("float64",), 8):
+    for clause, sides in cases(relation, ("float64",), 40):
         agreed = 0
         for graph, _, _ in sides:
             if made.match(relation, graph) is None:
@@ -71,6 +71,8 @@ def kanren_answers(relation: Relation) -> Outcome:
                 what = "fires where kanren has no answer"
                 return Outcome(tried, _failure(relation, clause, graph, what))
             agreed += 1
+            if agreed == 8:
+                break
         tried += agreed
         if not agreed:
             idle.append(clause)

@@ -152,8 +152,8 @@ def catalogue(text: str = "") -> Catalogue:
     >>> found = rg.catalogue("exp_log_softmaxo")
     >>> print(found)
     name              runs  promises       phases
-    exp_log_softmaxo  ->    rounded, kept  stabilize
-        exp(log_softmax(x, axis=a)) = softmax(x, axis=a)
+    exp_log_softmaxo  <->   rounded, kept  stabilize
+        exp(log_softmax(x, axis=axis)) = softmax(x, axis=axis)
     >>> found[0].item
     <relation exp_log_softmaxo>
     """
