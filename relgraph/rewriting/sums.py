@@ -144,9 +144,10 @@ class Sums(Groups):
         inner: dict[Variable, None] = {n: None}
         flips = False
         stack = [(n, False)]
+        twice = met_twice(n, lambda x: self.opens(x, n, signed))
         while stack:
             x, negative = stack.pop()
-            if x is not n and (x in inner or not self.opens(x, n, signed)):
+            if x is not n and (x in twice or not self.opens(x, n, signed)):
                 found.append((x, negative))
                 continue
             inner[x] = None
@@ -328,6 +329,21 @@ class Sums(Groups):
                 node, sign = _plain(x, signed)
                 (negative if sign else positive).append(node)
         self.log(_difference(positive, negative, signed), result, firings)
+
+
+def met_twice(root: Variable, opens: Callable[[Variable], bool]) -> set[Variable]:
+    """Return the nested sums that a walk through a sum meets more than once: they stay one term."""
+    seen, twice, stack = {root}, set[Variable](), [root]
+    while stack:
+        for x in stack.pop().inputs:
+            if not opens(x):
+                continue
+            if x in seen:
+                twice.add(x)
+            else:
+                seen.add(x)
+                stack.append(x)
+    return twice
 
 
 def _plain(x: Term, signed: Signed) -> tuple[Variable, bool]:

@@ -12,7 +12,7 @@ import relgraph as rg
 from relgraph.errors import VerifyError
 from relgraph.relations.view import Firing
 from relgraph.rewriting.derivation import Derivation, Phase, Step, run_recorded
-from relgraph.rewriting.replay import Keys
+from relgraph.rewriting.equality import Keys
 from relgraph.rewriting.selection import Selection
 from tests.ops.evaluation import evaluate
 
