@@ -245,10 +245,10 @@ MEANING: dict[str, Callable[..., Any]] = {
     "digamma": mpmath.digamma,
     "trigamma": lambda x: mpmath.psi(1, x),
     "polygamma": mpmath.psi,
-    "kv": mpmath.besselk,
-    "kve": lambda v, x: mpmath.besselk(v, x) * mpmath.exp(x),
-    "iv": mpmath.besseli,
-    "ive": lambda v, x: mpmath.besseli(v, x) * mpmath.exp(-abs(x)),
+    "kv": lambda v, x: _bessel(mpmath.besselk, v, x),
+    "kve": lambda v, x: _bessel(mpmath.besselk, v, x) * mpmath.exp(x),
+    "iv": lambda v, x: _bessel(mpmath.besseli, v, x),
+    "ive": lambda v, x: _bessel(mpmath.besseli, v, x) * mpmath.exp(-abs(x)),
     "maximum": max,
     "minimum": min,
     "where": lambda c, x, y: x if c else y,
@@ -270,6 +270,13 @@ EXACT = {
     "greater", "greater_equal", "equal", "not_equal", "logical_not", "logical_and", "logical_or",
 }  # fmt: skip
 ROUNDED = set(MEANING) - EXACT
+
+
+def _bessel(function: Any, v: Any, x: Any) -> Any:
+    """Return a Bessel function where its series is short: with many digits it takes minutes."""
+    if mpmath.mp.dps > 100 or abs(x) > 50 or abs(v) > 50:
+        raise Undefined("a Bessel function of a large argument, or in many digits")
+    return function(v, x)
 
 
 class Undefined(Exception):
