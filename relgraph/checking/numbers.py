@@ -273,8 +273,12 @@ ROUNDED = set(MEANING) - EXACT
 
 
 def _bessel(function: Any, v: Any, x: Any) -> Any:
-    """Return a Bessel function where its series is short: with many digits it takes minutes."""
-    if mpmath.mp.dps > 100 or abs(x) > 50 or abs(v) > 50:
+    """Return a Bessel function where that is quick: with many digits its series takes minutes.
+
+    Of half an odd number, the order makes it elementary (DLMF 10.39 and 10.49).
+    """
+    elementary = abs(v) < 10 and 2 * v % 2 == 1
+    if not elementary and (mpmath.mp.dps > 100 or abs(x) > 50 or abs(v) > 50):
         raise Undefined("a Bessel function of a large argument, or in many digits")
     return function(v, x)
 

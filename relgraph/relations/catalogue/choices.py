@@ -1,4 +1,4 @@
-"""Choices by a condition, and absolute values."""
+"""Choices by a condition, and those that are absolute values."""
 
 # mypy: allow-untyped-defs
 # An identity is written as a user writes one: without types.
@@ -34,7 +34,6 @@ from relgraph.relations.goals import (
     floato,
     lall,
     lany,
-    nonnegativeo,
 )
 from relgraph.relations.pattern import lvars
 from relgraph.relations.relation import Relation, identity, relation
@@ -52,60 +51,6 @@ def one_dtype(x: Any, y: Any) -> bool:
 def alikeo(x: Any, y: Any) -> Suspended:
     """Relate graphs of one dtype."""
     return checko(one_dtype, x, y, label=f"{x!r} and {y!r} have one dtype")
-
-
-# Absolute values.
-
-
-@identity(tags=(*CANONICAL,), rounding="exact")
-def cancel_absolute_absoluteo(x):
-    """| |x| | = |x|.
-
-    Holds always; exact, kept.
-    Source: IEEE 754-2019, section 5.5.1 (abs clears the sign bit).
-    """
-    return absolute(absolute(x)), absolute(x)
-
-
-@identity(tags=(*CANONICAL,), where=signedo, rounding="exact")
-def absorb_absolute_negativeo(x):
-    """|-x| = |x|.
-
-    Holds for floats and signed integers (an unsigned -x is 2^n - x); exact, kept.
-    Source: IEEE 754-2019, section 5.5.1.
-    """
-    return absolute(-x), absolute(x)
-
-
-@identity(tags=(*CANONICAL,), where=nonnegativeo)
-def remove_absoluteo(x):
-    """|x| = x.
-
-    Holds where x is at least 0 or NaN; rounded (the absolute value of -0.0 is 0.0), kept.
-    Source: definition.
-    """
-    return absolute(x), x
-
-
-@identity(tags=(*CANONICAL,), where=lambda x, y: (floato(x), floato(y)), rounding="exact")
-def distribute_absolute_multiplyo(x, y):
-    """|x y| = |x| |y|.
-
-    Holds for floats; exact, kept.
-    Source: IEEE 754-2019, section 6.3: rounding does not depend on the sign.
-    """
-    return absolute(x * y), absolute(x) * absolute(y)
-
-
-@identity(tags=("optional",), where=lambda x: (facto(x, "nonpositive"), signedo(x)))
-def reflect_absoluteo(x):
-    """|x| = -x where x is at most 0.
-
-    Holds there, and where x is NaN; rounded (zeros may differ in sign), kept.  No mode runs it:
-    both sides cost the same.
-    Source: definition.
-    """
-    return absolute(x), -x
 
 
 @relation(tags=CANONICAL)
@@ -345,11 +290,6 @@ def choose_extremeo(left, right):
 
 
 RELATIONS: tuple[Relation, ...] = (
-    cancel_absolute_absoluteo,
-    absorb_absolute_negativeo,
-    remove_absoluteo,
-    distribute_absolute_multiplyo.reversed,
-    reflect_absoluteo,
     choose_absoluteo,
     join_absoluteo,
     collapse_whereo,

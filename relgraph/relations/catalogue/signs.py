@@ -10,11 +10,14 @@ from relgraph.ops.elementwise import (
     reciprocal,
     sign,
 )
+from relgraph.relations.catalogue.conditions import signedo
 from relgraph.relations.goals import (
     eq,
+    facto,
     floato,
     lall,
     lany,
+    nonnegativeo,
     nonzeroo,
     positiveo,
 )
@@ -23,6 +26,57 @@ from relgraph.relations.relation import Relation, identity, relation
 
 CANONICAL = ("canonicalize", "fast_run")
 SPECIALIZE = ("specialize", "fast_run", "pow_specialize")
+
+
+@identity(tags=CANONICAL, rounding="exact")
+def cancel_absolute_absoluteo(x):
+    """| |x| | = |x|.
+
+    Holds always; exact, kept.
+    Source: IEEE 754-2019, section 5.5.1 (abs clears the sign bit).
+    """
+    return absolute(absolute(x)), absolute(x)
+
+
+@identity(tags=CANONICAL, where=signedo, rounding="exact")
+def absorb_absolute_negativeo(x):
+    """|-x| = |x|.
+
+    Holds for floats and signed integers (an unsigned -x is 2^n - x); exact, kept.
+    Source: IEEE 754-2019, section 5.5.1.
+    """
+    return absolute(-x), absolute(x)
+
+
+@identity(tags=CANONICAL, where=nonnegativeo)
+def remove_absoluteo(x):
+    """|x| = x.
+
+    Holds where x is at least 0 or NaN; rounded (the absolute value of -0.0 is 0.0), kept.
+    Source: definition.
+    """
+    return absolute(x), x
+
+
+@identity(tags=CANONICAL, where=lambda x, y: (floato(x), floato(y)), rounding="exact")
+def distribute_absolute_multiplyo(x, y):
+    """|x y| = |x| |y|.
+
+    Holds for floats; exact, kept.
+    Source: IEEE 754-2019, section 6.3: rounding does not depend on the sign.
+    """
+    return absolute(x * y), absolute(x) * absolute(y)
+
+
+@identity(tags=("optional",), where=lambda x: (facto(x, "nonpositive"), signedo(x)))
+def reflect_absoluteo(x):
+    """|x| = -x where x is at most 0.
+
+    Holds there, and where x is NaN; rounded (zeros may differ in sign), kept.  No mode runs it:
+    both sides cost the same.
+    Source: definition.
+    """
+    return absolute(x), -x
 
 
 @identity(tags=CANONICAL, where=lambda x, y: (floato(x), floato(y)), rounding="exact")
@@ -106,6 +160,11 @@ def sign_divideo(left, right):
 
 
 RELATIONS: tuple[Relation, ...] = (
+    cancel_absolute_absoluteo,
+    absorb_absolute_negativeo,
+    remove_absoluteo,
+    distribute_absolute_multiplyo.reversed,
+    reflect_absoluteo,
     distribute_absolute_divideo.reversed,
     absorb_absolute_signo,
     lift_sign_negativeo,

@@ -66,24 +66,28 @@ def check(row: Row) -> None:
     assert_equal_values(row.left, result)
 
 
-def assert_equal_values(first: Variable, second: Variable) -> None:
-    """Assert that two graphs compute the same numbers at a point where all of them exist."""
+def assert_equal_values(first: Variable, second: Variable, below: int = 9) -> None:
+    """Assert that two graphs compute the same numbers at a point where all of them exist.
+
+    Sizes that are not known are 4; integers, which may be indices, are from 1 to ``below``.
+    """
     from relgraph.ir.graph import toposort
 
     rng = np.random.default_rng(3)
     values = {}
     for node in toposort([first, second]):
         if isinstance(node, Input):
-            shape = node.type.shape
+            shape = [4 if size is None else size for size in node.type.shape]
             drawn = rng.uniform(0.2, 0.9, shape)
             if node.dtype.kind == "b":
                 drawn = drawn > 0.5
             elif node.dtype.kind in "iu":
-                drawn = rng.integers(1, 9, shape)
+                drawn = rng.integers(1, below, shape)
             elif len(shape) == 2 and shape[0] == shape[1]:
                 drawn = structured(node.facts, drawn + 3 * np.eye(shape[0]))
             values[node.name] = drawn.astype(node.dtype)
     done = evaluate((first, second), values)
+    assert np.shape(done[first]) == np.shape(done[second])
     np.testing.assert_allclose(done[first], done[second], rtol=1e-9, atol=1e-12)
 
 

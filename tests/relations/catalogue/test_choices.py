@@ -21,8 +21,6 @@ from tests.relations.catalogue.table import (
     check,
     covers_theme,
     i,
-    j,
-    n,
     p,
     rewritten,
     tensor,
@@ -37,16 +35,6 @@ true = constant(True)
 w = tensor("w", 3)
 
 ROWS = [
-    Row(r.cancel_absolute_absoluteo, absolute(absolute(x)), absolute(x), absolute(-x)),
-    Row(r.absorb_absolute_negativeo, absolute(-i), absolute(i), absolute(-u8)),
-    Row(r.remove_absoluteo, absolute(n), n, absolute(x)),
-    Row(
-        r.distribute_absolute_multiplyo.reversed,
-        absolute(x) * absolute(y),
-        absolute(x * y),
-        absolute(i) * absolute(j),
-    ),
-    Row(r.reflect_absoluteo, absolute(-n), -(-n), absolute(x)),  # noqa: B002 - two negations
     Row(r.choose_absoluteo, where(x < 0, -x, x), absolute(x), where(x < 0, x, -x)),
     Row(r.join_absoluteo, maximum(i, -i), absolute(i), maximum(x, -y)),
     Row(r.collapse_whereo, where(b, x, x), x, where(b, x, y)),
