@@ -36,17 +36,17 @@ def programs(function):
     return len(function._programs)
 
 
-def same(got, expected, rtol=0.0):
+def assert_same(got, expected, rtol=0.0):
     """Compare values, dtypes, shapes and containers."""
     assert type(got) is type(expected) or isinstance(expected, np.ndarray | np.generic)
     if isinstance(expected, dict):
         assert list(got) == list(expected)
         for key in expected:
-            same(got[key], expected[key], rtol)
+            assert_same(got[key], expected[key], rtol)
     elif isinstance(expected, list | tuple):
         assert len(got) == len(expected)
         for x, y in zip(got, expected, strict=True):
-            same(x, y, rtol)
+            assert_same(x, y, rtol)
     elif isinstance(expected, np.ndarray | np.generic):
         np.testing.assert_allclose(got, expected, rtol=rtol, atol=0, strict=True)
     else:
@@ -90,7 +90,7 @@ def test_numbers_are_weak_as_in_numpy(dtype, number):
             got = traced(function)(x, number)
         if isinstance(expected, np.ndarray):
             assert got.dtype == expected.dtype, (k, dtype, number)
-        same(got, expected, rtol=1e-6)
+        assert_same(got, expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("target", ["cpu", "numpy"])
@@ -105,7 +105,7 @@ def test_one_program_serves_all_values(target):
         assert got.dtype == "float32"
         np.testing.assert_allclose(got, step(w, g, 0.1 / t, t), rtol=1e-6)
     assert programs(compiled) == 1
-    same(compiled(w, g, 0.1, 2, beta=0.5), step(w, g, 0.1, 2, beta=0.5), rtol=1e-6)
+    assert_same(compiled(w, g, 0.1, 2, beta=0.5), step(w, g, 0.1, 2, beta=0.5), rtol=1e-6)
     compiled(w, g, 1, 2)  # an int is a number of another type
     assert programs(compiled) == 3
 
@@ -115,20 +115,20 @@ def test_integers_beyond_the_dtype(dtype):
     x = values(dtype)
     add, less = traced(lambda x, s: x + s), traced(lambda x, s: (x < s, x == s, s >= x))
     for number in (3, 1000, -1, 2**40, 2**63, 2**64, -(2**70)):
-        same(less(x, number), (x < number, x == number, number >= x))
+        assert_same(less(x, number), (x < number, x == number, number >= x))
         try:
             expected = x + number
         except OverflowError:
             with pytest.raises(DTypeError, match="does not fit"):
                 add(x, number)
         else:
-            same(add(x, number), expected)
-    same(add(np.ones(2), 2**70), np.ones(2) + 2**70)
+            assert_same(add(x, number), expected)
+    assert_same(add(np.ones(2), 2**70), np.ones(2) + 2**70)
 
 
 def test_large_floats_become_infinite_without_a_warning():
     x = np.ones(2, "float32")
-    same(traced(lambda x, s: x * s)(x, 1e300), np.full(2, np.inf, "float32"))
+    assert_same(traced(lambda x, s: x * s)(x, 1e300), np.full(2, np.inf, "float32"))
 
 
 def test_numbers_compute_as_python_does():
@@ -143,10 +143,10 @@ def test_numbers_compute_as_python_does():
     compiled = traced(function)
     x = values("float32")
     for s, n in [(2.25, 3), (-0.75, 2), (700.5, 4), (0.5, 5)]:
-        same(compiled(x, s, n), function(x, s, n), rtol=1e-6)
+        assert_same(compiled(x, s, n), function(x, s, n), rtol=1e-6)
     assert programs(compiled) == 1
     doubled = traced(lambda x, n: (n * 2, x * (n * 2 - n * 2 + 3), n // 10**25))
-    same(doubled(x, 10**30), (2 * 10**30, x * 3, 10**5))
+    assert_same(doubled(x, 10**30), (2 * 10**30, x * 3, 10**5))
 
 
 def test_powers_follow_the_type_that_python_gives():
@@ -156,7 +156,7 @@ def test_powers_follow_the_type_that_python_gives():
     compiled = traced(power)
     x = values("int64")
     for a, b in [(2, 3), (2, -1), (3, 2), (2, -2)]:
-        same(compiled(x, a, b), power(x, a, b))
+        assert_same(compiled(x, a, b), power(x, a, b))
     assert programs(compiled) == 2
     with pytest.raises(ArgumentError, match="complex"):
         compiled(x, -8.0, 1 / 3)
@@ -165,12 +165,14 @@ def test_powers_follow_the_type_that_python_gives():
 @pytest.mark.parametrize("bad", [np.array(1), np.float64(1)])
 def test_only_python_numbers_are_weak(bad):
     x = values("float32")
-    same(traced(lambda x, s: x * s)(x, bad), x * bad)
+    assert_same(traced(lambda x, s: x * s)(x, bad), x * bad)
 
 
 def test_a_list_beside_an_array_is_an_array():
     x = values("float32")
-    same(traced(lambda x, s: x * s)(x, [1.0, 2.5, 3.0, 4.0, 5.0]), x * [1.0, 2.5, 3.0, 4.0, 5.0])
+    assert_same(
+        traced(lambda x, s: x * s)(x, [1.0, 2.5, 3.0, 4.0, 5.0]), x * [1.0, 2.5, 3.0, 4.0, 5.0]
+    )
 
 
 def test_a_function_is_traced_again_for_what_it_asks():
@@ -236,16 +238,16 @@ def test_values_that_must_be_known_are_those_of_the_call(function):
     compiled = traced(function)
     x = RNG.normal(size=(4, 4))
     for n in (0, 1, 0):
-        same(compiled(x, n), function(x, n), rtol=1e-12)
+        assert_same(compiled(x, n), function(x, n), rtol=1e-12)
 
 
 def test_equal_numbers_of_different_kinds_are_told_apart():
     compiled = traced(lambda x, n: x * math.copysign(1, n))
     x = np.ones(2)
     for n in (0.0, -0.0, math.inf, -math.inf):
-        same(compiled(x, n), x * math.copysign(1, n))
+        assert_same(compiled(x, n), x * math.copysign(1, n))
     compiled = traced(lambda x, n: x if n != n else -x)
-    same([compiled(x, n) for n in (math.nan, 1.0, math.nan)], [x, -x, x])
+    assert_same([compiled(x, n) for n in (math.nan, 1.0, math.nan)], [x, -x, x])
     assert programs(compiled) == 2
 
 
@@ -259,7 +261,7 @@ def test_errors_of_numbers_reach_the_function():
     compiled = traced(safe)
     x = np.ones(2)
     for s in (2, 0, 4, 0, 2):
-        same(compiled(x, s), safe(x, s))
+        assert_same(compiled(x, s), safe(x, s))
     with pytest.raises(ZeroDivisionError):
         traced(lambda x, s: x + 1 / s)(x, 0)
 
@@ -270,7 +272,7 @@ def test_indices_may_differ_without_a_new_program():
     for i in (0, 3, -1):
         y = x.copy()
         y[i] = i * 2
-        same(compiled(x, i), (x[i], x[i, 0], y))
+        assert_same(compiled(x, i), (x[i], x[i, 0], y))
     assert programs(compiled) == 1
     with pytest.raises(IndexRangeError, match="index 9"):
         compiled(x, 9)
@@ -286,7 +288,7 @@ def test_old_programs_are_forgotten(monkeypatch):
 
     compiled = traced(function)
     for n in (1, 2, 3, 1, 4):
-        same(compiled(np.ones(2), n), np.ones(2) * sum(range(n)))
+        assert_same(compiled(np.ones(2), n), np.ones(2) * sum(range(n)))
     assert programs(compiled) == 3
     calls.clear()
     for n in (1, 4, 3):
@@ -309,7 +311,7 @@ def test_programs_for_shapes_are_forgotten_too(monkeypatch):
     monkeypatch.setattr(jit_module, "PROGRAMS", 2)
     compiled = traced(lambda x: x + 1)
     for n in range(5):
-        same(compiled(np.zeros(n)), np.ones(n))
+        assert_same(compiled(np.zeros(n)), np.ones(n))
     assert programs(compiled) == len(compiled._branches) == 2
 
 
@@ -331,7 +333,7 @@ def test_containers_are_taken_and_returned():
     )
     for scale in (1, 2):
         got = compiled(*arguments, scale=scale)
-        same(got, function(*arguments, scale=scale), rtol=1e-12)
+        assert_same(got, function(*arguments, scale=scale), rtol=1e-12)
         assert type(got) is Point
     assert programs(compiled) == 1
     names = [x.name for x in compiled.graph(*arguments).inputs]
@@ -344,11 +346,13 @@ def test_the_make_of_a_container_is_part_of_the_signature():
 
     compiled = traced(function)
     x = np.ones(2)
-    same([compiled([x]), compiled((x,)), compiled({0: x})], [(True, x * 2), *[(False, x * 2)] * 2])
+    assert_same(
+        [compiled([x]), compiled((x,)), compiled({0: x})], [(True, x * 2), *[(False, x * 2)] * 2]
+    )
     assert programs(compiled) == 3
     ordered = traced(lambda d: next(iter(d.items()))[1])
-    same(ordered(OrderedDict(a=x, b=-x)), x)
-    same(ordered({"b": -x, "a": x}), -x)
+    assert_same(ordered(OrderedDict(a=x, b=-x)), x)
+    assert_same(ordered({"b": -x, "a": x}), -x)
 
 
 def test_what_cannot_be_taken_or_returned():
@@ -384,7 +388,7 @@ def test_what_cannot_be_taken_or_returned():
 
 def test_results_that_need_no_array():
     compiled = traced(lambda x, n: (n, n + 1, 5, True, x.shape, np.ones(2), np.float32(3), len(x)))
-    same(
+    assert_same(
         compiled(np.zeros((3, 2)), 4),
         (4, 5, 5, True, (3, 2), np.ones(2), np.float32(3), 3),
     )
@@ -407,11 +411,13 @@ def test_numpy_code_traces(target):
         return {"z": z, "total": total, "mean": x.mean(axis=0), "max": (-y).max(), "T": z.T[1:]}
 
     x, y = RNG.normal(size=(3, 3)), RNG.normal(size=(3, 3))
-    same(rg.jit(function, target=target)(x, y), function(x, y), rtol=1e-12)
+    assert_same(rg.jit(function, target=target)(x, y), function(x, y), rtol=1e-12)
 
 
 def test_iteration_yields_tracers():
-    same(traced(lambda x: [v == 1.0 for v in x])(np.array([1.0, 2.0])), [np.True_, np.False_])
+    assert_same(
+        traced(lambda x: [v == 1.0 for v in x])(np.array([1.0, 2.0])), [np.True_, np.False_]
+    )
 
 
 @pytest.mark.parametrize(
@@ -455,7 +461,7 @@ def test_printing_while_tracing():
         seen.extend([f"{x}", repr(x + 1), f"{n}", f"{n:.1f}"])
         return x + n
 
-    same(traced(function)(np.ones(2), 3), np.full(2, 4.0))
+    assert_same(traced(function)(np.ones(2), 3), np.full(2, 4.0))
     assert seen == ["Tracer(x)", "Tracer(x + 1)", "3", "3.0"]
 
 
@@ -465,14 +471,14 @@ def test_updates_of_traced_arrays():
 
     x, y = np.arange(3.0), np.array([5.0, 7.0])
     expected = (np.array([0, 5.0, 7.0]), np.array([2.5, 1, 2]), np.array([12.0, 1, 2]))
-    same(traced(function)(x, y, 2.5), expected)
+    assert_same(traced(function)(x, y, 2.5), expected)
 
 
 def test_a_traced_function_may_call_another():
     inner = traced(lambda x, s: x * s)
     outer = traced(lambda x, s: inner(x, s) + inner(x, 2) + inner(np.ones(2), 3.0))
     x = values("float32", 2)
-    same(outer(x, 4), x * 4 + x * 2 + np.ones(2) * 3.0)
+    assert_same(outer(x, 4), x * 4 + x * 2 + np.ones(2) * 3.0)
     assert programs(outer) == 1
     assert programs(inner) == 1  # for the array that was not traced
 
@@ -480,12 +486,12 @@ def test_a_traced_function_may_call_another():
 def test_signatures():
     compiled = traced(lambda x: x * 2)
     for x in (np.ones(2), np.ones(3), np.ones(2, "float32"), np.float64(1), np.ones(2)):
-        same(compiled(x), x * 2)
+        assert_same(compiled(x), x * 2)
     assert programs(compiled) == 4
     assert repr(compiled) == "<jit <lambda>, 4 signatures compiled>"
     x = np.ones(2, ">f8")
-    same(compiled(x), (x * 2).astype("float64"))
-    same(compiled(np.ones((4, 4))[::2, 1]), np.full(2, 2.0))
+    assert_same(compiled(x), (x * 2).astype("float64"))
+    assert_same(compiled(np.ones((4, 4))[::2, 1]), np.full(2, 2.0))
 
 
 def test_graph_and_names():
@@ -508,7 +514,7 @@ def test_one_number_beside_several_dtypes():
 
     x, y = np.ones(2, "float32"), np.ones(2, "int8")
     compiled = traced(function)
-    same(compiled(x, y, 3), function(x, y, 3))
+    assert_same(compiled(x, y, 3), function(x, y, 3))
     names = [i.name for i in compiled.graph(x, y, 3).inputs]
     assert names == ["x", "y", "s", "s_int8", "s_int64"]
 
@@ -520,7 +526,7 @@ def test_decorators():
         return 2 * x
 
     assert double.__doc__ == "Double."
-    same(double(np.ones(2)), np.full(2, 2.0))
+    assert_same(double(np.ones(2)), np.full(2, 2.0))
     with pytest.raises(ArgumentError, match="jit takes a function"):
         rg.jit(3)
 
@@ -530,7 +536,7 @@ def test_errors_leave_nothing_behind():
     with pytest.raises(UnsupportedAttributeError):
         compiled(np.ones(2), True)
     assert programs(compiled) == 0
-    same(compiled(np.ones(2), False), np.ones(2))
+    assert_same(compiled(np.ones(2), False), np.ones(2))
     with pytest.raises(TypeError, match="missing 1 required positional argument"):
         compiled(np.ones(2))
 
