@@ -367,8 +367,24 @@ def adjoining(axis: int, one_key: Spec, other_key: Spec, shape: Shape) -> Spec |
     return trimmed([joined if i == at else e for i, e in enumerate(first)])
 
 
-def disjoint(first: Spec, second: Spec, shape: Shape) -> bool:
-    """Tell whether two keys surely select no element in common."""
+def disjoint(first: Spec, second: Spec, shape: Shape, chosen: Sequence[int] | None = None) -> bool:
+    """Tell whether two keys surely select no element in common.
+
+    Parameters
+    ----------
+    first, second : Spec
+        The keys.
+    shape : Shape
+        Of the array.
+    chosen : sequence of int, optional
+        The places that the one array of the first key selects; without it, it may have none.
+    """
+    if chosen is not None:
+        if [entry for entry in first if entry[0] == "array"] != [("array",)]:
+            return False
+        at = first.index(("array",))
+        one_by_one = [(*first[:at], ("int", place), *first[at + 1 :]) for place in chosen]
+        return all([disjoint(spec, second, shape) for spec in one_by_one])
     pairs = [by_axis(spec, len(shape)) for spec in (first, second)]
     if pairs[0] is None or pairs[1] is None:
         return False
@@ -378,6 +394,9 @@ def disjoint(first: Spec, second: Spec, shape: Shape) -> bool:
             continue
         low, high = max(_low(one), _low(other)), min(_high(one), _high(other))
         if low > high or (one.step % 2 == other.step % 2 == 0 and (one[0] - other[0]) % 2):
+            return True
+        # Of one place it is asked exactly whether the other key takes it.
+        if (len(one) == 1 and one[0] not in other) or (len(other) == 1 and other[0] not in one):
             return True
     return False
 

@@ -60,6 +60,29 @@ def test_disjoint_keys_have_no_element_in_common(seed, known):
     assert found
 
 
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("seed", range(4))
+def test_constant_places_and_a_key_have_no_element_in_common(seed, known):
+    rng = random.Random(seed)
+    found = shared = 0
+    for x, key, _, _ in drawn(seed):
+        shape = x.shape if known else (None,) * x.ndim
+        axis = rng.randrange(x.ndim)
+        size = x.shape[axis]
+        chosen = [rng.randrange(-size, size) for _ in range(rng.randrange(4))] if size else []
+        marked = np.zeros(x.shape)
+        marked[(slice(None),) * axis + (np.array(chosen, int),)] = 1
+        spec = (("slice", None, None, None),) * axis + (("array",),)
+        read = marked[numpy_key(key, ())]
+        if keys.disjoint(spec, key, shape, chosen):
+            found += 1
+            assert not np.any(read)
+        shared += bool(np.any(read))
+    assert found
+    assert shared
+    assert not keys.disjoint((("array",), ("array",)), (("int", 0),), (3, 3), [1])
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_a_key_past_a_permutation(seed):
     rng = random.Random(seed)

@@ -25,6 +25,7 @@ from relgraph.relations.pattern import lvars
 from relgraph.relations.relation import Relation, relation
 
 TIDY = ("canonicalize", "specialize", "fast_run")
+PLACES = 256  # of one key, that are looked at one by one
 
 
 def distincto(s: Any) -> Any:
@@ -68,6 +69,13 @@ def apart(s: Any, t: Any, x: Any) -> bool:
     return keys.disjoint(s, t, x.type.shape)
 
 
+def places_apart(s: Any, t: Any, x: Any, i: Any) -> bool:
+    """Tell whether a key with constant places ``i`` and another one select nothing in common."""
+    if not isinstance(i, Constant) or i.dtype.kind not in "iu" or i.value.size > PLACES:
+        return False
+    return keys.disjoint(s, t, x.type.shape, i.value.reshape(-1).tolist())
+
+
 @relation(tags=(*TIDY, "local_read_of_write_same_indices"))
 def read_updateo(left, right):
     """at(x)[s].set(v)[s] = v, and at(x)[s].add(v)[s] = x[s] + v for distinct elements.
@@ -98,20 +106,32 @@ def read_updateo(left, right):
     )
 
 
-@relation(tags=(*TIDY, "local_slice_read_of_write"), rounding="exact")
+@relation(
+    tags=(
+        *TIDY, "local_slice_read_of_write", "local_advanced_read_of_write_constant_indices",
+    ),
+    rounding="exact",
+)  # fmt: skip
 def read_besideo(left, right):
     """at(x)[s].set(v)[t] = x[t], and so for add, multiply, min and max.
 
-    Holds where the keys select no element in common; exact, kept.
+    Holds where the keys select no element in common, which is also seen of at most 256 constant
+    places that are written; exact, kept.
     Source: definition.
     """
-    x, v, s, t = lvars("x v s t")
+    x, v, s, t, i = lvars("x v s t i")
     condition = checko(apart, s, t, x, label="nothing in common")
+    written = checko(places_apart, s, t, x, i, label="nothing in common")
+    updates = (SetIndex, AddIndex, MultiplyIndex, MinimumIndex, MaximumIndex)
     return lany(
         *[
             lall(eq(left, Index(t)(cls(s)(x, v))), eq(right, Index(t)(x)), condition)
-            for cls in (SetIndex, AddIndex, MultiplyIndex, MinimumIndex, MaximumIndex)
-        ]
+            for cls in updates
+        ],
+        *[
+            lall(eq(left, Index(t)(cls(s)(x, v, i))), eq(right, Index(t)(x)), written)
+            for cls in updates
+        ],
     )
 
 
