@@ -15,6 +15,7 @@ import relgraph as rg
 from relgraph.db.catalogue import relations
 
 FOLDER = Path(__file__).parents[2] / "docs" / "coverage"
+EXAMPLES = Path(__file__).parents[1] / "relations" / "catalogue"
 LISTED = re.findall(
     r"`(\w+)`", (FOLDER / "index.md").read_text(encoding="utf-8").partition("\n## ")[2]
 )
@@ -85,6 +86,14 @@ def test_a_row_names_what_exists_or_says_why_not(page, row):
             assert name in known(), f"{page}: nothing is registered as {name!r}"
     if not done(cell):
         assert len(cell.split()) > 2, f"{page}: {row[0]} has neither a name nor a reason"
+
+
+def test_what_is_done_has_an_example_graph():
+    files = EXAMPLES.glob("test_coverage_*.py")
+    shown = {name for path in files for name in re.findall(r"\w+", path.read_text("utf-8"))}
+    table = by_name()
+    finished = {name for name in LISTED if any(map(done, table.get(name, [])))}
+    assert not finished - shown
 
 
 def test_the_share_that_is_done():

@@ -208,6 +208,7 @@ def test_a_graph_of_that_form_is_rewritten(name, graph, expected):
 
 
 def test_unsafe_alone_removes_assertions():
+    """local_remove_all_assert."""
     graph = rg.assert_(x, x > 0)
     assert rewritten(graph).op is Assert("an assertion does not hold")
     assert rg.rewrite_graph(graph, mode="unsafe") is x
