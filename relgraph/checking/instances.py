@@ -20,7 +20,6 @@ from relgraph.ir.node import Apply, Input, Variable, apply, constant, make_input
 from relgraph.ir.types import TensorType
 from relgraph.ops.elementwise import Elementwise
 from relgraph.relations.catalogue.conditions import Number
-from relgraph.relations.clause import TESTS
 from relgraph.relations.pattern import (
     OpPattern,
     PatternNode,
@@ -392,7 +391,7 @@ def mutants(side: Any) -> list[Any]:
                 found.append(_replaced(side, path, PatternVariable("fresh")))
             seen.add(x)
         elif isinstance(x.op, Elementwise) and len(x.args) <= 2:
-            names = ("isnan", "less") if x.op.name in TESTS else ("cbrt", "arctan2")
+            names = ("isnan", "less") if x.op.function.tests else ("cbrt", "arctan2")
             other = Elementwise(names[len(x.args) - 1])
             found.append(_replaced(side, path, PatternNode(other, x.args)))
     return found

@@ -53,6 +53,9 @@ class Op:
         Whether it takes operands of a sparse layout; any other op refuses them.
     difference, inverse : Op or None
         Of an op with inverses, such as addition: ``difference(x, y)`` is ``op(x, inverse(y))``.
+    computes : bool
+        Whether the result holds numbers computed in its dtype; not so where it tests, picks, moves
+        or converts those of the operands.
     pointwise : bool
         Whether each element of the result depends only on the matching elements of the operands.
     symbol : str
@@ -72,6 +75,7 @@ class Op:
     identity: Any = None
     difference: Op | None = None
     inverse: Op | None = None
+    computes: bool = True
     pointwise: bool = False
     sparse: bool = False
     symbol: str = ""
@@ -287,6 +291,23 @@ class Op:
         from relgraph.ir.facts import NOTHING
 
         return NOTHING
+
+    def demands(self, fact: str = "") -> tuple[str, ...]:
+        """Return what follows for the operands from the fact that an application has a value.
+
+        Parameters
+        ----------
+        fact : str
+            What is known of the value, or "" for nothing: the inverse of a matrix exists only
+            where the matrix is invertible, and ``diag(v)`` is invertible only where ``v`` has no
+            zero.
+
+        Returns
+        -------
+        tuple of str
+            A fact for each operand, or "" for none; empty where nothing follows for any.
+        """
+        return ()
 
     def infix(self, operands: list[str]) -> str | None:
         """Return an own way to print an application, or None for the usual one.

@@ -53,8 +53,12 @@ def prepare_choice(op: Op, operands: tuple[Any, ...]) -> tuple[Variable, ...]:
     return as_variable(condition), *Op.coerce(op, tuple(branches))
 
 
+def _test(function: np.ufunc, **fields: Any) -> Function:
+    return ufunc(function, tests=True, **fields)
+
+
 def _compare(function: np.ufunc, symbol: str = "", laws: tuple[str, ...] = ()) -> Function:
-    return ufunc(function, laws=laws, symbol=symbol, precedence=6, prepare=prepare_comparison)
+    return _test(function, laws=laws, symbol=symbol, precedence=6, prepare=prepare_comparison)
 
 
 COMPARISON: tuple[Function, ...] = (
@@ -65,13 +69,13 @@ COMPARISON: tuple[Function, ...] = (
     _compare(np.less_equal, "<="),
     _compare(np.greater, ">"),
     _compare(np.greater_equal, ">="),
-    ufunc(np.logical_and, laws=ACI, zero="any"),
-    ufunc(np.logical_or, laws=ACI, zero="all"),
-    ufunc(np.logical_xor, laws=COMMUTATIVE, zero="all"),
-    ufunc(np.logical_not),
-    ufunc(np.isnan),
-    ufunc(np.isinf),
-    ufunc(np.isfinite),
+    _test(np.logical_and, laws=ACI, zero="any"),
+    _test(np.logical_or, laws=ACI, zero="all"),
+    _test(np.logical_xor, laws=COMMUTATIVE, zero="all"),
+    _test(np.logical_not),
+    _test(np.isnan),
+    _test(np.isinf),
+    _test(np.isfinite),
     Function(
         "where",
         np.where,

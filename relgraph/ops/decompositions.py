@@ -47,7 +47,7 @@ class OneByOne(Op):
 
     def one(self, *matrices: Any) -> Any:
         """Return the result for one matrix of each operand."""
-        raise NotImplementedError
+        raise NotImplementedError  # abstract: each has its SciPy meaning
 
     def perform(self, *values: Any) -> Any:
         """Compute with SciPy, one matrix at a time."""

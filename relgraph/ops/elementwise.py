@@ -57,6 +57,7 @@ class Elementwise(Op):
         "arity",
         "associative",
         "commutative",
+        "computes",
         "difference",
         "function",
         "idempotent",
@@ -87,6 +88,7 @@ class Elementwise(Op):
         made.associative = "associative" in row.laws
         made.commutative = "commutative" in row.laws
         made.idempotent = "idempotent" in row.laws
+        made.computes = not row.tests
         made.difference = cls(row.difference) if row.difference else None
         made.inverse = cls(row.inverse) if row.inverse else None
         made.identity = getattr(row.compute, "identity", None) if made.associative else None
@@ -140,6 +142,7 @@ class Cast(Op):
     name = "cast"
     parameters = ("dtype",)
     arity = 1
+    computes = False
     pointwise = True
 
     @classmethod

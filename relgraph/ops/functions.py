@@ -64,6 +64,8 @@ class Function:
         When the result is a zero: "all" of the operands are, "any" of them is (and the other
         one is finite), the "first" is (and the second neither zero nor NaN), both "branches" are,
         or "" for none of these.
+    tests : bool
+        Whether the result is bool whatever the dtypes of the operands.
     prepare : callable or None
         How operands become nodes, where it differs from :meth:`Op.coerce`.
     """
@@ -80,6 +82,7 @@ class Function:
     precedence: int = 0
     facts: FactRule = no_facts
     zero: str = ""
+    tests: bool = False
     prepare: Prepare | None = None
 
 

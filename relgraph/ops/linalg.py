@@ -82,6 +82,10 @@ class Inv(_Square):
         """Invert with NumPy."""
         return np.linalg.inv(values[0])
 
+    def demands(self, fact: str = "") -> tuple[str, ...]:
+        """Demand an invertible matrix."""
+        return ("invertible",)
+
     def flops(self, types: tuple[Any, ...], result: Any) -> int:
         """Cost 2 n^3 for each matrix."""
         return 2 * _volume(types[0].shape) * extent(types[0].shape[-1])
@@ -218,6 +222,10 @@ class Solve(_System):
                 f"solve cannot assume {assume!r}", fix=f"Use one of {', '.join(ASSUMPTIONS)}."
             )
         return (assume,)
+
+    def demands(self, fact: str = "") -> tuple[str, ...]:
+        """Demand an invertible matrix, where all of it is read."""
+        return ("invertible", "") if self.params[0] == "general" else ()
 
     def perform(self, *values: Any) -> Any:
         """Solve with NumPy, or by Cholesky's factor."""

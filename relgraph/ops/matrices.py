@@ -94,6 +94,10 @@ class Diag(_Diagonals):
     __slots__ = ()
     name = "diag"
 
+    def demands(self, fact: str = "") -> tuple[str, ...]:
+        """Demand a vector without zeros of an invertible matrix."""
+        return ("nonzero",) if fact == "invertible" and self.params[0] == 0 else ()
+
     def infer(self, *types: Any) -> Type:
         """Return the type: square, of the vector's size plus ``abs(k)``."""
         (x,) = types

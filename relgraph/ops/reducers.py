@@ -237,6 +237,7 @@ class Any(Reduction):
 
     __slots__ = ()
     name = "any"
+    computes = False
 
     def dtype(self, operand: np.dtype[Value]) -> np.dtype[Value]:
         """Return bool."""
@@ -252,6 +253,7 @@ class All(Reduction):
 
     __slots__ = ()
     name = "all"
+    computes = False
 
     def dtype(self, operand: np.dtype[Value]) -> np.dtype[Value]:
         """Return bool."""
@@ -299,6 +301,7 @@ class _ArgReduction(Reduction):
 
     __slots__ = ()
     nonempty = True
+    computes = False
 
     @classmethod
     def canonical(cls, axis: Value = None, keepdims: Value = False) -> tuple[Value, ...]:

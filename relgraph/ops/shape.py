@@ -37,6 +37,7 @@ class Rearrangement(Op):
     """An op whose result holds elements of its first operand, so it keeps facts of values."""
 
     __slots__ = ()
+    computes = False
 
     def flops(self, types: tuple[Any, ...], result: Any) -> int:
         """Cost nothing: no arithmetic."""
@@ -229,6 +230,7 @@ class Dim(Op):
     name = "dim"
     parameters = ("axis",)
     arity = 1
+    computes = False
 
     @classmethod
     def canonical(cls, *args: Any, **kwargs: Any) -> tuple[Any, ...]:

@@ -70,6 +70,7 @@ class Argsort(_Sorting):
 
     __slots__ = ()
     name = "argsort"
+    computes = False
 
     def infer(self, *types: Any) -> Type:
         """Return the type int64 of the operand's shape."""

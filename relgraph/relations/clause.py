@@ -31,12 +31,6 @@ from relgraph.relations.pattern import (
 )
 from relgraph.relations.required import unproved
 
-# Ops whose result is bool whatever the dtype of their operands.
-TESTS = frozenset({
-    "equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "logical_and",
-    "logical_or", "logical_xor", "logical_not", "isnan", "isinf", "isfinite",
-})  # fmt: skip
-
 
 @dataclass(frozen=True)
 class Clause:
@@ -108,15 +102,7 @@ def is_pointwise(op: Op | OpPattern) -> bool:
 
 def computes(op: Op | OpPattern) -> bool:
     """Tell whether an op computes numbers of its own, rather than test, move or convert them."""
-    from relgraph.ops.decompositions import LUFactor
-    from relgraph.ops.elementwise import Cast
-    from relgraph.ops.reducers import All, Any, Argmax, Argmin
-    from relgraph.ops.shape import Dim, Rearrangement
-    from relgraph.ops.sorting import Argsort
-
-    cls = op.cls if isinstance(op, OpPattern) else type(op)
-    other = Cast | Rearrangement | All | Any | Dim | Argmax | Argmin | Argsort | LUFactor
-    return op_name(op) not in TESTS and not issubclass(cls, other)
+    return op.cls.computes if isinstance(op, OpPattern) else op.computes
 
 
 def op_name(op: Op | OpPattern) -> str:

@@ -182,10 +182,14 @@ def _called(goal: Suspended, values: list[Any]) -> Any:
         raise condition_failed(goal.label, values, error) from error
 
 
-def condition_failed(label: str, values: Sequence[Any], error: Exception) -> RelationError:
-    """Return the error for a side condition that raises one."""
+def condition_failed(
+    label: str, values: Sequence[Any], error: Exception, relation: str = ""
+) -> RelationError:
+    """Return the error for a side condition that raises one, of a relation where it is known."""
     return RelationError(
-        f"a side condition failed: {label}",
+        f"{relation}: a side condition failed: {label}"
+        if relation
+        else f"a side condition failed: {label}",
         [*((f"argument {i}", v) for i, v in enumerate(values)), ("error", repr(error))],
         "A side condition gets graph nodes, numbers or op parameters, and returns True, "
         "False or a computed value; the value of a constant c is c.value.",

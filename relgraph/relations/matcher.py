@@ -15,7 +15,6 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from relgraph.errors import RelationError
 from relgraph.ir.etuple import same_number
 from relgraph.ir.node import Constant, Variable, apply, constant
 from relgraph.ir.op import Op
@@ -23,7 +22,7 @@ from relgraph.ir.types import DTYPES
 from relgraph.relations import runtime
 from relgraph.relations.ac import NEAR
 from relgraph.relations.clause import Rewrite, computes, is_ac, is_pointwise
-from relgraph.relations.goals import Suspended
+from relgraph.relations.goals import Suspended, condition_failed
 from relgraph.relations.pattern import (
     Block,
     OpPattern,
@@ -86,12 +85,7 @@ def guarded_condition(condition: Suspended, relation: str) -> Callable[..., Any]
         try:
             return function(*values)
         except Exception as error:
-            raise RelationError(
-                f"{relation}: its side condition failed: {condition.label}",
-                [*((f"argument {i}", v) for i, v in enumerate(values)), ("error", repr(error))],
-                "A side condition gets graph nodes, numbers or op parameters, and returns True, "
-                "False or a computed value; the value of a constant c is c.value.",
-            ) from error
+            raise condition_failed(condition.label, values, error, relation) from error
 
     return decide
 

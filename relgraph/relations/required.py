@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
-from typing import Any
 
 from relgraph.ir.facts import BIT, proved
 from relgraph.relations.goals import Suspended
@@ -18,19 +17,15 @@ from relgraph.relations.pattern import OpPattern, PatternNode, Term, same_term, 
 def required(term: Term) -> list[tuple[Term, str]]:
     """Return terms and facts that hold of them wherever a pattern can be computed."""
     found: list[tuple[Term, str]] = []
-    for x in subterms(term):
-        if not isinstance(x, PatternNode) or isinstance(x.op, OpPattern):
-            continue
-        if x.op.name == "inv" or (x.op.name == "solve" and x.op.params == ("general",)):
-            matrix = x.args[0]
-            found.append((matrix, "invertible"))
-            if isinstance(matrix, PatternNode) and _is_diagonal(matrix.op):
-                found.append((matrix.args[0], "nonzero"))
+    stack: list[tuple[Term, str]] = [(x, "") for x in subterms(term)]
+    while stack:
+        x, fact = stack.pop()
+        if fact:
+            found.append((x, fact))
+        if isinstance(x, PatternNode) and not isinstance(x.op, OpPattern):
+            demanded = x.op.demands(fact)
+            stack.extend((y, f) for y, f in zip(x.args, demanded, strict=False) if f)
     return found
-
-
-def _is_diagonal(op: Any) -> bool:
-    return not isinstance(op, OpPattern) and op.name == "diag" and op.params == (0,)
 
 
 def unproved(conditions: Iterable[Suspended], *sides: Term) -> tuple[Suspended, ...]:
