@@ -27,6 +27,10 @@ class Sharing:
 
     def __init__(self, ops: Collection[Op]) -> None:
         self.ops = ops
+        self._forget()
+
+    def _forget(self) -> None:
+        """Begin anew: the next graph is counted whole."""
         self._outputs: list[Variable] = []
         self._users: dict[Variable, int] = {}
         self._nested: dict[Variable, int] = {}
@@ -59,7 +63,7 @@ class Sharing:
             self._closed = frozenset([x for x in nested if users[x] > 1])
         found = self._closed
         if len(self._users) > KEPT:
-            self.__init__(self.ops)  # type: ignore[misc]
+            self._forget()
         return found
 
     def _is_closed(self, x: Variable) -> bool:
