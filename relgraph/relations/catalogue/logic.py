@@ -96,7 +96,7 @@ def annihilate_logico(left, right):
 
 @relation(tags=(*TIDY, "local_useless_elemwise"), rounding="exact")
 def neutral_bitwiseo(left, right):
-    """x & -1 = x, x | 0 = x, x ^ 0 = x, x & 0 = 0, x ^ x = 0, and ~~x = x.
+    """x & -1 = x, x | 0 = x, x ^ 0 = x, x & 0 = 0, x | -1 = -1, x ^ x = 0, ~~x = x.
 
     Holds for integers; exact, kept.
     Source: H. S. Warren, Hacker's Delight, 2nd ed., section 2-1.
@@ -104,9 +104,11 @@ def neutral_bitwiseo(left, right):
     (x,) = lvars("x")
     same = (bitwise_and(x, -1), bitwise_or(x, 0), bitwise_xor(x, 0), invert(invert(x)))
     zero = (bitwise_and(x, 0), bitwise_xor(x, x))
+    ones = bitwise_or(x, -1)
     return lany(
         *[lall(eq(left, form), eq(right, x), wholeo(x)) for form in same],
         *[lall(eq(left, form), eq(right, 0), wholeo(x)) for form in zero],
+        lall(eq(left, ones), eq(right, -1), wholeo(x)),
     )
 
 
