@@ -134,6 +134,8 @@ class RewriteDatabase(NotPickled):
     def __init__(self, name: str = "") -> None:
         self.name = name or type(self).__name__
         self._entries: dict[str, Entry] = {}
+        self._inner: dict[str, RewriteDatabase] = {}  # the entries that are databases
+        self._last = 0.0
         self._lock = threading.RLock()
         self._answers: OrderedDict[Any, Any] = OrderedDict()
         self._version = next(_versions)
@@ -183,17 +185,17 @@ class RewriteDatabase(NotPickled):
             labels = frozenset((item.rounding, item.specials))
             excluded_by = frozenset((item.name,))
         own = tags | labels | {name}
-        if not isinstance(item, RewriteDatabase):
+        if isinstance(item, RewriteDatabase):
+            self._inner[name] = item
+        else:
             own |= {self.name}
-        place = self._next_position() if position is None else float(position)
+        place = self._last + 1.0 if position is None else float(position)
+        self._last = max(self._last, place)
         self._entries[name] = Entry(name, item, own, excluded_by, place, aliases_of(own))
         self._version = next(_versions)
 
     def _check_item(self, item: Any, name: str, position: float | None) -> None:
         """Refuse an item, or a position, that this kind of database cannot hold."""
-
-    def _next_position(self) -> float:
-        return max((e.position for e in self._entries.values()), default=0.0) + 1.0
 
     def unregister(self, name: str) -> None:
         """Remove an entry, here or in a sub-database; what was queried before stays as it is.
@@ -212,6 +214,7 @@ class RewriteDatabase(NotPickled):
             found = False
             for database in self.databases():
                 found |= database._entries.pop(name, None) is not None
+                database._inner.pop(name, None)
                 database._version = next(_versions)
             if not found:
                 raise self._unknown(name, "unregister")
@@ -245,9 +248,8 @@ class RewriteDatabase(NotPickled):
             This one first.
         """
         yield self
-        for entry in list(self._entries.values()):
-            if isinstance(entry.item, RewriteDatabase):
-                yield from entry.item.databases()
+        for database in list(self._inner.values()):
+            yield from database.databases()
 
     def tags(self) -> frozenset[str]:
         """Return every tag and name that a query to this database may use.
@@ -446,11 +448,8 @@ class SequenceDB(RewriteDatabase):
                     tags |= frozenset(item.tags)
                 self._add(item, label, tags, place)
                 return item
-            phases = {
-                entry.name: entry.item
-                for entry in self._ordered()
-                if isinstance(entry.item, EquilibriumDB)
-            }
+            inner = self._inner.items()
+            phases = {name: x for name, x in inner if isinstance(x, EquilibriumDB)}
             own = frozenset(item.tags) if isinstance(item, Relation) else frozenset()
             wanted = [x for x in phases if x in tags] or [x for x in phases if x in own]
             if not wanted:

@@ -40,7 +40,7 @@ def is_int(value: object) -> bool:
 
 def is_open(value: object) -> bool:
     """Tell whether a parameter is left open: a logic variable of a pattern."""
-    return isinstance(value, Var) or is_pattern(value)
+    return type(value) is Var or is_pattern(value)
 
 
 def check_int(value: object, what: str) -> int:

@@ -32,7 +32,7 @@ from relgraph.relations.pattern import (
     variables,
 )
 from relgraph.relations.ranks import Ranks
-from relgraph.relations.view import ANY, ANYWHERE, Firing, Match, View, anchor, key_of
+from relgraph.relations.view import ANY, ANYWHERE, Firing, Match, View, anchor, key_of, plays
 
 
 class Role(NamedTuple):
@@ -192,11 +192,6 @@ def _direct(term: Term) -> list[tuple[int, PatternVariable]]:
     ]
 
 
-def _plays(key: Any, role: Any) -> bool:
-    """Tell whether an operand of a key may play a role: of that op, of its class, or any."""
-    return role is ANY or key is role or type(key) is role
-
-
 def _is_any(key: Any) -> bool:
     return key is ANY
 
@@ -305,10 +300,10 @@ class AcMatcher:
         for number, rule in enumerate(self.rules):
             if isinstance(rule, GatherRule):
                 if rule.key is not ANY:
-                    plays = _plays(a, rule.key) and _plays(b, rule.key)
+                    both = plays(a, rule.key) and plays(b, rule.key)
                 else:  # two operands that are instances as they stand must be the same
-                    plays = a == b or a is rule.element or b is rule.element
-                if plays:
+                    both = a == b or a is rule.element or b is rule.element
+                if both:
                     found.append((number, False))
             elif rule.twins:
                 if a == b:
@@ -316,7 +311,7 @@ class AcMatcher:
             elif len(rule.roles) == 2:
                 first, second = rule.roles
                 for mine, other, swapped in ((a, b, False), (b, a, True)):
-                    if _plays(mine, first.key) and _plays(other, second.key):
+                    if plays(mine, first.key) and plays(other, second.key):
                         found.append((number, swapped))
         return tuple(found)
 

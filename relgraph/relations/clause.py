@@ -137,6 +137,17 @@ def is_ac(op: Any) -> bool:
     return isinstance(op, Op) and op.associative and op.commutative
 
 
+def is_bound(clause: Clause, backward: bool) -> bool:
+    """Tell whether a side binds all variables of a clause, so that it runs that way for sure."""
+    pattern, result = (clause.right, clause.left) if backward else (clause.left, clause.right)
+    if not isinstance(pattern, PatternNode):
+        return False
+    bound = set(variables(pattern))
+    return bound.issuperset(variables(result)) and all(
+        bound.issuperset(variables(x)) for c in clause.conditions for x in c.args
+    )
+
+
 def orient(
     clause: Clause,
     backward: bool,

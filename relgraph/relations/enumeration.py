@@ -17,16 +17,21 @@ from etuples.core import ExpressionTuple
 from unification import isvar, reify, var
 
 from relgraph.errors import RelationError, RelgraphError
+from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.relations.clause import Clause, is_ac
+from relgraph.relations.connectives import Conjunction, Disjunction, Equation
 from relgraph.relations.goals import Suspended, drop_residuals, residuals
 from relgraph.relations.pattern import (
+    KANREN,
     Block,
+    OpPattern,
     PatternNode,
     PatternVariable,
     Term,
     from_term,
     subterms,
+    variables,
 )
 from relgraph.relations.search import OutOfSteps, Steps, constrained, failed, search, substitution
 
@@ -51,7 +56,12 @@ def enumerate_clauses(
     """
     left, right = var(), var()
     try:
-        states = _answers(lambda: goal(left, right))
+        with KANREN:
+            made = goal(left, right)
+            known = stated(made, left, right)
+        if known is not None:
+            return known
+        states = _answers(lambda: made)
     except (OutOfSteps, RecursionError):
         return None
     except NameError as error:  # a goal that recurses names itself before it is declared
@@ -82,6 +92,88 @@ def enumerate_clauses(
             "Check the terms given to rg.eq: two of them cannot be equal.",
         )
     return tuple(clauses)
+
+
+def stated(goal: Any, left: Any, right: Any) -> tuple[Clause, ...] | None:
+    """Return the clauses of a goal that states them, or None where a search has to find them.
+
+    Such a goal is made of equations of an end with a pattern, and of side conditions.  Where each
+    way to choose among its alternatives has one equation for each end, it is an answer, which
+    binds the ends and nothing else.
+    """
+    branches = _branches(goal)
+    if branches is None:
+        return None
+    found = []
+    for branch in branches:
+        sides: dict[Any, Term] = {}
+        conditions: list[Suspended] = []
+        for part in branch:
+            if type(part) is Equation and part.left in (left, right) and part.left not in sides:
+                sides[part.left] = part.right
+            elif type(part) is Suspended and part.kind in ("check", "calc"):
+                conditions.append(part)
+            else:
+                return None
+        if len(sides) != 2 or not all(_is_open(x, left, right) for x in sides.values()):
+            return None
+        if not all(_waits(c, left, right) for c in conditions):
+            return None
+        found.append(Clause(sides[left], sides[right], tuple(conditions)))
+    return tuple(found)
+
+
+def _branches(goal: Any) -> list[tuple[Any, ...]] | None:
+    """Return the ways to choose among the alternatives of a goal, in the order of a search."""
+    if type(goal) is Disjunction:
+        return _in_turn([_branches(x) for x in goal.goals])
+    found: list[tuple[Any, ...]] | None = [()]
+    for x in goal.goals if type(goal) is Conjunction else ():
+        inner = _branches(x)
+        if found is None or inner is None:
+            return None
+        found = _in_turn([[(*branch, *y) for y in inner] for branch in found])
+    return found if type(goal) is Conjunction else [(goal,)]
+
+
+def _in_turn(streams: list[list[tuple[Any, ...]] | None]) -> list[tuple[Any, ...]] | None:
+    """Take from each stream in turn, as miniKanren does; None where they are too long."""
+    lengths = [MOST + 1 if x is None else len(x) for x in streams]
+    if sum(lengths) > MOST:
+        return None
+    return [x[i] for i in range(max(lengths)) for x in streams if x is not None and i < len(x)]
+
+
+# What a search leaves as it is: a node, and a value of a parameter.
+_ATOMS = (Variable, Op, bool, int, float, str, type(None))
+
+
+def _is_open(term: Any, *ends: Any) -> bool:
+    """Tell whether a term is a pattern as a search would write it, and holds neither end."""
+    for x in subterms(term):
+        if isinstance(x, PatternVariable):
+            if x.token in ends or not str(x.token.token).startswith(f"{x.name}#"):
+                return False
+        elif isinstance(x, PatternNode):
+            if isinstance(x.op, OpPattern) and not _is_open_op(x.op, ends):
+                return False
+        elif not isinstance(x, _ATOMS):
+            return False
+    return True
+
+
+def _is_open_op(op: OpPattern, ends: tuple[Any, ...]) -> bool:
+    """Tell whether some parameters of an op are variables, and the others values."""
+    names = [p for p in op.params if isinstance(p, PatternVariable)]
+    rest = [p for p in op.params if not isinstance(p, PatternVariable)]
+    known = all(isinstance(p, _ATOMS) for p in rest)
+    return bool(names) and known and all(_is_open(p, *ends) for p in names)
+
+
+def _waits(condition: Suspended, *ends: Any) -> bool:
+    """Tell whether a condition is not decided before its pattern is matched."""
+    args = condition.args[1:] if condition.computes else condition.args
+    return any(map(variables, args)) and all(_is_open(x, *ends) for x in condition.args)
 
 
 def _answers(goal: Callable[[], Any]) -> list[dict[Any, Any]] | None:

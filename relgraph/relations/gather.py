@@ -7,6 +7,7 @@ Operands are dealt into buckets by the values of what the instances share, a has
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from typing import Any
 
 from relgraph.ir.node import Variable
@@ -36,32 +37,53 @@ class GatherRule:
         block = rewrite.pattern
         assert isinstance(block, Block)
         self.op = op
+        self.rewrite = rewrite
         self.own = block.own[0]
         self.element = self.key = anchor(block.element)
         self.guarded = not rewrite.pointwise
-        names = Names()
-        reductions = [c for c in rewrite.conditions if c.kind == "reduce"]
-        compiler = Compiler(rewrite, names)
-        compiler.done.extend(reductions)
-        compiler.match(block.element, "n0")
-        shared = [v for v in compiler.env if v != self.own]
-        bodies = [self._dealt(compiler, shared)]
-        whole = self._unit(block.element) if reductions else None
-        if whole is not None:
-            bodies.append(self._dealt_whole(Compiler(rewrite, names), whole, shared))
+        self._reductions = [c for c in rewrite.conditions if c.kind == "reduce"]
+        self._whole = self._unit(block.element) if self._reductions else None
+        if self._whole is not None:
             self.key = ANY
-        doc = f"Put operands of {op.name} into buckets, by what they share as the element."
+
+    @cached_property
+    def deal(self) -> Callable[..., Any]:
+        """The function that puts operands into buckets, compiled at its first use."""
+        compiler, shared = self._matched()
+        bodies = [self._dealt(compiler, shared)]
+        if self._whole is not None:
+            other = Compiler(self.rewrite, compiler.names)
+            bodies.append(self._dealt_whole(other, self._whole, shared))
+        doc = f"Put operands of {self.op.name} into buckets, by what they share as the element."
         parameters = "slots, operands, members, keys, ready, shared"
-        self.deal: Callable[..., Any] = load(write("deal", parameters, bodies, doc), "deal", names)
+        return load(write("deal", parameters, bodies, doc), "deal", compiler.names)
+
+    @cached_property
+    def build(self) -> Callable[..., Any]:
+        """The function that builds the other side for one bucket, compiled at its first use."""
+        compiler, shared = self._matched()
         compiler.lines, compiler.inner = [], []
-        compiler.done = [c for c in compiler.done if c not in reductions]
+        compiler.done = [c for c in compiler.done if c not in self._reductions]
         compiler.env = {v: f"s{i}" for i, v in enumerate(shared)} | {self.own: "terms"}
         if shared:
             compiler.let("".join(f"s{i}, " for i in range(len(shared))) + "*_ = key")
         compiler.finish("t", "group")
         doc = "Build the other side for the terms of one bucket."
         source = write("build", "key, terms, t, group", [compiler.lines], doc)
-        self.build: Callable[..., Any] = load(source, "build", names)
+        return load(source, "build", compiler.names)
+
+    def _matched(self) -> tuple[Compiler, list[PatternVariable]]:
+        """Return a compiler that has matched the element, and the variables that terms share."""
+        compiler = Compiler(self.rewrite, Names())
+        compiler.done.extend(self._reductions)
+        compiler.match(self.rewrite.pattern.element, "n0")
+        return compiler, [v for v in compiler.env if v != self.own]
+
+    @property
+    def sources(self) -> list[str]:
+        """The sources of the functions compiled so far."""
+        made = (self.__dict__.get(name) for name in ("deal", "build"))
+        return [f.source for f in made if f is not None]
 
     def _dealt(self, compiler: Compiler, shared: Sequence[PatternVariable]) -> list[Line]:
         """Return the lines that put an instance of the element, once matched, into its bucket."""

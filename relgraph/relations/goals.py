@@ -1,9 +1,9 @@
 """Goals: what a relation's body is made of, usable unchanged in ``kanren.run``.
 
-miniKanren's own goals (``eq``, ``conso``, ``heado``, ``tailo``, ``conde``, ``lall``, ``lany``) are
-passed through.  Added are side conditions on graphs (:func:`facto`, :func:`checko`,
-:func:`calco`) and two goals on sequences that stay finite when both of their ends are open
-(:func:`mapo`, :func:`assoc_flatten`).
+miniKanren's own goals on lists (``conso``, ``heado``, ``tailo``) are passed through, and those that
+join terms and goals (``eq``, ``lall``, ``lany``, ``conde``) run as its own do.  Added are side
+conditions on graphs (:func:`facto`, :func:`checko`, :func:`calco`) and two goals on sequences that
+stay finite when both of their ends are open (:func:`mapo`, :func:`assoc_flatten`).
 
 A goal of this module whose arguments are not bound yet does not fail: it is *suspended*, kept in
 the answer's state as a residual, as miniKanren's constraints are.  So a relation can be enumerated
@@ -20,7 +20,7 @@ import numpy as np
 from cons.core import ConsPair
 from etuples import etuple
 from etuples.core import ExpressionTuple
-from kanren import conde, conso, eq, heado, lall, lany, tailo
+from kanren import conso, heado, tailo
 from unification import isvar, reify, unify, var
 
 from relgraph.errors import ArgumentError, RelationError
@@ -29,6 +29,7 @@ from relgraph.ir.facts import BIT, fact, unknown_fact
 from relgraph.ir.node import Apply, Constant, Variable, as_variable
 from relgraph.ir.op import Op
 from relgraph.relations.ac import leaves
+from relgraph.relations.connectives import conde, eq, lall, lany
 from relgraph.relations.pattern import Pattern, to_term
 
 State = dict[Any, Any]

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 from relgraph.ir.etuple import same_number
@@ -38,6 +39,12 @@ Line = tuple[str, bool]  # a statement, and whether what follows is indented und
 
 def literal_bits(number: bool | int | float) -> frozenset[bytes]:
     """Return dtype and bytes of every constant that a number in a pattern matches."""
+    return _literal_bits(type(number).__name__, repr(number), number)
+
+
+@cache
+def _literal_bits(kind: str, text: str, number: bool | int | float) -> frozenset[bytes]:
+    """Compute :func:`literal_bits`; 0.0 and -0.0, and 1 and True, differ by kind and text."""
     found = set()
     for name in DTYPES:
         try:
@@ -435,7 +442,12 @@ def flat_args(term: PatternNode) -> list[Term]:
 
 
 class _Level:
-    """The lines of one block, being merged: what stands last, and what is assigned so far."""
+    """The lines of one block, being merged: what stands last, and what is assigned so far.
+
+    An assignment is left out where the same one stands above it in its block and nothing between,
+    in that block or in one opened inside of it, gives another value to a name on its left: so
+    ``assigned`` holds a line only as long as the names it binds hold what it gave them.
+    """
 
     def __init__(self, parent: _Level | None = None) -> None:
         self.parent = parent

@@ -119,7 +119,7 @@ class PatternVariable(Pattern):
         return isinstance(other, PatternVariable) and self.token is other.token
 
     def __hash__(self) -> int:
-        return hash(self.token)
+        return id(self.token) >> 4
 
 
 class PatternNode(Pattern):
@@ -247,9 +247,11 @@ def node(op: Any, *operands: Any) -> PatternNode:
 
 
 def _operand(x: Any) -> Any:
+    if isinstance(x, Pattern | Variable):
+        return x
     if isinstance(x, np.generic):
         return x.item()
-    if isinstance(x, Pattern | Variable | bool | int | float):
+    if isinstance(x, bool | int | float):
         return x
     if isvar(x):
         return PatternVariable("v", x)
@@ -278,21 +280,25 @@ def subterms(term: Term) -> Iterator[Term]:
     while stack:
         x = stack.pop()
         yield x
-        if isinstance(x, PatternNode):
-            stack.extend(reversed(x.args))
-        elif isinstance(x, Block):
+        kind = type(x)
+        if kind is PatternNode:
+            stack.extend(x.args[::-1])
+        elif kind is Block:
             stack.append(x.element)
 
 
 def variables(term: Term) -> list[PatternVariable]:
     """Return the logic variables of a term, parameters included, in order of occurrence."""
+    if type(term) is PatternVariable:
+        return [term]
     found: dict[PatternVariable, None] = {}
     for x in subterms(term):
-        if isinstance(x, PatternVariable):
+        kind = type(x)
+        if kind is PatternVariable:
             found[x] = None
-        elif isinstance(x, PatternNode) and isinstance(x.op, OpPattern):
+        elif kind is PatternNode and type(x.op) is OpPattern:
             for p in x.op.params:
-                if isinstance(p, PatternVariable):
+                if type(p) is PatternVariable:
                     found[p] = None
     return list(found)
 

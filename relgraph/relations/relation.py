@@ -7,7 +7,6 @@ directions.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Any
@@ -21,21 +20,30 @@ from unification.utils import transitive_get as walk
 
 from relgraph.errors import ArgumentError, RelationError, RelgraphError
 from relgraph.ir.etuple import raise_
-from relgraph.ir.node import Variable, constant
+from relgraph.ir.node import Apply, Variable, constant
 from relgraph.ir.reference import ByReference
-from relgraph.relations.clause import Clause, Rewrite, orient, up_to_laws, with_block
+from relgraph.relations.clause import Clause, Rewrite, is_ac, is_bound, orient, with_block
+from relgraph.relations.declaration import (
+    check_clause,
+    check_two_sides,
+    conditions_of,
+    location_of,
+    names_of,
+    parameters_of,
+)
 from relgraph.relations.enumeration import enumerate_clauses
 from relgraph.relations.goals import RESIDUALS, Suspended, require_goal
 from relgraph.relations.pattern import (
+    Block,
     Pattern,
+    PatternNode,
     PatternVariable,
-    from_term,
     rename,
-    text,
     to_term,
 )
 from relgraph.relations.required import unproved
 from relgraph.relations.search import answers
+from relgraph.relations.view import anchor
 
 ROUNDINGS = ("exact", "rounded")
 SPECIALS = ("kept", "assumes_finite")
@@ -142,7 +150,8 @@ class Relation(ByReference):
         if self._twin is None:
             twin = object.__new__(Relation)
             twin.__dict__.update(self.__dict__)
-            twin.__dict__.pop("rewrites", None)
+            for made in ("rewrites", "heads"):
+                twin.__dict__.pop(made, None)
             twin.backward = not self.backward
             twin._twin = self
             if not twin.interpreted:
@@ -193,6 +202,21 @@ class Relation(ByReference):
                 refused = refused or error
         if refused is not None and not found:
             raise refused
+        return tuple(found)
+
+    @cached_property
+    def heads(self) -> tuple[Any, ...]:
+        """The ops that its patterns begin with; a class of ops where their parameters are open."""
+        found: dict[Any, None] = {}
+        for clause in self.clauses or ():
+            pattern = clause.right if self.backward else clause.left
+            if not isinstance(pattern, PatternNode | Block | Apply):
+                continue
+            head = anchor(pattern)
+            # A head that no rewrite has would make sums and products n-ary for nothing.
+            if is_ac(head) and head not in found and not is_bound(clause, self.backward):
+                return tuple(dict.fromkeys(anchor(r.pattern) for r in self.rewrites))
+            found[head] = None
         return tuple(found)
 
     def run(self, n: int | None, left: Any = None, right: Any = None) -> tuple[Any, ...]:
@@ -283,14 +307,6 @@ def as_graph(term: Any) -> Any:
         return term
 
 
-def _location(function: Callable[..., Any]) -> str:
-    code = getattr(function, "__code__", None)
-    if code is None:
-        return "<unknown>"
-    name = code.co_filename.replace("\\", "/").rsplit("/", 1)[-1]
-    return f"{name}:{code.co_firstlineno}"
-
-
 def identity(
     function: Callable[..., Any] | None = None,
     *,
@@ -360,9 +376,9 @@ def identity(
             fix="Write @rg.identity above a function that returns its two sides.",
         )
     name = name or function.__name__
-    location = location or _location(function)
-    parameters = _parameters(function, name, location)
-    unknown = sorted({*_names(broadcast)} - {*parameters, "*"})
+    location = location or location_of(function)
+    parameters = parameters_of(function, name, location)
+    unknown = sorted({*names_of(broadcast)} - {*parameters, "*"})
     if unknown:
         raise RelationError(
             f"{name}: broadcast= names {', '.join(unknown)}, which the identity does not have",
@@ -376,10 +392,11 @@ def identity(
             {"declared": location},
             "Write: return left, right",
         )
-    clause = Clause(*sides, _conditions(where, parameters, name, location))
-    _check_clause(clause, name, location)
+    clause = Clause(*sides, conditions_of(where, parameters, name, location))
+    check_clause(clause, name, location)
 
-    followed = unproved(clause.conditions, clause.left, clause.right) != clause.conditions
+    given = clause.conditions
+    followed = bool(given) and unproved(given, clause.left, clause.right) != given
 
     def goal(left: Any, right: Any) -> Any:
         fresh: dict[PatternVariable, PatternVariable] = {}
@@ -468,35 +485,18 @@ def relation(
         )  # fmt: skip
     body = function
     label = str(name or getattr(function, "__name__", "relation"))
-    _check_two_sides(function, label)
+    check_two_sides(function, label)
 
     def goal(left: Any, right: Any) -> Any:
         return require_goal(body(left, right), label)
 
     made = Relation(
         label, goal, tags=tags, rounding=rounding, specials=specials, broadcast=broadcast,
-        doc=function.__doc__ or "", location=_location(function), budget=budget,
+        doc=function.__doc__ or "", location=location_of(function), budget=budget,
     )  # fmt: skip
     _declared_as(made, function)
     made.clauses  # noqa: B018 - refuses a goal that relates nothing, at once
     return made
-
-
-def _check_two_sides(function: Callable[..., Any], label: str) -> None:
-    """Refuse a goal constructor that cannot be called with two sides."""
-    try:
-        signature = inspect.signature(function)
-    except (TypeError, ValueError):  # a function in C may have none
-        return
-    try:
-        signature.bind(None, None)
-    except TypeError:
-        raise RelationError(
-            f"{label} must take two sides, and its parameters are {signature}",
-            {"declared": _location(function)},
-            "Write def name(left, right), which returns a goal; rg.identity takes a function of "
-            "logic variables that returns both sides.",
-        ) from None
 
 
 def as_relation(x: Any) -> Relation:
@@ -511,74 +511,10 @@ def as_relation(x: Any) -> Relation:
     )
 
 
-def _conditions(
-    where: Callable[..., Any] | None,
-    parameters: dict[str, PatternVariable],
-    name: str,
-    location: str,
-) -> tuple[Suspended, ...]:
-    if where is None:
-        return ()
-    wanted = list(inspect.signature(where).parameters)
-    unknown = [p for p in wanted if p not in parameters]
-    if unknown:
-        raise RelationError(
-            f"{name}: where= asks for {', '.join(unknown)}, which the identity does not have",
-            {"parameters": ", ".join(parameters), "declared": location},
-            "Name the parameters of where= as those of the identity.",
-        )
-    goals = where(*(parameters[p] for p in wanted))
-    goals = goals if isinstance(goals, tuple | list) else (goals,)
-    for g in goals:
-        if not isinstance(g, Suspended):
-            raise RelationError(
-                f"{name}: where= must return side conditions, not {g!r}",
-                {"declared": location},
-                "Use rg.facto and its short forms, rg.checko, rg.calco; several as a tuple.",
-            )
-    return tuple(goals)
-
-
-def _parameters(
-    function: Callable[..., Any], name: str, location: str
-) -> dict[str, PatternVariable]:
-    """Return a fresh logic variable for each parameter of a declaration."""
-    found = {}
-    for p in inspect.signature(function).parameters.values():
-        if p.default is not p.empty or p.kind not in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD):
-            raise RelationError(
-                f"{name}: the parameter {p} of an identity must be a plain logic variable",
-                {"declared": location},
-                "Write numbers into the sides, and make other variables with rg.lvars(...).",
-            )
-        found[p.name] = PatternVariable(p.name)
-    return found
-
-
-def _names(names: str | Iterable[str]) -> tuple[str, ...]:
-    return (names,) if isinstance(names, str) else tuple(names)
-
-
-def _check_clause(clause: Clause, name: str, location: str) -> None:
-    """Refuse sides that are no terms, and a side that is a proper part of nothing but itself."""
-    for side in (clause.left, clause.right):
-        from_term(side)
-        if not isinstance(side, Pattern | bool | int | float) and not hasattr(side, "op"):
-            raise RelationError(
-                f"{name}: a side must be a pattern or a number, not {side!r}",
-                {"declared": location},
-                "Build both sides from the parameters of the function.",
-            )
-    if up_to_laws(clause.left) == up_to_laws(clause.right):
-        raise RelationError(
-            f"{name}: both sides are the same: {text(clause.left)} and {text(clause.right)}",
-            {"declared": location},
-            "The laws of an op, such as x + y = y + x, hold without being declared; leave it out.",
-        )
-
-
 def _check_directions(made: Relation) -> None:
     """Require one direction that can run, and report the forward reason when none can."""
+    if all(is_bound(clause, backward=False) for clause in made.clauses or ()):
+        return
     try:
         made.rewrites  # noqa: B018 - raises when no clause can run forward
     except RelgraphError as forward:

@@ -36,6 +36,11 @@ def anchor(term: Term) -> Any:
     return key_of(term) if isinstance(term, Variable) else Constant
 
 
+def plays(key: Any, role: Any) -> bool:
+    """Tell whether an operand of a key may play a role: of that op, of its class, or any."""
+    return role is ANY or key is role or type(key) is role
+
+
 class Firing(NamedTuple):
     """One use of a rewrite: what it took from the view, and what it put in its place."""
 

@@ -16,11 +16,12 @@ from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.relations.ac_matcher import AcMatcher
 from relgraph.relations.clause import Rewrite
+from relgraph.relations.dispatch import Matcher
 from relgraph.relations.gather import GatherRule
 from relgraph.relations.matcher import compile_plain
 from relgraph.relations.view import Firing
 from relgraph.rewriting.driver import RUNNER, normalise
-from relgraph.rewriting.selection import Matcher, Selection
+from relgraph.rewriting.selection import Selection
 
 
 @dataclass
@@ -103,12 +104,11 @@ class _ProfiledSelection(Selection):
             shapes.answer = timed(shapes.answer, counts[shapes.relation.label])  # type: ignore[method-assign]
         self._counts = counts
 
-    def plain(self, op: Op) -> Matcher | None:
-        known = self._plain.get(op)
+    def plain(self, op: Op) -> Any:
+        known: Any = self._plain.get(op)
         if known is None and op not in self._plain:
-            rewrites = [*self._heads.get(op, ()), *self._heads.get(type(op), ())]
-            if rewrites and op not in self.ac_ops:
-                rewrites.sort(key=lambda r: self._order[id(r)])
+            rewrites = self.rewrites_of(op, type(op)) if op not in self.ac_ops else []
+            if rewrites:
                 known = _one_by_one([self._timed_plain(op, r) for r in rewrites])
             self._plain[op] = known
         return known
@@ -121,7 +121,7 @@ class _ProfiledSelection(Selection):
         matcher = super().ac_of(op)
         if matcher is None or known:
             return matcher
-        rewrites = self._heads.get(op, ())
+        rewrites = self.rewrites_of(op)
         for rule, rewrite in zip(matcher.rules, rewrites, strict=True):
             count = self._counts[rewrite.relation]
             if isinstance(rule, GatherRule):

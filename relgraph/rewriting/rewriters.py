@@ -16,6 +16,7 @@ from relgraph.errors import ArgumentError, OscillationError, RelationError
 from relgraph.ir.graph import FunctionGraph, as_outputs, free_inputs, substitute
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
+from relgraph.relations.clause import is_ac
 from relgraph.relations.relation import Relation, as_relation
 from relgraph.rewriting.driver import normalise
 from relgraph.rewriting.folding import ConstantFolding
@@ -290,8 +291,8 @@ def _split(relations: list[Relation], transforms: list[Any]) -> tuple[Any, Any]:
     collecting = [t for t in transforms if hasattr(t, "fold")]
     compiled = [r for r in relations if not r.interpreted]
     interpreted = [r for r in relations if r.interpreted]
-    heads = Selection(compiled).ac_ops
-    if not heads and not collecting:
+    nary_heads = any(is_ac(head) for r in compiled for head in r.heads)
+    if not nary_heads and not collecting:
         return (relations, transforms), ((), ())
     # Where constants are collected, no application of two constants is left to fold.
     nary = [

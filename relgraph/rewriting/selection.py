@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -13,16 +13,13 @@ from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.relations.ac_matcher import AcMatcher
 from relgraph.relations.clause import Rewrite, is_ac
+from relgraph.relations.dispatch import PlainMatcher
 from relgraph.relations.gather import GatherRule
-from relgraph.relations.matcher import compile_plain
-from relgraph.relations.pattern import Block, OpPattern, PatternNode
 from relgraph.relations.relation import Relation, as_relation
-from relgraph.relations.view import ANY
+from relgraph.relations.view import ANY, anchor
 from relgraph.rewriting.interpreter import tracked
 from relgraph.rewriting.shapes import Shapes
 from relgraph.rewriting.sharing import Sharing
-
-Matcher = Callable[[Variable], Any]
 
 
 class Signed(NamedTuple):
@@ -75,27 +72,21 @@ class Selection:
         self.relations: tuple[Relation, ...] = tuple(dict.fromkeys(map(as_relation, relations)))
         self.transforms = tuple(transforms)
         self._check_directions()
-        rewrites = [r for x in self.relations if not x.interpreted for r in x.rewrites]
         self.budgets = {x.label: x.budget for x in self.relations if x.budget is not None}
         self.regroups = any(x.rounding != "exact" for x in self.relations) or any(
             hasattr(t, "fold") for t in self.transforms
         )
         self.interpreted = tuple(x for x in self.relations if x.interpreted)
         self.shapes = tuple(map(Shapes, self.interpreted))
-        self._heads: dict[Any, list[Rewrite]] = {}
-        for rewrite in rewrites:
-            pattern = rewrite.pattern
-            assert isinstance(pattern, PatternNode | Block)
-            op = pattern.op
-            key = op.cls if isinstance(op, OpPattern) else op
-            self._heads.setdefault(key, []).append(rewrite)
-        self._order = {id(r): i for i, r in enumerate(rewrites)}
-        self._plain: dict[Op, Matcher | None] = {}
-        self._open: dict[type[Op], Matcher] = {}
+        self._heads: dict[Any, list[int]] = {}
+        for place, relation in enumerate(self.relations):
+            for head in relation.heads:
+                self._heads.setdefault(head, []).append(place)
+        self._plain: dict[Op, PlainMatcher | None] = {}
+        self._open: dict[type[Op], PlainMatcher] = {}
         self._ac: dict[Any, AcMatcher | None] = {}
         self._asked: dict[Any, tuple[Any, ...]] = {}
-        heads = [op for op in self._heads if is_ac(op)]
-        self.ac_ops = frozenset(heads) | frozenset(
+        self.ac_ops = frozenset(op for op in self._heads if is_ac(op)) | frozenset(
             op for t in self.transforms for op in getattr(t, "ac_ops", ())
         )
         self.memo: OrderedDict[frozenset[Variable], dict[Variable, Variable]] = OrderedDict()
@@ -112,7 +103,7 @@ class Selection:
         found = None
         if op in self.ac_ops:
             folds = [t.fold for t in self.transforms if hasattr(t, "fold")]
-            found = AcMatcher(op, self._heads.get(op, ()), folds[0] if folds else None)
+            found = AcMatcher(op, self.rewrites_of(op), folds[0] if folds else None)
         self._ac[op] = found
         return found
 
@@ -182,35 +173,48 @@ class Selection:
             found = self._asked[op] = tuple([t for t in self.transforms if tracked(t, op)])
             return found
 
-    def plain(self, op: Op) -> Matcher | None:
+    def plain(self, op: Op) -> PlainMatcher | None:
         """Return the matcher of a head op that is not associative and commutative, if any."""
         try:
             return self._plain[op]
         except KeyError:
             pass
-        rewrites = [*self._heads.get(op, ()), *self._heads.get(type(op), ())]
-        found: Matcher | None = None
-        if rewrites and op not in self.ac_ops:
-            rewrites.sort(key=lambda r: self._order[id(r)])
-            if op not in self._heads:  # only open patterns: one matcher serves the whole class
-                found = self._open.get(type(op)) or compile_plain(op, rewrites)
-                self._open[type(op)] = found
-            else:
-                found = compile_plain(op, rewrites)
+        found: PlainMatcher | None = None
+        heads = (op, type(op)) if op in self._heads else (type(op),)
+        rewrites = self.rewrites_of(*heads) if op not in self.ac_ops else []
+        if rewrites and op in self._heads:
+            found = PlainMatcher(op, rewrites)
+        elif rewrites:  # only open patterns: one matcher serves the whole class
+            found = self._open.get(type(op)) or PlainMatcher(op, rewrites)
+            self._open[type(op)] = found
         self._plain[op] = found
         return found
+
+    def rewrites_of(self, *heads: Any) -> list[Rewrite]:
+        """Return the rewrites with one of these heads, in declared order.
+
+        Parameters
+        ----------
+        *heads : Op, or class of ops
+            A class stands for the patterns that leave its parameters open.
+
+        Returns
+        -------
+        list of Rewrite
+            Each prepared when it is first asked for.
+        """
+        places = sorted({i for head in heads for i in self._heads.get(head, ())})
+        rewrites = [r for i in places for r in self.relations[i].rewrites]
+        return [r for r in rewrites if anchor(r.pattern) in heads]
 
     @property
     def source(self) -> str:
         """The source of every matcher compiled so far, each branch naming its relation."""
-        parts = [m.source for m in self._plain.values() if m is not None]  # type: ignore[attr-defined]
+        parts = [m.source for m in self._plain.values() if m is not None]
         for matcher in self._ac.values():
             for rule in matcher.rules if matcher is not None else ():
-                if isinstance(rule, GatherRule):
-                    parts += [rule.deal.source, rule.build.source]  # type: ignore[attr-defined]
-                else:
-                    parts += rule.sources
-        return "\n".join(dict.fromkeys(parts))
+                parts += rule.sources
+        return "\n".join(dict.fromkeys(filter(None, parts)))
 
     def __repr__(self) -> str:
         return f"Selection({', '.join(x.label for x in self.relations)})"

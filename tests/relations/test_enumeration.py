@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import kanren
 import pytest
 from etuples import etuple
 from unification import var
 
 import relgraph as rg
+from relgraph.db.catalogue import relations
 from relgraph.errors import ArgumentError, RelationError
+from relgraph.relations import enumeration
 from relgraph.relations.enumeration import MOST, enumerate_clauses
+from relgraph.relations.pattern import node
 
 x, y, z = rg.vectors("x y z", shape=("n",))
 A, B = rg.matrices("A B", shape=("n", "n"))
@@ -212,3 +216,94 @@ def test_other_goals_on_open_ends_are_left_to_kanren():
         rg.conso(rg.add, var(), left), rg.conso(rg.multiply, var(), right)
     )
     assert clauses_of(goal) is None
+
+
+# Goals that state their clauses.
+
+
+def searched(relation, monkeypatch):
+    """Return what a search finds for a relation, as texts and the functions of its conditions."""
+    with monkeypatch.context() as patch:
+        patch.setattr(enumeration, "stated", lambda *_: None)
+        return shown(enumerate_clauses(relation._goal, relation.name, relation.location))
+
+
+def shown(clauses):
+    """Return clauses as texts, with the kinds and functions of their conditions."""
+
+    def function(c):
+        f = getattr(c.function, "function", c.function)
+        return f"{getattr(f, 'func', f)} {getattr(f, 'args', '')}"
+
+    return [
+        (str(c), c.left.__class__, [(d.kind, d.label.count("=="), function(d)[:20])
+                                    for d in c.conditions])
+        for c in clauses
+    ]  # fmt: skip
+
+
+GOALS = [r for r in relations() if r._given is None]
+
+
+@pytest.mark.parametrize("theme", sorted({r.__module__.rpartition(".")[2] for r in GOALS}))
+def test_a_goal_that_states_its_clauses_has_those_that_a_search_finds(theme, monkeypatch):
+    own = [r for r in GOALS if r.__module__.endswith(f".{theme}")]
+    for relation in own:
+        assert shown(relation.clauses) == searched(relation, monkeypatch), relation.label
+
+
+def test_most_goals_of_the_catalogue_state_their_clauses(monkeypatch):
+    left, right = var(), var()
+    read = [r for r in GOALS if enumeration.stated(r._goal(left, right), left, right) is not None]
+    assert len(read) > 0.9 * len(GOALS)
+
+
+@pytest.mark.parametrize(
+    "goal",
+    [
+        lambda left, right: rg.lall(rg.eq(left, etuple(rg.exp, right)), rg.eq(right, 1)),
+        lambda left, right: rg.lall(rg.eq(left, node(rg.exp, right)), rg.eq(right, 1)),
+        lambda left, right: rg.lall(rg.eq(left, right), rg.eq(right, left)),
+        lambda left, right: rg.lall(rg.eq(left, node(rg.exp, var("a"))), rg.eq(right, 1)),
+        lambda left, right: rg.lall(rg.eq(left, 1), rg.eq(right, 1), rg.checko(bool, 1)),
+        lambda left, right: rg.lall(rg.eq(left, etuple(rg.exp, 1)), rg.eq(right, 1)),
+        lambda left, right: rg.lall(rg.eq(left, node(rg.exp, 1)), rg.eq(left, 2)),
+        lambda left, right: rg.lall(rg.eq(left, 1), rg.eq(right, 2), rg.conso(1, 2, 3)),
+        lambda left, right: rg.lany(*[rg.eq(left, right)] * (MOST + 1)),
+        lambda left, right: rg.lall(rg.eq(left, 1), rg.lany(rg.eq(right, 2), rg.eq(left, 3))),
+        lambda left, right: rg.lall(*[rg.lany(rg.eq(left, 1), rg.eq(right, 2))] * 7),
+    ],
+)
+def test_other_goals_are_searched(goal):
+    left, right = var(), var()
+    assert enumeration.stated(goal(left, right), left, right) is None
+
+
+def test_nested_alternatives_come_in_the_order_of_a_search(monkeypatch):
+    def goal(left, right):
+        (v,) = rg.lvars("v")
+        ops = rg.exp, rg.log, rg.sin, rg.cos, rg.tan
+        a, b, c, d, e = [rg.eq(left, op(v)) for op in ops]
+        one, two, three = [rg.eq(right, n * v) for n in (1, 2, 3)]
+        chosen = rg.lany(rg.lany(a, b), c, rg.conde([rg.positiveo(v), d], [e]))
+        return rg.lall(chosen, rg.lany(one, rg.lany(two, three)))
+
+    read = texts_of(goal)
+    monkeypatch.setattr(enumeration, "stated", lambda *_: None)
+    assert texts_of(goal) == read
+    assert len(set(read)) == 15
+
+
+def test_goals_run_as_those_of_minikanren_do():
+    q, r = var(), var()
+    assert kanren.run(0, q, rg.eq(q, 1)) == (1,)
+    assert kanren.run(0, q, rg.eq(q, 1), rg.eq(q, 2)) == ()
+    assert kanren.run(0, (q, r), rg.lall(rg.eq(q, 1), rg.eq(r, q))) == ((1, 1),)
+    assert kanren.run(0, q, rg.lany(rg.eq(q, 1), rg.eq(q, 2))) == (1, 2)
+    either = rg.conde([rg.eq(q, 1), rg.eq(r, 2)], (rg.eq(q, 3),))
+    assert kanren.run(0, q, either) == kanren.run(0, q, either) == (1, 3)
+    for joined in (rg.lall, rg.lany):  # as they come, and from an iterator, read once
+        assert kanren.run(0, q, joined([rg.eq(q, 5)])) == (5,)
+        assert kanren.run(0, q, joined(g for g in [rg.eq(q, 5)])) == (5,)
+        assert len(kanren.run(0, q, joined())) == 1
+    assert kanren.run(0, q, rg.conde(iter([[rg.eq(q, 5)]]))) == (5,)
