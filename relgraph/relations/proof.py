@@ -37,12 +37,15 @@ def proved(
         return None
     ends = _nodes(bound)
     roots = (place,) if isinstance(place, Variable) else tuple(place)
+    limit = LIMIT + 4 * (len(ends) + len(roots))
+    made: dict[Variable, None] = {}
     if ends and not any(map(_unknown, ends)):
-        return built
+        made = _region((built,), ends.keys(), limit)
+        if len(made) < limit and not any(map(_unknown, made)):
+            return built  # every size is known, and the ops took them
     known = Equalities()
     if len(roots) > 1:
         known.together(roots)
-    limit = LIMIT + 4 * (len(ends) + len(roots))
     given = _region(roots, frozenset(ends), limit)
     for x in (*given, *ends):
         known.learn(x)

@@ -56,3 +56,11 @@ def test_without_bindings_both_sides_are_compared():
     assert proved(rg.sum(m * k.T), rg.trace(m @ k), ()) is None
     assert proved(rg.sum(m * m), rg.trace(m @ m.T), ()) is not None
     assert proved(rg.exp(x), rg.exp(x) + 0, ()) is not None
+
+
+def test_what_stands_between_known_operands_may_have_an_unknown_size():
+    a, b = rg.matrices("a b", shape=(4, 4))
+    mask = rg.tensor("mask", shape=(4,), dtype="bool")
+    rows = a[mask]
+    assert proved(rg.sum(rows * b.T), rg.trace(rows @ b), (a, mask, b)) is None
+    assert proved(rg.sum(a * b.T), rg.trace(a @ b), (a, b)) is not None
