@@ -134,12 +134,17 @@ def search(goal: Callable[[], Any], steps: Steps) -> Iterator[Any]:
     OutOfSteps
         When it takes more.
     """
-    with KANREN:
-        for state in goal()(State({steps: None}, steps)):
-            if RESIDUALS in _bound(state):
-                yield from settle(state)
-            else:
-                yield state
+    with KANREN:  # for each answer, not while the caller looks at one
+        states = iter(goal()(State({steps: None}, steps)))
+    while True:
+        with KANREN:
+            state = next(states, None)
+        if state is None:
+            return
+        if RESIDUALS in _bound(state):
+            yield from settle(state)
+        else:
+            yield state
 
 
 def _bound(state: Any) -> Any:
