@@ -106,19 +106,15 @@ class Keys:
 
     def _product(self, x: Variable, dtype: Any) -> Any:
         """Return the key of a product, or of -x, which is a product with -1."""
-        factor: Any = 1
         terms = self.terms(x) if x.op is multiply else Counter(x.inputs)
+        sign = 1
         if x.op is not multiply:
-            factor = -1
+            sign = -1
             (y,) = x.inputs
             if y.op is multiply and y.type.dtype == dtype:
                 terms = self.terms(y)
-        kept: Counter[Variable] = Counter()
-        for y, n in terms.items():
-            if isinstance(y, Constant) and not y.ndim and y.type.dtype == dtype:
-                factor *= y.uniform.item() ** n
-            else:
-                kept[y] += n
+        factor, kept = split_factor(terms, dtype)
+        factor *= sign
         if factor == -1 and kept.total() == 1:
             (y,) = kept
             if x.op is multiply and is_nested(y, add, dtype):
@@ -137,12 +133,13 @@ class Keys:
         return found
 
 
-def counted(node: Variable) -> Counter[Variable]:
-    """Count the paths to each operand; a shared sum is passed through once, with its count."""
+def paths_to_terms(node: Variable) -> dict[Variable, tuple[int, int]]:
+    """Count the paths to each operand of a sum or product, by how often it is taken away too.
+
+    A shared sum is passed through once, with its count.
+    """
     op, dtype = sum_op(node), node.type.dtype
     assert op is not None
-    if dtype.kind == "b" or not uniform(node):
-        return Counter(node.inputs)
     order: list[Variable] = []
     seen: set[Variable] = set()
     stack: list[tuple[Variable, bool]] = [(node, False)]
@@ -154,7 +151,6 @@ def counted(node: Variable) -> Counter[Variable]:
             seen.add(x)
             stack.append((x, True))
             stack.extend([(y, False) for y in x.inputs if is_nested(y, op, dtype)])
-    # How often each is added, and how often it is taken away.
     paths: dict[Variable, tuple[int, int]] = {node: (1, 0)}
     found: dict[Variable, tuple[int, int]] = {}
     for x in reversed(order):
@@ -165,13 +161,32 @@ def counted(node: Variable) -> Counter[Variable]:
             counts = paths if y in seen else found
             mine = counts.get(y, (0, 0))
             counts[y] = mine[0] + plus, mine[1] + minus
+    return found
+
+
+def counted(node: Variable) -> Counter[Variable]:
+    """Count the operands of a sum or product, however nested; those taken away as negatives."""
+    if node.type.dtype.kind == "b" or not uniform(node):
+        return Counter(node.inputs)
     terms: Counter[Variable] = Counter()
-    for y, (plus, minus) in found.items():
+    for y, (plus, minus) in paths_to_terms(node).items():
         if plus:
             terms[y] += plus
         if minus:
             terms[negative(y)] += minus
     return terms
+
+
+def split_factor(terms: Counter[Variable], dtype: Any) -> tuple[Any, Counter[Variable]]:
+    """Return the product of the constant factors among the operands of a product, and the rest."""
+    factor: Any = 1
+    kept: Counter[Variable] = Counter()
+    for y, n in terms.items():
+        if isinstance(y, Constant) and not y.ndim and y.type.dtype == dtype:
+            factor *= y.uniform.item() ** n
+        else:
+            kept[y] += n
+    return factor, kept
 
 
 def bare(x: Variable) -> Variable:

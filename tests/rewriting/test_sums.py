@@ -1,11 +1,13 @@
 """Sums with signs: like terms meet across additions, subtractions and negations."""
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import relgraph as rg
+from relgraph.errors import VerifyError
 from relgraph.ir.graph import toposort
 from relgraph.relations.catalogue.arithmetic import (
     annihilate_multiply_zeroo,
@@ -179,6 +181,53 @@ def test_random_sums_keep_their_values(seed, dtype):
     ):
         np.testing.assert_array_equal(value(found, arrays), expected)
         assert found.type.narrows(graph.type)
+
+
+def shared(rng, inputs, functions):
+    """Return a random graph in which sums and products have several users."""
+    pool = list(inputs)
+    for _ in range(rng.randrange(4, 16)):
+        x, y, kind = rng.choice(pool[-6:]), rng.choice(pool), rng.random()
+        if kind < 0.65:
+            pool.append(x + y if kind < 0.35 else x - y)
+        elif kind < 0.75:
+            pool.append(-x)
+        elif kind < 0.9:
+            pool.append(rng.randrange(-3, 4) * x if kind < 0.85 else x * y)
+        else:
+            pool.append(rng.choice(functions)(x))
+    return pool[-1] if rng.random() < 0.7 else pool[-3:]
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int8", "float64"])
+def test_derivations_of_random_sums_are_accepted(dtype):
+    functions = [rg.exp, rg.sin, rg.sqrt] if dtype == "float64" else [rg.abs, rg.sign]
+    inputs = [rg.vector(n, 3, dtype=dtype) for n in "pqr"]
+    uses = 0
+    for seed in range(120):
+        rng = random.Random(f"{seed} {dtype}")
+        for graph in (
+            draw(rng, inputs, rng.randrange(2, 6)),
+            shared(random.Random(f"shared {seed} {dtype}"), inputs, functions),
+        ):
+            derivation = rg.explain(graph, include=["canonicalize"])
+            derivation.check()
+            uses += len(derivation)
+    assert uses > 500
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_derivations_of_other_results_are_refused(seed):
+    rng = random.Random(f"{seed} other")
+    p, q, r = inputs = [rg.vector(n, 3, dtype="int64") for n in "pqr"]
+    graph = draw(rng, inputs, 4) + 2 * p - p
+    derivation = rg.explain(graph, [*RULES, ConstantFolding()], include=None)
+    phase = max(derivation.phases, key=lambda x: len(x.steps))
+    phase.check()
+    (result,) = phase.after
+    for wrong in (result + p, result - q, -(result + r)):
+        with pytest.raises(VerifyError, match="do not lead"):
+            replace(phase, after=(wrong,)).check()
 
 
 def test_a_long_alternating_sum_takes_time_in_proportion():
