@@ -208,16 +208,22 @@ class Relation(ByReference):
     def heads(self) -> tuple[Any, ...]:
         """The ops that its patterns begin with; a class of ops where their parameters are open."""
         found: dict[Any, None] = {}
+        runs = False
         for clause in self.clauses or ():
             pattern = clause.right if self.backward else clause.left
             if not isinstance(pattern, PatternNode | Block | Apply):
                 continue
-            head = anchor(pattern)
+            head, bound = anchor(pattern), is_bound(clause, self.backward)
             # A head that no rewrite has would make sums and products n-ary for nothing.
-            if is_ac(head) and head not in found and not is_bound(clause, self.backward):
-                return tuple(dict.fromkeys(anchor(r.pattern) for r in self.rewrites))
+            if is_ac(head) and head not in found and not bound:
+                break
             found[head] = None
-        return tuple(found)
+            runs = runs or bound
+        else:
+            if runs:
+                return tuple(found)
+        # A direction that does not run at all says so here.
+        return tuple(dict.fromkeys([anchor(r.pattern) for r in self.rewrites]))
 
     def run(self, n: int | None, left: Any = None, right: Any = None) -> tuple[Any, ...]:
         """Ask kanren for related pairs, or for the side that is left out.

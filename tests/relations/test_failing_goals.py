@@ -6,7 +6,7 @@ import pytest
 from unification import var
 
 import relgraph as rg
-from relgraph.errors import NotInvertibleError, RelationError
+from relgraph.errors import NotInvertibleError, RelationError, UnboundVariableError
 
 x, y = rg.vectors("x y", shape=("n",))
 
@@ -130,3 +130,14 @@ def test_a_relation_that_cannot_be_compiled_answers_queries():
     assert kanren.run(1, q, inputs_o(x, q)) == (y,)
     with pytest.raises(NotInvertibleError, match="the side to match is an input"):
         rg.rewrite_graph(rg.exp(x), inputs_o)
+
+
+def test_a_direction_that_cannot_run_is_an_error_whatever_the_graph():
+    @rg.relation
+    def openo(left, right):
+        a, b = rg.lvars("a b")
+        return rg.lall(rg.eq(left, rg.exp(a)), rg.eq(right, rg.sin(a) * rg.cos(b)))
+
+    for graph in (rg.exp(x), rg.log(x)):
+        with pytest.raises(UnboundVariableError, match="nothing binds b"):
+            rg.rewrite_graph(graph, openo)
