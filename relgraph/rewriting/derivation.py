@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from relgraph.errors import VerifyError
 from relgraph.ir.cost import flops
@@ -13,6 +14,12 @@ from relgraph.ir.printing import brief
 from relgraph.relations.view import Firing
 from relgraph.rewriting.driver import RUNNER, normalise
 from relgraph.rewriting.entailment import Entailment
+from relgraph.rewriting.packing import (
+    Packing,
+    Unpacking,
+    packed_selection,
+    unpacked_selection,
+)
 from relgraph.rewriting.replay import Checker, closed_in
 from relgraph.rewriting.selection import Selection
 
@@ -69,6 +76,17 @@ class Phase:
     steps: tuple[Step, ...]
     selection: Selection
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        packing = Packing()
+        data = _packed(self, packing)
+        return _unpickled_phase, (packing.nodes(), data)
+
+    def __copy__(self) -> Phase:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Phase:
+        return self
+
     def check(self) -> None:
         """Replay the steps; see :meth:`Derivation.check`."""
         relations = {r.label: r for r in self.selection.relations}
@@ -107,6 +125,18 @@ class Derivation:
     before: tuple[Variable, ...]
     after: tuple[Variable, ...]
     phases: tuple[Phase, ...]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        packing = Packing()
+        ends = packing.packed((self.before, self.after))
+        data = tuple([_packed(phase, packing) for phase in self.phases])
+        return _unpickled, (packing.nodes(), ends, data)
+
+    def __copy__(self) -> Derivation:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Derivation:
+        return self
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -174,6 +204,40 @@ class Derivation:
         """
         for phase in self.phases:
             phase.check()
+
+
+def _packed(phase: Phase, packing: Packing) -> tuple[Any, ...]:
+    """Return a phase as data."""
+    steps = tuple([
+        (
+            packing.packed((step.before, step.after)),
+            tuple([packing.firing(x, phase.selection) for x in step.firings]),
+        )
+        for step in phase.steps
+    ])  # fmt: skip
+    return packing.packed((phase.before, phase.after)), steps, packed_selection(phase.selection)
+
+
+def _unpacked(data: tuple[Any, ...], unpacking: Unpacking) -> Phase:
+    """Return the phase that was packed."""
+    ends, packed_steps, parts = data
+    selection = unpacked_selection(parts)
+    steps = []
+    for pair, firings in packed_steps:
+        before, after = unpacking.unpacked(pair)
+        steps.append(Step(before, after, tuple([unpacking.firing(x, selection) for x in firings])))
+    before, after = unpacking.unpacked(ends)
+    return Phase(before, after, tuple(steps), selection)
+
+
+def _unpickled_phase(nodes: tuple[Any, ...], data: tuple[Any, ...]) -> Phase:
+    return _unpacked(data, Unpacking(nodes))
+
+
+def _unpickled(nodes: tuple[Any, ...], ends: Any, data: tuple[Any, ...]) -> Derivation:
+    unpacking = Unpacking(nodes)
+    before, after = unpacking.unpacked(ends)
+    return Derivation(before, after, tuple([_unpacked(phase, unpacking) for phase in data]))
 
 
 def run_recorded(outputs: Sequence[Variable], selection: Selection, once: bool = False) -> Phase:

@@ -113,6 +113,9 @@ class Transform:
         self.tracks = _tracks(rewriter)
         self._graph: Any = _Unseen(rewriter.name)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Transform, (self.rewriter,)
+
     def transform(self, node: Variable) -> Variable | None:
         """Return the replacement of a node, or None."""
         found: Variable | dict[Variable, Variable] | None = replacement(
