@@ -224,6 +224,8 @@ if TYPE_CHECKING:
     from relgraph.api.explain import explain, profile_rewrites
     from relgraph.api.function import Function, evaluate, function
     from relgraph.api.jit import jit
+    from relgraph.backends import cache
+    from relgraph.backends.config import config
     from relgraph.checking.check import check
     from relgraph.checking.listing import catalogue
 
@@ -243,6 +245,7 @@ __version__ = "0.1.0"
 _LAZY = {
     "catalogue": "relgraph.checking.listing",
     "check": "relgraph.checking.check",
+    "config": "relgraph.backends.config",
     "explain": "relgraph.api.explain",
     "jit": "relgraph.api.jit",
     "profile_rewrites": "relgraph.api.explain",
@@ -257,6 +260,8 @@ def __getattr__(name: str) -> Any:
         from relgraph.db.catalogue import default_database
 
         return default_database()
+    if name == "cache":
+        return import_module("relgraph.backends.cache")
     if name in _LAZY:
         found = getattr(import_module(_LAZY[name]), name)
         globals()[name] = found
@@ -317,6 +322,7 @@ __all__ = [
     "bitwise_xor",
     "block_diag",
     "broadcast_to",
+    "cache",
     "calco",
     "cast",
     "catalogue",
@@ -330,6 +336,7 @@ __all__ = [
     "clip",
     "concatenate",
     "conde",
+    "config",
     "conso",
     "constant",
     "constanto",

@@ -102,7 +102,7 @@ def test_sums_are_at_least_as_accurate_as_stated(dtype):
     x = make_input("x", TensorType(dtype, ("n",)))
     f = function([x], [reduction.sum(x), reduction.mean(x)])
     u = np.finfo(dtype).eps / 2
-    for size in (1, 511, 512, 513, 100_000):
+    for size in (1, 1023, 1024, 1025, 100_000):
         for a in (rng.normal(size=size), rng.uniform(0, 1, size), np.full(size, 0.1)):
             a = a.astype(dtype)
             exact = math.fsum(a.astype(float).tolist())
@@ -117,7 +117,7 @@ def test_a_reduction_runs_in_the_loop_that_feeds_it():
     y = make_input("y", TensorType("float64", ("m",)))
     terms = x * y - 1.0
     f = function([x, y], [reduction.sum(terms, axis=-1), reduction.max(terms, axis=-1)])
-    assert f.source.count("@kernel") == 1
+    assert f.source.count("def rgk_") == 1
     rng = np.random.default_rng(0)
     a, b = rng.normal(size=(6, 5)), rng.normal(size=5)
     total, largest = f(a, b)

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from relgraph.backends.base import Array, OpCall, released
-from relgraph.backends.numba import cache
-from relgraph.backends.numba.kernel_source import KernelText, functions_used
+from relgraph.backends.numba import kernels
+from relgraph.backends.numba.calls import Layout
+from relgraph.backends.numba.kernel_source import KernelText
 from relgraph.backends.numba.main_source import MainText
 from relgraph.backends.numba.templates import literals, supported, weight
 from relgraph.errors import ShapeError
@@ -98,13 +99,13 @@ class NumbaProgram:
         self.steps = schedule(graph, fusion)
         self._texts: dict[str, str] = {}
         self._names: dict[Structure, str] = {}
-        kernels: dict[str, Callable[..., None]] = {}
+        functions: dict[str, kernels.Kernel] = {}
         for step in self.steps:
             if isinstance(step, Kernel) and step.structure not in self._names:
-                name, text = module_text(step.structure)
+                name, text, layout = kernel_text(step)
                 self._names[step.structure] = name
                 self._texts[name] = text
-                kernels[name] = cache.load(name, text)
+                functions[name] = kernels.load(name, text, layout)
         main = MainText(graph, self.steps, self._names, reuse, overwrite)
         self._main_text = main.text()
         self._constants = [x.value for x in graph.outputs if isinstance(x, Constant)]
@@ -114,7 +115,7 @@ class NumbaProgram:
             "matmul": np.matmul,
             "bool": np.bool_,
             **{name: np.dtype(name).type for name in NUMBERS},
-            **kernels,
+            **functions,
             **{name: OpCall(n, n in main.overwrites) for name, n in main.calls.items()},
             **{name: _packed(values) for name, values in main.packed.items()},
             **{name: ready(x.value) for name, x in main.constants.items()},
@@ -123,7 +124,7 @@ class NumbaProgram:
             **{name: _misshapen(node) for name, node in main.verified.items()},
         }
         for name, text in main.parts:
-            filename = f"<relgraph {cache.digest(text)}>"
+            filename = f"<relgraph {kernels.digest(text)}>"
             linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
             weakref.finalize(self, linecache.cache.pop, filename, None)
             exec(compile(text, filename, "exec"), namespace)
@@ -138,8 +139,7 @@ class NumbaProgram:
     @property
     def source(self) -> str:
         """The kernels and the function that calls them, as one Python module."""
-        kernels = "\n\n".join(_without_header(text) for text in self._texts.values())
-        return f"{kernels}\n\n{self._main_text}" if kernels else self._main_text
+        return "\n\n".join([*self._texts.values(), self._main_text])
 
     @property
     def kernels(self) -> tuple[str, ...]:
@@ -148,11 +148,11 @@ class NumbaProgram:
 
     def __call__(self, arrays: Sequence[Array]) -> list[Any]:
         """Run the program on one array for each input."""
-        usable = [x if type(x) is not np.ndarray or x.flags.carray else ready(x) for x in arrays]
+        usable = [x if type(x) is not np.ndarray else ready(x) for x in arrays]
         return self.direct(usable, arrays)
 
     def direct(self, usable: Sequence[Array], arrays: Sequence[Array] = ()) -> list[Any]:
-        """Run the program on arrays that are writeable, and stand for ``arrays``."""
+        """Run the program on arrays that kernels can read, and that stand for ``arrays``."""
         if self._silent:
             with np.errstate(all="ignore"):  # a graph computes inf and NaN without a word
                 results = self._main(*usable)
@@ -163,52 +163,37 @@ class NumbaProgram:
         return released(results, (*arrays, *usable, *self._constants))
 
 
-class _Exposed:
-    """The memory of a read-only array, for kernels, whose arguments have one type for all."""
-
-    def __init__(self, array: Array) -> None:
-        address, _ = array.__array_interface__["data"]
-        self.__array_interface__ = {**array.__array_interface__, "data": (address, False)}
-        self.array = array
-
-
 def ready(array: Array) -> Array:
-    """Return an array as kernels take it: contiguous, aligned, and not marked read-only.
-
-    A kernel writes to nothing but its results.
-    """
-    if array.flags.carray:
+    """Return an array as kernels take it: elements in order, one after the other, and aligned."""
+    flags = array.flags
+    if flags.c_contiguous and flags.aligned:
         return array
-    array = np.require(array, requirements=["C", "A"])
-    return array if array.flags.writeable else np.asarray(_Exposed(array))
+    return np.require(array, requirements=["C", "A"])
 
 
 NUMBERS = tuple(name for name in DTYPES if name != "bool")
 
+# What an element of a loop takes, in picoseconds: an operation on vectors, and a byte from a cache.
+_OPERATION, _BYTE = 120, 20
 
-def module_text(structure: Structure) -> tuple[str, str]:
-    """Return the name and the source of a kernel's module."""
-    kernel = KernelText(structure)
-    body = kernel.body()
-    signature = kernel.signature()
-    head = f'@kernel("{signature}")\ndef NAME({kernel.parameters()}):\n'
-    used = ", ".join(["kernel", *functions_used(body)])
-    ops = len(structure.rows) + len(structure.folds)
-    text = (
-        f'"""A kernel of {ops} operation{"s" if ops != 1 else ""}."""\n\n'
-        f"# {cache.environment()}\n\n"
-        "import math\n\n"
-        "import numpy as np\n"
-        f"from numpy import {', '.join(NUMBERS)}\n\n"
-        f"from relgraph.backends.numba.functions import {used}\n\n\n"
-        f"{head}{body}\n"
+
+def kernel_text(step: Kernel) -> tuple[str, str, Layout]:
+    """Return the name of a kernel, its source, and what a call of it takes."""
+    structure = step.structure
+    written = KernelText(structure)
+    text = written.functions("NAME", f"NAME{kernels.FINISH}")
+    name = f"rgk_{kernels.digest(text)}"
+    last = len(structure.reduced) - 1
+    streams = [np.dtype(dtype).itemsize for dtype, spans in structure.arrays if spans[last]]
+    streams += [np.dtype(structure.rows[row].dtype).itemsize for row in structure.stored]
+    layout = Layout(
+        sizes=len(structure.reduced),
+        arrays=len(structure.arrays) + len(step.slots) + len(step.results),
+        folds=len(structure.folds) if written.partial else 0,
+        kept=sum(1 << g for g in written.kept),
+        cost=_OPERATION * sum(map(weight, step.nodes)) + _BYTE * sum(streams),
     )
-    name = f"rgk_{cache.digest(text)}"
-    return name, text.replace("def NAME(", f"def {name}(")
-
-
-def _without_header(text: str) -> str:
-    return text[text.index("@kernel") :]
+    return name, text.replace("NAME", name), layout
 
 
 def _packed(values: Sequence[Constant]) -> Array:

@@ -1,20 +1,22 @@
-"""The source of one kernel: nested loops with one statement for each op."""
+"""The source of a kernel: nested loops with one statement for each op.
+
+A kernel runs a range of its outermost loop.  Where that loop is kept apart, the range is one of its
+elements, and each result is written in place.  Where it is reduced, the range is one of fixed
+blocks of rows: each block leaves its own partial results, and a second function combines them in
+order.  How the range is cut among threads therefore changes no result.
+"""
 
 from __future__ import annotations
 
-import re
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from relgraph.backends.numba.templates import convert, expression
-from relgraph.ir.types import DTYPES
 from relgraph.lowering.kernels import Fold, Ref, Structure
 
-BLOCK = 512  # elements whose float sum may be added in any order; blocks are added in order
-
-_FUNCTION = re.compile(r"(?<![.\w])([a-z_]\w*)\(")
-_BUILTINS = frozenset({"abs", "min", "range", *DTYPES})
+BLOCK = 1024  # elements whose float sum may be added in any order; blocks are added in order
 
 _COMBINE = {
     "sum": "{0} + {1}",
@@ -26,19 +28,30 @@ _COMBINE = {
 _FLOAT_START = {"sum": "0.0", "mean": "0.0", "prod": "1.0", "max": "-math.inf", "min": "math.inf"}
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Array:
     """An array argument: its name, dtype, and which groups it spans."""
 
     name: str
     dtype: str
     spans: tuple[bool, ...]
-    written: bool = False
-    view: str = ""  # the name of its part that the innermost loop runs over
+    strided: bool = False
 
     @property
     def groups(self) -> list[int]:
         return [g for g, spanned in enumerate(self.spans) if spanned]
+
+    @property
+    def strides(self) -> list[str]:
+        """The parameters that hold the distances of its elements."""
+        return [f"{self.name}_{g}" for g in self.groups] if self.strided else []
+
+    def declared(self) -> str:
+        sizes = [f"n{g}" for g in self.groups] or ["1"]
+        if self.strided and self.groups:
+            pairs = zip(sizes, self.strides, strict=True)
+            sizes = [f"{size}:{stride}" for size, stride in pairs]
+        return f"{self.name}: {self.dtype}[{', '.join(sizes)}]"
 
 
 @dataclass
@@ -49,9 +62,18 @@ class KernelText:
     ----------
     structure : Structure
         What to write.
+    strided : collection of int
+        The array operands that are read through their strides; the others lie in memory in the
+        order of the loops.
+
+    Attributes
+    ----------
+    partial : bool
+        Whether the outermost loop is reduced, so that partial results are combined.
     """
 
     structure: Structure
+    strided: Collection[int] = ()
     lines: list[str] = field(default_factory=list)
     depth: int = 1
 
@@ -59,11 +81,12 @@ class KernelText:
         s = self.structure
         every = (True,) * len(s.reduced)
         kept = tuple(not r for r in s.reduced)
-        self.arrays = [_Array(f"x{i}", dtype, spans) for i, (dtype, spans) in enumerate(s.arrays)]
-        self.stored = [
-            _Array(f"o{i}", s.rows[row].dtype, every, True) for i, row in enumerate(s.stored)
+        self.arrays = [
+            _Array(f"x{i}", dtype, spans, i in self.strided)
+            for i, (dtype, spans) in enumerate(s.arrays)
         ]
-        self.folded = [_Array(f"r{i}", f.dtype, kept, True) for i, f in enumerate(s.folds)]
+        self.stored = [_Array(f"o{i}", s.rows[row].dtype, every) for i, row in enumerate(s.stored)]
+        self.folded = [_Array(f"r{i}", f.dtype, kept) for i, f in enumerate(s.folds)]
         self.slots = {
             ref.dtype: 1 + max(r.index for r in self._refs() if r.dtype == ref.dtype)
             for ref in sorted(self._refs(), key=lambda r: r.dtype)
@@ -74,120 +97,153 @@ class KernelText:
             self.suffix -= 1
         self.inner = self.suffix < self.count  # whether the innermost loop is reduced
         self.blocked = self.inner and any(map(_in_blocks, s.folds))
+        self.partial = bool(s.folds) and s.reduced[0]
+        # Whether results are added to where they are stored, not in variables alone.
+        self.accumulates = any(s.reduced[: self.suffix])
+        self.kept = [g for g, reduced in enumerate(s.reduced) if not reduced and g]
 
     def _refs(self) -> list[Ref]:
         rows = [ref for row in self.structure.rows for ref in row.operands]
         folds = [fold.operand for fold in self.structure.folds]
         return [ref for ref in rows + folds if ref.kind == "slot"]
 
-    def signature(self) -> str:
-        """Return the numba signature of the kernel."""
-        types = ["int64"] * self.count
-        types += [_type(a) for a in self.arrays]
-        types += [f"{_scalar(dtype)}[::1]" for dtype in self.slots]
-        types += [_type(a) for a in self.stored + self.folded]
-        return f"void({', '.join(types)})"
+    def functions(self, name: str, finish: str) -> str:
+        """Return the kernel and, where there are partial results, what combines them.
 
-    def parameters(self) -> str:
-        """Return the parameter list."""
-        names = [f"n{g}" for g in range(self.count)]
-        names += [a.name for a in self.arrays]
-        names += [f"c_{dtype}" for dtype in self.slots]
-        names += [a.name for a in self.stored + self.folded]
-        return ", ".join(names)
+        Parameters
+        ----------
+        name, finish : str
+            The names of the two.
+        """
+        texts = [f"def {name}{self._parameters()}:\n{self._body()}\n"]
+        if self.partial:
+            texts.append(f"def {finish}{self._parameters()}:\n{self._finish()}\n")
+        return "\n\n".join(texts)
 
-    def body(self) -> str:
-        """Return the statements of the kernel."""
-        self._prologue()
+    def _parameters(self) -> str:
+        """Return the parameter list: the range, integers, and arrays."""
+        names = ["start", "stop", *(f"n{g}" for g in range(self.count))]
+        names += [stride for array in self.arrays for stride in array.strides]
+        names += ["rows"] if self.partial else []
+        arrays = [array.declared() for array in self.arrays]
+        arrays += [f"c_{dtype}: {dtype}[{count}]" for dtype, count in self.slots.items()]
+        arrays += [array.declared() for array in self.stored + self.folded]
+        if self.partial:
+            sizes = ", ".join(["parts", *(f"n{g}" for g in self.kept)])
+            arrays += [
+                f"w{i}: {self._total(fold)}[{sizes}]" for i, fold in enumerate(self.structure.folds)
+            ]
+        return f"(\n    {', '.join(names)},\n    {', '.join(arrays)},\n)"
+
+    def _total(self, fold: Fold) -> str:
+        """Return the dtype in which results are added up."""
+        if self.partial and self.inner and _in_blocks(fold):
+            return "float64"
+        return fold.dtype
+
+    # The kernel.
+
+    def _body(self) -> str:
+        self.lines = []
+        self.depth = 1
+        for dtype, count in self.slots.items():
+            for i in range(count):
+                self._line(f"c_{dtype}_{i} = c_{dtype}[{i}]")
+        self._values(-1)
+        if self.partial:
+            self._open("for b in range(start, stop):")
+            self._line("first = b * rows")
+            self._line("last = min(first + rows, n0)")
+            if self.accumulates:
+                self._fill()
         for g in range(self.count):
+            low, high = "0", f"n{g}"
+            if g == 0:
+                low, high = ("first", "last") if self.partial else ("start", "stop")
             if g == self.suffix:
                 self._start()
             if g == self.count - 1:
-                self._innermost(g)
+                self._innermost(low, high)
             else:
-                self._line(f"for i{g} in range(n{g}):")
-                self.depth += 1
-                self._views(g)
-        self.depth = 1 + self.suffix
+                self._open(f"for i{g} in range({_range(low, high)}):")
+                self._values(g)
+                if g == 0 and self.accumulates and not self.partial:
+                    self._fill()
+        self.depth = 1 + self.suffix + self.partial
         if self.inner:
-            self._finish()
-        self.depth = 1
-        self._divide()
+            self._store()
+        self.depth = 2
+        if self.accumulates and not self.partial:
+            self._divide()
         return "\n".join(self.lines)
 
     def _line(self, text: str) -> None:
         self.lines.append("    " * self.depth + text)
 
-    def _prologue(self) -> None:
-        for dtype, count in self.slots.items():
-            for i in range(count):
-                self._line(f"c_{dtype}_{i} = c_{dtype}[{i}]")
-        for array in self.arrays:
-            if not array.groups:
-                self._line(f"{array.name}_ = {array.name}[0]")
-        for array, fold in zip(self.folded, self.structure.folds, strict=True):
-            if self._accumulates():
-                self._line(f"{array.name}.fill({_start(fold)})")
-        self._views(-1)
+    def _open(self, text: str) -> None:
+        self._line(text)
+        self.depth += 1
 
-    def _accumulates(self) -> bool:
-        """Tell whether results of reductions are added to in their arrays."""
-        return any(self.structure.reduced[: self.suffix])
+    def _values(self, level: int) -> None:
+        """Read the elements that do not change in the loops inside of ``level``."""
+        for k, array in enumerate(self.arrays):
+            if max(array.groups, default=-1) == level != self.count - 1:
+                self._line(f"v{k} = {self._element(array)}")
 
-    def _views(self, level: int) -> None:
-        """Bind the rows, or the single elements, that the loops up to ``level`` determine."""
-        last = self.count - 1
-        for array in self.arrays + self.stored + self.folded:
-            outer = [g for g in array.groups if g != last]
-            if last in array.groups:
-                array.view = f"{array.name}_" if outer else array.name
-            elif array.written or not outer:
-                continue
-            if outer and max(outer) == level:
-                index = ", ".join(f"i{g}" for g in outer)
-                self._line(f"{array.name}_ = {array.name}[{index}]")
+    def _index(self, g: int) -> str:
+        return "i" if g == self.count - 1 else f"i{g}"
+
+    def _element(self, array: _Array) -> str:
+        return f"{array.name}[{', '.join(map(self._index, array.groups)) or '0'}]"
+
+    def _target(self, i: int) -> str:
+        """Return where the result of a reduction is added up, inside the loops."""
+        if not self.partial:
+            return self._element(self.folded[i])
+        return f"w{i}[{', '.join(['b', *map(self._index, self.kept)])}]"
+
+    def _fill(self) -> None:
+        """Begin the results that are added up where they are stored."""
+        depth = self.depth
+        for g in self.kept:
+            self._open(f"for {self._index(g)} in range(n{g}):")
+        for i, fold in enumerate(self.structure.folds):
+            self._line(f"{self._target(i)} = {_start(fold, self._total(fold))}")
+        self.depth = depth
 
     def _start(self) -> None:
         for i, fold in enumerate(self.structure.folds):
-            self._line(f"a{i} = {'0.0' if _in_blocks(fold) else _start(fold)}")
             if _in_blocks(fold):
+                self._line(f"a{i} = 0.0")
                 self._line(f"e{i} = 0.0")
+            else:
+                self._line(f"a{i} = {_start(fold, fold.dtype)}")
 
-    def _innermost(self, g: int) -> None:
+    def _innermost(self, low: str, high: str) -> None:
         if not self.blocked:
-            self._line(f"for i in range(n{g}):")
-            self.depth += 1
+            self._open(f"for i in range({_range(low, high)}):")
             self._statements()
             self.depth -= 1
             return
-        self._line(f"for b in range(0, n{g}, {BLOCK}):")
-        self.depth += 1
-        self._line(f"m = min({BLOCK}, n{g} - b)")
-        for array in self.arrays + self.stored:
-            if g in array.groups:
-                self._line(f"{array.name}b = {array.view}[b : b + {BLOCK}]")
-                array.view = f"{array.name}b"
+        self._open(f"for k in range({low}, {high}, {BLOCK}):")
         for i, fold in enumerate(self.structure.folds):
             if _in_blocks(fold):
                 self._line(f"p{i} = {fold.dtype}(0)")
-        self._line("for i in range(m):")
-        self.depth += 1
+        self._open(f"for i in range(k, min(k + {BLOCK}, {high})):")
         self._statements()
         self.depth -= 1
         for i, fold in enumerate(self.structure.folds):
             if _in_blocks(fold):
-                self._add_block(i)
+                block = f"p{i}" if fold.dtype == "float64" else f"float64(p{i})"
+                self._add(i, block)
         self.depth -= 1
 
-    def _add_block(self, i: int) -> None:
-        """Add the sum of a block and keep what rounding loses (Knuth's two-sum)."""
-        block = f"p{i}"
-        if self.structure.folds[i].dtype != "float64":
-            block = f"w{i}"
-            self._line(f"{block} = float64(p{i})")
-        self._line(f"s{i} = a{i} + {block}")
+    def _add(self, i: int, term: str) -> None:
+        """Add a term to a sum and keep what rounding loses (Knuth's two-sum)."""
+        self._line(f"y{i} = {term}")
+        self._line(f"s{i} = a{i} + y{i}")
         self._line(f"d{i} = s{i} - a{i}")
-        self._line(f"e{i} = e{i} + ((a{i} - (s{i} - d{i})) + ({block} - d{i}))")
+        self._line(f"e{i} = e{i} + ((a{i} - (s{i} - d{i})) + (y{i} - d{i}))")
         self._line(f"a{i} = s{i}")
 
     def _statements(self) -> None:
@@ -203,63 +259,112 @@ class KernelText:
                 return f"{ref.dtype}({ref.value!r})"
             return f"v{ref.index}"
 
-        for array in self.arrays:
+        for k, array in enumerate(self.arrays):
             if last in array.groups:
-                self._line(f"v{array.name[1:]} = {array.view}[i]")
-            else:
-                self._line(f"v{array.name[1:]} = {array.name}_")
+                self._line(f"v{k} = {self._element(array)}")
         for k, row in enumerate(s.rows):
             self._line(f"t{k} = {expression(row, [name(ref) for ref in row.operands])}")
         for array, k in zip(self.stored, s.stored, strict=True):
-            self._line(f"{array.view}[i] = t{k}")
+            self._line(f"{self._element(array)} = t{k}")
         for i, fold in enumerate(s.folds):
             value = _operand(fold, name(fold.operand))
             if not self.inner:
-                target = f"{self.folded[i].view}[i]"
+                target = self._target(i)
                 # Where all reduced axes have size 1, each result is one term.
-                total = target if self._accumulates() else _start(fold)
+                total = target if self.accumulates else _start(fold, fold.dtype)
                 self._line(f"{target} = {_combine(fold, total, value)}")
             elif _in_blocks(fold):
                 self._line(f"p{i} = add_any_order(p{i}, {value})")
             else:
                 self._line(f"a{i} = {_combine(fold, f'a{i}', value)}")
 
-    def _finish(self) -> None:
+    def _store(self) -> None:
         """Store the reductions of the inner loops."""
         for i, fold in enumerate(self.structure.folds):
-            array = self.folded[i]
             value = f"a{i}"
             if _in_blocks(fold):
-                # After an overflow the lost part is NaN, and the sum is right without it.
-                self._line(f"a{i} = a{i} + e{i} if e{i} == e{i} else a{i}")
-                value = f"{fold.dtype}(a{i})" if fold.dtype != "float64" else value
-            index = ", ".join(f"i{g}" for g in array.groups) or "0"
-            target = f"{array.name}[{index}]"
-            if self._accumulates():
+                value = self._sum(i)
+                if not self.accumulates and not self.partial:
+                    value = self._mean(fold, value)
+                if self._total(fold) != "float64":
+                    value = f"{fold.dtype}({value})"
+            target = self._target(i)
+            if self.accumulates:
                 value = _combine(fold, target, value)
             self._line(f"{target} = {value}")
 
+    def _sum(self, i: int) -> str:
+        """Return a sum with what rounding lost; after an overflow that is NaN, and left out."""
+        self._line(f"z{i} = a{i} + e{i} if e{i} == e{i} else a{i}")
+        return f"z{i}"
+
+    def _mean(self, fold: Fold, total: str) -> str:
+        """Return a sum divided by the number of its terms, where a mean is asked for."""
+        if fold.op.name != "mean" or not any(self.structure.reduced):
+            return total
+        terms = " * ".join(f"n{g}" for g, r in enumerate(self.structure.reduced) if r)
+        dtype = "float64" if self.inner else fold.dtype
+        return f"{total} / {dtype}({terms})"
+
     def _divide(self) -> None:
-        for array, fold in zip(self.folded, self.structure.folds, strict=True):
-            if fold.op.name == "mean" and any(self.structure.reduced):
-                count = " * ".join(f"n{g}" for g, r in enumerate(self.structure.reduced) if r)
-                self._line(f"{array.name}f = {array.name}.reshape({array.name}.size)")
-                self._line(f"for i in range({array.name}f.size):")
-                self._line(f"    {array.name}f[i] = {array.name}f[i] / {fold.dtype}({count})")
+        """Divide the sums of a row that were added up in place."""
+        means = [i for i, fold in enumerate(self.structure.folds) if fold.op.name == "mean"]
+        if not means:
+            return
+        for g in self.kept:
+            self._open(f"for {self._index(g)} in range(n{g}):")
+        for i in means:
+            fold, target = self.structure.folds[i], self._target(i)
+            self._line(f"{target} = {fold.dtype}({self._mean(fold, target)})")
+
+    # What combines partial results.
+
+    def _finish(self) -> str:
+        self.lines = []
+        self.depth = 1
+        self._finish_rows() if self.kept else self._finish_scalars()
+        return "\n".join(self.lines)
+
+    def _finish_scalars(self) -> None:
+        folds = self.structure.folds
+        self._start()
+        self._open("for b in range(start, stop):")
+        for i, fold in enumerate(folds):
+            if _in_blocks(fold):
+                self._add(i, f"w{i}[b]")
+            else:
+                self._line(f"a{i} = {_combine(fold, f'a{i}', f'w{i}[b]')}")
+        self.depth = 1
+        for i, fold in enumerate(folds):
+            value = self._mean(fold, self._sum(i)) if _in_blocks(fold) else f"a{i}"
+            self._line(f"r{i}[0] = {_cast(value, fold.dtype, self._total(fold))}")
+
+    def _finish_rows(self) -> None:
+        folds = self.structure.folds
+        inside = ", ".join(map(self._index, self.kept))
+        self._open("for b in range(1, stop):")
+        self._loops(self.kept)
+        for i, fold in enumerate(folds):
+            first, other = f"w{i}[0, {inside}]", f"w{i}[b, {inside}]"
+            self._line(f"{first} = {_combine(fold, first, other)}")
+        self.depth = 1
+        self._loops(self.kept)
+        for i, fold in enumerate(folds):
+            value = self._mean(fold, f"w{i}[0, {inside}]")
+            text = _cast(value, fold.dtype, self._total(fold))
+            self._line(f"{self._element(self.folded[i])} = {text}")
+
+    def _loops(self, groups: Iterable[int]) -> None:
+        for g in groups:
+            self._open(f"for {self._index(g)} in range(n{g}):")
 
 
-def functions_used(text: str) -> list[str]:
-    """Return the names of the scalar functions that a kernel's text calls."""
-    return sorted(set(_FUNCTION.findall(text)) - _BUILTINS)
+def _range(low: str, high: str) -> str:
+    return high if low == "0" else f"{low}, {high}"
 
 
-def _scalar(dtype: str) -> str:
-    return "boolean" if dtype == "bool" else dtype
-
-
-def _type(array: _Array) -> str:
-    rank = max(1, len(array.groups))
-    return f"{_scalar(array.dtype)}[{':, ' * (rank - 1)}::1]"
+def _cast(text: str, dtype: str, source: str) -> str:
+    return text if dtype == source else f"{dtype}({text})"
 
 
 def _in_blocks(fold: Fold) -> bool:
@@ -283,8 +388,8 @@ def _combine(fold: Fold, total: str, value: str) -> str:
     return f"uint64({text})" if dtype.kind == "u" else text
 
 
-def _start(fold: Fold) -> str:
-    op, dtype = fold.op.name, np.dtype(fold.dtype)
+def _start(fold: Fold, total: str) -> str:
+    op, dtype = fold.op.name, np.dtype(total)
     if op in ("any", "all"):
         return "True" if op == "all" else "False"
     if dtype.kind == "b":

@@ -206,31 +206,14 @@ class MainText:
                 name = self._name(x)
                 self._line(f"{name} = ready({name})")
         arguments = list(sizes)
-        spans = [mask for _, mask in step.structure.arrays]
-        for x, mask in zip(step.arrays, spans, strict=True):
-            arguments.append(self._view(self._name(x), x, mask, step, sizes))
+        arguments.extend(map(self._name, step.arrays))
         arguments.extend(self._pack(values) for values in step.slots.values())
         for x in step.folded:
             self._guard(f"no_elements_{i}", step, x)
-        every = (True,) * len(step.groups)
-        kept = tuple(not r for r in step.structure.reduced)
         for x in step.results:
             self._allocate(x, memory)
-            mask = every if x in step.stored else kept
-            arguments.append(self._view(self._names[x], x, mask, step, sizes))
+            arguments.append(self._names[x])
         self._line(f"{self.kernels[step.structure]}({', '.join(arguments)})")
-
-    def _view(
-        self, name: str, x: Variable, mask: Iterable[bool], step: Kernel, sizes: Sequence[str]
-    ) -> str:
-        """Return an array in the shape in which a kernel reads it: one axis for each group."""
-        spanned = [g for g, spans in enumerate(mask) if spans]
-        single = all(len(step.groups[g]) == 1 for g in spanned)
-        if single and 0 < x.ndim == len(spanned):
-            return name
-        if len(spanned) <= 1:
-            return f"{name}.reshape(-1)"
-        return f"{name}.reshape({', '.join(sizes[g] for g in spanned)})"
 
     def _pack(self, values: tuple[Constant, ...]) -> str:
         name = self._packs.get(values)

@@ -1,0 +1,183 @@
+"""Settings: how many threads, which library of vector functions, and what code may do.
+
+A setting holds for the whole process.  ``rg.config.threads = 2`` sets one, ``rg.config(threads=2)``
+sets any number, and in a ``with`` statement gives them back their values at its end.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from difflib import get_close_matches
+from types import TracebackType
+from typing import Any
+
+from relgraph.errors import ArgumentError, DomainError
+
+VECTOR_LIBRARIES = (None, "svml", "libmvec")
+CACHE_LIMIT = 512 * 2**20
+
+
+def processors() -> int:
+    """Return how many processors this process may run on."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on every system
+        return os.cpu_count() or 1
+
+
+def _count(name: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise DomainError(
+            f"the setting {name!r} is an integer from 1, not {value!r}",
+            {"processors": processors()},
+            "Set it to 1 to run on one thread.",
+        )
+    return value
+
+
+def _threads(value: Any) -> int:
+    return processors() if value is None else _count("threads", value)
+
+
+def _vector_library(value: Any) -> str | None:
+    if value not in VECTOR_LIBRARIES:
+        raise DomainError(
+            f"there is no library of vector functions {value!r}",
+            {"veclib": ", ".join(map(repr, VECTOR_LIBRARIES))},
+            "Use one of these; None stands for the polynomials that are always there.",
+        )
+    return None if value is None else str(value)
+
+
+def _truth(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise DomainError(f"the setting 'contract' is True or False, not {value!r}")
+    return value
+
+
+_CHECKS: dict[str, Callable[[Any], Any]] = {
+    "threads": _threads,
+    "veclib": _vector_library,
+    "contract": _truth,
+    "cache_limit": lambda value: _count("cache_limit", value),
+}
+
+
+class Config:
+    """The settings of the process.
+
+    Attributes
+    ----------
+    threads : int
+        On how many threads a kernel that is worth it may run; None sets the number of processors.
+    veclib : {None, "svml", "libmvec"}
+        Where functions such as ``exp`` come from in kernels that are compiled from now on: None
+        for polynomials of relgraph's own, or a vendor's library.
+    contract : bool
+        Whether kernels that are compiled from now on may round ``a * b + c`` once.  It makes
+        ``a * a - b * b`` differ from 0 for equal a and b.
+    cache_limit : int
+        The bytes of compiled code that are kept on disk.
+
+    Examples
+    --------
+    >>> import relgraph as rg
+    >>> with rg.config(threads=1):
+    ...     rg.config.threads
+    1
+    >>> rg.config.contract
+    False
+    """
+
+    threads: int
+    veclib: str | None
+    contract: bool
+    cache_limit: int
+
+    def __init__(self) -> None:
+        self.__dict__.update(
+            threads=processors(), veclib=None, contract=False, cache_limit=CACHE_LIMIT,
+            _listeners=[],
+        )  # fmt: skip
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        check = _CHECKS.get(name)
+        if check is None:
+            raise _unknown(name)
+        self.__dict__[name] = check(value)
+        for listener in self._listeners:
+            listener()
+
+    def __call__(self, **settings: Any) -> _Settings:
+        """Change settings.
+
+        Parameters
+        ----------
+        **settings
+            New values by name.
+
+        Returns
+        -------
+        context manager
+            Gives the settings their former values back when it is left.
+
+        Raises
+        ------
+        ArgumentError
+            For a setting that does not exist.
+        DomainError
+            For a value that it cannot have.
+        """
+        checked = {}
+        for name, value in settings.items():
+            if name not in _CHECKS:
+                raise _unknown(name)
+            checked[name] = _CHECKS[name](value)
+        before = {name: self.__dict__[name] for name in checked}
+        for name, value in checked.items():
+            setattr(self, name, value)
+        return _Settings(self, before)
+
+    def on_change(self, listener: Callable[[], None]) -> None:
+        """Have a function called after every change."""
+        self._listeners.append(listener)
+
+    _listeners: list[Callable[[], None]]
+
+    def __repr__(self) -> str:
+        return f"config({', '.join(f'{name}={self.__dict__[name]!r}' for name in _CHECKS)})"
+
+
+class _Settings:
+    """Settings that were changed, and what they were before."""
+
+    def __init__(self, owner: Config, before: dict[str, Any]) -> None:
+        self._owner = owner
+        self._before = before
+
+    def __enter__(self) -> Config:
+        return self._owner
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for name, value in self._before.items():
+            setattr(self._owner, name, value)
+
+
+def _unknown(name: str) -> ArgumentError:
+    near = get_close_matches(name, _CHECKS, 1)
+    return ArgumentError(
+        f"there is no setting {name!r}",
+        {"settings": ", ".join(_CHECKS)},
+        f"Did you mean {near[0]!r}?" if near else "Use one of these settings.",
+    )
+
+
+config = Config()
+
+__all__ = ["Config", "config", "processors"]

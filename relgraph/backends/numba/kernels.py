@@ -1,0 +1,180 @@
+"""Compiled kernels: in this process, on disk, or compiled now.
+
+The name of a kernel carries a digest of its source and of all that its machine code depends on:
+this package's own text, the versions of numba, llvmlite and NumPy, the processor, the library of
+vector functions and whether operations are contracted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Callable
+from functools import lru_cache
+from importlib import import_module
+from importlib.metadata import version
+from pathlib import Path
+
+from relgraph.backends import cache
+from relgraph.backends.config import config
+from relgraph.backends.numba import machine
+from relgraph.backends.numba.calls import TRAMPOLINE, Layout, bind
+from relgraph.backends.numba.translate import Scalar, Translation, translate
+from relgraph.errors import CompileError
+
+Kernel = Callable[..., None]
+
+FINISH = "_finish"  # what the function that combines partial results is called, after the kernel
+
+_lock = threading.RLock()
+_addresses: dict[str, tuple[int, ...]] = {}
+_scalars: dict[str, Scalar] = {}
+_where: dict[str, str] = {}  # of each kernel of this process: "disk" or "compiled"
+
+
+@lru_cache(maxsize=1)
+def _fixed_environment() -> str:
+    digest = hashlib.sha256()
+    folder = Path(__file__).parent
+    for path in sorted(folder.rglob("*.py")):
+        digest.update(path.relative_to(folder).as_posix().encode())
+        digest.update(path.read_bytes())
+    versions = ", ".join(f"{name} {version(name)}" for name in ("numba", "numpy"))
+    return f"{versions}, {machine.versions()}, code {digest.hexdigest()[:16]}"
+
+
+def environment() -> str:
+    """Return what, besides its source, the machine code of a kernel depends on."""
+    return f"{_fixed_environment()}, veclib {config.veclib}, contract {config.contract}"
+
+
+def digest(text: str) -> str:
+    """Return the digest that names a kernel."""
+    return hashlib.sha256(f"{environment()}\n{text}".encode()).hexdigest()[:16]
+
+
+def load(name: str, text: str, layout: Layout) -> Kernel:
+    """Return the function that calls a kernel.
+
+    Parameters
+    ----------
+    name : str
+        Its name, ``rgk_<digest>``.
+    text : str
+        Its source, in the language of :mod:`relgraph.backends.numba.translate`.
+    layout : Layout
+        What a call of it takes.
+
+    Returns
+    -------
+    callable
+        Takes sizes and arrays.
+
+    Raises
+    ------
+    CompileError
+        For a source that cannot be compiled.
+    """
+    names = (name, f"{name}{FINISH}") if layout.folds else (name,)
+    addresses = _addresses.get(name)
+    if addresses is None:
+        with _lock:
+            if name not in _addresses:
+                try:
+                    _addresses[name] = _load(name, text, names)
+                except Exception as error:
+                    lines = str(error).strip().splitlines() or [type(error).__name__]
+                    raise CompileError(
+                        f"the kernel {name} cannot be compiled",
+                        {"compiler": lines[-1], "source": text},
+                    ) from error
+            addresses = _addresses[name]
+    return bind(name, trampoline(), addresses, layout)
+
+
+@lru_cache(maxsize=1)
+def trampoline() -> int:
+    """Return the address of the function that calls kernels."""
+    name = f"rgt_{digest(TRAMPOLINE)}"
+    text = TRAMPOLINE.replace("@NAME", f"@{name}")
+    with _lock:
+        return _code(name, text, lambda: Translation(text, {}), (name,))[0]
+
+
+def stats() -> dict[str, str]:
+    """Return for each kernel of this process whether it came from "disk" or was "compiled"."""
+    with _lock:
+        return {name: where for name, where in _where.items() if name.startswith("rgk_")}
+
+
+def _load(name: str, text: str, names: tuple[str, ...]) -> tuple[int, ...]:
+    return _code(name, text, lambda: translate(text, scalar, config.contract), names)
+
+
+def _code(
+    name: str, text: str, translated: Callable[[], Translation], names: tuple[str, ...]
+) -> tuple[int, ...]:
+    key = environment()
+    entry = cache.fetch(name, key)
+    if entry is not None and _found(entry.facts["symbols"]):
+        _where[name] = "disk"
+        loaded = machine.load(entry.code, names)
+        return tuple(loaded[x] for x in names)
+    translation = translated()
+    parts = [part.code for part in translation.scalars.values()]
+    code, symbols = machine.compile_module(translation.text, parts)
+    if not _found(symbols):
+        raise CompileError(
+            f"the kernel {name} needs functions that no library has",
+            {"functions": ", ".join(machine.missing(symbols))},
+        )
+    cache.keep(name, key, text, cache.Entry({"symbols": symbols}, code))
+    _where[name] = "compiled"
+    loaded = machine.load(code, names)
+    return tuple(loaded[x] for x in names)
+
+
+def _found(symbols: tuple[str, ...]) -> bool:
+    """Tell whether the functions that code calls are loaded; numba has some of its own."""
+    if machine.missing(symbols):
+        _with_numba()
+        return not machine.missing(symbols)
+    return True
+
+
+def _with_numba() -> None:
+    """Import numba and have it announce its functions to LLVM."""
+    registry = import_module("numba.core.registry")
+    registry.cpu_target.target_context.refresh()
+
+
+def scalar(callee: str, dtypes: tuple[str, ...]) -> Scalar:
+    """Return a function of scalars, compiled for arguments of given dtypes.
+
+    Parameters
+    ----------
+    callee : str
+        Its name, as a kernel writes it.
+    dtypes : tuple of str
+        The dtypes of its arguments.
+    """
+    signature = f"{callee}({', '.join(dtypes)})"
+    symbol = f"rgf_{digest(signature)}"
+    with _lock:
+        found = _scalars.get(symbol)
+        if found is None:
+            key = environment()
+            entry = cache.fetch(symbol, key)
+            if entry is not None:
+                found = Scalar(symbol, entry.facts["result"], entry.code)
+            else:
+                from relgraph.backends.numba.scalars import compile_scalar
+
+                found = compile_scalar(callee, dtypes, symbol)
+                facts = {"result": found.result}
+                cache.keep(symbol, key, signature, cache.Entry(facts, found.code))
+            _scalars[symbol] = found
+        return found
+
+
+__all__ = ["FINISH", "digest", "environment", "load", "scalar", "stats", "trampoline"]

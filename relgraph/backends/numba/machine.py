@@ -1,0 +1,159 @@
+"""LLVM for this processor: modules optimised, written as object code, and loaded.
+
+Object code is loaded by LLVM alone.  A process that finds all of its kernels on disk therefore
+never imports numba, which would take longer than everything else.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any
+
+import llvmlite
+import llvmlite.binding as llvm
+
+lock = threading.RLock()  # LLVM's context and its table of symbols are the process's
+
+
+@lru_cache(maxsize=1)
+def processor() -> tuple[str, str]:
+    """Return the name of the processor and its features, as LLVM spells them."""
+    name: str = llvm.get_host_cpu_name()
+    try:
+        features: str = llvm.get_host_cpu_features().flatten()
+    except RuntimeError:  # LLVM cannot tell on some systems
+        features = ""
+    return name, features
+
+
+@lru_cache(maxsize=1)
+def _target() -> Any:
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    return llvm.Target.from_default_triple()
+
+
+def _machine() -> Any:
+    name, features = processor()
+    return _target().create_target_machine(cpu=name, features=features, opt=3, jit=True)
+
+
+class _Machine:
+    """What is made once for a process: a machine to write code for, and one to load code into."""
+
+    def __init__(self) -> None:
+        self.target = _machine()
+        self.layout = str(self.target.target_data)
+        self.triple = _target().triple
+        self.engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine())
+
+
+@lru_cache(maxsize=1)
+def _process() -> _Machine:
+    return _Machine()
+
+
+def compile_module(text: str, parts: Iterable[bytes] = ()) -> tuple[bytes, tuple[str, ...]]:
+    """Compile a module for this processor.
+
+    Parameters
+    ----------
+    text : str
+        The module in LLVM's language.
+    parts : iterable of bytes
+        Modules to link to it, as bitcode; their functions become part of its loops.
+
+    Returns
+    -------
+    code : bytes
+        An object file.
+    symbols : tuple of str
+        The functions of other libraries that it needs.
+    """
+    with lock:
+        process = _process()
+        module = llvm.parse_assembly(text)
+        for part in parts:
+            module.link_in(llvm.parse_bitcode(part))
+        module.triple = process.triple
+        module.data_layout = process.layout
+        module.verify()
+        options = llvm.create_pipeline_tuning_options(speed_level=3)
+        options.loop_vectorization = True
+        options.loop_interleaving = True
+        options.loop_unrolling = True
+        options.slp_vectorization = False  # the loop is what runs on vectors
+        builder = llvm.create_pass_builder(process.target, options)
+        builder.getModulePassManager().run(module, builder)
+        symbols = tuple(
+            f.name for f in module.functions if f.is_declaration and not f.name.startswith("llvm.")
+        )
+        return process.target.emit_object(module), symbols
+
+
+def definition(module: Any, name: str, symbol: str) -> bytes:
+    """Return a module as bitcode in which a function has another name and is always inlined."""
+    with lock:
+        copy = llvm.parse_bitcode(module.as_bitcode())
+        for function in copy.functions:
+            if not function.is_declaration:
+                function.linkage = "internal" if function.name != name else "linkonce_odr"
+        function = copy.get_function(name)
+        function.add_function_attribute("alwaysinline")
+        function.name = symbol
+        code: bytes = copy.as_bitcode()
+        return code
+
+
+def load(code: bytes, names: Iterable[str]) -> dict[str, int]:
+    """Load object code, and return the address of each of its functions that is named.
+
+    Its memory is kept for the life of the process: a function in another thread may be in it.
+    """
+    with lock:
+        engine = _process().engine
+        engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+        engine.finalize_object()
+        return {name: engine.get_function_address(name) for name in names}
+
+
+def missing(symbols: Iterable[str]) -> list[str]:
+    """Return the symbols that no loaded library has; LLVM would end the process for them."""
+    with lock:
+        _target()
+        absent = []
+        for symbol in symbols:
+            if llvm.address_of_symbol(symbol) is None and not _from_library(symbol):
+                absent.append(symbol)
+        return absent
+
+
+@lru_cache(maxsize=1)
+def _mathematics() -> Any:
+    """Return the C library of mathematics, which Python itself may not be linked to."""
+    names = ["libm.so.6", "libm.dylib"] if os.name == "posix" else []
+    for name in names:
+        try:
+            llvm.load_library_permanently(name)
+            return ctypes.CDLL(name)
+        except (OSError, RuntimeError):
+            continue
+    return None
+
+
+def _from_library(symbol: str) -> bool:
+    library = _mathematics()
+    return library is not None and hasattr(library, symbol)
+
+
+def versions() -> str:
+    """Return what the code for this processor depends on."""
+    name, features = processor()
+    return f"llvmlite {llvmlite.__version__}, cpu {name} {features}"
+
+
+__all__ = ["compile_module", "definition", "load", "lock", "missing", "processor", "versions"]

@@ -1,0 +1,58 @@
+"""Functions of scalars that kernels call: compiled by numba once, then a part of each loop.
+
+A function is one of :mod:`relgraph.backends.numba.functions`, or of Python's ``math`` or of NumPy.
+Compiling one takes numba far longer than a kernel takes LLVM, so its bitcode is kept on disk as
+kernels are, and numba is only imported where it is not there.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from relgraph.backends.numba import machine
+from relgraph.backends.numba.translate import Scalar
+
+
+def compile_scalar(callee: str, dtypes: tuple[str, ...], symbol: str) -> Scalar:
+    """Compile a function for arguments of given dtypes.
+
+    Parameters
+    ----------
+    callee : str
+        Its name, as a kernel writes it: ``"exp"``, ``"math.sin"``; ``"pow"`` for Python's ``**``.
+    dtypes : tuple of str
+        The dtypes of its arguments.
+    symbol : str
+        The name that it gets.
+
+    Returns
+    -------
+    Scalar
+        The function.
+    """
+    import numpy as np
+    from numba.core import compiler, registry, types
+
+    from relgraph.backends.numba import functions
+
+    names = ", ".join(f"x{i}" for i in range(len(dtypes)))
+    call = "x0 ** x1" if callee == "pow" else f"{callee}({names})"
+    namespace: dict[str, Any] = {**vars(functions), "math": math, "np": np}
+    exec(f"def scalar({names}):\n    return {call}\n", namespace)
+    typing = registry.cpu_target.typing_context
+    target = registry.cpu_target.target_context
+    typing.refresh()
+    target.refresh()
+    flags = compiler.Flags()
+    flags.no_cpython_wrapper = True
+    flags.no_cfunc_wrapper = True
+    flags.error_model = "numpy"
+    arguments = tuple(getattr(types, "boolean" if d == "bool" else d) for d in dtypes)
+    compiled = compiler.compile_extra(
+        typing, target, namespace["scalar"], arguments, None, flags, {}
+    )
+    result = compiled.signature.return_type
+    name = compiled.fndesc.mangled_name
+    module = compiled.library._final_module  # numba has no public way to a function's bitcode
+    return Scalar(symbol, str(result), machine.definition(module, name, symbol))
