@@ -9,11 +9,20 @@ from importlib import import_module
 
 from relgraph.db.database import EquilibriumDB, LoweringChoice, SequenceDB
 from relgraph.relations.relation import Relation
+from relgraph.rewriting.blas import (
+    GemmMotif,
+    GemvMotif,
+    GerMotif,
+    NarrowGemmMotif,
+    OuterInLoop,
+    SyrkMotif,
+)
 from relgraph.rewriting.chains import MatmulChain
 from relgraph.rewriting.factors import FactorReuse
 from relgraph.rewriting.folding import ConstantCollecting, ConstantFolding
 from relgraph.rewriting.joins import JoinMerging
 from relgraph.rewriting.lifting import IndexLifting, RearrangementLifting, ShapeLifting
+from relgraph.rewriting.rewriters import GraphRewriter
 from relgraph.rewriting.structured import StructuredProducts
 
 # The modules of relgraph.relations.catalogue; each has a tuple RELATIONS.
@@ -63,6 +72,17 @@ CHOICES = (
 REWRITERS = ((StructuredProducts(), 1.8), (MatmulChain(), 2.2), (FactorReuse(), 2.4))
 REWRITER_TAGS = ("fast_run", "rounded", "assumes_finite", "linear_algebra")
 
+# Sums with a product as calls of BLAS, after everything that looks at products and sums.  The
+# modes make those calls that are faster than a product and a loop that adds; see benchmarks/.
+MOTIFS: tuple[tuple[GraphRewriter, float, tuple[str, ...]], ...] = (
+    (SyrkMotif(), 48.0, ("blas", "BlasOpt", "rounded", "assumes_finite")),
+    (GerMotif(), 48.1, ("blas", "BlasOpt", "rounded", "assumes_finite")),
+    (GemvMotif(), 48.2, ("blas", "BlasOpt", "rounded", "assumes_finite")),
+    (GemmMotif(), 48.3, ("blas", "BlasOpt", "rounded", "assumes_finite")),
+    (NarrowGemmMotif(), 48.4, ("blas", "BlasOpt", "rounded", "assumes_finite", "gemm", "fast_run")),
+    (OuterInLoop(), 48.5, ("exact", "kept", "fast_run")),
+)
+
 _lock = threading.Lock()
 _default: list[SequenceDB] = []
 
@@ -93,6 +113,8 @@ def build_database() -> SequenceDB:
         database.register(choice, *tags)
     for rewriter, place in REWRITERS:
         database.register(rewriter, *REWRITER_TAGS, position=place)
+    for motif, place, names in MOTIFS:
+        database.register(motif, "linear_algebra", *names, position=place)
     folding, collecting = ConstantFolding(), ConstantCollecting()
     database["canonicalize"].register(folding, "fast_run", "fast_compile", "exact", "kept")
     database["specialize"].register(folding, "fast_run", "exact", "kept")

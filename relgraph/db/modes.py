@@ -9,13 +9,16 @@ canonicalize           x  x                      x
 stabilize              x  x        x             x
 specialize             x  x                      x
 linear algebra         x  x                      x
+calls of BLAS          x  x                      x
 fusion                 x  x  x                   x
 in-place               x
 removal of assertions                            x
 ====================== == == == == ============= ======
 
 Linear algebra is what looks at whole graphs: the order of products, structure, and factorisations
-that several ops share.
+that several ops share.  Of the calls of BLAS that add a product to an array, the modes make those
+that are faster than a product and a loop (``gemm_narrow``); ``including`` adds the others by name:
+``gemm``, ``gemv``, ``ger`` and ``syrk``, or all of them as ``BlasOpt``.
 
 An assertion is the comparison, at each call, of sizes that nothing says are equal.
 ``(u + v) - v`` is ``u``, and needs ``u`` and ``v`` to have one size only as it is written.  Sizes

@@ -26,20 +26,20 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "inplace": ("inplace_elemwise", "insert_inplace_optimizer"),
     "inplace_setsubtensor": ("local_inplace_setsubtensor",),
     "remove_all_assert": ("local_remove_all_assert",),
+    "gemm": ("GemmOptimizer",),
+    "gemv": ("local_gemm_to_gemv",),
+    "ger": ("local_gemm_to_ger",),
 }
 
 # Names of the same documentation that no query can select, and why.
 ABSENT: dict[str, str] = {
     "gpu_transfer": "A whole function runs on one device: rg.function(..., target=...).",
     "dot22": "A matrix product is one op, which always calls BLAS.",
-    "gemm": "A matrix product is one op, which always calls BLAS.",
     "sparse_dot": "A product with an operand of a sparse layout is always scipy.sparse's.",
     "inplace_random": "There are no random ops: draws are inputs.",
     "local_dot_to_dot22": "A matrix product is one op, which always calls BLAS.",
     "local_structured_dot": "A product with an operand of a sparse layout is scipy.sparse's.",
-    "GemmOptimizer": "A matrix product is one op, which always calls BLAS.",
     "random_make_inplace": "There are no random ops: draws are inputs.",
-    "BlasOpt": "A matrix product is one op, which always calls BLAS.",
     "add_destroy_handler": "No rewrite is in place, so nothing has to be guarded.",
 }
 
