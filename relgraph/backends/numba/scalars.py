@@ -1,8 +1,9 @@
-"""Functions of scalars that kernels call: compiled by numba once, then a part of each loop.
+"""Functions of scalars that kernels call: compiled once, then a part of each loop.
 
-A function is one of :mod:`relgraph.backends.numba.functions`, or of Python's ``math`` or of NumPy.
-Compiling one takes numba far longer than a kernel takes LLVM, so its bitcode is kept on disk as
-kernels are, and numba is only imported where it is not there.
+A function is one of :mod:`relgraph.backends.numba.elementary`, which LLVM compiles, or one of
+:mod:`relgraph.backends.numba.functions`, of Python's ``math`` or of NumPy.  Compiling one of these
+takes numba far longer than a kernel takes LLVM, so its bitcode is kept on disk as kernels are, and
+numba is only imported where it is not there.
 """
 
 from __future__ import annotations
@@ -10,7 +11,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import llvmlite.binding as llvm
+
 from relgraph.backends.numba import machine
+from relgraph.backends.numba.elementary.table import TABLE
+from relgraph.backends.numba.elementary.values import FLOAT32, FLOAT64, definition
 from relgraph.backends.numba.translate import Scalar
 
 
@@ -31,6 +36,8 @@ def compile_scalar(callee: str, dtypes: tuple[str, ...], symbol: str) -> Scalar:
     Scalar
         The function.
     """
+    if callee in TABLE:
+        return _elementary(callee, dtypes[0], symbol)
     import numpy as np
     from numba.core import compiler, registry, types
 
@@ -56,3 +63,11 @@ def compile_scalar(callee: str, dtypes: tuple[str, ...], symbol: str) -> Scalar:
     name = compiled.fndesc.mangled_name
     module = compiled.library._final_module  # numba has no public way to a function's bitcode
     return Scalar(symbol, str(result), machine.definition(module, name, symbol))
+
+
+def _elementary(callee: str, dtype: str, symbol: str) -> Scalar:
+    row = TABLE[callee]
+    kind = FLOAT64 if dtype == "float64" else FLOAT32
+    text = str(definition(symbol, row.formula, kind, row.arity))
+    with machine.lock:
+        return Scalar(symbol, dtype, llvm.parse_assembly(text).as_bitcode())

@@ -27,7 +27,7 @@ _FLOAT = {
     "clip": "minimum(maximum({0}, {1}), {2})",
     "floor_divide": "floor_divide({0}, {1})",
     "remainder": "remainder({0}, {1})",
-    "power": "{0} ** {1}",
+    "power": "power({0}, {1})",
     "sign": "sign({0})",
     "floor": "np.floor({0})",
     "ceil": "np.ceil({0})",
@@ -36,13 +36,13 @@ _FLOAT = {
     "isnan": "{0} != {0}",
     "isinf": "abs({0}) == math.inf",
     "isfinite": "abs({0}) < math.inf",
-    "exp2": "np.exp2({0})",
-    "log2": "np.log2({0})",
-    "log10": "math.log10({0})",
-    "cbrt": "np.cbrt({0})",
-    "sin": "math.sin({0})",
-    "cos": "math.cos({0})",
-    "tan": "math.tan({0})",
+    "exp2": "exp2({0})",
+    "log2": "log2({0})",
+    "log10": "log10({0})",
+    "cbrt": "cbrt({0})",
+    "sin": "sin({0})",
+    "cos": "cos({0})",
+    "tan": "tan({0})",
     "arcsin": "math.asin({0})",
     "arccos": "math.acos({0})",
     "arctan": "math.atan({0})",
@@ -53,8 +53,8 @@ _FLOAT = {
     "arccosh": "math.acosh({0})",
     "arctanh": "math.atanh({0})",
     "hypot": "math.hypot({0}, {1})",
-    "erf": "math.erf({0})",
-    "erfc": "math.erfc({0})",
+    "erf": "erf({0})",
+    "erfc": "erfc({0})",
     "exp": "exp({0})",
     "expm1": "expm1({0})",
     "log": "log({0})",
@@ -157,21 +157,18 @@ _TABLES = {
 }
 
 # Functions that exist for float64 only; float32 goes through it and is rounded once.
-_WIDE = frozenset(
+_WIDE = frozenset({"gammaln", "arccosh", "arcsinh", "arctanh", "sinh", "cosh", "hypot"})
+
+_ELEMENTARY = frozenset(
     {
-        "exp2", "expm1", "log", "log1p", "log2", "log10", "cbrt", "tanh", "sigmoid", "softplus",
-        "logaddexp", "log1mexp", "gammaln", "erf", "erfc", "arccosh", "arcsinh", "arctanh", "sinh",
-        "cosh", "tan", "hypot", "power",
+        "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "softplus", "logaddexp",
+        "log1mexp", "tanh", "sigmoid", "erf", "erfc", "sin", "cos", "tan", "power", "cbrt",
     }
 )  # fmt: skip
 
-# Kernels are limited by weight: machine instructions, very roughly, over ten.
-_HEAVY = frozenset(
-    {
-        "exp", "expm1", "log", "log1p", "tanh", "sigmoid", "softplus", "logaddexp", "log1mexp",
-        "floor_divide", "remainder",
-    }
-)  # fmt: skip
+# Kernels are limited by weight: machine instructions, very roughly, over ten.  A sine is the
+# shortest of its kind: one polynomial, no division, no ends of the range to care for.
+_HEAVY = (_ELEMENTARY - {"sin", "cos"}) | {"floor_divide", "remainder"}
 
 
 def supported(node: Variable) -> bool:
@@ -238,8 +235,6 @@ def expression(row: Row, names: Sequence[str]) -> str:
     assert template is not None
     if kind == np.float32 and op.name in _WIDE:
         return f"float32({template.format(*[f'float64({a})' for a in args])})"
-    if kind == np.float32 and op.name == "exp":
-        template = "exp32({0})"
     text = template.format(*args, bits=8 * kind.itemsize, one=f"{kind.name}(1)")
     if result == np.float32 and op.name not in _PLAIN_FLOAT32:
         return f"float32({text})"
@@ -249,9 +244,9 @@ def expression(row: Row, names: Sequence[str]) -> str:
 _PLAIN_FLOAT32 = frozenset(
     {
         "add", "subtract", "multiply", "true_divide", "negative", "absolute", "square",
-        "maximum", "minimum", "clip", "where", "exp",
+        "maximum", "minimum", "clip", "where",
     }
-)  # fmt: skip
+) | _ELEMENTARY  # fmt: skip
 
 
 def convert(name: str, source: np.dtype[np.generic], target: np.dtype[np.generic]) -> str:

@@ -1,0 +1,263 @@
+"""Measure the errors of the elementary functions that kernels call.
+
+    python benchmarks/ulp.py                      # every 997th float32
+    python benchmarks/ulp.py --stride 1 exp log   # all float32 numbers, of two functions
+    python benchmarks/ulp.py --float64 10000000   # random float64 numbers
+    python benchmarks/ulp.py --mpmath 2000        # fewer, by mpmath, and the reference itself
+
+float32 is compared with float64 of NumPy and SciPy; float64 with the 80-bit format of x86, whose
+own error ``--mpmath`` shows.  An error is a multiple of the distance between neighbouring numbers
+at the exact result.  Numbers are drawn with every exponent, and as many between -8 and 8.
+
+References
+----------
+M. Abramowitz and I. A. Stegun, "Handbook of Mathematical Functions", 7.1.6 and 7.1.14: the error
+function in the 80-bit format.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import mpmath
+import numpy as np
+from scipy import special
+
+import relgraph as rg
+from relgraph.backends.numba.elementary.table import TABLE
+from relgraph.ir.node import make_input
+from relgraph.ir.types import TensorType
+from relgraph.ops.elementwise import Elementwise
+
+Array = Any
+BLOCK = 1 << 20
+WIDE = np.longdouble
+
+
+def compiled(name: str, dtype: str) -> Callable[..., Array]:
+    """Return the kernel of an op: operands in, the result out."""
+    xs = [make_input(f"x{i}", TensorType(dtype, ("n",))) for i in range(TABLE[name].arity)]
+    return rg.function(xs, Elementwise(name)(*xs), mode=None)  # type: ignore[no-any-return]
+
+
+def _softplus(x: Array) -> Array:
+    return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
+
+
+def _logaddexp(x: Array, y: Array) -> Array:
+    gap = np.where(x == y, 0, np.abs(x - y))
+    return np.where(x > y, x, y) + np.log1p(np.exp(-gap))
+
+
+def _log1mexp(x: Array) -> Array:
+    return np.where(x > -np.log(x.dtype.type(2)), np.log(-np.expm1(x)), np.log1p(-np.exp(x)))
+
+
+def _sigmoid(x: Array) -> Array:
+    e = np.exp(-np.abs(x))
+    return np.where(x < 0, e, 1) / (1 + e)
+
+
+def _erf(x: Array) -> Array:
+    if x.dtype != WIDE:
+        return special.erf(x)
+    with np.errstate(all="ignore"):
+        a = np.minimum(np.abs(x), 8)
+        return np.where(np.isnan(x), x, np.copysign(np.where(a < 1, _series(a), 1 - _tail(a)), x))
+
+
+def _erfc(x: Array) -> Array:
+    if x.dtype != WIDE:
+        return special.erfc(x)
+    with np.errstate(all="ignore"):
+        a = np.minimum(np.abs(x), 110)
+        small = np.where(
+            a < 1, 1 - np.sign(x) * _series(a), np.where(x < 0, 2 - _tail(a), _tail(a))
+        )
+        return np.where(np.isnan(x), x, small)
+
+
+def _series(a: Array) -> Array:
+    a = np.minimum(a, 1)
+    total = term = np.ones_like(a)
+    for n in range(1, 40):
+        term = term * (2 * a * a) / (2 * n + 1)
+        total = total + term
+    return 2 * a / np.sqrt(WIDE(PI)) * np.exp(-a * a) * total
+
+
+def _tail(a: Array) -> Array:
+    a = np.maximum(a, 1)
+    fraction = np.zeros_like(a)
+    for n in range(400, 0, -1):
+        fraction = (WIDE(n) / 2) / (a + fraction)
+    high = a.astype(np.float32).astype(WIDE)  # its square is exact
+    square = np.exp(-high * high) * np.exp(-(a - high) * (a + high))
+    return square / (np.sqrt(WIDE(PI)) * (a + fraction))
+
+
+PI = WIDE("3.14159265358979323846264338327950288")
+REFERENCES: dict[str, Callable[..., Array]] = {
+    "softplus": _softplus,
+    "logaddexp": _logaddexp,
+    "log1mexp": _log1mexp,
+    "sigmoid": _sigmoid,
+    "erf": _erf,
+    "erfc": _erfc,
+}
+EXACT: dict[str, Callable[..., Any]] = {
+    "exp2": lambda x: mpmath.mpf(2) ** x,
+    "log2": lambda x: mpmath.log(x, 2),
+    "log1p": lambda x: mpmath.log(1 + x) if abs(x) > 1e-5 else mpmath.log1p(x),
+    "softplus": lambda x: mpmath.log1p(mpmath.exp(-abs(x))) + max(x, 0),
+    "logaddexp": lambda x, y: mpmath.log1p(mpmath.exp(-abs(x - y))) + max(x, y),
+    "log1mexp": lambda x: mpmath.log(-mpmath.expm1(x)),
+    "sigmoid": lambda x: 1 / (1 + mpmath.exp(-x)),
+}
+
+
+def reference(name: str, args: list[Array]) -> Array:
+    """Compute a function by NumPy or SciPy, in the format of the operands."""
+    with np.errstate(all="ignore"):
+        return REFERENCES.get(name, getattr(np, name, None))(*args)
+
+
+def exact(name: str, args: list[float]) -> Any:
+    """Compute a function with mpmath, in 200 bits and as many as the operands need."""
+    with mpmath.workprec(1300 if max(map(abs, args)) > 1e9 or min(map(abs, args)) < 1e-9 else 200):
+        function = EXACT.get(name) or getattr(mpmath, name)
+        return function(*map(mpmath.mpf, args))
+
+
+def spacing(value: Array, dtype: Any) -> Array:
+    """Return the distance between neighbouring numbers of a format at a value."""
+    info = np.finfo(dtype)
+    with np.errstate(all="ignore"):
+        inside = np.clip(np.abs(value), info.smallest_subnormal, info.max).astype(dtype)
+    return np.spacing(np.where(inside == info.max, np.nextafter(info.max, dtype(0)), inside))
+
+
+def errors(name: str, result: Array, expected: Array, args: list[Array]) -> Array:
+    """Return errors in units in the last place; infinity where only one is NaN or infinite."""
+    dtype = result.dtype.type
+    with np.errstate(all="ignore"):
+        narrow = expected.astype(dtype)
+        scale = np.abs(expected)
+        for x in args if name == "logaddexp" else ():
+            scale = np.maximum(scale, np.abs(x))
+        found = np.abs(result.astype(expected.dtype) - expected) / spacing(scale, dtype)
+        alike = (result == narrow) | (np.isnan(result) & np.isnan(narrow))
+        found = np.where(alike & ~np.isfinite(narrow), 0, found)
+        found = np.where(np.isnan(found), np.inf, found)
+        wrong_zero = (result == 0) & (narrow == 0) & (np.signbit(result) != np.signbit(narrow))
+    return np.where(wrong_zero & (expected == 0), np.inf, found)
+
+
+def every_float32(stride: int) -> Iterator[Array]:
+    """Yield float32 numbers in blocks, in the order of their bits."""
+    for start in range(0, 1 << 32, BLOCK * stride):
+        count = min(BLOCK, -(-((1 << 32) - start) // stride))
+        bits = np.arange(count, dtype=np.uint64) * np.uint64(stride) + np.uint64(start)
+        yield bits.astype(np.uint32).view(np.float32)
+
+
+def random_numbers(dtype: Any, count: int, seed: int) -> Iterator[Array]:
+    """Yield numbers in blocks: of all exponents, and of those near 1."""
+    rng = np.random.default_rng(seed)
+    kind = np.uint64 if dtype == np.float64 else np.uint32
+    for start in range(0, count, BLOCK):
+        size = min(BLOCK, count - start)
+        bits = rng.integers(0, np.iinfo(kind).max, size, dtype=kind, endpoint=True)
+        near = rng.uniform(-8, 8, size).astype(dtype)
+        wide = rng.uniform(-750, 750, size).astype(dtype)
+        choice = rng.integers(0, 3, size)
+        yield np.where(choice == 0, bits.view(dtype), np.where(choice == 1, near, wide))
+
+
+def operands(name: str, options: argparse.Namespace) -> Iterator[list[Array]]:
+    """Yield the operands to test a function on."""
+    dtype = np.float64 if options.float64 else np.float32
+    arity = TABLE[name].arity
+    if arity == 1 and not options.float64:
+        for block in every_float32(options.stride):
+            yield [block]
+        return
+    count = options.float64 or (1 << 32) // options.stride
+    pairs = zip(*(random_numbers(dtype, count, seed) for seed in range(arity)), strict=True)
+    for args in pairs:
+        if name == "power":  # keep the result in range, mostly
+            with np.errstate(all="ignore"):
+                limit = 1.1 * np.log(np.finfo(dtype).max) / np.abs(np.log(np.abs(args[0])))
+                scaled = (args[1] % 2 - 1) * limit.astype(dtype)
+            args = (args[0], np.where(np.arange(args[1].size) % 3 == 0, args[1], scaled))
+        yield list(args)
+
+
+def measure(name: str, options: argparse.Namespace) -> str:
+    """Return a line on one function."""
+    run = compiled(name, "float64" if options.float64 else "float32")
+    start, count, worst, at = time.perf_counter(), 0, -1.0, ""
+    bits = {np.dtype(np.float32): np.float64, np.dtype(np.float64): WIDE}
+    for args in operands(name, options):
+        result = run(*args)
+        with np.errstate(invalid="ignore"):  # signalling NaN
+            wide = [x.astype(bits[x.dtype]) for x in args]
+        found = errors(name, result, reference(name, wide), wide)
+        i = int(np.argmax(found))
+        count += result.size
+        if found[i] > worst:
+            worst = float(found[i])
+            at = ", ".join(repr(x[i]) for x in (*args, result))
+    bound = TABLE[name].float64 if options.float64 else TABLE[name].float32
+    mark = "" if worst <= bound else "  ABOVE THE BOUND"
+    seconds = time.perf_counter() - start
+    return (
+        f"{name:10} {count:11} values, {worst:6.3f} of {bound} ULP at {at} ({seconds:.0f} s){mark}"
+    )
+
+
+def measure_exactly(name: str, options: argparse.Namespace) -> str:
+    """Return a line on one function, and on the reference, judged by mpmath."""
+    run = compiled(name, "float64")
+    worst = {"ours": 0.0, "80 bits": 0.0}
+    options.float64 = options.mpmath
+    for args in operands(name, options):
+        result = run(*args)
+        wide = reference(name, [x.astype(WIDE) for x in args])
+        keep = np.isfinite(result) & (np.abs(result) > 1e-300) & np.isfinite(wide)
+        for i in np.flatnonzero(keep):
+            value = exact(name, [float(x[i]) for x in args])
+            unit = float(
+                np.spacing(max(abs(float(x)) for x in (*[a[i] for a in args], value)))
+                if name == "logaddexp"
+                else np.spacing(abs(float(value)))
+            )
+            high = float(wide[i])
+            low = float(wide[i] - WIDE(high))
+            for who, difference in (
+                ("ours", value - mpmath.mpf(float(result[i]))),
+                ("80 bits", value - mpmath.mpf(high) - mpmath.mpf(low)),
+            ):
+                worst[who] = max(worst[who], abs(float(difference)) / unit)
+    return f"{name:10} ours {worst['ours']:.3f} ULP, the 80-bit reference {worst['80 bits']:.4f}"
+
+
+def main() -> None:
+    """Print a line on each function."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", help="functions; all of them if none is named")
+    parser.add_argument("--stride", type=int, default=997, help="test every n-th float32")
+    parser.add_argument("--float64", type=int, default=0, help="test as many float64 numbers")
+    parser.add_argument("--mpmath", type=int, default=0, help="test as many float64 by mpmath")
+    options = parser.parse_args()
+    for name in options.names or TABLE:
+        print((measure_exactly if options.mpmath else measure)(name, options))
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,130 @@
+"""The C library's result where a formula does not hold, one number at a time.
+
+A vector cannot branch for one of its numbers, and a loop with a branch around a call is not
+vectorised.  So the test is a function of its own, which the loop calls with a whole vector: its
+vector forms are announced to LLVM at the call, they return at once when every number is inside
+the bound, and go through the vector otherwise.
+
+References
+----------
+LLVM Language Reference Manual, call-site attribute ``vector-function-abi-variant``, and the vector
+function ABI that it refers to.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+
+from relgraph.backends.numba.elementary.values import FLOAT64, Value
+
+INDEX = ir.IntType(32)
+LANES = (4, 8, 16)  # of float32; half as many float64 fill a register
+
+
+def library_beyond(name: str, bound: float, x: Value, result: Value) -> Value:
+    """Return ``result``, or the C library's for a number whose absolute value is above a bound.
+
+    Parameters
+    ----------
+    name : str
+        The function of the C library, of float64.
+    bound : float
+        How far ``result`` is right.
+    x, result : Value
+        The operand, and the formula's result.
+
+    Returns
+    -------
+    Value
+        The result everywhere.
+    """
+    kind = x.format
+    module = x.builder.module
+    full = f"relgraph.{name}.beyond.f{kind.bits}"
+    scalar = module.globals.get(full)
+    lanes = [n // 2 if kind.bits == 64 else n for n in LANES]
+    if scalar is None:
+        scalar = _scalar(module, full, name, bound, kind.type)
+        for n in lanes:
+            _vector(scalar, bound, ir.VectorType(kind.type, n))
+    code = x.builder.call(scalar, [x.code, result.code])
+    announce(code, [f"_ZGV_LLVM_N{n}vv_{full}({full}.v{n})" for n in lanes])
+    return Value(x.builder, code)
+
+
+def announce(call: Any, variants: list[str]) -> None:
+    """Tell LLVM which vector functions stand for a call of a scalar one."""
+    text = f'"vector-function-abi-variant"="{",".join(variants)}"'
+    for attribute in ("nounwind", "willreturn", "memory(none)", text):
+        set.add(call.attributes, attribute)  # llvmlite knows some attributes only
+
+
+def _function(module: Any, name: str, kind: Any) -> Any:
+    function = ir.Function(module, ir.FunctionType(kind, [kind, kind]), name)
+    function.linkage = "weak_odr"  # kept, although only an attribute names its vector forms
+    function.attributes.add("noinline")
+    function.attributes.add("nounwind")
+    return function
+
+
+def _outside(builder: Any, x: Any, bound: float) -> Any:
+    kind = x.type
+    element = kind.element if isinstance(kind, ir.VectorType) else kind
+    suffix = "f64" if element == FLOAT64 else "f32"
+    if kind is not element:
+        suffix = f"v{kind.count}{suffix}"
+        limit = ir.Constant(kind, [ir.Constant(element, bound)] * kind.count)
+    else:
+        limit = ir.Constant(kind, bound)
+    name = f"llvm.fabs.{suffix}"
+    absolute = builder.module.globals.get(name)
+    if absolute is None:
+        absolute = ir.Function(builder.module, ir.FunctionType(kind, [kind]), name)
+    return builder.fcmp_ordered(">", builder.call(absolute, [x]), limit)
+
+
+def _scalar(module: Any, full: str, name: str, bound: float, kind: Any) -> Any:
+    function = _function(module, full, kind)
+    x, result = function.args
+    builder = ir.IRBuilder(function.append_basic_block("entry"))
+    with builder.if_then(_outside(builder, x, bound), likely=False):
+        library = module.globals.get(name)
+        if library is None:
+            library = ir.Function(module, ir.FunctionType(FLOAT64, [FLOAT64]), name)
+        wide = x if kind == FLOAT64 else builder.fpext(x, FLOAT64)
+        value = builder.call(library, [wide])
+        builder.ret(value if kind == FLOAT64 else builder.fptrunc(value, kind))
+    builder.ret(result)
+    return function
+
+
+def _vector(scalar: Any, bound: float, vector: Any) -> None:
+    count = vector.count
+    function = _function(scalar.module, f"{scalar.name}.v{count}", vector)
+    x, result = function.args
+    builder = ir.IRBuilder(function.append_basic_block("entry"))
+    outside = builder.bitcast(_outside(builder, x, bound), ir.IntType(count))
+    some = builder.icmp_unsigned("!=", outside, ir.Constant(outside.type, 0))
+    with builder.if_then(some, likely=False):
+        before = builder.block
+        loop = builder.append_basic_block("lane")
+        done = builder.append_basic_block("done")
+        builder.branch(loop)
+        builder.position_at_end(loop)
+        lane, values = builder.phi(INDEX), builder.phi(vector)
+        one = builder.call(
+            scalar, [builder.extract_element(x, lane), builder.extract_element(values, lane)]
+        )
+        filled = builder.insert_element(values, one, lane)
+        following = builder.add(lane, ir.Constant(INDEX, 1))
+        lane.add_incoming(ir.Constant(INDEX, 0), before)
+        lane.add_incoming(following, loop)
+        values.add_incoming(result, before)
+        values.add_incoming(filled, loop)
+        again = builder.icmp_unsigned("<", following, ir.Constant(INDEX, count))
+        builder.cbranch(again, loop, done)
+        builder.position_at_end(done)
+        builder.ret(filled)
+    builder.ret(result)

@@ -1,0 +1,282 @@
+"""Numbers of machine code: formulas on them are written as mathematics and emitted as LLVM.
+
+A formula is a Python function of :class:`Value` objects.  Its operators emit instructions without
+a fast-math flag and without branches, so that a loop around it runs on vectors.  Numba's type
+inference never sees it, which is what makes a kernel of many functions quick to compile.
+
+References
+----------
+LLVM Language Reference Manual, "Binary Operations" and "Standard C Library Intrinsics".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from llvmlite import ir
+
+FLOAT32, FLOAT64 = ir.FloatType(), ir.DoubleType()
+TRUTH = ir.IntType(1)
+
+
+@dataclass(frozen=True)
+class Format:
+    """A binary floating-point format of IEEE 754.
+
+    Parameters
+    ----------
+    name : str
+        The dtype's name.
+    type : llvmlite.ir.Type
+        The type of its numbers.
+    bits, mantissa : int
+        Bits of a number, and of its fraction.
+    bias : int
+        What is added to exponents.
+    tiny, huge, epsilon : float
+        The smallest normal number, the largest, and the gap above 1.
+    """
+
+    name: str
+    type: Any
+    bits: int
+    mantissa: int
+    bias: int
+    tiny: float
+    huge: float
+    epsilon: float
+
+    @property
+    def integer(self) -> Any:
+        """The type of integers of the same size."""
+        return ir.IntType(self.bits)
+
+    @property
+    def magic(self) -> float:
+        """The number that, added to a small one, rounds it to an integer in the lowest bits."""
+        return 1.5 * 2.0**self.mantissa
+
+
+SINGLE = Format("float32", FLOAT32, 32, 23, 127, 2.0**-126, (2 - 2.0**-23) * 2.0**127, 2.0**-23)
+DOUBLE = Format("float64", FLOAT64, 64, 52, 1023, 2.0**-1022, (2 - 2.0**-52) * 2.0**1023, 2.0**-52)
+
+
+class Value:
+    """A float, an integer or a truth value, and where instructions on it go.
+
+    Parameters
+    ----------
+    builder : llvmlite.ir.IRBuilder
+        Where to emit.
+    code : llvmlite.ir.Value
+        The number.
+    """
+
+    __slots__ = ("builder", "code")
+
+    def __init__(self, builder: Any, code: Any) -> None:
+        self.builder = builder
+        self.code = code
+
+    @property
+    def format(self) -> Format:
+        """The format of a float, or of the floats of an integer's size."""
+        wide = self.code.type in (FLOAT64, ir.IntType(64))
+        return DOUBLE if wide else SINGLE
+
+    def constant(self, number: float | Value) -> Value:
+        """Return a number of this one's type."""
+        if isinstance(number, Value):
+            return number
+        return Value(self.builder, ir.Constant(self.code.type, number))
+
+    def _float(self) -> bool:
+        return self.code.type in (FLOAT32, FLOAT64)
+
+    def _emit(self, names: tuple[str, str], other: float | Value, swap: bool = False) -> Value:
+        right = self.constant(other).code
+        left = self.code
+        if swap:
+            left, right = right, left
+        return Value(self.builder, getattr(self.builder, names[not self._float()])(left, right))
+
+    def _compare(self, symbol: str, other: float | Value) -> Value:
+        right = self.constant(other).code
+        if not self._float():
+            return Value(self.builder, self.builder.icmp_signed(symbol, self.code, right))
+        ordered = self.builder.fcmp_unordered if symbol == "!=" else self.builder.fcmp_ordered
+        return Value(self.builder, ordered(symbol, self.code, right))
+
+    def __add__(self, other: float | Value) -> Value:
+        return self._emit(("fadd", "add"), other)
+
+    def __radd__(self, other: float) -> Value:
+        return self._emit(("fadd", "add"), other, swap=True)
+
+    def __sub__(self, other: float | Value) -> Value:
+        return self._emit(("fsub", "sub"), other)
+
+    def __rsub__(self, other: float) -> Value:
+        return self._emit(("fsub", "sub"), other, swap=True)
+
+    def __mul__(self, other: float | Value) -> Value:
+        return self._emit(("fmul", "mul"), other)
+
+    def __rmul__(self, other: float) -> Value:
+        return self._emit(("fmul", "mul"), other, swap=True)
+
+    def __truediv__(self, other: float | Value) -> Value:
+        return self._emit(("fdiv", ""), other)
+
+    def __rtruediv__(self, other: float) -> Value:
+        return self._emit(("fdiv", ""), other, swap=True)
+
+    def __neg__(self) -> Value:
+        return Value(self.builder, self.builder.fneg(self.code))
+
+    def __and__(self, other: int | Value) -> Value:
+        return self._emit(("", "and_"), other)
+
+    def __or__(self, other: int | Value) -> Value:
+        return self._emit(("", "or_"), other)
+
+    def __xor__(self, other: int | Value) -> Value:
+        return self._emit(("", "xor"), other)
+
+    def __lshift__(self, other: int) -> Value:
+        return self._emit(("", "shl"), other)
+
+    def __rshift__(self, other: int) -> Value:
+        """Shift right, filling with zeros: vector units lack the other one for 64 bits."""
+        return self._emit(("", "lshr"), other)
+
+    def __lt__(self, other: float | Value) -> Value:
+        return self._compare("<", other)
+
+    def __le__(self, other: float | Value) -> Value:
+        return self._compare("<=", other)
+
+    def __gt__(self, other: float | Value) -> Value:
+        return self._compare(">", other)
+
+    def __ge__(self, other: float | Value) -> Value:
+        return self._compare(">=", other)
+
+    def equals(self, other: float | Value) -> Value:
+        """Tell whether two numbers are equal; NaN is not."""
+        return self._compare("==", other)
+
+    def differs(self, other: float | Value) -> Value:
+        """Tell whether two numbers differ; NaN does."""
+        return self._compare("!=", other)
+
+    def bits(self) -> Value:
+        """Return the bits of a float as an integer."""
+        return Value(self.builder, self.builder.bitcast(self.code, self.format.integer))
+
+    def as_float(self) -> Value:
+        """Return the float that has an integer's bits."""
+        return Value(self.builder, self.builder.bitcast(self.code, self.format.type))
+
+    def widened(self) -> Value:
+        """Return a float32 as a float64."""
+        return Value(self.builder, self.builder.fpext(self.code, FLOAT64))
+
+    def narrowed(self) -> Value:
+        """Return a float64 as the nearest float32."""
+        return Value(self.builder, self.builder.fptrunc(self.code, FLOAT32))
+
+
+def intrinsic(name: str, *args: Value) -> Value:
+    """Emit one of LLVM's own functions of floats."""
+    first = args[0]
+    kind = first.code.type
+    full = f"llvm.{name}.f{first.format.bits}"
+    module = first.builder.module
+    function = module.globals.get(full)
+    if function is None:
+        function = ir.Function(module, ir.FunctionType(kind, [kind] * len(args)), full)
+    return Value(first.builder, first.builder.call(function, [x.code for x in args]))
+
+
+def fma(a: Value, b: Value | float, c: Value | float) -> Value:
+    """Compute ``a * b + c`` with one rounding."""
+    return intrinsic("fma", a, a.constant(b), a.constant(c))
+
+
+def absolute(x: Value) -> Value:
+    """Return a float without its sign."""
+    return intrinsic("fabs", x)
+
+
+def with_sign(x: Value, sign: Value) -> Value:
+    """Return a float with the sign of another one."""
+    return intrinsic("copysign", x, sign)
+
+
+def where(condition: Value, chosen: Value | float, other: Value | float) -> Value:
+    """Return one of two numbers; at least one of them is not a literal."""
+    pattern = chosen if isinstance(chosen, Value) else other
+    assert isinstance(pattern, Value)
+    left, right = pattern.constant(chosen), pattern.constant(other)
+    builder = condition.builder
+    return Value(builder, builder.select(condition.code, left.code, right.code))
+
+
+def polynomial(x: Value, coefficients: Sequence[float]) -> Value:
+    """Evaluate a polynomial, constant first: its even and its odd terms by Horner's rule.
+
+    The two are independent, so that half of the latency is hidden; the loop hides the rest.
+    """
+    square = x * x
+    even = _horner(square, coefficients[0::2])
+    return fma(x, _horner(square, coefficients[1::2]), even)
+
+
+def _horner(x: Value, coefficients: Sequence[float]) -> Value:
+    total = x.constant(coefficients[-1])
+    for coefficient in coefficients[-2::-1]:
+        total = fma(total, x, coefficient)
+    return total
+
+
+Formula = Callable[..., Value]
+
+
+def definition(symbol: str, formula: Formula, kind: Any, arity: int) -> Any:
+    """Return a module with a function that is inlined where it is called.
+
+    Parameters
+    ----------
+    symbol : str
+        The function's name.
+    formula : callable
+        What it computes.
+    kind : llvmlite.ir.Type
+        The type of its operands and of its result.
+    arity : int
+        The number of its operands.
+
+    Returns
+    -------
+    llvmlite.ir.Module
+        The module.  As functions that numba compiles do, this one takes a place for its result,
+        one for an exception, and its operands, and returns a status.
+    """
+    module = ir.Module(symbol)
+    module.triple = ""
+    place, nothing = ir.PointerType(kind), ir.PointerType(ir.IntType(8))
+    status = ir.IntType(32)
+    function = ir.Function(
+        module, ir.FunctionType(status, [place, nothing] + [kind] * arity), symbol
+    )
+    function.linkage = "linkonce_odr"
+    function.attributes.add("alwaysinline")
+    function.attributes.add("nounwind")
+    builder = ir.IRBuilder(function.append_basic_block("entry"))
+    result, _, *operands = function.args
+    builder.store(formula(*(Value(builder, x) for x in operands)).code, result)
+    builder.ret(ir.Constant(status, 0))
+    return module
