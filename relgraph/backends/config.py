@@ -98,7 +98,7 @@ class Config:
     def __init__(self) -> None:
         self.__dict__.update(
             threads=processors(), veclib=None, contract=False, cache_limit=CACHE_LIMIT,
-            _listeners=[],
+            _listeners=[], _given=set(),
         )  # fmt: skip
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -106,6 +106,7 @@ class Config:
         if check is None:
             raise _unknown(name)
         self.__dict__[name] = check(value)
+        self._given.add(name)
         for listener in self._listeners:
             listener()
 
@@ -143,7 +144,12 @@ class Config:
         """Have a function called after every change."""
         self._listeners.append(listener)
 
+    def given(self, name: str) -> bool:
+        """Tell whether a setting was ever set, if only to the value that it had."""
+        return name in self._given
+
     _listeners: list[Callable[[], None]]
+    _given: set[str]
 
     def __repr__(self) -> str:
         return f"config({', '.join(f'{name}={self.__dict__[name]!r}' for name in _CHECKS)})"

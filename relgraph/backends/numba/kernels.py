@@ -8,18 +8,20 @@ vector functions and whether operations are contracted.
 from __future__ import annotations
 
 import hashlib
+import os
 import threading
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 
 from relgraph.backends import cache
 from relgraph.backends.config import config
-from relgraph.backends.numba import machine
+from relgraph.backends.numba import machine, threads
 from relgraph.backends.numba.calls import TRAMPOLINE, Layout, bind
 from relgraph.backends.numba.translate import Scalar, Translation, translate
+from relgraph.backends.numba.uninterrupted import uninterrupted
 from relgraph.errors import CompileError
 
 Kernel = Callable[..., None]
@@ -95,10 +97,23 @@ def load(name: str, text: str, layout: Layout) -> Kernel:
 @lru_cache(maxsize=1)
 def trampoline() -> int:
     """Return the address of the function that calls kernels."""
+    threads.prepare()
+    if hasattr(os, "register_at_fork"):  # no process is forked while another thread compiles
+        os.register_at_fork(before=_acquire, after_in_parent=_release, after_in_child=_release)
     name = f"rgt_{digest(TRAMPOLINE)}"
     text = TRAMPOLINE.replace("@NAME", f"@{name}")
     with _lock:
         return _code(name, text, lambda: Translation(text, {}), (name,))[0]
+
+
+def _acquire() -> None:
+    _lock.acquire()
+    machine.lock.acquire()
+
+
+def _release() -> None:
+    machine.lock.release()
+    _lock.release()
 
 
 def stats() -> dict[str, str]:
@@ -137,7 +152,7 @@ def _code(
 def _found(symbols: tuple[str, ...]) -> bool:
     """Tell whether the functions that code calls are loaded; numba has some of its own."""
     if machine.missing(symbols):
-        _with_numba()
+        uninterrupted(_with_numba)
         return not machine.missing(symbols)
     return True
 
@@ -170,7 +185,7 @@ def scalar(callee: str, dtypes: tuple[str, ...]) -> Scalar:
             else:
                 from relgraph.backends.numba.scalars import compile_scalar
 
-                found = compile_scalar(callee, dtypes, symbol)
+                found = uninterrupted(partial(compile_scalar, callee, dtypes, symbol))
                 facts = {"result": found.result}
                 cache.keep(symbol, key, signature, cache.Entry(facts, found.code))
             _scalars[symbol] = found

@@ -1,0 +1,50 @@
+"""The one parallel loop of the CPU backend, compiled by numba.
+
+Importing this module imports numba and starts its threads; :mod:`.threads` does it when threads are
+worth it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba import cfunc, extending, njit, prange, types
+
+intrinsic: Any = extending.intrinsic
+_I = types.intp
+
+
+# The parameters of the three are those of the trampoline's call.
+
+
+@intrinsic
+def _call(context: Any, kernel: Any, arrays: Any, integers: Any, start: Any, stop: Any) -> Any:  # noqa: PLR0917
+    """Call a kernel by its address."""
+
+    def generate(ctx: Any, builder: Any, signature: Any, args: Any) -> Any:
+        word = ir.IntType(64)
+        function = ir.FunctionType(ir.VoidType(), [word] * 4)
+        builder.call(builder.inttoptr(args[0], function.as_pointer()), args[1:])
+        return ctx.get_dummy_value()
+
+    return types.void(_I, _I, _I, _I, _I), generate
+
+
+@njit(types.void(*[_I] * 6), parallel=True, cache=True)
+def _spread(  # noqa: PLR0917
+    kernel: int, arrays: int, integers: int, count: int, chunk: int, chunks: int
+) -> None:
+    for k in prange(chunks):
+        _call(kernel, arrays, integers, k * chunk, min(count, (k + 1) * chunk))
+
+
+@cfunc(types.void(*[_I] * 6), cache=True)
+def spread(  # noqa: PLR0917
+    kernel: int, arrays: int, integers: int, count: int, chunk: int, chunks: int
+) -> None:
+    """Run the chunks of a kernel's range on numba's threads."""
+    _spread(kernel, arrays, integers, count, chunk, chunks)
+
+
+address: int = spread.address
