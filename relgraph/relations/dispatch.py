@@ -13,9 +13,9 @@ from typing import Any
 
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
-from relgraph.relations.clause import Rewrite
 from relgraph.relations.matcher import compile_plain
 from relgraph.relations.pattern import PatternNode
+from relgraph.relations.relation import Relation
 from relgraph.relations.view import ANY, anchor, plays
 
 KEPT = 10_000  # combinations of keys that are remembered
@@ -32,16 +32,16 @@ class PlainMatcher:
     ----------
     op : Op
         The head, or one op of the class where all patterns leave its parameters open.
-    rewrites : sequence of Rewrite
-        In declared order.
+    clauses : sequence of (Relation, int)
+        Relations and the numbers of their clauses, in declared order.
     """
 
-    __slots__ = ("_by_keys", "_compiled", "_roles", "op", "rewrites")
+    __slots__ = ("_by_keys", "_compiled", "_roles", "clauses", "op")
 
-    def __init__(self, op: Op, rewrites: Sequence[Rewrite]) -> None:
+    def __init__(self, op: Op, clauses: Sequence[tuple[Relation, int]]) -> None:
         self.op = op
-        self.rewrites = tuple(rewrites)
-        self._roles = [_roles(r) for r in self.rewrites]
+        self.clauses = tuple(clauses)
+        self._roles = [_roles(relation.patterns[number]) for relation, number in clauses]
         self._compiled: dict[tuple[int, ...], Matcher | None] = {(): None}
         self._by_keys: dict[Any, Matcher | None] = {}
 
@@ -58,7 +58,10 @@ class PlainMatcher:
         """Compile the rewrites that operands of some keys could match."""
         wanted = tuple([i for i, roles in enumerate(self._roles) if self._fit(keys, roles)])
         if wanted not in self._compiled:
-            self._compiled[wanted] = compile_plain(self.op, [self.rewrites[i] for i in wanted])
+            chosen = [self.clauses[i] for i in wanted]
+            rewrites = [relation.rewrite(number) for relation, number in chosen]
+            runs = [x for x in rewrites if x is not None]
+            self._compiled[wanted] = compile_plain(self.op, runs) if runs else None
         if len(self._by_keys) >= KEPT:
             self._by_keys.clear()
         found = self._by_keys[keys] = self._compiled[wanted]
@@ -79,8 +82,7 @@ class PlainMatcher:
         return "\n".join(f.source for f in made)
 
 
-def _roles(rewrite: Rewrite) -> tuple[Any, ...]:
-    """Return the keys of the operands that the pattern of a rewrite may match."""
-    pattern = rewrite.pattern
-    assert isinstance(pattern, PatternNode)
-    return tuple([ANY if (key := anchor(x)) is None else key for x in pattern.args])
+def _roles(pattern: Any) -> tuple[Any, ...]:
+    """Return the keys of the operands that a pattern may match."""
+    args = pattern.args if isinstance(pattern, PatternNode) else pattern.inputs
+    return tuple([ANY if (key := anchor(x)) is None else key for x in args])

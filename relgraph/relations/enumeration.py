@@ -146,34 +146,39 @@ def _in_turn(streams: list[list[tuple[Any, ...]] | None]) -> list[tuple[Any, ...
 
 # What a search leaves as it is: a node, and a value of a parameter.
 _ATOMS = (Variable, Op, bool, int, float, str, type(None))
+_PARAMETERS = (PatternVariable, *_ATOMS)
 
 
-def _is_open(term: Any, *ends: Any) -> bool:
+def _is_open(term: Term, left: Any, right: Any) -> bool:
     """Tell whether a term is a pattern as a search would write it, and holds neither end."""
-    for x in subterms(term):
-        if isinstance(x, PatternVariable):
-            if x.token in ends or not str(x.token.token).startswith(f"{x.name}#"):
+    stack = [term]
+    while stack:
+        x = stack.pop()
+        kind = type(x)
+        if kind is PatternVariable:
+            if x.token is left or x.token is right or not _is_named(x):
                 return False
-        elif isinstance(x, PatternNode):
-            if isinstance(x.op, OpPattern) and not _is_open_op(x.op, ends):
-                return False
+        elif kind is PatternNode:
+            stack.extend(x.args)
+            if type(x.op) is OpPattern:
+                names = [p for p in x.op.params if type(p) is PatternVariable]
+                if not names or not all([isinstance(p, _PARAMETERS) for p in x.op.params]):
+                    return False
+                stack.extend(names)
         elif not isinstance(x, _ATOMS):
             return False
     return True
 
 
-def _is_open_op(op: OpPattern, ends: tuple[Any, ...]) -> bool:
-    """Tell whether some parameters of an op are variables, and the others values."""
-    names = [p for p in op.params if isinstance(p, PatternVariable)]
-    rest = [p for p in op.params if not isinstance(p, PatternVariable)]
-    known = all(isinstance(p, _ATOMS) for p in rest)
-    return bool(names) and known and all(_is_open(p, *ends) for p in names)
+def _is_named(x: PatternVariable) -> bool:
+    """Tell whether a variable has the name of its token, which a search would give it."""
+    return x.name != "v" or str(x.token.token).startswith("v#")
 
 
-def _waits(condition: Suspended, *ends: Any) -> bool:
+def _waits(condition: Suspended, left: Any, right: Any) -> bool:
     """Tell whether a condition is not decided before its pattern is matched."""
     args = condition.args[1:] if condition.computes else condition.args
-    return any(map(variables, args)) and all(_is_open(x, *ends) for x in condition.args)
+    return any(map(variables, args)) and all([_is_open(x, left, right) for x in condition.args])
 
 
 def _answers(goal: Callable[[], Any]) -> list[dict[Any, Any]] | None:

@@ -124,6 +124,8 @@ class Relation(ByReference):
         self._goal = goal
         self._given = clauses
         self._twin: Relation | None = None
+        self._oriented: dict[int, Rewrite | None] = {}
+        self._refused: list[RelgraphError] = []
         self.backward = False
         self.__qualname__ = ""
 
@@ -152,6 +154,7 @@ class Relation(ByReference):
             twin.__dict__.update(self.__dict__)
             for made in ("rewrites", "heads"):
                 twin.__dict__.pop(made, None)
+            twin._oriented, twin._refused = {}, []
             twin.backward = not self.backward
             twin._twin = self
             if not twin.interpreted:
@@ -185,40 +188,61 @@ class Relation(ByReference):
         NotInvertibleError, UnboundVariableError
             When none of them can.
         """
-        found, refused = [], None
-        for clause in self.clauses or ():
-            try:
-                found.append(
-                    orient(
-                        with_block(clause),
-                        self.backward,
-                        self.label,
-                        self.location,
-                        broadcast=self.broadcast,
-                        exact=self.rounding == "exact",
-                    )
-                )
-            except RelgraphError as error:
-                refused = refused or error
-        if refused is not None and not found:
-            raise refused
+        numbers = range(len(self.clauses or ()))
+        found = [x for i in numbers if (x := self.rewrite(i)) is not None]
+        if numbers and not found:
+            raise self._refused[0]
         return tuple(found)
+
+    def rewrite(self, number: int) -> Rewrite | None:
+        """Return one of its clauses in its direction, or None where that cannot run.
+
+        Parameters
+        ----------
+        number : int
+            The place of the clause among :attr:`clauses`.
+        """
+        try:
+            return self._oriented[number]
+        except KeyError:
+            pass
+        assert self.clauses is not None
+        found = None
+        try:
+            found = orient(
+                with_block(self.clauses[number]),
+                self.backward,
+                self.label,
+                self.location,
+                broadcast=self.broadcast,
+                exact=self.rounding == "exact",
+            )
+        except RelgraphError as error:
+            self._refused.append(error)
+        return self._oriented.setdefault(number, found)
+
+    @property
+    def patterns(self) -> list[Any]:
+        """The sides of its clauses that its direction matches, as they are declared."""
+        return [x.right if self.backward else x.left for x in self.clauses or ()]
 
     @cached_property
     def heads(self) -> tuple[Any, ...]:
         """The ops that its patterns begin with; a class of ops where their parameters are open."""
         found: dict[Any, None] = {}
         runs = False
-        for clause in self.clauses or ():
-            pattern = clause.right if self.backward else clause.left
+        for clause, pattern in zip(self.clauses or (), self.patterns, strict=True):
             if not isinstance(pattern, PatternNode | Block | Apply):
                 continue
-            head, bound = anchor(pattern), is_bound(clause, self.backward)
-            # A head that no rewrite has would make sums and products n-ary for nothing.
-            if is_ac(head) and head not in found and not bound:
-                break
+            head = anchor(pattern)
+            new = is_ac(head) and head not in found
+            if new or not runs:
+                bound = is_bound(clause, self.backward)
+                # A head that no rewrite has would make sums and products n-ary for nothing.
+                if new and not bound:
+                    break
+                runs = runs or bound
             found[head] = None
-            runs = runs or bound
         else:
             if runs:
                 return tuple(found)

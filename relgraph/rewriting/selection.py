@@ -181,17 +181,17 @@ class Selection:
             pass
         found: PlainMatcher | None = None
         heads = (op, type(op)) if op in self._heads else (type(op),)
-        rewrites = self.rewrites_of(*heads) if op not in self.ac_ops else []
-        if rewrites and op in self._heads:
-            found = PlainMatcher(op, rewrites)
-        elif rewrites:  # only open patterns: one matcher serves the whole class
-            found = self._open.get(type(op)) or PlainMatcher(op, rewrites)
+        wanted = self.clauses_of(*heads) if op not in self.ac_ops else []
+        if wanted and op in self._heads:
+            found = PlainMatcher(op, wanted)
+        elif wanted:  # only open patterns: one matcher serves the whole class
+            found = self._open.get(type(op)) or PlainMatcher(op, wanted)
             self._open[type(op)] = found
         self._plain[op] = found
         return found
 
-    def rewrites_of(self, *heads: Any) -> list[Rewrite]:
-        """Return the rewrites with one of these heads, in declared order.
+    def clauses_of(self, *heads: Any) -> list[tuple[Relation, int]]:
+        """Return the clauses that match one of these heads, in declared order.
 
         Parameters
         ----------
@@ -200,12 +200,32 @@ class Selection:
 
         Returns
         -------
-        list of Rewrite
-            Each prepared when it is first asked for.
+        list of (Relation, int)
+            The relations, and the numbers of the clauses in them.
         """
         places = sorted({i for head in heads for i in self._heads.get(head, ())})
-        rewrites = [r for i in places for r in self.relations[i].rewrites]
-        return [r for r in rewrites if anchor(r.pattern) in heads]
+        return [
+            (self.relations[place], number)
+            for place in places
+            for number, pattern in enumerate(self.relations[place].patterns)
+            if anchor(pattern) in heads
+        ]
+
+    def rewrites_of(self, *heads: Any) -> list[Rewrite]:
+        """Return the rewrites with one of these heads, in declared order.
+
+        Parameters
+        ----------
+        *heads : Op, or class of ops
+            As for :meth:`clauses_of`.
+
+        Returns
+        -------
+        list of Rewrite
+            Without the clauses that cannot run this way.
+        """
+        found = [relation.rewrite(number) for relation, number in self.clauses_of(*heads)]
+        return [x for x in found if x is not None]
 
     @property
     def source(self) -> str:

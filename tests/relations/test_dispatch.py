@@ -36,7 +36,7 @@ def log_by_twoo(a):
 
 
 def matcher(op, *relations):
-    return PlainMatcher(op, [w for r in relations for w in r.rewrites])
+    return PlainMatcher(op, [(r, i) for r in relations for i in range(len(r.clauses))])
 
 
 def fired(match, graph):

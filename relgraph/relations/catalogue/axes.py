@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from relgraph.ops.extents import solve
 from relgraph.ops.joining import Concatenate, Stack
 from relgraph.ops.permutation import Transpose
 from relgraph.ops.shape import BroadcastTo, Dim, ExpandDims, Reshape, Squeeze
@@ -294,16 +295,16 @@ def axes_inserted(old: Any, new: Any) -> Any:
 
 def new_axes(s: Any, x: Any) -> Any:
     """Return the axes that a reshape of ``x`` inserts, if it does nothing else."""
-    if not static(x.type.shape) or not static(s):
+    if len(s) <= x.ndim or not static(x.type.shape) or not static(s):
         return None
-    return axes_inserted(x.type.shape, Reshape(s).infer(x.type).shape)
+    return axes_inserted(x.type.shape, solve(x.type.shape, s))
 
 
 def old_axes(s: Any, x: Any) -> Any:
     """Return the axes that a reshape of ``x`` removes, if it does nothing else."""
-    if not static(x.type.shape) or not static(s):
+    if len(s) >= x.ndim or not static(x.type.shape) or not static(s):
         return None
-    return axes_inserted(Reshape(s).infer(x.type).shape, x.type.shape)
+    return axes_inserted(solve(x.type.shape, s), x.type.shape)
 
 
 @relation(tags=(*TIDY, "local_reshape_to_dimshuffle"), rounding="exact")
