@@ -110,8 +110,10 @@ def names_of(names: str | Iterable[str]) -> tuple[str, ...]:
 def check_clause(clause: Clause, name: str, location: str) -> None:
     """Refuse sides that are no terms, and a side that is a proper part of nothing but itself."""
     for side in (clause.left, clause.right):
+        if isinstance(side, Pattern):
+            continue
         from_term(side)
-        if not isinstance(side, Pattern | bool | int | float) and not hasattr(side, "op"):
+        if not isinstance(side, bool | int | float) and not hasattr(side, "op"):
             raise RelationError(
                 f"{name}: a side must be a pattern or a number, not {side!r}",
                 {"declared": location},

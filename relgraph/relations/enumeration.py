@@ -127,13 +127,17 @@ def _branches(goal: Any) -> list[tuple[Any, ...]] | None:
     """Return the ways to choose among the alternatives of a goal, in the order of a search."""
     if type(goal) is Disjunction:
         return _in_turn([_branches(x) for x in goal.goals])
+    if type(goal) is not Conjunction:
+        return [(goal,)]
+    if not any([type(x) is Disjunction or type(x) is Conjunction for x in goal.goals]):
+        return [goal.goals]
     found: list[tuple[Any, ...]] | None = [()]
-    for x in goal.goals if type(goal) is Conjunction else ():
+    for x in goal.goals:
         inner = _branches(x)
         if found is None or inner is None:
             return None
         found = _in_turn([[(*branch, *y) for y in inner] for branch in found])
-    return found if type(goal) is Conjunction else [(goal,)]
+    return found
 
 
 def _in_turn(streams: list[list[tuple[Any, ...]] | None]) -> list[tuple[Any, ...]] | None:

@@ -282,6 +282,8 @@ class Sums(Groups):
             for x in alike:
                 node, sign = _plain(x, signed)
                 (negative if sign else positive).append(node)
+        if len(positive) > 1:
+            _move_negative(positive, negative, signed)
         result = _difference(positive, negative, signed)
         self.logged(n, entries, result, firings, signed)
         return result
@@ -360,6 +362,18 @@ def _with_sign(x: Term, signed: Signed) -> Variable:
     if isinstance(node, Constant):
         return constant(-node.value)
     return apply(signed.inverse, (node,))
+
+
+def _move_negative(positive: list[Variable], negative: list[Variable], signed: Signed) -> None:
+    """Take away what is added with a negative coefficient: ``a + -3 b`` is ``a - 3 b``."""
+    for i in reversed(range(len(positive))):
+        x = positive[i]
+        if x.op is not signed.element or len(positive) == 1:
+            continue
+        c, rest = x.inputs
+        if isinstance(c, Constant) and not c.ndim and c.value < 0 and -c.value > 0:
+            del positive[i]
+            negative.append(apply(signed.element, (constant(-c.value, c.dtype), rest)))
 
 
 def _coefficient(x: Term, signed: Signed, dtype: Any) -> Constant:

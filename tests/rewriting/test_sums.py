@@ -71,6 +71,22 @@ def test_like_terms_meet_across_signs(graph, gone, kept):
         np.testing.assert_allclose(value(found, ARRAYS), value(graph, ARRAYS), atol=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("graph", "written"),
+    [
+        (a - b - b - b, a - 3 * b),
+        (a - 2 * b + c - 2 * b, (a + c) - 4 * b),
+        (a - 2 * b - 2 * b + 3 * c - 8 * c, a - (5 * c + 4 * b)),
+        (-b - b - c - c, -2 * b - 2 * c),
+        (-b - b, -2 * b),
+    ],
+)
+def test_what_is_added_with_a_negative_coefficient_is_taken_away(graph, written):
+    made = rg.rewrite_graph(graph, collect_like_termso)
+    assert made is written
+    np.testing.assert_allclose(value(made, ARRAYS), value(graph, ARRAYS), rtol=1e-12)
+
+
 @pytest.mark.parametrize("graph", [a - b - c, a + b - c, a - (b - c), -(a + b) - c, a - b + 1])
 def test_a_sum_without_like_terms_is_the_same_object(graph):
     assert rg.rewrite_graph(graph, collect_like_termso) is graph
