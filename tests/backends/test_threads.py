@@ -27,7 +27,7 @@ def layer():
 
 
 def test_a_layer_that_is_safe_is_used(layer):
-    assert layer in ("omp", "tbb")
+    assert layer in ("pool", "tbb")
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -135,7 +135,7 @@ def test_a_forked_child_computes_and_compiles(layer):
     assert child.exitcode == 0
     assert total == before
     assert compiled == np.floor(a[0]) * 17.0 - a[0]
-    assert used == (None if layer == "omp" else layer)
+    assert used == layer
     assert float(f(a)) == before
     assert threads.layer() == layer
 

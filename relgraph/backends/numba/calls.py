@@ -26,15 +26,17 @@ ROWS = 16384  # elements of one partial result: fixed, so that no result depends
 PARTS = 32  # partial results at most, where each is an array; their rows at least
 RELEASE = 20_000  # picoseconds of work, in thousands, from which the lock is released: 20 us
 SHARE = 50_000  # the same, from which threads share it: 50 us
+PIECES = 4  # pieces of a range for each thread: one that is late then does fewer
 
 # What the trampoline reads.  Integers of 64 bits, in a table for each kernel and one for all.
 KERNEL, FINISH, SIZES, ARRAYS, FOLDS, KEPT, COST, SETTINGS, ARRAY_TYPE, NONE, STRIDES = range(11)
 HEAD = 11  # after it, pairs (array, axis) of the strides
-THREADS, SPREAD, WANTED, WORK = range(4)
+THREADS, SPREAD, WANTED, WORK, POOL = range(5)
 
-settings: npt.NDArray[np.int64] = np.zeros(4, dtype=np.int64)
-"""The settings of all calls: how many threads, the address of the function that shares a range
-among them or 0, the callable to call where it is missed, and the work that was worth it."""
+settings: npt.NDArray[np.int64] = np.zeros(5, dtype=np.int64)
+"""The settings of all calls: how many threads; the address of the function that shares a range
+among them, or 0; the callable to call where it is missed; the nanoseconds of work that missed it;
+and the address of the pool of threads."""
 
 # In what follows, `self.data + 8 * i` is an entry of the table.  An array of NumPy holds, after
 # Python's header of 16 bytes: data, ndim (32 bits), dimensions, strides.
@@ -105,7 +107,8 @@ answered:
   br i1 %came, label %share, label %alone
 share:
   %spread = phi i64 [ %first, %ask ], [ %second, %answered ]
-  %parts = call i64 @llvm.smin.i64(i64 %threads, i64 %count)
+  %pieces = mul i64 %threads, {PIECES}
+  %parts = call i64 @llvm.smin.i64(i64 %pieces, i64 %count)
   %below = sub i64 %parts, 1
   %rounded = add i64 %count, %below
   %even = sdiv i64 %rounded, %parts
@@ -118,8 +121,10 @@ share:
   %covered = add i64 %count, %above
   %chunks = sdiv i64 %covered, %chunk
   %function = inttoptr i64 %spread to ptr
+  %pool = call i64 @entry_of(ptr %settings, i64 {POOL})
   %state.1 = call ptr @PyEval_SaveThread()
-  call void %function(ptr %kernel, ptr %arrays, ptr %integers, i64 %count, i64 %chunk, i64 %chunks)
+  call void %function(ptr %kernel, ptr %arrays, ptr %integers, i64 %count, i64 %chunk, i64 %chunks,
+                      i64 %threads, i64 %pool)
   call void @PyEval_RestoreThread(ptr %state.1)
   br label %done
 alone:

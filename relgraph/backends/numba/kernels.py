@@ -97,13 +97,19 @@ def load(name: str, text: str, layout: Layout) -> Kernel:
 @lru_cache(maxsize=1)
 def trampoline() -> int:
     """Return the address of the function that calls kernels."""
-    threads.prepare()
+    threads.prepare(_module)
     if hasattr(os, "register_at_fork"):  # no process is forked while another thread compiles
         os.register_at_fork(before=_acquire, after_in_parent=_release, after_in_child=_release)
-    name = f"rgt_{digest(TRAMPOLINE)}"
-    text = TRAMPOLINE.replace("@NAME", f"@{name}")
+    return _module("rgt", TRAMPOLINE, ("",))[0]
+
+
+def _module(prefix: str, text: str, ends: tuple[str, ...]) -> tuple[int, ...]:
+    """Return the addresses of functions of a module in LLVM's language, named NAME and an end."""
+    name = f"{prefix}_{digest(text)}"
+    whole = text.replace("@NAME", f"@{name}")
     with _lock:
-        return _code(name, text, lambda: Translation(text, {}), (name,))[0]
+        names = tuple(f"{name}{end}" for end in ends)
+        return _code(name, whole, lambda: Translation(whole, {}), names)
 
 
 def _acquire() -> None:

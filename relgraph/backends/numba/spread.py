@@ -1,7 +1,7 @@
-"""The one parallel loop of the CPU backend, compiled by numba.
+"""The range of a kernel shared among numba's threads: one ``prange`` for all kernels.
 
-Importing this module imports numba and starts its threads; :mod:`.threads` does it when threads are
-worth it.
+Importing this module imports numba and starts its threads; :mod:`.threads` does it where they are
+those of TBB.
 """
 
 from __future__ import annotations
@@ -31,20 +31,28 @@ def _call(context: Any, kernel: Any, arrays: Any, integers: Any, start: Any, sto
     return types.void(_I, _I, _I, _I, _I), generate
 
 
-@njit(types.void(*[_I] * 6), parallel=True, cache=True)
+@njit(types.void(*[_I] * 7), parallel=True, cache=True)
 def _spread(  # noqa: PLR0917
-    kernel: int, arrays: int, integers: int, count: int, chunk: int, chunks: int
+    kernel: int, arrays: int, integers: int, count: int, chunk: int, chunks: int, threads: int
 ) -> None:
-    for k in prange(chunks):
-        _call(kernel, arrays, integers, k * chunk, min(count, (k + 1) * chunk))
+    for first in prange(threads):
+        for k in range(first, chunks, threads):
+            _call(kernel, arrays, integers, k * chunk, min(count, (k + 1) * chunk))
 
 
-@cfunc(types.void(*[_I] * 6), cache=True)
+@cfunc(types.void(*[_I] * 8), cache=True)
 def spread(  # noqa: PLR0917
-    kernel: int, arrays: int, integers: int, count: int, chunk: int, chunks: int
+    kernel: int,
+    arrays: int,
+    integers: int,
+    count: int,
+    chunk: int,
+    chunks: int,
+    threads: int,
+    pool: int,
 ) -> None:
     """Run the chunks of a kernel's range on numba's threads."""
-    _spread(kernel, arrays, integers, count, chunk, chunks)
+    _spread(kernel, arrays, integers, count, chunk, chunks, threads)
 
 
 address: int = spread.address

@@ -1,12 +1,13 @@
-"""Threads: which of numba's threading layers shares the range of a kernel, and from when on.
+"""Threads: who shares the range of a kernel, and from when on.
 
-numba has three.  ``tbb`` is used where its wheel is installed, ``omp`` otherwise; ``workqueue``
-never, because it ends the process when two threads call it at once.  A child of a process that has
-used ``omp`` runs on one thread, because its runtime does not survive a fork.
+Where the wheel ``tbb`` is installed, numba's threads of that kind do, which a process may use for
+other work too; importing numba and starting them takes about half a second, so kernels that are
+worth it run on one thread until they have taken as long as that, unless numba is imported already
+or the number of threads was set.  Elsewhere a pool of the backend's own does, at once.
 
-Importing numba and starting its threads takes about half a second, once.  So kernels that are worth
-it run on one thread until they have taken as long as that, unless numba is imported already, or the
-number of threads was set.
+Numba's other two layers are not used: ``workqueue`` ends the process when two threads call it at
+the same time, and ``omp`` does not survive a fork, and takes milliseconds for every kernel on a
+machine whose processors are busy.
 """
 
 from __future__ import annotations
@@ -15,23 +16,32 @@ import ctypes
 import os
 import sys
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module, metadata
 from pathlib import Path
 
 from relgraph.backends.config import config
-from relgraph.backends.numba.calls import SPREAD, THREADS, WANTED, WORK, settings
+from relgraph.backends.numba import pool
+from relgraph.backends.numba.calls import POOL, SPREAD, THREADS, WANTED, WORK, settings
 from relgraph.backends.numba.uninterrupted import uninterrupted
+from relgraph.errors import CompileError
 
-WORTH = 500_000_000  # nanoseconds of shared work, from which on loading a layer pays
+WORTH = 500_000_000  # nanoseconds of shared work, from which on importing numba pays
+MOST = 256  # helpers
+
+Compiler = Callable[[str, str, tuple[str, ...]], tuple[int, ...]]
 
 
 class _State:
-    """What is known of the layer.  There is one; its attributes change under its lock."""
+    """What is known of the threads.  There is one; its attributes change under its lock."""
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()
+        self.compiled: Compiler | None = None
         self.layer: str | None = None
+        self.library: Path | None = None
+        self.pool: pool.Pool | None = None
         self.refused = False
 
 
@@ -39,7 +49,7 @@ _state = _State()
 
 
 def layer() -> str | None:
-    """Return the threading layer in use; None where there is none, or none yet."""
+    """Return "tbb" or "pool", whichever is in use; None where none is, or none yet."""
     return _state.layer if settings[SPREAD] else None
 
 
@@ -48,49 +58,50 @@ def start() -> None:
     with _state.lock:
         if settings[SPREAD] or _state.refused:
             return
+        if _state.library is not None:
+            with suppress(ImportError, OSError, ValueError):  # then there is no TBB after all
+                uninterrupted(_import_numba)
+                from relgraph.backends.numba.spread import address
+
+                if import_module("numba").threading_layer() == "tbb":
+                    _state.layer = "tbb"
+                    settings[SPREAD] = address
+                    return
+            _state.library = None
         try:
-            address, name = uninterrupted(_load)
-        except (ImportError, OSError, ValueError):  # a layer whose library cannot be loaded
-            address, name = 0, ""
-        if name in ("tbb", "omp"):
-            _state.layer = name
-            settings[SPREAD] = address
-        else:  # or one that somebody else has started, and that is not safe
-            _refuse()
+            _start_pool()
+        except (AttributeError, OSError, CompileError):  # a system without POSIX threads
+            _state.refused = True
+            settings[THREADS] = 1
 
 
-def _load() -> tuple[int, str]:
-    """Return the address of the function that shares a range, and the layer it uses."""
-    import numba
+def _import_numba() -> None:
+    """Import numba, with what it loads when it first compiles, and choose its threads."""
+    ctypes.CDLL(str(_state.library), mode=ctypes.RTLD_GLOBAL)
+    numba = import_module("numba")
+    import_module("numba.np.ufunc.tbbpool")
+    numba.config.THREADING_LAYER = "tbb"
+    registry = import_module("numba.core.registry")
+    registry.cpu_target.target_context.refresh()
 
-    numba.config.THREADING_LAYER = _available()
-    from relgraph.backends.numba.spread import address
 
-    return address, numba.threading_layer()
-
-
-def _refuse() -> None:
-    _state.refused = True
-    settings[THREADS] = 1
+def _start_pool() -> None:
+    assert _state.compiled is not None
+    share, help_ = _state.compiled("rgp", pool.text(), ("_share", "_help"))
+    _state.pool = pool.Pool(help_)
+    _state.pool.grow(min(config.threads - 1, MOST))
+    _state.layer = "pool"
+    settings[POOL] = _state.pool.address
+    settings[SPREAD] = share
 
 
 def _wanted() -> None:
-    """Load a layer if that is worth it; called where a kernel would run on threads."""
-    if _state.refused:
-        settings[THREADS] = 1
-    elif config.given("threads") or "numba" in sys.modules or settings[WORK] >= WORTH:
+    """Start threads if that is worth it; called where a kernel would run on them."""
+    waits = (
+        _state.library is not None and not config.given("threads") and "numba" not in sys.modules
+    )
+    if not waits or settings[WORK] >= WORTH:
         start()
-
-
-def _available() -> str:
-    """Return the layer to use, its library loaded."""
-    library = _tbb()
-    if library is not None:
-        with suppress(OSError, ImportError):
-            ctypes.CDLL(str(library), mode=ctypes.RTLD_GLOBAL)
-            import_module("numba.np.ufunc.tbbpool")
-            return "tbb"
-    return "omp"
 
 
 def _tbb() -> Path | None:
@@ -109,25 +120,39 @@ def _tbb() -> Path | None:
 
 def _changed() -> None:
     """Take over the number of threads from the settings."""
-    settings[THREADS] = 1 if _state.refused else config.threads
+    with _state.lock:
+        settings[THREADS] = 1 if _state.refused else config.threads
+        if _state.pool is not None:
+            _state.pool.grow(min(config.threads - 1, MOST))
 
 
 def _after_fork() -> None:
-    _state.lock = threading.Lock()
-    if _state.layer == "omp":
+    """Forget the helpers, which only the parent has."""
+    _state.lock = threading.RLock()
+    if _state.layer == "pool":
         settings[SPREAD] = 0
-        _refuse()
+        _state.pool = None
 
 
-def prepare() -> None:
-    """Connect the calls of kernels with the settings; once for a process."""
-    if settings[WANTED]:
-        return
-    settings[WANTED] = id(_wanted)
-    settings[THREADS] = config.threads
-    config.on_change(_changed)
-    if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=_after_fork)
+def prepare(compiled: Compiler) -> None:
+    """Connect the calls of kernels with the settings; once for a process.
+
+    Parameters
+    ----------
+    compiled : callable
+        Given a prefix of a name, the text of a module and the ends of its functions' names, their
+        addresses.
+    """
+    with _state.lock:
+        if _state.compiled is not None:
+            return
+        _state.compiled = compiled
+        _state.library = _tbb()
+        settings[WANTED] = id(_wanted)
+        settings[THREADS] = config.threads
+        config.on_change(_changed)
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=_after_fork)
 
 
 __all__ = ["layer", "prepare", "start"]
