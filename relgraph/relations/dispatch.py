@@ -47,7 +47,16 @@ class PlainMatcher:
 
     def __call__(self, node: Variable) -> Any:
         """Return what the first rewrite that matches makes of a node, or None."""
-        keys = tuple([x.op or x.__class__ for x in node.inputs])
+        inputs = node.inputs
+        keys: tuple[Any, ...]
+        if len(inputs) == 1:
+            (x,) = inputs
+            keys = (x.op or x.__class__,)
+        elif len(inputs) == 2:
+            x, y = inputs
+            keys = (x.op or x.__class__, y.op or y.__class__)
+        else:
+            keys = tuple([x.op or x.__class__ for x in inputs])
         try:
             match = self._by_keys[keys]
         except KeyError:
