@@ -82,14 +82,11 @@ SMALL_SHAPES = {
     "linalg": [(), (1,), (2,), (1, 1), (2, 1), (1, 2), (2, 2), (1, 2, 2)],
     "indexing": [(), (2,), (1,), (2, 2), (4,), (4, 3)],
 }
+# Ops that raise for some matrices, or are infinite there (slogdet): theirs are made regular.
 SOLVERS = {
-    "inv",
-    "solve",
-    "solve_triangular",
-    "cho_solve",
+    "inv", "solve", "solve_triangular", "cho_solve", "lu_solve", "solve_sylvester", "cholesky",
     "slogdet",
-    "solve_sylvester",
-}  # ops that take regular matrices only
+}  # fmt: skip
 SINGLE: dict[str, list[Any]] = {  # of one int, or None
     "softmax": [-1, -2], "log_softmax": [-1, -2], "dim": [-1, -2], "concatenate": [-1, -2],
     "stack": [-1, -2],

@@ -1,31 +1,15 @@
-"""Values for the inputs of a graph, its NumPy meaning, and its exact value by mpmath.
-
-The error that a graph may have is measured, not guessed: its exact value is computed again with
-every operand and every intermediate result moved by one unit in the last place, at random, and the
-largest deviation, times a constant, is the bound (Monte Carlo arithmetic).
-
-References
-----------
-D. S. Parker, "Monte Carlo arithmetic: exploiting randomness in floating-point arithmetic", UCLA
-technical report CSD-970002, 1997.
-"""
+"""Values for the inputs of a graph, what NumPy makes of them, and how two results compare."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
-import mpmath
 import numpy as np
 
 from relgraph.ir.facts import MATRIX_FACTS
 from relgraph.ir.graph import toposort
 from relgraph.ir.node import Constant, Variable
-from relgraph.ir.op import GetItem
-from relgraph.ir.types import TupleType
-from relgraph.ops import decompositions, factored, linalg, reducers
-from relgraph.ops.elementwise import Cast, Elementwise
 
 Array = Any
 MATRIX = {"symmetric", "spd", "orthogonal", "invertible", "permutation", "selection"}
@@ -90,22 +74,36 @@ def _obey(x: Any, value: Array, rng: np.random.Generator, regular: bool) -> Arra
     if value.ndim >= 2 and value.shape[-1] == value.shape[-2]:
         side = value.shape[-1]
         if "symmetric" in facts or "spd" in facts:
-            value = value + np.swapaxes(value, -1, -2)
+            with np.errstate(invalid="ignore"):  # of infinities with two signs
+                value = value + np.swapaxes(value, -1, -2)
         if "lower_triangular" in facts:
             value = np.tril(value)
         if "upper_triangular" in facts:
             value = np.triu(value)
         if "diagonal" in facts:
             value = np.where(np.eye(side, dtype=bool), value, np.zeros((), value.dtype))
-        if {"orthogonal", "permutation"} & facts:
+        if "spd" in facts:
+            value = _dominated(value)
+        elif {"orthogonal", "permutation"} & facts:
             # A permutation: exactly orthogonal in every dtype.
             value = np.broadcast_to(np.eye(side)[rng.permutation(side)], value.shape)
-        elif regular or {"spd", "invertible"} & facts:
-            value = value + np.asarray((32 if "spd" in facts else 8) * np.eye(side), value.dtype)
+        elif regular or "invertible" in facts:
+            value = value + np.asarray(8 * np.eye(side), value.dtype)
     if "selection" in facts and value.shape[-1]:
         rows = np.arange(value.shape[-1])
         value = rng.integers(value.shape[-1], size=value.shape[:-1])[..., None] == rows
     return np.asarray(value).astype(x.dtype)
+
+
+def _dominated(value: Array) -> Array:
+    """Return symmetric matrices with a larger diagonal, so that they are positive definite.
+
+    An infinity may stand on the diagonal only, and a NaN anywhere.
+    """
+    unit = np.eye(value.shape[-1], dtype=bool)
+    rest = np.where(unit | (np.isinf(value) if value.dtype.kind == "f" else False), 0, value)
+    total = np.where(np.isnan(rest), 0, np.abs(rest)).sum(axis=-1) + 8
+    return np.where(unit, np.abs(value) + total[..., None], rest).astype(value.dtype)
 
 
 def obeys(x: Any, value: Array) -> bool:
@@ -183,286 +181,3 @@ def all_finite(done: dict[Variable, Array]) -> bool:
     """Tell whether every input and intermediate is finite; a constant is what it is."""
     computed = [np.asarray(v) for x, v in done.items() if not isinstance(x, Constant)]
     return all(np.isfinite(v).all() for v in computed if v.dtype.kind == "f")
-
-
-# Exact values.
-
-
-def _sigmoid(x: Any) -> Any:
-    return 1 / (1 + mpmath.exp(-x))
-
-
-def _softplus(x: Any) -> Any:
-    return mpmath.log1p(mpmath.exp(x))
-
-
-def _power(x: Any, y: Any) -> Any:
-    return mpmath.power(x, y)
-
-
-MEANING: dict[str, Callable[..., Any]] = {
-    "add": lambda x, y: x + y,
-    "subtract": lambda x, y: x - y,
-    "multiply": lambda x, y: x * y,
-    "true_divide": lambda x, y: x / y,
-    "power": _power,
-    "negative": lambda x: -x,
-    "absolute": abs,
-    "square": lambda x: x * x,
-    "sqrt": mpmath.sqrt,
-    "reciprocal": lambda x: 1 / x,
-    "exp": mpmath.exp,
-    "exp2": lambda x: mpmath.power(2, x),
-    "expm1": mpmath.expm1,
-    "log": mpmath.log,
-    "log2": lambda x: mpmath.log(x, 2),
-    "log1p": mpmath.log1p,
-    "log1mexp": lambda x: mpmath.log(1 - mpmath.exp(x)),
-    "logaddexp": lambda x, y: mpmath.log(mpmath.exp(x) + mpmath.exp(y)),
-    "sigmoid": _sigmoid,
-    "softplus": _softplus,
-    "log10": mpmath.log10,
-    "sin": mpmath.sin,
-    "cos": mpmath.cos,
-    "tan": mpmath.tan,
-    "arcsin": mpmath.asin,
-    "arccos": mpmath.acos,
-    "arctan": mpmath.atan,
-    "sinh": mpmath.sinh,
-    "cosh": mpmath.cosh,
-    "tanh": mpmath.tanh,
-    "arcsinh": mpmath.asinh,
-    "arccosh": mpmath.acosh,
-    "arctanh": mpmath.atanh,
-    "hypot": mpmath.hypot,
-    "cbrt": lambda x: mpmath.sign(x) * mpmath.cbrt(abs(x)),
-    "erf": mpmath.erf,
-    "erfc": mpmath.erfc,
-    "erfcx": lambda x: mpmath.exp(x * x) * mpmath.erfc(x),
-    "logerfc": lambda x: mpmath.log(mpmath.erfc(x)),
-    "gamma": mpmath.gamma,
-    "gammaln": lambda x: mpmath.log(abs(mpmath.gamma(x))),
-    "digamma": mpmath.digamma,
-    "trigamma": lambda x: mpmath.psi(1, x),
-    "polygamma": mpmath.psi,
-    "kv": lambda v, x: _bessel(mpmath.besselk, v, x),
-    "kve": lambda v, x: _bessel(mpmath.besselk, v, x) * mpmath.exp(x),
-    "iv": lambda v, x: _bessel(mpmath.besseli, v, x),
-    "ive": lambda v, x: _bessel(mpmath.besseli, v, x) * mpmath.exp(-abs(x)),
-    "maximum": max,
-    "minimum": min,
-    "where": lambda c, x, y: x if c else y,
-    "clip": lambda x, low, high: min(max(x, low), high),
-    "sign": mpmath.sign,
-    "less": lambda x, y: mpmath.mpf(x < y),
-    "less_equal": lambda x, y: mpmath.mpf(x <= y),
-    "greater": lambda x, y: mpmath.mpf(x > y),
-    "greater_equal": lambda x, y: mpmath.mpf(x >= y),
-    "equal": lambda x, y: mpmath.mpf(x == y),
-    "not_equal": lambda x, y: mpmath.mpf(x != y),
-    "logical_not": lambda x: mpmath.mpf(not x),
-    "logical_and": lambda x, y: mpmath.mpf(bool(x) and bool(y)),
-    "logical_or": lambda x, y: mpmath.mpf(bool(x) or bool(y)),
-}
-# Those that pick, test or change a sign only.
-EXACT = {
-    "negative", "absolute", "maximum", "minimum", "where", "clip", "sign", "less", "less_equal",
-    "greater", "greater_equal", "equal", "not_equal", "logical_not", "logical_and", "logical_or",
-}  # fmt: skip
-ROUNDED = set(MEANING) - EXACT
-
-
-def _bessel(function: Any, v: Any, x: Any) -> Any:
-    """Return a Bessel function where that is quick: with many digits its series takes minutes.
-
-    Of half an odd number, the order makes it elementary (DLMF 10.39 and 10.49).
-    """
-    elementary = abs(v) < 10 and 2 * v % 2 == 1
-    if not elementary and (mpmath.mp.dps > 100 or abs(x) > 50 or abs(v) > 50):
-        raise Undefined("a Bessel function of a large argument, or in many digits")
-    return function(v, x)
-
-
-class Undefined(Exception):
-    """A graph without an exact real value: outside of a domain, or with an op not listed here."""
-
-
-def exact(
-    graph: Variable,
-    values: dict[str, Array],
-    rng: np.random.Generator | None = None,
-    eps: float = 0,
-) -> Array:
-    """Return the value of a graph in mpmath's precision; with ``rng``, each step is rounded.
-
-    Raises
-    ------
-    Undefined
-        Where some step has no real value.
-    """
-    done: dict[Variable, Array] = {}
-    for x in toposort([graph]):
-        if isinstance(x, Constant):
-            done[x] = _real(x.value)
-            continue
-        if x.op is None:
-            result = _real(values[x.name])  # type: ignore[attr-defined]
-        else:
-            try:
-                result = _apply(x, [done[y] for y in x.inputs])
-            except (ZeroDivisionError, ValueError, OverflowError, TypeError) as error:
-                raise Undefined(str(error)) from None
-        if isinstance(result, tuple):  # its items are looked at where they are taken
-            done[x] = result
-            continue
-        for one in result.reshape(-1):
-            if isinstance(one, mpmath.mpc) or not mpmath.isfinite(one):
-                raise Undefined(f"{x} has the value {one}")
-        if rng is not None and _rounds(x):
-            noise = _real(eps * rng.uniform(-1, 1, result.shape))
-            # A logarithm of a sum has an absolute error: the sum itself is rounded.
-            shift = isinstance(x.op, reducers.LogSumExp | reducers.LogSoftmax)
-            if isinstance(x.op, decompositions.Expm | decompositions.Eigvalsh) and result.size:
-                # The error of an element is small beside the largest one.
-                noise, largest = 8 * noise, max(map(abs, result.reshape(-1)))
-                result = result + noise * largest
-            result = np.asarray(result * (1 + noise) + (noise if shift else 0), dtype=object)
-        done[x] = result
-    return done[graph]
-
-
-def rounds_constants(*graphs: Variable) -> bool:
-    """Tell whether some constant has too many digits to be a number that was meant exactly."""
-    constants = [x for x in toposort(list(graphs)) if isinstance(x, Constant)]
-    found = [float(x.uniform) for x in constants if x.dtype.kind == "f" and x.uniform is not None]
-    return any(math.isfinite(v) and not (v * 2**20).is_integer() for v in found)
-
-
-def _rounds(x: Variable) -> bool:
-    if x.op is None:
-        return True
-    return not isinstance(x.op, Elementwise) or x.op.name in ROUNDED
-
-
-def _real(value: Array) -> Array:
-    return _array(np.asarray(value), lambda v: mpmath.mpf(float(v)))
-
-
-def _array(value: Array, function: Callable[[Any], Any]) -> Array:
-    result = np.empty(value.shape, dtype=object)
-    flat, out = value.reshape(-1), result.reshape(-1)
-    for i, v in enumerate(flat):
-        out[i] = function(v)
-    return result
-
-
-def _apply(node: Variable, operands: list[Array]) -> Array:
-    op: Any = node.op
-    if isinstance(op, Cast):
-        return operands[0]
-    if isinstance(op, Elementwise):
-        if op.name not in MEANING:
-            raise Undefined(op.name)
-        function = MEANING[op.name]
-        whole = np.broadcast_arrays(*operands)
-        result = np.empty(whole[0].shape, dtype=object)
-        for i in np.ndindex(*result.shape):
-            result[i] = function(*[w[i] for w in whole])
-        return result
-    if isinstance(op, reducers.Reduction):
-        return _reduce(op, operands[0])
-    if isinstance(op, reducers.Softmax | reducers.LogSoftmax):
-        e = _array(operands[0], mpmath.exp)
-        share = e / np.sum(e, axis=op.axis, keepdims=True)
-        return share if isinstance(op, reducers.Softmax) else _array(share, mpmath.log)
-    if isinstance(op, _LINEAR):
-        return _linear(op, operands)
-    if isinstance(node.type, TupleType):
-        raise Undefined(op.name)
-    if isinstance(op, GetItem):
-        return np.asarray(operands[0][op.params[0]], dtype=object)
-    if "spec" in op.parameters:  # an index or an update: the integers of its key follow
-        first = 1 if op.name == "index" else 2
-        operands[first:] = [np.asarray(k).astype("int64") for k in operands[first:]]
-        found = np.asarray(op.perform(*operands), dtype=object)
-        return _array(found, lambda v: v.item() if isinstance(v, np.ndarray) else v)
-    return np.asarray(op.perform(*operands), dtype=object)
-
-
-def _reduce(op: Any, x: Array) -> Array:
-    over = {"axis": op.axis, "keepdims": op.keepdims}
-    if isinstance(op, reducers.Sum):
-        result = np.sum(x, **over, initial=mpmath.mpf(0))
-    elif isinstance(op, reducers.Prod):
-        result = np.prod(x, **over, initial=mpmath.mpf(1))
-    elif isinstance(op, reducers.Max):
-        result = np.max(x, **over)
-    elif isinstance(op, reducers.Min):
-        result = np.min(x, **over)
-    elif isinstance(op, reducers.Mean):
-        total = np.asarray(np.sum(x, **over, initial=mpmath.mpf(0)), dtype=object)
-        result = total * mpmath.mpf(max(total.size, 1)) / max(x.size, 1)
-        if not x.size:
-            raise Undefined("the mean of nothing")
-    elif isinstance(op, reducers.LogSumExp):
-        total = np.asarray(np.sum(_array(x, mpmath.exp), **over, initial=mpmath.mpf(0)), object)
-        result = _array(total, mpmath.log)
-    else:
-        raise Undefined(op.name)
-    return np.asarray(result, dtype=object)
-
-
-_LINEAR = (
-    linalg.Inv | linalg.Det | linalg.Solve | linalg.SolveTriangular | linalg.Slogdet
-    | linalg.Cholesky | decompositions.Expm | decompositions.Eigvalsh | factored.ChoSolve
-)  # fmt: skip
-
-
-def _linear(op: Any, operands: list[Array]) -> Any:
-    a = operands[0]
-    if a.ndim != 2:
-        raise Undefined("a batch")
-    matrix = mpmath.matrix(a.tolist())
-    if isinstance(op, linalg.Det):
-        return np.asarray(mpmath.det(matrix), dtype=object)
-    if isinstance(op, linalg.Slogdet):
-        value = mpmath.det(matrix)
-        parts = (mpmath.sign(value), mpmath.log(abs(value)))
-        return tuple(np.asarray(part, dtype=object) for part in parts)
-    if isinstance(op, linalg.Cholesky | decompositions.Expm | decompositions.Eigvalsh):
-        return _function(op, a, matrix)
-    if isinstance(op, linalg.Inv):
-        return np.array((matrix**-1).tolist(), dtype=object).reshape(a.shape)
-    b = operands[1]
-    if b.ndim > 2:
-        raise Undefined("a batch")
-    if isinstance(op, factored.ChoSolve):
-        factor = mpmath.matrix((np.tril if op.params[0] else np.triu)(a).tolist())
-        matrix = factor * factor.T if op.params[0] else factor.T * factor
-    if isinstance(op, linalg.SolveTriangular):
-        keep = np.tril if op.lower else np.triu
-        matrix = mpmath.matrix(keep(a).tolist())
-        matrix = matrix.T if op.params[1] else matrix
-    right = mpmath.matrix(b.reshape(b.shape[0], -1).tolist())
-    solution = np.array((matrix**-1 * right).tolist(), dtype=object)
-    return solution.reshape(b.shape)
-
-
-def _function(op: Any, a: Array, matrix: Any) -> Array:
-    """Return a factor, an exponential or the eigenvalues of a matrix."""
-    if isinstance(op, decompositions.Expm):
-        return np.array(mpmath.expm(matrix).tolist(), dtype=object).reshape(a.shape)
-    keep = np.tril if op.params[0] else np.triu
-    half = keep(a)
-    whole = mpmath.matrix((half + half.T - np.diag(np.diagonal(a))).tolist())
-    if isinstance(op, decompositions.Eigvalsh):
-        return np.array(sorted(mpmath.eigsy(whole, eigvals_only=True)), dtype=object)
-    factor = np.array(mpmath.cholesky(whole).tolist(), dtype=object).reshape(a.shape)
-    return factor if op.params[0] else factor.T
-
-
-def bound(graph: Variable, values: dict[str, Array], eps: float, center: Array) -> Array:
-    """Return the largest deviation of a graph from ``center`` when each step is off by ``eps``."""
-    rng = np.random.default_rng(7)
-    deviations = [abs(exact(graph, values, rng, eps) - center) for _ in range(6)]
-    return np.max(np.stack(deviations), axis=0) if center.size else center

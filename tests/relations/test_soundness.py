@@ -8,30 +8,17 @@ from __future__ import annotations
 import pytest
 
 from relgraph.checking import agreement, labels
-from relgraph.checking.cases import both_directions, cases, needs_regular, profile, shipped
+from relgraph.checking.cases import both_directions, shipped
 from relgraph.relations.measure import decreases
 
 PHASES = {"canonicalize", "stabilize", "specialize"}
-# Of these nothing has an exact value that mpmath finds.
-NOT_JUDGED = (
-    "qr_diagonalo",
-    "lu_diagonalo",
-    "lu_factor_diagonalo",
-    "schur_diagonalo",
-    "qz_diagonalo",
-    "eigh_diagonalo",
-    "svd_diagonalo",
-    "recompose_factorso",
-    "recompose_schuro",
-    "recompose_valueso",
-    "sum_singular_squareo",
-    "sylvester_diagonalo",
-    "select_rowso",
-    "select_columnso",
-    "det_permutationo",
-    "merge_extremeo",
-    "remove_reduceo",
-)
+_DOUBLE = "the signs it makes are float64, so no graph of float32 keeps its dtype"
+# What has nothing to judge, in one direction and dtype; a reason that is no longer true fails.
+NOT_JUDGED = {
+    ("det_permutationo", "float32"): _DOUBLE,
+    ("det_permutationo.reversed", "float32"): _DOUBLE,
+    ("qz_diagonalo.reversed", "float32"): _DOUBLE,
+}
 
 RELATIONS = [(theme, r) for theme, listed in shipped() for r in both_directions(listed)]
 IDS = [f"{r.label}" for _, r in RELATIONS]
@@ -63,9 +50,7 @@ def test_it_keeps_values_of_every_dtype(theme, relation):
 
 @every_direction
 def test_it_keeps_specials_as_labelled(theme, relation):
-    checked = passed(labels.keeps_specials(relation))
-    if not needs_regular(*[s[0] for _, sides in cases(relation) for s in sides[:1]]):
-        assert checked or any(profile(relation, c) == "linalg" for c in relation.clauses)
+    assert passed(labels.keeps_specials(relation))
 
 
 ROUNDED = [(theme, r) for theme, r in RELATIONS if r.rounding == "rounded"]
@@ -75,7 +60,8 @@ ROUNDED = [(theme, r) for theme, r in RELATIONS if r.rounding == "rounded"]
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_its_error_is_bounded(theme, relation, dtype):
     """Both sides have one exact value, and what is made is as accurate as its own steps allow."""
-    assert passed(labels.keeps_digits(relation, dtype)) or relation.name in NOT_JUDGED
+    judged = passed(labels.keeps_digits(relation, dtype))
+    assert bool(judged) != ((relation.label, dtype) in NOT_JUDGED)
 
 
 @every_direction

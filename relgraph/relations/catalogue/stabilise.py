@@ -513,11 +513,12 @@ def log_det_spdo(A):
     return log(det(A)), GetItem(1)(Slogdet()(A))
 
 
-@identity(tags=(*STABLE, "slogdet_specialization"))
+@identity(tags=(*STABLE, "slogdet_specialization"), specials="assumes_finite")
 def sign_deto(A):
     """sign(det(A)) = slogdet(A)[0].
 
-    Holds always; the determinant underflows to 0 for large matrices; rounded, kept.
+    Holds always; the determinant underflows to 0 for large matrices; rounded, assumes_finite (the
+    sign of slogdet is 1 or -1 where the determinant is NaN).
     Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 3.2.
     """
     return sign(det(A)), GetItem(0)(Slogdet()(A))
