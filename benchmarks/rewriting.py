@@ -36,7 +36,8 @@ from unification import vars as lvars
 
 import relgraph as rg
 from relgraph.api.rewrite import query_of
-from relgraph.db.catalogue import build_database, default_database
+from relgraph.db.catalogue import build_database
+from relgraph.db.default import default_database
 from relgraph.rewriting.driver import normalise
 from relgraph.rewriting.rewriters import GraphRewriter, _Contextual
 from relgraph.rewriting.selection import Selection

@@ -257,7 +257,7 @@ _LAZY = {
 
 def __getattr__(name: str) -> Any:
     if name == "optdb":
-        from relgraph.db.catalogue import default_database
+        from relgraph.db.default import default_database
 
         return default_database()
     if name == "cache":

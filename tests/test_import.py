@@ -28,7 +28,7 @@ def test_importing_relgraph_imports_no_compiler():
 def test_importing_relgraph_registers_nothing():
     built = run(
         "import json, relgraph\n"
-        "from relgraph.db.catalogue import built_database\n"
+        "from relgraph.db.default import built_database\n"
         "before = built_database() is None\n"
         "relgraph.optdb\n"
         "print(json.dumps([before, built_database() is relgraph.optdb]))"

@@ -14,7 +14,7 @@ import numpy as np
 from relgraph.api.fitting import as_sparse, fits
 from relgraph.api.rewrite import query_of
 from relgraph.backends.base import Array, Backend
-from relgraph.db.catalogue import default_database
+from relgraph.db.default import default_database
 from relgraph.errors import (
     ArgumentError,
     DomainError,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
 
-from relgraph.db.catalogue import built_database, default_database
+from relgraph.db.default import built_database, default_database
 from relgraph.db.modes import mode, nonfinite_choice
 from relgraph.db.query import RewriteDatabaseQuery
 from relgraph.errors import ArgumentError

@@ -10,8 +10,9 @@ from importlib import import_module
 from inspect import cleandoc
 from typing import Any, overload
 
-from relgraph.db.catalogue import THEMES, default_database
+from relgraph.db.catalogue import THEMES
 from relgraph.db.database import EquilibriumDB, LoweringChoice, RewriteDatabase
+from relgraph.db.default import default_database
 from relgraph.errors import ArgumentError, RelgraphError
 from relgraph.relations.clause import op_name
 from relgraph.relations.pattern import PatternNode, subterms

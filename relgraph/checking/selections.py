@@ -13,8 +13,8 @@ from relgraph.checking import instances as made
 from relgraph.checking.cases import EVERY_DTYPE, Side, cases, one_sided
 from relgraph.checking.known import expected
 from relgraph.checking.report import Finding, SelectionReport
-from relgraph.db.catalogue import default_database
 from relgraph.db.database import Pipeline, RewriteDatabase
+from relgraph.db.default import default_database
 from relgraph.db.modes import mode
 from relgraph.db.query import RewriteDatabaseQuery
 from relgraph.errors import ArgumentError, BudgetError, OscillationError, RelgraphError

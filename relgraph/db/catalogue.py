@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-import threading
 from collections.abc import Iterator
 from importlib import import_module
 
@@ -83,9 +81,6 @@ MOTIFS: tuple[tuple[GraphRewriter, float, tuple[str, ...]], ...] = (
     (OuterInLoop(), 48.5, ("exact", "kept", "fast_run")),
 )
 
-_lock = threading.Lock()
-_default: list[SequenceDB] = []
-
 
 def relations() -> Iterator[Relation]:
     """Yield the relations of the catalogue, each in the direction it is registered in."""
@@ -143,23 +138,3 @@ def build_database() -> SequenceDB:
             mode = () if "optional" in relation.tags else ("fast_run",)
             database.register(relation, *own, *mode)
     return database
-
-
-def default_database() -> SequenceDB:
-    """Return ``rg.optdb``, built when it is first asked for."""
-    with _lock:
-        if not _default:
-            # What it declares stays for good, so that the cyclic collector has nothing to find.
-            collecting = gc.isenabled()
-            gc.disable()
-            try:
-                _default.append(build_database())
-            finally:
-                if collecting:
-                    gc.enable()
-        return _default[0]
-
-
-def built_database() -> SequenceDB | None:
-    """Return ``rg.optdb`` if it has been built, without building it."""
-    return _default[0] if _default else None

@@ -8,7 +8,8 @@ import sys
 import pytest
 
 import relgraph as rg
-from relgraph.db.catalogue import build_database, default_database
+from relgraph.db.catalogue import build_database
+from relgraph.db.default import default_database
 from relgraph.errors import ArgumentError, UnknownTagError
 
 
@@ -89,7 +90,7 @@ def test_unknown_modes():
 def test_the_default_database_is_built_once_and_lazily():
     code = (
         "import sys, relgraph as rg\n"
-        "from relgraph.db.catalogue import built_database\n"
+        "from relgraph.db.default import built_database\n"
         "assert built_database() is None\n"
         "heavy = {'numba', 'scipy', 'llvmlite'} & set(sys.modules)\n"
         "assert not heavy, heavy\n"

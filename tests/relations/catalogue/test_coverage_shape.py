@@ -10,7 +10,7 @@ import pytest
 
 import relgraph as rg
 import relgraph.numpy as rnp
-from relgraph.db.catalogue import default_database
+from relgraph.db.default import default_database
 from relgraph.ir.node import constant
 from relgraph.ops.checks import Assert, SpecifyShape, Unique
 from relgraph.ops.indexing import Index

@@ -1,0 +1,36 @@
+"""``rg.optdb``: the default database, built when it is first used.
+
+What it is made of, the rewriters and the relations of the catalogue, is imported then too.
+"""
+
+from __future__ import annotations
+
+import gc
+import threading
+
+from relgraph.db.database import SequenceDB
+
+_lock = threading.Lock()
+_default: list[SequenceDB] = []
+
+
+def default_database() -> SequenceDB:
+    """Return ``rg.optdb``, built when it is first asked for."""
+    with _lock:
+        if not _default:
+            # What it declares stays for good, so that the cyclic collector has nothing to find.
+            collecting = gc.isenabled()
+            gc.disable()
+            try:
+                from relgraph.db.catalogue import build_database
+
+                _default.append(build_database())
+            finally:
+                if collecting:
+                    gc.enable()
+        return _default[0]
+
+
+def built_database() -> SequenceDB | None:
+    """Return ``rg.optdb`` if it has been built, without building it."""
+    return _default[0] if _default else None
