@@ -29,7 +29,9 @@ class Ref:
     ----------
     kind : str
         "array" (an operand of the kernel), "slot" (an entry of its packed constants), "literal"
-        (a number in its source) or "row" (an earlier statement).
+        (a number in its source) or "row" (an earlier statement); in a kernel of several passes
+        also "fold" (a reduction of an earlier pass) or "kept" (an element of a result that an
+        earlier pass wrote).
     index : int
         Which one of that kind; slots are counted for each dtype.
     dtype : str
@@ -63,6 +65,26 @@ class Fold:
 
 
 @dataclass(frozen=True, slots=True)
+class Pass:
+    """What is computed in one go over a row, or once for a row.
+
+    Attributes
+    ----------
+    inner : bool
+        Whether it runs over the elements of the row.
+    rows, folds : tuple of (int, int)
+        The first of its statements and of its reductions, and those after the last.
+    stores : tuple of (Ref, int)
+        The values that are written, and the results that they are written to.
+    """
+
+    inner: bool
+    rows: tuple[int, int]
+    folds: tuple[int, int]
+    stores: tuple[tuple[Ref, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Structure:
     """What the source of a kernel depends on; kernels of equal structure are one function.
 
@@ -81,6 +103,11 @@ class Structure:
         For each group whether the folds reduce it.
     stored : tuple of int
         The rows whose values are written to arrays.
+    passes : tuple of Pass
+        Where rows are passed over several times, the passes; the groups that are reduced are those
+        of a row.  Without passes all statements run in one loop.
+    results : tuple of (str, bool)
+        For each result of a kernel of several passes its dtype, and whether it spans the rows.
     """
 
     rows: tuple[Row, ...]
@@ -88,6 +115,8 @@ class Structure:
     arrays: tuple[tuple[str, tuple[bool, ...]], ...]
     reduced: tuple[bool, ...]
     stored: tuple[int, ...]
+    passes: tuple[Pass, ...] = ()
+    results: tuple[tuple[str, bool], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,6 +141,9 @@ class Kernel:
         The results, elementwise ones and reductions.
     nodes : tuple of Variable
         All nodes computed.
+    parts : tuple of Kernel or Call
+        The steps that a kernel of several passes was joined from; its results are all in
+        ``stored``, and its loop is that of the first part.
     """
 
     structure: Structure
@@ -123,11 +155,19 @@ class Kernel:
     stored: tuple[Variable, ...]
     folded: tuple[Variable, ...]
     nodes: tuple[Variable, ...]
+    parts: tuple[Step, ...] = ()
 
     @property
     def reads(self) -> tuple[Variable, ...]:
         """The values it reads."""
         return self.arrays
+
+    @property
+    def reductions(self) -> tuple[Variable, ...]:
+        """The reductions that it computes, whether or not they are results."""
+        if not self.parts:
+            return self.folded
+        return tuple(x for part in self.parts if isinstance(part, Kernel) for x in part.folded)
 
     @property
     def results(self) -> tuple[Variable, ...]:
@@ -192,7 +232,7 @@ def schedule(graph: FunctionGraph, fusion: Fusion) -> list[Step]:
         cut = regions.cut(region)
         pieces.extend((piece, len(cut) > 1) for piece in cut)
     steps.extend(_within_budget(regions, pieces))
-    return _ordered(graph, steps)
+    return ordered(graph, steps)
 
 
 def _within_budget(regions: Regions, pieces: Iterable[tuple[list[int], bool]]) -> list[Kernel]:
@@ -312,7 +352,7 @@ class _Builder:
                     stored.append(node)
             else:
                 axes = reduced_axes(node)
-                folds.append(Fold(_bare(node.op), refs[0], dtype_name(node)))
+                folds.append(Fold(bare(node.op), refs[0], dtype_name(node)))
                 folded.append(node)
         groups = self._groups(axes)
         structure = Structure(
@@ -359,30 +399,52 @@ class _Builder:
         return own >= 0 and x.type.shape[own] != 1
 
     def _groups(self, axes: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
-        """Merge neighbouring axes that all arrays span alike; an axis that is 1 needs no loop."""
-        groups: list[list[int]] = []
-        previous: tuple[bool, ...] | None = None
-        for axis, dim in enumerate(self.loop):
-            if dim == 1:
-                continue
-            column = (axis in axes, *[self._spans(x, axis) for x in self.arrays])
-            if column == previous:
-                groups[-1].append(axis)
-            else:
-                groups.append([axis])
-            previous = column
-        return tuple(map(tuple, groups)) or ((),)
+        every = range(len(self.loop))
+        flags = [[axis in axes for axis in every]]
+        flags += [[self._spans(x, axis) for axis in every] for x in self.arrays]
+        return merged_axes(self.loop, flags)
 
     def _mask(self, x: Variable, groups: tuple[tuple[int, ...], ...]) -> tuple[bool, ...]:
         return tuple(not group or self._spans(x, group[0]) for group in groups)
 
 
-def _bare(op: Op) -> Op:
+def merged_axes(
+    loop: Sequence[Any], flags: Sequence[Sequence[bool]]
+) -> tuple[tuple[int, ...], ...]:
+    """Merge neighbouring axes that have equal flags; an axis that is 1 needs no loop.
+
+    Parameters
+    ----------
+    loop : sequence of int, str or None
+        The sizes of the axes.
+    flags : sequence of sequence of bool
+        For each array, and for what else tells axes apart, a flag for each axis.
+
+    Returns
+    -------
+    tuple of tuple of int
+        The groups; one without axes where there is none.
+    """
+    groups: list[list[int]] = []
+    previous: tuple[bool, ...] | None = None
+    for axis, dim in enumerate(loop):
+        if dim == 1:
+            continue
+        column = tuple([flag[axis] for flag in flags])
+        if column == previous:
+            groups[-1].append(axis)
+        else:
+            groups.append([axis])
+        previous = column
+    return tuple(map(tuple, groups)) or ((),)
+
+
+def bare(op: Op) -> Op:
     """Return the reduction without its axes, which are a matter of the loop."""
     return type(op)(*(None if name == "axis" else False for name in op.parameters))  # type: ignore[no-any-return]
 
 
-def _ordered(graph: FunctionGraph, steps: Sequence[Step]) -> list[Step]:
+def ordered(graph: FunctionGraph, steps: Sequence[Step]) -> list[Step]:
     """Order steps depth first from the outputs, so that a value is used soon after it is made."""
     producer: dict[Variable, int] = {}
     for i, step in enumerate(steps):
@@ -406,4 +468,7 @@ def _ordered(graph: FunctionGraph, steps: Sequence[Step]) -> list[Step]:
     return result
 
 
-__all__ = ["CALL", "LEAF", "Call", "Fold", "Kernel", "Ref", "Row", "Step", "Structure", "schedule"]
+__all__ = [
+    "CALL", "LEAF", "Call", "Fold", "Kernel", "Pass", "Ref", "Row", "Step", "Structure",
+    "schedule",
+]  # fmt: skip

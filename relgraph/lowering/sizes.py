@@ -116,13 +116,18 @@ class Sizes:
             for x in step.reads:
                 if isinstance(x, Constant):
                     self.shape[x] = x.type.shape
-            if isinstance(step, Kernel):
-                self._kernel(step)
+            if isinstance(step, Kernel) and step.parts:
+                self._parts(step)
+            elif isinstance(step, Kernel):
+                self._kernel(step, step)
             elif is_product(step.node):
                 self._product(step)
             elif is_tensor(step.node):
                 self.verified.add(step.node)
-                self._read(step.node)
+                if is_view_of_axes(step.node):
+                    self.shape[step.node] = self._view(step.node)
+                else:
+                    self._read(step.node)
 
     def find(self, term: Term) -> Term:
         """Return the term that stands for all that are known to be equal to ``term``."""
@@ -139,13 +144,33 @@ class Sizes:
             terms.append(term)
         self.shape[x] = tuple(terms)
 
-    def _kernel(self, step: Kernel) -> None:
+    def _parts(self, step: Kernel) -> None:
+        for part in step.parts:
+            if isinstance(part, Kernel):
+                for x in part.reads:
+                    if isinstance(x, Constant):
+                        self.shape[x] = x.type.shape
+                self._kernel(part, step)
+            else:
+                self.shape[part.node] = self._view(part.node)
+        self.loop[step] = self.loop[step.parts[0]]  # type: ignore[index]
+
+    def _view(self, x: Variable) -> Terms:
+        """Return the sizes of a view that only adds or drops axes of size 1."""
+        assert x.op is not None
+        before, axes = self.shape[x.inputs[0]], x.op.params[0]
+        if x.op.name == "squeeze":
+            return tuple(d for a, d in enumerate(before, -len(before)) if a not in axes)
+        dims = iter(before)
+        return tuple(1 if a in axes else next(dims) for a in range(-x.ndim, 0))
+
+    def _kernel(self, step: Kernel, owner: Kernel) -> None:
         operands = [*step.arrays, *step.scalars]
         for constant in step.scalars:
             self.shape[constant] = constant.type.shape
         ndim = len(step.shape)
         loop = [
-            self._meet(step, axis - ndim, operands, step.nodes[-1], step.shape[axis])
+            self._meet(owner, axis - ndim, operands, step.nodes[-1], step.shape[axis])
             for axis in range(ndim)
         ]
         self.loop[step] = tuple(loop)
@@ -196,6 +221,11 @@ class Sizes:
 
 def _rank(term: Term) -> int:
     return 0 if isinstance(term, int) else 1 if isinstance(term, str) else 2
+
+
+def is_view_of_axes(node: Variable) -> bool:
+    """Tell whether a node has the elements of its operand, and axes of size 1 more or fewer."""
+    return node.op is not None and node.op.name in ("expand_dims", "squeeze")
 
 
 def is_product(node: Variable) -> bool:

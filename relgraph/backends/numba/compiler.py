@@ -15,6 +15,7 @@ from relgraph.backends.numba import kernels
 from relgraph.backends.numba.calls import Layout
 from relgraph.backends.numba.kernel_source import KernelText
 from relgraph.backends.numba.main_source import MainText
+from relgraph.backends.numba.row_source import RowText
 from relgraph.backends.numba.templates import literals, supported, weight
 from relgraph.errors import ShapeError
 from relgraph.ir.graph import FunctionGraph
@@ -22,8 +23,10 @@ from relgraph.ir.node import Constant, Variable
 from relgraph.ir.printing import brief
 from relgraph.ir.types import DTYPES
 from relgraph.lowering.buffers import has_own_buffer
+from relgraph.lowering.expansion import expanded
 from relgraph.lowering.kernels import Kernel, Structure, schedule, without_assumptions
 from relgraph.lowering.regions import Fusion
+from relgraph.lowering.rows import join_rows
 from relgraph.lowering.sizes import Check
 
 REDUCTIONS = frozenset({"sum", "prod", "max", "min", "mean", "any", "all"})
@@ -95,8 +98,8 @@ class NumbaProgram:
     def __init__(
         self, graph: FunctionGraph, fusion: Fusion, reuse: bool = True, overwrite: bool = True
     ) -> None:
-        graph = without_assumptions(graph)
-        self.steps = schedule(graph, fusion)
+        graph = expanded(without_assumptions(graph))
+        self.steps = join_rows(graph, schedule(graph, fusion), fusion)
         self._texts: dict[str, str] = {}
         self._names: dict[Structure, str] = {}
         functions: dict[str, kernels.Kernel] = {}
@@ -180,12 +183,13 @@ _OPERATION, _BYTE = 120, 20
 def kernel_text(step: Kernel) -> tuple[str, str, Layout]:
     """Return the name of a kernel, its source, and what a call of it takes."""
     structure = step.structure
-    written = KernelText(structure)
+    written = RowText(structure) if structure.passes else KernelText(structure)
     text = written.functions("NAME", f"NAME{kernels.FINISH}")
     name = f"rgk_{kernels.digest(text)}"
     last = len(structure.reduced) - 1
     streams = [np.dtype(dtype).itemsize for dtype, spans in structure.arrays if spans[last]]
     streams += [np.dtype(structure.rows[row].dtype).itemsize for row in structure.stored]
+    streams += [np.dtype(dtype).itemsize for dtype, full in structure.results if full]
     layout = Layout(
         sizes=len(structure.reduced),
         arrays=len(structure.arrays) + len(step.slots) + len(step.results),

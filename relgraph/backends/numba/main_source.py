@@ -208,7 +208,7 @@ class MainText:
         arguments = list(sizes)
         arguments.extend(map(self._name, step.arrays))
         arguments.extend(self._pack(values) for values in step.slots.values())
-        for x in step.folded:
+        for x in step.reductions:
             self._guard(f"no_elements_{i}", step, x)
         for x in step.results:
             self._allocate(x, memory)
@@ -224,8 +224,7 @@ class MainText:
 
     def _guard(self, name: str, step: Kernel, x: Variable) -> None:
         """Refuse an extreme over no elements, where there is a result to give it to."""
-        assert x.op is not None
-        if x.op.name not in ("max", "min"):
+        if not x.op.nonempty:  # type: ignore[union-attr]
             return
         axes = reduced_axes(x)
         loop = self._sizes.loop[step]

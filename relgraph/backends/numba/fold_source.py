@@ -1,0 +1,166 @@
+"""The lines of a kernel that reduce: where a total begins, how terms join it, and how it ends.
+
+A float sum is added up in blocks of 1024 elements, in any order inside of a block; sums of blocks
+are added in order, and what rounding loses is kept (Knuth's two-sum).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from relgraph.backends.numba.templates import convert
+from relgraph.lowering.kernels import Fold, Structure
+
+BLOCK = 1024  # elements whose float sum may be added in any order; blocks are added in order
+
+_COMBINE = {
+    "sum": "{0} + {1}",
+    "mean": "{0} + {1}",
+    "prod": "{0} * {1}",
+    "any": "{0} | {1}",
+    "all": "{0} & {1}",
+}
+_FLOAT_START = {"sum": "0.0", "mean": "0.0", "prod": "1.0", "max": "-math.inf", "min": "math.inf"}
+
+
+@dataclass(frozen=True)
+class Array:
+    """An array argument: its name, dtype, and which groups it spans."""
+
+    name: str
+    dtype: str
+    spans: tuple[bool, ...]
+    strided: bool = False
+
+    @property
+    def groups(self) -> list[int]:
+        """The groups that it spans."""
+        return [g for g, spanned in enumerate(self.spans) if spanned]
+
+    @property
+    def strides(self) -> list[str]:
+        """The parameters that hold the distances of its elements."""
+        return [f"{self.name}_{g}" for g in self.groups] if self.strided else []
+
+    def declared(self) -> str:
+        """Return its declaration among the parameters."""
+        sizes = [f"n{g}" for g in self.groups] or ["1"]
+        if self.strided and self.groups:
+            pairs = zip(sizes, self.strides, strict=True)
+            sizes = [f"{size}:{stride}" for size, stride in pairs]
+        return f"{self.name}: {self.dtype}[{', '.join(sizes)}]"
+
+
+class Lines:
+    """Lines of a kernel, at a depth."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.depth = 1
+
+    def line(self, text: str) -> None:
+        """Add a line."""
+        self.lines.append("    " * self.depth + text)
+
+    def open(self, text: str) -> None:
+        """Add a line that those after it are inside of."""
+        self.line(text)
+        self.depth += 1
+
+    # Reductions, each with the number that its variables carry.
+
+    def start(self, folds: Iterable[tuple[int, Fold]]) -> None:
+        """Begin totals."""
+        for i, fold in folds:
+            if in_blocks(fold):
+                self.line(f"a{i} = 0.0")
+                self.line(f"e{i} = 0.0")
+            else:
+                self.line(f"a{i} = {start(fold, fold.dtype)}")
+
+    def block_start(self, folds: Iterable[tuple[int, Fold]]) -> None:
+        """Begin the sums of a block."""
+        for i, fold in folds:
+            if in_blocks(fold):
+                self.line(f"p{i} = {fold.dtype}(0)")
+
+    def join(self, i: int, fold: Fold, value: str) -> None:
+        """Add a term to the sum of a block, or to the total."""
+        if in_blocks(fold):
+            self.line(f"p{i} = add_any_order(p{i}, {value})")
+        else:
+            self.line(f"a{i} = {combine(fold, f'a{i}', value)}")
+
+    def block_end(self, folds: Iterable[tuple[int, Fold]]) -> None:
+        """Add the sums of a block to their totals."""
+        for i, fold in folds:
+            if in_blocks(fold):
+                self.add(i, f"p{i}" if fold.dtype == "float64" else f"float64(p{i})")
+
+    def add(self, i: int, term: str) -> None:
+        """Add a term to a sum and keep what rounding loses (Knuth's two-sum)."""
+        self.line(f"y{i} = {term}")
+        self.line(f"s{i} = a{i} + y{i}")
+        self.line(f"d{i} = s{i} - a{i}")
+        self.line(f"e{i} = e{i} + ((a{i} - (s{i} - d{i})) + (y{i} - d{i}))")
+        self.line(f"a{i} = s{i}")
+
+    def sum(self, i: int) -> str:
+        """Return a sum with what rounding lost; after an overflow that is NaN, and left out."""
+        self.line(f"z{i} = a{i} + e{i} if e{i} == e{i} else a{i}")
+        return f"z{i}"
+
+
+def slot_counts(structure: Structure) -> dict[str, int]:
+    """Return how many constants of each dtype a kernel takes."""
+    refs = [ref for row in structure.rows for ref in row.operands]
+    refs += [fold.operand for fold in structure.folds]
+    slots = sorted({(ref.dtype, ref.index) for ref in refs if ref.kind == "slot"})
+    return {dtype: 1 + index for dtype, index in slots}
+
+
+def cast(text: str, dtype: str, source: str) -> str:
+    """Return a value in a dtype."""
+    return text if dtype == source else f"{dtype}({text})"
+
+
+def in_blocks(fold: Fold) -> bool:
+    """Tell whether a reduction is a sum that is added up in blocks."""
+    return fold.op.name in ("sum", "mean") and np.dtype(fold.dtype).kind == "f"
+
+
+def operand(fold: Fold, name: str) -> str:
+    """Return the operand of a reduction in the dtype of its result."""
+    source, target = np.dtype(fold.operand.dtype), np.dtype(fold.dtype)
+    return convert(name, source, target)
+
+
+def combine(fold: Fold, total: str, value: str) -> str:
+    """Return a total with one more term."""
+    op, dtype = fold.op.name, np.dtype(fold.dtype)
+    if op in ("max", "min"):
+        if dtype.kind == "f":
+            return f"{op}imum({total}, {value})"
+        if dtype.kind == "b":
+            return f"{total} {'|' if op == 'max' else '&'} {value}"
+        return f"{total} if {total} {'>' if op == 'max' else '<'} {value} else {value}"
+    text = _COMBINE[op].format(total, value)
+    return f"uint64({text})" if dtype.kind == "u" else text
+
+
+def start(fold: Fold, total: str) -> str:
+    """Return the total of no terms, in a dtype."""
+    op, dtype = fold.op.name, np.dtype(total)
+    if op in ("any", "all"):
+        return "True" if op == "all" else "False"
+    if dtype.kind == "b":
+        return "False" if op == "max" else "True"
+    if dtype.kind == "f":
+        return f"{dtype.name}({_FLOAT_START[op]})"
+    if op in ("max", "min"):
+        info = np.iinfo(dtype)
+        return f"{dtype.name}({info.min if op == 'max' else info.max})"
+    return f"{dtype.name}({1 if op == 'prod' else 0})"

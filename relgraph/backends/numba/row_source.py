@@ -1,0 +1,168 @@
+"""The source of a kernel that passes over each row several times.
+
+The outermost loops run over the rows, of which a kernel computes a range.  Inside of them stand,
+one after the other, what is computed once for a row and loops over its elements; results of
+reductions are variables there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from relgraph.backends.numba.fold_source import (
+    BLOCK,
+    Array,
+    Lines,
+    in_blocks,
+    operand,
+    slot_counts,
+)
+from relgraph.backends.numba.templates import expression
+from relgraph.lowering.kernels import Fold, Pass, Ref, Structure
+
+
+class RowText(Lines):
+    """The text of a kernel of several passes, line by line.
+
+    Parameters
+    ----------
+    structure : Structure
+        What to write.
+    """
+
+    partial = False  # no results have to be combined
+    kept: tuple[int, ...] = ()
+
+    def __init__(self, structure: Structure) -> None:
+        super().__init__()
+        self.structure = s = structure
+        self.count = len(s.reduced)
+        self.first = s.reduced.index(True)  # of the groups of a row
+        every = (True,) * self.count
+        outer = tuple(not r for r in s.reduced)
+        self.arrays = [Array(f"x{i}", dtype, spans) for i, (dtype, spans) in enumerate(s.arrays)]
+        self.results = [
+            Array(f"o{i}", dtype, every if full else outer)
+            for i, (dtype, full) in enumerate(s.results)
+        ]
+        self.slots = slot_counts(s)
+
+    def functions(self, name: str, finish: str) -> str:
+        """Return the kernel.
+
+        Parameters
+        ----------
+        name, finish : str
+            Its name, and that of the function that combines partial results, which it has not.
+        """
+        sizes = ", ".join(["start", "stop", *(f"n{g}" for g in range(self.count))])
+        arrays = [array.declared() for array in self.arrays]
+        arrays += [f"c_{dtype}: {dtype}[{count}]" for dtype, count in self.slots.items()]
+        arrays += [array.declared() for array in self.results]
+        return f"def {name}(\n    {sizes},\n    {', '.join(arrays)},\n):\n{self._body()}\n"
+
+    def _body(self) -> str:
+        for dtype, count in self.slots.items():
+            for i in range(count):
+                self.line(f"c_{dtype}_{i} = c_{dtype}[{i}]")
+        self._read(-1, range(len(self.arrays)), "")
+        for g in range(self.first):
+            self.open(f"for i{g} in range({'start, stop' if g == 0 else f'n{g}'}):")
+            self._read(g, range(len(self.arrays)), "")
+        for number, part in enumerate(self.structure.passes):
+            if part.inner:
+                self._elements(part, number)
+            else:
+                self._once(part)
+        return "\n".join(self.lines)
+
+    def _index(self, g: int) -> str:
+        return "i" if g == self.count - 1 else f"i{g}"
+
+    def _element(self, array: Array) -> str:
+        return f"{array.name}[{', '.join(map(self._index, array.groups)) or '0'}]"
+
+    def _read(self, level: int, arrays: range | set[int], suffix: str) -> None:
+        """Read the elements that do not change in the loops inside of ``level``."""
+        for k in arrays:
+            if max(self.arrays[k].groups, default=-1) == level:
+                self.line(f"v{k}{suffix} = {self._element(self.arrays[k])}")
+
+    def _refs(self, part: Pass) -> list[Ref]:
+        s = self.structure
+        refs = [ref for row in s.rows[slice(*part.rows)] for ref in row.operands]
+        return refs + [fold.operand for fold in s.folds[slice(*part.folds)]]
+
+    def _name(self, suffix: str) -> Callable[[Ref], str]:
+        """Return what names references, in a pass whose own variables carry a suffix."""
+
+        def name(ref: Ref) -> str:
+            if ref.kind == "row":
+                return f"t{ref.index}"
+            if ref.kind == "fold":
+                return f"f{ref.index}"
+            if ref.kind == "kept":
+                return f"h{ref.index}{suffix}"
+            if ref.kind == "slot":
+                return f"c_{ref.dtype}_{ref.index}"
+            if ref.kind == "literal":
+                return f"{ref.dtype}({ref.value!r})"
+            groups = self.arrays[ref.index].groups
+            return f"v{ref.index}{suffix if max(groups, default=-1) >= self.first else ''}"
+
+        return name
+
+    def _statements(self, part: Pass, name: Callable[[Ref], str]) -> None:
+        for k in range(*part.rows):
+            row = self.structure.rows[k]
+            self.line(f"t{k} = {expression(row, [name(ref) for ref in row.operands])}")
+        for ref, result in part.stores:
+            self.line(f"{self._element(self.results[result])} = {name(ref)}")
+
+    def _once(self, part: Pass) -> None:
+        """Write what is computed once for a row."""
+        self._statements(part, self._name(""))
+
+    def _elements(self, part: Pass, number: int) -> None:
+        """Write a loop over the elements of a row."""
+        suffix = f"_{number}"
+        name = self._name(suffix)
+        refs = self._refs(part)
+        read = {ref.index for ref in refs if ref.kind == "array"}
+        folds = [(i, self.structure.folds[i]) for i in range(*part.folds)]
+        blocked = any(in_blocks(fold) for _, fold in folds)
+        depth = self.depth
+        self.start(folds)
+        last = self.count - 1
+        for g in range(self.first, last):
+            self.open(f"for i{g} in range(n{g}):")
+            self._read(g, read, suffix)
+        if blocked:
+            self.open(f"for k{number} in range(0, n{last}, {BLOCK}):")
+            self.block_start(folds)
+            self.open(f"for i in range(k{number}, min(k{number} + {BLOCK}, n{last})):")
+        else:
+            self.open(f"for i in range(n{last}):")
+        self._read(last, read, suffix)
+        for k in sorted({ref.index for ref in refs if ref.kind == "kept"}):
+            self.line(f"h{k}{suffix} = {self._element(self.results[k])}")
+        self._statements(part, name)
+        for i, fold in folds:
+            self.join(i, fold, operand(fold, name(fold.operand)))
+        self.depth -= 1
+        if blocked:
+            self.block_end(folds)
+        self.depth = depth
+        for i, fold in folds:
+            self.line(f"f{i} = {self._total(i, fold)}")
+
+    def _total(self, i: int, fold: Fold) -> str:
+        """Return the result of a reduction."""
+        value = self.sum(i) if in_blocks(fold) else f"a{i}"
+        if fold.op.name == "mean":
+            terms = " * ".join(f"n{g}" for g in range(self.first, self.count))
+            value = f"{value} / float64({terms})"
+        return value if fold.dtype == "float64" or not in_blocks(fold) else f"{fold.dtype}({value})"
+
+
+__all__ = ["RowText"]

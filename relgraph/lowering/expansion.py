@@ -1,0 +1,122 @@
+"""Expansion: ops of a whole axis written as the reductions and elementwise ops they consist of.
+
+A backend names the ops that it wants written out; what it then fuses is a matter of its kernels.
+What the NumPy meaning of an op gives for infinite operands, NaN and empty axes stays.
+
+References
+----------
+P. Blanchard, D. J. Higham and N. J. Higham, "Accurately computing the log-sum-exp and softmax
+functions", IMA J. Numer. Anal. 41 (2021): the shift by the largest element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from relgraph.ir.graph import FunctionGraph, map_nodes
+from relgraph.ir.node import Variable, apply, constant
+from relgraph.ops.elementwise import Cast, Elementwise
+from relgraph.ops.reducers import Max, Sum, floating, reduced_axes
+from relgraph.ops.shape import Squeeze
+
+
+class Top(Max):
+    """The largest element over axes; -inf over no elements."""
+
+    __slots__ = ()
+    nonempty = False
+
+    def compute(self, x: Any, dtype: np.dtype[Any]) -> Any:
+        """Take the maximum with NumPy."""
+        return np.max(x, axis=self.axis, keepdims=self.keepdims, initial=-np.inf)
+
+
+def _logsumexp(node: Variable, x: Variable) -> Variable:
+    """Shift by the largest element where that is finite."""
+    axes, kept = node.op.params  # type: ignore[union-attr]
+    shift = _finite(apply(Top(axes, True), (x,)))
+    total = apply(Sum(axes, True), (_map("exp", _map("subtract", x, shift)),))
+    result = _map("add", _map("log", total), shift)
+    if kept:
+        return result
+    places = reduced_axes(axes, x.ndim, "logsumexp")
+    return apply(Squeeze(tuple(place - x.ndim for place in places)), (result,))
+
+
+def _softmax(node: Variable, x: Variable) -> Variable:
+    """Multiply by the reciprocal of the sum: where an element is +inf, that is 0."""
+    axes = node.op.params  # type: ignore[union-attr]
+    top = apply(Top(axes, True), (x,))
+    terms = _map("exp", _map("subtract", x, top))
+    total = apply(Sum(axes, True), (terms,))
+    infinite = _map("equal", top, constant(float("inf"), dtype=x.dtype))
+    divisor = _map("where", infinite, top, total)
+    return _map("multiply", terms, _map("reciprocal", divisor))
+
+
+def _log_softmax(node: Variable, x: Variable) -> Variable:
+    """Shift by the largest element where that is finite."""
+    axes = node.op.params  # type: ignore[union-attr]
+    shifted = _map("subtract", x, _finite(apply(Top(axes, True), (x,))))
+    total = apply(Sum(axes, True), (_map("exp", shifted),))
+    return _map("subtract", shifted, _map("log", total))
+
+
+EXPANSIONS: dict[str, Callable[[Variable, Variable], Variable]] = {
+    "logsumexp": _logsumexp,
+    "softmax": _softmax,
+    "log_softmax": _log_softmax,
+}
+"""What each op is written as: a function of the node and of its operand in floating point."""
+
+
+def expanded(
+    graph: FunctionGraph, wanted: Callable[[Variable], bool] = lambda node: True
+) -> FunctionGraph:
+    """Return the graph with the ops of :data:`EXPANSIONS` written out.
+
+    Parameters
+    ----------
+    graph : FunctionGraph
+        The graph.
+    wanted : callable
+        ``wanted(node)``: whether a node with such an op is written out.
+
+    Returns
+    -------
+    FunctionGraph
+        It has the same inputs, and outputs of the same values.
+    """
+    if not any(_expandable(node) and wanted(node) for node in graph):
+        return graph
+
+    def change(node: Variable, inputs: tuple[Variable, ...]) -> Variable:
+        if node.op is None:
+            return node
+        if not _expandable(node) or not wanted(node):
+            return apply(node.op, inputs)
+        (x,) = inputs
+        dtype = floating(x.dtype)
+        return EXPANSIONS[node.op.name](node, x if x.dtype == dtype else apply(Cast(dtype), (x,)))
+
+    return FunctionGraph(graph.inputs, map_nodes(graph.outputs, change))
+
+
+def _expandable(node: Variable) -> bool:
+    return node.op is not None and node.op.name in EXPANSIONS
+
+
+def _map(name: str, *operands: Variable) -> Variable:
+    return apply(Elementwise(name), operands)
+
+
+def _finite(top: Variable) -> Variable:
+    """Return the largest elements, and 0 where they are infinite or NaN."""
+    zero = constant(0.0, dtype=top.dtype)
+    return _map("where", _map("isfinite", top), top, zero)
+
+
+__all__ = ["EXPANSIONS", "Top", "expanded"]

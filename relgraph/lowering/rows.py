@@ -1,0 +1,461 @@
+"""Rows: kernels over the same rows become one, which passes over each row while it is in cache.
+
+A kernel that reduces the last axes ends where its result is read again, spread over the same rows:
+softmax takes three.  Here such kernels are joined, with what is computed once for a row between
+them.  A value that several passes need is computed in each of them where that is cheap.  One that
+is dear is kept in the row of a result of its dtype, until that result is written; where there is
+none, in a result of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from relgraph.ir.graph import FunctionGraph
+from relgraph.ir.node import Constant, Variable
+from relgraph.lowering.kernels import (
+    Call,
+    Fold,
+    Kernel,
+    Pass,
+    Ref,
+    Row,
+    Step,
+    Structure,
+    bare,
+    dtype_name,
+    merged_axes,
+    ordered,
+    reduced_axes,
+)
+from relgraph.lowering.regions import Fusion, is_scalar
+from relgraph.lowering.sizes import Sizes, Terms, is_view_of_axes
+
+CHEAP = 6  # the weight up to which a value is computed again rather than kept in a result
+DEAR = 20  # the weight up to which it is computed again rather than kept in memory of its own
+_REACH = 500  # steps that are looked at to find out whether two kernels wait for each other
+
+
+def join_rows(graph: FunctionGraph, steps: Sequence[Step], fusion: Fusion) -> list[Step]:
+    """Join the kernels of a schedule that run over the same rows.
+
+    Parameters
+    ----------
+    graph : FunctionGraph
+        The graph.
+    steps : sequence of Step
+        Its schedule.
+    fusion : Fusion
+        The limits of a kernel.
+
+    Returns
+    -------
+    list of Step
+        The schedule with joined kernels, in order.
+    """
+    if not any(isinstance(step, Kernel) and _reduces_rows(step) for step in steps):
+        return list(steps)
+    clusters = _Clusters(graph, steps, fusion).found()
+    if not clusters:
+        return list(steps)
+    joined = {i for cluster in clusters for i in cluster.members}
+    result = [step for i, step in enumerate(steps) if i not in joined]
+    for cluster in clusters:
+        members = [steps[i] for i in cluster.members]
+        others = {x for i, s in enumerate(steps) if i not in cluster.members for x in s.reads}
+        builder = _Builder(members, len(cluster.lead), others.union(graph.outputs), fusion)
+        result.append(builder.kernel())
+        result.extend(x for x in members if isinstance(x, Call) and x.node in builder.outside)
+    return ordered(graph, result)
+
+
+def _reduces_rows(step: Kernel) -> bool:
+    """Tell whether a kernel reduces its last axes and keeps others."""
+    if not step.folded:
+        return False
+    first, ndim = row_start(step), len(step.shape)
+    return (
+        first is not None
+        and 0 < first < ndim
+        and any(dim != 1 for dim in step.shape[:first])
+        and any(dim != 1 for dim in step.shape[first:])
+    )
+
+
+def row_start(step: Kernel) -> int | None:
+    """Return the first of the last axes that a kernel reduces; None where it reduces others."""
+    ndim = len(step.shape)
+    axes = reduced_axes(step.folded[0])
+    return ndim - len(axes) if axes == tuple(range(ndim - len(axes), ndim)) else None
+
+
+@dataclass
+class _Cluster:
+    """Steps to join: which, the sizes of their rows, and what they make."""
+
+    lead: Terms
+    row: Terms
+    members: list[int] = field(default_factory=list)
+    full: set[int] = field(default_factory=set)
+    weight: int = 0
+    arrays: set[Variable] = field(default_factory=set)
+
+
+class _Clusters:
+    def __init__(self, graph: FunctionGraph, steps: Sequence[Step], fusion: Fusion) -> None:
+        self.graph = graph
+        self.steps = steps
+        self.fusion = fusion
+        self.sizes = Sizes(graph, steps)
+        self.producer = {x: i for i, step in enumerate(steps) for x in step.results}
+        self.cluster: dict[int, _Cluster] = {}
+
+    def found(self) -> list[_Cluster]:
+        """Return the clusters of more than one kernel over whole rows."""
+        clusters: list[_Cluster] = []
+        for i, step in enumerate(self.steps):
+            near = {
+                id(c): c
+                for x in step.reads
+                if (c := self.cluster.get(self.producer.get(x, -1))) is not None
+            }
+            if any(self._join(i, cluster) for cluster in near.values()):
+                continue
+            if isinstance(step, Kernel) and _reduces_rows(step):
+                first = row_start(step)
+                loop = self.sizes.loop[step]
+                cluster = _Cluster(loop[:first], loop[first:])
+                clusters.append(cluster)
+                self._add(i, cluster, full=True)
+        return [cluster for cluster in clusters if self._trimmed(cluster)]
+
+    def _add(self, i: int, cluster: _Cluster, full: bool) -> None:
+        step = self.steps[i]
+        cluster.members.append(i)
+        self.cluster[i] = cluster
+        if full:
+            cluster.full.add(i)
+        if isinstance(step, Kernel):
+            cluster.weight += sum(map(self.fusion.weight, step.nodes))
+            cluster.arrays.update(step.reads, step.results)
+
+    def _join(self, i: int, cluster: _Cluster) -> bool:
+        step = self.steps[i]
+        kind = self._kind(step, cluster)
+        if kind is None or self._waits(i, cluster):
+            return False
+        if isinstance(step, Kernel):
+            weight = cluster.weight + sum(map(self.fusion.weight, step.nodes))
+            arrays = cluster.arrays.union(step.reads, step.results)
+            if weight > self.fusion.limit or len(arrays) > self.fusion.arrays:
+                return False
+        self._add(i, cluster, kind == "full")
+        return True
+
+    def _kind(self, step: Step, cluster: _Cluster) -> str | None:
+        """Return what a step does in a cluster: "full", "outer" or "alias"; None if nothing."""
+        lead, row = cluster.lead, cluster.row
+        ones = (1,) * len(row)
+        if isinstance(step, Call):
+            if not is_view_of_axes(step.node):
+                return None
+            before, after = self.sizes.shape[step.node.inputs[0]], self.sizes.shape[step.node]
+            return "alias" if {before, after} == {lead, lead + ones} else None
+        loop = self.sizes.loop[step]
+        if step.folded and (loop != lead + row or row_start(step) != len(lead)):
+            return None
+        kind = "full" if loop == lead + row else "outer"
+        allowed = {lead} if loop == lead else {lead + ones, lead + row}
+        if kind == "outer" and loop not in (lead, lead + ones):
+            return None
+        own = [x for x in step.reads if self.cluster.get(self.producer.get(x, -1)) is cluster]
+        return kind if all(self.sizes.shape[x] in allowed for x in own) else None
+
+    def _waits(self, i: int, cluster: _Cluster) -> bool:
+        """Tell whether a step waits for a cluster through a step that is not in it."""
+        first = cluster.members[0]
+        stack = [j for j in self._needed(i) if self.cluster.get(j) is not cluster]
+        seen: set[int] = set()
+        while stack:
+            j = stack.pop()
+            if j in seen:
+                continue
+            other = self.cluster.get(j)
+            if other is cluster or len(seen) > _REACH:
+                return True
+            group = [j] if other is None else other.members
+            seen.update(group)
+            if group[-1] > first:
+                stack.extend(k for member in group for k in self._needed(member))
+        return False
+
+    def _needed(self, i: int) -> list[int]:
+        return [self.producer[x] for x in self.steps[i].reads if x in self.producer]
+
+    def _trimmed(self, cluster: _Cluster) -> bool:
+        """Drop what no kernel over whole rows needs; tell whether something is left to join."""
+        read: set[Variable] = set()
+        kept = []
+        for i in reversed(cluster.members):
+            step = self.steps[i]
+            if i in cluster.full or not read.isdisjoint(step.results):
+                kept.append(i)
+                read.update(step.reads)
+        cluster.members = kept[::-1]
+        return len(cluster.full) > 1
+
+
+class _Builder:
+    """Builds the kernel of the steps of a cluster."""
+
+    def __init__(
+        self, members: Sequence[Step], lead: int, read: set[Variable], fusion: Fusion
+    ) -> None:
+        self.fusion = fusion
+        self.lead = lead
+        self.members = tuple(members)
+        first = members[0]
+        assert isinstance(first, Kernel)
+        self.loop = first.shape
+        self.source: dict[Variable, Variable] = {}  # of each view of what is computed for a row
+        self.order: list[Variable] = []
+        self.inner: set[Variable] = set()  # values of elements
+        self.folds: set[Variable] = set()
+        self.level: dict[Variable, int] = {}
+        for step in members:
+            self._note(step)
+        self.outside = {x for x in self.source if x in read}
+        shown = read.union(map(self._base, self.outside))
+        self.results = [x for x in self.order if x in shown]
+        self.hosts: dict[Variable, Variable] = {}  # of each value that is kept, the result it is in
+        self.made: dict[Variable, int] = {}  # and the pass that computes it
+        self._keep()
+        self.arrays: dict[tuple[Variable, int], int] = {}
+        self.slots: dict[str, list[Constant]] = {}
+        self.slot_of: dict[Constant, Ref] = {}
+        self.rows: list[Row] = []
+        self.reductions: list[Fold] = []
+        self.once: dict[Variable, Ref] = {}  # what is computed once for a row
+
+    def _base(self, x: Variable) -> Variable:
+        while x in self.source:
+            x = self.source[x]
+        return x
+
+    def _note(self, step: Step) -> None:
+        """Note the nodes of a step, each with the pass before which its operands are known."""
+        if isinstance(step, Call):
+            self.source[step.node] = step.node.inputs[0]
+            return
+        folded = set(step.folded)
+        full = step.shape == self.loop or bool(folded)
+        for node in step.nodes:
+            self.order.append(node)
+            level = max((self.level.get(self._base(x), 0) for x in node.inputs), default=0)
+            if node in folded:
+                self.folds.add(node)
+                level += 1
+            elif full:
+                self.inner.add(node)
+            self.level[node] = level
+
+    # Which values are kept from one pass to another.
+
+    def _roots(self, level: int) -> list[Variable]:
+        """Return the values of elements that a pass must compute."""
+        found = [x.inputs[0] for x in self.order if x in self.folds and self.level[x] == level + 1]
+        found += [x for x in self.results if x in self.inner and self.level[x] == level]
+        return found
+
+    def _computed(self, level: int) -> dict[Variable, None]:
+        """Return the values of elements that a pass computes: what its roots need."""
+        found: dict[Variable, None] = {}
+        stack = self._roots(level)
+        while stack:
+            x = stack.pop()
+            if x in self.inner and x not in found and not self._is_kept(x, level):
+                found[x] = None
+                stack.extend(x.inputs)
+        return found
+
+    def _is_kept(self, x: Variable, level: int) -> bool:
+        return x in self.hosts and self.made[x] < level
+
+    def _weight(self, x: Variable) -> int:
+        """Return what computing a value again in a later pass takes."""
+        found: set[Variable] = set()
+        stack = [x]
+        while stack:
+            y = stack.pop()
+            if y in self.inner and y not in found and (y is x or y not in self.hosts):
+                found.add(y)
+                stack.extend(y.inputs)
+        return sum(map(self.fusion.weight, found))
+
+    def _keep(self) -> None:
+        """Choose the values to keep, those that need most others first."""
+        again: set[Variable] = set()
+        while True:
+            uses: dict[Variable, list[int]] = {}
+            for level in range(self._levels()):
+                for x in self._computed(level):
+                    uses.setdefault(x, []).append(level)
+            for x in reversed(self.order):
+                if len(uses.get(x, ())) > 1 and x not in self.hosts and x not in again:
+                    weight = self._weight(x)
+                    host = self._host(x, uses[x][-1]) if weight > CHEAP else None
+                    if host is None and weight > DEAR:
+                        host = x
+                        self.results.append(x)
+                    if host is not None:
+                        self.hosts[x] = host
+                        self.made[x] = uses[x][0]
+                        break
+                    again.add(x)
+            else:
+                return
+
+    def _levels(self) -> int:
+        return 1 + max(self.level.values())
+
+    def _host(self, x: Variable, last: int) -> Variable | None:
+        """Return a result whose row can hold a value until its last use."""
+        if x in self.results:
+            return x
+        taken = set(self.hosts.values())
+        for y in self.results:
+            if (
+                y in self.inner
+                and y not in taken
+                and dtype_name(y) == dtype_name(x)
+                and self.level[y] >= last
+            ):
+                return y
+        return None
+
+    # The kernel.
+
+    def kernel(self) -> Kernel:
+        """Return the kernel."""
+        passes: list[Pass] = []
+        for level in range(self._levels()):
+            passes.extend(self._once(level))
+            passes.extend(self._elements(level))
+        spans = {key: self._spans(*key) for key in self.arrays}
+        row_axes = [axis >= self.lead for axis in range(len(self.loop))]
+        groups = merged_axes(self.loop, [row_axes, *spans.values()])
+        structure = Structure(
+            tuple(self.rows),
+            tuple(self.reductions),
+            tuple(
+                (dtype_name(x), tuple(spans[x, ndim][g[0]] for g in groups))
+                for x, ndim in self.arrays
+            ),
+            tuple(row_axes[g[0]] for g in groups),
+            (),
+            tuple(passes),
+            tuple((dtype_name(x), x in self.inner) for x in self.results),
+        )
+        return Kernel(
+            structure,
+            self.loop,
+            groups,
+            tuple(x for x, _ in self.arrays),
+            (),
+            {dtype: tuple(values) for dtype, values in sorted(self.slots.items())},
+            tuple(self.results),
+            (),
+            tuple(self.order),
+            self.members,
+        )
+
+    def _spans(self, x: Variable, ndim: int) -> list[bool]:
+        """Return which axes of the rows an array spans, for a reader of a number of axes."""
+        own = [axis - ndim + x.ndim for axis in range(len(self.loop))]
+        return [0 <= a < x.ndim and x.type.shape[a] != 1 for a in own]
+
+    def _once(self, level: int) -> list[Pass]:
+        """Return what is computed once for a row before a pass over it."""
+        first = len(self.rows)
+        stores = []
+        for x in self.order:
+            if self.level[x] != level or x in self.inner:
+                continue
+            if x not in self.folds:
+                self.once[x] = self._row(x, self.once)
+            if x in self.results:
+                stores.append((self.once[x], self.results.index(x)))
+        if first == len(self.rows) and not stores:
+            return []
+        folds = (len(self.reductions),) * 2
+        return [Pass(False, (first, len(self.rows)), folds, tuple(stores))]
+
+    def _elements(self, level: int) -> list[Pass]:
+        """Return a pass over the elements of a row."""
+        computed = self._computed(level)
+        folds = [x for x in self.order if x in self.folds and self.level[x] == level + 1]
+        if not computed and not folds:
+            return []
+        first, first_fold = len(self.rows), len(self.reductions)
+        known = dict(self.once)
+        known.update(
+            (x, Ref("kept", self.results.index(host), dtype_name(x)))
+            for x, host in self.hosts.items()
+            if self.made[x] < level
+        )
+        for x in self.order:
+            if x in computed:
+                known[x] = self._row(x, known)
+        stores = [
+            (known[x], self.results.index(host))
+            for x, host in self.hosts.items()
+            if x in computed and host is not x
+        ]
+        stores += [
+            (known[x], k)
+            for k, x in enumerate(self.results)
+            if x in computed and self.level[x] == level
+        ]
+        for x in folds:
+            operand = self._ref(x.inputs[0], known, False, len(self.loop))
+            assert x.op is not None
+            self.once[x] = Ref("fold", len(self.reductions), dtype_name(x))
+            self.reductions.append(Fold(bare(x.op), operand, dtype_name(x)))
+        return [
+            Pass(
+                True,
+                (first, len(self.rows)),
+                (first_fold, len(self.reductions)),
+                tuple(stores),
+            )
+        ]
+
+    def _row(self, x: Variable, known: dict[Variable, Ref]) -> Ref:
+        assert x.op is not None
+        literals = self.fusion.literals(x)
+        refs = tuple(self._ref(y, known, i in literals, x.ndim) for i, y in enumerate(x.inputs))
+        self.rows.append(Row(x.op, refs, dtype_name(x)))
+        return Ref("row", len(self.rows) - 1, dtype_name(x))
+
+    def _ref(self, x: Variable, known: dict[Variable, Ref], literal: bool, ndim: int) -> Ref:
+        base = self._base(x)
+        if base in known:
+            return known[base]
+        if isinstance(x, Constant) and is_scalar(x):
+            if literal:
+                return Ref("literal", 0, dtype_name(x), x.uniform.item())
+            return self._slot(x)
+        index = self.arrays.setdefault((x, ndim), len(self.arrays))
+        return Ref("array", index, dtype_name(x))
+
+    def _slot(self, x: Constant) -> Ref:
+        found = self.slot_of.get(x)
+        if found is None:
+            values = self.slots.setdefault(dtype_name(x), [])
+            found = self.slot_of[x] = Ref("slot", len(values), dtype_name(x))
+            values.append(x)
+        return found
+
+
+__all__ = ["join_rows"]

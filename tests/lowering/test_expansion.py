@@ -1,0 +1,106 @@
+"""Ops of a whole axis, written out: the same values as SciPy, and as NumPy for special ones."""
+
+import numpy as np
+import pytest
+import scipy.special
+
+import relgraph.ops.operators  # noqa: F401  operators of nodes look their functions up
+from relgraph.ir.graph import FunctionGraph, toposort
+from relgraph.ir.node import make_input
+from relgraph.ir.types import TensorType
+from relgraph.lowering.expansion import EXPANSIONS, expanded
+from relgraph.ops import reduction
+
+INF, NAN = np.inf, np.nan
+
+
+def evaluate(graph, array):
+    """Compute the one output of a graph by the NumPy meaning of its ops."""
+    done = {graph.inputs[0]: array}
+    for x in toposort(graph.outputs):
+        if x.op is not None:
+            with np.errstate(all="ignore"):
+                done[x] = x.op.perform(*[done[i] for i in x.inputs])
+        elif x not in done:
+            done[x] = x.value
+    return done[graph.outputs[0]]
+
+
+def written_out(name, dtype, shape, **parameters):
+    x = make_input("x", TensorType(dtype, shape))
+    graph = expanded(FunctionGraph([x], [getattr(reduction, name)(x, **parameters)]))
+    assert not any(node.op is not None and node.op.name in EXPANSIONS for node in graph)
+    return graph
+
+
+def log_softmax(x, axis):
+    with np.errstate(all="ignore"):
+        return scipy.special.log_softmax(x, axis=axis)
+
+
+MEANINGS = {
+    "softmax": lambda x, axis: scipy.special.softmax(x, axis=axis),
+    "log_softmax": log_softmax,
+    "logsumexp": lambda x, axis: scipy.special.logsumexp(x, axis=axis),
+}
+
+
+@pytest.mark.parametrize("name", EXPANSIONS)
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "bool"])
+def test_it_computes_what_scipy_does(name, dtype):
+    a = (np.random.default_rng(0).normal(size=(3, 4, 5)) * 30).astype(dtype)
+    wide = a if a.dtype.kind == "f" else a.astype(float)
+    tolerance = 1e-5 if dtype == "float32" else 1e-13
+    for axis in (-1, -2, -3):
+        result = evaluate(written_out(name, dtype, ("n", "m", 5), axis=axis), a)
+        expected = np.asarray(MEANINGS[name](wide, axis))
+        assert result.dtype == wide.dtype
+        np.testing.assert_allclose(result, expected, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("axis", [None, (-1,), (-3, -1)])
+@pytest.mark.parametrize("keepdims", [False, True])
+def test_logsumexp_over_several_axes(axis, keepdims):
+    a = np.random.default_rng(1).normal(size=(2, 3, 4))
+    graph = written_out("logsumexp", "float64", (2, "m", 4), axis=axis, keepdims=keepdims)
+    expected = scipy.special.logsumexp(a, axis=axis, keepdims=keepdims)
+    np.testing.assert_allclose(evaluate(graph, a), expected, rtol=1e-14)
+    assert graph.outputs[0].ndim == np.ndim(expected)
+
+
+@pytest.mark.parametrize(
+    ("row", "total"),
+    [
+        ([-INF, -INF], -INF), ([INF, 1.0], INF), ([INF, INF], INF), ([INF, -INF], INF),
+        ([NAN, 1.0], NAN), ([NAN, INF], NAN), ([1e308, 1e308], 1e308), ([-1e308, -1e308], -1e308),
+    ],
+)  # fmt: skip
+def test_infinite_and_undefined_operands(row, total):
+    a = np.array([row])
+    result = evaluate(written_out("logsumexp", "float64", ("n", "m"), axis=-1), a)
+    np.testing.assert_array_equal(result, [total])
+    with np.errstate(all="ignore"):
+        top = np.max(a)
+        weights = np.exp(a - top) / (top if top == INF else np.sum(np.exp(a - top)))
+        shift = top if np.isfinite(top) else 0.0
+        logs = a - shift - np.log(np.sum(np.exp(a - shift)))
+    result = evaluate(written_out("softmax", "float64", ("n", "m")), a)
+    np.testing.assert_array_equal(result, weights)
+    result = evaluate(written_out("log_softmax", "float64", ("n", "m")), a)
+    np.testing.assert_array_equal(result, logs)
+
+
+def test_over_no_elements():
+    empty = np.empty((2, 0))
+    for name, expected in [("logsumexp", np.full(2, -INF)), ("softmax", empty)]:
+        result = evaluate(written_out(name, "float64", ("n", "m"), axis=-1), empty)
+        np.testing.assert_array_equal(result, expected)
+    assert evaluate(written_out("logsumexp", "float64", (2, 0), axis=None), empty) == -INF
+
+
+def test_what_is_not_wanted_stays():
+    x = make_input("x", TensorType("float64", ("n",)))
+    graph = FunctionGraph([x], [reduction.softmax(x)])
+    assert expanded(graph, lambda node: False) is graph
+    plain = FunctionGraph([x], [reduction.sum(x)])
+    assert expanded(plain) is plain
