@@ -88,7 +88,7 @@ def remez(function: Function, weight: Function, low: Real, high: Real, degree: i
             right[i] = function(x)
         solution = mp.lu_solve(rows, right)
         coefficients = [solution[j] for j in range(degree + 1)]
-        errors = [known[x][1] * (mp.polyval(coefficients[::-1], x) - known[x][0]) for x in grid]
+        errors = [known[x][1] * (_value(coefficients, x) - known[x][0]) for x in grid]
         largest = max(map(abs, errors))
         if largest < best[0]:
             best = (largest, coefficients)
@@ -96,6 +96,13 @@ def remez(function: Function, weight: Function, low: Real, high: Real, degree: i
         if len(nodes) < count or largest < abs(solution[degree + 1]) * mpf("1.005"):
             break
     return best[1]
+
+
+def _value(coefficients: Sequence[Real], x: Real) -> Real:
+    total = mpf(0)
+    for coefficient in reversed(coefficients):
+        total = total * x + coefficient
+    return total
 
 
 def _alternation(grid: Sequence[Real], errors: Sequence[Real], count: int) -> list[Real]:
@@ -124,7 +131,7 @@ def rounded(fit: Fit, degree: int, dtype: type[np.floating[Any]]) -> tuple[list[
     best: tuple[Real, list[float]] = (mp.inf, [])
     for refits in range(0, min(degree, 5), 2):
         found = _rounded(fit, degree, dtype, refits)
-        error = max(abs(w * (mp.polyval(found[::-1], x) - y)) for x, w, y in exact)
+        error = max(abs(w * (_value(found, x) - y)) for x, w, y in exact)
         best = min(best, (error, found))
     return best[1], mp.log(best[0], 2)
 

@@ -75,6 +75,29 @@ def compile_module(text: str, parts: Iterable[bytes] = ()) -> tuple[bytes, tuple
         The functions of other libraries that it needs.
     """
     with lock:
+        module = optimised(text, parts)
+        symbols = tuple(
+            f.name for f in module.functions if f.is_declaration and not f.name.startswith("llvm.")
+        )
+        return _process().target.emit_object(module), symbols
+
+
+def optimised(text: str, parts: Iterable[bytes] = ()) -> Any:
+    """Return a module, linked and optimised as :func:`compile_module` does it.
+
+    Parameters
+    ----------
+    text : str
+        The module in LLVM's language.
+    parts : iterable of bytes
+        Modules to link to it, as bitcode.
+
+    Returns
+    -------
+    llvmlite.binding.ModuleRef
+        The module, in which loops run on vectors.
+    """
+    with lock:
         process = _process()
         module = llvm.parse_assembly(text)
         for part in parts:
@@ -89,10 +112,7 @@ def compile_module(text: str, parts: Iterable[bytes] = ()) -> tuple[bytes, tuple
         options.slp_vectorization = False  # the loop is what runs on vectors
         builder = llvm.create_pass_builder(process.target, options)
         builder.getModulePassManager().run(module, builder)
-        symbols = tuple(
-            f.name for f in module.functions if f.is_declaration and not f.name.startswith("llvm.")
-        )
-        return process.target.emit_object(module), symbols
+        return module
 
 
 def definition(module: Any, name: str, symbol: str) -> bytes:
@@ -147,7 +167,11 @@ def _mathematics() -> Any:
 
 def _from_library(symbol: str) -> bool:
     library = _mathematics()
-    return library is not None and hasattr(library, symbol)
+    if library is not None and hasattr(library, symbol):
+        return True
+    from relgraph.backends.numba import vector_libraries
+
+    return vector_libraries.has(symbol)
 
 
 def versions() -> str:
@@ -156,4 +180,6 @@ def versions() -> str:
     return f"llvmlite {llvmlite.__version__}, cpu {name} {features}"
 
 
-__all__ = ["compile_module", "definition", "load", "lock", "missing", "processor", "versions"]
+__all__ = [
+    "compile_module", "definition", "load", "lock", "missing", "optimised", "processor", "versions",
+]  # fmt: skip

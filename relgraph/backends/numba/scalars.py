@@ -1,6 +1,7 @@
 """Functions of scalars that kernels call: compiled once, then a part of each loop.
 
-A function is one of :mod:`relgraph.backends.numba.elementary`, which LLVM compiles, or one of
+A function is one of :mod:`relgraph.backends.numba.elementary`, or of a vendor's library of vector
+functions (``rg.config.veclib``), which LLVM compiles, or one of
 :mod:`relgraph.backends.numba.functions`, of Python's ``math`` or of NumPy.  Compiling one of these
 takes numba far longer than a kernel takes LLVM, so its bitcode is kept on disk as kernels are, and
 numba is only imported where it is not there.
@@ -13,7 +14,8 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
-from relgraph.backends.numba import machine
+from relgraph.backends.config import config
+from relgraph.backends.numba import machine, vector_libraries
 from relgraph.backends.numba.elementary.table import TABLE
 from relgraph.backends.numba.elementary.values import FLOAT32, FLOAT64, definition
 from relgraph.backends.numba.translate import Scalar
@@ -68,6 +70,11 @@ def compile_scalar(callee: str, dtypes: tuple[str, ...], symbol: str) -> Scalar:
 def _elementary(callee: str, dtype: str, symbol: str) -> Scalar:
     row = TABLE[callee]
     kind = FLOAT64 if dtype == "float64" else FLOAT32
-    text = str(definition(symbol, row.formula, kind, row.arity))
+    formula = row.formula
+    if config.veclib is not None:
+        features = machine.processor()[1]
+        given = vector_libraries.formula(config.veclib, callee, features, row.arity, kind)
+        formula = formula if given is None else given
+    text = str(definition(symbol, formula, kind, row.arity))
     with machine.lock:
         return Scalar(symbol, dtype, llvm.parse_assembly(text).as_bitcode())

@@ -2,7 +2,8 @@
 
 Up to a bound the multiple is taken away in three steps, of which a fused multiply-add makes the
 first one exact, so that the result is accurate next to every zero.  Beyond it the C library takes
-over, one number at a time; a test that vectors pass together keeps it out of their way.
+over, one number at a time, with the errors that it has (that of GNU is up to 15 units in the last
+place off next to multiples of pi/2); a test that vectors pass together keeps it out of their way.
 
 References
 ----------
