@@ -34,8 +34,8 @@ def fits(
     Returns
     -------
     callable
-        Given one argument for each input, True where all are writeable, aligned, C-contiguous
-        arrays of these dtypes, ranks and sizes; False for anything else.
+        Given any arguments, True where there is one for each input, and all are aligned,
+        C-contiguous arrays of these dtypes, ranks and sizes.
     """
     return _compiled(tuple(wanted), tuple(equal))
 
@@ -45,11 +45,17 @@ def _compiled(
     wanted: tuple[tuple[np.dtype[Any] | None, int], ...], equal: tuple[tuple[Source, Source], ...]
 ) -> Callable[..., bool]:
     names = ", ".join(f"x{i}" for i in range(len(wanted)))
-    lines = [f"def fits({names}):"]
+    lines = ["def fits(*args):", f"    if len(args) != {len(wanted)}:", "        return False"]
+    lines += [f"    ({names},) = args"] if wanted else []
     namespace: dict[str, Any] = {"ndarray": np.ndarray}
     for i, (dtype, ndim) in enumerate(wanted):
         namespace[f"dtype{i}"] = dtype
-        tests = [f"type(x{i}) is ndarray", f"x{i}.dtype is dtype{i}", f"x{i}.flags.carray"]
+        tests = [
+            f"type(x{i}) is ndarray",
+            f"x{i}.dtype is dtype{i}",
+            f"x{i}.flags.c_contiguous",
+            f"x{i}.flags.aligned",
+        ]
         lines += [f"    if not ({' and '.join(tests)}):", "        return False"]
         lines += [f"    s{i} = x{i}.shape", f"    if len(s{i}) != {ndim}:", "        return False"]
     for pair in equal:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import inspect
 import keyword
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from relgraph.api.fitting import as_sparse, fits
+from relgraph.api.fitting import Source, as_sparse, fits
 from relgraph.api.rewrite import query_of
 from relgraph.backends.base import Array, Backend
 from relgraph.db.default import default_database
@@ -210,15 +210,17 @@ class Function:
         self._equal = list(_equal_dims(graph.inputs))
         self._needed = list(needed)
         self._pairs = [_sources(graph.inputs, meeting) for meeting in self._needed]
-        self._fits = fits(
-            self._wanted,
-            [
-                *(((i, axis), size) for i, axis, size in self._fixed),
-                *(((i, axis), (j, other)) for i, axis, j, other in self._equal),
-                *((a, b) for a, b in self._pairs),
-            ],
-        )
-        self._direct = getattr(self._program, "direct", self._program)
+        equal: list[tuple[Source, Source]] = [
+            *(((i, axis), size) for i, axis, size in self._fixed),
+            *(((i, axis), (j, other)) for i, axis, j, other in self._equal),
+            *((a, b) for a, b in self._pairs),
+        ]
+        quick = getattr(self._program, "quick", None)
+        made = None if quick is None else quick(self._wanted, equal)
+        self._fits: Callable[..., bool]
+        self._direct: Callable[..., Any]
+        self._fits, self._direct = made or (fits(self._wanted, equal), self._listed)
+        # Whether a call returns what the program does, without another look.
         self._single = keys is None and graph.outputs[0].ndim > 0
         self.__signature__ = _signature(graph.inputs)
 
@@ -256,11 +258,43 @@ class Function:
         ArgumentError, DTypeError, ShapeError
             Naming the input.
         """
+        if kwargs or not self._fits(*args):
+            return self._general(args, kwargs)
+        results = self._direct(*args)
+        return results if self._single else self._packed(results)
+
+    @property
+    def unchecked(self) -> Callable[..., Any]:
+        """The function without any look at its arguments.
+
+        It takes arrays by position, of the dtypes, ranks and sizes declared, C-contiguous and
+        aligned.  Anything else makes wrong results, or ends the process.
+
+        Returns
+        -------
+        callable
+            Returns what a call of the function does.
+
+        Examples
+        --------
+        >>> import numpy as np, relgraph as rg
+        >>> x = rg.vector("x")
+        >>> f = rg.function([x], x + 1).unchecked
+        >>> f(np.array([1.0, 2.0]))
+        array([2., 3.])
+        """
+        direct, packed = self._direct, self._packed
+        return direct if self._single else lambda *arrays: packed(direct(*arrays))
+
+    def _listed(self, *arrays: Any) -> Any:
+        """Run a program that takes a list and returns one; a single result as it is."""
+        results = self._program(arrays)
+        return results[0] if len(results) == 1 else results
+
+    def _general(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Run on arguments that have to be converted, or that something is wrong with."""
         if kwargs or len(args) != len(self._wanted):
             args = self._bind(args, kwargs)
-        if self._fits(*args):
-            results = self._direct(args)
-            return results[0] if self._single else self._packed(results)
         arrays = [
             x
             if type(x) is np.ndarray
@@ -281,9 +315,11 @@ class Function:
             first, second = _read(arrays, a), _read(arrays, b)
             if first != second:
                 raise _unmet(meeting, first, second)
-        return self._packed(self._program(arrays))
+        return self._packed(self._listed(*arrays))
 
-    def _packed(self, results: list[Any]) -> Any:
+    def _packed(self, results: Any) -> Any:
+        if len(self.graph.outputs) == 1:
+            results = (results,)
         values = [x[()] if type(x) is np.ndarray and x.ndim == 0 else x for x in results]
         keys = self._keys
         if keys is None:

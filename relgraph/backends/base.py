@@ -21,8 +21,10 @@ Array = npt.NDArray[Any]
 class Program(Protocol):
     """A compiled graph.
 
-    Calling it may happen in several threads at once.  A program may have a method ``direct``, which
-    is called in its place with arrays that are writeable too.
+    Calling it may happen in several threads at once.  A program may have a method ``quick``: given
+    the dtype and rank of each input and the pairs of sizes that must be equal, it returns a test of
+    arguments, and a function that takes those that pass, one by one, and returns the result or a
+    tuple of several; or None.
     """
 
     @property

@@ -5,6 +5,7 @@ import pytest
 
 import relgraph as rg
 from relgraph.api.fitting import fits
+from relgraph.backends.numba.kernels import guard
 from relgraph.errors import RelgraphError
 
 FLOAT, INT = np.dtype("float64"), np.dtype("int64")
@@ -59,18 +60,25 @@ def test_arrays_of_every_make(kind, target):
     np.testing.assert_array_equal(np.array(a), before)
 
 
-def test_what_fits():
+@pytest.mark.parametrize("fits", [fits, guard], ids=["python", "machine code"])
+def test_what_fits(fits):
     test = fits([(FLOAT, 2), (INT, 1)], [((0, 0), (1, -1)), ((0, 1), 4)])
     k = np.arange(3)
     assert test(MATRIX, k) is True
+    assert test(read_only(MATRIX), k) is True
     for x, y in [
         (MATRIX, k[:2]), (MATRIX[:2].copy(), k), (MATRIX[:, :3].copy(), k), (MATRIX[0], k),
         (MATRIX.astype("float32"), k), (MATRIX, k * 1.0), (MATRIX.T.copy().T, k),
-        (read_only(MATRIX), k), (unaligned(MATRIX), k), (MATRIX.view(Subclass), k),
-        (MATRIX.tolist(), k), (MATRIX, 3), (None, k),
+        (unaligned(MATRIX), k), (MATRIX.view(Subclass), k), (MATRIX.tolist(), k), (MATRIX, 3),
+        (None, k), (MATRIX.astype(FLOAT.newbyteorder()), k), (MATRIX, k.astype("uint64")),
     ]:  # fmt: skip
         assert test(x, y) is False
+    for arguments in ((), (MATRIX,), (MATRIX, k, k)):
+        assert test(*arguments) is False
     assert fits([], [])() is True
+    assert fits([(None, 2)], [])(MATRIX) is False
+    with pytest.raises(TypeError):
+        test(MATRIX, y=k)
 
 
 def test_functions_of_no_and_of_many_inputs():
@@ -79,6 +87,21 @@ def test_functions_of_no_and_of_many_inputs():
     f = rg.function(inputs, inputs[0] + inputs[-1], target="numpy")
     arrays = [np.array(float(i)) for i in range(300)]
     assert f(*arrays) == f(*range(300)) == f(*map(float, range(300))) == 299.0
+
+
+@pytest.mark.parametrize("target", ["cpu", "numpy"])
+def test_a_function_without_checks(target):
+    x, y = rg.vector("x"), rg.vector("y")
+    a, b = np.arange(3.0), np.ones(3)
+    total = rg.function([x, y], rg.sum(x * y), target=target).unchecked(a, b)
+    assert (type(total), total) == (np.float64, 3.0)
+    one = rg.function([x, y], x + y, target=target).unchecked(a, b)
+    np.testing.assert_array_equal(one, a + b, strict=True)
+    named = rg.function([x, y], {"sum": x + y, "flat": x[::-1]}, target=target).unchecked(a, b)
+    assert list(named) == ["sum", "flat"]
+    np.testing.assert_array_equal(named["flat"], a[::-1], strict=True)
+    pair = rg.function([x, y], (x + y, rg.max(x)), target=target).unchecked(a, b)
+    assert (type(pair), pair[1]) == (tuple, 2.0)
 
 
 @pytest.mark.parametrize("value", [2.5, 2, True, np.float32(2.5), np.float64(2.5), np.int8(2)])

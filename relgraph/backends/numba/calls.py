@@ -373,17 +373,36 @@ def bind(
     callable
         Takes the sizes and then the arrays, and returns None.
     """
-    _checked()
     table = np.zeros(HEAD + 2 * len(layout.strides), dtype=np.int64)
     table[:HEAD] = (
         addresses[0], addresses[-1], layout.sizes, layout.arrays, layout.folds, layout.kept,
         layout.cost, settings.ctypes.data, id(np.ndarray), id(None), len(layout.strides),
     )  # fmt: skip
     table[HEAD:] = [number for pair in layout.strides for number in pair]
-    method = _Method(name.encode(), trampoline, _FASTCALL, None)
+    return builtin(name, trampoline, table)
+
+
+def builtin(
+    name: str, address: int, table: npt.NDArray[np.int64], *kept: Any
+) -> Callable[..., Any]:
+    """Return a builtin function of Python's that is machine code.
+
+    Parameters
+    ----------
+    name : str
+        Its name.
+    address : int
+        A function of ``self``, a pointer to the arguments, and their number.
+    table : array of int64
+        Its ``self``.
+    *kept : object
+        What the table holds addresses of.
+    """
+    _checked()
+    method = _Method(name.encode(), address, _FASTCALL, None)
     with _lock:
-        _methods.append(method)  # Python keeps a pointer to it
-    found: Callable[..., None] = _new()(ctypes.addressof(method), table, None)
+        _methods.append((method, kept))  # Python keeps a pointer to it
+    found: Callable[..., Any] = _new()(ctypes.addressof(method), table, None)
     return found
 
 
@@ -391,11 +410,15 @@ def bind(
 def _checked() -> None:
     """Compare an array with what the trampoline takes it to be."""
     array = np.arange(6.0).reshape(2, 3)[:, ::2]
-    words = (ctypes.c_int64 * 7).from_address(id(array))
+    words = (ctypes.c_int64 * 9).from_address(id(array))
     strides = (ctypes.c_int64 * 2).from_address(words[5])
     if (
         words[1] != id(np.ndarray)
         or words[2] != array.ctypes.data
+        or words[3] & 0xFFFFFFFF != array.ndim
+        or tuple((ctypes.c_int64 * 2).from_address(words[4])) != array.shape
+        or words[7] != id(array.dtype)
+        or words[8] & 0xFFFFFFFF != array.flags.num
         or tuple(strides) != array.strides
     ):
         raise CompileError(
@@ -405,4 +428,4 @@ def _checked() -> None:
         )
 
 
-__all__ = ["TRAMPOLINE", "Layout", "bind", "settings"]
+__all__ = ["TRAMPOLINE", "Layout", "bind", "builtin", "settings"]

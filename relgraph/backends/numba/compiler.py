@@ -15,6 +15,7 @@ from relgraph.backends.base import Array, OpCall, released
 from relgraph.backends.config import config
 from relgraph.backends.numba import kernels
 from relgraph.backends.numba.calls import Layout
+from relgraph.backends.numba.guard import Source
 from relgraph.backends.numba.kernel_source import KernelText
 from relgraph.backends.numba.main_source import MainText
 from relgraph.backends.numba.row_source import RowText
@@ -30,6 +31,8 @@ from relgraph.lowering.kernels import Kernel, Structure, schedule, without_assum
 from relgraph.lowering.regions import Fusion
 from relgraph.lowering.rows import join_rows
 from relgraph.lowering.sizes import Check
+
+Pair = tuple[Source, Source]
 
 REDUCTIONS = frozenset({"sum", "prod", "max", "min", "mean", "any", "all"})
 
@@ -132,10 +135,7 @@ class NumbaProgram:
             **{name: _misshapen(node) for name, node in main.verified.items()},
         }
         for name, text in main.parts:
-            filename = f"<relgraph {kernels.digest(text)}>"
-            linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
-            weakref.finalize(self, linecache.cache.pop, filename, None)
-            exec(compile(text, filename, "exec"), namespace)
+            self._define(text, namespace)
             assert name in namespace
         self._main: Callable[..., tuple[Any, ...]] = namespace["main"]
         self._silent = bool(main.calls)
@@ -143,6 +143,40 @@ class NumbaProgram:
         self._fresh = made.issuperset(graph.outputs) and len(set(graph.outputs)) == len(
             graph.outputs
         )
+        self._trusting = None if self._silent or not self._fresh else main.trusting()
+        self._namespace = namespace
+
+    def _define(self, text: str, namespace: dict[str, Any]) -> None:
+        """Define a function, with its lines for tracebacks."""
+        filename = f"<relgraph {kernels.digest(text)}>"
+        linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
+        weakref.finalize(self, linecache.cache.pop, filename, None)
+        exec(compile(text, filename, "exec"), namespace)
+
+    def quick(
+        self, wanted: Sequence[tuple[np.dtype[Any] | None, int]], equal: Sequence[Pair]
+    ) -> tuple[Callable[..., bool], Callable[..., Any]] | None:
+        """Return a test of arguments and a function to call with those that pass it.
+
+        Parameters
+        ----------
+        wanted : sequence of (dtype, int)
+            The dtype and rank of each argument; None for a dtype that no array has.
+        equal : sequence of pair of sources
+            Which sizes must be equal: each an argument and its axis, or an int.
+
+        Returns
+        -------
+        tuple of two callables, or None
+            The second returns the result, or a tuple of several; None where the program does more
+            than to call kernels.
+        """
+        if self._trusting is None:
+            return None
+        text, pairs = self._trusting
+        namespace = dict(self._namespace)
+        self._define(text, namespace)
+        return kernels.guard(wanted, [*equal, *pairs]), namespace["main"]
 
     @property
     def source(self) -> str:
@@ -157,10 +191,6 @@ class NumbaProgram:
     def __call__(self, arrays: Sequence[Array]) -> list[Any]:
         """Run the program on one array for each input."""
         usable = [x if type(x) is not np.ndarray else ready(x) for x in arrays]
-        return self.direct(usable, arrays)
-
-    def direct(self, usable: Sequence[Array], arrays: Sequence[Array] = ()) -> list[Any]:
-        """Run the program on arrays that kernels can read, and that stand for ``arrays``."""
         if self._silent:
             with np.errstate(all="ignore"):  # a graph computes inf and NaN without a word
                 results = self._main(*usable)

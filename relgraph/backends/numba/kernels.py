@@ -10,16 +10,20 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from relgraph.backends import cache
 from relgraph.backends.config import config
 from relgraph.backends.numba import machine, threads
 from relgraph.backends.numba.calls import TRAMPOLINE, Layout, bind
+from relgraph.backends.numba.guard import GUARD, Source, bind_guard
 from relgraph.backends.numba.translate import Scalar, Translation, translate
 from relgraph.backends.numba.uninterrupted import uninterrupted
 from relgraph.errors import CompileError
@@ -101,6 +105,18 @@ def trampoline() -> int:
     if hasattr(os, "register_at_fork"):  # no process is forked while another thread compiles
         os.register_at_fork(before=_acquire, after_in_parent=_release, after_in_child=_release)
     return _module("rgt", TRAMPOLINE, ("",))[0]
+
+
+def guard(
+    wanted: Sequence[tuple[np.dtype[Any] | None, int]], equal: Sequence[tuple[Source, Source]]
+) -> Callable[..., bool]:
+    """Return a test of arguments: :func:`relgraph.backends.numba.guard.bind_guard`."""
+    return bind_guard(_guard(), wanted, equal)
+
+
+@lru_cache(maxsize=1)
+def _guard() -> int:
+    return _module("rgg", GUARD, ("",))[0]
 
 
 def _module(prefix: str, text: str, ends: tuple[str, ...]) -> tuple[int, ...]:

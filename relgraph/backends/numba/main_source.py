@@ -108,6 +108,34 @@ class MainText:
         head = "".join(f"# {line}\n" for line in shown)
         return head + "\n\n".join(text for _, text in self.parts)
 
+    def trusting(self) -> tuple[str, list[tuple[tuple[int, int], tuple[int, int]]]] | None:
+        """Return the main function without the comparisons that a test of its arguments can make.
+
+        Returns
+        -------
+        tuple of str and list, or None
+            The text, which returns a single result as it is, and pairs of sizes to compare, each an
+            argument and its axis; None for a program of more than one function.
+        """
+        if len(self.parts) > 1:
+            return None
+        ((_, text),) = self.parts
+        place = {x: i for i, x in enumerate(self.graph.inputs)}
+        pairs = []
+        for name, check in self.checks.items():
+            sides = ((check.left, check.left_axis), (check.right, check.right_axis))
+            if all(x in place for x, _ in sides):
+                one, two = ((place[x], x.ndim + axis) for x, axis in sides)  # type: ignore[index]
+                pairs.append((one, two))
+                text = re.sub(rf"    if [^\n]*:\n        {name}\([^\n]*\)\n", "", text)
+        for term in self._terms.values():
+            line = re.search(rf"^    {term} = .*\n", text, re.MULTILINE)
+            if line and len(re.findall(rf"\b{term}\b", text)) == 1:
+                text = text.replace(line[0], "")
+        if len(self.graph.outputs) == 1:
+            text = re.sub(r"return \((\w+),\)", r"return \1", text)
+        return text, pairs
+
     # Names.
 
     def _unused(self, name: str, other: str) -> str:
