@@ -247,6 +247,12 @@ def test_the_fastest_mode_has_no_fault_that_is_not_expected():
     assert report, "\n".join(map(str, report.faults))
 
 
+def test_the_stable_forms_alone_have_no_fault_that_is_not_expected():
+    report = rg.check("stabilization")
+    assert report.counts["critical pairs"] > 40
+    assert report, "\n".join(map(str, report.faults))
+
+
 def test_what_only_the_unsafe_mode_runs_has_no_fault():
     report = rg.check("unsafe", only=sorted(ASSERTIONS), pairs=False)
     assert report, "\n".join(map(str, report.faults))
