@@ -159,9 +159,9 @@ def errors(name: str, result: Array, expected: Array, args: list[Array]) -> Arra
     return np.where(wrong_zero & (expected == 0), np.inf, found)
 
 
-def every_float32(stride: int) -> Iterator[Array]:
+def every_float32(stride: int, first: int = 0) -> Iterator[Array]:
     """Yield float32 numbers in blocks, in the order of their bits."""
-    for start in range(0, 1 << 32, BLOCK * stride):
+    for start in range(first, 1 << 32, BLOCK * stride):
         count = min(BLOCK, -(-((1 << 32) - start) // stride))
         bits = np.arange(count, dtype=np.uint64) * np.uint64(stride) + np.uint64(start)
         yield bits.astype(np.uint32).view(np.float32)
@@ -185,7 +185,7 @@ def operands(name: str, options: argparse.Namespace) -> Iterator[list[Array]]:
     dtype = np.float64 if options.float64 else np.float32
     arity = TABLE[name].arity
     if arity == 1 and not options.float64:
-        for block in every_float32(options.stride):
+        for block in every_float32(options.stride, options.first):
             yield [block]
         return
     count = options.float64 or (1 << 32) // options.stride
@@ -257,6 +257,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", help="functions; all of them if none is named")
     parser.add_argument("--stride", type=int, default=997, help="test every n-th float32")
+    parser.add_argument("--first", type=int, default=0, help="the bits of the first float32")
     parser.add_argument("--float64", type=int, default=0, help="test as many float64 numbers")
     parser.add_argument("--mpmath", type=int, default=0, help="test as many float64 by mpmath")
     options = parser.parse_args()

@@ -31,7 +31,7 @@ def _extreme(name: str) -> Any:
             function = insert_function(
                 builder.module, ir.FunctionType(kind, [kind, kind]), f"llvm.{name}.{suffix}"
             )
-            return builder.call(function, args)
+            return builder.call(function, args, fastmath=("nsz",))
 
         return a(a, a), generate
 
@@ -39,7 +39,8 @@ def _extreme(name: str) -> Any:
     return intrinsic(typed)
 
 
-maximum = _extreme("maximum")  # NaN where either operand is NaN, as in NumPy
+# NaN where either operand is NaN, as in NumPy, which leaves open which of two zeros is the larger.
+maximum = _extreme("maximum")
 minimum = _extreme("minimum")
 
 
