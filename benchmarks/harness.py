@@ -6,13 +6,16 @@ other processes used the processors, by the machine's own accounts, is measured 
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import os
 import random
 import statistics
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
+from importlib import metadata
 from typing import Any
 
 Contender = Callable[[], Any]
@@ -146,6 +149,18 @@ def _turn(contender: Contender, calls: int, timing: Timing, plan: Plan) -> None:
         timing.disturbed.append(seconds)
 
 
+def _load_tbb(numba: Any) -> None:
+    """Have numba use the threads of tbb where its wheel is installed, as relgraph does.
+
+    A process has one layer of threads, which the first to ask for it chooses.
+    """
+    with suppress(metadata.PackageNotFoundError, OSError):
+        for file in metadata.files("tbb") or []:
+            if file.name == "libtbb.so.12":
+                ctypes.CDLL(str(file.locate()), mode=ctypes.RTLD_GLOBAL)
+                numba.config.THREADING_LAYER = "tbb"
+
+
 class Ceiling:
     """What the memory allows: a triad, or a sum, over as many bytes as a workload moves.
 
@@ -155,6 +170,8 @@ class Ceiling:
     def __init__(self) -> None:
         import numba
         import numpy as np
+
+        _load_tbb(numba)
 
         def triad(a: Any, b: Any, out: Any) -> None:
             for i in numba.prange(out.size):

@@ -7,13 +7,14 @@
 All contenders of a row run in one process, in turns; a time is the median of windows in which no
 other process worked (``harness.py``).  Every contender returns new arrays (``peers.py`` says more),
 except in the row ``triad, given array``, where all write into a given one.  ``--quick`` measures
-small sizes, times only, and saves nothing.
+the smaller sizes in fewer rounds, and neither memory nor, unless it saves them, errors.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import subprocess
 import sys
@@ -31,6 +32,7 @@ from performance_page import lines_of, summaries
 
 RESULTS = Path(__file__).parent / "results" / "kernels.json"
 DTYPES = ("float64", "float32")
+QUICK_SIZES = 5e6
 TOLERANCE = {"float64": 1e-9, "float32": 1e-2}  # that contenders compute the same; not accuracy
 FIRST_CALL = "first_call"
 GIVEN = ", given array"
@@ -159,12 +161,13 @@ def memory(row: Row, names: list[str]) -> dict[str, Any]:
     return {"row": row.name, "case": label(arrays), "dtype": "float64", "MB": found}
 
 
-def settings(run: Run) -> dict[str, Any]:
+def settings(run: Run, largest: float) -> dict[str, Any]:
     """Return what a reader of the results must know of how they were made."""
     return {
         "rounds": run.plan.rounds,
         "window s": run.plan.window,
         "threads": os.cpu_count(),
+        "sizes": "all" if math.isinf(largest) else f"up to {largest:,.0f} elements",
         **{name: framework.setting for name, framework in run.frameworks.items()},
     }
 
@@ -177,9 +180,12 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--peers", default=",".join(PEERS), help="some of: " + ", ".join(PEERS))
     parser.add_argument("--dtypes", default=",".join(DTYPES))
     parser.add_argument("--largest", type=float, help="leave larger sizes out, such as 1e6")
-    parser.add_argument("--quick", action="store_true", help="seconds a row; times only")
+    parser.add_argument(
+        "--quick", action="store_true", help="seconds a row: small sizes, few rounds"
+    )
     parser.add_argument("--save", action="store_true", help="put the rows into the results")
     given = parser.parse_args()
+    given.largest = given.largest or (QUICK_SIZES if given.quick else math.inf)
     given.all = given.rows == ",".join(known) and not given.quick
     for option, allowed in (("rows", known), ("peers", list(PEERS)), ("dtypes", list(DTYPES))):
         chosen = [x for x in getattr(given, option).split(",") if x and x != "none"]
@@ -191,8 +197,7 @@ def arguments() -> argparse.Namespace:
 
 def selected_sizes(row: Row, given: argparse.Namespace) -> list[int]:
     """Return the sizes of a row to measure; the smallest at least."""
-    largest = given.largest or (5e6 if given.quick else float("inf"))
-    return [x for x in row.sizes if x <= largest] or [min(row.sizes)]
+    return [x for x in row.sizes if x <= given.largest] or [min(row.sizes)]
 
 
 def measured(row: Row, run: Run, given: argparse.Namespace) -> dict[str, list[dict[str, Any]]]:
@@ -205,7 +210,7 @@ def measured(row: Row, run: Run, given: argparse.Namespace) -> dict[str, list[di
                 if result is not None:
                     found["cells"].append(result)
                     show(result)
-        if not given.quick:
+        if given.save or not given.quick:
             found["errors"].append(errors(row, dtype, run.frameworks))
     if not given.quick:
         found["memory"].append(memory(row, list(run.frameworks)))
@@ -249,7 +254,7 @@ def main() -> None:
         "machine": machine(),
         "versions": versions(*PACKAGES),
         "calibration": calibrate(),
-        "settings": settings(run),
+        "settings": settings(run, given.largest),
     }
     before = {} if given.all or not RESULTS.exists() else json.loads(RESULTS.read_text())
     for row in ROWS:
