@@ -262,6 +262,8 @@ def __getattr__(name: str) -> Any:
         return default_database()
     if name == "cache":
         return import_module("relgraph.backends.cache")
+    if name == "cuda":
+        return import_module("relgraph.api.cuda")
     if name in _LAZY:
         found = getattr(import_module(_LAZY[name]), name)
         globals()[name] = found
@@ -342,6 +344,7 @@ __all__ = [
     "constanto",
     "cos",
     "cosh",
+    "cuda",
     "densify",
     "det",
     "diag",

@@ -180,3 +180,7 @@ class CompileError(RelgraphError, RuntimeError):
 
 class GPUNotAvailableError(RelgraphError, RuntimeError):
     """A GPU target was asked for and none can be used."""
+
+
+class DeviceMemoryError(RelgraphError, MemoryError):
+    """More memory is needed than a device has left."""

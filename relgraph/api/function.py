@@ -19,7 +19,6 @@ from relgraph.errors import (
     ArgumentError,
     DomainError,
     DTypeError,
-    GPUNotAvailableError,
     ShapeError,
     count_of,
 )
@@ -220,6 +219,7 @@ class Function:
         self._fits: Callable[..., bool]
         self._direct: Callable[..., Any]
         self._fits, self._direct = made or (fits(self._wanted, equal), self._listed)
+        self._on_device = getattr(self._program, "convert", None)
         # Whether a call returns what the program does, without another look.
         self._single = keys is None and graph.outputs[0].ndim > 0
         self.__signature__ = _signature(graph.inputs)
@@ -367,6 +367,10 @@ class Function:
     def _convert(self, i: int, value: Any) -> Array:
         """Return an argument as an aligned, contiguous array of the input's dtype and rank."""
         wanted = self.inputs[i]
+        if self._on_device is not None:
+            found: Array | None = self._on_device(wanted, value)
+            if found is not None:
+                return found
         if wanted.type.layout != "dense":
             matrix: Array = as_sparse(wanted, value)
             return matrix
@@ -423,7 +427,7 @@ def backend_of(target: str | Backend, choices: Collection[str] | None = None) ->
     DomainError
         For a target that does not exist.
     GPUNotAvailableError
-        For "cuda".
+        For "cuda" where no GPU can be used.
     """
     if not isinstance(target, str):
         return target
@@ -436,11 +440,9 @@ def backend_of(target: str | Backend, choices: Collection[str] | None = None) ->
 
         return NumpyBackend()
     if target == "cuda":
-        raise GPUNotAvailableError(
-            "the target 'cuda' cannot be used: relgraph has no backend for GPUs in this version",
-            {"targets": ", ".join(x for x in TARGETS if x != "cuda")},
-            "Use target='cpu'.",
-        )
+        from relgraph.backends.cuda.compiler import CudaBackend
+
+        return CudaBackend.with_choices(choices)
     near = get_close_matches(target, TARGETS, 1)
     raise DomainError(
         f"there is no target {target!r}",

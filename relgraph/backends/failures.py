@@ -99,3 +99,12 @@ def _shown(value: Any) -> str:
 
 def _lower(text: str) -> str:
     return text[:1].lower() + text[1:]
+
+
+def no_elements(node: Variable) -> ShapeError:
+    """Return the error of a reduction that has no value over no elements."""
+    return ShapeError(
+        f"{node.op!r} has no value over no elements",
+        {"in": brief(node, 24)},
+        "Give it an array that has elements along the reduced axes.",
+    )

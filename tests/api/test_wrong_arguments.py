@@ -5,6 +5,7 @@ import pytest
 
 import relgraph as rg
 from relgraph.api.function import _as_array, backend_of
+from relgraph.backends.cuda import adapter
 from relgraph.errors import ArgumentError, DomainError, GPUNotAvailableError, ShapeError
 
 A = rg.matrix("A", shape=("n", "n"))
@@ -69,6 +70,8 @@ def test_a_shape_is_a_tuple():
     assert rg.vector("t", shape="n").type is rg.tensor("t", shape=("n",)).type
 
 
-def test_a_target_that_does_not_exist_yet_says_why():
-    with pytest.raises(GPUNotAvailableError, match="no backend for GPUs"):
+def test_a_target_without_a_device_says_what_is_missing(monkeypatch):
+    monkeypatch.setattr(adapter, "_usable", lambda: False)
+    found = r"no GPU is available\n  numba  .*\n(.*\n)+  device  .*\nUse target='cpu'"
+    with pytest.raises(GPUNotAvailableError, match=found):
         backend_of("cuda")

@@ -1,0 +1,95 @@
+"""What is particular to GPUs: arrays that stay on the device, PTX, recorded calls."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from relgraph.api.function import Container, _opened
+from relgraph.api.rewrite import query_of
+from relgraph.db.default import default_database
+from relgraph.ir.graph import FunctionGraph
+
+
+def to_host(values: Any) -> Any:
+    """Copy results from the device to NumPy.
+
+    Parameters
+    ----------
+    values : device array, or a list, tuple or dict of them
+        What a function with ``target="cuda"`` returns; what is no device array stays as it is.
+
+    Returns
+    -------
+    array, or a list, tuple or dict of array
+        A result without dimensions is a NumPy scalar.
+
+    Examples
+    --------
+    >>> import numpy as np, relgraph as rg
+    >>> rg.cuda.to_host({"a": np.arange(3)})
+    {'a': array([0, 1, 2])}
+    """
+    if isinstance(values, dict):
+        return {key: to_host(value) for key, value in values.items()}
+    if isinstance(values, list | tuple):
+        return type(values)(map(to_host, values))
+    copy = getattr(values, "to_host", None)
+    if copy is None:
+        return values
+    array: np.ndarray[Any, Any] = copy()
+    return array[()] if array.ndim == 0 else array
+
+
+def report() -> dict[str, str]:
+    """Return what is installed of what a GPU needs, and what is missing.
+
+    Returns
+    -------
+    dict of str
+        For each package its version or "missing", and the device.
+
+    Examples
+    --------
+    >>> import relgraph as rg
+    >>> "device" in rg.cuda.report()
+    True
+    """
+    from relgraph.backends.cuda import adapter
+
+    return adapter.report()
+
+
+def ptx(
+    inputs: Any, outputs: Container, cc: tuple[int, int] = (9, 0), mode: Any = "fast_run"
+) -> dict[str, str]:
+    """Compile the kernels of a graph to PTX, for a device that need not be there.
+
+    Parameters
+    ----------
+    inputs, outputs, mode
+        As for :func:`relgraph.function`.
+    cc : tuple of two int
+        The compute capability to compile for.
+
+    Returns
+    -------
+    dict of str
+        For each kernel its name and its PTX.
+
+    Raises
+    ------
+    GPUNotAvailableError
+        Where NVIDIA's compiler is not installed; it comes with ``relgraph[cuda]``.
+    """
+    from relgraph.backends.cuda.compiler import kernels_of
+
+    nodes, _ = _opened(outputs)
+    graph = FunctionGraph([inputs] if hasattr(inputs, "op") else inputs, nodes)
+    if mode is not None:
+        graph = default_database().query(query_of(name=mode)).rewrite(graph)
+    return kernels_of(graph, cc)
+
+
+__all__ = ["ptx", "report", "to_host"]

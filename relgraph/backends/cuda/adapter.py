@@ -1,0 +1,474 @@
+"""All that the backend asks of ``numba.cuda``: a device or its simulator, memory, compiled kernels.
+
+``NUMBA_ENABLE_CUDASIM=1``, set before numba is imported, puts numba's simulator in the place of a
+device: kernels are then Python functions, and device memory is NumPy's.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import linecache
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from relgraph.errors import CompileError, DeviceMemoryError, GPUNotAvailableError
+
+OUT_OF_MEMORY = 2  # CUDA_ERROR_OUT_OF_MEMORY
+
+Launch = Callable[..., None]
+
+
+def simulated() -> bool:
+    """Tell whether numba's simulator stands in for a device."""
+    import numba
+
+    return bool(numba.config.ENABLE_CUDASIM)
+
+
+@lru_cache(maxsize=1)
+def cuda() -> Any:
+    """Return the module ``numba.cuda``."""
+    try:
+        from numba import cuda as module
+    except ImportError as error:
+        raise unavailable(f"numba.cuda cannot be imported: {error}") from error
+    return module
+
+
+def versions() -> dict[str, str]:
+    """Return the version of each package that a GPU needs, or "missing"."""
+    found = {}
+    for package in ("numba", "numba-cuda", "nvidia-cuda-nvrtc", "nvidia-nvvm", "cupy"):
+        names = [package, f"{package}-cu13", f"{package}-cu12", f"{package}-cuda13x"]
+        names += [f"{package}-cuda12x"]
+        for name in names:
+            try:
+                found[package] = importlib.metadata.version(name)
+                break
+            except importlib.metadata.PackageNotFoundError:
+                found[package] = "missing"
+    return found
+
+
+def report() -> dict[str, str]:
+    """Return what is installed and what is missing, as facts of a message."""
+    facts = versions()
+    if simulated():
+        facts["device"] = "numba's simulator"
+        return facts
+    try:
+        module = cuda()
+        if module.is_available():
+            device = module.get_current_device()
+            major, minor = device.compute_capability
+            facts["device"] = f"{_text(device.name)}, compute capability {major}.{minor}"
+            return facts
+        error = getattr(module, "cuda_error", lambda: None)()
+        facts["device"] = "missing: " + (_first_line(error) if error else "no GPU was found")
+    except GPUNotAvailableError as error:
+        facts["device"] = f"missing: {error.what}"
+    except Exception as error:  # whatever the driver raises, the report says it
+        facts["device"] = f"missing: {_first_line(error)}"
+    return facts
+
+
+def _text(name: str | bytes) -> str:
+    return name.decode() if isinstance(name, bytes) else name
+
+
+def _first_line(error: object) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    if lines and lines[0].endswith(":") and len(lines) > 1:  # a heading
+        return f"{lines[0]} {lines[1]}"
+    return lines[0] if lines else type(error).__name__
+
+
+def unavailable(what: str, facts: dict[str, str] | None = None) -> GPUNotAvailableError:
+    """Return the error for a machine on which no GPU can be used."""
+    return GPUNotAvailableError(
+        what,
+        facts or versions(),
+        "Use target='cpu', or install a driver and relgraph[cuda]; NUMBA_ENABLE_CUDASIM=1 runs "
+        "kernels in a simulator.",
+    )
+
+
+def require() -> None:
+    """Raise GPUNotAvailableError unless a device, or the simulator, can be used."""
+    if simulated() or _usable():
+        return
+    facts = report()
+    raise unavailable("the target 'cuda' cannot be used: no GPU is available", facts)
+
+
+@lru_cache(maxsize=1)
+def _usable() -> bool:
+    try:
+        return bool(cuda().is_available())
+    except GPUNotAvailableError:
+        return False
+    except Exception:  # a broken driver is no driver; the report says what it raised
+        return False
+
+
+@lru_cache(maxsize=1)
+def processors() -> int:
+    """Return the number of multiprocessors of the device."""
+    if simulated():
+        return 2
+    return int(cuda().get_current_device().MULTIPROCESSOR_COUNT)
+
+
+def device_number() -> int:
+    """Return the number of the device in use."""
+    return 0 if simulated() else int(cuda().get_current_device().id)
+
+
+# Kernels.
+
+
+def device_function(function: Callable[..., Any]) -> Any:
+    """Return a function that kernels can call; it becomes a part of them."""
+    if simulated():
+        return function
+    # Inlined by numba: a device function of its own would be compiled for the device that is
+    # there, and PTX has to be had without one.
+    return cuda().jit(device=True, inline="always")(function)
+
+
+def synchronising_function(function: Callable[..., Any]) -> Any:
+    """Return a function for kernels that uses ``cuda`` itself, such as its barriers."""
+    if simulated():
+        return cuda().jit(device=True)(function)
+    return device_function(function)
+
+
+def intrinsic() -> Any:
+    """Return the decorator of functions that are written in LLVM."""
+    from numba.cuda import extending
+
+    return extending.intrinsic
+
+
+def libdevice() -> Any:
+    """Return NVIDIA's library of scalar functions."""
+    from numba.cuda import libdevice as library
+
+    return library
+
+
+def numba_type(text: str) -> Any:
+    """Return the type of a kernel's parameter: ``float32``, or ``float32[::1]`` for an array."""
+    if simulated():
+        return None
+    from numba import types
+
+    name = text.removesuffix("[::1]")
+    scalar = types.boolean if name == "bool" else getattr(types, name)
+    return scalar[::1] if text.endswith("[::1]") else scalar
+
+
+def function_of(name: str, text: str, namespace: dict[str, Any]) -> Any:
+    """Return the Python function that a kernel's text defines."""
+    filename = f"<relgraph {name}>"
+    linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
+    scope = {**namespace, "cuda": cuda(), "np": np}
+    exec(compile(text, filename, "exec"), scope)
+    return scope[name]
+
+
+@dataclass(frozen=True)
+class Source:
+    """A kernel to compile: its name, its text, the types of its parameters, what its names mean."""
+
+    name: str
+    text: str
+    types: Sequence[str]
+    names: dict[str, Any]
+
+    def function(self) -> Any:
+        """Return it as a Python function."""
+        return function_of(self.name, self.text, self.names)
+
+    def signature(self) -> Any:
+        """Return its signature."""
+        from numba import types
+
+        return types.void(*map(numba_type, self.types))
+
+
+def compiled(source: Source) -> Any:
+    """Compile a kernel for the device in use.
+
+    Returns
+    -------
+    object
+        For :func:`launch`.
+    """
+    if simulated():
+        return cuda().jit(source.function())
+    try:
+        return cuda().jit(source.signature())(source.function())
+    except Exception as error:
+        raise _not_compiled(source, error) from error
+
+
+def ptx(source: Source, cc: tuple[int, int]) -> str:
+    """Compile a kernel to PTX for a device that need not be there."""
+    if simulated():
+        raise GPUNotAvailableError(
+            "the simulator has no PTX",
+            fix="Unset NUMBA_ENABLE_CUDASIM, in a new process.",
+        )
+    if not can_compile():
+        raise unavailable(
+            "PTX cannot be compiled: NVIDIA's compiler is not installed or does not work", report()
+        )
+    try:
+        code, _ = cuda().compile_ptx(source.function(), source.signature(), cc=cc)
+    except Exception as error:
+        raise _not_compiled(source, error) from error
+    return str(code)
+
+
+def _not_compiled(source: Source, error: Exception) -> CompileError:
+    lines = str(error).strip().splitlines()
+    return CompileError(
+        f"numba cannot compile the kernel {source.name}",
+        {"numba": lines[-1] if lines else type(error).__name__, "source": source.text},
+    )
+
+
+@lru_cache(maxsize=1)
+def can_compile() -> bool:
+    """Tell whether kernels can be compiled to PTX, with or without a device.
+
+    That takes NVIDIA's compiler and numba-cuda: the older ``numba.cuda`` of numba itself asks a
+    device before it compiles a shuffle.
+    """
+    if simulated():
+        return False
+    text = "def probe(x):\n    x[0] = cuda.shfl_xor_sync(0xffffffff, x[0], 1)\n"
+    source = Source("probe", text, ["float32[::1]"], {})
+    try:
+        cuda().compile_ptx(source.function(), source.signature(), cc=(9, 0))
+    except Exception:  # each way in which a toolchain can be incomplete raises its own
+        return False
+    return True
+
+
+def launch(
+    kernel: Any, grid: Sequence[int], block: Sequence[int], arguments: Sequence[Any], stream: Any
+) -> None:
+    """Launch a kernel."""
+    if not simulated():
+        kernel[tuple(grid), tuple(block), stream](*arguments)
+        return
+    with warnings.catch_warnings():  # simulated threads compute with NumPy's scalars, which warn
+        warnings.simplefilter("ignore", RuntimeWarning)
+        kernel[tuple(grid), tuple(block), stream](*arguments)
+
+
+# Memory: blocks of bytes, and typed views of them.
+
+
+def allocate(nbytes: int) -> Any:
+    """Allocate a block of device memory.
+
+    Raises
+    ------
+    DeviceMemoryError
+        Where there is not so much.
+    """
+    try:
+        return cuda().device_array(nbytes, np.uint8)
+    except MemoryError as error:
+        raise out_of_memory(nbytes) from error
+    except Exception as error:
+        if getattr(error, "code", None) == OUT_OF_MEMORY:
+            raise out_of_memory(nbytes) from error
+        raise
+
+
+def out_of_memory(nbytes: int, limit: int | None = None) -> DeviceMemoryError:
+    """Return the error for memory that is not there."""
+    facts: dict[str, object] = {"needed": f"{nbytes:,} bytes"}
+    if limit is not None:
+        facts["limit"] = f"{limit:,} bytes"
+    elif not simulated():
+        free, total = cuda().current_context().get_memory_info()
+        facts["free"] = f"{free:,} of {total:,} bytes"
+    return DeviceMemoryError(
+        "the device has not enough memory left",
+        facts,
+        "Delete results that are not needed, or call with smaller arrays.",
+    )
+
+
+def view(block: Any, dtype: np.dtype[Any], count: int) -> Any:
+    """Return the first elements of a block as an array of a dtype."""
+    nbytes = count * dtype.itemsize
+    if simulated():
+        return type(block)(block._ary[:nbytes].view(dtype))
+    return block[:nbytes].view(dtype)
+
+
+def upload(source: np.ndarray[Any, Any], target: Any, stream: Any) -> None:
+    """Copy a contiguous array to a flat array of the device."""
+    if source.size:
+        target.copy_to_device(source.reshape(-1), stream=stream)
+
+
+def download(source: Any, stream: Any) -> np.ndarray[Any, Any]:
+    """Copy a flat array of the device to a new NumPy array."""
+    result = np.empty(source.shape, source.dtype)
+    if result.size:
+        source.copy_to_host(result, stream=stream)
+        synchronise(stream)
+    return result
+
+
+def pointer(array: Any) -> int:
+    """Return the address of a flat array of the device."""
+    if simulated():
+        return int(array._ary.ctypes.data)
+    return int(array.__cuda_array_interface__["data"][0])
+
+
+class Exposed:
+    """Memory of the device that another library owns, as numba reads it.
+
+    Parameters
+    ----------
+    address : int
+        Of the first element.
+    dtype : dtype
+        Of the elements.
+    count : int
+        How many, one after the other.
+    owner : object
+        What keeps the memory.
+    """
+
+    def __init__(self, address: int, dtype: np.dtype[Any], count: int, owner: Any) -> None:
+        self.owner = owner
+        self.__cuda_array_interface__ = {
+            "shape": (count,),
+            "strides": None,
+            "typestr": dtype.str,
+            "data": (address, False),
+            "version": 3,
+            "stream": None,
+        }
+
+
+def adopt(address: int, dtype: np.dtype[Any], count: int, owner: Any) -> Any:
+    """Return a flat array over memory of the device that another library owns."""
+    if simulated():
+        import ctypes
+
+        raw = (ctypes.c_uint8 * (count * dtype.itemsize)).from_address(address)
+        block = cuda().device_array(0, np.uint8)
+        array = np.asarray(raw).view(dtype)
+        result = type(block)(array)
+        result.owner = owner
+        return result
+    return cuda().as_cuda_array(Exposed(address, dtype, count, owner), sync=False)
+
+
+def memory_device(address: int) -> int | None:
+    """Return the number of the device that an address belongs to; None where it cannot be told."""
+    if simulated():
+        return 0
+    try:
+        from cuda.bindings import driver
+    except ImportError:
+        return None
+    attribute = driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+    error, number = driver.cuPointerGetAttribute(attribute, address)
+    return int(number) if int(error) == 0 else None
+
+
+# Streams.
+
+
+def default_stream() -> Any:
+    """Return the stream of programs that are given none."""
+    return 0 if simulated() else cuda().default_stream()
+
+
+def new_stream() -> Any:
+    """Return a new stream."""
+    return cuda().stream()
+
+
+def external_stream(handle: int) -> Any:
+    """Return a stream of another library by its handle."""
+    return cuda().stream() if simulated() else cuda().external_stream(handle)
+
+
+def stream_handle(stream: Any) -> int:
+    """Return the handle of a stream, as the driver knows it."""
+    if simulated() or isinstance(stream, int):
+        return 0
+    handle = getattr(stream, "handle", 0)
+    return int(getattr(handle, "value", handle) or 0)
+
+
+def synchronise(stream: Any) -> None:
+    """Wait until all work of a stream is done."""
+    if not simulated() and hasattr(stream, "synchronize"):
+        stream.synchronize()
+
+
+@contextmanager
+def recording(stream: Any) -> Iterator[SimpleNamespace]:
+    """Record the launches of a block into a CUDA graph instead of running them.
+
+    Yields
+    ------
+    namespace
+        After the block its attribute ``replay`` runs the recorded work once.
+    """
+    result = SimpleNamespace(replay=None)
+    if simulated():
+        yield result
+        return
+    from cuda.bindings import driver
+
+    handle = driver.CUstream(stream_handle(stream))
+    mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
+    _checked(driver.cuStreamBeginCapture(handle, mode))
+    try:
+        yield result
+    except BaseException:
+        driver.cuStreamEndCapture(handle)  # what was recorded is dropped; the stream works again
+        raise
+    graph = _checked(driver.cuStreamEndCapture(handle))
+    executable = _checked(driver.cuGraphInstantiate(graph, 0))
+
+    def replay() -> None:
+        _checked(driver.cuGraphLaunch(executable, handle))
+
+    result.replay = replay
+    result.graph = (graph, executable)
+
+
+def _checked(result: tuple[Any, ...]) -> Any:
+    error, *values = result
+    if int(error) != 0:
+        raise CompileError(f"the CUDA driver refused to record a graph: {error}")
+    return values[0] if values else None
+
+
+def copy(source: Any, target: Any, stream: Any) -> None:
+    """Copy a flat array of the device to another one."""
+    target.copy_to_device(source, stream=stream)

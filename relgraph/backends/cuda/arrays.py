@@ -1,0 +1,300 @@
+"""Arrays on the device: a pool that owns their memory, and what other libraries call arrays."""
+
+from __future__ import annotations
+
+import math
+import threading
+import weakref
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from relgraph.backends.cuda import adapter
+from relgraph.errors import ArgumentError, DeviceMemoryError
+
+CUDA_DEVICE = 2  # DLPack's number for memory of a CUDA device
+_STEP = 512  # bytes; the device aligns its own allocations to them
+
+
+class Pool:
+    """Memory of the device, kept for the next array of the same size.
+
+    Parameters
+    ----------
+    limit : int, optional
+        Bytes that arrays may hold together.
+
+    Attributes
+    ----------
+    held : int
+        Bytes that arrays hold now.
+    kept : int
+        Bytes that are kept for later arrays.
+    """
+
+    def __init__(self, limit: int | None = None) -> None:
+        self.limit = limit
+        self.held = 0
+        self.kept = 0
+        self._free: dict[int, list[Any]] = {}
+        self._lock = threading.RLock()
+
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> DeviceArray:
+        """Return an array with memory of its own, which comes back when the array is dropped.
+
+        Raises
+        ------
+        DeviceMemoryError
+            When there is not enough, even without what the pool keeps.
+        """
+        count = math.prod(shape)
+        size = _rounded(count * dtype.itemsize)
+        with self._lock:
+            if self.limit is not None and self.held + size > self.limit:
+                self.release()
+                raise adapter.out_of_memory(size, self.limit)
+            spare = self._free.get(size)
+            if spare:
+                handle = spare.pop()
+                self.kept -= size
+            else:
+                handle = self._allocated(size)
+            self.held += size
+        block = _Block(handle)
+        weakref.finalize(block, self._back, handle, size).atexit = False
+        return DeviceArray(adapter.view(handle, dtype, count), shape, dtype, block)
+
+    def release(self) -> None:
+        """Give back what is kept for later arrays."""
+        with self._lock:
+            self._free.clear()
+            self.kept = 0
+
+    def _allocated(self, size: int) -> Any:
+        try:
+            return adapter.allocate(size)
+        except DeviceMemoryError:
+            self.release()
+            return adapter.allocate(size)
+
+    def _back(self, handle: Any, size: int) -> None:
+        with self._lock:
+            self.held -= size
+            self.kept += size
+            self._free.setdefault(size, []).append(handle)
+
+
+class _Block:
+    """Holds memory of a pool for as long as some array uses it."""
+
+    __slots__ = ("__weakref__", "handle")
+
+    def __init__(self, handle: Any) -> None:
+        self.handle = handle
+
+
+def _rounded(nbytes: int) -> int:
+    """Round up, by at most an eighth, so that sizes that are nearly equal share memory."""
+    step = max(_STEP, 1 << max(0, nbytes.bit_length() - 4))
+    return max(step, -(-nbytes // step) * step)
+
+
+class DeviceArray:
+    """An array on the device, its elements one after the other in memory.
+
+    Other libraries read it through ``__cuda_array_interface__``: ``cupy.asarray(x)``,
+    ``torch.as_tensor(x, device="cuda")``.  :func:`relgraph.cuda.to_host` copies it to NumPy.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Its sizes.
+    dtype : dtype
+        The dtype of its elements.
+    """
+
+    __slots__ = ("_flat", "_owner", "dtype", "shape")
+
+    def __init__(self, flat: Any, shape: tuple[int, ...], dtype: np.dtype[Any], owner: Any) -> None:
+        self._flat = flat
+        self._owner = owner
+        self.shape = shape
+        self.dtype = dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of its elements."""
+        return self.size * self.dtype.itemsize
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        return {
+            "shape": self.shape,
+            "strides": None,
+            "typestr": self.dtype.str,
+            "data": (adapter.pointer(self._flat), False),
+            "version": 3,
+            "stream": None,
+        }
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        raise ArgumentError(
+            "an array on the device is not converted to NumPy by itself",
+            {"array": repr(self)},
+            "Copy it with rg.cuda.to_host(array).",
+        )
+
+    def __repr__(self) -> str:
+        return f"<device array {self.dtype}{list(self.shape)}>"
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("a device array without dimensions has no length")
+        return self.shape[0]
+
+    def to_host(self, stream: Any = None) -> np.ndarray[Any, Any]:
+        """Copy it to a new NumPy array.
+
+        Parameters
+        ----------
+        stream : object, optional
+            The stream whose work comes first; without one, the default stream.
+
+        Returns
+        -------
+        array
+            Of the same shape and dtype.
+        """
+        stream = adapter.default_stream() if stream is None else stream
+        return adapter.download(self._flat, stream).reshape(self.shape)
+
+    def part(self, shape: tuple[int, ...], first: int = 0) -> DeviceArray:
+        """Return neighbouring elements as an array of another shape, in the same memory."""
+        count = math.prod(shape)
+        whole = first == 0 and count == self.size
+        flat = self._flat if whole else self._flat[first : first + count]
+        return DeviceArray(flat, shape, self.dtype, self._owner)
+
+
+def flat_of(array: DeviceArray) -> Any:
+    """Return the elements of an array, as kernels take them."""
+    return array._flat
+
+
+def owner_of(array: DeviceArray) -> Any:
+    """Return what keeps the memory of an array."""
+    return array._owner
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """An array of another library on the device, which may have strides.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Its sizes.
+    strides : tuple of int or None
+        The distances of neighbours, in elements; None where there are no gaps.
+    dtype : dtype
+        The dtype of its elements.
+    address : int
+        Of its first element.
+    owner : object
+        What keeps its memory.
+    stream : int or None
+        The stream on which its elements are computed.
+    """
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...] | None
+    dtype: np.dtype[Any]
+    address: int
+    owner: Any
+    stream: int | None = None
+
+
+def _gaps(shape: tuple[int, ...], strides: tuple[int, ...] | None) -> tuple[int, ...] | None:
+    """Return strides, or None where they are those of an array without gaps."""
+    if strides is None or 0 in shape or strides == _contiguous_strides(shape):
+        return None
+    return strides
+
+
+def _contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(math.prod(shape[k + 1 :]) for k in range(len(shape)))
+
+
+def is_device_array(value: Any) -> bool:
+    """Tell whether a value is an array on a device, of whichever library."""
+    if isinstance(value, np.ndarray | np.generic | int | float | list | tuple):
+        return False
+    if isinstance(value, DeviceArray) or hasattr(type(value), "__cuda_array_interface__"):
+        return True
+    if hasattr(value, "__cuda_array_interface__"):
+        return True
+    device = getattr(value, "__dlpack_device__", None)
+    return device is not None and int(device()[0]) == CUDA_DEVICE
+
+
+def foreign(value: Any) -> Foreign:
+    """Read an array of another library, by ``__cuda_array_interface__`` or by DLPack.
+
+    Raises
+    ------
+    ArgumentError
+        For memory of another device than the one in use.
+    """
+    interface = getattr(value, "__cuda_array_interface__", None)
+    if interface is None:
+        return _from_dlpack(value)
+    dtype = np.dtype(interface["typestr"])
+    shape = tuple(map(int, interface["shape"]))
+    strides = interface.get("strides")
+    if strides is not None:
+        if any(step % dtype.itemsize for step in strides):
+            raise ArgumentError(
+                "the elements of a device array do not lie whole elements apart",
+                {"strides": strides, "dtype": dtype},
+                "Copy it to a contiguous array first.",
+            )
+        strides = tuple(int(step) // dtype.itemsize for step in strides)
+    address = int(interface["data"][0] or 0)
+    stream = interface.get("stream")
+    found = Foreign(shape, _gaps(shape, strides), dtype, address, value, stream)
+    _check_device(found)
+    return found
+
+
+def _check_device(array: Foreign) -> None:
+    number = adapter.memory_device(array.address) if array.address else None
+    here = adapter.device_number()
+    if number is not None and number != here:
+        raise ArgumentError(
+            f"an array is on device {number}, and the function runs on device {here}",
+            {"array": f"{array.dtype}{list(array.shape)}"},
+            "Copy it to the device of the function, or select its device before the call.",
+        )
+
+
+def _from_dlpack(value: Any) -> Foreign:
+    from cuda.core.utils import StridedMemoryView
+
+    found = StridedMemoryView(value, stream_ptr=-1)
+    shape = tuple(map(int, found.shape))
+    strides = None if found.strides is None else tuple(map(int, found.strides))
+    dtype = np.dtype(found.dtype)
+    result = Foreign(shape, _gaps(shape, strides), dtype, int(found.ptr), (value, found))
+    _check_device(result)
+    return result

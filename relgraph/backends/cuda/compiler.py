@@ -1,0 +1,78 @@
+"""The CUDA backend: from a graph to a program for the device."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from functools import lru_cache
+
+from relgraph.backends.cuda import adapter
+from relgraph.backends.cuda.arrays import Pool
+from relgraph.backends.cuda.launches import scope
+from relgraph.backends.cuda.program import FUSION, CudaProgram
+from relgraph.ir.graph import FunctionGraph
+from relgraph.lowering.regions import Fusion
+
+
+@lru_cache(maxsize=1)
+def default_pool() -> Pool:
+    """Return the pool that all programs share."""
+    return Pool()
+
+
+class CudaBackend:
+    """Compiles a graph to kernels for an NVIDIA GPU, or for numba's simulator of one.
+
+    Parameters
+    ----------
+    fusion : Fusion
+        What may share a kernel.
+    pool : Pool, optional
+        Where memory comes from; without one, from the pool that all programs share.
+
+    Raises
+    ------
+    GPUNotAvailableError
+        Where no GPU can be used; the message says what is installed and what is missing.
+    """
+
+    name = "cuda"
+
+    def __init__(self, fusion: Fusion = FUSION, pool: Pool | None = None) -> None:
+        adapter.require()
+        self.fusion = fusion
+        self.pool = default_pool() if pool is None else pool
+
+    @classmethod
+    def with_choices(cls, choices: Collection[str] | None) -> CudaBackend:
+        """Return the backend that makes these lowering choices; all of them for None."""
+        if choices is None or "fusion" in choices:
+            return cls()
+        return cls(replace(FUSION, limit=1))
+
+    def compile(self, graph: FunctionGraph) -> CudaProgram:
+        """Return the program of a graph."""
+        return CudaProgram(graph, self.fusion, self.pool)
+
+
+def kernels_of(graph: FunctionGraph, cc: tuple[int, int]) -> dict[str, str]:
+    """Compile the kernels of a graph to PTX, for a device that need not be there.
+
+    Parameters
+    ----------
+    graph : FunctionGraph
+        The graph.
+    cc : tuple of two int
+        The compute capability of the device.
+
+    Returns
+    -------
+    dict of str
+        For each kernel its name and its PTX.
+    """
+    program = CudaProgram(graph, FUSION, Pool())
+    found: dict[str, str] = {}
+    for text in program.kernels():
+        name, body = text.module()
+        found[name] = adapter.ptx(adapter.Source(name, body, text.types(), scope(text)), cc)
+    return found

@@ -1,0 +1,415 @@
+"""From the sizes of a call to launches: which kernel, how many threads, which arguments."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from relgraph.backends.cuda import adapter
+from relgraph.backends.cuda.arrays import DeviceArray, flat_of
+from relgraph.backends.cuda.elementwise_source import (
+    elementwise_text,
+    is_flat,
+    width,
+)
+from relgraph.backends.cuda.primitives import WARP, geometry, table
+from relgraph.backends.cuda.reduction_source import (
+    is_simple,
+    reduction_text,
+    second_pass_text,
+    shares,
+)
+from relgraph.backends.cuda.rows_source import Shape, held, kinds, lanes_of, row_text
+from relgraph.backends.cuda.source import Text, accumulator, as_parameters, slot_counts
+from relgraph.backends.failures import no_elements
+from relgraph.ir.node import Constant, Variable
+from relgraph.lowering.kernels import Call, Kernel, Step
+from relgraph.lowering.sizes import Sizes, Term, folded_shape
+
+if TYPE_CHECKING:
+    from relgraph.backends.cuda.program import Run
+
+SizeOf = Callable[[Term], int]
+NARROW = 2**31  # elements from which on an index needs 64 bits
+
+_compiled: dict[str, Any] = {}
+_lock = threading.RLock()
+
+
+def compiled(text: Text) -> Any:
+    """Return a kernel, compiled once in a process."""
+    name, body = text.module()
+    with _lock:
+        if name not in _compiled:
+            source = adapter.Source(name, body, text.types(), scope(text))
+            _compiled[name] = adapter.compiled(source)
+        return _compiled[name]
+
+
+def scope(text: Text) -> dict[str, Any]:
+    """Return what the names in the text of a kernel stand for."""
+    return {**table(), **text.names}
+
+
+class Launcher(Protocol):
+    """Runs one step of a program."""
+
+    def run(self, run: Run, size: SizeOf) -> None:
+        """Launch its kernels for the sizes of a call."""
+        ...
+
+    def texts(self) -> Iterator[str]:
+        """Yield the texts of its kernels as they are used for small arrays."""
+        ...
+
+    def all_texts(self) -> Iterator[Text]:
+        """Yield its kernels as they are used for small arrays."""
+        ...
+
+
+class _Texts:
+    """The texts of one step: written when they are first needed."""
+
+    def all_texts(self) -> Iterator[Text]:
+        raise NotImplementedError  # abstract: each step has kernels of its own
+
+    def texts(self) -> Iterator[str]:
+        for text in self.all_texts():
+            yield text.module()[1]
+
+
+def constants(run: Run, slots: dict[str, tuple[Constant, ...]], counts: dict[str, int]) -> Any:
+    """Return the constants of a kernel as its arguments."""
+    arguments: list[Any] = []
+    for dtype in counts:
+        values = np.array([x.uniform for x in slots[dtype]], dtype)
+        if as_parameters(counts):
+            arguments += list(values)
+        else:
+            arguments.append(flat_of(run.moved(values)))
+    return arguments
+
+
+def blocks(count: int, threads: int) -> int:
+    """Return how many blocks cover so many threads, within the limits of a grid."""
+    return max(1, min(geometry().grid, -(-count // threads)))
+
+
+def aligned(arrays: Sequence[DeviceArray], lanes: int) -> bool:
+    """Tell whether vectors of so many elements can be read from the start of each array."""
+    return all(
+        adapter.pointer(flat_of(x)) % (lanes * x.dtype.itemsize) == 0 for x in arrays if x.size
+    )
+
+
+def group_sizes(kernel: Kernel, sizes: Sizes, size: SizeOf) -> list[int]:
+    """Return the size of each group of a kernel's loop."""
+    loop = sizes.loop[kernel]
+    return [math.prod(size(loop[axis]) for axis in group) for group in kernel.groups]
+
+
+class MapLauncher(_Texts):
+    """Launches a kernel without reductions."""
+
+    def __init__(self, kernel: Kernel, sizes: Sizes) -> None:
+        self.kernel = kernel
+        self.sizes = sizes
+        self.counts = slot_counts(kernel.structure)
+        self.lanes = width(kernel.structure)
+
+    def text(self, wide: bool) -> Text:
+        return elementwise_text(self.kernel.structure, wide, geometry().threads)
+
+    def all_texts(self) -> Iterator[Text]:
+        yield self.text(False)
+
+    def run(self, run: Run, size: SizeOf) -> None:
+        kernel, threads = self.kernel, geometry().threads
+        arrays = [run.on_device(x) for x in kernel.arrays]
+        for x in kernel.stored:
+            shape = tuple(map(size, self.sizes.shape[x]))
+            run.put(x, run.empty(shape, x.type.dtype))
+        results = [run.device[x] for x in kernel.stored]
+        groups = group_sizes(kernel, self.sizes, size)
+        n = math.prod(groups)
+        if n == 0:
+            return
+        structure = kernel.structure
+        last = groups[-1]
+        read = [x for x, (_, spans) in zip(arrays, structure.arrays, strict=True) if spans[-1]]
+        whole = is_flat(structure) or len(groups) == 1 or last % self.lanes == 0
+        vectors = n // self.lanes if whole and aligned([*read, *results], self.lanes) else 0
+        vectors = vectors if self.lanes > 1 else 0
+        work = max(vectors, n - vectors * self.lanes)
+        run.launch(
+            compiled(self.text(n >= NARROW)),
+            (blocks(work, threads),),
+            (threads,),
+            [
+                n,
+                vectors,
+                *groups,
+                *map(flat_of, arrays),
+                *constants(run, kernel.slots, self.counts),
+                *map(flat_of, results),
+            ],
+        )
+
+
+class FoldLauncher(_Texts):
+    """Launches a kernel with reductions, and its second pass where it needs one."""
+
+    def __init__(self, kernel: Kernel, sizes: Sizes) -> None:
+        self.kernel = kernel
+        self.sizes = sizes
+        structure = kernel.structure
+        self.counts = slot_counts(structure)
+        self.reduces = any(structure.reduced)
+        self.shared = self.reduces and shares(structure)
+        simple = self.shared and is_simple(structure) and not structure.stored
+        self.lanes = width(structure) if simple else 1
+
+    def text(self, wide: bool, threads: int) -> Text:
+        return reduction_text(self.kernel.structure, wide, threads)
+
+    def all_texts(self) -> Iterator[Text]:
+        yield self.text(False, geometry().threads)
+        if self.shared:
+            yield self.text(False, geometry().warp)
+        yield second_pass_text(self.kernel.structure.folds, geometry().threads)
+
+    def run(self, run: Run, size: SizeOf) -> None:
+        kernel, g = self.kernel, geometry()
+        structure = kernel.structure
+        arrays = [run.on_device(x) for x in kernel.arrays]
+        groups = group_sizes(kernel, self.sizes, size)
+        k = math.prod(n for n, r in zip(groups, structure.reduced, strict=True) if not r)
+        m = math.prod(n for n, r in zip(groups, structure.reduced, strict=True) if r)
+        self._allocate(run, size, k, m)
+        if k == 0:
+            return
+        results = [run.device[x] for x in kernel.folded]
+        threads, ranks = self._threads(m)
+        parts, part = self._parts(k, m, threads * ranks)
+        partial = [
+            run.empty((parts * k if parts > 1 else 0,), np.dtype(accumulator(fold)))
+            for fold in structure.folds
+        ]
+        rows = k * parts
+        usable = self.lanes > 1 and (k == 1 or m % self.lanes == 0)
+        read = [x for x, (_, spans) in zip(arrays, structure.arrays, strict=True) if spans[-1]]
+        vectors = int(usable and aligned(read, self.lanes))
+        grid = blocks(rows, ranks if self.shared else threads)
+        folded = [flat_of(x) for pair in zip(results, partial, strict=True) for x in pair]
+        run.launch(
+            compiled(self.text(k * max(m, parts) >= NARROW, threads)),
+            (grid,),
+            (threads, ranks) if self.shared else (threads,),
+            [
+                k, m, parts, part, vectors, *groups,
+                *map(flat_of, arrays),
+                *constants(run, kernel.slots, self.counts),
+                *(flat_of(run.device[x]) for x in kernel.stored),
+                *folded,
+            ],
+        )  # fmt: skip
+        if parts > 1:
+            run.launch(
+                compiled(second_pass_text(structure.folds, g.threads)),
+                (blocks(k, 1),),
+                (g.threads,),
+                [k, parts, m, *folded],
+            )
+
+    def _threads(self, m: int) -> tuple[int, int]:
+        """Return the threads of a group and the groups of a block."""
+        g = geometry()
+        if self.shared and m <= 4 * g.warp * self.lanes:
+            return g.warp, max(1, g.threads // g.warp // 2) if g.warp == 32 else 1
+        return g.threads, 1
+
+    def _parts(self, k: int, m: int, threads: int) -> tuple[int, int]:
+        """Cut the elements of each result so that there is work for the whole device."""
+        g = geometry()
+        if self.shared:
+            smallest = threads * self.lanes * 4
+            parts = min(g.blocks // k, -(-m // smallest)) if k < g.blocks else 1
+        else:
+            smallest = 32
+            width = -(-k // g.threads)
+            parts = min(g.blocks // width, -(-m // smallest)) if width < g.blocks else 1
+        parts = max(1, parts)
+        part = -(-m // parts)
+        part = -(-part // (threads * self.lanes)) * threads * self.lanes if self.shared else part
+        return (max(1, -(-m // part)), part) if m else (1, 0)
+
+    def _allocate(self, run: Run, size: SizeOf, k: int, m: int) -> None:
+        kernel = self.kernel
+        loop = self.sizes.loop[kernel]
+        for x in kernel.stored:
+            run.put(x, run.empty(tuple(map(size, self.sizes.shape[x])), x.type.dtype))
+        for x in kernel.folded:
+            refuse_nothing(x, k, m)
+            run.put(x, run.empty(tuple(map(size, folded_shape(x, loop))), x.type.dtype))
+
+
+def refuse_nothing(x: Variable, k: int, m: int) -> None:
+    """Refuse an extreme over no elements, where there is a result to give it to."""
+    assert x.op is not None
+    if getattr(x.op, "nonempty", False) and m == 0 and k != 0:
+        raise no_elements(x)
+
+
+class RowLauncher(_Texts):
+    """Launches a kernel of several passes; its parts one by one where rows do not suit it."""
+
+    def __init__(self, kernel: Kernel, sizes: Sizes, read: Collection[Variable]) -> None:
+        self.kernel = kernel
+        self.sizes = sizes
+        structure = kernel.structure
+        self.parts = [(part, device_part(part, sizes)) for part in kernel.parts]
+        self.counts = slot_counts(structure)
+        self.kinds = kinds(structure)
+        self.lanes = lanes_of(structure)
+        self.unread = frozenset(k for k, x in enumerate(kernel.stored) if x not in read)
+        self.read = read
+
+    def all_texts(self) -> Iterator[Text]:
+        if self.kinds is None:
+            for _, part in self.parts:
+                yield from part.all_texts()
+            return
+        g = geometry()
+        for lanes in sorted({1, self.lanes}):
+            yield self._text(Shape(g.warp, self._held(lanes), lanes))
+            yield self._text(Shape(g.threads, self._held(lanes), lanes))
+        yield self._text(Shape(g.threads, 0, self.lanes))
+
+    def texts(self) -> Iterator[str]:
+        for text in list(self.all_texts())[-2:-1]:
+            yield text.module()[1]
+
+    def _text(self, shape: Shape) -> Text:
+        return row_text(self.kernel.structure, shape, self.unread)
+
+    def _held(self, lanes: int) -> int:
+        return held(self.kernel.structure, lanes)
+
+    def run(self, run: Run, size: SizeOf) -> None:
+        kernel, g = self.kernel, geometry()
+        structure = kernel.structure
+        groups = group_sizes(kernel, self.sizes, size)
+        k = math.prod(n for n, r in zip(groups, structure.reduced, strict=True) if not r)
+        m = math.prod(n for n, r in zip(groups, structure.reduced, strict=True) if r)
+        short = m <= g.most * self._held(self.lanes) * self.lanes
+        if self.kinds is None or not k * m or (k < g.rows and not short):
+            self._one_by_one(run, size)
+            return
+        arrays = [run.on_device(x) for x in kernel.arrays]
+        along = [
+            x for x, kind in zip(arrays, self.kinds, strict=True) if kind in ("full", "column")
+        ]
+        along += self._allocate(run, size, k, m)
+        lanes = self.lanes if m % self.lanes == 0 and aligned(along, self.lanes) else 1
+        shape, ranks = self._shape(k, m, lanes)
+        if not shape.vectors:  # what one pass keeps for another needs a place
+            for index in self.unread:
+                x = kernel.stored[index]
+                run.put(x, run.empty(tuple(map(size, self.sizes.shape[x])), x.type.dtype))
+        run.launch(
+            compiled(self._text(shape)),
+            (blocks(k, ranks),),
+            (shape.threads, ranks),
+            [
+                k, m,
+                *map(flat_of, arrays),
+                *constants(run, kernel.slots, self.counts),
+                *(flat_of(run.device[x]) for x in kernel.stored),
+            ],
+        )  # fmt: skip
+        for index in self.unread:
+            run.device.pop(kernel.stored[index], None)
+
+    def _allocate(self, run: Run, size: SizeOf, k: int, m: int) -> list[DeviceArray]:
+        """Allocate the results, and return those that rows are written to."""
+        found = []
+        for part in self.kernel.parts:
+            for x in part.folded if isinstance(part, Kernel) else ():
+                refuse_nothing(x, k, m)
+        for index, x in enumerate(self.kernel.stored):
+            shape = (0,) if index in self.unread else tuple(map(size, self.sizes.shape[x]))
+            run.put(x, run.empty(shape, x.type.dtype))
+            if self.kernel.structure.results[index][1]:
+                found.append(run.device[x])
+        return found
+
+    def _shape(self, k: int, m: int, lanes: int) -> tuple[Shape, int]:
+        """Return how to spread rows of a size over threads, and the rows of a block."""
+        g = geometry()
+        wide = k * m >= NARROW
+        vector = self._held(lanes) * lanes
+        threads = g.warp
+        while threads < g.most and threads * vector < m:
+            threads *= 2
+        if threads * vector < m:
+            return Shape(g.threads, 0, lanes, wide), 1
+        ranks = 4 if threads == WARP else 1  # the threads of a warp need no barrier
+        return Shape(threads, -(-m // (threads * lanes)), lanes, wide), ranks
+
+    def _one_by_one(self, run: Run, size: SizeOf) -> None:
+        for _, part in self.parts:
+            part.run(run, size)
+        for step, _ in self.parts:
+            for x in step.results:
+                if x not in self.read:
+                    run.device.pop(x, None)
+
+
+class ViewLauncher(_Texts):
+    """Adds or drops axes of size 1, between the parts of a kernel of several passes."""
+
+    def __init__(self, call: Call, sizes: Sizes) -> None:
+        self.node = call.node
+        self.sizes = sizes
+
+    def all_texts(self) -> Iterator[Text]:
+        return iter(())
+
+    def run(self, run: Run, size: SizeOf) -> None:
+        shape = tuple(map(size, self.sizes.shape[self.node]))
+        run.put(self.node, run.on_device(self.node.inputs[0]).part(shape))
+
+
+def device_part(part: Step, sizes: Sizes) -> Launcher:
+    """Return what launches a part of a kernel of several passes alone."""
+    if isinstance(part, Call):
+        return ViewLauncher(part, sizes)
+    return step_launcher(part, sizes, part.results)
+
+
+def step_launcher(step: Kernel, sizes: Sizes, read: Collection[Variable]) -> Launcher:
+    """Return what launches a kernel.
+
+    Parameters
+    ----------
+    step : Kernel
+        The kernel.
+    sizes : Sizes
+        The sizes of its schedule.
+    read : collection of Variable
+        What the program returns or other steps read.
+
+    Returns
+    -------
+    Launcher
+        Of the kind that its structure needs.
+    """
+    if step.structure.passes:
+        return RowLauncher(step, sizes, read)
+    if step.structure.folds:
+        return FoldLauncher(step, sizes)
+    return MapLauncher(step, sizes)

@@ -1,0 +1,200 @@
+"""Kernels that move elements: copies between layouts, transposes, gathers and scatters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from relgraph.backends.cuda import adapter
+from relgraph.backends.cuda.arrays import DeviceArray, Foreign, flat_of
+from relgraph.backends.cuda.launches import NARROW, blocks, compiled
+from relgraph.backends.cuda.primitives import geometry
+from relgraph.backends.cuda.source import Text
+
+if TYPE_CHECKING:
+    from relgraph.backends.cuda.program import Run
+
+Dims = list[tuple[int, int, int]]  # for each axis its size and its two strides, in elements
+
+
+@lru_cache(maxsize=256)
+def copy_text(dtype: str, ndim: int, wide: bool, threads: int) -> Text:
+    """Write the copy of an array with strides to another one with strides.
+
+    Its parameters are the number of elements, the places of the first ones, for each axis its size
+    and the two strides, and the arrays.
+    """
+    text = Text()
+    text.parameters = [("n", "uint64" if wide else "uint32"), ("a", "int64"), ("b", "int64")]
+    for g in range(ndim):
+        text.parameters += [(f"n{g}", "uint64" if wide else "uint32")]
+        text.parameters += [(f"s{g}", "int64"), (f"d{g}", "int64")]
+    text.parameters += [("x", f"{dtype}[::1]"), ("o", f"{dtype}[::1]")]
+    index = "windex" if wide else "uindex"
+    text.line(f"e = {index}(cuda.blockIdx.x * {threads} + cuda.threadIdx.x)")
+    text.open("while e < n:")
+    text.line("source = a")
+    text.line("target = b")
+    text.line("rest = e")
+    for g in reversed(range(ndim)):
+        text.line(f"q = {index}(rest // n{g})")
+        text.line(f"i = int64(rest - q * n{g})")
+        text.line(f"source = int64(source + i * s{g})")
+        text.line(f"target = int64(target + i * d{g})")
+        text.line("rest = q")
+    text.line("o[windex(target)] = x[windex(source)]")
+    text.line(f"e = {index}(e + cuda.gridDim.x * {threads})")
+    text.close()
+    return text
+
+
+@lru_cache(maxsize=64)
+def transpose_text(dtype: str, tile: int, rows: int) -> Text:
+    """Write the transpose of matrices through tiles in shared memory.
+
+    Its parameters are the number of matrices, the rows and columns of a result, the place of the
+    first element read, the strides of matrices and of columns in what is read, and the arrays.
+    """
+    text = Text()
+    text.parameters = [(name, "int64") for name in ("count", "n0", "n1", "a", "matrix", "column")]
+    text.parameters += [("x", f"{dtype}[::1]"), ("o", f"{dtype}[::1]")]
+    number = "int8" if dtype == "bool" else dtype
+    text.line(f"tile = cuda.shared.array(({tile}, {tile + 1}), {number})")
+    text.line(f"across = (n1 + {tile - 1}) // {tile}")
+    text.line(f"tiles = (n0 + {tile - 1}) // {tile} * across")
+    text.line("t = int64(cuda.threadIdx.x)")
+    text.line("block = int64(cuda.blockIdx.x)")
+    text.open("while block < tiles * count:")
+    text.line("b = block // tiles")
+    text.line("down = block % tiles // across")
+    text.line(f"i = down * {tile}")
+    text.line(f"j = (block % tiles - down * across) * {tile}")
+    text.open(f"for k in range(cuda.threadIdx.y, {tile}, {rows}):")
+    text.open("if (i + t < n0) & (j + k < n1):")
+    text.line("tile[k, t] = x[windex(a + b * matrix + (j + k) * column + i + t)]")
+    text.close()
+    text.close()
+    text.line("cuda.syncthreads()")
+    text.open(f"for k in range(cuda.threadIdx.y, {tile}, {rows}):")
+    text.open("if (i + k < n0) & (j + t < n1):")
+    text.line("o[windex((b * n0 + i + k) * n1 + j + t)] = tile[t, k]")
+    text.close()
+    text.close()
+    text.line("cuda.syncthreads()")
+    text.line("block = block + int64(cuda.gridDim.x)")
+    text.close()
+    return text
+
+
+def merged_dims(dims: Dims) -> Dims:
+    """Merge neighbouring axes that lie alike in both arrays."""
+    found: Dims = []
+    for n, source, target in dims:
+        if n == 1:
+            continue
+        if found:
+            m, outer_source, outer_target = found[-1]
+            if outer_source == n * source and outer_target == n * target:
+                found[-1] = (m * n, source, target)
+                continue
+        found.append((n, source, target))
+    return found or [(1, 0, 0)]
+
+
+@dataclass(frozen=True)
+class Move:
+    """Elements to copy between flat arrays of the device.
+
+    Attributes
+    ----------
+    source, target : flat array
+        Where they are, and where they go.
+    dims : list of (int, int, int)
+        For each axis its size, and its strides in both, in elements.
+    dtype : dtype
+        Of the elements.
+    first, place : int
+        The place of the first element in both.
+    """
+
+    source: Any
+    target: Any
+    dims: Dims
+    dtype: np.dtype[Any]
+    first: int = 0
+    place: int = 0
+
+
+def copy_strided(run: Run, move: Move) -> None:
+    """Copy elements between flat arrays of the device."""
+    n = math.prod(size for size, _, _ in move.dims)
+    if n == 0:
+        return
+    dims = merged_dims(move.dims)
+    if move.place == 0 and _is_transpose(dims):
+        _transpose(run, move, dims)
+        return
+    threads = geometry().threads
+    text = copy_text(move.dtype.name, len(dims), n >= NARROW, threads)
+    numbers = [number for axis in dims for number in axis]
+    run.launch(
+        compiled(text),
+        (blocks(n, threads),),
+        (threads,),
+        [n, move.first, move.place, *numbers, move.source, move.target],
+    )
+
+
+def _is_transpose(dims: Dims) -> bool:
+    """Tell whether neighbours of what is read are rows of what is written, whole and in order."""
+    if len(dims) not in (2, 3):
+        return False
+    (n0, s0, d0), (n1, s1, d1) = dims[-2:]
+    if len(dims) == 3 and dims[0][2] != n0 * n1:
+        return False
+    return s0 == 1 and s1 > 1 and d1 == 1 and d0 == n1
+
+
+def _transpose(run: Run, move: Move, dims: Dims) -> None:
+    (n0, _, _), (n1, column, _) = dims[-2:]
+    count, matrix = (dims[0][0], dims[0][1]) if len(dims) == 3 else (1, 0)
+    tile, rows = (4, 2) if adapter.simulated() else (32, 8)
+    tiles = -(-n0 // tile) * -(-n1 // tile) * count
+    run.launch(
+        compiled(transpose_text(move.dtype.name, tile, rows)),
+        (blocks(tiles, 1),),
+        (tile, rows),
+        [count, n0, n1, move.first, matrix, column, move.source, move.target],
+    )
+
+
+def strided_copy(
+    run: Run, array: DeviceArray, first: int, shape: Sequence[int], strides: Sequence[int]
+) -> DeviceArray:
+    """Return the elements of a view, which has strides in elements, as a new array."""
+    result = run.empty(tuple(shape), array.dtype)
+    own = contiguous_strides(shape)
+    dims = list(zip(shape, strides, own, strict=True))
+    copy_strided(run, Move(flat_of(array), flat_of(result), dims, array.dtype, first))
+    return result
+
+
+def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
+    """Return the strides, in elements, of an array without gaps."""
+    return tuple(math.prod(shape[k + 1 :]) for k in range(len(shape)))
+
+
+def contiguous(run: Run, array: Foreign) -> DeviceArray:
+    """Return an array of another library, which has strides, as one without."""
+    assert array.strides is not None
+    low = sum(min(0, (n - 1) * s) for n, s in zip(array.shape, array.strides, strict=True))
+    high = sum(max(0, (n - 1) * s) for n, s in zip(array.shape, array.strides, strict=True))
+    start = array.address + low * array.dtype.itemsize
+    flat = adapter.adopt(start, array.dtype, high - low + 1, array.owner)
+    whole = DeviceArray(flat, (high - low + 1,), array.dtype, array.owner)
+    return strided_copy(run, whole, -low, array.shape, array.strides)

@@ -1,0 +1,300 @@
+"""The primitive table: what the names in a kernel's text stand for, on a device and simulated.
+
+A device has vector loads of 16 bytes and shuffles between the threads of a warp; the simulator
+reads the elements one by one and joins values through shared memory.  The text of a kernel is the
+same for both.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import Any
+
+import numpy as np
+
+from relgraph.backends.cuda import adapter, scalars
+from relgraph.ir.types import DTYPES
+
+WARP = 32
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """How kernels are cut into threads.
+
+    Attributes
+    ----------
+    threads : int
+        Threads of a block.
+    warp : int
+        Threads that work on one short row.
+    blocks : int
+        Blocks of a grid that is cut to fill the device.
+    most : int
+        Threads of a block at most.
+    grid : int
+        Blocks of a grid at most.
+    rows : int
+        Long rows that keep the device busy with a block each.
+    """
+
+    threads: int
+    warp: int
+    blocks: int
+    most: int
+    grid: int
+    rows: int
+
+
+DEVICE = Geometry(threads=256, warp=WARP, blocks=1056, most=1024, grid=2**30, rows=66)
+SIMULATED = Geometry(threads=4, warp=2, blocks=4, most=8, grid=2, rows=2)
+
+
+def geometry() -> Geometry:
+    """Return the geometry for the device in use, or for the simulator."""
+    return SIMULATED if adapter.simulated() else DEVICE
+
+
+# Functions of libdevice that have the same meaning in NumPy or in Python's math module.
+_LIBRARY = {
+    "exp": np.exp, "exp2": np.exp2, "expm1": np.expm1, "log": np.log, "log2": np.log2,
+    "log10": np.log10, "log1p": np.log1p, "cbrt": np.cbrt, "sin": np.sin, "cos": np.cos,
+    "tan": np.tan, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan,
+    "atan2": np.arctan2, "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh,
+    "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh, "hypot": np.hypot,
+    "erf": math.erf, "erfc": math.erfc, "pow": np.power, "fmod": np.fmod,
+    "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "rint": np.rint,
+    "sqrt": np.sqrt, "fabs": np.fabs, "copysign": np.copysign,
+}  # fmt: skip
+
+
+@lru_cache(maxsize=2)
+def _table(simulated: bool) -> dict[str, Any]:
+    """Return the names that every kernel may use."""
+    table: dict[str, Any] = {name: getattr(np, name) for name in DTYPES if name != "bool"}
+    table["math"] = math
+    table.update(_simulated_functions() if simulated else _device_functions())
+    scope = dict(table)
+    exec(compile(scalars.text(), "<relgraph scalars>", "exec"), scope)
+    # The functions call each other by name, so they have to be found under it when one is inlined.
+    for name, function in list(scope.items()):
+        if callable(function) and getattr(function, "__globals__", None) is scope:
+            table[name] = scope[name] = adapter.device_function(function)
+    return table
+
+
+def table() -> dict[str, Any]:
+    """Return the names that every kernel may use, on the device or simulated."""
+    return _table(adapter.simulated())
+
+
+def _device_functions() -> dict[str, Any]:
+    library = adapter.libdevice()
+    found: dict[str, Any] = {}
+    for name in (*_LIBRARY, "lgamma"):
+        found[name] = getattr(library, name)
+        found[f"{name}f"] = getattr(library, f"{name}f")
+    # With a rounding mode of their own, products and sums are never contracted to fma.
+    found |= {"mul": library.dmul_rn, "mulf": library.fmul_rn}
+    found |= {"add": library.dadd_rn, "addf": library.fadd_rn}
+    found |= {"uindex": np.uint32, "windex": np.uint64}
+    return found
+
+
+def _lgamma(x: Any) -> float:
+    if math.isnan(x):
+        return math.nan
+    if x in (math.inf, -math.inf) or (x <= 0 and x == math.floor(x)):
+        return math.inf
+    try:
+        return math.lgamma(x)
+    except OverflowError:
+        return math.inf
+
+
+def _add(a: Any, b: Any) -> Any:
+    return a + b
+
+
+def _mul(a: Any, b: Any) -> Any:
+    return a * b
+
+
+def _simulated_functions() -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, function in {**_LIBRARY, "lgamma": _lgamma}.items():
+        found[name] = found[f"{name}f"] = function
+    found |= {"mul": _mul, "mulf": _mul, "add": _add, "addf": _add}
+    found |= {"uindex": int, "windex": int}
+    for name in ("erf", "erfc", "lgamma"):
+        found[f"{name}f"] = _rounded(found[name])
+    return found
+
+
+def _rounded(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def rounded(x: Any) -> Any:
+        return np.float32(function(x))
+
+    return rounded
+
+
+# Vectors of neighbouring elements.
+
+
+@cache
+def load(dtype: str, width: int) -> Any:
+    """Return ``load(array, i)``: the elements ``i`` to ``i + width - 1``, as a tuple."""
+    if adapter.simulated():
+        return lambda array, i: tuple([array[i + k] for k in range(width)])
+    return _vector_load(dtype, width)
+
+
+@cache
+def store(dtype: str, width: int) -> Any:
+    """Return ``store(array, i, values)``, which writes neighbouring elements."""
+    if adapter.simulated():
+
+        def simulated(array: Any, i: int, values: tuple[Any, ...]) -> None:
+            for k, value in enumerate(values):
+                array[i + k] = value
+
+        return simulated
+    return _vector_store(dtype, width)
+
+
+def _vector_address(context: Any, builder: Any, signature: Any, args: Any, width: int) -> Any:
+    """Return the address of a vector of elements, in global memory, and the vector's type."""
+    from llvmlite import ir
+
+    array_type, index_type = signature.args[:2]
+    array = context.make_array(array_type)(context, builder, args[0])
+    offset = builder.zext(args[1], ir.IntType(64)) if index_type.bitwidth < 64 else args[1]
+    address = builder.gep(array.data, [offset])
+    vector = ir.VectorType(context.get_data_type(array_type.dtype), width)
+    address = builder.addrspacecast(address, ir.PointerType(array.data.type.pointee, 1))
+    return builder.bitcast(address, ir.PointerType(vector, 1)), vector
+
+
+def _vector_load(dtype: str, width: int) -> Any:
+    from llvmlite import ir
+
+    nbytes = np.dtype(dtype).itemsize * width
+    number = ir.IntType(32)
+
+    def vector_load(typing: Any, array: Any, i: Any) -> Any:
+        result = _uniform_tuple(array.dtype, width)
+
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            address, _ = _vector_address(context, builder, signature, args, width)
+            vector = builder.load(address, align=nbytes)
+            parts = [builder.extract_element(vector, number(k)) for k in range(width)]
+            parts = [context.data_model_manager[array.dtype].from_data(builder, p) for p in parts]
+            return context.make_tuple(builder, result, parts)
+
+        return result(array, i), generate
+
+    return adapter.intrinsic()(vector_load)
+
+
+def _vector_store(dtype: str, width: int) -> Any:
+    from llvmlite import ir
+
+    nbytes = np.dtype(dtype).itemsize * width
+    number = ir.IntType(32)
+
+    def vector_store(typing: Any, array: Any, i: Any, values: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            address, kind = _vector_address(context, builder, signature, args, width)
+            vector = ir.Constant(kind, ir.Undefined)
+            model = context.data_model_manager[array.dtype]
+            for k in range(width):
+                part = builder.extract_value(args[2], k)
+                part = context.cast(builder, part, signature.args[2][k], array.dtype)
+                part = model.as_data(builder, part)
+                vector = builder.insert_element(vector, part, number(k))
+            builder.store(vector, address, align=nbytes)
+            return context.get_dummy_value()
+
+        from numba import types
+
+        return types.void(array, i, values), generate
+
+    return adapter.intrinsic()(vector_store)
+
+
+def _uniform_tuple(dtype: Any, width: int) -> Any:
+    from numba import types
+
+    return types.UniTuple(dtype, width)
+
+
+# Reductions over the threads that share a row.
+
+_SHARED = """
+def NAME(value):
+    shared = cuda.shared.array({threads}, {dtype})
+    shared[cuda.threadIdx.x] = value
+    cuda.syncthreads()
+    value = shared[0]
+    for k in range(1, {threads}):
+        other = shared[k]
+        value = {joined}
+    cuda.syncthreads()
+    return value
+"""
+_SHUFFLE = """
+    other = {dtype}(cuda.shfl_xor_sync(0xffffffff, {wire}(value), {offset}))
+    value = {joined}"""
+_BLOCK = """
+    shared = cuda.shared.array({warps}, {dtype})
+    t = cuda.threadIdx.x
+    if (t & 31) == 0:
+        shared[t >> 5] = value
+    cuda.syncthreads()
+    value = shared[0]
+    for k in range(1, {warps}):
+        other = shared[k]
+        value = {joined}
+    cuda.syncthreads()"""
+
+
+def group_reduce(joined: str, dtype: str, threads: int) -> Any:
+    """Return ``reduce(value)``: the values of all threads joined, in an order that is fixed.
+
+    Parameters
+    ----------
+    joined : str
+        The text of ``value`` and ``other`` joined.
+    dtype : str
+        The dtype of the values: int32, int64, uint64, float32 or float64.
+    threads : int
+        Threads along x that share a row: a power of two.  Beyond a warp they are a whole block,
+        and all of its threads must call this together.
+
+    Returns
+    -------
+    callable
+        Every thread gets the result.
+    """
+    if adapter.simulated():
+        text = _SHARED.format(threads=threads, dtype=dtype, joined=joined)
+        return _synchronising(f"shared_{dtype}_{threads}", text)
+    wire = "int64" if dtype == "uint64" else dtype
+    text = "def NAME(value):"
+    for k in reversed(range(min(threads, WARP).bit_length() - 1)):
+        text += _SHUFFLE.format(dtype=dtype, wire=wire, offset=1 << k, joined=joined)
+    if threads > WARP:
+        text += _BLOCK.format(dtype=dtype, warps=threads // WARP, joined=joined)
+    return _synchronising(f"reduce_{dtype}_{threads}", text + "\n    return value\n")
+
+
+@cache
+def _synchronising(name: str, text: str) -> Any:
+    """Compile a function in which threads meet; ``cuda`` is a global, which the simulator swaps."""
+    dtypes = {d: getattr(np, d) for d in DTYPES if d != "bool"}
+    return adapter.synchronising_function(
+        adapter.function_of(name, text.replace("NAME", name), dtypes)
+    )

@@ -1,0 +1,310 @@
+"""A graph as launches of kernels: buffers on the device, steps in order."""
+
+from __future__ import annotations
+
+import math
+import threading
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from relgraph.backends.base import OpCall
+from relgraph.backends.cuda import adapter
+from relgraph.backends.cuda.arrays import (
+    DeviceArray,
+    Foreign,
+    Pool,
+    flat_of,
+    foreign,
+    is_device_array,
+    owner_of,
+)
+from relgraph.backends.cuda.calls import device_call
+from relgraph.backends.cuda.expansion import expanded
+from relgraph.backends.cuda.launches import Launcher, step_launcher
+from relgraph.backends.cuda.movement import contiguous
+from relgraph.backends.cuda.templates import literals, supported, weight
+from relgraph.errors import ShapeError
+from relgraph.ir.graph import FunctionGraph, is_tensor
+from relgraph.ir.node import Constant, Input, Variable
+from relgraph.ir.printing import brief, pprint
+from relgraph.lowering.buffers import last_reads
+from relgraph.lowering.kernels import Call, schedule, without_assumptions
+from relgraph.lowering.regions import Fusion
+from relgraph.lowering.rows import join_rows
+from relgraph.lowering.sizes import Check, Sizes, Term
+
+REDUCTIONS = frozenset({"sum", "prod", "max", "min", "mean", "any", "all"})
+
+
+def reduces(node: Variable) -> bool:
+    """Tell whether a reduction can accumulate in a kernel."""
+    return node.op is not None and node.op.name in REDUCTIONS
+
+
+FUSION = Fusion(maps=supported, reduces=reduces, weight=weight, literals=literals)
+ROW_WEIGHT = 80  # of a kernel of several passes at most: each thread does it for a few elements
+
+
+@dataclass
+class Run:
+    """One call of a program: the values it has computed so far.
+
+    Attributes
+    ----------
+    device, host : dict of Variable
+        Values on the device, and values in NumPy; one that both sides need is in both.
+    shapes : dict of Variable to tuple of int
+        The shape of each tensor that has been computed.
+    pool : Pool
+        Where memory comes from.
+    stream : object
+        The stream of all launches.
+    """
+
+    pool: Pool
+    stream: Any
+    device: dict[Variable, DeviceArray] = field(default_factory=dict)
+    host: dict[Variable, Any] = field(default_factory=dict)
+    shapes: dict[Variable, tuple[int, ...]] = field(default_factory=dict)
+
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> DeviceArray:
+        """Return a new array."""
+        return self.pool.empty(shape, dtype)
+
+    def on_device(self, x: Variable) -> DeviceArray:
+        """Return a value on the device, moved there if it is not yet."""
+        found = self.device.get(x)
+        if found is None:
+            found = self.device[x] = self.moved(np.ascontiguousarray(self.host[x]))
+        return found
+
+    def moved(self, array: np.ndarray[Any, Any]) -> DeviceArray:
+        """Copy an array to the device."""
+        result = self.empty(array.shape, array.dtype)
+        adapter.upload(np.ascontiguousarray(array), flat_of(result), self.stream)
+        return result
+
+    def on_host(self, x: Variable) -> Any:
+        """Return a value in NumPy, copied from the device if it is not there yet."""
+        found = self.host.get(x)
+        if found is None:
+            found = self.host[x] = self.device[x].to_host(self.stream)
+        return found
+
+    def put(self, x: Variable, value: DeviceArray) -> None:
+        """Note a value that was computed on the device."""
+        self.device[x] = value
+        self.shapes[x] = value.shape
+
+    def launch(
+        self, kernel: Any, grid: Sequence[int], block: Sequence[int], arguments: Sequence[Any]
+    ) -> None:
+        """Launch a kernel."""
+        adapter.launch(kernel, grid, block, arguments, self.stream)
+
+
+class CudaProgram:
+    """A graph as kernels for the device and the steps that launch them.
+
+    Parameters
+    ----------
+    graph : FunctionGraph
+        The graph.
+    fusion : Fusion
+        What may share a kernel.
+    pool : Pool
+        Where memory comes from.
+    """
+
+    def __init__(self, graph: FunctionGraph, fusion: Fusion, pool: Pool) -> None:
+        graph = expanded(without_assumptions(graph))
+        self.pool = pool
+        self._graph = graph
+        rows = replace(fusion, limit=min(fusion.limit, ROW_WEIGHT))
+        self.steps = join_rows(graph, schedule(graph, fusion), rows)
+        self._sizes = Sizes(graph, self.steps)
+        last = last_reads(graph, self.steps)
+        read = {x for step in self.steps for x in step.reads}.union(graph.outputs)
+        self._dies: list[list[Variable]] = [[] for _ in self.steps]
+        for x, i in last.items():
+            self._dies[i].append(x)
+        self._launchers: dict[int, Launcher] = {}
+        self._calls: dict[int, Callable[[Run], Any] | None] = {}
+        elsewhere: dict[str, None] = {}
+        for i, step in enumerate(self.steps):
+            if isinstance(step, Call):
+                self._calls[i] = device_call(step.node)
+                if self._calls[i] is None and step.node.op is not None:
+                    elsewhere[step.node.op.name] = None
+            else:
+                self._launchers[i] = step_launcher(step, self._sizes, read)
+        self.on_cpu = tuple(elsewhere)
+        if elsewhere:
+            warnings.warn(
+                "these ops have no kernel for the GPU and run on the CPU, where their operands "
+                f"are copied: {', '.join(elsewhere)}",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+        self._constants: dict[Variable, DeviceArray] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def source(self) -> str:
+        """The graph, and the kernels that compute it."""
+        head = "".join(f"# {line}\n" for line in pprint(self._graph.outputs).splitlines())
+        texts: dict[str, None] = {}
+        for i, step in enumerate(self.steps):
+            if isinstance(step, Call):
+                where = "the GPU" if self._calls[i] is not None else "the CPU"
+                head += f"# {brief(step.node, 24)} is called on {where}\n"
+            else:
+                texts.update(dict.fromkeys(self._launchers[i].texts()))
+        return "\n\n".join([head, *texts])
+
+    def kernels(self) -> list[Any]:
+        """Return the kernels of all steps, as texts that can be compiled for any device."""
+        found: dict[str, Any] = {}
+        for launcher in self._launchers.values():
+            for text in launcher.all_texts():
+                found.setdefault(text.module()[0], text)
+        return list(found.values())
+
+    def convert(self, wanted: Input, value: Any) -> Any:
+        """Return an argument that is on the device as a kernel reads it; None for any other."""
+        if not is_device_array(value) or wanted.type.layout != "dense":
+            return None
+        given: Any = value if isinstance(value, DeviceArray) else foreign(value)
+        if given.dtype != wanted.dtype or len(given.shape) != wanted.ndim:
+            from relgraph.errors import DTypeError
+
+            error = DTypeError if given.dtype != wanted.dtype else ShapeError
+            raise error(
+                f"the input {wanted.name!r} is {wanted.type}, and the array on the device is not",
+                {"given": f"{given.dtype}{list(given.shape)}"},
+                "Convert it on the device, or declare the input as it is.",
+            )
+        return given
+
+    def __call__(self, arrays: Sequence[Any]) -> list[Any]:
+        """Run the program on one array for each input; results stay on the device."""
+        run = self.start(arrays)
+        self.run(run)
+        return self.results(run)
+
+    def start(self, arrays: Sequence[Any], stream: Any = None) -> Run:
+        """Return a call with its inputs on the device."""
+        run = Run(self.pool, adapter.default_stream() if stream is None else stream)
+        for x, array in zip(self._graph.inputs, arrays, strict=True):
+            if isinstance(array, DeviceArray):
+                run.put(x, array)
+            elif isinstance(array, Foreign):
+                run.put(x, self._adopted(run, array))
+            else:
+                run.host[x] = array
+                run.shapes[x] = array.shape
+        return run
+
+    def _adopted(self, run: Run, array: Foreign) -> DeviceArray:
+        """Return an array of another library as one of ours, without a copy if that is possible."""
+        if array.stream is not None and array.stream not in (0, 1):
+            adapter.synchronise(adapter.external_stream(array.stream))
+        if array.address % array.dtype.itemsize:
+            raise ShapeError(
+                "an array on the device does not start at a whole element",
+                {"given": f"{array.dtype}{list(array.shape)} at {array.address:#x}"},
+                "Copy it first.",
+            )
+        if array.strides is not None:
+            return contiguous(run, array)
+        count = math.prod(array.shape)
+        if not count:
+            return run.empty(array.shape, array.dtype)
+        flat = adapter.adopt(array.address, array.dtype, count, array.owner)
+        return DeviceArray(flat, array.shape, array.dtype, array.owner)
+
+    def run(self, run: Run) -> None:
+        """Run all steps."""
+        self._constant_values(run)
+        for i, step in enumerate(self.steps):
+            for check in self._sizes.checks.get(step, ()):
+                self._check(run, check)
+            if isinstance(step, Call):
+                self._call(i, step, run)
+            else:
+                self._launchers[i].run(run, lambda term: self.size(run, term))
+            for x in self._dies[i]:
+                run.device.pop(x, None)
+                run.host.pop(x, None)
+
+    def size(self, run: Run, term: Term) -> int:
+        """Return the size that a term stands for in a call."""
+        if isinstance(term, int):
+            return term
+        x, axis = self._sizes.source[term]
+        return run.shapes[x][axis]
+
+    def _check(self, run: Run, check: Check) -> None:
+        left, right = (self.size(run, term) for term in check.terms)
+        if left != right:
+            raise check.error(left, right)
+
+    def _constant_values(self, run: Run) -> None:
+        for node in self._graph.toposort():
+            if isinstance(node, Constant):
+                run.host[node] = node.value
+                run.shapes[node] = np.shape(node.value)
+        with self._lock:
+            if not self._constants:
+                for step in self.steps:
+                    if not isinstance(step, Call):
+                        for x in step.reads:
+                            if isinstance(x, Constant):
+                                self._constants.setdefault(x, run.on_device(x))
+            run.device.update(self._constants)
+
+    def _call(self, i: int, step: Call, run: Run) -> None:
+        node = step.node
+        call = self._calls[i]
+        value = call(run) if call is not None else None
+        if value is None:
+            operands = [run.on_host(x) for x in node.inputs]
+            with np.errstate(all="ignore"):
+                value = OpCall(node)(*operands)
+            run.host[node] = value
+            if is_tensor(node):
+                run.shapes[node] = np.shape(value)
+        else:
+            run.put(node, value)
+        if is_tensor(node) and node in self._sizes.verified:
+            expected = tuple(self.size(run, term) for term in self._sizes.shape[node])
+            if run.shapes[node] != expected:
+                raise ShapeError(
+                    f"{node.op!r} computed the shape {run.shapes[node]}, and {expected} is needed",
+                    {"in": brief(node, 24), "type": node.type},
+                    "Sizes of one name must be equal within a call.",
+                )
+
+    def results(self, run: Run) -> list[Any]:
+        """Return the outputs, in memory that nothing else refers to."""
+        held = {
+            id(owner_of(run.device[x]))
+            for x in (*self._graph.inputs, *self._constants)
+            if x in run.device
+        }
+        found: list[Any] = []
+        for x in self._graph.outputs:
+            value = run.on_device(x) if x.type.layout == "dense" else run.host[x]
+            if isinstance(value, DeviceArray):
+                if id(owner_of(value)) in held:
+                    fresh = run.empty(value.shape, value.dtype)
+                    if value.size:
+                        adapter.copy(flat_of(value), flat_of(fresh), run.stream)
+                    value = fresh
+                held.add(id(owner_of(value)))
+            found.append(value)
+        return found

@@ -1,0 +1,312 @@
+"""The text of kernels of several passes: rows in registers, or read again for each pass.
+
+Each thread of a row holds some of its vectors of 16 bytes, as far apart as there are threads.  What
+one pass keeps for another stays in registers too, and only results that others read are written.
+Where a row is too long for that, every pass reads it again, from the cache as a rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from relgraph.backends.cuda.primitives import load, store
+from relgraph.backends.cuda.reduction_source import reduce_of
+from relgraph.backends.cuda.source import (
+    Text,
+    add_slots,
+    finished,
+    joined,
+    operand_name,
+    slot_counts,
+    start,
+    term,
+)
+from relgraph.backends.cuda.templates import expression
+from relgraph.lowering.kernels import Pass, Ref, Structure
+
+REGISTERS = 24  # of 4 bytes, for the elements that a thread holds
+VECTORS = 2  # of a row that a thread holds at most
+SCALARS = 6  # elements that a thread holds where it cannot read vectors
+BYTES = 16
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How rows are spread over threads.
+
+    Attributes
+    ----------
+    threads : int
+        Threads of a row.
+    vectors : int
+        Vectors that each thread holds; 0 to read the row again in each pass.
+    lanes : int
+        Elements of a vector.
+    wide : bool
+        Whether there may be 2**31 elements or more.
+    """
+
+    threads: int
+    vectors: int
+    lanes: int
+    wide: bool = False
+
+
+def kinds(structure: Structure) -> list[str] | None:
+    """Tell how each array lies in the loop.
+
+    Returns
+    -------
+    list of str or None
+        For each array "full", "row" (one element for each row), "column" (one row for all) or
+        "one"; None where one lies in another way.
+    """
+    found = []
+    for _, spans in structure.arrays:
+        outer = {s for s, r in zip(spans, structure.reduced, strict=True) if not r}
+        inner = {s for s, r in zip(spans, structure.reduced, strict=True) if r}
+        if len(outer) > 1 or len(inner) > 1:
+            return None
+        row, column = outer == {True}, inner == {True}
+        found.append("full" if row and column else "row" if row else "column" if column else "one")
+    return found
+
+
+def lanes_of(structure: Structure) -> int:
+    """Return how many neighbouring elements make a vector."""
+    sizes = [
+        np.dtype(dtype).itemsize
+        for (dtype, _), kind in zip(structure.arrays, kinds(structure) or (), strict=False)
+        if kind in ("full", "column")
+    ]
+    sizes += [np.dtype(dtype).itemsize for dtype, full in structure.results if full]
+    return max(1, min(8, BYTES // max(sizes, default=8)))
+
+
+def held(structure: Structure, lanes: int) -> int:
+    """Return how many vectors of a row a thread can hold in registers."""
+    full = [
+        dtype
+        for (dtype, _), kind in zip(structure.arrays, kinds(structure) or (), strict=False)
+        if kind == "full"
+    ]
+    full += [dtype for dtype, spans in structure.results if spans]
+    words = sum(max(1, np.dtype(dtype).itemsize // 4) for dtype in full)
+    elements = max(1, REGISTERS // max(1, words))
+    most = VECTORS if lanes > 1 else min(SCALARS, VECTORS * lanes_of(structure))
+    return max(1, min(most, elements // lanes))
+
+
+def row_text(structure: Structure, shape: Shape, unread: frozenset[int] = frozenset()) -> Text:
+    """Write a kernel of several passes.
+
+    Its parameters are the number of rows and of elements in each, the arrays, the constants and
+    the results.
+
+    Parameters
+    ----------
+    structure : Structure
+        What to write.
+    shape : Shape
+        How rows are spread over threads.
+    unread : set of int
+        The results that nobody reads: registers need no place for them.
+
+    Returns
+    -------
+    Text
+        The kernel.
+    """
+    return _Writer(structure, shape, unread).text
+
+
+@dataclass(frozen=True)
+class _Vector:
+    """The suffix of the names of a vector, whether it is in the row, and its place there."""
+
+    suffix: str
+    inside: str
+    place: str
+
+
+class _Writer:
+    def __init__(self, structure: Structure, shape: Shape, unread: frozenset[int]) -> None:
+        self.s = s = structure
+        self.shape = shape
+        self.unread = unread if shape.vectors else frozenset()
+        self.kinds = kinds(s) or []
+        self.index = "windex" if shape.wide else "uindex"
+        self.single = {  # statements that are computed once for a row
+            k for part in s.passes if not part.inner for k in range(*part.rows)
+        }
+        self.last = {
+            result: number for number, part in enumerate(s.passes) for _, result in part.stores
+        }
+        self.loaded: set[int] = set()
+        self.text = text = Text()
+        kind = "uint64" if shape.wide else "uint32"
+        text.parameters = [("k", kind), ("m", kind)]
+        text.parameters += [(f"x{i}", f"{dtype}[::1]") for i, (dtype, _) in enumerate(s.arrays)]
+        add_slots(text, slot_counts(s))
+        text.parameters += [(f"o{i}", f"{dtype}[::1]") for i, (dtype, _) in enumerate(s.results)]
+        self._write()
+
+    def _write(self) -> None:
+        text, index = self.text, self.index
+        text.line(f"i = {index}(cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y)")
+        text.line(f"t = {index}(cuda.threadIdx.x)")
+        for k, kind in enumerate(self.kinds):
+            if kind == "one":
+                text.line(f"v{k} = x{k}[0]")
+        text.open("while i < k:")
+        text.line(f"first = {index}(i * m)")
+        for k, kind in enumerate(self.kinds):
+            if kind == "row":
+                text.line(f"v{k} = x{k}[i]")
+        for s in range(self.shape.vectors):
+            self._place(s)
+        for number, part in enumerate(self.s.passes):
+            if part.inner:
+                self._elements(part, number)
+            else:
+                self._once(part)
+        text.line(f"i = {index}(i + cuda.gridDim.x * cuda.blockDim.y)")
+        text.close()
+
+    def _place(self, s: int) -> None:
+        """Bind the place in the row of a vector that a thread holds."""
+        text, shape, index = self.text, self.shape, self.index
+        step = s * shape.threads * shape.lanes
+        text.line(f"q_{s} = {index}(t * {shape.lanes} + {step})")
+        text.line(f"inside_{s} = q_{s} < m")
+        text.line(f"place_{s} = {index}(cuda.selp(inside_{s}, q_{s}, {index}(0)))")
+
+    def _name(self, lane: str) -> Callable[[Ref], str]:
+        """Return what names references in one lane."""
+
+        def name(ref: Ref) -> str:
+            if ref.kind == "fold":
+                return f"f{ref.index}"
+            if ref.kind == "kept":
+                return f"h{ref.index}{lane}"
+            single = (ref.kind == "row" and ref.index in self.single) or (
+                ref.kind == "array" and self.kinds[ref.index] in ("row", "one")
+            )
+            return operand_name(ref, "" if single else lane)
+
+        return name
+
+    def _once(self, part: Pass) -> None:
+        """Write what is computed once for a row."""
+        name = self._name("")
+        for k in range(*part.rows):
+            row = self.s.rows[k]
+            self.text.line(f"t{k} = {expression(row, [name(ref) for ref in row.operands])}")
+        written = [(ref, r) for ref, r in part.stores if r not in self.unread]
+        if written:
+            self.text.open("if t == 0:")
+            for ref, result in written:
+                self.text.line(f"o{result}[i] = {name(ref)}")
+            self.text.close()
+
+    def _elements(self, part: Pass, number: int) -> None:
+        """Write a pass over the elements of a row."""
+        text, shape = self.text, self.shape
+        folds = [(i, self.s.folds[i]) for i in range(*part.folds)]
+        for i, fold in folds:
+            text.line(f"a{i} = {start(fold)}")
+        if shape.vectors:
+            vectors = [_Vector(f"_{s}", f"inside_{s}", f"place_{s}") for s in range(shape.vectors)]
+            for vector in vectors:
+                self._load(part, vector)
+            self.loaded |= self._read(part)
+            for vector in vectors:
+                self._vector(part, number, vector)
+        else:
+            vector = _Vector("", "", "place")
+            text.line(f"place = {self.index}(t * {shape.lanes})")
+            text.open("while place < m:")
+            self._load(part, vector)
+            self._vector(part, number, vector)
+            text.line(f"place = {self.index}(place + {shape.threads * shape.lanes})")
+            text.close()
+        for i, fold in folds:
+            text.names[f"reduce{i}"] = reduce_of(fold, shape.threads)
+            text.line(f"a{i} = reduce{i}(a{i})")
+            text.line(f"f{i} = {finished(fold, f'a{i}', 'm')}")
+
+    def _refs(self, part: Pass) -> list[Ref]:
+        refs = [ref for k in range(*part.rows) for ref in self.s.rows[k].operands]
+        refs += [self.s.folds[i].operand for i in range(*part.folds)]
+        return refs + [ref for ref, _ in part.stores]
+
+    def _read(self, part: Pass) -> set[int]:
+        """Return the arrays that a pass reads element by element."""
+        return {
+            ref.index
+            for ref in self._refs(part)
+            if ref.kind == "array" and self.kinds[ref.index] in ("full", "column")
+        }
+
+    def _load(self, part: Pass, at: _Vector) -> None:
+        """Read what a pass needs of a vector of the row, where registers do not hold it yet."""
+        for k in sorted(self._read(part) - self.loaded):
+            place = f"first + {at.place}" if self.kinds[k] == "full" else at.place
+            self._load_vector(f"v{k}", f"x{k}", self.s.arrays[k][0], at.suffix, place)
+        if self.shape.vectors:
+            return
+        for k in sorted({ref.index for ref in self._refs(part) if ref.kind == "kept"}):
+            dtype = self.s.results[k][0]
+            self._load_vector(f"h{k}", f"o{k}", dtype, at.suffix, f"first + {at.place}")
+
+    def _load_vector(self, name: str, array: str, dtype: str, suffix: str, place: str) -> None:
+        lanes = self.shape.lanes
+        if lanes == 1:
+            self.text.line(f"{name}{suffix}_0 = {array}[{self.index}({place})]")
+            return
+        self.text.names[f"load_{dtype}_{lanes}"] = load(dtype, lanes)
+        names = ", ".join(f"{name}{suffix}_{lane}" for lane in range(lanes))
+        self.text.line(f"{names} = load_{dtype}_{lanes}({array}, {self.index}({place}))")
+
+    def _vector(self, part: Pass, number: int, at: _Vector) -> None:
+        """Write all that a pass computes of one vector of the row."""
+        text = self.text
+        lanes = [f"{at.suffix}_{lane}" for lane in range(self.shape.lanes)]
+        for lane in lanes:
+            name = self._name(lane)
+            for k in range(*part.rows):
+                row = self.s.rows[k]
+                operands = [name(ref) for ref in row.operands]
+                text.line(f"t{k}{lane} = {expression(row, operands)}")
+            for i in range(*part.folds):
+                fold = self.s.folds[i]
+                value = term(fold, name(fold.operand))
+                if at.inside:
+                    value = f"cuda.selp({at.inside}, {value}, {start(fold)})"
+                text.line(f"b{i} = {value}")
+                text.line(f"a{i} = {joined(fold, f'a{i}', f'b{i}')}")
+        for ref, result in part.stores:
+            values = [self._name(lane)(ref) for lane in lanes]
+            if self.shape.vectors:
+                for lane, value in zip(lanes, values, strict=True):
+                    text.line(f"h{result}{lane} = {value}")
+                if self.last[result] != number or result in self.unread:
+                    continue
+            self._store(result, values, at)
+
+    def _store(self, result: int, values: list[str], at: _Vector) -> None:
+        text, lanes = self.text, self.shape.lanes
+        dtype = self.s.results[result][0]
+        place = f"{self.index}(first + {at.place})"
+        if at.inside:
+            text.open(f"if {at.inside}:")
+        if lanes == 1:
+            text.line(f"o{result}[{place}] = {values[0]}")
+        else:
+            text.names[f"store_{dtype}_{lanes}"] = store(dtype, lanes)
+            text.line(f"store_{dtype}_{lanes}(o{result}, {place}, ({', '.join(values)}))")
+        if at.inside:
+            text.close()

@@ -1,0 +1,172 @@
+"""What the texts of all kernels share: statements, offsets, and the parameters of a launch."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from relgraph.backends.cuda.templates import convert, expression
+from relgraph.lowering.kernels import Fold, Ref, Row, Structure
+
+SLOTS = 24  # constants that are parameters of a kernel at most; more come in an array
+
+
+@dataclass
+class Text:
+    """A kernel as text, with all that a launch needs to know of it.
+
+    Attributes
+    ----------
+    lines : list of str
+        Its statements.
+    parameters : list of (str, str)
+        The name and the type of each parameter.
+    names : dict
+        What it uses beside the primitive table.
+    """
+
+    lines: list[str] = field(default_factory=list)
+    parameters: list[tuple[str, str]] = field(default_factory=list)
+    names: dict[str, Any] = field(default_factory=dict)
+    depth: int = 1
+
+    def line(self, text: str) -> None:
+        """Add a line."""
+        self.lines.append("    " * self.depth + text)
+
+    def open(self, text: str) -> None:
+        """Add a line that opens a block."""
+        self.line(text)
+        self.depth += 1
+
+    def close(self) -> None:
+        """End a block."""
+        self.depth -= 1
+
+    def module(self) -> tuple[str, str]:
+        """Return the name of the kernel and its text."""
+        head = f"def NAME({', '.join(name for name, _ in self.parameters)}):"
+        body = "\n".join([head, *self.lines, ""])
+        digest = hashlib.sha256((body + repr(self.types())).encode()).hexdigest()[:16]
+        name = f"rgc_{digest}"
+        return name, body.replace("def NAME(", f"def {name}(")
+
+    def types(self) -> list[str]:
+        """Return the types of the parameters."""
+        return [kind for _, kind in self.parameters]
+
+
+def slot_counts(structure: Structure) -> dict[str, int]:
+    """Return how many constants a kernel takes of each dtype."""
+    refs = [ref for row in structure.rows for ref in row.operands]
+    refs += [fold.operand for fold in structure.folds]
+    counts: dict[str, int] = {}
+    for ref in sorted((r for r in refs if r.kind == "slot"), key=lambda r: r.dtype):
+        counts[ref.dtype] = max(counts.get(ref.dtype, 0), ref.index + 1)
+    return counts
+
+
+def as_parameters(counts: dict[str, int]) -> bool:
+    """Tell whether constants are parameters, and not elements of arrays."""
+    return sum(counts.values()) <= SLOTS
+
+
+def add_slots(text: Text, counts: dict[str, int], prefix: str = "") -> None:
+    """Add the constants to the parameters of a kernel, and bind them to names."""
+    for dtype, count in counts.items():
+        names = [f"{prefix}c_{dtype}_{i}" for i in range(count)]
+        if as_parameters(counts):
+            text.parameters += [(name, dtype) for name in names]
+            continue
+        array = f"{prefix}c_{dtype}"
+        text.parameters.append((array, f"{dtype}[::1]"))
+        for i, name in enumerate(names):
+            text.line(f"{name} = {array}[{i}]")
+
+
+def operand_name(ref: Ref, lane: str = "", prefix: str = "") -> str:
+    """Return the name of an operand in one lane of a kernel."""
+    if ref.kind == "row":
+        return f"{prefix}t{ref.index}{lane}"
+    if ref.kind == "slot":
+        return f"{prefix}c_{ref.dtype}_{ref.index}"
+    if ref.kind == "literal":
+        return f"{ref.dtype}({ref.value!r})" if ref.dtype != "bool" else repr(bool(ref.value))
+    return f"{prefix}v{ref.index}{lane}"
+
+
+def statements(text: Text, rows: Sequence[Row], lane: str = "") -> None:
+    """Write one statement for each row, for one lane."""
+    for k, row in enumerate(rows):
+        names = [operand_name(ref, lane) for ref in row.operands]
+        text.line(f"t{k}{lane} = {expression(row, names)}")
+
+
+def offset(groups: Sequence[int], index: str, size: str = "n") -> str:
+    """Write the offset of an element of an array that spans some groups."""
+    if not groups:
+        return "0"
+    result = f"{index}{groups[0]}"
+    for g in groups[1:]:
+        factor = f"({result})" if "+" in result else result
+        result = f"{factor} * {size}{g} + {index}{g}"
+    return result
+
+
+# Folds.
+
+_COMBINE = {
+    "sum": "{0} + {1}", "mean": "{0} + {1}", "prod": "{0} * {1}",
+    "any": "{0} | {1}", "all": "{0} & {1}",
+}  # fmt: skip
+
+
+def accumulator(fold: Fold) -> str:
+    """Return the dtype in which a fold accumulates: sums of float32 in float64."""
+    kind = np.dtype(fold.dtype)
+    if kind.kind == "f":
+        return "float64" if fold.op.name in ("sum", "mean", "prod") else kind.name
+    if kind.name in ("int64", "uint64"):
+        return kind.name
+    return "int64" if kind.name == "uint32" else "int32"
+
+
+def joined(fold: Fold, a: str, b: str) -> str:
+    """Write two values of a fold joined; ``b`` is a name."""
+    op, dtype = fold.op.name, accumulator(fold)
+    if op in ("max", "min"):
+        test = f"{a} {'>' if op == 'max' else '<'} {b}"
+        if dtype.startswith("float"):
+            test = f"({test}) | ({a} != {a})"  # NaN stays
+        return f"{dtype}(cuda.selp({test}, {a}, {b}))"
+    return f"{dtype}({_COMBINE[op].format(a, b)})"
+
+
+def start(fold: Fold) -> str:
+    """Write the value of a fold over nothing."""
+    op, dtype, kind = fold.op.name, accumulator(fold), np.dtype(fold.dtype)
+    if op in ("max", "min"):
+        if kind.kind == "f":
+            return f"{dtype}({'-' if op == 'max' else ''}math.inf)"
+        if kind.kind == "b":
+            return f"{dtype}({0 if op == 'max' else 1})"
+        info = np.iinfo(kind)
+        return f"{dtype}({info.min if op == 'max' else info.max})"
+    return f"{dtype}({1 if op in ('prod', 'all') else 0})"
+
+
+def term(fold: Fold, name: str) -> str:
+    """Write what one element adds to a fold."""
+    text = convert(name, np.dtype(fold.operand.dtype), np.dtype(fold.dtype))
+    return f"{accumulator(fold)}({text})"
+
+
+def finished(fold: Fold, name: str, count: str) -> str:
+    """Write the result of a fold from its accumulator and the number of elements."""
+    if fold.op.name == "mean":
+        return f"{fold.dtype}({name} / float64({count}))"
+    return f"({name} != 0)" if fold.dtype == "bool" else f"{fold.dtype}({name})"

@@ -1,0 +1,120 @@
+"""Reductions, simulated on the device, equal NumPy's over all axes, dtypes and empty values."""
+
+import itertools
+from functools import partial
+
+import numpy as np
+import pytest
+
+import relgraph.ops.operators  # noqa: F401  operators of nodes look their functions up
+from relgraph.api.function import function as rewritten_function
+from relgraph.errors import ShapeError
+from relgraph.ir.node import make_input
+from relgraph.ir.types import TensorType
+from relgraph.ops import reduction
+from relgraph.ops.elementwise import Elementwise
+
+function = partial(rewritten_function, mode=None, target="cuda")
+
+NAMES = ("sum", "prod", "max", "min", "mean", "any", "all")
+AXES = [None, *(c for n in (1, 2) for c in itertools.combinations((0, 1, 2), n))]
+
+
+def sample(dtype, shape, seed=0):
+    rng = np.random.default_rng(seed)
+    dtype = np.dtype(dtype)
+    if dtype.kind == "f":
+        return rng.normal(size=shape).astype(dtype)
+    low = 0 if dtype.kind in "bu" else -3
+    return rng.integers(low, 2 if dtype.kind == "b" else 5, shape).astype(dtype)
+
+
+def numpy_meaning(name, a, axis, keepdims):
+    if name == "mean" and a.size == 0:
+        total = np.sum(a, axis=axis, keepdims=keepdims, dtype=np.result_type(a, np.float32(0)))
+        return np.full(np.shape(total), np.nan, a.dtype if a.dtype.kind == "f" else np.float64)
+    return np.asarray(getattr(np, name)(a, axis=axis, keepdims=keepdims))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "bool", "int8", "uint32", "int64"])
+def test_every_reduction_equals_numpy(dtype):
+    cases = [*itertools.product(AXES, (False,), NAMES), *((a, True, "sum") for a in AXES)]
+    x = make_input("x", TensorType(dtype, ("n", "m", "k")))
+    f = function(
+        [x], [getattr(reduction, n)(x, axis=axis, keepdims=keep) for axis, keep, n in cases]
+    )
+    for shape in [(2, 3, 4), (1, 1, 1), (2, 1, 30)]:
+        a = sample(dtype, shape)
+        for (axis, keep, name), result in zip(cases, f(a), strict=True):
+            result = result.to_host()
+            expected = numpy_meaning(name, a, axis, keep)
+            assert result.dtype == expected.dtype, (name, axis)
+            assert result.shape == expected.shape, (name, axis, keep)
+            if name in ("sum", "mean", "prod") and a.dtype.kind == "f":
+                scale = np.asarray(getattr(np, name)(np.abs(a), axis=axis, keepdims=keep))
+                assert (np.abs(result - expected) <= 8 * np.spacing(scale)).all(), (name, axis)
+            else:
+                np.testing.assert_array_equal(result, expected)
+
+
+def test_reductions_of_empty_arrays():
+    names = ("sum", "prod", "mean", "any", "all")
+    x = make_input("x", TensorType("float64", (None, None)))
+    cases = list(itertools.product(names, (None, 0, 1)))
+    f = function([x], [getattr(reduction, name)(x, axis=axis) for name, axis in cases])
+    for shape in [(0, 3), (3, 0), (0, 0)]:
+        a = np.ones(shape)
+        for (axis, name), result in zip(((axis, name) for name, axis in cases), f(a), strict=True):
+            np.testing.assert_array_equal(
+                result.to_host(), numpy_meaning(name, a, axis, False), strict=True
+            )
+
+
+@pytest.mark.parametrize("name", ["max", "min"])
+def test_an_extreme_of_nothing_is_an_error(name):
+    x = make_input("x", TensorType("float64", (None, None)))
+    f = function([x], getattr(reduction, name)(x, axis=0))
+    np.testing.assert_array_equal(f(np.ones((2, 0))).to_host(), np.ones(0))
+    with pytest.raises(ShapeError, match="no value over no elements"):
+        f(np.ones((0, 2)))
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_extremes_pass_nan_on(dtype, axis):
+    a = np.random.default_rng(2).normal(size=(6, 9)).astype(dtype)
+    a[3, 4] = np.nan
+    x = make_input("x", TensorType(dtype, (None, None)))
+    f = function([x], [reduction.max(x, axis=axis), reduction.min(x, axis=axis)])
+    for result, expected in zip(f(a), (np.max(a, axis), np.min(a, axis)), strict=True):
+        np.testing.assert_array_equal(result.to_host(), expected)
+
+
+@pytest.mark.parametrize("shape", [(1, 497), (2, 171), (60, 1), (40, 3)])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_long_sums_in_parts_are_joined_in_a_second_pass(shape, dtype):
+    a = np.random.default_rng(3).normal(size=shape).astype(dtype) + 1
+    x = make_input("x", TensorType(dtype, ("n", "m")))
+    exp = Elementwise("exp")
+    f = function([x], [reduction.sum(exp(x), axis=axis) for axis in (None, 0, 1)])
+    for axis, result in zip((None, 0, 1), f(a), strict=True):
+        np.testing.assert_allclose(
+            result.to_host(), np.exp(a.astype("float64")).sum(axis), rtol=4 * np.finfo(dtype).eps
+        )
+    first = [r.to_host() for r in f(a)]
+    for one, other in zip(first, f(a), strict=True):  # the order of additions is fixed
+        np.testing.assert_array_equal(one, other.to_host(), strict=True)
+
+
+def test_a_sum_and_the_values_it_adds_share_a_kernel():
+    x = make_input("x", TensorType("float64", ("n", "m")))
+    w = make_input("w", TensorType("float64", ("m",)))
+    y = x * w
+    f = function([x, w], [y, reduction.sum(y, axis=1), reduction.max(y, axis=1)])
+    rng = np.random.default_rng(4)
+    a, b = rng.normal(size=(5, 11)), rng.normal(size=11)
+    product, total, top = (r.to_host() for r in f(a, b))
+    np.testing.assert_array_equal(product, a * b)
+    np.testing.assert_allclose(total, (a * b).sum(1), rtol=1e-14)
+    np.testing.assert_array_equal(top, (a * b).max(1))
+    assert f.source.count("def rgc_") == 3  # two ways to share a row, and the second pass

@@ -1,0 +1,149 @@
+"""Kernels compile to PTX for compute capability 9.0, without spills and with few registers.
+
+These checks need NVIDIA's compiler, and those of registers its assembler; no GPU.  The last test
+prints how many ran.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+
+import relgraph as rg
+from relgraph.backends.cuda import adapter
+from relgraph.ops.reduction import log_softmax, logsumexp, softmax
+
+pytestmark = pytest.mark.skipif(
+    os.environ.get("NUMBA_ENABLE_CUDASIM") == "1" or not adapter.can_compile(),
+    reason="no NVVM to compile PTX with (it comes with relgraph[cuda])",
+)
+
+PTXAS = shutil.which("ptxas")
+MOST_REGISTERS = 64
+ran = {"compiled": 0, "assembled": 0}
+
+
+def kernels(inputs, outputs):
+    """Compile a graph to PTX, one text for each kernel."""
+    texts = rg.cuda.ptx(inputs, outputs, cc=(9, 0), mode=None)
+    ran["compiled"] += len(texts)
+    return texts
+
+
+def assert_fits(text, folder):
+    """Assert that a kernel needs no spills and at most 64 registers."""
+    if PTXAS is None:
+        return
+    path = folder / "kernel.ptx"
+    # An older assembler refuses the version of a newer compiler; the instructions are the same.
+    version = subprocess.run([PTXAS, "--version"], capture_output=True, text=True, check=True)
+    release = re.search(r"release (\d+)\.(\d+)", version.stdout)
+    newest = {"13": "9.0", "12": "8.0"}.get(release[1], "9.0")
+    path.write_text(re.sub(r"^\.version .*$", f".version {newest}", text, flags=re.M))
+    done = subprocess.run(
+        [PTXAS, "-arch=sm_90", "-v", str(path), "-o", str(folder / "kernel.cubin")],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    spills = re.findall(r"(\d+) bytes spill (?:stores|loads)", done.stderr)
+    registers = re.findall(r"Used (\d+) registers", done.stderr)
+    assert spills
+    assert not any(map(int, spills)), done.stderr
+    assert max(map(int, registers)) <= MOST_REGISTERS, done.stderr
+    ran["assembled"] += 1
+
+
+def elementwise(dtype):
+    x, y = rg.vector("x", dtype=dtype), rg.vector("y", dtype=dtype)
+    return [x, y], rg.exp(-x * x * 0.5) * y + rg.log1p(rg.exp(y))
+
+
+def broadcast(dtype):
+    x = rg.matrix("x", shape=("n", "m"), dtype=dtype)
+    row, column = (
+        rg.vector("r", shape="m", dtype=dtype),
+        rg.matrix("c", shape=("n", 1), dtype=dtype),
+    )
+    return [x, row, column], rg.tanh(x * row) + column
+
+
+def reduction(axis):
+    def make(dtype):
+        x = rg.matrix("x", shape=("n", "m"), dtype=dtype)
+        y = rg.exp(x) * x
+        return [x], [rg.sum(y, axis=axis), rg.max(y, axis=axis)]
+
+    return make
+
+
+def layer_normalisation(dtype):
+    x = rg.matrix("x", shape=("n", "m"), dtype=dtype)
+    g = rg.vector("g", shape="m", dtype=dtype)
+    centred = x - rg.mean(x, axis=1, keepdims=True)
+    variance = rg.mean(centred * centred, axis=1, keepdims=True)
+    return [x, g], centred / rg.sqrt(variance + 1e-5) * g + g
+
+
+def row(function):
+    def make(dtype):
+        x = rg.matrix("x", shape=("n", "m"), dtype=dtype)
+        return [x], function(x)
+
+    return make
+
+
+PATTERNS = {
+    "elementwise": elementwise,
+    "broadcast": broadcast,
+    "sum and max of all": reduction(None),
+    "sum and max of rows": reduction(1),
+    "sum and max of columns": reduction(0),
+    "softmax": row(softmax),
+    "log_softmax": row(log_softmax),
+    "logsumexp": row(lambda x: logsumexp(x, axis=1)),
+    "layer normalisation": layer_normalisation,
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_patterns_need_few_registers(pattern, dtype, tmp_path):
+    texts = kernels(*PATTERNS[pattern](dtype))
+    assert texts
+    for text in texts.values():
+        assert ".target sm_90" in text
+        assert_fits(text, tmp_path)
+    together = "\n".join(texts.values())
+    if pattern != "sum and max of columns":
+        wide = r"v4\.f32" if dtype == "float32" else r"v2\.f64"
+        assert re.search(rf"ld\.global\.{wide}", together), "no loads of 16 bytes"
+    if pattern not in ("elementwise", "broadcast", "sum and max of columns"):
+        assert "shfl.sync" in together
+
+
+def test_products_and_sums_are_not_contracted():
+    x, y = rg.vector("x"), rg.vector("y", dtype="float32")
+    (text,) = kernels([x], x * x - x * 0.5 * x).values()
+    assert "mul.rn.f64" in text
+    assert "fma" not in text
+    (text,) = kernels([y], y * y - y * 0.5 * y).values()
+    assert "mul.rn.f32" in text
+    assert "fma" not in text
+
+
+def test_indices_have_32_bits_where_they_fit():
+    x = rg.matrix("x", shape=("n", "m"))
+    y = rg.vector("y", shape="m")
+    (text,) = kernels([x, y], x + y).values()
+    assert re.search(r"(div|rem)\.u32", text)
+    assert not re.search(r"(div|rem)\.[us]64", text)
+
+
+def test_how_many_checks_ran(capsys):
+    with capsys.disabled():
+        print(f"\nPTX: {ran['compiled']} kernels compiled, {ran['assembled']} assembled")
+    assert ran["compiled"] > 20
+    assert ran["assembled"] > 20 or PTXAS is None
