@@ -18,7 +18,7 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from importlib import import_module, metadata
+from importlib import import_module
 from pathlib import Path
 
 from relgraph.backends.config import config
@@ -40,7 +40,8 @@ class _State:
         self.lock = threading.RLock()
         self.compiled: Compiler | None = None
         self.layer: str | None = None
-        self.library: Path | None = None
+        self.looked = False
+        self.library: Path | None = None  # TBB's
         self.pool: pool.Pool | None = None
         self.refused = False
 
@@ -58,6 +59,7 @@ def start() -> None:
     with _state.lock:
         if settings[SPREAD] or _state.refused:
             return
+        _look_for_tbb()
         if _state.library is not None:
             with suppress(ImportError, OSError, ValueError):  # then there is no TBB after all
                 uninterrupted(_import_numba)
@@ -97,15 +99,23 @@ def _start_pool() -> None:
 
 def _wanted() -> None:
     """Start threads if that is worth it; called where a kernel would run on them."""
-    waits = (
-        _state.library is not None and not config.given("threads") and "numba" not in sys.modules
-    )
-    if not waits or settings[WORK] >= WORTH:
+    _look_for_tbb()
+    given = config.given("threads") or "numba" in sys.modules
+    if _state.library is None or given or settings[WORK] >= WORTH:
         start()
+
+
+def _look_for_tbb() -> None:
+    with _state.lock:
+        if not _state.looked:
+            _state.library = _tbb()
+            _state.looked = True
 
 
 def _tbb() -> Path | None:
     """Return the library in the wheel ``tbb``, which is not where a loader would look."""
+    from importlib import metadata  # takes longer to import than a kernel to load
+
     try:
         files = metadata.files("tbb") or []
     except metadata.PackageNotFoundError:
@@ -147,7 +157,6 @@ def prepare(compiled: Compiler) -> None:
         if _state.compiled is not None:
             return
         _state.compiled = compiled
-        _state.library = _tbb()
         settings[WANTED] = id(_wanted)
         settings[THREADS] = config.threads
         config.on_change(_changed)
