@@ -229,7 +229,7 @@ class NarrowGemmMotif(GemmMotif):
 
     The call reads and writes the result once less, and that counts where the product itself is
     cheap.  With at least 256 rows and columns, 1 MiB of result and at most 128 terms in each
-    element, the call is 1.0 to 1.9 times as fast on one thread, in float32 and float64.  With more
+    element, the call is 1.1 to 1.9 times as fast on one thread, in float32 and float64.  With more
     terms it makes no difference; small or very oblong results are added faster in a loop
     (``benchmarks/results/products.json``).
 
