@@ -31,7 +31,7 @@ class Ref:
         "array" (an operand of the kernel), "slot" (an entry of its packed constants), "literal"
         (a number in its source) or "row" (an earlier statement); in a kernel of several passes
         also "fold" (a reduction of an earlier pass) or "kept" (an element of a result that an
-        earlier pass wrote).
+        earlier pass wrote), and in one with products "product" (an element of X @ b).
     index : int
         Which one of that kind; slots are counted for each dtype.
     dtype : str
@@ -85,6 +85,25 @@ class Pass:
 
 
 @dataclass(frozen=True, slots=True)
+class Products:
+    """The products of a kernel that reads a matrix by blocks of its rows.
+
+    Attributes
+    ----------
+    forward : tuple of (int, int)
+        For each product X @ b the operands X and b; its elements feed the statements.
+    back : tuple of (int, Ref)
+        For each product X.T @ r the operand X, and the statement or array r.
+    stored : tuple of Ref
+        The values that are written to the results, one for each row of X.
+    """
+
+    forward: tuple[tuple[int, int], ...]
+    back: tuple[tuple[int, Ref], ...]
+    stored: tuple[Ref, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Structure:
     """What the source of a kernel depends on; kernels of equal structure are one function.
 
@@ -108,6 +127,10 @@ class Structure:
         of a row.  Without passes all statements run in one loop.
     results : tuple of (str, bool)
         For each result of a kernel of several passes its dtype, and whether it spans the rows.
+    products : Products, optional
+        Where a kernel multiplies a matrix by vectors.  Its groups are the rows and the columns of
+        the matrix, and its results are those of ``results``, its reductions, and its products with
+        the transpose.
     """
 
     rows: tuple[Row, ...]
@@ -117,6 +140,7 @@ class Structure:
     stored: tuple[int, ...]
     passes: tuple[Pass, ...] = ()
     results: tuple[tuple[str, bool], ...] = ()
+    products: Products | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -163,11 +187,10 @@ class Kernel:
         return self.arrays
 
     @property
-    def reductions(self) -> tuple[Variable, ...]:
-        """The reductions that it computes, whether or not they are results."""
-        if not self.parts:
-            return self.folded
-        return tuple(x for part in self.parts if isinstance(part, Kernel) for x in part.folded)
+    def reductions(self) -> tuple[tuple[Variable, Kernel], ...]:
+        """The reductions that it computes, each with the kernel whose loop is its operand's."""
+        parts = (self,) if not self.parts else self.parts
+        return tuple((x, part) for part in parts if isinstance(part, Kernel) for x in part.folded)
 
     @property
     def results(self) -> tuple[Variable, ...]:
@@ -469,6 +492,6 @@ def ordered(graph: FunctionGraph, steps: Sequence[Step]) -> list[Step]:
 
 
 __all__ = [
-    "CALL", "LEAF", "Call", "Fold", "Kernel", "Pass", "Ref", "Row", "Step", "Structure",
+    "CALL", "LEAF", "Call", "Fold", "Kernel", "Pass", "Products", "Ref", "Row", "Step", "Structure",
     "schedule",
 ]  # fmt: skip

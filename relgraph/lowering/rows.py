@@ -10,10 +10,10 @@ none, in a result of its own.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import Constant, Variable
+from relgraph.lowering.clusters import Cluster, Clusters
 from relgraph.lowering.kernels import (
     Call,
     Fold,
@@ -30,11 +30,10 @@ from relgraph.lowering.kernels import (
     reduced_axes,
 )
 from relgraph.lowering.regions import Fusion, is_scalar
-from relgraph.lowering.sizes import Sizes, Terms, is_view_of_axes
+from relgraph.lowering.sizes import Terms, is_view_of_axes
 
 CHEAP = 6  # the weight up to which a value is computed again rather than kept in a result
 DEAR = 20  # the weight up to which it is computed again rather than kept in memory of its own
-_REACH = 500  # steps that are looked at to find out whether two kernels wait for each other
 
 
 def join_rows(graph: FunctionGraph, steps: Sequence[Step], fusion: Fusion) -> list[Step]:
@@ -56,7 +55,7 @@ def join_rows(graph: FunctionGraph, steps: Sequence[Step], fusion: Fusion) -> li
     """
     if not any(isinstance(step, Kernel) and _reduces_rows(step) for step in steps):
         return list(steps)
-    clusters = _Clusters(graph, steps, fusion).found()
+    clusters = _Rows(graph, steps, fusion).found()
     if not clusters:
         return list(steps)
     joined = {i for cluster in clusters for i in cluster.members}
@@ -64,7 +63,7 @@ def join_rows(graph: FunctionGraph, steps: Sequence[Step], fusion: Fusion) -> li
     for cluster in clusters:
         members = [steps[i] for i in cluster.members]
         others = {x for i, s in enumerate(steps) if i not in cluster.members for x in s.reads}
-        builder = _Builder(members, len(cluster.lead), others.union(graph.outputs), fusion)
+        builder = _Builder(members, len(cluster.key[0]), others.union(graph.outputs), fusion)
         result.append(builder.kernel())
         result.extend(x for x in members if isinstance(x, Call) and x.node in builder.outside)
     return ordered(graph, result)
@@ -90,120 +89,33 @@ def row_start(step: Kernel) -> int | None:
     return ndim - len(axes) if axes == tuple(range(ndim - len(axes), ndim)) else None
 
 
-@dataclass
-class _Cluster:
-    """Steps to join: which, the sizes of their rows, and what they make."""
+class _Rows(Clusters):
+    """Steps over the same rows; their key is the sizes of the kept and of the reduced axes."""
 
-    lead: Terms
-    row: Terms
-    members: list[int] = field(default_factory=list)
-    full: set[int] = field(default_factory=set)
-    weight: int = 0
-    arrays: set[Variable] = field(default_factory=set)
+    def seed(self, step: Step) -> tuple[Terms, Terms] | None:
+        """Begin at a kernel that reduces its last axes."""
+        if not isinstance(step, Kernel) or not _reduces_rows(step):
+            return None
+        first, loop = row_start(step), self.loop(step)
+        return loop[:first], loop[first:]
 
-
-class _Clusters:
-    def __init__(self, graph: FunctionGraph, steps: Sequence[Step], fusion: Fusion) -> None:
-        self.graph = graph
-        self.steps = steps
-        self.fusion = fusion
-        self.sizes = Sizes(graph, steps)
-        self.producer = {x: i for i, step in enumerate(steps) for x in step.results}
-        self.cluster: dict[int, _Cluster] = {}
-
-    def found(self) -> list[_Cluster]:
-        """Return the clusters of more than one kernel over whole rows."""
-        clusters: list[_Cluster] = []
-        for i, step in enumerate(self.steps):
-            near = {
-                id(c): c
-                for x in step.reads
-                if (c := self.cluster.get(self.producer.get(x, -1))) is not None
-            }
-            if any(self._join(i, cluster) for cluster in near.values()):
-                continue
-            if isinstance(step, Kernel) and _reduces_rows(step):
-                first = row_start(step)
-                loop = self.sizes.loop[step]
-                cluster = _Cluster(loop[:first], loop[first:])
-                clusters.append(cluster)
-                self._add(i, cluster, full=True)
-        return [cluster for cluster in clusters if self._trimmed(cluster)]
-
-    def _add(self, i: int, cluster: _Cluster, full: bool) -> None:
-        step = self.steps[i]
-        cluster.members.append(i)
-        self.cluster[i] = cluster
-        if full:
-            cluster.full.add(i)
-        if isinstance(step, Kernel):
-            cluster.weight += sum(map(self.fusion.weight, step.nodes))
-            cluster.arrays.update(step.reads, step.results)
-
-    def _join(self, i: int, cluster: _Cluster) -> bool:
-        step = self.steps[i]
-        kind = self._kind(step, cluster)
-        if kind is None or self._waits(i, cluster):
-            return False
-        if isinstance(step, Kernel):
-            weight = cluster.weight + sum(map(self.fusion.weight, step.nodes))
-            arrays = cluster.arrays.union(step.reads, step.results)
-            if weight > self.fusion.limit or len(arrays) > self.fusion.arrays:
-                return False
-        self._add(i, cluster, kind == "full")
-        return True
-
-    def _kind(self, step: Step, cluster: _Cluster) -> str | None:
-        """Return what a step does in a cluster: "full", "outer" or "alias"; None if nothing."""
-        lead, row = cluster.lead, cluster.row
+    def kind(self, step: Step, cluster: Cluster) -> str | None:
+        """Take kernels over all elements, over one for each row, and views between these."""
+        lead, row = map(self.sizes.found, cluster.key)
         ones = (1,) * len(row)
         if isinstance(step, Call):
             if not is_view_of_axes(step.node):
                 return None
-            before, after = self.sizes.shape[step.node.inputs[0]], self.sizes.shape[step.node]
+            before, after = self.shape(step.node.inputs[0]), self.shape(step.node)
             return "alias" if {before, after} == {lead, lead + ones} else None
-        loop = self.sizes.loop[step]
-        if step.folded and (loop != lead + row or row_start(step) != len(lead)):
-            return None
+        loop = self.loop(step)
         kind = "full" if loop == lead + row else "outer"
-        allowed = {lead} if loop == lead else {lead + ones, lead + row}
+        if step.folded and (kind == "outer" or row_start(step) != len(lead)):
+            return None
         if kind == "outer" and loop not in (lead, lead + ones):
             return None
-        own = [x for x in step.reads if self.cluster.get(self.producer.get(x, -1)) is cluster]
-        return kind if all(self.sizes.shape[x] in allowed for x in own) else None
-
-    def _waits(self, i: int, cluster: _Cluster) -> bool:
-        """Tell whether a step waits for a cluster through a step that is not in it."""
-        first = cluster.members[0]
-        stack = [j for j in self._needed(i) if self.cluster.get(j) is not cluster]
-        seen: set[int] = set()
-        while stack:
-            j = stack.pop()
-            if j in seen:
-                continue
-            other = self.cluster.get(j)
-            if other is cluster or len(seen) > _REACH:
-                return True
-            group = [j] if other is None else other.members
-            seen.update(group)
-            if group[-1] > first:
-                stack.extend(k for member in group for k in self._needed(member))
-        return False
-
-    def _needed(self, i: int) -> list[int]:
-        return [self.producer[x] for x in self.steps[i].reads if x in self.producer]
-
-    def _trimmed(self, cluster: _Cluster) -> bool:
-        """Drop what no kernel over whole rows needs; tell whether something is left to join."""
-        read: set[Variable] = set()
-        kept = []
-        for i in reversed(cluster.members):
-            step = self.steps[i]
-            if i in cluster.full or not read.isdisjoint(step.results):
-                kept.append(i)
-                read.update(step.reads)
-        cluster.members = kept[::-1]
-        return len(cluster.full) > 1
+        allowed = {lead} if loop == lead else {lead + ones, lead + row}
+        return kind if all(self.shape(x) in allowed for x in self.made(step, cluster)) else None
 
 
 class _Builder:

@@ -124,16 +124,17 @@ class Sizes:
                 self._product(step)
             elif is_tensor(step.node):
                 self.verified.add(step.node)
-                if is_view_of_axes(step.node):
-                    self.shape[step.node] = self._view(step.node)
-                else:
-                    self._read(step.node)
+                self._called(step.node)
 
     def find(self, term: Term) -> Term:
         """Return the term that stands for all that are known to be equal to ``term``."""
         while term in self._same:
             term = self._same[term]
         return term
+
+    def found(self, terms: Terms) -> Terms:
+        """Return the terms that stand for a shape."""
+        return tuple(map(self.find, terms))
 
     def _read(self, x: Variable) -> None:
         terms: list[Term] = []
@@ -151,9 +152,55 @@ class Sizes:
                     if isinstance(x, Constant):
                         self.shape[x] = x.type.shape
                 self._kernel(part, step)
-            else:
+                self._agree(step, part)
+            elif is_view_of_axes(part.node):
                 self.shape[part.node] = self._view(part.node)
-        self.loop[step] = self.loop[step.parts[0]]  # type: ignore[index]
+            else:
+                self._vector_product(part.node, step)
+        first = step.parts[0]
+        self.loop[step] = (
+            self.loop[first] if isinstance(first, Kernel) else self.shape[step.arrays[0]]
+        )
+
+    def _agree(self, owner: Kernel, part: Kernel) -> None:
+        """Note what has to be compared for a part to run over the rows of the first one."""
+        first = owner.parts[0]
+        if part is first:
+            return
+        x = _looped(first) if isinstance(first, Kernel) else owner.arrays[0]
+        y = _looped(part)
+        loop = self.loop[first] if isinstance(first, Kernel) else self.shape[x]
+        for axis, (a, b) in enumerate(zip(loop, self.loop[part], strict=False)):
+            terms = self.find(a), self.find(b)
+            if terms[0] != terms[1] and b != 1:
+                check = Check(x, axis - x.ndim, y, axis - y.ndim, terms, part.nodes[-1])
+                self.checks.setdefault(owner, []).append(check)
+                self._join(*terms)
+
+    def _vector_product(self, node: Variable, owner: Kernel) -> None:
+        """Note the size of a product of a matrix and a vector in a kernel."""
+        found = inner_product(node)
+        if found is None:  # the kernel's vectors are as long as the columns of its matrix
+            self.shape[node] = self.shape[owner.arrays[0]][1:]
+            return
+        matrix, vector = found
+        terms = (self.find(self.shape[matrix][1]), self.find(self.shape[vector][0]))
+        if terms[0] != terms[1]:
+            check = Check(matrix, -1, vector, -1, terms, node)
+            self.checks.setdefault(owner, []).append(check)
+            self._join(*terms)
+        self.shape[node] = self.shape[matrix][:1]
+
+    def _called(self, x: Variable) -> None:
+        """Note the shape of what a call computes, from its operands where it follows from them."""
+        if is_view_of_axes(x):
+            self.shape[x] = self._view(x)
+        elif is_transpose(x):
+            self.shape[x] = self.shape[x.inputs[0]][::-1]
+        elif inner_product(x) is not None:
+            self.shape[x] = self.shape[x.inputs[0]][:1]
+        else:
+            self._read(x)
 
     def _view(self, x: Variable) -> Terms:
         """Return the sizes of a view that only adds or drops axes of size 1."""
@@ -226,6 +273,45 @@ def _rank(term: Term) -> int:
 def is_view_of_axes(node: Variable) -> bool:
     """Tell whether a node has the elements of its operand, and axes of size 1 more or fewer."""
     return node.op is not None and node.op.name in ("expand_dims", "squeeze")
+
+
+def _looped(step: Kernel) -> Variable:
+    """Return a value of the shape of a kernel's loop."""
+    node = step.nodes[0]
+    return node.inputs[0] if node in step.folded else node
+
+
+def inner_product(node: Variable) -> tuple[Variable, Variable] | None:
+    """Return the matrix and the vector of a product ``X @ b`` of floats of one dtype."""
+    if node.op is None or node.op.name != "matmul" or node.dtype.kind != "f":
+        return None
+    x, b = node.inputs
+    same = x.dtype == b.dtype == node.dtype
+    return (x, b) if same and x.ndim == 2 and b.ndim == 1 and not is_transpose(x) else None
+
+
+def transposed_product(node: Variable) -> tuple[Variable, Variable] | None:
+    """Return the matrix and the vector of a product ``X.T @ r`` or ``r @ X`` of floats."""
+    if node.op is None or node.op.name != "matmul" or node.dtype.kind != "f":
+        return None
+    a, b = node.inputs
+    if not a.dtype == b.dtype == node.dtype:
+        return None
+    if a.ndim == 2 and b.ndim == 1 and is_transpose(a):
+        return a.inputs[0], b
+    return (b, a) if a.ndim == 1 and b.ndim == 2 and not is_transpose(b) else None
+
+
+def is_transpose(node: Variable) -> bool:
+    """Tell whether a node is the transpose of a matrix."""
+    return (
+        node.ndim == 2
+        and node.op is not None
+        and (
+            node.op.name == "matrix_transpose"
+            or (node.op.name == "transpose" and node.op.params[0] == (-1, -2))
+        )
+    )
 
 
 def is_product(node: Variable) -> bool:

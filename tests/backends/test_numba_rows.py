@@ -158,7 +158,7 @@ def test_a_library_call_between_two_passes_divides_the_kernel():
 
 def test_sizes_are_checked_before_the_kernel():
     x, scale = rows(shape=(None, None)), rows(shape=(None,), name="scale")
-    f = function([x, scale], reduction.softmax(x) * scale)
+    f = function([x, scale], scale * reduction.softmax(x))
     assert kernels(f) == 1
     a, b = normals((2, 3)), normals((3,), 1)
     np.testing.assert_allclose(f(a, b), scipy.special.softmax(a, axis=-1) * b, rtol=1e-14)

@@ -18,6 +18,7 @@ from relgraph.backends.numba.calls import Layout
 from relgraph.backends.numba.guard import Source
 from relgraph.backends.numba.kernel_source import KernelText
 from relgraph.backends.numba.main_source import MainText
+from relgraph.backends.numba.product_source import ProductText
 from relgraph.backends.numba.row_source import RowText
 from relgraph.backends.numba.templates import literals, supported, weight
 from relgraph.errors import ShapeError
@@ -28,6 +29,7 @@ from relgraph.ir.types import DTYPES
 from relgraph.lowering.buffers import has_own_buffer
 from relgraph.lowering.expansion import expanded
 from relgraph.lowering.kernels import Kernel, Structure, schedule, without_assumptions
+from relgraph.lowering.products import join_products
 from relgraph.lowering.regions import Fusion
 from relgraph.lowering.rows import join_rows
 from relgraph.lowering.sizes import Check
@@ -107,7 +109,8 @@ class NumbaProgram:
         self, graph: FunctionGraph, fusion: Fusion, reuse: bool = True, overwrite: bool = True
     ) -> None:
         graph = expanded(without_assumptions(graph))
-        self.steps = join_rows(graph, schedule(graph, fusion), fusion)
+        steps = join_rows(graph, schedule(graph, fusion), fusion)
+        self.steps = join_products(graph, steps, fusion)
         self._texts: dict[str, str] = {}
         self._names: dict[Structure, str] = {}
         functions: dict[str, kernels.Kernel] = {}
@@ -218,7 +221,7 @@ _OPERATION, _BYTE = 120, 20
 def kernel_text(step: Kernel) -> tuple[str, str, Layout]:
     """Return the name of a kernel, its source, and what a call of it takes."""
     structure = step.structure
-    written = RowText(structure) if structure.passes else KernelText(structure)
+    written = _text(structure)
     text = written.functions("NAME", f"NAME{kernels.FINISH}")
     name = f"rgk_{kernels.digest(text)}"
     last = len(structure.reduced) - 1
@@ -228,11 +231,17 @@ def kernel_text(step: Kernel) -> tuple[str, str, Layout]:
     layout = Layout(
         sizes=len(structure.reduced),
         arrays=len(structure.arrays) + len(step.slots) + len(step.results),
-        folds=len(structure.folds) if written.partial else 0,
+        folds=written.combined,
         kept=sum(1 << g for g in written.kept),
         cost=_OPERATION * sum(map(weight, step.nodes)) + _BYTE * sum(streams),
     )
     return name, text.replace("NAME", name), layout
+
+
+def _text(structure: Structure) -> KernelText | RowText | ProductText:
+    if structure.products is not None:
+        return ProductText(structure)
+    return RowText(structure) if structure.passes else KernelText(structure)
 
 
 def _packed(values: Sequence[Constant]) -> Array:

@@ -40,6 +40,8 @@ class KernelText(Lines):
     ----------
     partial : bool
         Whether the outermost loop is reduced, so that partial results are combined.
+    combined : int
+        How many results are combined from partial ones.
     """
 
     def __init__(self, structure: Structure, strided: Collection[int] = ()) -> None:
@@ -62,6 +64,7 @@ class KernelText(Lines):
         self.inner = self.suffix < self.count  # whether the innermost loop is reduced
         self.blocked = self.inner and any(map(in_blocks, s.folds))
         self.partial = bool(s.folds) and s.reduced[0]
+        self.combined = len(s.folds) if self.partial else 0
         # Whether results are added to where they are stored, not in variables alone.
         self.accumulates = any(s.reduced[: self.suffix])
         self.kept = [g for g, reduced in enumerate(s.reduced) if not reduced and g]

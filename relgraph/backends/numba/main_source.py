@@ -236,8 +236,8 @@ class MainText:
         arguments = list(sizes)
         arguments.extend(map(self._name, step.arrays))
         arguments.extend(self._pack(values) for values in step.slots.values())
-        for x in step.reductions:
-            self._guard(f"no_elements_{i}", step, x)
+        for x, part in step.reductions:
+            self._guard(f"no_elements_{i}", part, x)
         for x in step.results:
             self._allocate(x, memory)
             arguments.append(self._names[x])

@@ -30,7 +30,7 @@ class RowText(Lines):
         What to write.
     """
 
-    partial = False  # no results have to be combined
+    combined = 0  # no results have partial ones
     kept: tuple[int, ...] = ()
 
     def __init__(self, structure: Structure) -> None:

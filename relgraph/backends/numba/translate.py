@@ -12,6 +12,7 @@ in memory; after a colon stands the distance in bytes of two elements, where it 
 sizes.  All other parameters are integers.  A machine function takes ``(arrays, integers, start,
 stop)``, two tables and a range, whatever the kernel.
 
+``q = scratch(float64, 256)`` declares an array of a fixed size, which lives on the stack.
 Statements are assignments and ``for`` over ``range``; expressions are those of Python on numbers
 of the ten dtypes.  A literal takes the dtype of the operand beside it.  A call that is not known
 here is compiled by numba as a function of scalars, and becomes a part of the loop.
@@ -262,6 +263,8 @@ class _Function:
             self._for(node)
         elif isinstance(node, ast.Assign):
             target = node.targets[0]
+            if isinstance(node.value, ast.Call) and ast.unparse(node.value.func) == "scratch":
+                return self._scratch(*map(ast.unparse, (target, *node.value.args)))
             value = self._value(node.value)
             if isinstance(target, ast.Subscript):
                 self._store(target, value)
@@ -271,6 +274,10 @@ class _Function:
                 raise self._refused(node)
         else:
             raise self._refused(node)
+
+    def _scratch(self, name: str, dtype: str, size: str) -> None:
+        self.arrays[name] = _Array(dtype, (ast.Constant(int(size)),), (None,))
+        self.entry.append(f"  %{name} = alloca [{size} x {_memory(dtype)}], align 64")
 
     def _assign(self, name: str, value: Value) -> None:
         if self.stored[name] == 1:

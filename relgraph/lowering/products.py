@@ -1,0 +1,196 @@
+"""Products with what surrounds them: X @ b, elementwise ops and reductions, and X.T @ r, in one
+pass over X.
+
+A matrix that is read by a product, and again by the product of its transpose with what is computed
+from the first, is read once: by blocks of rows, small enough to be in cache still when the second
+product reads them.  Products of the kind alone stay calls of BLAS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from relgraph.ir.graph import FunctionGraph
+from relgraph.ir.node import Constant, Variable
+from relgraph.lowering.clusters import Cluster, Clusters
+from relgraph.lowering.kernels import (
+    Call,
+    Fold,
+    Kernel,
+    Products,
+    Ref,
+    Row,
+    Step,
+    Structure,
+    bare,
+    dtype_name,
+    ordered,
+)
+from relgraph.lowering.regions import Fusion, is_scalar
+from relgraph.lowering.sizes import inner_product, transposed_product
+
+
+def join_products(graph: FunctionGraph, steps: Sequence[Step], fusion: Fusion) -> list[Step]:
+    """Join products of a matrix with vectors, and kernels between them.
+
+    Parameters
+    ----------
+    graph : FunctionGraph
+        The graph.
+    steps : sequence of Step
+        Its schedule.
+    fusion : Fusion
+        The limits of a kernel.
+
+    Returns
+    -------
+    list of Step
+        The schedule with joined kernels, in order.
+    """
+    calls = [step.node for step in steps if isinstance(step, Call)]
+    if not (any(map(inner_product, calls)) and any(map(transposed_product, calls))):
+        return list(steps)
+    result = list(steps)
+    for cluster in _Products(graph, steps, fusion).found():
+        members = [steps[i] for i in cluster.members]
+        joined = set(map(id, members))
+        others = {x for step in steps if id(step) not in joined for x in step.reads}
+        kernel = _Builder(members, others.union(graph.outputs), fusion).kernel()
+        result = [step for step in result if id(step) not in joined] + [kernel]
+    return ordered(graph, result)
+
+
+class _Products(Clusters):
+    """Steps around one matrix, which is their key."""
+
+    def seed(self, step: Step) -> Variable | None:
+        """Begin at a product of a matrix and a vector."""
+        found = inner_product(step.node) if isinstance(step, Call) else None
+        return None if found is None else found[0]
+
+    def near(self, step: Step) -> list[Cluster]:
+        """Return the clusters whose results a step reads, or whose matrix it multiplies."""
+        found = super().near(step)
+        key = self.seed(step)
+        found += [c for c in dict.fromkeys(self.cluster.values()) if c.key is key is not None]
+        return list(dict.fromkeys(found))
+
+    def kind(self, step: Step, cluster: Cluster) -> str | None:
+        """Take other products of the matrix, and kernels over vectors as long as its columns."""
+        made = self.made(step, cluster)
+        rows = self.shape(cluster.key)[:1]
+        if isinstance(step, Call):
+            forward, back = inner_product(step.node), transposed_product(step.node)
+            if forward is not None and forward[0] is cluster.key and not made:
+                return "full"
+            if back is None or back[0] is not cluster.key or self.shape(back[1]) != rows:
+                return None
+            return "full" if made == [back[1]] else None
+        if self.loop(step) != rows or step.parts:
+            return None
+        vectors = all(self.shape(x) == rows for x in made)
+        return ("full" if step.folded else "map") if vectors else None
+
+    def complete(self, cluster: Cluster) -> bool:
+        """Tell whether the matrix is read again for what the first product led to."""
+        steps = [self.steps[i] for i in cluster.members]
+        return any(isinstance(s, Call) and transposed_product(s.node) is not None for s in steps)
+
+
+class _Builder:
+    """Builds the kernel of the steps around a matrix."""
+
+    def __init__(self, members: Sequence[Step], read: set[Variable], fusion: Fusion) -> None:
+        self.fusion = fusion
+        self.members = tuple(members)
+        self.read = read
+        self.arrays: dict[tuple[Variable, tuple[bool, bool]], int] = {}
+        self.slots: dict[str, list[Constant]] = {}
+        self.slot_of: dict[Constant, Ref] = {}
+        self.known: dict[Variable, Ref] = {}
+        self.rows: list[Row] = []
+
+    def kernel(self) -> Kernel:
+        """Return the kernel."""
+        forward: list[tuple[int, int]] = []
+        back: list[tuple[int, Ref]] = []
+        folds: list[Fold] = []
+        sums: list[Variable] = []
+        gradients: list[Variable] = []
+        for step in self.members:
+            if isinstance(step, Call):
+                found = inner_product(step.node)
+                if found is not None:
+                    matrix, vector = found
+                    self.known[step.node] = Ref("product", len(forward), dtype_name(step.node))
+                    forward.append(
+                        (self._array(matrix, True, True), self._array(vector, False, True))
+                    )
+                continue
+            for node in step.nodes:
+                assert node.op is not None
+                if node in step.folded:
+                    folds.append(
+                        Fold(bare(node.op), self._ref(node.inputs[0], False), dtype_name(node))
+                    )
+                    sums.append(node)
+                else:
+                    literals = self.fusion.literals(node)
+                    refs = tuple(self._ref(x, i in literals) for i, x in enumerate(node.inputs))
+                    self.rows.append(Row(node.op, refs, dtype_name(node)))
+                    self.known[node] = Ref("row", len(self.rows) - 1, dtype_name(node))
+        for step in self.members:
+            if isinstance(step, Call):
+                found = transposed_product(step.node)
+                if found is not None:
+                    back.append((self._array(found[0], True, True), self._ref(found[1], False)))
+                    gradients.append(step.node)
+        stored = [x for x in self.known if x in self.read]
+        structure = Structure(
+            tuple(self.rows),
+            tuple(folds),
+            tuple((dtype_name(x), spans) for x, spans in self.arrays),
+            (True, False),
+            (),
+            results=tuple((dtype_name(x), True) for x in stored),
+            products=Products(tuple(forward), tuple(back), tuple(self.known[x] for x in stored)),
+        )
+        first = self.members[0]
+        assert isinstance(first, Call)
+        return Kernel(
+            structure,
+            first.node.inputs[0].type.shape,
+            ((0,), (1,)),
+            tuple(x for x, _ in self.arrays),
+            (),
+            {dtype: tuple(values) for dtype, values in sorted(self.slots.items())},
+            (*stored, *sums, *gradients),
+            (),
+            tuple(x for step in self.members for x in _nodes(step)),
+            self.members,
+        )
+
+    def _array(self, x: Variable, rows: bool, columns: bool) -> int:
+        return self.arrays.setdefault((x, (rows, columns)), len(self.arrays))
+
+    def _ref(self, x: Variable, literal: bool) -> Ref:
+        if x in self.known:
+            return self.known[x]
+        if isinstance(x, Constant) and is_scalar(x):
+            if literal:
+                return Ref("literal", 0, dtype_name(x), x.uniform.item())
+            found = self.slot_of.get(x)
+            if found is None:
+                values = self.slots.setdefault(dtype_name(x), [])
+                found = self.slot_of[x] = Ref("slot", len(values), dtype_name(x))
+                values.append(x)
+            return found
+        spans = x.ndim > 0 and x.type.shape[-1] != 1
+        return Ref("array", self._array(x, spans, False), dtype_name(x))
+
+
+def _nodes(step: Step) -> tuple[Variable, ...]:
+    return step.nodes if isinstance(step, Kernel) else (step.node,)
+
+
+__all__ = ["join_products"]
