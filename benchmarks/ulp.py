@@ -116,7 +116,7 @@ EXACT: dict[str, Callable[..., Any]] = {
     "log1p": lambda x: mpmath.log(1 + x) if abs(x) > 1e-5 else mpmath.log1p(x),
     "softplus": lambda x: mpmath.log1p(mpmath.exp(-abs(x))) + max(x, 0),
     "logaddexp": lambda x, y: mpmath.log1p(mpmath.exp(-abs(x - y))) + max(x, y),
-    "log1mexp": lambda x: mpmath.log(-mpmath.expm1(x)),
+    "log1mexp": lambda x: mpmath.log(-mpmath.expm1(x)) if x > -1 else mpmath.log1p(-mpmath.exp(x)),
     "sigmoid": lambda x: 1 / (1 + mpmath.exp(-x)),
     "cbrt": lambda x: mpmath.sign(x) * mpmath.cbrt(abs(x)),
 }
