@@ -22,7 +22,7 @@ from typing import Any
 from relgraph.ir.etuple import same_number
 from relgraph.ir.node import Constant, Variable, constant
 from relgraph.ops.elementwise import add, multiply
-from relgraph.rewriting.equality import paths_to_terms, sum_op, uniform
+from relgraph.rewriting.equality import paths_to_terms, product_of, sum_op, uniform
 
 Vector = dict[int, int]  # coefficients of terms, by their number
 
@@ -108,23 +108,27 @@ class Entailment:
 
     def _product(self, x: Variable) -> Vector:
         """Return a product by its factors, and theirs where one is equal to a product."""
-        scale: Any = 1
+        numbers: list[tuple[Any, int]] = []
         factors: Counter[Any] = Counter()
         single: dict[Any, Vector] = {}
         for y in x.inputs:
             vector = self._known.reduced(self._vectors[y])
             if isinstance(y, Constant) and not y.ndim and y.uniform is not None:
-                scale *= y.uniform.item()
+                numbers.append((y.uniform.item(), 1))
             elif len(vector) == 1:
                 ((i, n),) = vector.items()
                 inner, own = self._factors.get(i, (1, Counter({i: 1})))
-                scale *= n * inner
+                numbers += [(n, 1), (inner, 1)]
                 factors += own
                 single[i] = {i: 1}
             else:
                 key = _class(y, vector)
                 factors[key] += 1
                 single[key] = vector
+        scale = product_of(numbers, x.type.dtype)
+        if scale is None:
+            parts = [_class(y, self._known.reduced(self._vectors[y])) for y in x.inputs]
+            return self._numbered((multiply, frozenset(Counter(parts).items())))
         if scale in (1, -1) and factors.total() == 1:
             (key,) = factors
             return {i: int(scale) * n for i, n in single.get(key, {key: 1}).items()}

@@ -6,7 +6,9 @@ read as sums, and the constant factors of a product multiplied.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from relgraph.ir.etuple import same_number
@@ -178,15 +180,34 @@ def counted(node: Variable) -> Counter[Variable]:
 
 
 def split_factor(terms: Counter[Variable], dtype: Any) -> tuple[Any, Counter[Variable]]:
-    """Return the product of the constant factors among the operands of a product, and the rest."""
-    factor: Any = 1
+    """Return the product of the constant factors among the operands of a product, and the rest.
+
+    Constants whose product overflows, or vanishes where none of them is zero, are left in the rest.
+    """
+    numbers: list[tuple[Any, int]] = []
     kept: Counter[Variable] = Counter()
     for y, n in terms.items():
         if isinstance(y, Constant) and not y.ndim and y.type.dtype == dtype:
-            factor *= y.uniform.item() ** n
+            numbers.append((y.uniform.item(), n))
         else:
             kept[y] += n
-    return factor, kept
+    factor = product_of(numbers, dtype)
+    return (1, terms) if factor is None else (factor, kept)
+
+
+def product_of(numbers: Sequence[tuple[Any, int]], dtype: Any) -> Any:
+    """Return a product of powers as a dtype has it, or None where that is not what it is."""
+    if dtype.kind in "iu":
+        size = 1 << 8 * dtype.itemsize
+        found = math.prod([pow(x, n, size) for x, n in numbers]) % size
+        return found - size if dtype.kind == "i" and found >= size // 2 else found
+    try:
+        product = math.prod([x**n for x, n in numbers])
+    except OverflowError:
+        return None
+    if math.isfinite(product) and (product or not all([x for x, _ in numbers])):
+        return product
+    return None if all([math.isfinite(x) for x, _ in numbers]) else product
 
 
 def bare(x: Variable) -> Variable:

@@ -10,6 +10,7 @@ import relgraph as rg
 from relgraph.rewriting.entailment import Entailment, Lattice
 
 p, q, r, s = rg.vectors("p q r s", 3, dtype="int64")
+i, u = rg.vector("i", 3, dtype="int8"), rg.vector("u", 3)
 
 
 @pytest.mark.parametrize(
@@ -18,6 +19,8 @@ p, q, r, s = rg.vectors("p q r s", 3, dtype="int64")
         ([], p + q - r, -(r - q) + p),
         ([], -1 * (p - q), q - p),
         ([], 2 * (3 * p), -6 * -p),
+        ([], 100 * (100 * i), 16 * i),  # as int8 has it
+        ([], 1e200 * u * 1e200, 1e200 * (1e200 * u)),
         ([(p + p, 2 * p)], q + p - (r - p), q - r + 2 * p),
         ([(p + p, 2 * p)], rg.sign(p + q + p), rg.sign(q + 2 * p)),
         ([(p + p, 2 * p)], (p + p) * (p + p), 4 * (p * p)),
@@ -40,6 +43,8 @@ def test_what_follows(equations, a, b):
         ([], p + p, p),
         ([], p * q, p + q),
         ([], p * p, p),
+        ([], 1e200 * u * 1e200, 1e250 * u * 1e250),
+        ([], 1e-200 * u * 1e-200, 0.0 * u),
         ([(p + p, q + q)], p, q),  # not so for integers that wrap around
         ([(p * r, q * r)], p, q),  # r may be zero
         ([(rg.sign(p), rg.sign(q))], p, q),
@@ -59,12 +64,12 @@ def test_a_lattice_holds_the_combinations_of_its_vectors(seed):
     vectors = [np.array([rng.randrange(-3, 4) for _ in range(3)]) for _ in range(2)]
     lattice = Lattice()
     for v in vectors:
-        lattice.add({i: int(n) for i, n in enumerate(v) if n})
+        lattice.add({k: int(n) for k, n in enumerate(v) if n})
     # Coefficients of what is as small as these are found among these, by Cramer's rule.
     span = range(-40, 41)
     held = {tuple(a * vectors[0] + b * vectors[1]) for a, b in itertools.product(span, span)}
     for v in itertools.product(range(-2, 3), repeat=3):
-        reduced = lattice.reduced({i: n for i, n in enumerate(v) if n})
+        reduced = lattice.reduced({k: n for k, n in enumerate(v) if n})
         assert (not reduced) == (v in held)
         moved = np.array(v) + 2 * vectors[0] - 5 * vectors[1]
-        assert lattice.reduced({i: int(n) for i, n in enumerate(moved) if n}) == reduced
+        assert lattice.reduced({k: int(n) for k, n in enumerate(moved) if n}) == reduced
