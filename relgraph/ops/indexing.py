@@ -13,9 +13,16 @@ from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.ir.types import Type
 from relgraph.ops.arguments import as_operand, is_pattern, normalise_axis
-from relgraph.ops.keys import indexed_shape, is_advanced, numpy_key, parse_key, spec_text
+from relgraph.ops.keys import (
+    indexed_shape,
+    is_advanced,
+    numpy_key,
+    parse_key,
+    spec_text,
+    split_new_axes,
+)
 from relgraph.ops.permutation import postfix_operand
-from relgraph.ops.shape import ravel
+from relgraph.ops.shape import expand_dims, ravel
 
 
 class Index(Op):
@@ -65,7 +72,8 @@ def index(x: Any, key: Any) -> Any:
     Returns
     -------
     Variable
-        ``x`` itself where the key selects everything.
+        ``x`` itself where the key selects everything; the new axes of a basic key are those of
+        :func:`~relgraph.ops.shape.expand_dims`.
 
     Raises
     ------
@@ -86,7 +94,9 @@ def index(x: Any, key: Any) -> Any:
     """
     x = as_array(x, "index")
     spec, operands = parse_key(x, key)
-    return Index(spec)(x, *operands) if spec else x
+    spec, axes = split_new_axes(spec)
+    part = Index(spec)(x, *operands) if spec else x
+    return expand_dims(part, axes) if axes else part
 
 
 def take(x: Any, indices: Any, axis: int | None = None) -> Any:

@@ -47,6 +47,20 @@ def is_advanced(spec: Spec) -> bool:
     return any(entry[0] in _ADVANCED for entry in spec)
 
 
+def split_new_axes(spec: Spec) -> tuple[Spec, tuple[int, ...]]:
+    """Return a basic key without its new axes, and where the result has them.
+
+    An advanced key stays whole: where its axes stand depends on what separates its entries.
+    """
+    if is_advanced(spec):
+        return spec, ()
+    kept = [entry for entry in spec if entry[0] not in _SCALAR]
+    rest = [entry for entry in spec if entry[0] != "newaxis"]
+    while rest and rest[-1] == FULL:
+        rest.pop()
+    return tuple(rest), tuple([i for i, entry in enumerate(kept) if entry[0] == "newaxis"])
+
+
 def advanced_place(spec: Spec) -> int | None:
     """Return where in the result the axes of an advanced key stand.
 

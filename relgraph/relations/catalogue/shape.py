@@ -50,6 +50,8 @@ def merge_reshapeo(x, s, t):
 def same_shape(s: Any, x: Any) -> bool:
     """Tell whether a reshape or broadcast to ``s`` provably leaves the shape of ``x``."""
     shape = x.type.shape
+    if s == (-1,) and len(shape) == 1:
+        return True
     if None in shape or len(s) != len(shape):
         return False
     return shape == s or (
