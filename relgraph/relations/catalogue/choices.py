@@ -301,9 +301,9 @@ RELATIONS: tuple[Relation, ...] = (
     gather_where_divideo,
     sink_where_multiplyo,
     sink_where_divideo,
+    choose_extremeo,  # before: one op of truth values, too
     logical_whereo,
     indicate_whereo,
     indicate_where_noto,
     collapse_where_equalo,
-    choose_extremeo,
 )
