@@ -184,3 +184,7 @@ class GPUNotAvailableError(RelgraphError, RuntimeError):
 
 class DeviceMemoryError(RelgraphError, MemoryError):
     """More memory is needed than a device has left."""
+
+
+class CaptureError(RelgraphError, RuntimeError):
+    """A call on a GPU that cannot be recorded, or arrays that do not fit a recorded one."""

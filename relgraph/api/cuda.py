@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from relgraph.api.function import Container, _opened
 from relgraph.api.rewrite import query_of
 from relgraph.db.default import default_database
+from relgraph.errors import CaptureError
 from relgraph.ir.graph import FunctionGraph
 
 
@@ -92,4 +94,48 @@ def ptx(
     return kernels_of(graph, cc)
 
 
-__all__ = ["ptx", "report", "to_host"]
+def captured(
+    program: Any,
+    checked: Callable[[Sequence[Any], Mapping[str, Any]], list[Any]],
+    packed: Callable[[Any], Any],
+    call: tuple[Sequence[Any], Mapping[str, Any]],
+) -> Callable[..., Any]:
+    """Return a program's launches for arrays of some shapes, recorded: ``f.capture(x, y)``.
+
+    A call copies its arguments to where those of the recorded one were, and launches all kernels
+    at once; its results are the same arrays at each call, with other values.
+
+    Parameters
+    ----------
+    program : Program
+        What to record.
+    checked, packed : callable
+        Prepare the arguments of a call and return its results.
+    call : tuple of (sequence, mapping)
+        The arguments of the call to record.
+
+    Returns
+    -------
+    callable
+        Takes arguments of the same shapes.
+
+    Raises
+    ------
+    CaptureError
+        For a graph of which a part needs the CPU, and for a target that is no GPU.
+    """
+    record = getattr(program, "record", None)
+    if record is None:
+        raise CaptureError(
+            "only calls on a GPU can be recorded", fix="Compile the graph with target='cuda'."
+        )
+    recorded = record(checked(*call))
+
+    def replay(*args: Any, **kwargs: Any) -> Any:
+        results = recorded.replay(checked(args, kwargs))
+        return packed(results[0] if len(results) == 1 else results)
+
+    return replay
+
+
+__all__ = ["captured", "ptx", "report", "to_host"]

@@ -286,6 +286,21 @@ class Function:
         direct, packed = self._direct, self._packed
         return direct if self._single else lambda *arrays: packed(direct(*arrays))
 
+    def capture(self, *args: Any, **kwargs: Any) -> Callable[..., Any]:
+        """Record a call on a GPU; :func:`relgraph.cuda.captured` tells what is returned.
+
+        Parameters
+        ----------
+        *args, **kwargs : array-like
+
+        Returns
+        -------
+        callable
+        """
+        from relgraph.api.cuda import captured
+
+        return captured(self._program, self._checked, self._packed, (args, kwargs))
+
     def _listed(self, *arrays: Any) -> Any:
         """Run a program that takes a list and returns one; a single result as it is."""
         results = self._program(arrays)
@@ -293,6 +308,9 @@ class Function:
 
     def _general(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Run on arguments that have to be converted, or that something is wrong with."""
+        return self._packed(self._listed(*self._checked(args, kwargs)))
+
+    def _checked(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
         if kwargs or len(args) != len(self._wanted):
             args = self._bind(args, kwargs)
         arrays = [
@@ -315,7 +333,7 @@ class Function:
             first, second = _read(arrays, a), _read(arrays, b)
             if first != second:
                 raise _unmet(meeting, first, second)
-        return self._packed(self._listed(*arrays))
+        return arrays
 
     def _packed(self, results: Any) -> Any:
         if len(self.graph.outputs) == 1:
@@ -367,10 +385,8 @@ class Function:
     def _convert(self, i: int, value: Any) -> Array:
         """Return an argument as an aligned, contiguous array of the input's dtype and rank."""
         wanted = self.inputs[i]
-        if self._on_device is not None:
-            found: Array | None = self._on_device(wanted, value)
-            if found is not None:
-                return found
+        if self._on_device and (found := self._on_device(wanted, value)) is not None:
+            return found  # type: ignore[no-any-return]
         if wanted.type.layout != "dense":
             matrix: Array = as_sparse(wanted, value)
             return matrix

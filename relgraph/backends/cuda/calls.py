@@ -12,8 +12,12 @@ import numpy as np
 
 from relgraph.backends.base import OpCall
 from relgraph.backends.cuda.arrays import DeviceArray, flat_of
+from relgraph.backends.cuda.indexed import gather, scatter_add, taken_axis
 from relgraph.backends.cuda.movement import Move, contiguous_strides, copy_strided, strided_copy
+from relgraph.backends.cuda.products import factorisation, product
+from relgraph.backends.failures import failure
 from relgraph.ir.node import Variable
+from relgraph.ops.keys import numpy_key
 
 if TYPE_CHECKING:
     from relgraph.backends.cuda.program import Run
@@ -37,7 +41,19 @@ def device_call(node: Variable) -> DeviceCall | None:
         return lambda run: _view(run, node)
     if op.name in ("concatenate", "stack"):
         return lambda run: _join(run, node)
-    return None
+    if op.name == "matmul":
+        return lambda run: product(run, node)
+    if op.name in ("index", "add_index"):
+        axis = taken_axis(op.params[0])
+        if axis is None or (op.name == "add_index" and not _same_dtype(node)):
+            return None
+        function = gather if op.name == "index" else scatter_add
+        return lambda run: function(run, node, axis)
+    return factorisation(node)
+
+
+def _same_dtype(node: Variable) -> bool:
+    return node.inputs[0].dtype == node.inputs[1].dtype
 
 
 def _is_advanced(op: Any) -> bool:
@@ -50,18 +66,31 @@ def _view(run: Run, node: Variable) -> DeviceArray | None:
     shape = run.shapes[x]
     others = [run.on_host(y) for y in node.inputs[1:]]
     stand_in = np.empty(shape, np.int8)  # of one byte each, so strides count elements
-    value = OpCall(node).perform(stand_in, *others)
-    result = np.asarray(value)
+    try:
+        result = np.asarray(_viewed(node, stand_in, others))
+    except (IndexError, ValueError) as error:
+        raise failure(node, [stand_in, *others], error) from error
     if x not in run.device:  # a value of the CPU stays there
         return None
     array = run.on_device(x)
-    start = stand_in.__array_interface__["data"][0]
-    first = result.__array_interface__["data"][0] - start if result.size else 0
-    if not result.size or result.strides == contiguous_strides(result.shape):
-        return array.part(result.shape, first)
+    if not result.size:
+        return run.empty(result.shape, array.dtype)
     if not np.may_share_memory(result, stand_in):
         return None
+    start = stand_in.__array_interface__["data"][0]
+    first = result.__array_interface__["data"][0] - start
+    if result.flags.c_contiguous:
+        return array.part(result.shape, first)
     return strided_copy(run, array, first, result.shape, result.strides)
+
+
+def _viewed(node: Variable, array: np.ndarray[Any, Any], others: list[Any]) -> Any:
+    """Return an op's view of an array; of a single element too, of which NumPy makes a scalar."""
+    op: Any = node.op
+    if op.name == "index":
+        key = numpy_key(op.params[0], tuple(others))
+        return array[key if Ellipsis in key else (*key, ...)]
+    return op.perform(array, *others)
 
 
 def _join(run: Run, node: Variable) -> DeviceArray:

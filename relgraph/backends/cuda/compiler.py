@@ -29,6 +29,9 @@ class CudaBackend:
         What may share a kernel.
     pool : Pool, optional
         Where memory comes from; without one, from the pool that all programs share.
+    deterministic : bool
+        Whether all additions have an order that is fixed; without it, those of ``at(x)[i].add(v)``
+        are atomic, in the order in which they come.
 
     Raises
     ------
@@ -38,10 +41,13 @@ class CudaBackend:
 
     name = "cuda"
 
-    def __init__(self, fusion: Fusion = FUSION, pool: Pool | None = None) -> None:
+    def __init__(
+        self, fusion: Fusion = FUSION, pool: Pool | None = None, deterministic: bool = True
+    ) -> None:
         adapter.require()
         self.fusion = fusion
         self.pool = default_pool() if pool is None else pool
+        self.deterministic = deterministic
 
     @classmethod
     def with_choices(cls, choices: Collection[str] | None) -> CudaBackend:
@@ -52,7 +58,7 @@ class CudaBackend:
 
     def compile(self, graph: FunctionGraph) -> CudaProgram:
         """Return the program of a graph."""
-        return CudaProgram(graph, self.fusion, self.pool)
+        return CudaProgram(graph, self.fusion, self.pool, self.deterministic)
 
 
 def kernels_of(graph: FunctionGraph, cc: tuple[int, int]) -> dict[str, str]:

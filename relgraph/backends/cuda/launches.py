@@ -26,7 +26,7 @@ from relgraph.backends.cuda.reduction_source import (
 from relgraph.backends.cuda.rows_source import Shape, held, kinds, lanes_of, row_text
 from relgraph.backends.cuda.source import Text, accumulator, as_parameters, slot_counts
 from relgraph.backends.failures import no_elements
-from relgraph.ir.node import Constant, Variable
+from relgraph.ir.node import Variable
 from relgraph.lowering.kernels import Call, Kernel, Step
 from relgraph.lowering.sizes import Sizes, Term, folded_shape
 
@@ -82,16 +82,24 @@ class _Texts:
             yield text.module()[1]
 
 
-def constants(run: Run, slots: dict[str, tuple[Constant, ...]], counts: dict[str, int]) -> Any:
-    """Return the constants of a kernel as its arguments."""
-    arguments: list[Any] = []
-    for dtype in counts:
-        values = np.array([x.uniform for x in slots[dtype]], dtype)
-        if as_parameters(counts):
-            arguments += list(values)
-        else:
-            arguments.append(flat_of(run.moved(values)))
-    return arguments
+class Constants:
+    """The constants of a kernel, as its arguments."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.counts = slot_counts(kernel.structure)
+        self.values = {
+            dtype: np.array([x.uniform for x in kernel.slots[dtype]], dtype)
+            for dtype in self.counts
+        }
+        self.arrays: list[DeviceArray] = []
+
+    def arguments(self, run: Run) -> list[Any]:
+        """Return numbers, or arrays where there are many, which stay on the device."""
+        if as_parameters(self.counts):
+            return [number for values in self.values.values() for number in values]
+        if not self.arrays:
+            self.arrays = [run.moved(values) for values in self.values.values()]
+        return list(map(flat_of, self.arrays))
 
 
 def blocks(count: int, threads: int) -> int:
@@ -118,7 +126,7 @@ class MapLauncher(_Texts):
     def __init__(self, kernel: Kernel, sizes: Sizes) -> None:
         self.kernel = kernel
         self.sizes = sizes
-        self.counts = slot_counts(kernel.structure)
+        self.constants = Constants(kernel)
         self.lanes = width(kernel.structure)
 
     def text(self, wide: bool) -> Text:
@@ -154,7 +162,7 @@ class MapLauncher(_Texts):
                 vectors,
                 *groups,
                 *map(flat_of, arrays),
-                *constants(run, kernel.slots, self.counts),
+                *self.constants.arguments(run),
                 *map(flat_of, results),
             ],
         )
@@ -167,7 +175,7 @@ class FoldLauncher(_Texts):
         self.kernel = kernel
         self.sizes = sizes
         structure = kernel.structure
-        self.counts = slot_counts(structure)
+        self.constants = Constants(kernel)
         self.reduces = any(structure.reduced)
         self.shared = self.reduces and shares(structure)
         simple = self.shared and is_simple(structure) and not structure.stored
@@ -212,7 +220,7 @@ class FoldLauncher(_Texts):
             [
                 k, m, parts, part, vectors, *groups,
                 *map(flat_of, arrays),
-                *constants(run, kernel.slots, self.counts),
+                *self.constants.arguments(run),
                 *(flat_of(run.device[x]) for x in kernel.stored),
                 *folded,
             ],
@@ -272,7 +280,7 @@ class RowLauncher(_Texts):
         self.sizes = sizes
         structure = kernel.structure
         self.parts = [(part, device_part(part, sizes)) for part in kernel.parts]
-        self.counts = slot_counts(structure)
+        self.constants = Constants(kernel)
         self.kinds = kinds(structure)
         self.lanes = lanes_of(structure)
         self.unread = frozenset(k for k, x in enumerate(kernel.stored) if x not in read)
@@ -327,7 +335,7 @@ class RowLauncher(_Texts):
             [
                 k, m,
                 *map(flat_of, arrays),
-                *constants(run, kernel.slots, self.counts),
+                *self.constants.arguments(run),
                 *(flat_of(run.device[x]) for x in kernel.stored),
             ],
         )  # fmt: skip

@@ -7,6 +7,7 @@ import threading
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from relgraph.backends.cuda.expansion import expanded
 from relgraph.backends.cuda.launches import Launcher, step_launcher
 from relgraph.backends.cuda.movement import contiguous
 from relgraph.backends.cuda.templates import literals, supported, weight
-from relgraph.errors import ShapeError
+from relgraph.errors import CaptureError, ShapeError
 from relgraph.ir.graph import FunctionGraph, is_tensor
 from relgraph.ir.node import Constant, Input, Variable
 from relgraph.ir.printing import brief, pprint
@@ -63,10 +64,19 @@ class Run:
         Where memory comes from.
     stream : object
         The stream of all launches.
+    deterministic : bool
+        Whether all additions have an order that is fixed.
+    checks : list of callable
+        What to check when all work is done: each raises if an operand was wrong.
+    tape : list of callable or None
+        While a call is recorded, what it launched.
     """
 
     pool: Pool
     stream: Any
+    deterministic: bool = True
+    checks: list[Callable[[], None]] = field(default_factory=list)
+    tape: list[Callable[[], None]] | None = None
     device: dict[Variable, DeviceArray] = field(default_factory=dict)
     host: dict[Variable, Any] = field(default_factory=dict)
     shapes: dict[Variable, tuple[int, ...]] = field(default_factory=dict)
@@ -79,21 +89,31 @@ class Run:
         """Return a value on the device, moved there if it is not yet."""
         found = self.device.get(x)
         if found is None:
-            found = self.device[x] = self.moved(np.ascontiguousarray(self.host[x]))
+            found = self.device[x] = self.moved(self.host[x])
         return found
 
     def moved(self, array: np.ndarray[Any, Any]) -> DeviceArray:
         """Copy an array to the device."""
         result = self.empty(array.shape, array.dtype)
-        adapter.upload(np.ascontiguousarray(array), flat_of(result), self.stream)
+        adapter.upload(np.asarray(array, order="C"), flat_of(result), self.stream)
         return result
 
     def on_host(self, x: Variable) -> Any:
         """Return a value in NumPy, copied from the device if it is not there yet."""
         found = self.host.get(x)
         if found is None:
+            self.refuse_recording(x)
             found = self.host[x] = self.device[x].to_host(self.stream)
         return found
+
+    def refuse_recording(self, x: Variable) -> None:
+        """Raise CaptureError while a call is recorded, because the CPU needs a value."""
+        if self.tape is not None:
+            raise CaptureError(
+                "a call cannot be recorded in which the CPU needs a value from the GPU",
+                {"value": brief(x, 24)},
+                "Call the function without recording it.",
+            )
 
     def put(self, x: Variable, value: DeviceArray) -> None:
         """Note a value that was computed on the device."""
@@ -104,7 +124,18 @@ class Run:
         self, kernel: Any, grid: Sequence[int], block: Sequence[int], arguments: Sequence[Any]
     ) -> None:
         """Launch a kernel."""
-        adapter.launch(kernel, grid, block, arguments, self.stream)
+        self.do(partial(adapter.launch, kernel, grid, block, arguments, self.stream))
+
+    def copy(self, source: DeviceArray, target: DeviceArray) -> None:
+        """Copy the elements of an array to another one."""
+        if source.size:
+            self.do(partial(adapter.copy, flat_of(source), flat_of(target), self.stream))
+
+    def do(self, work: Callable[[], None]) -> None:
+        """Put work on the stream."""
+        work()
+        if self.tape is not None:
+            self.tape.append(work)
 
 
 class CudaProgram:
@@ -118,11 +149,16 @@ class CudaProgram:
         What may share a kernel.
     pool : Pool
         Where memory comes from.
+    deterministic : bool
+        Whether all additions have an order that is fixed.
     """
 
-    def __init__(self, graph: FunctionGraph, fusion: Fusion, pool: Pool) -> None:
+    def __init__(
+        self, graph: FunctionGraph, fusion: Fusion, pool: Pool, deterministic: bool = True
+    ) -> None:
         graph = expanded(without_assumptions(graph))
         self.pool = pool
+        self.deterministic = deterministic
         self._graph = graph
         rows = replace(fusion, limit=min(fusion.limit, ROW_WEIGHT))
         self.steps = join_rows(graph, schedule(graph, fusion), rows)
@@ -152,6 +188,11 @@ class CudaProgram:
             )
         self._constants: dict[Variable, DeviceArray] = {}
         self._lock = threading.Lock()
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """The inputs of the graph."""
+        return self._graph.inputs
 
     @property
     def source(self) -> str:
@@ -194,11 +235,18 @@ class CudaProgram:
         """Run the program on one array for each input; results stay on the device."""
         run = self.start(arrays)
         self.run(run)
+        for check in run.checks:
+            check()
         return self.results(run)
 
-    def start(self, arrays: Sequence[Any], stream: Any = None) -> Run:
+    def record(self, arrays: Sequence[Any]) -> Recorded:
+        """Record a call; see :class:`Recorded`."""
+        return Recorded(self, arrays)
+
+    def start(self, arrays: Sequence[Any], stream: Any = None, pool: Pool | None = None) -> Run:
         """Return a call with its inputs on the device."""
-        run = Run(self.pool, adapter.default_stream() if stream is None else stream)
+        stream = adapter.default_stream() if stream is None else stream
+        run = Run(self.pool if pool is None else pool, stream, self.deterministic)
         for x, array in zip(self._graph.inputs, arrays, strict=True):
             if isinstance(array, DeviceArray):
                 run.put(x, array)
@@ -302,9 +350,77 @@ class CudaProgram:
             if isinstance(value, DeviceArray):
                 if id(owner_of(value)) in held:
                     fresh = run.empty(value.shape, value.dtype)
-                    if value.size:
-                        adapter.copy(flat_of(value), flat_of(fresh), run.stream)
+                    run.copy(value, fresh)
                     value = fresh
                 held.add(id(owner_of(value)))
             found.append(value)
         return found
+
+
+class Recorded:
+    """The launches of one call, for arrays of its shapes: a CUDA graph.
+
+    Parameters
+    ----------
+    program : CudaProgram
+        What to call.
+    arrays : sequence of array
+        The arguments of a call, which is made first: kernels are compiled then.
+    """
+
+    def __init__(self, program: CudaProgram, arrays: Sequence[Any]) -> None:
+        program(arrays)
+        self._program = program
+        self._stream = adapter.new_stream()
+        self._pool = Pool()  # its memory stays where the recorded launches expect it
+        warm = program.start(arrays, self._stream, self._pool)
+        self._fixed(warm)
+        program.run(warm)
+        program.results(warm)
+        del warm
+        self._run = program.start(arrays, self._stream, self._pool)
+        self._inputs = self._fixed(self._run)
+        adapter.synchronise(self._stream)
+        self._run.tape = []
+        with adapter.recording(self._stream) as graph:
+            program.run(self._run)
+            self._results = program.results(self._run)
+        tape, self._run.tape = self._run.tape, None
+        self._replay = graph.replay or partial(_play, tape)
+
+    def _fixed(self, run: Run) -> list[DeviceArray]:
+        """Give the inputs of a call memory of their own."""
+        inputs = self._program.inputs
+        for x in inputs:
+            array = run.on_device(x)
+            own = run.empty(array.shape, array.dtype)
+            run.copy(array, own)
+            run.put(x, own)
+        return [run.device[x] for x in inputs]
+
+    def replay(self, arrays: Sequence[Any]) -> list[Any]:
+        """Run the recorded call on other arrays of the same shapes.
+
+        Raises
+        ------
+        CaptureError
+            For other shapes.
+        """
+        given = self._program.start(arrays, self._stream, self._pool)
+        for x, own in zip(self._program.inputs, self._inputs, strict=True):
+            array = given.on_device(x)
+            if array.shape != own.shape:
+                raise CaptureError(
+                    f"the input {x.name!r} had another shape when the call was recorded",
+                    {"recorded": own.shape, "given": array.shape},
+                    "Record a call for these shapes too.",
+                )
+            given.copy(array, own)
+        self._replay()
+        adapter.synchronise(self._stream)
+        return self._results
+
+
+def _play(tape: Sequence[Callable[[], None]]) -> None:
+    for work in tape:
+        work()

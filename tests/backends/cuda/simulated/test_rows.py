@@ -100,3 +100,15 @@ def test_reductions_over_leading_axes_are_no_row_pattern():
     assert not row_kernels(f)
     a = np.random.default_rng(5).normal(size=(7, 5))
     np.testing.assert_allclose(f(a).to_host(), special.softmax(a, 0), rtol=1e-14)
+
+
+def test_a_step_between_that_waits_for_the_row_does_not_join_it():
+    x = rg.matrix("x", shape=("n", "n"))
+    total = rg.sum(x, axis=1, keepdims=True)
+    y = x / total
+    z = rg.sum(y @ x, axis=1, keepdims=True)  # a product waits for the quotients
+    f = function([x], rg.exp(y) * z + total)
+    a = np.random.default_rng(6).uniform(1, 2, size=(4, 4))
+    quotient = a / a.sum(1, keepdims=True)
+    expected = np.exp(quotient) * (quotient @ a).sum(1, keepdims=True) + a.sum(1, keepdims=True)
+    np.testing.assert_allclose(f(a).to_host(), expected, rtol=1e-14)

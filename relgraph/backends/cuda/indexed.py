@@ -1,0 +1,198 @@
+"""Gathers and scatters: elements at places that an array of integers names."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from relgraph.backends.base import OpCall
+from relgraph.backends.cuda.arrays import DeviceArray, flat_of
+from relgraph.backends.cuda.launches import blocks, compiled
+from relgraph.backends.cuda.movement import strided_copy
+from relgraph.backends.cuda.primitives import geometry
+from relgraph.backends.cuda.source import Text
+from relgraph.ir.node import Variable
+
+if TYPE_CHECKING:
+    from relgraph.backends.cuda.program import Run
+
+_FULL = ("slice", None, None, None)
+
+
+def taken_axis(spec: tuple[tuple[Any, ...], ...]) -> int | None:
+    """Return the axis along which a key takes elements by one array; None for any other key."""
+    kinds = [entry[0] for entry in spec]
+    if kinds.count("array") != 1 or not all(
+        entry == _FULL or entry[0] == "array" for entry in spec
+    ):
+        return None
+    return kinds.index("array")
+
+
+@lru_cache(maxsize=64)
+def gather_text(dtype: str, index: str, threads: int) -> Text:
+    """Write a gather along an axis.
+
+    Its parameters are the number of results, of indices, of elements along the axis and after it,
+    a flag that an index out of range sets, and the arrays.
+    """
+    text = Text()
+    text.parameters = [(name, "int64") for name in ("n", "count", "size", "inner")]
+    text.parameters += [("flag", "int32[::1]"), ("x", f"{dtype}[::1]")]
+    text.parameters += [("places", f"{index}[::1]"), ("o", f"{dtype}[::1]")]
+    text.line(f"e = int64(cuda.blockIdx.x) * {threads} + int64(cuda.threadIdx.x)")
+    text.open("while e < n:")
+    text.line("q = e // inner")
+    text.line("outer = q // count")
+    text.line("place = int64(places[windex(q - outer * count)])")
+    text.line("place = cuda.selp(place < 0, place + size, place)")
+    text.open("if (place >= 0) & (place < size):")
+    text.line("o[windex(e)] = x[windex((outer * size + place) * inner + e - q * inner)]")
+    text.close()
+    text.open("else:")
+    text.line("flag[0] = int32(1)")
+    text.close()
+    text.line(f"e = e + int64(cuda.gridDim.x) * {threads}")
+    text.close()
+    return text
+
+
+def gather(run: Run, node: Variable, axis: int) -> DeviceArray:
+    """Return the elements of an array at some places along an axis."""
+    x, places = (run.on_device(y) for y in node.inputs)
+    shape = (*x.shape[:axis], *places.shape, *x.shape[axis + 1 :])
+    result = run.empty(shape, x.dtype)
+    if not result.size:
+        return result
+    run.refuse_recording(node)  # whether the places are in range is checked after the call
+    flag = run.moved(np.zeros(1, np.int32))
+    threads = geometry().threads
+    inner = math.prod(x.shape[axis + 1 :])
+    run.launch(
+        compiled(gather_text(x.dtype.name, places.dtype.name, threads)),
+        (blocks(result.size, threads),),
+        (threads,),
+        [
+            result.size, places.size, x.shape[axis], inner,
+            flat_of(flag), flat_of(x), flat_of(places), flat_of(result),
+        ],
+    )  # fmt: skip
+
+    def check() -> None:
+        if flag.to_host(run.stream)[0]:
+            OpCall(node)(x.to_host(run.stream), places.to_host(run.stream))  # raises NumPy's error
+
+    run.checks.append(check)
+    return result
+
+
+@lru_cache(maxsize=64)
+def scatter_text(dtype: str, threads: int) -> Text:
+    """Write additions to rows of an array, each row's in the order of their places in the key.
+
+    Its parameters are the number of elements to change, of places that are changed, of updates, of
+    elements along the axis and after it, and the arrays: for each place its number along the axis,
+    and the first of its updates; the updates by place; the values; the result.
+    """
+    text = Text()
+    names = ("n", "changed", "count", "size", "inner")
+    text.parameters = [(name, "int64") for name in names]
+    text.parameters += [("places", "int64[::1]"), ("starts", "int64[::1]"), ("order", "int64[::1]")]
+    text.parameters += [("v", f"{dtype}[::1]"), ("o", f"{dtype}[::1]")]
+    text.line(f"e = int64(cuda.blockIdx.x) * {threads} + int64(cuda.threadIdx.x)")
+    text.open("while e < n:")
+    text.line("q = e // inner")
+    text.line("outer = q // changed")
+    text.line("k = q - outer * changed")
+    text.line("rest = e - q * inner")
+    text.line("target = (outer * size + places[windex(k)]) * inner + rest")
+    text.line("total = o[windex(target)]")
+    text.open("for u in range(starts[windex(k)], starts[windex(k + 1)]):")
+    text.line("source = (outer * count + order[windex(u)]) * inner + rest")
+    added = "total | v[windex(source)]" if dtype == "bool" else "total + v[windex(source)]"
+    text.line(f"total = {added}" if dtype == "bool" else f"total = {dtype}({added})")
+    text.close()
+    text.line("o[windex(target)] = total")
+    text.line(f"e = e + int64(cuda.gridDim.x) * {threads}")
+    text.close()
+    return text
+
+
+@lru_cache(maxsize=64)
+def atomic_text(dtype: str, index: str, threads: int) -> Text:
+    """Write additions to rows of an array in whatever order they come.
+
+    Its parameters are the number of values, of indices, of elements along the axis and after it,
+    and the arrays.
+    """
+    text = Text()
+    text.parameters = [(name, "int64") for name in ("n", "count", "size", "inner")]
+    text.parameters += [("places", f"{index}[::1]"), ("v", f"{dtype}[::1]"), ("o", f"{dtype}[::1]")]
+    text.line(f"e = int64(cuda.blockIdx.x) * {threads} + int64(cuda.threadIdx.x)")
+    text.open("while e < n:")
+    text.line("q = e // inner")
+    text.line("outer = q // count")
+    text.line("place = int64(places[windex(q - outer * count)])")
+    text.line("place = cuda.selp(place < 0, place + size, place)")
+    text.line("target = (outer * size + place) * inner + e - q * inner")
+    text.line("cuda.atomic.add(o, target, v[windex(e)])")
+    text.line(f"e = e + int64(cuda.gridDim.x) * {threads}")
+    text.close()
+    return text
+
+
+ATOMIC = frozenset({"float32", "float64", "int32", "int64", "uint32", "uint64"})
+
+
+def scatter_add(run: Run, node: Variable, axis: int) -> DeviceArray:
+    """Return an array with values added at some places along an axis.
+
+    Each place takes its updates in the order of the key, so that the result is always the same:
+    the places are sorted on the CPU.  A program that may not be deterministic adds them as they
+    come instead.
+    """
+    array, value, places = (run.on_device(y) for y in node.inputs)
+    index = run.on_host(node.inputs[2])
+    size = array.shape[axis]
+    if index.size and (index.min() < -size or index.max() >= size):
+        OpCall(node)(*[run.on_host(x) for x in node.inputs])  # raises NumPy's error
+    shape = (*array.shape[:axis], *index.shape, *array.shape[axis + 1 :])
+    spread = np.broadcast_to(np.empty(value.shape, np.int8), shape)
+    value = strided_copy(run, value, 0, shape, spread.strides)
+    result = run.empty(array.shape, array.dtype)
+    run.copy(array, result)
+    if not value.size or not array.size:
+        return result
+    threads, inner = geometry().threads, math.prod(array.shape[axis + 1 :])
+    outer = math.prod(array.shape[:axis])
+    if not run.deterministic and array.dtype.name in ATOMIC:
+        run.launch(
+            compiled(atomic_text(array.dtype.name, places.dtype.name, threads)),
+            (blocks(value.size, threads),),
+            (threads,),
+            [
+                value.size, index.size, size, inner,
+                flat_of(places), flat_of(value), flat_of(result),
+            ],
+        )  # fmt: skip
+        return result
+    flat = index.reshape(-1).astype(np.int64)
+    flat = np.where(flat < 0, flat + size, flat)
+    order = np.argsort(flat, kind="stable")
+    changed, starts = np.unique(flat[order], return_index=True)
+    starts = np.append(starts, len(flat))
+    tables = [run.moved(x.astype(np.int64)) for x in (changed, starts, order)]
+    n = outer * len(changed) * inner
+    run.launch(
+        compiled(scatter_text(array.dtype.name, threads)),
+        (blocks(n, threads),),
+        (threads,),
+        [
+            n, len(changed), index.size, size, inner,
+            *map(flat_of, tables), flat_of(value), flat_of(result),
+        ],
+    )  # fmt: skip
+    return result

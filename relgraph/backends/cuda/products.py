@@ -1,0 +1,187 @@
+"""Products of matrices and factorisations: cuBLAS and cuSOLVER through CuPy, or a kernel of tiles.
+
+CuPy is imported when a graph first has such an op.  Without it, or in the simulator, products run
+in a kernel of our own, and factorisations on the CPU.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from relgraph.backends.base import OpCall
+from relgraph.backends.cuda import adapter
+from relgraph.backends.cuda.arrays import DeviceArray, flat_of
+from relgraph.backends.cuda.launches import blocks, compiled
+from relgraph.backends.cuda.movement import strided_copy
+from relgraph.backends.cuda.source import Text
+from relgraph.backends.cuda.templates import convert
+from relgraph.errors import LinearAlgebraError
+from relgraph.ir.node import Variable
+from relgraph.ir.printing import brief
+
+if TYPE_CHECKING:
+    from relgraph.backends.cuda.program import Run
+
+TILE = 16
+
+
+@lru_cache(maxsize=1)
+def cupy() -> Any:
+    """Return CuPy, or None where it is not installed or finds no device."""
+    try:
+        import cupy as module
+
+        module.cuda.runtime.getDeviceCount()
+    except Exception:  # without a driver it raises an error of its own
+        return None
+    return module
+
+
+def factorisation(node: Variable) -> Callable[[Run], DeviceArray | None] | None:
+    """Return what computes an op of linear algebra on the device; None without CuPy."""
+    assert node.op is not None
+    if node.op.name not in _FACTORISATIONS or cupy() is None:
+        return None
+    return lambda run: _by_cupy(run, node)
+
+
+# For each op its function in CuPy, given the module, the op's parameters and the operands.
+_FACTORISATIONS: dict[str, Callable[..., Any]] = {
+    "cholesky": lambda cp, op, a: (
+        cp.linalg.cholesky(a) if op.params[0] else cp.linalg.cholesky(a.swapaxes(-1, -2)).mT
+    ),
+    "solve": lambda cp, op, a, b: cp.linalg.solve(a, b),
+    "inv": lambda cp, op, a: cp.linalg.inv(a),
+    "det": lambda cp, op, a: cp.linalg.det(a),
+}
+
+
+def _by_cupy(run: Run, node: Variable) -> DeviceArray | None:
+    cp = cupy()
+    operands = [cp.asarray(run.on_device(x)) for x in node.inputs]
+    if any(x.dtype != node.type.dtype or not x.size for x in operands):
+        return None  # what NumPy makes of integers and of empty matrices is its own affair
+    with cp.cuda.ExternalStream(adapter.stream_handle(run.stream)):
+        try:
+            with _raising():
+                value = _FACTORISATIONS[node.op.name](cp, node.op, *operands)  # type: ignore[union-attr]
+        except np.linalg.LinAlgError as error:
+            raise LinearAlgebraError(
+                f"{node.op!r}: {error}",
+                {"in": brief(node, 12)},
+                "Give it a matrix for which the result is defined.",
+            ) from error
+        result = run.empty(tuple(value.shape), node.type.dtype)
+        cp.asarray(result)[...] = value
+    return result
+
+
+def _raising() -> Any:
+    """Return the context in which CuPy raises for singular matrices."""
+    from cupyx import errstate
+
+    return errstate(linalg="raise")
+
+
+def product(run: Run, node: Variable) -> DeviceArray:
+    """Return the product of two operands, with NumPy's rules for vectors and batches."""
+    x, y = (run.on_device(z) for z in node.inputs)
+    left = x.part((1, *x.shape)) if x.ndim == 1 else x
+    right = y.part((*y.shape, 1)) if y.ndim == 1 else y
+    (n, m), (inner, p) = left.shape[-2:], right.shape[-2:]
+    try:
+        batch = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
+    except ValueError:
+        batch = None
+    if m != inner or batch is None:
+        OpCall(node)(run.on_host(node.inputs[0]), run.on_host(node.inputs[1]))  # says what is wrong
+    assert batch is not None
+    shape = (*batch, *(() if x.ndim == 1 else (n,)), *(() if y.ndim == 1 else (p,)))
+    result = run.empty(shape, node.type.dtype)
+    if not result.size:
+        return result
+    cp = cupy() if result.dtype.kind == "f" and x.dtype == y.dtype else None
+    if cp is not None:
+        with cp.cuda.ExternalStream(adapter.stream_handle(run.stream)):
+            out = cp.asarray(result.part((*batch, n, p)))
+            cp.matmul(cp.asarray(left), cp.asarray(right), out=out)
+        return result
+    left, right = (_whole(run, z, batch) for z in (left, right))
+    count = math.prod(batch)
+    strides = [
+        0 if math.prod(z.shape[:-2]) == 1 else math.prod(z.shape[-2:]) for z in (left, right)
+    ]
+    tile = 2 if adapter.simulated() else TILE
+    text = product_text(left.dtype.name, right.dtype.name, result.dtype.name, tile)
+    run.launch(
+        compiled(text),
+        (blocks(count * -(-n // tile) * -(-p // tile), 1),),
+        (tile, tile),
+        [count, n, m, p, *strides, flat_of(left), flat_of(right), flat_of(result)],
+    )
+    return result
+
+
+def _whole(run: Run, x: DeviceArray, batch: tuple[int, ...]) -> DeviceArray:
+    """Return an operand with all matrices of the batch, or with the one that serves for all."""
+    if math.prod(x.shape[:-2]) == 1 or x.shape[:-2] == batch:
+        return x
+    whole = np.broadcast_to(np.empty(x.shape, np.int8), (*batch, *x.shape[-2:]))
+    return strided_copy(run, x, 0, whole.shape, whole.strides)
+
+
+@lru_cache(maxsize=64)
+def product_text(left: str, right: str, result: str, tile: int) -> Text:
+    """Write a product of matrices, tile by tile through shared memory.
+
+    Its parameters are the number of products, the rows, the inner size and the columns, the
+    distances of the matrices of both operands, and the arrays.
+    """
+    total = {"float32": "float32", "float64": "float64", "uint64": "uint64"}.get(result, "int64")
+    kind = np.dtype(total)
+    text = Text()
+    text.parameters = [(name, "int64") for name in ("count", "n", "m", "p", "sx", "sy")]
+    text.parameters += [("x", f"{left}[::1]"), ("y", f"{right}[::1]"), ("o", f"{result}[::1]")]
+    text.line(f"a = cuda.shared.array(({tile}, {tile}), {total})")
+    text.line(f"b = cuda.shared.array(({tile}, {tile}), {total})")
+    text.line("tx = int64(cuda.threadIdx.x)")
+    text.line("ty = int64(cuda.threadIdx.y)")
+    text.line(f"across = (p + {tile - 1}) // {tile}")
+    text.line(f"tiles = (n + {tile - 1}) // {tile} * across")
+    text.line("block = int64(cuda.blockIdx.x)")
+    text.open("while block < tiles * count:")
+    text.line("z = block // tiles")
+    text.line(f"i = block % tiles // across * {tile} + ty")
+    text.line(f"j = block % tiles % across * {tile} + tx")
+    text.line(f"total = {total}(0)")
+    text.line("first = int64(0)")
+    text.open("while first < m:")
+    text.line(f"a[ty, tx] = {total}(0)")
+    text.line(f"b[ty, tx] = {total}(0)")
+    text.open("if (i < n) & (first + tx < m):")
+    value = convert("x[windex(z * sx + i * m + first + tx)]", np.dtype(left), kind)
+    text.line(f"a[ty, tx] = {value}")
+    text.close()
+    text.open("if (first + ty < m) & (j < p):")
+    value = convert("y[windex(z * sy + (first + ty) * p + j)]", np.dtype(right), kind)
+    text.line(f"b[ty, tx] = {value}")
+    text.close()
+    text.line("cuda.syncthreads()")
+    text.open(f"for q in range({tile}):")
+    text.line(f"total = {total}(total + a[ty, q] * b[q, tx])")
+    text.close()
+    text.line("cuda.syncthreads()")
+    text.line(f"first = first + {tile}")
+    text.close()
+    text.open("if (i < n) & (j < p):")
+    final = "total != 0" if result == "bool" else f"{result}(total)"
+    text.line(f"o[windex(z * n * p + i * p + j)] = {final}")
+    text.close()
+    text.line("block = block + int64(cuda.gridDim.x)")
+    text.close()
+    return text

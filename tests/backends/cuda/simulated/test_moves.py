@@ -1,0 +1,118 @@
+"""What moves elements, simulated on the device: views, transposes, joins, gathers, scatters."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+import relgraph as rg
+from relgraph.backends.cuda.compiler import CudaBackend
+from relgraph.errors import IndexRangeError
+from relgraph.ir.types import DTYPES
+from relgraph.ops.sorting import sort
+from relgraph.ops.updates import at
+
+function = partial(rg.function, mode=None, target="cuda")
+
+
+def check(f, *arrays, expected):
+    results = rg.cuda.to_host(f(*arrays))
+    assert "on the CPU" not in f.source
+    for result, value in zip(results, expected, strict=True):
+        np.testing.assert_array_equal(result, value, strict=isinstance(result, np.ndarray))
+
+
+def test_views_of_a_matrix():
+    x = rg.matrix("x", shape=("n", 6))
+    f = function(
+        [x],
+        [
+            rg.reshape(x, (-1, 3)), x.T, x[1:], x[:, 1], x[::-1, ::2], x[-1], x[2, 3],
+            rg.expand_dims(x, 1), rg.broadcast_to(x[0], (4, 6)), rg.diagonal(x), x[:0],
+        ],
+    )  # fmt: skip
+    a = np.random.default_rng(0).normal(size=(5, 6))
+    expected = [
+        a.reshape(-1, 3), a.T, a[1:], a[:, 1], a[::-1, ::2], a[-1], a[2, 3],
+        a[:, None], np.broadcast_to(a[0], (4, 6)), np.diagonal(a), a[:0],
+    ]  # fmt: skip
+    check(f, a, expected=expected)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_transposes_of_any_dtype_and_size(dtype):
+    x = rg.tensor("x", shape=("a", "b", "c"), dtype=dtype)
+    axes = [(0, 2, 1), (2, 1, 0), (1, 2, 0), (1, 0, 2)]
+    f = function([x], [rg.transpose(x, axis) for axis in axes])
+    rng = np.random.default_rng(1)
+    for shape in [(1, 5, 9), (2, 4, 4)]:
+        a = rng.integers(0, 2 if dtype == "bool" else 100, shape).astype(dtype)
+        check(f, a, expected=[a.transpose(axis) for axis in axes])
+
+
+def test_an_index_that_is_known_at_the_call():
+    x, i = rg.matrix("x"), rg.scalar("i", dtype="int64")
+    f = function([x, i], [x[i], x[i:, 0]])
+    a = np.arange(12.0).reshape(4, 3)
+    check(f, a, 2, expected=[a[2], a[2:, 0]])
+
+
+def test_joins():
+    x, y = rg.matrix("x", shape=("n", "m")), rg.matrix("y", shape=("n", "m"))
+    f = function(
+        [x, y],
+        [
+            rg.concatenate([x, y, x], axis=0), rg.concatenate([x, y], axis=1),
+            rg.stack([x, y], axis=0), rg.stack([x, y], axis=2),
+        ],
+    )  # fmt: skip
+    a, b = np.random.default_rng(2).normal(size=(2, 3, 4))
+    expected = [
+        np.concatenate([a, b, a]), np.concatenate([a, b], 1), np.stack([a, b]), np.stack([a, b], 2)
+    ]  # fmt: skip
+    check(f, a, b, expected=expected)
+
+
+def test_gathers():
+    x = rg.tensor("x", shape=("a", "b", "c"))
+    i, j = rg.vector("i", dtype="int64"), rg.matrix("j", dtype="int32")
+    f = function([x, i, j], [x[i], x[:, j], rg.take(x, i, axis=2)])
+    a = np.random.default_rng(3).normal(size=(3, 4, 3))
+    p, q = np.array([2, 0, -1, 2]), np.array([[1, -4], [3, 0]], np.int32)
+    check(f, a, p, q, expected=[a[p], a[:, q], np.take(a, p, 2)])
+    with pytest.raises(IndexRangeError, match="index 3 is out of bounds"):
+        f(a, np.array([0, 3]), q)
+    np.testing.assert_array_equal(f(a, p, q)[0].to_host(), a[p])  # the next call is right
+
+
+def test_scatters_add_repeated_places_in_order():
+    x, v = rg.matrix("x", shape=("n", "m")), rg.matrix("v", shape=("k", "m"))
+    i = rg.vector("i", shape="k", dtype="int64")
+    rng = np.random.default_rng(4)
+    a, b = rng.normal(size=(5, 3)), rng.normal(size=(9, 3))
+    places = np.array([0, 4, 0, -1, 2, 2, 2, 0, -5])
+    expected = a.copy()
+    np.add.at(expected, places, b)
+    f = function([x, v, i], at(x)[i].add(v))
+    result = f(a, b, places)
+    assert "on the CPU" not in f.source
+    np.testing.assert_array_equal(result.to_host(), expected)  # bit for bit
+    with pytest.raises(IndexRangeError):
+        f(a, b, places + 1)
+    f = function([x, v, i], at(x)[i].add(v), target=CudaBackend(deterministic=False))
+    np.testing.assert_allclose(f(a, b, places).to_host(), expected, rtol=1e-15)
+    f = function([x, i], at(x)[:, i].add(1.5))
+    expected = a.copy()
+    np.add.at(expected, (slice(None), [2, 2, 0]), 1.5)
+    np.testing.assert_array_equal(f(a, np.array([2, 2, 0])).to_host(), expected)
+
+
+def test_what_has_no_kernel_runs_on_the_cpu_with_one_warning():
+    x = rg.matrix("x", shape=("n", "n"))
+    with pytest.warns(RuntimeWarning, match="run on the CPU.*: sort, argmax") as found:
+        f = function([x], [sort(x + 1) * 2, rg.argmax(x * 3, axis=1) + 1])
+    assert len(found) == 1
+    a = np.random.default_rng(5).normal(size=(4, 4))
+    first, second = rg.cuda.to_host(f(a))
+    np.testing.assert_array_equal(first, np.sort(a + 1) * 2)
+    np.testing.assert_array_equal(second, np.argmax(a * 3, 1) + 1)
