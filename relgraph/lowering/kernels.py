@@ -8,7 +8,7 @@ other buffers and other constants; so a long regular chain needs few of them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -19,6 +19,7 @@ from relgraph.ir.graph import FunctionGraph, map_nodes
 from relgraph.ir.node import Constant, Variable, apply
 from relgraph.ir.op import Op
 from relgraph.lowering.regions import CALL, LEAF, MAP, REDUCE, Fusion, Regions, is_scalar
+from relgraph.lowering.views import Operand
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +142,7 @@ class Structure:
     passes: tuple[Pass, ...] = ()
     results: tuple[tuple[str, bool], ...] = ()
     products: Products | None = None
+    strides: tuple[tuple[tuple[int | None, int], ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -377,13 +379,16 @@ class _Builder:
                 axes = reduced_axes(node)
                 folds.append(Fold(bare(node.op), refs[0], dtype_name(node)))
                 folded.append(node)
-        groups = self._groups(axes)
+        views = self.regions.fusion.views
+        operands = [Operand(x, x.ndim - len(self.loop), views) for x in self.arrays]
+        groups = merged_axes(self.loop, axes, operands)
         structure = Structure(
             tuple(rows),
             tuple(folds),
-            tuple((dtype_name(x), self._mask(x, groups)) for x in self.arrays),
+            tuple((dtype_name(x.x), spanned(x, groups)) for x in operands),
             tuple(bool(folds) and (not g or g[0] in axes) for g in groups),
             tuple(self.row_of[x].index for x in stored),
+            strides=tuple(x.strides(groups) for x in operands),
         )
         return Kernel(
             structure,
@@ -417,49 +422,44 @@ class _Builder:
         self.slot_of[x] = ref
         return ref
 
-    def _spans(self, x: Variable, axis: int) -> bool:
-        own = axis - len(self.loop) + x.ndim
-        return own >= 0 and x.type.shape[own] != 1
-
-    def _groups(self, axes: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
-        every = range(len(self.loop))
-        flags = [[axis in axes for axis in every]]
-        flags += [[self._spans(x, axis) for axis in every] for x in self.arrays]
-        return merged_axes(self.loop, flags)
-
-    def _mask(self, x: Variable, groups: tuple[tuple[int, ...], ...]) -> tuple[bool, ...]:
-        return tuple(not group or self._spans(x, group[0]) for group in groups)
-
 
 def merged_axes(
-    loop: Sequence[Any], flags: Sequence[Sequence[bool]]
+    loop: Sequence[Any], reduced: Collection[int], operands: Sequence[Operand]
 ) -> tuple[tuple[int, ...], ...]:
-    """Merge neighbouring axes that have equal flags; an axis that is 1 needs no loop.
+    """Merge neighbouring axes that are like one; an axis that is 1 needs no loop.
 
     Parameters
     ----------
     loop : sequence of int, str or None
         The sizes of the axes.
-    flags : sequence of sequence of bool
-        For each array, and for what else tells axes apart, a flag for each axis.
+    reduced : collection of int
+        The axes that are reduced.
+    operands : sequence of Operand
+        The arrays that are read.
 
     Returns
     -------
     tuple of tuple of int
         The groups; one without axes where there is none.
     """
+    runs = [operand.runs(len(loop)) for operand in operands if operand.in_place]
     groups: list[list[int]] = []
-    previous: tuple[bool, ...] | None = None
+    previous: tuple[int, ...] | None = None
     for axis, dim in enumerate(loop):
         if dim == 1:
             continue
-        column = tuple([flag[axis] for flag in flags])
+        column = (axis in reduced, *[x.spans(axis) for x in operands], *[run[axis] for run in runs])
         if column == previous:
             groups[-1].append(axis)
         else:
             groups.append([axis])
         previous = column
     return tuple(map(tuple, groups)) or ((),)
+
+
+def spanned(operand: Operand, groups: tuple[tuple[int, ...], ...]) -> tuple[bool, ...]:
+    """Return which groups of axes an array spans."""
+    return tuple(not group or operand.spans(group[0]) for group in groups)
 
 
 def bare(op: Op) -> Op:

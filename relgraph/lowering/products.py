@@ -28,6 +28,7 @@ from relgraph.lowering.kernels import (
 )
 from relgraph.lowering.regions import Fusion, is_scalar
 from relgraph.lowering.sizes import inner_product, transposed_product
+from relgraph.lowering.views import is_view
 
 
 def join_products(graph: FunctionGraph, steps: Sequence[Step], fusion: Fusion) -> list[Step]:
@@ -66,7 +67,7 @@ class _Products(Clusters):
     def seed(self, step: Step) -> Variable | None:
         """Begin at a product of a matrix and a vector."""
         found = inner_product(step.node) if isinstance(step, Call) else None
-        return None if found is None else found[0]
+        return None if found is None or any(map(is_view, found)) else found[0]
 
     def near(self, step: Step) -> list[Cluster]:
         """Return the clusters whose results a step reads, or whose matrix it multiplies."""
@@ -82,11 +83,11 @@ class _Products(Clusters):
         if isinstance(step, Call):
             forward, back = inner_product(step.node), transposed_product(step.node)
             if forward is not None and forward[0] is cluster.key and not made:
-                return "full"
+                return None if is_view(forward[1]) else "full"
             if back is None or back[0] is not cluster.key or self.shape(back[1]) != rows:
                 return None
             return "full" if made == [back[1]] else None
-        if self.loop(step) != rows or step.parts:
+        if self.loop(step) != rows or step.parts or any(step.structure.strides):
             return None
         vectors = all(self.shape(x) == rows for x in made)
         return ("full" if step.folded else "map") if vectors else None

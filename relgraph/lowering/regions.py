@@ -41,6 +41,8 @@ class Fusion:
         The arrays that a kernel reads or writes at most, as far as a cut can decide it.
     budget : int
         The weight of all distinct kernels of a graph, beyond which one op makes one kernel.
+    views : bool
+        Whether kernels read slices, transposes and the like through the distances of elements.
     """
 
     maps: Callable[[Variable], bool]
@@ -50,6 +52,7 @@ class Fusion:
     limit: int = 200
     arrays: int = 24
     budget: int = 8000
+    views: bool = False
 
 
 class Regions:

@@ -28,9 +28,11 @@ from relgraph.lowering.kernels import (
     merged_axes,
     ordered,
     reduced_axes,
+    spanned,
 )
 from relgraph.lowering.regions import Fusion, is_scalar
 from relgraph.lowering.sizes import Terms, is_view_of_axes
+from relgraph.lowering.views import Operand
 
 CHEAP = 6  # the weight up to which a value is computed again rather than kept in a result
 DEAR = 20  # the weight up to which it is computed again rather than kept in memory of its own
@@ -254,20 +256,19 @@ class _Builder:
         for level in range(self._levels()):
             passes.extend(self._once(level))
             passes.extend(self._elements(level))
-        spans = {key: self._spans(*key) for key in self.arrays}
-        row_axes = [axis >= self.lead for axis in range(len(self.loop))]
-        groups = merged_axes(self.loop, [row_axes, *spans.values()])
+        views = self.fusion.views
+        operands = [Operand(x, x.ndim - ndim, views) for x, ndim in self.arrays]
+        row = range(self.lead, len(self.loop))
+        groups = merged_axes(self.loop, row, operands)
         structure = Structure(
             tuple(self.rows),
             tuple(self.reductions),
-            tuple(
-                (dtype_name(x), tuple(spans[x, ndim][g[0]] for g in groups))
-                for x, ndim in self.arrays
-            ),
-            tuple(row_axes[g[0]] for g in groups),
+            tuple((dtype_name(x.x), spanned(x, groups)) for x in operands),
+            tuple(g[0] in row for g in groups),
             (),
             tuple(passes),
             tuple((dtype_name(x), x in self.inner) for x in self.results),
+            strides=tuple(x.strides(groups) for x in operands),
         )
         return Kernel(
             structure,
@@ -281,11 +282,6 @@ class _Builder:
             tuple(self.order),
             self.members,
         )
-
-    def _spans(self, x: Variable, ndim: int) -> list[bool]:
-        """Return which axes of the rows an array spans, for a reader of a number of axes."""
-        own = [axis - ndim + x.ndim for axis in range(len(self.loop))]
-        return [0 <= a < x.ndim and x.type.shape[a] != 1 for a in own]
 
     def _once(self, level: int) -> list[Pass]:
         """Return what is computed once for a row before a pass over it."""

@@ -7,6 +7,7 @@ nothing proves equal, the program compares them, and from there on they are one.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -16,6 +17,8 @@ from relgraph.ir.node import Constant, Variable
 from relgraph.ir.printing import brief
 from relgraph.ir.types import Dim
 from relgraph.lowering.kernels import Call, Kernel, Step, reduced_axes
+from relgraph.lowering.views import is_view
+from relgraph.ops.keys import Spec
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +112,9 @@ class Sizes:
         self.loop: dict[Kernel, Terms] = {}
         self.checks: dict[Step, list[Check]] = {}
         self.verified: set[Variable] = set()
+        self._unknown = itertools.count()
         self._same: dict[Term, Term] = {}
+        self._slices: dict[tuple[Term, int], Term] = {}
         for given in graph.inputs:
             self._read(given)
         for step in steps:
@@ -139,7 +144,7 @@ class Sizes:
     def _read(self, x: Variable) -> None:
         terms: list[Term] = []
         for axis, dim in enumerate(x.type.shape):
-            term: Term = dim if dim is not None else Unknown(len(self.source))
+            term: Term = dim if dim is not None else Unknown(next(self._unknown))
             if not isinstance(term, int):
                 self.source.setdefault(term, (x, axis))
             terms.append(term)
@@ -199,8 +204,33 @@ class Sizes:
             self.shape[x] = self.shape[x.inputs[0]][::-1]
         elif inner_product(x) is not None:
             self.shape[x] = self.shape[x.inputs[0]][:1]
+        elif is_view(x) and x.op is not None and x.op.name == "index":
+            self._indexed(x, x.op.params[0])
         else:
             self._read(x)
+
+    def _indexed(self, x: Variable, spec: Spec) -> None:
+        """Note the sizes of slices: those that leave out as many elements are equal."""
+        self._read(x)
+        terms = list(self.shape[x])
+        before = iter(self.shape[x.inputs[0]])
+        axis = 0
+        for kind, *bounds in spec:
+            if kind == "newaxis":
+                axis += 1
+                continue
+            base = self.find(next(before))
+            if kind != "slice":
+                continue
+            left_out = _left_out(*bounds)
+            term = terms[axis]
+            if isinstance(term, Unknown) and left_out is not None:
+                same = self._slices.setdefault((base, left_out), term) if left_out else base
+                if same != term:
+                    terms[axis] = same
+                    del self.source[term]
+            axis += 1
+        self.shape[x] = (*terms[:axis], *before)
 
     def _view(self, x: Variable) -> Terms:
         """Return the sizes of a view that only adds or drops axes of size 1."""
@@ -273,6 +303,19 @@ def _rank(term: Term) -> int:
 def is_view_of_axes(node: Variable) -> bool:
     """Tell whether a node has the elements of its operand, and axes of size 1 more or fewer."""
     return node.op is not None and node.op.name in ("expand_dims", "squeeze")
+
+
+def _left_out(start: object, stop: object, step: object) -> int | None:
+    """Return how many elements a slice leaves out at most; None where that depends on the size."""
+    if step not in (None, 1, -1):
+        return None
+    if step == -1:
+        return 0 if start is None and stop is None else None
+    first = 0 if start is None else start
+    after = 0 if stop is None else stop
+    if not isinstance(first, int) or not isinstance(after, int) or first < 0 or after > 0:
+        return None
+    return first - after if stop != 0 else None
 
 
 def _looped(step: Kernel) -> Variable:

@@ -44,7 +44,7 @@ def reduces(node: Variable) -> bool:
     return node.op is not None and node.op.name in REDUCTIONS
 
 
-FUSION = Fusion(maps=supported, reduces=reduces, weight=weight, literals=literals)
+FUSION = Fusion(maps=supported, reduces=reduces, weight=weight, literals=literals, views=True)
 
 
 class NumbaBackend:
@@ -234,6 +234,9 @@ def kernel_text(step: Kernel) -> tuple[str, str, Layout]:
         folds=written.combined,
         kept=sum(1 << g for g in written.kept),
         cost=_OPERATION * sum(map(weight, step.nodes)) + _BYTE * sum(streams),
+        strides=tuple(
+            (i, axis) for i, array in enumerate(written.arrays) for _, axis in array.strides
+        ),
     )
     return name, text.replace("NAME", name), layout
 

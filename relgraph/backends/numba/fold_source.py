@@ -28,12 +28,16 @@ _FLOAT_START = {"sum": "0.0", "mean": "0.0", "prod": "1.0", "max": "-math.inf", 
 
 @dataclass(frozen=True)
 class Array:
-    """An array argument: its name, dtype, and which groups it spans."""
+    """An array argument: its name, dtype, which groups it spans, and in which steps.
+
+    A step is in elements, None where it is a parameter; beside it stands the axis of the array.
+    Without steps the elements lie in memory in the order of the groups.
+    """
 
     name: str
     dtype: str
     spans: tuple[bool, ...]
-    strided: bool = False
+    steps: tuple[tuple[int | None, int], ...] = ()
 
     @property
     def groups(self) -> list[int]:
@@ -41,17 +45,29 @@ class Array:
         return [g for g, spanned in enumerate(self.spans) if spanned]
 
     @property
-    def strides(self) -> list[str]:
-        """The parameters that hold the distances of its elements."""
-        return [f"{self.name}_{g}" for g in self.groups] if self.strided else []
+    def strides(self) -> list[tuple[str, int]]:
+        """The parameters that hold distances of its elements, each with the axis it is of."""
+        return [(f"{self.name}_{axis}", axis) for step, axis in self.steps if step is None]
 
     def declared(self) -> str:
         """Return its declaration among the parameters."""
         sizes = [f"n{g}" for g in self.groups] or ["1"]
-        if self.strided and self.groups:
-            pairs = zip(sizes, self.strides, strict=True)
-            sizes = [f"{size}:{stride}" for size, stride in pairs]
+        if self.steps:
+            size = np.dtype(self.dtype).itemsize
+            distances = [
+                f"{self.name}_{axis}" if step is None else str(step * size)
+                for step, axis in self.steps
+            ]
+            sizes = [f"{n}:{d}" for n, d in zip(sizes, distances, strict=True)]
         return f"{self.name}: {self.dtype}[{', '.join(sizes)}]"
+
+
+def operands(structure: Structure) -> list[Array]:
+    """Return the array operands of a kernel."""
+    steps = structure.strides or ((),) * len(structure.arrays)
+    return [
+        Array(f"x{i}", dtype, spans, steps[i]) for i, (dtype, spans) in enumerate(structure.arrays)
+    ]
 
 
 class Lines:

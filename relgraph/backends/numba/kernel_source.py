@@ -8,7 +8,7 @@ order.  How the range is cut among threads therefore changes no result.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 
 from relgraph.backends.numba.fold_source import (
     BLOCK,
@@ -18,6 +18,7 @@ from relgraph.backends.numba.fold_source import (
     combine,
     in_blocks,
     operand,
+    operands,
     slot_counts,
     start,
 )
@@ -32,9 +33,6 @@ class KernelText(Lines):
     ----------
     structure : Structure
         What to write.
-    strided : collection of int
-        The array operands that are read through their strides; the others lie in memory in the
-        order of the loops.
 
     Attributes
     ----------
@@ -44,16 +42,12 @@ class KernelText(Lines):
         How many results are combined from partial ones.
     """
 
-    def __init__(self, structure: Structure, strided: Collection[int] = ()) -> None:
+    def __init__(self, structure: Structure) -> None:
         super().__init__()
         self.structure = s = structure
-        self.strided = strided
         every = (True,) * len(s.reduced)
         kept = tuple(not r for r in s.reduced)
-        self.arrays = [
-            Array(f"x{i}", dtype, spans, i in self.strided)
-            for i, (dtype, spans) in enumerate(s.arrays)
-        ]
+        self.arrays = operands(s)
         self.stored = [Array(f"o{i}", s.rows[row].dtype, every) for i, row in enumerate(s.stored)]
         self.folded = [Array(f"r{i}", f.dtype, kept) for i, f in enumerate(s.folds)]
         self.slots = slot_counts(s)
@@ -85,7 +79,7 @@ class KernelText(Lines):
     def _parameters(self) -> str:
         """Return the parameter list: the range, integers, and arrays."""
         names = ["start", "stop", *(f"n{g}" for g in range(self.count))]
-        names += [stride for array in self.arrays for stride in array.strides]
+        names += [stride for array in self.arrays for stride, _ in array.strides]
         names += ["rows"] if self.partial else []
         arrays = [array.declared() for array in self.arrays]
         arrays += [f"c_{dtype}: {dtype}[{count}]" for dtype, count in self.slots.items()]

@@ -21,6 +21,8 @@ from relgraph.lowering.kernels import (
     reduced_axes,
 )
 from relgraph.lowering.sizes import Check, Sizes, Term, Unknown, is_product
+from relgraph.lowering.views import axes, root
+from relgraph.ops.keys import FULL, spec_text
 
 PART = 1000  # steps in one function: Python's compiler needs 10 kB for each of its lines
 _SHOWN = 40  # lines of a graph that are printed above its program
@@ -228,11 +230,10 @@ class MainText:
     def _kernel(self, i: int, step: Kernel, memory: Plan) -> None:
         loop = self._sizes.loop[step]
         sizes = [" * ".join(self._term(loop[a]) for a in g) or "1" for g in step.groups]
+        in_place = step.structure.products is None
         for x in step.arrays:
-            if x in self._sizes.verified and x not in self._ready:  # it may be a view
-                self._ready.add(x)
-                name = self._name(x)
-                self._line(f"{name} = ready({name})")
+            if not in_place or axes(x) is None:
+                self._make_ready(x)
         arguments = list(sizes)
         arguments.extend(map(self._name, step.arrays))
         arguments.extend(self._pack(values) for values in step.slots.values())
@@ -242,6 +243,13 @@ class MainText:
             self._allocate(x, memory)
             arguments.append(self._names[x])
         self._line(f"{self.kernels[step.structure]}({', '.join(arguments)})")
+
+    def _make_ready(self, x: Variable) -> None:
+        """Arrange the elements of what a call has computed, which may be a view."""
+        if x in self._sizes.verified and x not in self._ready:
+            self._ready.add(x)
+            name = self._name(x)
+            self._line(f"{name} = ready({name})")
 
     def _pack(self, values: tuple[Constant, ...]) -> str:
         name = self._packs.get(values)
@@ -289,6 +297,12 @@ class MainText:
     def _call(self, step: Call) -> None:
         node = step.node
         assert node.op is not None
+        if axes(node) is not None:
+            self._make_ready(root(node))
+            text = view_text(node, self._name(node.inputs[0]))
+            if text is not None:
+                self._line(f"{self._bind(node)} = {text}")
+                return
         operands = ", ".join(map(self._name, node.inputs))
         name = f"call_{len(self.calls)}_{node.op.name}"
         self.calls[name] = node
@@ -340,3 +354,22 @@ _GLOBALS = frozenset({"empty", "matmul", "ready", "math", "np", "kernel", *DTYPE
 
 def _function(head: str, lines: Sequence[str]) -> str:
     return "\n".join([head, *(f"    {line}" for line in lines)]) + "\n"
+
+
+def view_text(node: Variable, x: str) -> str | None:
+    """Write a view in Python, where its key holds no index that may be out of range."""
+    op = node.op
+    assert op is not None
+    if op.name == "matrix_transpose":
+        return f"{x}.swapaxes(-1, -2)"
+    if op.name == "transpose":
+        return f"{x}.transpose({op.params[0]})"
+    if op.name == "expand_dims":
+        spec = [("newaxis",) if a in op.params[0] else FULL for a in range(-node.ndim, 0)]
+        return f"{x}[{spec_text(tuple(spec), [])}]"
+    if op.name == "index" and all(
+        entry[0] == "newaxis" or (entry[0] == "slice" and "dynamic" not in entry)
+        for entry in op.params[0]
+    ):
+        return f"{x}[{spec_text(op.params[0], [])}]"
+    return None

@@ -14,6 +14,7 @@ from relgraph.backends.numba.fold_source import (
     combine,
     in_blocks,
     operand,
+    operands,
     slot_counts,
 )
 from relgraph.backends.numba.templates import expression
@@ -40,7 +41,7 @@ class ProductText(Lines):
         assert structure.products is not None
         self.structure = s = structure
         self.products = structure.products
-        self.arrays = [Array(f"x{i}", dtype, spans) for i, (dtype, spans) in enumerate(s.arrays)]
+        self.arrays = operands(s)
         self.stored = [
             Array(f"o{i}", dtype, (True, False)) for i, (dtype, _) in enumerate(s.results)
         ]

@@ -15,6 +15,7 @@ from relgraph.backends.numba.fold_source import (
     Lines,
     in_blocks,
     operand,
+    operands,
     slot_counts,
 )
 from relgraph.backends.numba.templates import expression
@@ -40,7 +41,7 @@ class RowText(Lines):
         self.first = s.reduced.index(True)  # of the groups of a row
         every = (True,) * self.count
         outer = tuple(not r for r in s.reduced)
-        self.arrays = [Array(f"x{i}", dtype, spans) for i, (dtype, spans) in enumerate(s.arrays)]
+        self.arrays = operands(s)
         self.results = [
             Array(f"o{i}", dtype, every if full else outer)
             for i, (dtype, full) in enumerate(s.results)
@@ -55,11 +56,13 @@ class RowText(Lines):
         name, finish : str
             Its name, and that of the function that combines partial results, which it has not.
         """
-        sizes = ", ".join(["start", "stop", *(f"n{g}" for g in range(self.count))])
+        integers = ["start", "stop", *(f"n{g}" for g in range(self.count))]
+        integers += [stride for array in self.arrays for stride, _ in array.strides]
         arrays = [array.declared() for array in self.arrays]
         arrays += [f"c_{dtype}: {dtype}[{count}]" for dtype, count in self.slots.items()]
         arrays += [array.declared() for array in self.results]
-        return f"def {name}(\n    {sizes},\n    {', '.join(arrays)},\n):\n{self._body()}\n"
+        parameters = f"(\n    {', '.join(integers)},\n    {', '.join(arrays)},\n)"
+        return f"def {name}{parameters}:\n{self._body()}\n"
 
     def _body(self) -> str:
         for dtype, count in self.slots.items():
