@@ -37,9 +37,12 @@ def simulated() -> bool:
 def cuda() -> Any:
     """Return the module ``numba.cuda``."""
     try:
+        import numba
         from numba import cuda as module
     except ImportError as error:
         raise unavailable(f"numba.cuda cannot be imported: {error}") from error
+    # It warns of every grid that does not fill a device; sizes of grids are chosen here.
+    numba.config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
     return module
 
 
@@ -205,20 +208,31 @@ class Source:
         return types.void(*map(numba_type, self.types))
 
 
-def compiled(source: Source) -> Any:
+@dataclass(frozen=True)
+class Compiled:
+    """A kernel that can be launched, and the types of its parameters that are numbers."""
+
+    kernel: Any
+    numbers: tuple[Callable[[Any], Any] | None, ...]
+
+
+def compiled(source: Source) -> Compiled:
     """Compile a kernel for the device in use.
 
     Returns
     -------
-    object
+    Compiled
         For :func:`launch`.
     """
     if simulated():
-        return cuda().jit(source.function())
+        return Compiled(cuda().jit(source.function()), ())
     try:
-        return cuda().jit(source.signature())(source.function())
+        kernel = cuda().jit(source.signature())(source.function())
     except Exception as error:
         raise _not_compiled(source, error) from error
+    # numba takes exactly the types of the signature: a Python integer would be an int64.
+    numbers = [None if t.endswith("]") else np.dtype(t).type for t in source.types]
+    return Compiled(kernel, tuple(numbers))
 
 
 def ptx(source: Source, cc: tuple[int, int]) -> str:
@@ -266,15 +280,21 @@ def can_compile() -> bool:
 
 
 def launch(
-    kernel: Any, grid: Sequence[int], block: Sequence[int], arguments: Sequence[Any], stream: Any
+    kernel: Compiled,
+    grid: Sequence[int],
+    block: Sequence[int],
+    arguments: Sequence[Any],
+    stream: Any,
 ) -> None:
     """Launch a kernel."""
+    configured = kernel.kernel[tuple(grid), tuple(block), stream]
     if not simulated():
-        kernel[tuple(grid), tuple(block), stream](*arguments)
+        pairs = zip(arguments, kernel.numbers, strict=True)
+        configured(*[x if number is None else number(x) for x, number in pairs])
         return
     with warnings.catch_warnings():  # simulated threads compute with NumPy's scalars, which warn
         warnings.simplefilter("ignore", RuntimeWarning)
-        kernel[tuple(grid), tuple(block), stream](*arguments)
+        configured(*arguments)
 
 
 # Memory: blocks of bytes, and typed views of them.
@@ -416,11 +436,13 @@ def external_stream(handle: int) -> Any:
 
 
 def stream_handle(stream: Any) -> int:
-    """Return the handle of a stream, as the driver knows it."""
+    """Return the handle of a stream, as the driver knows it; 0 for the default stream."""
     if simulated() or isinstance(stream, int):
         return 0
-    handle = getattr(stream, "handle", 0)
-    return int(getattr(handle, "value", handle) or 0)
+    protocol = getattr(stream, "__cuda_stream__", None)
+    if protocol is not None:
+        return int(protocol()[1])
+    return int(getattr(stream.handle, "value", stream.handle) or 0)
 
 
 def synchronise(stream: Any) -> None:

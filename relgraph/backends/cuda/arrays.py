@@ -291,7 +291,7 @@ def _check_device(array: Foreign) -> None:
 def _from_dlpack(value: Any) -> Foreign:
     from cuda.core.utils import StridedMemoryView
 
-    found = StridedMemoryView(value, stream_ptr=-1)
+    found = StridedMemoryView.from_dlpack(value, stream_ptr=1)  # ready on the default stream
     shape = tuple(map(int, found.shape))
     strides = None if found.strides is None else tuple(map(int, found.strides))
     dtype = np.dtype(found.dtype)

@@ -243,13 +243,14 @@ class FoldLauncher(_Texts):
     def _parts(self, k: int, m: int, threads: int) -> tuple[int, int]:
         """Cut the elements of each result so that there is work for the whole device."""
         g = geometry()
+        full = g.blocks * adapter.processors()
         if self.shared:
             smallest = threads * self.lanes * 4
-            parts = min(g.blocks // k, -(-m // smallest)) if k < g.blocks else 1
+            parts = min(full // k, -(-m // smallest)) if k < full else 1
         else:
             smallest = 32
             width = -(-k // g.threads)
-            parts = min(g.blocks // width, -(-m // smallest)) if width < g.blocks else 1
+            parts = min(full // width, -(-m // smallest)) if width < full else 1
         parts = max(1, parts)
         part = -(-m // parts)
         part = -(-part // (threads * self.lanes)) * threads * self.lanes if self.shared else part
@@ -314,7 +315,7 @@ class RowLauncher(_Texts):
         k = math.prod(n for n, r in zip(groups, structure.reduced, strict=True) if not r)
         m = math.prod(n for n, r in zip(groups, structure.reduced, strict=True) if r)
         short = m <= g.most * self._held(self.lanes) * self.lanes
-        if self.kinds is None or not k * m or (k < g.rows and not short):
+        if self.kinds is None or not k * m or (2 * k <= adapter.processors() and not short):
             self._one_by_one(run, size)
             return
         arrays = [run.on_device(x) for x in kernel.arrays]

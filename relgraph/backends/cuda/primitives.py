@@ -32,13 +32,11 @@ class Geometry:
     warp : int
         Threads that work on one short row.
     blocks : int
-        Blocks of a grid that is cut to fill the device.
+        Blocks for each multiprocessor, where a grid is cut to fill the device.
     most : int
         Threads of a block at most.
     grid : int
         Blocks of a grid at most.
-    rows : int
-        Long rows that keep the device busy with a block each.
     """
 
     threads: int
@@ -46,11 +44,10 @@ class Geometry:
     blocks: int
     most: int
     grid: int
-    rows: int
 
 
-DEVICE = Geometry(threads=256, warp=WARP, blocks=1056, most=1024, grid=2**30, rows=66)
-SIMULATED = Geometry(threads=4, warp=2, blocks=4, most=8, grid=2, rows=2)
+DEVICE = Geometry(threads=256, warp=WARP, blocks=8, most=1024, grid=2**30)
+SIMULATED = Geometry(threads=4, warp=2, blocks=2, most=8, grid=2)
 
 
 def geometry() -> Geometry:

@@ -33,6 +33,8 @@ TILE = 16
 @lru_cache(maxsize=1)
 def cupy() -> Any:
     """Return CuPy, or None where it is not installed or finds no device."""
+    if adapter.simulated():
+        return None
     try:
         import cupy as module
 
