@@ -105,6 +105,14 @@ def expanded(
     return FunctionGraph(graph.inputs, map_nodes(graph.outputs, change))
 
 
+def is_flat(node: Variable) -> bool:
+    """Tell whether a reduction is over all elements, of which there may be more than one."""
+    x = node.inputs[0]
+    return len(reduced_axes(node.op.params[0], x.ndim, "")) == x.ndim and any(  # type: ignore[union-attr]
+        dim != 1 for dim in x.type.shape
+    )
+
+
 def _expandable(node: Variable) -> bool:
     return node.op is not None and node.op.name in EXPANSIONS
 
@@ -119,4 +127,4 @@ def _finite(top: Variable) -> Variable:
     return _map("where", _map("isfinite", top), top, zero)
 
 
-__all__ = ["EXPANSIONS", "Top", "expanded"]
+__all__ = ["EXPANSIONS", "Top", "expanded", "is_flat"]

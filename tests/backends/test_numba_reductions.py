@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+import scipy.special
 
 import relgraph.ops.operators  # noqa: F401  operators of nodes look their functions up
 from relgraph.api.function import function as rewritten_function
@@ -94,6 +95,43 @@ def test_nan_and_infinities_propagate_like_numpy():
             with np.errstate(all="ignore"):
                 expected = [getattr(np, name)(a) for name in names]
             np.testing.assert_array_equal(f(a), expected)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int16"])
+def test_log_sum_exp_of_all_elements_reads_them_once(dtype):
+    x = make_input("x", TensorType(dtype, ("n", "m")))
+    y = make_input("y", TensorType("float64", ("m",)))
+    f = function([x, y], [reduction.logsumexp(x), reduction.logsumexp(x * y, axis=(0, 1))])
+    assert "call_" not in f.source
+    assert f.source.count("_finish(") == 1
+    for shape in [(1, 1), (3, 7), (2, 1025), (40, 1000), (1, 40_000), (0, 3), (3, 0)]:
+        a, b = (sample(dtype, shape) * 40).astype(dtype), sample("float64", shape[1:], 1)
+        total, scaled = f(a, b)
+        assert total.dtype == (dtype if dtype != "int16" else "float64")
+        tolerance = 1e-6 if dtype == "float32" else 1e-14
+        wide = a.astype(float)
+        expected = scipy.special.logsumexp(wide) if a.size else -np.inf
+        np.testing.assert_allclose(total, expected, rtol=tolerance)
+        expected = scipy.special.logsumexp(wide * b) if a.size else -np.inf
+        np.testing.assert_allclose(scaled, expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_log_sum_exp_of_special_values(dtype):
+    x = make_input("x", TensorType(dtype, ("n",)))
+    f = function([x], [reduction.logsumexp(x), reduction.logsumexp(x, keepdims=True)])
+    inf, nan, most = np.inf, np.nan, np.finfo(dtype).max
+    for case, expected in [
+        ([-inf], -inf), ([inf], inf), ([inf, -inf], inf), ([nan], nan), ([nan, inf], nan),
+        ([nan, -inf], nan), ([1, inf], inf), ([-inf, 0.0], 0.0), ([most, -most], most),
+        ([-most, -most], -most), ([most, most], most), ([-inf, 5.0, -inf], 5.0),
+    ]:  # fmt: skip
+        for place in (0, 1023, 1024, 40_000):
+            a = np.full(place, -inf)
+            a = np.concatenate([a, case, a]).astype(dtype)
+            total, kept = f(a)
+            np.testing.assert_array_equal(total, np.array(expected, dtype), str((case, place)))
+            np.testing.assert_array_equal(kept, [total])
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

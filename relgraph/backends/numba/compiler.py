@@ -16,6 +16,7 @@ from relgraph.backends.config import config
 from relgraph.backends.numba import kernels
 from relgraph.backends.numba.calls import Layout
 from relgraph.backends.numba.guard import Source
+from relgraph.backends.numba.fold_source import LOG_SUM
 from relgraph.backends.numba.kernel_source import KernelText
 from relgraph.backends.numba.main_source import MainText
 from relgraph.backends.numba.product_source import ProductText
@@ -27,7 +28,7 @@ from relgraph.ir.node import Constant, Variable
 from relgraph.ir.printing import brief
 from relgraph.ir.types import DTYPES
 from relgraph.lowering.buffers import has_own_buffer
-from relgraph.lowering.expansion import expanded
+from relgraph.lowering.expansion import expanded, is_flat
 from relgraph.lowering.kernels import Kernel, Structure, schedule, without_assumptions
 from relgraph.lowering.products import join_products
 from relgraph.lowering.regions import Fusion
@@ -41,7 +42,12 @@ REDUCTIONS = frozenset({"sum", "prod", "max", "min", "mean", "any", "all"})
 
 def reduces(node: Variable) -> bool:
     """Tell whether a reduction can accumulate in a kernel."""
-    return node.op is not None and node.op.name in REDUCTIONS
+    return node.op is not None and (node.op.name in REDUCTIONS or is_log_sum(node))
+
+
+def is_log_sum(node: Variable) -> bool:
+    """Tell whether a node is log(sum(exp(x))) of all elements, which one pass computes."""
+    return node.op is not None and node.op.name == LOG_SUM and is_flat(node)
 
 
 FUSION = Fusion(maps=supported, reduces=reduces, weight=weight, literals=literals, views=True)
@@ -108,7 +114,7 @@ class NumbaProgram:
     def __init__(
         self, graph: FunctionGraph, fusion: Fusion, reuse: bool = True, overwrite: bool = True
     ) -> None:
-        graph = expanded(without_assumptions(graph))
+        graph = expanded(without_assumptions(graph), lambda node: not is_log_sum(node))
         steps = join_rows(graph, schedule(graph, fusion), fusion)
         self.steps = join_products(graph, steps, fusion)
         self._texts: dict[str, str] = {}

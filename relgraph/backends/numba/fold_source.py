@@ -2,6 +2,16 @@
 
 A float sum is added up in blocks of 1024 elements, in any order inside of a block; sums of blocks
 are added in order, and what rounding loses is kept (Knuth's two-sum).
+
+log(sum(exp(x))) reads memory once: of each block it takes the largest element and the sum of
+exponentials relative to it, and joins such pairs by bringing both to the larger one.  Largest
+elements that are infinite count as the largest finite number, relative to which an infinite one
+still is infinite.
+
+References
+----------
+M. Milakov and N. Gimelshein, "Online normalizer calculation for softmax", arXiv:1805.02867: pairs
+of a maximum and a sum, and how they are joined.
 """
 
 from __future__ import annotations
@@ -15,6 +25,9 @@ from relgraph.backends.numba.templates import convert
 from relgraph.lowering.kernels import Fold, Structure
 
 BLOCK = 1024  # elements whose float sum may be added in any order; blocks are added in order
+
+LOG_SUM = "logsumexp"
+LARGEST = {name: float(np.finfo(name).max) for name in ("float32", "float64")}
 
 _COMBINE = {
     "sum": "{0} + {1}",
@@ -92,7 +105,7 @@ class Lines:
         """Begin totals."""
         for i, fold in folds:
             if in_blocks(fold):
-                self.line(f"a{i} = 0.0")
+                self.line(f"a{i} = {0.0 if fold.op.name != LOG_SUM else -LARGEST['float64']!r}")
                 self.line(f"e{i} = 0.0")
             else:
                 self.line(f"a{i} = {start(fold, fold.dtype)}")
@@ -102,19 +115,37 @@ class Lines:
         for i, fold in folds:
             if in_blocks(fold):
                 self.line(f"p{i} = {fold.dtype}(0)")
+            if fold.op.name == LOG_SUM:
+                self.line(f"b{i} = {fold.dtype}(-math.inf)")
 
     def join(self, i: int, fold: Fold, value: str) -> None:
         """Add a term to the sum of a block, or to the total."""
-        if in_blocks(fold):
+        if fold.op.name == LOG_SUM:
+            self.line(f"b{i} = maximum(b{i}, {value})")
+            self.line(f"q{i}[i - k] = {value}")
+        elif in_blocks(fold):
             self.line(f"p{i} = add_any_order(p{i}, {value})")
         else:
             self.line(f"a{i} = {combine(fold, f'a{i}', value)}")
 
-    def block_end(self, folds: Iterable[tuple[int, Fold]]) -> None:
-        """Add the sums of a block to their totals."""
+    def block_end(self, folds: Iterable[tuple[int, Fold]], count: str) -> None:
+        """Add the sums of a block of a number of elements to their totals."""
         for i, fold in folds:
-            if in_blocks(fold):
+            if fold.op.name == LOG_SUM:
+                most = f"{fold.dtype}({LARGEST[fold.dtype]!r})"
+                self.line(f"c{i} = minimum(maximum(b{i}, -{most}), {most})")
+                self.open(f"for i in range({count}):")
+                self.line(f"p{i} = add_any_order(p{i}, exp(q{i}[i] - c{i}))")
+                self.depth -= 1
+                self.join_pair(i, f"float64(c{i})", f"float64(p{i})")
+            elif in_blocks(fold):
                 self.add(i, f"p{i}" if fold.dtype == "float64" else f"float64(p{i})")
+
+    def join_pair(self, i: int, top: str, total: str) -> None:
+        """Join a largest element and a sum relative to it to those so far."""
+        self.line(f"g{i} = maximum(a{i}, {top})")
+        self.line(f"e{i} = e{i} * exp(a{i} - g{i}) + {total} * exp({top} - g{i})")
+        self.line(f"a{i} = g{i}")
 
     def add(self, i: int, term: str) -> None:
         """Add a term to a sum and keep what rounding loses (Knuth's two-sum)."""
@@ -145,7 +176,7 @@ def cast(text: str, dtype: str, source: str) -> str:
 
 def in_blocks(fold: Fold) -> bool:
     """Tell whether a reduction is a sum that is added up in blocks."""
-    return fold.op.name in ("sum", "mean") and np.dtype(fold.dtype).kind == "f"
+    return fold.op.name in ("sum", "mean", LOG_SUM) and np.dtype(fold.dtype).kind == "f"
 
 
 def operand(fold: Fold, name: str) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 
 from relgraph.backends.numba.fold_source import (
     BLOCK,
+    LOG_SUM,
     Array,
     Lines,
     cast,
@@ -58,7 +59,8 @@ class KernelText(Lines):
         self.inner = self.suffix < self.count  # whether the innermost loop is reduced
         self.blocked = self.inner and any(map(in_blocks, s.folds))
         self.partial = bool(s.folds) and s.reduced[0]
-        self.combined = len(s.folds) if self.partial else 0
+        self.pairs = [i for i, fold in enumerate(s.folds) if fold.op.name == LOG_SUM]
+        self.combined = len(s.folds) + len(self.pairs) if self.partial else 0
         # Whether results are added to where they are stored, not in variables alone.
         self.accumulates = any(s.reduced[: self.suffix])
         self.kept = [g for g, reduced in enumerate(s.reduced) if not reduced and g]
@@ -89,6 +91,7 @@ class KernelText(Lines):
             arrays += [
                 f"w{i}: {self._total(fold)}[{sizes}]" for i, fold in enumerate(self.structure.folds)
             ]
+            arrays += [f"u{i}: float64[parts]" for i in self.pairs]
         return f"(\n    {', '.join(names)},\n    {', '.join(arrays)},\n)"
 
     def _total(self, fold: Fold) -> str:
@@ -105,6 +108,8 @@ class KernelText(Lines):
         for dtype, count in self.slots.items():
             for i in range(count):
                 self.line(f"c_{dtype}_{i} = c_{dtype}[{i}]")
+        for i in self.pairs:
+            self.line(f"q{i} = scratch({self.structure.folds[i].dtype}, {BLOCK})")
         self._values(-1)
         if self.partial:
             self.open("for b in range(start, stop):")
@@ -172,7 +177,7 @@ class KernelText(Lines):
         self.open(f"for i in range(k, min(k + {BLOCK}, {high})):")
         self._statements()
         self.depth -= 1
-        self.block_end(folds)
+        self.block_end(folds, f"min({BLOCK}, {high} - k)")
         self.depth -= 1
 
     def _statements(self) -> None:
@@ -209,7 +214,10 @@ class KernelText(Lines):
         """Store the reductions of the inner loops."""
         for i, fold in enumerate(self.structure.folds):
             value = f"a{i}"
-            if in_blocks(fold):
+            if i in self.pairs:
+                self.line(f"u{i}[b] = a{i}")
+                value = f"e{i}"
+            elif in_blocks(fold):
                 value = self.sum(i)
                 if not self.accumulates and not self.partial:
                     value = self._mean(fold, value)
@@ -252,13 +260,19 @@ class KernelText(Lines):
         self.start(enumerate(self.structure.folds))
         self.open("for b in range(start, stop):")
         for i, fold in enumerate(folds):
-            if in_blocks(fold):
+            if i in self.pairs:
+                self.join_pair(i, f"u{i}[b]", f"w{i}[b]")
+            elif in_blocks(fold):
                 self.add(i, f"w{i}[b]")
             else:
                 self.line(f"a{i} = {combine(fold, f'a{i}', f'w{i}[b]')}")
         self.depth = 1
         for i, fold in enumerate(folds):
-            value = self._mean(fold, self.sum(i)) if in_blocks(fold) else f"a{i}"
+            value = f"a{i}"
+            if i in self.pairs:
+                value = f"a{i} + log(e{i})"
+            elif in_blocks(fold):
+                value = self._mean(fold, self.sum(i))
             self.line(f"r{i}[0] = {cast(value, fold.dtype, self._total(fold))}")
 
     def _finish_rows(self) -> None:

@@ -105,7 +105,7 @@ class ProductText(Lines):
         self.open("for i in range(k, end):")
         self._statements()
         self.depth -= 1
-        self.block_end(folds)
+        self.block_end(folds, "")
         for i, (x, _) in enumerate(self.products.back):
             self._back(i, self.arrays[x])
         self.depth -= 1

@@ -154,7 +154,7 @@ class RowText(Lines):
             self.join(i, fold, operand(fold, name(fold.operand)))
         self.depth -= 1
         if blocked:
-            self.block_end(folds)
+            self.block_end(folds, "")
         self.depth = depth
         for i, fold in folds:
             self.line(f"f{i} = {self._total(i, fold)}")

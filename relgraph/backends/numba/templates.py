@@ -168,7 +168,7 @@ _ELEMENTARY = frozenset(
 
 # Kernels are limited by weight: machine instructions, very roughly, over ten.  A sine is the
 # shortest of its kind: one polynomial, no division, no ends of the range to care for.
-_HEAVY = (_ELEMENTARY - {"sin", "cos"}) | {"floor_divide", "remainder"}
+_HEAVY = (_ELEMENTARY - {"sin", "cos"}) | {"floor_divide", "remainder", "logsumexp"}
 
 
 def supported(node: Variable) -> bool:
