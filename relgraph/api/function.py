@@ -12,8 +12,11 @@ from typing import Any
 import numpy as np
 
 from relgraph.api.fitting import Source, as_sparse, fits
+from relgraph.api.places import check_places, donated_names, places_of
 from relgraph.api.rewrite import query_of
+from relgraph.api.sizes import equal_sizes, size_of, sources, unmet
 from relgraph.backends.base import Array, Backend
+from relgraph.backends.failures import misplaced
 from relgraph.db.default import default_database
 from relgraph.errors import (
     ArgumentError,
@@ -25,9 +28,8 @@ from relgraph.errors import (
 from relgraph.ir.graph import FunctionGraph, Outputs, as_outputs
 from relgraph.ir.node import Input, Variable
 from relgraph.ir.printing import brief
-from relgraph.ir.sizes import Meeting, Place, meetings
+from relgraph.ir.sizes import Meeting, meetings
 from relgraph.ir.types import DTYPES, NAME_OF, TensorType
-from relgraph.lowering.sizes import mismatch
 
 TARGETS = ("cpu", "numpy", "cuda")
 _FLOAT = TensorType("float64", ())
@@ -42,6 +44,8 @@ def function(
     mode: Any = "fast_run",
     target: str | Backend = "cpu",
     nonfinite: str = "assume",
+    *,
+    donate: str | Input | Iterable[str | Input] = (),
 ) -> Function:
     """Rewrite a graph and compile it to a function of arrays.
 
@@ -59,6 +63,9 @@ def function(
         Where to run: compiled for the CPU, or op by op with NumPy, or on a GPU.
     nonfinite : {"assume", "keep"}
         Whether to use relations that hold for finite values only, such as ``x - x = 0``.
+    donate : str, Input, or iterable of them
+        Inputs whose arrays a call may write over, and return as results; the caller has no more use
+        for them.  An array that shares memory with another argument is copied instead.
 
     Returns
     -------
@@ -98,7 +105,8 @@ def function(
         if "remove_all_assert" not in choices:
             needed = meetings(graph.toposort())  # what is rewritten may need less
         graph = pipeline.rewrite(graph)
-    return Function(graph, keys, target, mode, choices, needed=needed)
+    donated = donated_names(donate, graph.inputs)
+    return Function(graph, keys, target, mode, choices, needed=needed, donate=donated)
 
 
 def evaluate(
@@ -160,6 +168,8 @@ class Function:
         The lowering choices to make, such as ``"fusion"``; None for all.
     needed : sequence of Meeting
         Which unknown sizes of inputs the graph needs to be equal, as it was before rewriting.
+    donate : frozenset of str
+        The inputs whose arrays may be written over.
 
     Attributes
     ----------
@@ -182,8 +192,11 @@ class Function:
         choices: Collection[str] | None = None,
         *,
         needed: Sequence[Meeting] = (),
+        donate: frozenset[str] = frozenset(),
     ) -> None:
-        backend = backend_of(target, choices)
+        backend: Any = backend_of(target, choices)
+        if donate and hasattr(backend, "donating"):
+            backend = backend.donating(donate)
         for position, node in enumerate(graph.outputs):
             _check_output(position, node)
         self.graph = graph
@@ -193,6 +206,7 @@ class Function:
         self._keys = keys
         self._target = target
         self._choices = choices
+        self._donate = donate
         self._program = backend.compile(graph)
         # By name, because NumPy shares one object among arrays, and `is` is the fastest test.
         # A sparse input has no dtype here: no array is right for it as it is.
@@ -206,14 +220,16 @@ class Function:
             for axis, dim in enumerate(x.type.shape)
             if isinstance(dim, int)
         ]
-        self._equal = list(_equal_dims(graph.inputs))
+        self._equal = list(equal_sizes(graph.inputs))
         self._needed = list(needed)
-        self._pairs = [_sources(graph.inputs, meeting) for meeting in self._needed]
+        self._pairs = [sources(graph.inputs, meeting) for meeting in self._needed]
         equal: list[tuple[Source, Source]] = [
             *(((i, axis), size) for i, axis, size in self._fixed),
             *(((i, axis), (j, other)) for i, axis, j, other in self._equal),
             *((a, b) for a, b in self._pairs),
         ]
+        self._sizes = equal
+        self._into: tuple[Callable[..., bool], Callable[..., Any]] | None = None
         quick = getattr(self._program, "quick", None)
         made = None if quick is None else quick(self._wanted, equal)
         self._fits: Callable[..., bool]
@@ -227,7 +243,8 @@ class Function:
     @property
     def source(self) -> str:
         """The generated program."""
-        return self._program.source
+        text: str = self._program.source
+        return text
 
     def __repr__(self) -> str:
         names = ", ".join(f"{x.name}: {x.type}" for x in self.inputs)
@@ -235,14 +252,17 @@ class Function:
         return f"<relgraph function ({names}) -> {results}, target={self.target!r}>"
 
     def __reduce__(self) -> tuple[object, ...]:
-        made = partial(Function, needed=self._needed)
+        made = partial(Function, needed=self._needed, donate=self._donate)
         return made, (self.graph, self._keys, self._target, self.mode, self._choices)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Any, out: Any = None, **kwargs: Any) -> Any:
         """Compute the outputs.
 
         Parameters
         ----------
+        out : array, or a list, tuple or dict of array, optional
+            Where to write the results: C-contiguous arrays are computed in, others copied to.  They
+            may overlap with arguments, but not with each other.
         *args, **kwargs : array-like, or matrix of scipy.sparse
             One value for each input.  Arrays need its dtype, or one that converts safely; Python
             numbers and lists of them convert as NumPy's weak scalars do.  An input of a sparse
@@ -258,8 +278,10 @@ class Function:
         ArgumentError, DTypeError, ShapeError
             Naming the input.
         """
+        if out is not None:
+            return self._with_places(args, kwargs, out)
         if kwargs or not self._fits(*args):
-            return self._general(args, kwargs)
+            return self._packed(self._listed(*self._checked(args, kwargs)))
         results = self._direct(*args)
         return results if self._single else self._packed(results)
 
@@ -306,9 +328,30 @@ class Function:
         results = self._program(arrays)
         return results[0] if len(results) == 1 else results
 
-    def _general(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Run on arguments that have to be converted, or that something is wrong with."""
-        return self._packed(self._listed(*self._checked(args, kwargs)))
+    def _with_places(self, args: Sequence[Any], kwargs: dict[str, Any], out: Any) -> Any:
+        """Compute into the arrays given as ``out``, and return it."""
+        if any(x.name == "out" for x in self.inputs):
+            return self._packed(self._listed(*self._checked(args, {**kwargs, "out": out})))
+        places = places_of(out, self._keys)
+        if self._into is None:
+            quick = getattr(self._program, "quick_into", None)
+            made = None if quick is None else quick(self._wanted, self._sizes)
+            self._into = made or (lambda *arrays: False, self._listed)
+        test, direct = self._into
+        if not kwargs and test(*args, *places):
+            direct(*args, *places)
+            return out
+        check_places(places, self.graph.outputs)
+        arrays = self._checked(args, kwargs)
+        if hasattr(self._program, "into"):
+            self._program.into(arrays, places)
+            return out
+        results = self._listed(*arrays)
+        for place, result in zip(places, results if len(places) > 1 else [results], strict=True):
+            if place.shape != result.shape:
+                raise misplaced(place.shape, result.shape)
+            np.copyto(place, result)
+        return out
 
     def _checked(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
         if kwargs or len(args) != len(self._wanted):
@@ -330,9 +373,9 @@ class Function:
             if arrays[i].shape[axis] != arrays[j].shape[other]:
                 raise self._unequal(i, axis, j, other, arrays)
         for meeting, (a, b) in zip(self._needed, self._pairs, strict=True):
-            first, second = _read(arrays, a), _read(arrays, b)
+            first, second = size_of(arrays, a), size_of(arrays, b)
             if first != second:
-                raise _unmet(meeting, first, second)
+                raise unmet(meeting, first, second)
         return arrays
 
     def _packed(self, results: Any) -> Any:
@@ -490,49 +533,6 @@ def _check_output(position: int, node: Variable) -> None:
             {"type": node.type},
             "Return the parts that are needed as outputs of their own.",
         )
-
-
-def _equal_dims(inputs: Sequence[Input]) -> Iterable[tuple[int, int, int, int]]:
-    """Return each later occurrence of a named size with its first one."""
-    first: dict[str, tuple[int, int]] = {}
-    for i, x in enumerate(inputs):
-        for axis, dim in enumerate(x.type.shape):
-            if isinstance(dim, str):
-                if dim in first:
-                    yield (*first[dim], i, axis)
-                else:
-                    first[dim] = (i, axis)
-
-
-def _sources(inputs: Sequence[Input], meeting: Meeting) -> list[tuple[int, int] | int]:
-    """Return which input's axis each of two sizes is read from, or the size itself."""
-    found: list[tuple[int, int] | int] = []
-    for size in meeting.sizes:
-        if isinstance(size, int):
-            found.append(size)
-        elif isinstance(size, Place):
-            found.append((inputs.index(size.node), size.axis))
-        else:
-            i = next(i for i, x in enumerate(inputs) if size in x.type.shape)
-            found.append((i, inputs[i].type.shape.index(size)))
-    return found
-
-
-def _read(arrays: Sequence[Array], source: tuple[int, int] | int) -> int:
-    return source if isinstance(source, int) else arrays[source[0]].shape[source[1]]
-
-
-def _unmet(meeting: Meeting, first: int, second: int) -> ShapeError:
-    """Return the error for two sizes that the graph needs to be equal."""
-    node, (one, other), _ = meeting
-    x = node.inputs[one[0]]
-    if isinstance(other, int):
-        return ShapeError(
-            f"{brief(x, 12)} must have size {other} along axis {one[1]}, and it is {first}",
-            {"in": brief(node, 24)},
-            "Give it arrays of shapes that fit the op.",
-        )
-    return mismatch(node, (x, one[1], first), (node.inputs[other[0]], other[1], second))
 
 
 def _signature(inputs: Sequence[Input]) -> inspect.Signature:

@@ -108,3 +108,12 @@ def no_elements(node: Variable) -> ShapeError:
         {"in": brief(node, 24)},
         "Give it an array that has elements along the reduced axes.",
     )
+
+
+def misplaced(given: tuple[int, ...], needed: tuple[int, ...]) -> ShapeError:
+    """Return the error for a place of another shape than its result."""
+    return ShapeError(
+        f"the array given as out has the shape {given}, and the result {needed}",
+        {"out": f"shape {given}", "result": f"shape {needed}"},
+        "Give it an array of the shape of the result.",
+    )

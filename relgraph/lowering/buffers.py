@@ -1,13 +1,15 @@
 """Buffers: which step is the last to read a value, and whose memory a new value takes over.
 
 Memory is taken over within one call of the program, from values that no later step reads, and only
-where dtype and shape are the same.  Inputs, constants and results of the program are never handed
-on; neither is memory that the result of a call may be a view of.
+where dtype and shape are the same.  A kernel writes into an operand that dies with it where every
+element that it writes depends on that element of the operand alone.  Constants and results of the
+program are never handed on, and inputs only where the caller donates them; neither is memory that
+the result of a call may be a view of.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from relgraph.ir.graph import FunctionGraph
@@ -49,6 +51,9 @@ def plan(
     sizes: Sizes,
     reuse: bool = True,
     overwrite: bool = True,
+    *,
+    donated: Collection[Variable] = (),
+    placed: Collection[Variable] = (),
 ) -> Plan:
     """Plan the memory of a schedule.
 
@@ -64,28 +69,44 @@ def plan(
         Whether a value may take over the memory of one that was read last.
     overwrite : bool
         Whether an update of an array that nothing else reads may change the array itself.
+    donated : collection of Input
+        The inputs whose memory may be taken over.
+    placed : collection of Variable
+        The values whose place is given, so that they take over no other.
 
     Returns
     -------
     Plan
         Which value takes over whose memory, and when values are dropped.
     """
-    last = last_reads(graph, steps)
+    last = last_reads(graph, steps, donated)
     pinned = pinned_values(steps)
     result = Plan()
     if overwrite:
-        result.overwrites.update(overwriting(steps, last))
+        result.overwrites.update(overwriting(steps, last, donated))
     free: dict[tuple[str, Terms], list[Variable]] = {}
     waiting: list[dict[Variable, None]] = [{} for _ in steps]
     for i, step in enumerate(steps):
-        for x in step.results:
-            if has_own_buffer(step):
-                spare = free.get((dtype_name(x), sizes.shape[x]))
-                if spare:
-                    result.takes[x] = taken = spare.pop()
-                    waiting[last[taken]].pop(taken, None)
+        dying = [x for x in step.reads if last.get(x) == i and x not in pinned] if reuse else []
+        for x in step.results if has_own_buffer(step) else ():
+            if x in placed:
+                continue
+            kind = (dtype_name(x), sizes.shape[x])
+            spare = free.get(kind)
+            taken = spare.pop() if spare else None
+            for y in in_place(step, x, dying) if taken is None else ():
+                if (dtype_name(y), sizes.shape[y]) == kind:
+                    taken = y
+                    dying.remove(y)
+                    break
+            if taken is not None:
+                result.takes[x] = taken
+                waiting[last[taken]].pop(taken, None)
+        over = set(result.takes[x] for x in step.results if x in result.takes)
         dead = dict.fromkeys(x for x in (*step.reads, *step.results) if last.get(x) == i)
         for x in dead:
+            if x in over:
+                continue
             waiting[i][x] = None
             if reuse and x not in pinned:
                 free.setdefault((dtype_name(x), sizes.shape[x]), []).append(x)
@@ -93,21 +114,51 @@ def plan(
     return result
 
 
-def last_reads(graph: FunctionGraph, steps: Sequence[Step]) -> dict[Variable, int]:
-    """Return for each intermediate value the last step that reads it; outputs have none."""
+def in_place(step: Step, x: Variable, operands: Iterable[Variable]) -> list[Variable]:
+    """Return the operands into which a kernel can write a result, element by element.
+
+    Parameters
+    ----------
+    step : Step
+        The step that computes the result.
+    x : Variable
+        The result.
+    operands : iterable of Variable
+        Operands of the step that nothing reads after it.
+    """
+    if not isinstance(step, Kernel) or x not in step.stored:
+        return []
+    structure = step.structure
+    if structure.passes or structure.products is not None:
+        return []  # they read an element more than once
+    spanning = {
+        y for y, (_, spans) in zip(step.arrays, structure.arrays, strict=True) if all(spans)
+    }
+    return [y for y in operands if y in spanning]
+
+
+def last_reads(
+    graph: FunctionGraph, steps: Sequence[Step], donated: Collection[Variable] = ()
+) -> dict[Variable, int]:
+    """Return for each intermediate value the last step that reads it; outputs have none.
+
+    Inputs that are donated are among them.
+    """
     last: dict[Variable, int] = {}
     for i, step in enumerate(steps):
         for x in (*step.results, *step.reads):
-            if not isinstance(x, Input | Constant):
+            if not isinstance(x, Input | Constant) or x in donated:
                 last[x] = i
     for x in graph.outputs:
         last.pop(x, None)
     return last
 
 
-def overwriting(steps: Sequence[Step], last: dict[Variable, int]) -> set[Variable]:
+def overwriting(
+    steps: Sequence[Step], last: dict[Variable, int], donated: Collection[Variable] = ()
+) -> set[Variable]:
     """Return the updates whose array dies with them, is the program's, and has no view."""
-    own: set[Variable] = set()
+    own: set[Variable] = set(donated)
     viewed: set[Variable] = set()
     for step in steps:
         if has_own_buffer(step) or is_update(step):

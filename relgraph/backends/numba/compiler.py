@@ -6,6 +6,7 @@ import linecache
 import weakref
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from functools import lru_cache, partial
 from importlib import import_module
 from typing import Any
 
@@ -13,10 +14,10 @@ import numpy as np
 
 from relgraph.backends.base import Array, OpCall, released
 from relgraph.backends.config import config
+from relgraph.backends.failures import misplaced
 from relgraph.backends.numba import kernels
 from relgraph.backends.numba.calls import Layout
 from relgraph.backends.numba.guard import Source
-from relgraph.backends.numba.fold_source import LOG_SUM
 from relgraph.backends.numba.kernel_source import KernelText
 from relgraph.backends.numba.main_source import MainText
 from relgraph.backends.numba.product_source import ProductText
@@ -27,15 +28,16 @@ from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import Constant, Variable
 from relgraph.ir.printing import brief
 from relgraph.ir.types import DTYPES
-from relgraph.lowering.buffers import has_own_buffer
+from relgraph.lowering.buffers import has_own_buffer, in_place, last_reads, pinned_values
 from relgraph.lowering.expansion import expanded, is_flat
-from relgraph.lowering.kernels import Kernel, Structure, schedule, without_assumptions
+from relgraph.lowering.kernels import Kernel, Step, Structure, schedule, without_assumptions
 from relgraph.lowering.products import join_products
 from relgraph.lowering.regions import Fusion
 from relgraph.lowering.rows import join_rows
 from relgraph.lowering.sizes import Check
 
 Pair = tuple[Source, Source]
+may_share = np.may_share_memory
 
 REDUCTIONS = frozenset({"sum", "prod", "max", "min", "mean", "any", "all"})
 
@@ -64,6 +66,8 @@ class NumbaBackend:
         Whether a value may take over the memory of one that was read last.
     overwrite : bool
         Whether an update of an array that nothing else reads may change the array itself.
+    donated : frozenset of str
+        The names of the inputs whose memory may be taken over.
 
     Examples
     --------
@@ -75,10 +79,17 @@ class NumbaBackend:
 
     name = "cpu"
 
-    def __init__(self, fusion: Fusion = FUSION, reuse: bool = True, overwrite: bool = True) -> None:
+    def __init__(
+        self,
+        fusion: Fusion = FUSION,
+        reuse: bool = True,
+        overwrite: bool = True,
+        donated: frozenset[str] = frozenset(),
+    ) -> None:
         self.fusion = fusion
         self.reuse = reuse
         self.overwrite = overwrite
+        self.donated = donated
 
     @classmethod
     def with_choices(cls, choices: Collection[str] | None) -> NumbaBackend:
@@ -93,7 +104,11 @@ class NumbaBackend:
         if config.veclib is not None:
             vector_libraries = import_module("relgraph.backends.numba.vector_libraries")
             vector_libraries.require(config.veclib)
-        return NumbaProgram(graph, self.fusion, self.reuse, self.overwrite)
+        return NumbaProgram(graph, self.fusion, self.reuse, self.overwrite, self.donated)
+
+    def donating(self, names: frozenset[str]) -> NumbaBackend:
+        """Return a backend whose programs may take over the memory of inputs of these names."""
+        return NumbaBackend(self.fusion, self.reuse, self.overwrite, names)
 
 
 class NumbaProgram:
@@ -109,10 +124,17 @@ class NumbaProgram:
         Whether a value may take over the memory of one that was read last.
     overwrite : bool
         Whether an update of an array that nothing else reads may change the array itself.
+    donated : frozenset of str
+        The names of the inputs whose memory may be taken over.
     """
 
     def __init__(
-        self, graph: FunctionGraph, fusion: Fusion, reuse: bool = True, overwrite: bool = True
+        self,
+        graph: FunctionGraph,
+        fusion: Fusion,
+        reuse: bool = True,
+        overwrite: bool = True,
+        donated: frozenset[str] = frozenset(),
     ) -> None:
         graph = expanded(without_assumptions(graph), lambda node: not is_log_sum(node))
         steps = join_rows(graph, schedule(graph, fusion), fusion)
@@ -126,11 +148,19 @@ class NumbaProgram:
                 self._names[step.structure] = name
                 self._texts[name] = text
                 functions[name] = kernels.load(name, text, layout)
-        main = MainText(graph, self.steps, self._names, reuse, overwrite)
+        given = [x for x in graph.inputs if x.name in donated]
+        self._donated = [i for i, x in enumerate(graph.inputs) if x in given]
+        write = partial(MainText, graph, self.steps, self._names, reuse, overwrite, donated=given)
+        main = write()
         self._main_text = main.text()
+        self._write_into = partial(write, into=True)
+        self._into = lru_cache(maxsize=1)(self._compile_into)
+        self._outputs = graph.outputs
+        self._in_place = in_place_results(graph, self.steps)
         self._constants = [x.value for x in graph.outputs if isinstance(x, Constant)]
         namespace: dict[str, Any] = {
             "empty": np.empty,
+            "given": given_or_new,
             "ready": ready,
             "matmul": np.matmul,
             "bool": np.bool_,
@@ -152,7 +182,8 @@ class NumbaProgram:
         self._fresh = made.issuperset(graph.outputs) and len(set(graph.outputs)) == len(
             graph.outputs
         )
-        self._trusting = None if self._silent or not self._fresh else main.trusting()
+        plain = self._fresh and not self._silent and not self._donated
+        self._trusting = main.trusting() if plain else None
         self._namespace = namespace
 
     def _define(self, text: str, namespace: dict[str, Any]) -> None:
@@ -187,6 +218,21 @@ class NumbaProgram:
         self._define(text, namespace)
         return kernels.guard(wanted, [*equal, *pairs]), namespace["main"]
 
+    def quick_into(
+        self, wanted: Sequence[tuple[np.dtype[Any] | None, int]], equal: Sequence[Pair]
+    ) -> tuple[Callable[..., bool], Callable[..., Any]] | None:
+        """Return the like of :meth:`quick` for arguments that places for results follow."""
+        if self._trusting is None:
+            return None
+        made = self._write_into().trusting()
+        assert made is not None
+        text, pairs = made
+        namespace = dict(self._namespace)
+        self._define(text, namespace)
+        places = [(np.dtype(x.type.dtype.name), x.ndim) for x in self._outputs]
+        test = kernels.guard([*wanted, *places], [*equal, *pairs], self._in_place)
+        return test, namespace["main"]
+
     @property
     def source(self) -> str:
         """The kernels and the function that calls them, as one Python module."""
@@ -199,15 +245,129 @@ class NumbaProgram:
 
     def __call__(self, arrays: Sequence[Array]) -> list[Any]:
         """Run the program on one array for each input."""
-        usable = [x if type(x) is not np.ndarray else ready(x) for x in arrays]
-        if self._silent:
-            with np.errstate(all="ignore"):  # a graph computes inf and NaN without a word
-                results = self._main(*usable)
-        else:
-            results = self._main(*usable)
+        usable = self._usable(arrays)
+        results = self._run(self._main, usable)
         if self._fresh:
             return list(results)
-        return released(results, (*arrays, *usable, *self._constants))
+        held = [x for i, x in enumerate(usable) if i not in self._donated]
+        held += [x for i, x in enumerate(arrays) if i not in self._donated]
+        return released(results, (*held, *self._constants))
+
+    def _usable(self, arrays: Sequence[Array]) -> list[Array]:
+        usable = [x if type(x) is not np.ndarray else ready(x) for x in arrays]
+        for i in self._donated:  # not where somebody else would see it change
+            others = (x for k, x in enumerate(usable) if k != i and type(x) is np.ndarray)
+            if not usable[i].flags.writeable or any(may_share(usable[i], x) for x in others):
+                usable[i] = usable[i].copy()
+        return usable
+
+    def _run(self, main: Callable[..., Any], values: Sequence[Any]) -> Any:
+        if not self._silent:
+            return main(*values)
+        with np.errstate(all="ignore"):  # a graph computes inf and NaN without a word
+            return main(*values)
+
+    def into(self, arrays: Sequence[Array], places: Sequence[Array]) -> None:
+        """Run the program with given places for its results.
+
+        Parameters
+        ----------
+        arrays : sequence of array
+            As for a call.
+        places : sequence of array
+            One for each output, of its dtype, writeable; no two of them overlap.  They may overlap
+            with inputs.
+
+        Raises
+        ------
+        ShapeError
+            For a place of another shape than the result.
+        """
+        usable = self._usable(arrays)
+        inputs = [x for x in usable if type(x) is np.ndarray]
+        direct = [
+            place if self._writable(k, place, usable, inputs) else None
+            for k, place in enumerate(places)
+        ]
+        results = self._run(self._into(), [*usable, *direct])
+        waiting = [
+            # A result may be a view of an input that is the place of another one.
+            (place, result.copy() if any(may_share(result, x) for x in places) else result)
+            for place, result in zip(places, results, strict=True)
+            if result is not place
+        ]
+        for place, result in waiting:
+            if place.shape != result.shape:
+                raise misplaced(place.shape, result.shape)
+        for place, result in waiting:
+            np.copyto(place, result)
+
+    def _writable(
+        self, k: int, place: Array, usable: Sequence[Array], inputs: Sequence[Array]
+    ) -> bool:
+        """Tell whether a result can be computed in its place, whatever else is there."""
+        if ready(place) is not place or not place.dtype.isnative:
+            return False
+        return not any(
+            may_share(place, x)
+            and not (
+                _same_elements(place, x)
+                and all(usable[i] is not x or i in self._in_place[k] for i in range(len(usable)))
+            )
+            for x in inputs
+        )
+
+    def _compile_into(self) -> Callable[..., Any]:
+        """Compile the function that takes places for results; when one is asked for."""
+        text = self._write_into()
+        namespace = dict(self._namespace)
+        for _, part in text.parts:
+            self._define(part, namespace)
+        found: Callable[..., Any] = namespace["main"]
+        return found
+
+
+def in_place_results(graph: FunctionGraph, steps: Sequence[Step]) -> list[set[int]]:
+    """Return for each output the inputs that may be the same array as its place.
+
+    These are read by no step after the one that computes the output, and by that one element by
+    element, and the memory of no other output may have taken theirs.
+    """
+    found: list[set[int]] = []
+    last = last_reads(graph, steps, graph.inputs)
+    viewed = pinned_values(steps)  # a view of an input may be read after the input itself
+    for x in graph.outputs:
+        made = next((i for i, step in enumerate(steps) if x in step.results), None)
+        if made is None:
+            found.append(set())
+            continue
+        reads = steps[made].reads
+        safe = set(in_place(steps[made], x, reads))
+        found.append(
+            {
+                k
+                for k, y in enumerate(graph.inputs)
+                if y not in graph.outputs
+                and y not in viewed
+                and last.get(y, -1) <= made
+                and (y in safe or y not in reads)
+            }
+        )
+    return found
+
+
+def _same_elements(a: Array, b: Array) -> bool:
+    one, two = a.__array_interface__["data"], b.__array_interface__["data"]
+    return one == two and a.shape == b.shape and a.strides == b.strides
+
+
+def given_or_new(place: Array | None, shape: tuple[int, ...], dtype: Any) -> Array:
+    """Return the place of a result, or new memory where there is none."""
+    if place is None:
+        return np.empty(shape, dtype)
+    if place.shape != shape:
+        raise misplaced(place.shape, shape)
+    return place
 
 
 def ready(array: Array) -> Array:

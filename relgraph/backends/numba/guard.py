@@ -2,13 +2,15 @@
 
 It is a builtin function of Python's that takes the arguments of a call and returns whether each is
 an array of NumPy's own type, of the dtype and rank that was declared, with its elements in order,
-one after the other, and aligned; and whether the sizes agree that have to.  It reads what NumPy's
-ABI fixes, as :mod:`.calls` does, in a few nanoseconds for each argument.
+one after the other, and aligned; whether the sizes agree that have to; and, of the last ones, which
+are places for results, whether they can be written and share no memory with any other, or all of it
+with an input that may be there.  It reads what NumPy's ABI fixes, as :mod:`.calls` does, in a few
+nanoseconds for each argument.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,11 +19,14 @@ from relgraph.backends.numba.calls import builtin
 
 Source = tuple[int, int] | int  # an input and its axis, or a size
 
-_C_CONTIGUOUS, _ALIGNED = 0x1, 0x100
-COUNT, PAIRS, ARRAY_TYPE, TRUE, FALSE, HEAD = range(6)
+_C_CONTIGUOUS, _ALIGNED, _WRITEABLE = 0x1, 0x100, 0x400
+COUNT, PAIRS, ARRAY_TYPE, TRUE, FALSE, PLACES, HEAD = range(7)
+EACH = 4  # entries for an argument
+_BITS = 63  # arguments of which the table can say that a place may be the same array
 
-# After the head of the table come the dtype object and rank of each argument, and then for each
-# pair of sizes two (argument, axis); the argument -1 stands for the number in place of an axis.
+# After the head of the table come, for each argument, its dtype object, its rank, the bytes of an
+# element, and, for a place, a bit for each argument that may be the same array; then for each pair
+# of sizes two (argument, axis); the argument -1 stands for the number in place of an axis.
 GUARD = f"""
 declare void @Py_IncRef(ptr)
 
@@ -54,12 +59,32 @@ read:
   ret i64 %dimension
 }}
 
+define internal i64 @extent(ptr %object, i64 %rank, i64 %itemsize) {{
+entry:
+  %dimensions.n = call i64 @field(ptr %object, i64 32)
+  %dimensions = inttoptr i64 %dimensions.n to ptr
+  br label %look
+look:
+  %i = phi i64 [ 0, %entry ], [ %i.next, %axis ]
+  %bytes = phi i64 [ %itemsize, %entry ], [ %bytes.next, %axis ]
+  %more = icmp slt i64 %i, %rank
+  br i1 %more, label %axis, label %done
+axis:
+  %dimension = call i64 @entry_of(ptr %dimensions, i64 %i)
+  %bytes.next = mul i64 %bytes, %dimension
+  %i.next = add i64 %i, 1
+  br label %look
+done:
+  ret i64 %bytes
+}}
+
 define ptr @NAME(ptr %self, ptr %args, i64 %nargs) {{
 entry:
   %table.n = call i64 @field(ptr %self, i64 16)
   %table = inttoptr i64 %table.n to ptr
   %count = call i64 @entry_of(ptr %table, i64 {COUNT})
   %pairs = call i64 @entry_of(ptr %table, i64 {PAIRS})
+  %places = call i64 @entry_of(ptr %table, i64 {PLACES})
   %type = call i64 @entry_of(ptr %table, i64 {ARRAY_TYPE})
   %right = icmp eq i64 %count, %nargs
   br i1 %right, label %argument, label %no
@@ -91,13 +116,13 @@ array:
   br i1 %three, label %laid, label %no
 laid:
   %i.next = add i64 %i, 1
-  %at.next = add i64 %at, 2
+  %at.next = add i64 %at, {EACH}
   br label %argument
 pair:
   %k = phi i64 [ 0, %argument ], [ %k.next, %equal ]
   %first = phi i64 [ %at, %argument ], [ %first.next, %equal ]
   %k.more = icmp slt i64 %k, %pairs
-  br i1 %k.more, label %sizes, label %yes
+  br i1 %k.more, label %sizes, label %places.first
 sizes:
   %one = call i64 @size(ptr %args, ptr %table, i64 %first)
   %second = add i64 %first, 2
@@ -108,6 +133,67 @@ equal:
   %k.next = add i64 %k, 1
   %first.next = add i64 %first, 4
   br label %pair
+places.first:
+  %inputs = sub i64 %count, %places
+  br label %place
+place:  ; each place
+  %q = phi i64 [ %inputs, %places.first ], [ %q.next, %placed ]
+  %q.more = icmp slt i64 %q, %count
+  br i1 %q.more, label %written, label %yes
+written:
+  %q.object.n = call i64 @entry_of(ptr %args, i64 %q)
+  %q.object = inttoptr i64 %q.object.n to ptr
+  %q.flags = call i64 @field(ptr %q.object, i64 64)
+  %q.writeable = and i64 %q.flags, {_WRITEABLE}
+  %q.can = icmp ne i64 %q.writeable, 0
+  %q.start = call i64 @field(ptr %q.object, i64 16)
+  %q.at.0 = mul i64 %q, {EACH}
+  %q.at = add i64 %q.at.0, {HEAD}
+  %q.rank.at = add i64 %q.at, 1
+  %q.rank = call i64 @entry_of(ptr %table, i64 %q.rank.at)
+  %q.item.at = add i64 %q.at, 2
+  %q.item = call i64 @entry_of(ptr %table, i64 %q.item.at)
+  %q.mask.at = add i64 %q.at, 3
+  %q.mask = call i64 @entry_of(ptr %table, i64 %q.mask.at)
+  %q.bytes = call i64 @extent(ptr %q.object, i64 %q.rank, i64 %q.item)
+  %q.end = add i64 %q.start, %q.bytes
+  br i1 %q.can, label %beside, label %no
+beside:  ; against each other argument
+  %r = phi i64 [ 0, %written ], [ %r.next, %apart ]
+  %r.more = icmp slt i64 %r, %count
+  br i1 %r.more, label %compare, label %placed
+compare:
+  %r.object.n = call i64 @entry_of(ptr %args, i64 %r)
+  %r.object = inttoptr i64 %r.object.n to ptr
+  %r.start = call i64 @field(ptr %r.object, i64 16)
+  %r.at.0 = mul i64 %r, {EACH}
+  %r.at = add i64 %r.at.0, {HEAD}
+  %r.rank.at = add i64 %r.at, 1
+  %r.rank = call i64 @entry_of(ptr %table, i64 %r.rank.at)
+  %r.item.at = add i64 %r.at, 2
+  %r.item = call i64 @entry_of(ptr %table, i64 %r.item.at)
+  %r.bytes = call i64 @extent(ptr %r.object, i64 %r.rank, i64 %r.item)
+  %r.end = add i64 %r.start, %r.bytes
+  %before = icmp uge i64 %q.start, %r.end
+  %after.it = icmp uge i64 %r.start, %q.end
+  %disjoint = or i1 %before, %after.it
+  %itself = icmp eq i64 %q, %r
+  %shifted = lshr i64 %q.mask, %r
+  %bit = and i64 %shifted, 1
+  %allowed = icmp ne i64 %bit, 0
+  %same.start = icmp eq i64 %q.start, %r.start
+  %same.bytes = icmp eq i64 %q.bytes, %r.bytes
+  %same = and i1 %same.start, %same.bytes
+  %shared = and i1 %same, %allowed
+  %fine.0 = or i1 %disjoint, %itself
+  %fine = or i1 %fine.0, %shared
+  br i1 %fine, label %apart, label %no
+apart:
+  %r.next = add i64 %r, 1
+  br label %beside
+placed:
+  %q.next = add i64 %q, 1
+  br label %place
 yes:
   %true.n = call i64 @entry_of(ptr %table, i64 {TRUE})
   br label %answer
@@ -127,6 +213,7 @@ def bind_guard(
     address: int,
     wanted: Sequence[tuple[np.dtype[Any] | None, int]],
     equal: Sequence[tuple[Source, Source]],
+    places: Sequence[Collection[int]] = (),
 ) -> Callable[..., bool]:
     """Return the test of the arguments of a function.
 
@@ -139,15 +226,21 @@ def bind_guard(
     equal : sequence of (source, source)
         Which sizes must be equal: each an argument and its axis, which may be counted from the end,
         or an int.
+    places : sequence of collection of int
+        For each of the last arguments, which are places for results, the arguments that may be the
+        same array.
 
     Returns
     -------
     callable
         Takes the arguments, any number of them.
     """
-    table = [len(wanted), len(equal), id(np.ndarray), id(True), id(False)]
-    for dtype, rank in wanted:
-        table += [0 if dtype is None else id(dtype), rank]
+    table = [len(wanted), len(equal), id(np.ndarray), id(True), id(False), len(places)]
+    masks = [0] * (len(wanted) - len(places)) + [
+        sum(1 << i for i in same if i < _BITS) for same in places
+    ]
+    for (dtype, rank), mask in zip(wanted, masks, strict=True):
+        table += [0, rank, 0, 0] if dtype is None else [id(dtype), rank, dtype.itemsize, mask]
     for pair in equal:
         for source in pair:
             if isinstance(source, int):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache, partial
 from importlib import import_module
 from importlib.util import find_spec
@@ -122,10 +122,12 @@ def trampoline() -> int:
 
 
 def guard(
-    wanted: Sequence[tuple[np.dtype[Any] | None, int]], equal: Sequence[tuple[Source, Source]]
+    wanted: Sequence[tuple[np.dtype[Any] | None, int]],
+    equal: Sequence[tuple[Source, Source]],
+    places: Sequence[Collection[int]] = (),
 ) -> Callable[..., bool]:
     """Return a test of arguments: :func:`relgraph.backends.numba.guard.bind_guard`."""
-    return bind_guard(_guard(), wanted, equal)
+    return bind_guard(_guard(), wanted, equal, places)
 
 
 @lru_cache(maxsize=1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from relgraph.ir.graph import FunctionGraph, is_tensor
@@ -27,7 +27,9 @@ from relgraph.ops.keys import FULL, spec_text
 PART = 1000  # steps in one function: Python's compiler needs 10 kB for each of its lines
 _SHOWN = 40  # lines of a graph that are printed above its program
 
-_RESERVED = re.compile(r"[td]\d+|(c|call|differ|misshapen|no_elements|part|rgk|input|n)_\w*|v|main")
+_RESERVED = re.compile(
+    r"[td]\d+|(c|call|differ|misshapen|no_elements|part|rgk|input|n|out)_\w*|v|main"
+)
 
 
 @dataclass
@@ -52,6 +54,13 @@ class MainText:
         The name of each kernel function.
     reuse : bool
         Whether a value may take over the memory of one that was read last.
+    overwrite : bool
+        Whether an update of an array that nothing else reads may change the array itself.
+    donated : collection of Variable
+        The inputs whose memory may be taken over.
+    into : bool
+        Whether the function takes, after its inputs, an array or None for each of its results, and
+        computes into those that it allocates itself.
 
     Attributes
     ----------
@@ -71,6 +80,9 @@ class MainText:
         kernels: Mapping[Structure, str],
         reuse: bool = True,
         overwrite: bool = True,
+        *,
+        donated: Collection[Variable] = (),
+        into: bool = False,
     ) -> None:
         self.graph = graph
         self.kernels = kernels
@@ -91,7 +103,12 @@ class MainText:
         for position, x in enumerate(graph.inputs):
             self._names[x] = self._unused(x.name, f"input_{position}")
         self._inputs = [self._names[x] for x in graph.inputs]
-        memory = plan(graph, steps, self._sizes, reuse, overwrite)
+        self._donated = frozenset(donated)
+        self._places = {x: f"out_{k}" for k, x in enumerate(graph.outputs)} if into else {}
+        self._inputs += [f"out_{k}" for k in range(len(graph.outputs)) if into]
+        memory = plan(
+            graph, steps, self._sizes, reuse, overwrite, donated=donated, placed=self._places
+        )
         self.overwrites = memory.overwrites
         blocks = self._blocks(steps, memory)
         self.parts = self._functions(blocks)
@@ -192,6 +209,9 @@ class MainText:
 
     def _blocks(self, steps: Sequence[Step], memory: Plan) -> list[_Block]:
         blocks = [self._block]
+        for term, (x, _) in self._sizes.source.items():
+            if x in self._donated:
+                self._term(term)
         early = self._early_sizes(steps)
         for i, step in enumerate(steps):
             if i and i % PART == 0:
@@ -234,14 +254,13 @@ class MainText:
         for x in step.arrays:
             if not in_place or axes(x) is None:
                 self._make_ready(x)
-        arguments = list(sizes)
-        arguments.extend(map(self._name, step.arrays))
-        arguments.extend(self._pack(values) for values in step.slots.values())
         for x, part in step.reductions:
             self._guard(f"no_elements_{i}", part, x)
         for x in step.results:
             self._allocate(x, memory)
-            arguments.append(self._names[x])
+        arguments = [*sizes, *map(self._name, step.arrays)]
+        arguments.extend(self._pack(values) for values in step.slots.values())
+        arguments.extend(self._names[x] for x in step.results)
         self._line(f"{self.kernels[step.structure]}({', '.join(arguments)})")
 
     def _make_ready(self, x: Variable) -> None:
@@ -279,10 +298,16 @@ class MainText:
         taken = memory.takes.get(x)
         if taken is not None:
             old = self._name(taken)
-            self._line(f"{self._bind(x)} = {old}")
+            self._names[taken] = self._bind(x)  # operands of this step may be in it too
+            self._line(f"{self._names[x]} = {old}")
             self._line(f"del {old}")
             return
         shape = self._shape(map(self._term, self._sizes.shape[x]))
+        place = self._places.get(x)
+        if place is not None:
+            self._block.reads[place] = None
+            self._line(f"{self._bind(x)} = given({place}, {shape}, {dtype_name(x)})")
+            return
         self._line(f"{self._bind(x)} = empty({shape}, {dtype_name(x)})")
 
     def _shape(self, sizes: Iterable[str]) -> str:
@@ -349,7 +374,7 @@ class MainText:
         return [*functions, ("main", _function(head, lines))]
 
 
-_GLOBALS = frozenset({"empty", "matmul", "ready", "math", "np", "kernel", *DTYPES})
+_GLOBALS = frozenset({"empty", "given", "matmul", "ready", "math", "np", "kernel", *DTYPES})
 
 
 def _function(head: str, lines: Sequence[str]) -> str:

@@ -1,0 +1,139 @@
+"""Places for results: the arrays that a call is given as ``out``, and inputs that are donated."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+
+from relgraph.errors import ArgumentError, DTypeError, count_of
+from relgraph.ir.node import Input, Variable
+from relgraph.ir.printing import brief
+from relgraph.ir.types import TensorType
+
+
+def places_of(out: Any, keys: Any) -> list[Any]:
+    """Return the arrays of ``out``, one for each output.
+
+    Parameters
+    ----------
+    out : array, or a list, tuple or dict of array
+        What a call was given.
+    keys : None, list, tuple or dict
+        The container of the function's results.
+
+    Raises
+    ------
+    ArgumentError
+        Where it is not the container of the results.
+    """
+    if keys is None:
+        return [out]
+    kind = "dict" if isinstance(keys, dict) else "list or tuple"
+    if isinstance(keys, dict):
+        if isinstance(out, Mapping) and set(out) == set(keys):
+            return [out[key] for key in keys]
+        given = f"keys {', '.join(map(str, out))}" if isinstance(out, Mapping) else ""
+        needed = f"keys {', '.join(map(str, keys))}"
+    else:
+        if isinstance(out, list | tuple):
+            return list(out)
+        given, needed = "", ""
+    raise ArgumentError(
+        f"the function returns a {type(keys).__name__}, and out is a {type(out).__name__}",
+        {key: value for key, value in (("needed", needed), ("given", given)) if value},
+        f"Give it a {kind} of arrays, one for each result.",
+    )
+
+
+def check_places(places: Sequence[Any], outputs: Sequence[Variable]) -> None:
+    """Refuse what results cannot be written to.
+
+    Parameters
+    ----------
+    places : sequence of array
+        The arrays.
+    outputs : sequence of Variable
+        The outputs.
+
+    Raises
+    ------
+    ArgumentError
+        For another number of them, for what is not an array or cannot be written, and where two of
+        them overlap.
+    DTypeError
+        For another dtype than the result's.
+    """
+    if len(places) != len(outputs):
+        raise ArgumentError(
+            f"the function has {count_of(len(outputs), 'result')}, and out {len(places)} arrays",
+            fix="Give it one array for each result.",
+        )
+    for k, (place, node) in enumerate(zip(places, outputs, strict=True)):
+        what = f"the array given as out for {brief(node, 24)}"
+        if not isinstance(node.type, TensorType) or node.type.layout != "dense":
+            raise ArgumentError(
+                f"the result {brief(node, 24)} is a sparse matrix, which has no place to write to",
+                {"result": node.type},
+                "Call the function without out.",
+            )
+        if not isinstance(place, np.ndarray):
+            raise ArgumentError(
+                f"{what} is a {type(place).__name__}, not an array of NumPy",
+                {"result": node.type},
+                "Give it np.empty(shape, dtype).",
+            )
+        if place.dtype.newbyteorder("=") != node.type.dtype:
+            raise DTypeError(
+                f"{what} is {place.dtype}, and the result {node.type.dtype}",
+                {"result": node.type},
+                f"Give it an array of {node.type.dtype}.",
+            )
+        if not place.flags.writeable:
+            raise ArgumentError(
+                f"{what} cannot be written",
+                {"flags": "writeable is False"},
+                "Give it an array of its own memory.",
+            )
+        for other in places[:k]:
+            if np.may_share_memory(place, other):
+                raise ArgumentError(
+                    f"{what} overlaps with that of another result",
+                    fix="Give each result memory of its own.",
+                )
+
+
+def donated_names(
+    donate: str | Input | Iterable[str | Input], inputs: Sequence[Input]
+) -> frozenset[str]:
+    """Return the names of the inputs that are donated.
+
+    Parameters
+    ----------
+    donate : str, Input, or iterable of them
+        The inputs, or their names.
+    inputs : sequence of Input
+        All inputs.
+
+    Raises
+    ------
+    ArgumentError
+        For a name that no input has.
+    """
+    given = [donate] if isinstance(donate, str | Input) else list(donate)
+    names = [x.name if isinstance(x, Input) else x for x in given]
+    known: Collection[str] = [x.name for x in inputs]
+    for name in names:
+        if name not in known:
+            near = get_close_matches(str(name), known, 1)
+            raise ArgumentError(
+                f"there is no input {name!r} to donate",
+                {"inputs": ", ".join(known)},
+                f"Did you mean {near[0]!r}?" if near else "Use one of these names.",
+            )
+    return frozenset(names)
+
+
+__all__ = ["check_places", "donated_names", "places_of"]

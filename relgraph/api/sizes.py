@@ -1,0 +1,58 @@
+"""Which sizes of a function's inputs must be equal, where they are read, and what to say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from relgraph.backends.base import Array
+from relgraph.errors import ShapeError
+from relgraph.ir.node import Input
+from relgraph.ir.printing import brief
+from relgraph.ir.sizes import Meeting, Place
+from relgraph.lowering.sizes import mismatch
+
+
+def equal_sizes(inputs: Sequence[Input]) -> Iterable[tuple[int, int, int, int]]:
+    """Return each later occurrence of a named size with its first one."""
+    first: dict[str, tuple[int, int]] = {}
+    for i, x in enumerate(inputs):
+        for axis, dim in enumerate(x.type.shape):
+            if isinstance(dim, str):
+                if dim in first:
+                    yield (*first[dim], i, axis)
+                else:
+                    first[dim] = (i, axis)
+
+
+def sources(inputs: Sequence[Input], meeting: Meeting) -> list[tuple[int, int] | int]:
+    """Return which input's axis each of two sizes is read from, or the size itself."""
+    found: list[tuple[int, int] | int] = []
+    for size in meeting.sizes:
+        if isinstance(size, int):
+            found.append(size)
+        elif isinstance(size, Place):
+            found.append((inputs.index(size.node), size.axis))
+        else:
+            i = next(i for i, x in enumerate(inputs) if size in x.type.shape)
+            found.append((i, inputs[i].type.shape.index(size)))
+    return found
+
+
+def size_of(arrays: Sequence[Array], source: tuple[int, int] | int) -> int:
+    return source if isinstance(source, int) else arrays[source[0]].shape[source[1]]
+
+
+def unmet(meeting: Meeting, first: int, second: int) -> ShapeError:
+    """Return the error for two sizes that the graph needs to be equal."""
+    node, (one, other), _ = meeting
+    x = node.inputs[one[0]]
+    if isinstance(other, int):
+        return ShapeError(
+            f"{brief(x, 12)} must have size {other} along axis {one[1]}, and it is {first}",
+            {"in": brief(node, 24)},
+            "Give it arrays of shapes that fit the op.",
+        )
+    return mismatch(node, (x, one[1], first), (node.inputs[other[0]], other[1], second))
+
+
+__all__ = ["equal_sizes", "size_of", "sources", "unmet"]
