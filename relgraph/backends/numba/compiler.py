@@ -17,6 +17,7 @@ from relgraph.backends.config import config
 from relgraph.backends.failures import misplaced
 from relgraph.backends.numba import kernels
 from relgraph.backends.numba.calls import Layout
+from relgraph.backends.numba.fold_source import LOG_SUM
 from relgraph.backends.numba.guard import Source
 from relgraph.backends.numba.kernel_source import KernelText
 from relgraph.backends.numba.main_source import MainText
