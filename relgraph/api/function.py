@@ -229,6 +229,7 @@ class Function:
             *((a, b) for a, b in self._pairs),
         ]
         self._sizes = equal
+        self._takes_out = any(x.name == "out" for x in graph.inputs)
         self._into: tuple[Callable[..., bool], Callable[..., Any]] | None = None
         quick = getattr(self._program, "quick", None)
         made = None if quick is None else quick(self._wanted, equal)
@@ -243,8 +244,7 @@ class Function:
     @property
     def source(self) -> str:
         """The generated program."""
-        text: str = self._program.source
-        return text
+        return str(self._program.source)
 
     def __repr__(self) -> str:
         names = ", ".join(f"{x.name}: {x.type}" for x in self.inputs)
@@ -330,9 +330,9 @@ class Function:
 
     def _with_places(self, args: Sequence[Any], kwargs: dict[str, Any], out: Any) -> Any:
         """Compute into the arrays given as ``out``, and return it."""
-        if any(x.name == "out" for x in self.inputs):
+        if self._takes_out:
             return self._packed(self._listed(*self._checked(args, {**kwargs, "out": out})))
-        places = places_of(out, self._keys)
+        places = (out,) if self._keys is None else places_of(out, self._keys)
         if self._into is None:
             quick = getattr(self._program, "quick_into", None)
             made = None if quick is None else quick(self._wanted, self._sizes)

@@ -21,7 +21,7 @@ def places_of(out: Any, keys: Any) -> list[Any]:
     ----------
     out : array, or a list, tuple or dict of array
         What a call was given.
-    keys : None, list, tuple or dict
+    keys : list, tuple or dict
         The container of the function's results.
 
     Raises
@@ -29,8 +29,6 @@ def places_of(out: Any, keys: Any) -> list[Any]:
     ArgumentError
         Where it is not the container of the results.
     """
-    if keys is None:
-        return [out]
     kind = "dict" if isinstance(keys, dict) else "list or tuple"
     if isinstance(keys, dict):
         if isinstance(out, Mapping) and set(out) == set(keys):
