@@ -143,20 +143,25 @@ def sides_of(relation: Relation, drawn: list[made.Instance]) -> list[Side]:
     return [s for s in pairs if isinstance(s[0], Variable)]
 
 
-def one_sided(relation: Relation, most: int = 40) -> list[tuple[Clause, Variable]]:
-    """Return graphs that the matched side of a clause stands for, the same in every run."""
+def one_sided(
+    relation: Relation, most: int = 40, *, alike: bool = False
+) -> list[tuple[Clause, Variable]]:
+    """Return graphs that the matched side of a clause stands for, the same in every run.
+
+    Many operands hardly ever fit together, unless they are ``alike``: of two shapes only.
+    """
     found: dict[Variable, Clause] = {}
     for clause in relation.clauses or ():
         if rewrite_of(relation, clause) is None:
             continue
         side = clause.right if relation.backward else clause.left
-        graphs = graphs_of_side(clause, side, profile(relation, clause))
+        graphs = graphs_of_side(clause, side, profile(relation, clause), alike)
         matched = (x for x in graphs if made.match(relation, x) is not None)
         found = dict.fromkeys(islice(matched, most), clause) | found
     return [(clause, graph) for graph, clause in found.items()]
 
 
-def graphs_of_side(clause: Clause, side: Any, kind: str) -> Iterator[Variable]:
+def graphs_of_side(clause: Clause, side: Any, kind: str, alike: bool = False) -> Iterator[Variable]:
     """Yield graphs of one side of a clause, whether or not the other can be built."""
     fields = made.fields_of(Clause(side, side))
     free = variables(side)
@@ -183,7 +188,9 @@ def graphs_of_side(clause: Clause, side: Any, kind: str) -> Iterator[Variable]:
             choices.append(made.SINGLE[op] if single else made.PARAMETERS[name])
     rng = random.Random(str(clause))
     for _ in range(DRAWS):
-        chosen = dict(zip(free, [rng.choice(c) for c in choices], strict=True))
+        few = rng.sample(shapes, 2) if alike else shapes
+        drawn = [few if c is shapes else c for c in choices]
+        chosen = dict(zip(free, [rng.choice(c) for c in drawn], strict=True))
         facts = rng.random() < 0.7
         try:
             values = {
@@ -204,11 +211,25 @@ def graphs_of_side(clause: Clause, side: Any, kind: str) -> Iterator[Variable]:
                 )
                 for i, v in enumerate(free)
             }
-            graph = made.build(side, values)
+            graph = made.build(side, values | _determined(clause, fields, values))
         except (RelgraphError, IndexError, TypeError, ValueError):
             continue
         if isinstance(graph, Variable) and graph.op is not None:
             yield graph
+
+
+def _determined(clause: Clause, fields: Any, values: dict[Any, Any]) -> dict[Any, Any]:
+    """Return the operands that conditions compute from the types of the others: identities."""
+    by_token = {made.token(v): (v, x) for v, x in values.items()}
+    found = {}
+    for c in clause.conditions:
+        v = by_token.get(made.token(c.args[0]), (None,))[0]
+        asked = [by_token.get(made.token(x)) for x in c.args[1:]]
+        if c.kind == "calc" and v is not None and v not in fields and None not in asked:
+            made_of = c.function(*[x for _, x in filter(None, asked)])
+            if isinstance(made_of, Variable):
+                found[v] = made_of
+    return found
 
 
 def generator(*parts: Any) -> np.random.Generator:

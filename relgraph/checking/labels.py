@@ -301,9 +301,16 @@ def _fit(inputs: list[Any], values: Values) -> bool:
 
 def runs_wherever(relation: Relation) -> Outcome:
     """Check that what is made runs wherever the graph does, whatever its sizes turn out to be."""
+    outcome = _runs_on(relation, one_sided(relation))
+    if outcome.tried or outcome.failure:
+        return outcome
+    return _runs_on(relation, one_sided(relation, alike=True))
+
+
+def _runs_on(relation: Relation, graphs: list[tuple[Clause, Variable]]) -> Outcome:
     checked = 0
     failures = []
-    for clause, graph in one_sided(relation):
+    for clause, graph in graphs:
         regular = needs_regular(graph, made.match(relation, graph))
         inputs = free_inputs([graph])
         for number in range(CALLS):
