@@ -2,7 +2,8 @@
 
 A factor that is not unique has the signs and the order of LAPACK's where these are stated: columns
 reflected as by ``dlarfg``, rows interchanged for the largest pivot, values in order of their size.
-The sign of an eigenvector is not stated; here its largest component is positive.
+The sign of an eigenvector is not stated; here its largest component is positive. That of a pair of
+singular vectors is mpmath's.
 
 References
 ----------

@@ -178,6 +178,9 @@ def _top(v: Array) -> float:
 
 
 def all_finite(done: dict[Variable, Array]) -> bool:
-    """Tell whether every input and intermediate is finite; a constant is what it is."""
+    """Tell whether every input and intermediate is finite.
+
+    A constant is part of the identity and not assumed to be anything: max(x, -inf) = x is judged.
+    """
     computed = [np.asarray(v) for x, v in done.items() if not isinstance(x, Constant)]
     return all(np.isfinite(v).all() for v in computed if v.dtype.kind == "f")
