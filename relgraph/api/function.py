@@ -443,9 +443,8 @@ class Function:
                 {"declared": wanted.type, "given": f"shape {array.shape}"},
                 "Reshape the array, or declare the input with its rank.",
             )
-        if array.flags.c_contiguous and array.flags.aligned:
-            return array
-        return np.require(array, requirements=["C", "A"])
+        laid_out = array.flags.aligned and array.flags[getattr(self._program, "order", "C")]
+        return array if laid_out else np.require(array, requirements=["C", "A"])
 
     def _wrong_size(self, i: int, axis: int, size: int, array: Array) -> ShapeError:
         x = self.inputs[i]

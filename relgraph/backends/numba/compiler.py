@@ -20,6 +20,7 @@ from relgraph.backends.numba.calls import Layout
 from relgraph.backends.numba.fold_source import LOG_SUM
 from relgraph.backends.numba.guard import Source
 from relgraph.backends.numba.kernel_source import KernelText
+from relgraph.backends.numba.layouts import in_fortran_order, readable, transposed
 from relgraph.backends.numba.main_source import MainText
 from relgraph.backends.numba.product_source import ProductText
 from relgraph.backends.numba.row_source import RowText
@@ -38,6 +39,7 @@ from relgraph.lowering.rows import join_rows
 from relgraph.lowering.sizes import Check
 
 Pair = tuple[Source, Source]
+ORDERS = 8  # programs for inputs in Fortran's order, of one program
 may_share = np.may_share_memory
 
 REDUCTIONS = frozenset({"sum", "prod", "max", "min", "mean", "any", "all"})
@@ -53,7 +55,9 @@ def is_log_sum(node: Variable) -> bool:
     return node.op is not None and node.op.name == LOG_SUM and is_flat(node)
 
 
-FUSION = Fusion(maps=supported, reduces=reduces, weight=weight, literals=literals, views=True)
+FUSION = Fusion(
+    maps=supported, reduces=reduces, weight=weight, literals=literals, views=True, again=30
+)
 
 
 class NumbaBackend:
@@ -157,6 +161,10 @@ class NumbaProgram:
         self._write_into = partial(write, into=True)
         self._into = lru_cache(maxsize=1)(self._compile_into)
         self._outputs = graph.outputs
+        self._readable = readable(graph, self.steps).difference(self._donated)
+        self._across = lru_cache(maxsize=ORDERS)(
+            lambda which: NumbaProgram(transposed(graph, which), fusion, reuse, overwrite, donated)
+        )
         self._in_place = in_place_results(graph, self.steps)
         self._constants = [x.value for x in graph.outputs if isinstance(x, Constant)]
         namespace: dict[str, Any] = {
@@ -186,6 +194,8 @@ class NumbaProgram:
         plain = self._fresh and not self._silent and not self._donated
         self._trusting = main.trusting() if plain else None
         self._namespace = namespace
+
+    order = "FORC"  # of arguments that need no copy before they are passed, as NumPy's flags say it
 
     def _define(self, text: str, namespace: dict[str, Any]) -> None:
         """Define a function, with its lines for tracebacks."""
@@ -246,6 +256,10 @@ class NumbaProgram:
 
     def __call__(self, arrays: Sequence[Array]) -> list[Any]:
         """Run the program on one array for each input."""
+        across = in_fortran_order(arrays, self._readable) if self._readable else None
+        if across:
+            turned = [x.T if i in across else x for i, x in enumerate(arrays)]
+            return self._across(across)(turned)
         usable = self._usable(arrays)
         results = self._run(self._main, usable)
         if self._fresh:
