@@ -13,6 +13,9 @@ import pytest
 
 import relgraph as rg
 from relgraph.backends.cuda import adapter
+from relgraph.backends.cuda.templates import supported
+from relgraph.ir.types import DTYPES
+from relgraph.ops.elementwise import TABLE, Cast, Elementwise
 from relgraph.ops.reduction import log_softmax, logsumexp, softmax
 
 pytestmark = pytest.mark.skipif(
@@ -122,6 +125,22 @@ def test_patterns_need_few_registers(pattern, dtype, tmp_path):
         assert re.search(rf"ld\.global\.{wide}", together), "no loads of 16 bytes"
     if pattern not in ("elementwise", "broadcast", "sum and max of columns"):
         assert "shfl.sync" in together
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_every_op_compiles(dtype):
+    x, y = rg.vector("x", shape="n", dtype=dtype), rg.vector("y", shape="n", dtype=dtype)
+    c = rg.vector("c", shape="n", dtype="bool")
+    nodes = [Cast(other)(x) for other in DTYPES if other != dtype]
+    for name, row in TABLE.items():
+        try:
+            node = Elementwise(name)(*((x, y, x)[: row.arity] if name != "where" else (c, x, y)))
+        except TypeError:
+            continue  # NumPy has no such op for the dtype
+        if supported(node):
+            nodes.append(node)
+    assert len(nodes) > 30
+    assert kernels([x, y, c], nodes)
 
 
 def test_products_and_sums_are_not_contracted():
