@@ -20,7 +20,7 @@ from relgraph.ir.graph import FunctionGraph, map_nodes
 from relgraph.ir.node import Variable, apply, constant
 from relgraph.ops.elementwise import Cast, Elementwise
 from relgraph.ops.reducers import Max, Sum, floating, reduced_axes
-from relgraph.ops.shape import Squeeze
+from relgraph.ops.shape import ExpandDims
 
 
 class Top(Max):
@@ -37,13 +37,12 @@ class Top(Max):
 def _logsumexp(node: Variable, x: Variable) -> Variable:
     """Shift by the largest element where that is finite."""
     axes, kept = node.op.params  # type: ignore[union-attr]
-    shift = _finite(apply(Top(axes, True), (x,)))
-    total = apply(Sum(axes, True), (_map("exp", _map("subtract", x, shift)),))
-    result = _map("add", _map("log", total), shift)
-    if kept:
-        return result
-    places = reduced_axes(axes, x.ndim, "logsumexp")
-    return apply(Squeeze(tuple(place - x.ndim for place in places)), (result,))
+    shift = along = _finite(apply(Top(axes, kept), (x,)))
+    if not kept:
+        places = reduced_axes(axes, x.ndim, "logsumexp")
+        along = apply(ExpandDims(tuple(place - x.ndim for place in places)), (shift,))
+    total = apply(Sum(axes, kept), (_map("exp", _map("subtract", x, along)),))
+    return _map("add", _map("log", total), shift)
 
 
 def _softmax(node: Variable, x: Variable) -> Variable:

@@ -170,6 +170,8 @@ class Kernel:
     parts : tuple of Kernel or Call
         The steps that a kernel of several passes was joined from; its results are all in
         ``stored``, and its loop is that of the first part.
+    repeated : tuple of Variable
+        The numbers that it computes for itself, as other kernels may.
     """
 
     structure: Structure
@@ -182,6 +184,7 @@ class Kernel:
     folded: tuple[Variable, ...]
     nodes: tuple[Variable, ...]
     parts: tuple[Step, ...] = ()
+    repeated: tuple[Variable, ...] = ()
 
     @property
     def reads(self) -> tuple[Variable, ...]:
@@ -356,28 +359,30 @@ class _Builder:
         self.slots: dict[str, list[Constant]] = {}
         self.slot_of: dict[Constant, Ref] = {}
         self.row_of: dict[Variable, Ref] = {}
+        self.rows: list[Row] = []
+        self.repeated: list[Variable] = []
 
     def kernel(self) -> Kernel:
-        rows: list[Row] = []
+        rows = self.rows
         folds: list[Fold] = []
         stored: list[Variable] = []
         folded: list[Variable] = []
         axes: tuple[int, ...] = ()
         for node in self.nodes:
             place = self.regions.place[node]
-            literals = self.regions.fusion.literals(node)
-            refs = tuple(self._ref(x, i in literals) for i, x in enumerate(node.inputs))
+            self._repeat(node)
             assert node.op is not None
             if self.regions.role[place] == MAP:
-                self.row_of[node] = Ref("row", len(rows), dtype_name(node))
-                rows.append(Row(node.op, refs, dtype_name(node)))
+                self._row(node)
                 if place in self.regions.outputs or any(
-                    j not in self.inside for j in self.regions.users[place]
+                    j not in self.inside and self.regions.is_read(place, j)
+                    for j in self.regions.users[place]
                 ):
                     stored.append(node)
             else:
                 axes = reduced_axes(node)
-                folds.append(Fold(bare(node.op), refs[0], dtype_name(node)))
+                operand = self._ref(node.inputs[0], False)
+                folds.append(Fold(bare(node.op), operand, dtype_name(node)))
                 folded.append(node)
         views = self.regions.fusion.views
         operands = [Operand(x, x.ndim - len(self.loop), views) for x in self.arrays]
@@ -400,7 +405,30 @@ class _Builder:
             tuple(stored),
             tuple(folded),
             tuple(self.nodes),
+            repeated=tuple(self.repeated),
         )
+
+    def _repeat(self, node: Variable) -> None:
+        """Compute the numbers again that an op reads."""
+        stack = list(node.inputs)
+        missing = []
+        while stack:
+            x = stack.pop()
+            place = self.regions.place[x]
+            if place in self.regions.repeated and place not in self.inside:
+                missing.append(x)
+                stack.extend(x.inputs)
+        for x in sorted(missing, key=self.regions.place.__getitem__):
+            if x not in self.row_of:
+                self.repeated.append(x)
+                self._row(x)
+
+    def _row(self, node: Variable) -> None:
+        literals = self.regions.fusion.literals(node)
+        refs = tuple(self._ref(x, i in literals) for i, x in enumerate(node.inputs))
+        assert node.op is not None
+        self.row_of[node] = Ref("row", len(self.rows), dtype_name(node))
+        self.rows.append(Row(node.op, refs, dtype_name(node)))
 
     def _ref(self, x: Variable, literal: bool) -> Ref:
         if x in self.row_of:

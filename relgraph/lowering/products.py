@@ -128,8 +128,10 @@ class _Builder:
                         (self._array(matrix, True, True), self._array(vector, False, True))
                     )
                 continue
-            for node in step.nodes:
+            for node in (*step.repeated, *step.nodes):
                 assert node.op is not None
+                if node in self.known:
+                    continue
                 if node in step.folded:
                     folds.append(
                         Fold(bare(node.op), self._ref(node.inputs[0], False), dtype_name(node))
@@ -140,13 +142,14 @@ class _Builder:
                     refs = tuple(self._ref(x, i in literals) for i, x in enumerate(node.inputs))
                     self.rows.append(Row(node.op, refs, dtype_name(node)))
                     self.known[node] = Ref("row", len(self.rows) - 1, dtype_name(node))
+        repeated = {x for step in self.members if isinstance(step, Kernel) for x in step.repeated}
         for step in self.members:
             if isinstance(step, Call):
                 found = transposed_product(step.node)
                 if found is not None:
                     back.append((self._array(found[0], True, True), self._ref(found[1], False)))
                     gradients.append(step.node)
-        stored = [x for x in self.known if x in self.read]
+        stored = [x for x in self.known if x in self.read and x not in repeated]
         structure = Structure(
             tuple(self.rows),
             tuple(folds),

@@ -43,6 +43,9 @@ class Fusion:
         The weight of all distinct kernels of a graph, beyond which one op makes one kernel.
     views : bool
         Whether kernels read slices, transposes and the like through the distances of elements.
+    again : int
+        The weight up to which every kernel that reads a number computes it again, where it depends
+        on numbers among the inputs alone.
     """
 
     maps: Callable[[Variable], bool]
@@ -53,6 +56,7 @@ class Fusion:
     arrays: int = 24
     budget: int = 8000
     views: bool = False
+    again: int = 0
 
 
 class Regions:
@@ -90,6 +94,7 @@ class Regions:
             for j in operands:
                 self.users[j].append(i)
         self.outputs = {self.place[node] for node in graph.outputs}
+        self.repeated = self._repeated()
         self.stage = self._stages()
 
     def _role(self, node: Variable) -> str:
@@ -110,17 +115,39 @@ class Regions:
             self.role[i] == MAP and self.role[j] in (MAP, REDUCE) and self.loop(i) == self.loop(j)
         )
 
+    def _repeated(self) -> set[int]:
+        """Return the maps of numbers that each kernel computes for itself."""
+        weights: dict[int, int] = {}
+        for i, node in enumerate(self.order):
+            if self.role[i] != MAP or node.ndim or not self.fusion.again:
+                continue
+            weight = self.fusion.weight(node)
+            for j in self.operands[i]:
+                if self.role[j] != LEAF:
+                    weight += weights.get(j, self.fusion.again)
+            if weight <= self.fusion.again:
+                weights[i] = weight
+        return set(weights)
+
+    def is_read(self, i: int, j: int) -> bool:
+        """Tell whether ``j``, outside of the kernel of ``i``, has to read what it stores."""
+        return i not in self.repeated or self.role[j] == CALL
+
     def _stages(self) -> list[int]:
         stage = [0] * len(self.order)
         for i, operands in enumerate(self.operands):
             if self.role[i] != LEAF:
                 stage[i] = max(
-                    (stage[j] + (0 if self.fused(j, i) else 1) for j in operands), default=0
+                    (
+                        stage[j] + (0 if self.fused(j, i) or not self.is_read(j, i) else 1)
+                        for j in operands
+                    ),
+                    default=0,
                 )
         # A map moves down to its first client: one that has a single client always joins it.
         # Reductions stay: their results are small, and their operands need not be kept for them.
         for i in reversed(range(len(self.order))):
-            if self.role[i] == MAP and self.users[i]:
+            if self.role[i] == MAP and self.users[i] and i not in self.repeated:
                 stage[i] = min(stage[j] - (0 if self.fused(i, j) else 1) for j in self.users[i])
         return stage
 

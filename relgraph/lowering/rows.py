@@ -137,11 +137,12 @@ class _Builder:
         self.inner: set[Variable] = set()  # values of elements
         self.folds: set[Variable] = set()
         self.level: dict[Variable, int] = {}
+        self.repeated: set[Variable] = set()
         for step in members:
             self._note(step)
         self.outside = {x for x in self.source if x in read}
         shown = read.union(map(self._base, self.outside))
-        self.results = [x for x in self.order if x in shown]
+        self.results = [x for x in self.order if x in shown and x not in self.repeated]
         self.hosts: dict[Variable, Variable] = {}  # of each value that is kept, the result it is in
         self.made: dict[Variable, int] = {}  # and the pass that computes it
         self._keep()
@@ -162,6 +163,11 @@ class _Builder:
         if isinstance(step, Call):
             self.source[step.node] = step.node.inputs[0]
             return
+        for node in step.repeated:
+            if node not in self.level:
+                self.order.append(node)
+                self.level[node] = 0
+                self.repeated.add(node)
         folded = set(step.folded)
         full = step.shape == self.loop or bool(folded)
         for node in step.nodes:

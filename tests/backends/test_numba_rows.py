@@ -216,3 +216,32 @@ def test_random_row_programs_compute_what_numpy_does(seed):
     results = function([x, y], graph)(a, b)
     for node, result in zip(graph, results, strict=True):
         np.testing.assert_allclose(result, expected[node], rtol=1e-11)
+
+
+def test_numbers_are_computed_in_each_kernel_that_reads_them():
+    x, y, s = rows(), rows(shape=("m",), name="y"), rows(shape=(), name="s")
+    scale = exp(s) + 1.0
+    soft = reduction.softmax(x * scale) * scale
+    f = function([x, y, s], [y * scale, soft, scale * 2.0])
+    assert kernels(f) == 3
+    a, b, c = normals((3, 5)), normals(4, 1), np.array(0.3)
+    first, second, third = f(a, b, c)
+    factor = np.exp(c) + 1
+    np.testing.assert_allclose(first, b * factor, rtol=1e-15)
+    expected = scipy.special.softmax(a * factor, axis=-1) * factor
+    np.testing.assert_allclose(second, expected, rtol=1e-14)
+    np.testing.assert_allclose(third, factor * 2, rtol=1e-15)
+
+
+def test_a_number_that_is_a_result_too_is_stored_once():
+    x, s, w = rows(), rows(shape=(), name="s"), rows(shape=("k",), name="w")
+    scale = exp(s)
+    e = (x @ w) * scale
+    results = [scale, x * scale, reduction.sum(e * scale), x.T @ e]
+    f = function([x, s, w], results)
+    a, c, v = normals((6, 4)), np.array(-0.2), normals(4, 2)
+    factor = np.exp(c)
+    e = a @ v * factor
+    expected = [factor, a * factor, (e * factor).sum(), a.T @ e]
+    for result, value in zip(f(a, c, v), expected, strict=True):
+        np.testing.assert_allclose(result, value, rtol=1e-12, atol=1e-13)

@@ -53,6 +53,7 @@ class KernelText(Lines):
         self.folded = [Array(f"r{i}", f.dtype, kept) for i, f in enumerate(s.folds)]
         self.slots = slot_counts(s)
         self.count = len(s.reduced)
+        self.numbers = self._numbers()
         self.suffix = self.count
         while self.suffix > 0 and s.reduced[self.suffix - 1]:
             self.suffix -= 1
@@ -111,6 +112,8 @@ class KernelText(Lines):
         for i in self.pairs:
             self.line(f"q{i} = scratch({self.structure.folds[i].dtype}, {BLOCK})")
         self._values(-1)
+        for k in self.numbers:
+            self._row(k)
         if self.partial:
             self.open("for b in range(start, stop):")
             self.line("first = b * rows")
@@ -180,28 +183,37 @@ class KernelText(Lines):
         self.block_end(folds, f"min({BLOCK}, {high} - k)")
         self.depth -= 1
 
+    def _numbers(self) -> list[int]:
+        """Return the statements whose values are the same for all elements."""
+        found: set[int] = set()
+        for k, row in enumerate(self.structure.rows):
+            if k not in self.structure.stored and all(
+                ref.kind in ("slot", "literal")
+                or (ref.kind == "row" and ref.index in found)
+                or (ref.kind == "array" and not self.arrays[ref.index].groups)
+                for ref in row.operands
+            ):
+                found.add(k)
+        return sorted(found)
+
+    def _row(self, k: int) -> None:
+        row = self.structure.rows[k]
+        self.line(f"t{k} = {expression(row, [_name(ref) for ref in row.operands])}")
+
     def _statements(self) -> None:
         last = self.count - 1
         s = self.structure
 
-        def name(ref: Ref) -> str:
-            if ref.kind == "row":
-                return f"t{ref.index}"
-            if ref.kind == "slot":
-                return f"c_{ref.dtype}_{ref.index}"
-            if ref.kind == "literal":
-                return f"{ref.dtype}({ref.value!r})"
-            return f"v{ref.index}"
-
         for k, array in enumerate(self.arrays):
             if last in array.groups:
                 self.line(f"v{k} = {self._element(array)}")
-        for k, row in enumerate(s.rows):
-            self.line(f"t{k} = {expression(row, [name(ref) for ref in row.operands])}")
+        for k in range(len(s.rows)):
+            if k not in self.numbers:
+                self._row(k)
         for array, k in zip(self.stored, s.stored, strict=True):
             self.line(f"{self._element(array)} = t{k}")
         for i, fold in enumerate(s.folds):
-            value = operand(fold, name(fold.operand))
+            value = operand(fold, _name(fold.operand))
             if not self.inner:
                 target = self._target(i)
                 # Where all reduced axes have size 1, each result is one term.
@@ -297,3 +309,13 @@ class KernelText(Lines):
 
 def _range(low: str, high: str) -> str:
     return high if low == "0" else f"{low}, {high}"
+
+
+def _name(ref: Ref) -> str:
+    if ref.kind == "row":
+        return f"t{ref.index}"
+    if ref.kind == "slot":
+        return f"c_{ref.dtype}_{ref.index}"
+    if ref.kind == "literal":
+        return f"{ref.dtype}({ref.value!r})"
+    return f"v{ref.index}"
