@@ -142,6 +142,31 @@ def _asked(op: Op, types: Sequence[Type], shapes: Sequence[Shape]) -> tuple[list
     return found, complete
 
 
+@lru_cache(4096)
+def stretched(op: Op, types: tuple[Type, ...]) -> tuple[tuple[At, At], ...]:
+    """Return the axes that an op needs to be equal and would stretch where one of them is 1.
+
+    Parameters
+    ----------
+    op : Op
+        Any op.
+    types : tuple of Type
+        Those of the operands.
+
+    Returns
+    -------
+    tuple of pairs of (int, int)
+        Of the ties of its rule: what only a comparison of the sizes of arrays can refuse.  An op
+        computes with a size of 1 that nobody declared as NumPy does.
+    """
+    pairs = [(a, b) for a, b in rule_of(op, types).ties if isinstance(b, tuple)]
+    return tuple([
+        (a, b)
+        for a, b in pairs
+        if any(_takes(op, types, {x: 1, y: tag(0)}) for x, y in ((a, b), (b, a)))
+    ])  # fmt: skip
+
+
 def _takes(op: Op, types: Sequence[Type], given: dict[At, Dim]) -> bool:
     try:
         op.infer(*_with(types, given))

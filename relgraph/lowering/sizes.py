@@ -15,6 +15,7 @@ from relgraph.errors import ShapeError
 from relgraph.ir.graph import FunctionGraph, is_tensor
 from relgraph.ir.node import Constant, Variable
 from relgraph.ir.printing import brief
+from relgraph.ir.sizes import At, stretched
 from relgraph.ir.types import Dim
 from relgraph.lowering.kernels import Call, Kernel, Step, reduced_axes
 from relgraph.lowering.views import is_view
@@ -127,9 +128,11 @@ class Sizes:
                 self._kernel(step, step)
             elif is_product(step.node):
                 self._product(step)
-            elif is_tensor(step.node):
-                self.verified.add(step.node)
-                self._called(step.node)
+            else:
+                self._compare(step)
+                if is_tensor(step.node):
+                    self.verified.add(step.node)
+                    self._called(step.node)
 
     def find(self, term: Term) -> Term:
         """Return the term that stands for all that are known to be equal to ``term``."""
@@ -195,6 +198,16 @@ class Sizes:
             self.checks.setdefault(owner, []).append(check)
             self._join(*terms)
         self.shape[node] = self.shape[matrix][:1]
+
+    def _compare(self, step: Call) -> None:
+        """Note which sizes of the operands of a call have to be compared."""
+        for (i, axis), (j, other) in unproved(step.node):
+            x, y = step.node.inputs[i], step.node.inputs[j]
+            terms = (self.find(self.shape[x][axis]), self.find(self.shape[y][other]))
+            if terms[0] != terms[1]:
+                check = Check(x, axis, y, other, terms, step.node)
+                self.checks.setdefault(step, []).append(check)
+                self._join(*terms)
 
     def _called(self, x: Variable) -> None:
         """Note the shape of what a call computes, from its operands where it follows from them."""
@@ -364,35 +377,19 @@ def is_product(node: Variable) -> bool:
     )
 
 
-def is_system(node: Variable) -> bool:
-    """Tell whether a node solves systems with matrices, or batches of them, on the right."""
-    return (
-        node.op is not None
-        and node.op.name in ("solve", "solve_triangular")
-        and all(x.ndim >= 2 for x in node.inputs)
-    )
+def unproved(node: Variable) -> tuple[tuple[At, At], ...]:
+    """Return the axes of operands of a node that must be equal, where nothing proves it.
 
-
-def unproved(node: Variable) -> tuple[tuple[int, tuple[int, ...]], ...]:
-    """Return where operands of a node meet in sizes that nothing proves equal.
+    NumPy would stretch a size of 1 when the graph runs; here only one that is declared is.
 
     Returns
     -------
-    tuple of (int, tuple of int)
-        An axis, counted from the end, and the operands that span it; none of them may be
-        stretched when the graph runs, as NumPy would do for a size of 1.
+    tuple of pairs of (int, int)
+        Each axis as an operand and a place counted from the end.
     """
-    batched = is_product(node) or is_system(node)
-    if node.op is None or not (node.op.pointwise or batched):
+    if node.op is None:
         return ()
-    found = []
-    for axis in range(-node.ndim, -2 if batched else 0):
-        spanning = [
-            i for i, x in enumerate(node.inputs) if x.ndim >= -axis and x.type.shape[axis] != 1
-        ]
-        if len(spanning) > 1 and any(node.inputs[i].type.shape[axis] is None for i in spanning):
-            found.append((axis, tuple(spanning)))
-    return tuple(found)
+    return stretched(node.op, tuple([x.type for x in node.inputs]))
 
 
 def folded_shape(node: Variable, loop: Sequence[Term]) -> Terms:

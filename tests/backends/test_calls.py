@@ -17,7 +17,7 @@ from relgraph.errors import (
 )
 from relgraph.ir.node import make_input
 from relgraph.ir.types import TensorType
-from relgraph.ops import joining, linalg, matrices, reduction, shape
+from relgraph.ops import blocks, joining, linalg, matrices, reduction, shape, updates
 from relgraph.ops.elementwise import Elementwise
 
 # The graph as it is written: what is rewritten is tested with the relations.
@@ -193,3 +193,19 @@ def test_errors_of_calls_name_the_node(target):
     g = function([x, size], shape.broadcast_to(x[0], (size, 3)) + 1.0, target=target)
     with pytest.raises(RelgraphError):
         g(np.ones((2, 3)), -1)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_size_of_one_that_nobody_declared_is_not_stretched(target):
+    x, y = (make_input(n, TensorType("float64", (None, 2, 2))) for n in "xy")
+    u, v = (make_input(n, TensorType("float64", (None,))) for n in "uv")
+    several, one = np.ones((3, 2, 2)), np.ones((1, 2, 2))
+    cases = [
+        ([x, y], blocks.block_diag(x, y), (several, one)),
+        ([x, y], linalg.solve(x, y), (one + np.eye(2), several)),
+        ([u, v], updates.at(u)[:].set(v), (np.ones(3), np.ones(1))),
+    ]
+    for inputs, graph, arrays in cases:
+        f = rewritten_function(inputs, graph, mode=None, target=target)
+        with pytest.raises(ShapeError, match="must have equal sizes"):
+            f(*arrays)

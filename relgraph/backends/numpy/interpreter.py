@@ -12,6 +12,7 @@ from relgraph.backends.base import Array, OpCall, released
 from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import Constant, Input, Variable
 from relgraph.ir.printing import pprint
+from relgraph.ir.sizes import At
 from relgraph.lowering.sizes import mismatch, unproved
 
 
@@ -39,7 +40,7 @@ class _Step:
     operands: tuple[int, ...]
     result: int
     dead: tuple[int, ...]
-    meets: tuple[tuple[int, tuple[int, ...]], ...]
+    meets: tuple[tuple[At, At], ...]
 
 
 class NumpyProgram:
@@ -102,16 +103,10 @@ class NumpyProgram:
         return released([values[i] for i in self._outputs], [*arrays, *self._constants])
 
 
-def _check(
-    node: Variable, operands: Sequence[Array], meets: tuple[tuple[int, tuple[int, ...]], ...]
-) -> None:
-    for axis, indices in meets:
-        first, *others = indices
-        size = operands[first].shape[axis]
-        for i in others:
-            if operands[i].shape[axis] != size:
-                raise mismatch(
-                    node,
-                    (node.inputs[first], axis, size),
-                    (node.inputs[i], axis, operands[i].shape[axis]),
-                )
+def _check(node: Variable, operands: Sequence[Array], meets: tuple[tuple[At, At], ...]) -> None:
+    for (i, axis), (j, other) in meets:
+        sizes = operands[i].shape[axis], operands[j].shape[other]
+        if sizes[0] != sizes[1]:
+            raise mismatch(
+                node, (node.inputs[i], axis, sizes[0]), (node.inputs[j], other, sizes[1])
+            )
