@@ -16,6 +16,7 @@ from relgraph.backends.base import Array, OpCall, released
 from relgraph.backends.config import config
 from relgraph.backends.failures import misplaced
 from relgraph.backends.numba import kernels
+from relgraph.backends.numba.arena import Arena
 from relgraph.backends.numba.calls import Layout
 from relgraph.backends.numba.fold_source import LOG_SUM
 from relgraph.backends.numba.guard import Source
@@ -167,8 +168,11 @@ class NumbaProgram:
         )
         self._in_place = in_place_results(graph, self.steps)
         self._constants = [x.value for x in graph.outputs if isinstance(x, Constant)]
+        self.arena = Arena()
         namespace: dict[str, Any] = {
             "empty": np.empty,
+            "borrow": self.arena.borrow,
+            "give_back": self.arena.give_back,
             "given": given_or_new,
             "ready": ready,
             "matmul": np.matmul,

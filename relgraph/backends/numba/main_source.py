@@ -104,6 +104,7 @@ class MainText:
             self._names[x] = self._unused(x.name, f"input_{position}")
         self._inputs = [self._names[x] for x in graph.inputs]
         self._donated = frozenset(donated)
+        self._kept = frozenset(graph.outputs)
         self._places = {x: f"out_{k}" for k, x in enumerate(graph.outputs)} if into else {}
         self._inputs += [f"out_{k}" for k in range(len(graph.outputs)) if into]
         memory = plan(
@@ -228,6 +229,9 @@ class MainText:
             for x in step.results:
                 for term in early.get(x, ()):
                     self._term(term)
+            for x in memory.dies[i]:
+                if x in memory.spare and x.ndim:
+                    self._line(f"give_back({self._name(x)})")
             dead = [self._names[x] for x in memory.dies[i] if x in self._names]
             if dead:
                 self._line(f"del {', '.join(self._name(x) for x in memory.dies[i])}")
@@ -308,7 +312,8 @@ class MainText:
             self._block.reads[place] = None
             self._line(f"{self._bind(x)} = given({place}, {shape}, {dtype_name(x)})")
             return
-        self._line(f"{self._bind(x)} = empty({shape}, {dtype_name(x)})")
+        new = "borrow" if x.ndim and x not in self._kept else "empty"
+        self._line(f"{self._bind(x)} = {new}({shape}, {dtype_name(x)})")
 
     def _shape(self, sizes: Iterable[str]) -> str:
         texts = list(sizes)
@@ -374,7 +379,9 @@ class MainText:
         return [*functions, ("main", _function(head, lines))]
 
 
-_GLOBALS = frozenset({"empty", "given", "matmul", "ready", "math", "np", "kernel", *DTYPES})
+_GLOBALS = frozenset(
+    {"borrow", "empty", "give_back", "given", "matmul", "ready", "math", "np", "kernel", *DTYPES}
+)
 
 
 def _function(head: str, lines: Sequence[str]) -> str:
