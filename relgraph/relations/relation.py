@@ -201,6 +201,11 @@ class Relation(ByReference):
         ----------
         number : int
             The place of the clause among :attr:`clauses`.
+
+        Returns
+        -------
+        Rewrite or None
+            Made at the first call.
         """
         try:
             return self._oriented[number]
