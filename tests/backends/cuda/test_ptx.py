@@ -12,7 +12,10 @@ import subprocess
 import pytest
 
 import relgraph as rg
-from relgraph.backends.cuda import adapter
+from relgraph.backends.cuda import adapter, indexed, launches, movement, products
+from relgraph.backends.cuda.arrays import Pool
+from relgraph.backends.cuda.program import FUSION, CudaProgram
+from relgraph.backends.cuda.rows_source import Shape
 from relgraph.backends.cuda.templates import supported
 from relgraph.ir.types import DTYPES
 from relgraph.ops.elementwise import TABLE, Cast, Elementwise
@@ -141,6 +144,45 @@ def test_every_op_compiles(dtype):
             nodes.append(node)
     assert len(nodes) > 30
     assert kernels([x, y, c], nodes)
+
+
+def texts_of_moves(dtype):
+    """Return the kernels that move elements and multiply matrices, as a device launches them."""
+    yield movement.copy_text(dtype, 3, False, 256)
+    yield movement.copy_text(dtype, 2, True, 256)
+    yield movement.transpose_text(dtype, 32, 8)
+    yield indexed.gather_text(dtype, "int32", 256)
+    yield indexed.scatter_text(dtype, 256)
+    yield products.product_text(dtype, dtype, dtype, products.TILE)
+    if dtype in indexed.ATOMIC:
+        yield indexed.atomic_text(dtype, "int64", 256)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_moves_and_products_compile(dtype, tmp_path):
+    for text in texts_of_moves(dtype):
+        assert_fits(compiled(text), tmp_path)
+
+
+def compiled(text):
+    name, body = text.module()
+    ran["compiled"] += 1
+    return adapter.ptx(adapter.Source(name, body, text.types(), launches.scope(text)), (9, 0))
+
+
+@pytest.mark.parametrize("pattern", ["broadcast", "sum and max of rows", "layer normalisation"])
+def test_wide_indices_compile(pattern, tmp_path):
+    inputs, outputs = PATTERNS[pattern]("float32")
+    nodes = outputs if isinstance(outputs, list) else [outputs]
+    program = CudaProgram(rg.FunctionGraph(inputs, nodes), FUSION, Pool())
+    (launcher,) = program._launchers.values()
+    if isinstance(launcher, launches.RowLauncher):
+        text = launcher._text(Shape(256, 2, launcher.lanes, wide=True))
+    elif isinstance(launcher, launches.FoldLauncher):
+        text = launcher.text(True, 256)
+    else:
+        text = launcher.text(True)
+    assert_fits(compiled(text), tmp_path)
 
 
 def test_products_and_sums_are_not_contracted():

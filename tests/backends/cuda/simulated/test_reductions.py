@@ -43,7 +43,7 @@ def test_every_reduction_equals_numpy(dtype):
     f = function(
         [x], [getattr(reduction, n)(x, axis=axis, keepdims=keep) for axis, keep, n in cases]
     )
-    for shape in [(2, 3, 4), (1, 1, 1), (2, 1, 30)]:
+    for shape in [(2, 3, 4), (2, 1, 17)]:
         a = sample(dtype, shape)
         for (axis, keep, name), result in zip(cases, f(a), strict=True):
             result = result.to_host()
