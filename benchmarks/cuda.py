@@ -31,7 +31,7 @@ import relgraph as rg
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "cuda.json"
 TESTS = HERE.parent / "tests" / "backends" / "cuda" / "simulated"
-SUITES = ("elementwise", "reductions", "rows", "moves", "products")
+SUITES = ("programs", "rows", "moves", "products", "elementwise", "reductions")
 BUDGET = 450.0  # seconds
 PEERS = ("torch", "jax", "cupy")
 ROUNDS = 7
