@@ -254,10 +254,9 @@ def ptx(source: Source, cc: tuple[int, int]) -> str:
 
 
 def _not_compiled(source: Source, error: Exception) -> CompileError:
-    lines = str(error).strip().splitlines()
     return CompileError(
         f"numba cannot compile the kernel {source.name}",
-        {"numba": lines[-1] if lines else type(error).__name__, "source": source.text},
+        {"numba": _first_line(error), "source": source.text},
     )
 
 
