@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,23 @@ def done(cell):
     return bool(re.search(r"`\w", cell)) and not cell.lower().startswith("none")
 
 
+def names_shown(path):
+    """Return the rewrites that the tests of a file run a graph of.
+
+    A test names them with the marker ``shows``, or is run for each row of a table whose first
+    column is the name.
+    """
+    module = import_module(f"tests.relations.catalogue.{path.stem}")
+    found = set()
+    for test in vars(module).values():
+        for mark in getattr(test, "pytestmark", ()):
+            if mark.name == "shows":
+                found.update(mark.args)
+            elif mark.name == "parametrize" and mark.args[0][0] == "name":
+                found.update(row[0].partition(" ")[0] for row in mark.args[1])
+    return found
+
+
 def test_the_list_is_whole():
     assert len(LISTED) == len(set(LISTED)) > 200
 
@@ -89,8 +107,7 @@ def test_a_row_names_what_exists_or_says_why_not(page, row):
 
 
 def test_what_is_done_has_an_example_graph():
-    files = EXAMPLES.glob("test_coverage_*.py")
-    shown = {name for path in files for name in re.findall(r"\w+", path.read_text("utf-8"))}
+    shown = set().union(*map(names_shown, sorted(EXAMPLES.glob("test_coverage_*.py"))))
     table = by_name()
     finished = {name for name in LISTED if any(map(done, table.get(name, [])))}
     assert not finished - shown

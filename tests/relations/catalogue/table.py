@@ -66,10 +66,17 @@ def check(row: Row) -> None:
     assert_equal_values(row.left, result)
 
 
-def assert_equal_values(first: Variable, second: Variable, below: int = 9) -> None:
+def assert_equal_values(
+    first: Variable,
+    second: Variable,
+    integers: tuple[int, int] = (1, 9),
+    rtol: float = 1e-9,
+    atol: float = 1e-12,
+) -> None:
     """Assert that two graphs compute the same numbers at a point where all of them exist.
 
-    Sizes that are not known are 4; integers, which may be indices, are from 1 to ``below``.
+    Sizes that are not known are 4.  Integers are from the first of ``integers`` up to the second,
+    which is left out: indices are drawn from 0, what may divide is not.
     """
     from relgraph.ir.graph import toposort
 
@@ -82,13 +89,13 @@ def assert_equal_values(first: Variable, second: Variable, below: int = 9) -> No
             if node.dtype.kind == "b":
                 drawn = drawn > 0.5
             elif node.dtype.kind in "iu":
-                drawn = rng.integers(1, below, shape)
+                drawn = rng.integers(*integers, shape)
             elif len(shape) == 2 and shape[0] == shape[1]:
                 drawn = structured(node.facts, drawn + 3 * np.eye(shape[0]))
             values[node.name] = drawn.astype(node.dtype)
     done = evaluate((first, second), values)
     assert np.shape(done[first]) == np.shape(done[second])
-    np.testing.assert_allclose(done[first], done[second], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(done[first], done[second], rtol=rtol, atol=atol)
 
 
 def structured(facts: frozenset[str], matrix: Any) -> Any:

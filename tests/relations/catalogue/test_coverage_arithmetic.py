@@ -57,6 +57,7 @@ def test_o4_does_it(name, graph, made):
     np.testing.assert_allclose(first, second, rtol=1e-12)
 
 
+@pytest.mark.shows("local_greedy_distributor")
 def test_distribution_is_done_by_name():
     found = rg.rewrite_graph(x * (y + z), distribute_multiply_addo)
     assert found is x * y + x * z
