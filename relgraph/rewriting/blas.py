@@ -1,9 +1,9 @@
 """Sums with a product in them as calls of BLAS that add the product to an array.
 
-``beta * C + alpha * A @ B`` is one call where each number may be missing, negative, or a product
-of numbers, and each matrix a transpose.  Of a longer sum, the terms that are no such products make
-up C.  What would have to be stretched to the shape of the product is added to other terms first,
-and where these do not have that shape either, the sum stays.
+``beta * C + alpha * A @ B`` is one call where each number may be missing, negative, or a product of
+constants that the dtype holds, and each matrix a transpose.  Of a longer sum, the terms that are no
+such products make up C.  What would have to be stretched to the shape of the product is added to
+other terms first, and where these do not have that shape either, the sum stays.
 
 A product with other users stays, since it is computed anyway.  So does a sum that an elementwise
 op or a reduction reads: it is added up in the loop of its reader, which costs nothing.  Two
@@ -51,7 +51,7 @@ class Term(NamedTuple):
         What is multiplied.
     negated : bool
         Whether the term as it is written is a negative multiple of the core.
-    numbers : tuple of Variable
+    number : Variable or None
         What multiplies it, without dimensions.
     sole : bool
         Whether nothing else reads the core, or what lies between it and the sum.
@@ -61,27 +61,19 @@ class Term(NamedTuple):
     added: bool
     core: Variable
     negated: bool
-    numbers: tuple[Variable, ...]
+    number: Variable | None
     sole: bool
 
     def factor(self) -> Variable:
         """Return what the core is multiplied by in the sum, in its dtype."""
         dtype = self.core.dtype
-        value = dtype.type(-1 if self.added is self.negated else 1)
-        found: Variable | None = None
-        with np.errstate(all="ignore"):
-            for x in self.numbers:
-                if isinstance(x, Constant):
-                    value = dtype.type(value * dtype.type(x.value))
-                else:
-                    own = x if x.dtype == dtype else cast(x, dtype)
-                    found = own if found is None else multiply(found, own)
-        if found is None:
-            return constant(value)
-        if value == 1:
-            return found
-        result: Variable = negative(found) if value == -1 else multiply(constant(value), found)
-        return result
+        minus = self.added is self.negated
+        x = self.number
+        if x is None or isinstance(x, Constant):
+            value = dtype.type(1 if x is None else x.value)
+            return constant(-value if minus else value)
+        own = x if x.dtype == dtype else cast(x, dtype)
+        return negative(own) if minus else own
 
 
 class BlasMotif(GraphRewriter):
@@ -425,7 +417,7 @@ def _terms(root: Variable, clients: Clients, inner: set[Variable]) -> list[Term]
 
 def _term(node: Variable, added: bool, clients: Clients) -> Term:
     """Take the signs and the numbers that multiply it off a term."""
-    numbers: list[Variable] = []
+    found: Variable | None = None
     core, negated, sole = node, False, len(clients[node]) == 1
     while core.op in (NEGATIVE, MULTIPLY):
         other = core.inputs[0]
@@ -437,9 +429,25 @@ def _term(node: Variable, added: bool, clients: Clients) -> Term:
                 other, number = number, other
             if number.ndim or other.dtype != core.dtype:
                 break
-            numbers.append(number)
+            both = number if found is None else _product(found, number)
+            if both is None:
+                break
+            found = both
         core, sole = other, sole and len(clients[other]) == 1
-    return Term(node, added, core, negated, tuple(numbers), sole)
+    return Term(node, added, core, negated, found, sole)
+
+
+def _product(x: Variable, y: Variable) -> Variable | None:
+    """Return a product of two constants if their dtype holds it, else None.
+
+    ``1e200 * (1e200 * (A @ B))`` is finite for a small product, and ``inf * (A @ B)`` is not.
+    """
+    if not (isinstance(x, Constant) and isinstance(y, Constant)) or x.dtype != y.dtype:
+        return None
+    with np.errstate(all="ignore"):
+        found = x.dtype.type(x.value * y.value)
+    normal = x.dtype.kind != "f" or np.finfo(x.dtype).tiny <= abs(found) < np.inf
+    return constant(found) if normal else None
 
 
 def _array(rest: list[Term], root: Variable) -> tuple[Variable, Variable]:

@@ -55,7 +55,8 @@ SUMS = [
     (-(A @ B) - C, "gemm(C, -1, A, B, -1)"),
     (a * (A @ B) + b * C, "gemm(C, a, A, B, b)"),
     (b * C - a * (A @ B), "gemm(C, -a, A, B, b)"),
-    (2 * (a * -(A @ B)) + (C * 3) * b, "gemm(C, -2 * a, A, B, 3 * b)"),
+    (a * -(A @ B) + (C * 3) * 2, "gemm(C, -a, A, B, 6)"),
+    ((C * 3) * b - 2 * (A @ B), "gemm(C * 3 * b, -2, A, B, 1)"),
     (half @ half + 2 * half, "gemm(half, 1, half, half, 2)"),
     # transposes
     (A.T @ B + C.T, "gemm(C.mT, 1, A.mT, B, 1)"),
@@ -293,3 +294,13 @@ def test_an_outer_product_is_computed_in_the_loop_that_reads_it():
     small = rg.vector("small", shape=(3,), dtype="int8")
     (integers,) = rg.rewrite_graph([outer(small, small) + 1], OuterInLoop())
     assert integers.type == (outer(small, small) + 1).type
+
+
+def test_numbers_are_multiplied_only_where_their_dtype_holds_the_product():
+    product = A @ C
+    large, small = np.float64(1e200), np.float64(1e-200)
+    kept = [C + large * (large * product), C + small * (small * product)]
+    a, b = rg.scalars("a b")
+    kept.append(C + a * (b * product))
+    assert rg.rewrite_graph(kept, GemmMotif()) == kept
+    assert str(rg.rewrite_graph(C + 2.0 * (3.0 * product), GemmMotif())) == "gemm(C, 6, A, C, 1)"

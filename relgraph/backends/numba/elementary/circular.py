@@ -27,6 +27,9 @@ from relgraph.backends.numba.elementary.values import Value, fma, polynomial, wh
 # Up to here multiples of pi are taken away exactly enough.
 BOUND = {"float32": 2.0**18, "float64": 2.0**49}
 
+# The square of a number whose cosine, 1 - x^2 / 2, is rounded to 1.
+ROUNDS_TO_ONE = {"float32": 2.0**-24, "float64": 2.0**-53}
+
 
 def _less(x: Value, k: Value, parts: tuple[float, ...]) -> Value:
     """Return ``x - k sum(parts)``."""
@@ -56,7 +59,8 @@ def cos(x: Value) -> Value:
     parts = PI[x.format.name]
     shifted = fma(x, 1 / PI["float64"][0], -0.5) + x.format.magic
     r = _less(x, (shifted - x.format.magic) + 0.5, parts)
-    return library_beyond("cos", BOUND[x.format.name], x, _sine(r, shifted.bits() + 1))
+    result = where(x * x < ROUNDS_TO_ONE[x.format.name], 1.0, _sine(r, shifted.bits() + 1))
+    return library_beyond("cos", BOUND[x.format.name], x, result)
 
 
 def tan(x: Value) -> Value:
