@@ -38,7 +38,7 @@ def test_no_result_depends_on_the_number_of_threads(dtype):
         rg.max(X - y), rg.min(X, axis=0), X * y + 1.0,
     ]  # fmt: skip
     f = rg.function([X, y], graphs, mode=None)
-    for shape in ((700, 900), (200_000, 3), (3, 200_000), (63, 16385)):
+    for shape in ((700, 300), (100_000, 3), (3, 100_000), (20, 16385)):
         a = RNG.normal(size=shape).astype(dtype)
         b = RNG.normal(size=shape[1]).astype(dtype)
         found = []
@@ -81,7 +81,7 @@ def test_sixteen_threads_call_one_function():
         a, b = rng.normal(size=n), rng.normal(size=n)
         expected = a * b - a
         barrier.wait()
-        for _ in range(20):
+        for _ in range(8):
             total, values = f(a, b)
             if not (np.array_equal(values, expected) and np.isclose(total, a @ b, atol=1e-9)):
                 failures.append(seed)
@@ -155,7 +155,7 @@ import os, signal, threading, time
 import numpy as np, relgraph as rg
 x = rg.vector("x")
 y = x
-for _ in range(60):
+for _ in range(12):
     y = rg.sqrt(y * y + 1.0) / (y + 2.0)
 f = rg.function([x], rg.sum(y), mode=None)
 a = np.linspace(0, 1, 10_000_000)
