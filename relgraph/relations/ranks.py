@@ -6,17 +6,24 @@ product is therefore allowed for a combination of ranks only if both sides agree
 integer matrices whose sizes are all equal, the case in which types distinguish least.  A false
 identity between polynomials agrees at a random point with negligible probability (Schwartz 1980,
 doi:10.1145/322217.322225); each combination is tried once and remembered.
+
+What agrees for no ranks at all is no law of products: it holds of particular matrices, such as
+``P @ (P @ X) = P @ X`` of a projection, or for a reason that its conditions know.  Then the shapes
+of both sides decide, and the rest is the word of who declared it, which ``rg.check`` tries.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import islice, product
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from relgraph.errors import RelgraphError
-from relgraph.ir.node import Variable, constant
+from relgraph.ir.facts import MATRIX_FACTS, fact
+from relgraph.ir.node import Constant, Variable, constant
 from relgraph.ir.op import Op, digest_of
 from relgraph.relations.clause import Rewrite
 from relgraph.relations.goals import Suspended
@@ -32,7 +39,9 @@ from relgraph.relations.pattern import (
 from relgraph.relations.required import fact_asked
 
 SIZE = 3
+TRIED = 300  # combinations of ranks, at most, in search of one that agrees
 Array = npt.NDArray[Any]
+Alike = Callable[[Any, Any], bool]
 
 
 class Ranks:
@@ -68,7 +77,16 @@ class Ranks:
         self.parameters = tuple(dict.fromkeys(parameters))
         # A direction leaves conditions out that its pattern cannot be computed without.
         self.conditions = getattr(rewrite.origin, "conditions", rewrite.conditions)
+        self.nodes = tuple(
+            dict.fromkeys(
+                x
+                for side in (rewrite.pattern, rewrite.result)
+                for x in subterms(side)
+                if isinstance(x, Variable)
+            )
+        )
         self._allowed: dict[tuple[tuple[int, ...], tuple[Any, ...]], bool] = {}
+        self._laws: dict[tuple[Any, ...], bool] = {}
 
     @staticmethod
     def of(rewrite: Rewrite) -> Ranks | None:
@@ -85,33 +103,54 @@ class Ranks:
         ranks = tuple([min(r, 3) for r in ranks])
         allowed = self._allowed.get((ranks, parameters))
         if allowed is None:
-            own = (0, 1, 2, 3) if self.own else (0,)
-            results = [self._holds(ranks, r, parameters) for r in own]
-            # Terms of a block take their rank from the operands beside them.
-            allowed = True in results and False not in results
+            allowed = self._agree(ranks, parameters, _equal)
+            if not allowed and not self._is_law(parameters):
+                allowed = self._agree(ranks, parameters, _same_shape)
             self._allowed[ranks, parameters] = allowed
         return allowed
 
-    def _holds(
-        self, ranks: tuple[int, ...], own_rank: int, parameters: tuple[Any, ...]
+    def _is_law(self, parameters: tuple[Any, ...]) -> bool:
+        """Tell whether the sides agree in value for some ranks."""
+        found = self._laws.get(parameters)
+        if found is None:
+            tries = product((2, 1, 3, 0), repeat=len(self.variables))
+            found = any(self._agree(r, parameters, _equal) for r in islice(tries, TRIED))
+            self._laws[parameters] = found
+        return found
+
+    def _agree(self, ranks: tuple[int, ...], parameters: tuple[Any, ...], alike: Alike) -> bool:
+        """Tell whether both sides are alike for operands of these ranks."""
+        own = (0, 1, 2, 3) if self.own else (0,)
+        results = [self._compared(ranks, r, parameters, alike) for r in own]
+        # Terms of a block take their rank from the operands beside them.
+        return True in results and False not in results
+
+    def _compared(
+        self, ranks: tuple[int, ...], own_rank: int, parameters: tuple[Any, ...], alike: Alike
     ) -> bool | None:
-        """Return whether both sides agree; None where neither side exists."""
+        """Return whether both sides are alike; None where neither side exists."""
         # Some ops take SPD matrices only.
         for facts in ((), ("spd",)):
-            found = self._agree(ranks, own_rank, parameters, facts)
-            if found is not None:
-                return found
+            sides = self._sides(ranks, own_rank, parameters, facts)
+            if sides is not None:
+                return sides[1] is not None and alike(*sides)
         return None
 
-    def _agree(
+    def _sides(
         self,
         ranks: tuple[int, ...],
         own_rank: int,
         parameters: tuple[Any, ...],
         facts: tuple[str, ...],
-    ) -> bool | None:
+    ) -> tuple[Any, Any] | None:
+        """Return both sides, the second one as None where it does not exist; None without a first.
+
+        The operands are random, and so are the nodes of the relation's own.
+        """
         rng = np.random.default_rng(abs(digest_of(ranks, own_rank)) % 2**32)
-        values: dict[PatternVariable, Any] = dict(zip(self.parameters, parameters, strict=True))
+        values: dict[Any, Any] = dict(zip(self.parameters, parameters, strict=True))
+        for x in self.nodes:
+            values[x] = x.value if isinstance(x, Constant) and not x.ndim else _sample_of(rng, x)
         for v, rank in zip(self.variables, ranks, strict=True):
             asked = facts_asked(self.conditions, v)
             values[v] = sample(rng, rank, (*asked, *facts) if asked != ("zero",) else asked)
@@ -128,13 +167,28 @@ class Ranks:
             except Exception:  # whatever a library raises for ranks that it does not take
                 sides.append(None)
         left, right = sides
-        if left is None or right is None:
-            return None if left is None else False
-        if not isinstance(self.rewrite.result, PatternNode | Block):  # broadcast when it is built
-            right = np.broadcast_to(right, np.broadcast_shapes(np.shape(left), np.shape(right)))
-        return bool(
-            np.shape(left) == np.shape(right) and np.allclose(left, right, rtol=1e-6, atol=1e-6)
-        )
+        if left is None:
+            return None
+        if right is not None and not isinstance(self.rewrite.result, PatternNode | Block):
+            try:  # it is broadcast when it is built
+                right = np.broadcast_to(right, np.broadcast_shapes(np.shape(left), np.shape(right)))
+            except ValueError:
+                right = None
+        return left, right
+
+
+def _same_shape(left: Any, right: Any) -> bool:
+    return bool(np.shape(left) == np.shape(right))
+
+
+def _equal(left: Any, right: Any) -> bool:
+    return _same_shape(left, right) and bool(np.allclose(left, right, rtol=1e-6, atol=1e-6))
+
+
+def _sample_of(rng: np.random.Generator, node: Variable) -> Array:
+    """Return a random array for a node of the relation's own, of its rank and facts."""
+    names = [name for name in MATRIX_FACTS if node.ndim >= 2 and fact(node, name)]
+    return sample(rng, node.ndim, tuple(names))
 
 
 def facts_asked(conditions: tuple[Suspended, ...], variable: PatternVariable) -> tuple[str, ...]:
@@ -183,8 +237,8 @@ def made_from(condition: Suspended, values: dict[PatternVariable, Any]) -> Any:
     return node.op.perform()
 
 
-def evaluate(term: Term, values: dict[PatternVariable, Any]) -> Any:
-    """Compute a pattern with NumPy, given arrays for its variables."""
+def evaluate(term: Term, values: dict[Any, Any]) -> Any:
+    """Compute a pattern with NumPy, given arrays for its variables and for its nodes."""
     if isinstance(term, PatternVariable):
         return values[term]
     if isinstance(term, Block):
@@ -200,5 +254,5 @@ def evaluate(term: Term, values: dict[PatternVariable, Any]) -> Any:
             op = op.cls(*[values[p] if isinstance(p, PatternVariable) else p for p in op.params])
         return op.perform(*[evaluate(x, values) for x in term.args])
     if isinstance(term, Variable):
-        return getattr(term, "value", None)
+        return values[term]
     return np.asarray(term, np.float64) if isinstance(term, int | float) else term

@@ -125,3 +125,28 @@ def test_ranks_are_checked_beside_open_parameters():
         assert rg.rewrite_graph(graph, sum_rows_matmulo).op is rg.matmul
     batch = rg.sum(m @ w, axis=-1)
     assert rg.rewrite_graph(batch, sum_rows_matmulo) is batch
+
+
+n = ("n", "n")
+P, A = rg.matrix("P", shape=n), rg.matrix("A", shape=n)
+x = rg.vector("x", shape=("n",))
+
+
+def test_a_law_of_one_matrix_fires_where_the_shapes_agree():
+    projection = rg.identity(lambda X: (P @ (P @ X), P @ X), name="projection")
+    assert rg.rewrite_graph([P @ (P @ x), P @ (P @ A)], projection) == [P @ x, P @ A]
+    assert rg.rewrite_graph(A @ (P @ x), projection) is A @ (P @ x)
+    idempotent = rg.identity(
+        lambda X: (X @ X, X), where=lambda X: rg.checko(lambda X: X is P, X), name="idempotent"
+    )
+    assert rg.rewrite_graph([P @ P, A @ A], idempotent) == [P, A @ A]
+    turned = rg.identity(lambda X: (P @ X, X.mT @ X), name="turned")
+    assert rg.rewrite_graph([P @ A, P @ x], turned) == [A.mT @ A, P @ x]
+
+
+def test_what_is_false_for_all_matrices_is_found_by_check():
+    false = rg.identity(lambda X: (X @ X, 2 * X), name="false")
+    assert rg.rewrite_graph(A @ A, false) == 2 * A
+    found = rg.check(false)
+    assert not found
+    assert found.counterexample is not None
