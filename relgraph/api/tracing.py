@@ -156,7 +156,7 @@ for _name, _method in vars(Operators).items():
         _name.startswith("__")
         and callable(_method)
         and _name not in vars(Tracer)
-        and not hasattr(object, _name)
+        and _name not in vars(object)  # hasattr would find operators of the class `type`: int | str
     ):
         setattr(Tracer, _name, _lifted(_name))
 

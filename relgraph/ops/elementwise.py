@@ -278,15 +278,31 @@ def conjugate(x: Any) -> Any:
     return as_operand(x)
 
 
-def round(x: Any, decimals: int = 0) -> Any:
+def divmod(x1: Any, x2: Any) -> tuple[Any, Any]:
+    """Return the quotient rounded down and the remainder, as ``divmod(x1, x2)`` does.
+
+    Parameters
+    ----------
+    x1, x2 : Variable or array-like
+        Any dtype.
+
+    Returns
+    -------
+    tuple of Variable
+        ``x1 // x2`` and ``x1 % x2``.
+    """
+    return floor_divide(x1, x2), remainder(x1, x2)
+
+
+def round(x: Any, decimals: int | None = None) -> Any:
     """Round to a number of decimals, halves to even.
 
     Parameters
     ----------
     x : Variable or array-like
         Integers are returned as they are.
-    decimals : int
-        The number of decimals, not negative.
+    decimals : int, optional
+        The number of decimals, not negative; 0 by default.
 
     Returns
     -------
@@ -305,6 +321,7 @@ def round(x: Any, decimals: int = 0) -> Any:
     rint(x * 10) / 10
     """
     operand = as_operand(x)
+    decimals = 0 if decimals is None else decimals
     if check_int(decimals, "round: decimals") < 0:
         raise ArgumentError(
             f"round takes a number of decimals of at least 0, not {decimals}",

@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.errors import PatternError
+from relgraph.errors import DomainError, PatternError
 from relgraph.ir.cost import size
 from relgraph.ir.facts import VALUE_FACTS, Facts, kept
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.ir.types import Type
 from relgraph.ops.arguments import as_operand, is_pattern, normalise_axis
+from relgraph.ops.elementwise import clip, remainder, subtract
 from relgraph.ops.keys import (
     indexed_shape,
     is_advanced,
@@ -22,7 +23,7 @@ from relgraph.ops.keys import (
     split_new_axes,
 )
 from relgraph.ops.permutation import postfix_operand
-from relgraph.ops.shape import expand_dims, ravel
+from relgraph.ops.shape import dim, expand_dims, ravel
 
 
 class Index(Op):
@@ -99,7 +100,7 @@ def index(x: Any, key: Any) -> Any:
     return expand_dims(part, axes) if axes else part
 
 
-def take(x: Any, indices: Any, axis: int | None = None) -> Any:
+def take(x: Any, indices: Any, axis: int | None = None, *, mode: str = "raise") -> Any:
     """Return the elements of ``x`` at some places along an axis.
 
     Parameters
@@ -110,6 +111,9 @@ def take(x: Any, indices: Any, axis: int | None = None) -> Any:
         Negative ones count from the end.
     axis : int, optional
         Which axis; without it the raveled array.
+    mode : {"raise", "wrap", "clip"}
+        What an index outside of the axis is: an error, counted round and round, or the nearest
+        one; in "clip" negative ones are the first.
 
     Returns
     -------
@@ -117,10 +121,22 @@ def take(x: Any, indices: Any, axis: int | None = None) -> Any:
         The shape of ``indices`` in place of the axis.
     """
     x = as_array(x, "take")
-    if axis is None:
-        return index(ravel(x), (indices,))
-    lead = normalise_axis(axis, x.ndim, "take") + x.ndim
-    return index(x, (slice(None),) * lead + (indices,))
+    lead = 0 if axis is None else normalise_axis(axis, x.ndim, "take") + x.ndim
+    whole = ravel(x) if axis is None else x
+    return index(whole, (slice(None),) * lead + (_moved_inside(indices, dim(whole, lead), mode),))
+
+
+def _moved_inside(indices: Any, size: Any, mode: str) -> Any:
+    """Return indices of an axis of that size, moved into its range as ``mode`` says."""
+    if mode == "raise":
+        return indices
+    if mode == "wrap":
+        return remainder(indices, size)
+    if mode == "clip":
+        return clip(indices, 0, subtract(size, 1))
+    raise DomainError(
+        f"take has no mode {mode!r}", {"modes": "raise, wrap, clip"}, "Use one of these."
+    )
 
 
 def as_array(x: Any, function: str) -> Variable:

@@ -20,6 +20,7 @@ from relgraph.ops import (
     shape,
 )
 from relgraph.ops.arguments import as_operand
+from relgraph.ops.reducers import floating
 
 Function = Callable[..., Any]
 
@@ -317,15 +318,18 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> An
             f"norm with ord={ord!r} is not supported",
             fix="Leave it out for the Euclidean norm, or write the norm out with sums and maxima.",
         )
-    return elementwise.sqrt(reduction.sum(elementwise.square(x), axis, keepdims))
+    operand = as_operand(x)
+    if isinstance(operand, Variable):  # squares of integers would wrap around
+        operand = elementwise.cast(operand, floating(operand.dtype))
+    return elementwise.sqrt(reduction.sum(elementwise.square(operand), axis, keepdims))
 
 
 def einsum(*operands: Any, optimize: Any = False) -> Any:
     return contraction.einsum(*operands)
 
 
-def reshape(a: Any, /, shape: Any) -> Any:
-    return as_operand(a).reshape(shape)
+def reshape(a: Any, /, shape: Any, order: str = "C") -> Any:
+    return as_operand(a).reshape(shape, order=order)
 
 
 def result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:

@@ -65,6 +65,7 @@ UFUNCS: dict[np.ufunc, Function] = {
     np.positive: elementwise.positive,
     np.conjugate: elementwise.conjugate,
     np.matmul: contraction.matmul,
+    np.divmod: elementwise.divmod,
 }
 
 REDUCTIONS: dict[np.ufunc, Function] = {
@@ -210,7 +211,7 @@ def array_ufunc(ufunc: np.ufunc, method: str, args: Any, kwargs: Mapping[str, An
     for name, value in kwargs.items():
         if name in plain and value is plain[name]:
             continue
-        if method == "__call__" or name not in ("axis", "keepdims", "dtype"):
+        if method == "__call__" or name not in _parameters(target):
             raise _no_argument(label, name)
         rest[name] = value
     return target(*args, **rest)
@@ -323,7 +324,10 @@ def _no_argument(label: str, name: str) -> ArgumentError:
         "out": "A graph is immutable; use the result.",
         "where": "Use rg.where(condition, a, b) for a choice.",
         "dtype": "Convert an operand or the result with .astype(...).",
+        "order": "Leave it out: elements of results are always in C order.",
+        "initial": "Combine it with the result, for instance with np.add or np.logaddexp.",
     }
     return ArgumentError(
-        f"{label} on graphs does not take {name}=", fix=fix.get(name, "Leave it out.")
+        f"{label} on graphs does not take {name}=",
+        fix=fix.get(name, "Write what it does with other functions of NumPy, or leave it out."),
     )

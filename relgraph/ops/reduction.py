@@ -11,6 +11,7 @@ import builtins
 import math
 from typing import Any as Value  # Any is a reduction
 
+import numpy as np
 import numpy.typing as npt
 
 from relgraph.errors import ArgumentError
@@ -18,10 +19,13 @@ from relgraph.ir.node import Variable
 from relgraph.ops import elementwise
 from relgraph.ops.arguments import (
     as_operand,
+    is_pattern,
     normalise_axes,
     normalise_axis,
     rank_of,
 )
+from relgraph.ops.chosen import chosen, start_value, starting_with
+from relgraph.ops.inputs import ones_like
 from relgraph.ops.reducers import (
     All,
     Any,
@@ -64,7 +68,13 @@ def _cast(x: Value, dtype: npt.DTypeLike | None) -> Value:
 
 
 def sum(
-    x: Value, axis: Value = None, keepdims: Value = False, *, dtype: npt.DTypeLike | None = None
+    x: Value,
+    axis: Value = None,
+    keepdims: Value = False,
+    *,
+    dtype: npt.DTypeLike | None = None,
+    initial: Value = None,
+    where: Value = None,
 ) -> Value:
     """Add up elements over axes; over no elements the sum is 0.
 
@@ -77,12 +87,17 @@ def sum(
     keepdims : bool
         Whether reduced axes stay, with size 1.
     dtype : dtype-like, optional
-        The dtype to convert to first.
+        The dtype to compute in, and of the result.
+    initial : scalar, optional
+        What the sum starts with.
+    where : bool array, optional
+        Which elements count; broadcast to the shape of ``x``.
 
     Returns
     -------
     Variable
-        int64 for bool and signed integers, uint64 for unsigned ones, otherwise the dtype of ``x``.
+        Of that dtype; without one int64 for bool and signed integers, uint64 for unsigned ones,
+        otherwise the dtype of ``x``.
 
     Raises
     ------
@@ -95,11 +110,21 @@ def sum(
     >>> rg.sum(rg.matrix("X", shape=(2, 3)), axis=0).type
     float64[3]
     """
-    return _reduce(Sum, _cast(x, dtype), axis, keepdims)
+    values = chosen(_cast(x, dtype), where, 0, "sum")
+    total = _cast(_reduce(Sum, values, axis, keepdims), dtype)
+    if initial is None:
+        return total
+    return elementwise.add(total, start_value(initial, total, "sum"))
 
 
 def prod(
-    x: Value, axis: Value = None, keepdims: Value = False, *, dtype: npt.DTypeLike | None = None
+    x: Value,
+    axis: Value = None,
+    keepdims: Value = False,
+    *,
+    dtype: npt.DTypeLike | None = None,
+    initial: Value = None,
+    where: Value = None,
 ) -> Value:
     """Multiply elements over axes; over no elements the product is 1.
 
@@ -112,17 +137,33 @@ def prod(
     keepdims : bool
         Whether reduced axes stay, with size 1.
     dtype : dtype-like, optional
-        The dtype to convert to first.
+        The dtype to compute in, and of the result.
+    initial : scalar, optional
+        What the product starts with.
+    where : bool array, optional
+        Which elements count; broadcast to the shape of ``x``.
 
     Returns
     -------
     Variable
-        int64 for bool and signed integers, uint64 for unsigned ones, otherwise the dtype of ``x``.
+        Of that dtype; without one int64 for bool and signed integers, uint64 for unsigned ones,
+        otherwise the dtype of ``x``.
     """
-    return _reduce(Prod, _cast(x, dtype), axis, keepdims)
+    values = chosen(_cast(x, dtype), where, 1, "prod")
+    total = _cast(_reduce(Prod, values, axis, keepdims), dtype)
+    if initial is None:
+        return total
+    return elementwise.multiply(total, start_value(initial, total, "prod"))
 
 
-def max(x: Value, axis: Value = None, keepdims: Value = False) -> Value:
+def max(
+    x: Value,
+    axis: Value = None,
+    keepdims: Value = False,
+    *,
+    initial: Value = None,
+    where: Value = None,
+) -> Value:
     """Take the largest element over axes; NaN where there is one.
 
     Parameters
@@ -133,6 +174,10 @@ def max(x: Value, axis: Value = None, keepdims: Value = False) -> Value:
         The axes to reduce; None for all.
     keepdims : bool
         Whether reduced axes stay, with size 1.
+    initial : scalar, optional
+        A bound of the result, which it is over no elements.
+    where : bool array, optional
+        Which elements count, given ``initial``; broadcast to the shape of ``x``.
 
     Returns
     -------
@@ -142,12 +187,28 @@ def max(x: Value, axis: Value = None, keepdims: Value = False) -> Value:
     Raises
     ------
     ShapeError
-        For an axis that is statically of size 0.
+        For an axis that is statically of size 0, without ``initial``.
     """
-    return _reduce(Max, x, axis, keepdims)
+    if initial is None:
+        if not (where is None or where is True):
+            raise ArgumentError(
+                "max with where= needs initial=, the result where no element is chosen",
+                fix="Pass a bound of all elements as initial=.",
+            )
+        return _reduce(Max, x, axis, keepdims)
+    values, start = starting_with(x, axis, initial, where, "max")
+    found = _reduce(Max, values, axis, keepdims)
+    return found if start is None else elementwise.maximum(found, start)
 
 
-def min(x: Value, axis: Value = None, keepdims: Value = False) -> Value:
+def min(
+    x: Value,
+    axis: Value = None,
+    keepdims: Value = False,
+    *,
+    initial: Value = None,
+    where: Value = None,
+) -> Value:
     """Take the smallest element over axes; NaN where there is one.
 
     Parameters
@@ -158,6 +219,10 @@ def min(x: Value, axis: Value = None, keepdims: Value = False) -> Value:
         The axes to reduce; None for all.
     keepdims : bool
         Whether reduced axes stay, with size 1.
+    initial : scalar, optional
+        A bound of the result, which it is over no elements.
+    where : bool array, optional
+        Which elements count, given ``initial``; broadcast to the shape of ``x``.
 
     Returns
     -------
@@ -167,13 +232,27 @@ def min(x: Value, axis: Value = None, keepdims: Value = False) -> Value:
     Raises
     ------
     ShapeError
-        For an axis that is statically of size 0.
+        For an axis that is statically of size 0, without ``initial``.
     """
-    return _reduce(Min, x, axis, keepdims)
+    if initial is None:
+        if not (where is None or where is True):
+            raise ArgumentError(
+                "min with where= needs initial=, the result where no element is chosen",
+                fix="Pass a bound of all elements as initial=.",
+            )
+        return _reduce(Min, x, axis, keepdims)
+    values, start = starting_with(x, axis, initial, where, "min")
+    found = _reduce(Min, values, axis, keepdims)
+    return found if start is None else elementwise.minimum(found, start)
 
 
 def mean(
-    x: Value, axis: Value = None, keepdims: Value = False, *, dtype: npt.DTypeLike | None = None
+    x: Value,
+    axis: Value = None,
+    keepdims: Value = False,
+    *,
+    dtype: npt.DTypeLike | None = None,
+    where: Value = None,
 ) -> Value:
     """Take the mean over axes; over no elements it is NaN.
 
@@ -186,17 +265,32 @@ def mean(
     keepdims : bool
         Whether reduced axes stay, with size 1.
     dtype : dtype-like, optional
-        The dtype to convert to first.
+        The dtype to compute in, and of the result.
+    where : bool array, optional
+        Which elements count; broadcast to the shape of ``x``.
 
     Returns
     -------
     Variable
-        float64 for bool and integers, otherwise the dtype of ``x``.
+        Of that dtype; without one float64 for bool and integers, otherwise the dtype of ``x``.
     """
-    return _reduce(Mean, _cast(x, dtype), axis, keepdims)
+    operand = as_operand(x)
+    every = where is None or where is True
+    if every and (dtype is None or is_pattern(operand) or np.dtype(dtype).kind == "f"):
+        return _reduce(Mean, _cast(operand, dtype), axis, keepdims)
+    total = sum(
+        operand,
+        axis,
+        keepdims,
+        dtype=floating(operand.dtype) if dtype is None else dtype,
+        where=where,
+    )
+    count = sum(chosen(ones_like(operand, "bool"), where, 0, "mean"), axis, keepdims)
+    quotient = elementwise.true_divide(total, elementwise.cast(count, floating(total.dtype)))
+    return _cast(quotient, total.dtype)
 
 
-def any(x: Value, axis: Value = None, keepdims: Value = False) -> Value:
+def any(x: Value, axis: Value = None, keepdims: Value = False, *, where: Value = None) -> Value:
     """Tell whether some element over axes is not zero (NaN is not).
 
     Parameters
@@ -207,16 +301,18 @@ def any(x: Value, axis: Value = None, keepdims: Value = False) -> Value:
         The axes to reduce; None for all.
     keepdims : bool
         Whether reduced axes stay, with size 1.
+    where : bool array, optional
+        Which elements count; broadcast to the shape of ``x``.
 
     Returns
     -------
     Variable
         bool.
     """
-    return _reduce(Any, x, axis, keepdims)
+    return _reduce(Any, chosen(x, where, 0, "any"), axis, keepdims)
 
 
-def all(x: Value, axis: Value = None, keepdims: Value = False) -> Value:
+def all(x: Value, axis: Value = None, keepdims: Value = False, *, where: Value = None) -> Value:
     """Tell whether every element over axes is not zero (NaN is not).
 
     Parameters
@@ -227,13 +323,15 @@ def all(x: Value, axis: Value = None, keepdims: Value = False) -> Value:
         The axes to reduce; None for all.
     keepdims : bool
         Whether reduced axes stay, with size 1.
+    where : bool array, optional
+        Which elements count; broadcast to the shape of ``x``.
 
     Returns
     -------
     Variable
         bool.
     """
-    return _reduce(All, x, axis, keepdims)
+    return _reduce(All, chosen(x, where, 1, "all"), axis, keepdims)
 
 
 def argmax(x: Value, axis: Value = None, keepdims: Value = False) -> Value:

@@ -256,8 +256,8 @@ class Dim(Op):
         return proved("nonnegative")
 
 
-def reshape(x: Any, *shape: Any) -> Any:
-    """Return the elements of ``x``, in C order, in another shape.
+def reshape(x: Any, *shape: Any, order: str = "C") -> Any:
+    """Return the elements of ``x`` in another shape.
 
     Parameters
     ----------
@@ -266,6 +266,8 @@ def reshape(x: Any, *shape: Any) -> Any:
     *shape : int, str or integer scalar Variable, or one tuple of them
         Static sizes; -1, once, for the size that follows; names that occur in the shape of ``x``;
         integer scalars such as ``rg.dim(x, 0)`` for sizes known at the call.
+    order : {"C", "F"}
+        Whether the last or the first index changes fastest, in ``x`` and in the result.
 
     Returns
     -------
@@ -288,6 +290,8 @@ def reshape(x: Any, *shape: Any) -> Any:
     (float64[n, 2, 3], float64[?, 3])
     """
     entries = _one_tuple(shape)
+    if order != "C":
+        return _reshaped_by_columns(x, entries, order)
     if is_open(entries):
         return Reshape(entries)(as_operand(x))
     x = as_operand(x)
@@ -299,6 +303,21 @@ def reshape(x: Any, *shape: Any) -> Any:
             return x
         sizes, operands = _inferred(x.type.shape, sizes, solved, operands)
     return Reshape(tuple(sizes))(x, *operands)
+
+
+def _reshaped_by_columns(x: Any, entries: Any, order: str) -> Any:
+    """Reshape in Fortran's order: in C order with all axes reversed, before and after."""
+    from relgraph.ops.permutation import transpose
+
+    if order != "F":
+        raise DomainError(
+            f"reshape takes the order 'C' or 'F', not {order!r}",
+            fix="'A' and 'K' follow the layout in memory, which a graph does not know: use 'C'.",
+        )
+    if is_open(entries) or is_pattern(x):
+        raise no_rank("reshape with order='F'", "Write the transposes and a reshape out.")
+    turned = reshape(transpose(x), tuple(reversed(tuple(entries))))
+    return transpose(turned)
 
 
 def _inferred(
@@ -318,20 +337,22 @@ def _inferred(
     return sizes, operands
 
 
-def ravel(x: Any) -> Any:
-    """Return all elements of ``x`` in C order as a vector.
+def ravel(x: Any, order: str = "C") -> Any:
+    """Return all elements of ``x`` as a vector.
 
     Parameters
     ----------
     x : Variable, array-like or pattern
         Of any shape and dtype.
+    order : {"C", "F"}
+        Whether the last or the first index changes fastest.
 
     Returns
     -------
     Variable or pattern
         One dimension.
     """
-    return reshape(x, (-1,))
+    return reshape(x, (-1,), order=order)
 
 
 def broadcast_to(x: Any, shape: Any) -> Any:

@@ -53,7 +53,6 @@ INSTEAD: dict[str, str] = {
     "ptp": "Write np.max(x) - np.min(x).",
     "fmax": "Write np.maximum(a, b), which is NaN where either is.",
     "fmin": "Write np.minimum(a, b), which is NaN where either is.",
-    "divmod": "Write a // b and a % b.",
     "modf": "Write x - np.trunc(x) and np.trunc(x).",
     "float_power": "Write x.astype('float64') ** y.",
     "deg2rad": "Write x * (np.pi / 180).",

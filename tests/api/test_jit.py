@@ -414,6 +414,23 @@ def test_numpy_code_traces(target):
     assert_same(rg.jit(function, target=target)(x, y), function(x, y), rtol=1e-12)
 
 
+def test_operators_of_bits_trace():
+    def bits(a, b):
+        return [a | b, b | a, a | True, True | a, a & b, a ^ b]
+
+    def integers(i, j):
+        by_arrays = [i | np.array([1, 2]), np.array([1, 2]) | i, i << j, i >> 1, 1 << j]
+        return [i | j, i | 4, 4 | i, *by_arrays, *divmod(i, j), *divmod(i, 2), *divmod(9, j)]
+
+    a, b = np.array([True, False, True]), np.array([False, False, True])
+    assert_same(traced(bits)(a, b), bits(a, b))
+    i, j = np.array([5, -6]), np.array([3, 1])
+    assert_same(traced(integers)(i, j), integers(i, j))
+    assert_same(traced(lambda i, k: [i | k, i << k])(i, 2), [i | 2, i << 2])
+    x = np.array([0.5, 2.26])
+    assert_same(traced(lambda x: [round(x), round(x, 1)])(x), [np.round(x), np.round(x, 1)])
+
+
 def test_iteration_yields_tracers():
     assert_same(
         traced(lambda x: [v == 1.0 for v in x])(np.array([1.0, 2.0])), [np.True_, np.False_]

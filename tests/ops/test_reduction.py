@@ -177,7 +177,7 @@ def test_reductions_of_drawn_arrays(data):
 def test_dtype_converts_first():
     x = np.array([250, 250], "uint8")
     node = reduction.sum(typed(x), dtype="uint8")
-    assert node.dtype == "uint64"  # of a uint8, as without dtype
+    assert node.dtype == "uint8"  # narrower than the uint64 without dtype
     assert reduction.sum(typed(x), dtype="float32").dtype == "float32"
     assert reduction.mean(typed(x), dtype="float32").dtype == "float32"
 

@@ -53,6 +53,25 @@ def test_reshape_agrees_with_numpy(shapes, dtype):
     check(lambda v: shape.reshape(v, second), x.reshape(second), x)
 
 
+@pytest.mark.parametrize("old, new", [((2, 3, 4), (4, 6)), ((6,), (2, 3)), ((3, 0), (0, 5))])
+def test_fortrans_order_agrees_with_numpy(old, new):
+    array = np.arange(np.prod(old)).reshape(old)
+    check(lambda x: shape.reshape(x, new, order="F"), array.reshape(new, order="F"), array)
+    check(lambda x: np.reshape(x, new, order="F"), array.reshape(new, order="F"), array)
+    check(lambda x: x.ravel(order="F"), array.ravel(order="F"), array)
+    if array.size:
+        expected = array.reshape((-1, new[1]), order="F")
+        check(lambda x: x.reshape(-1, new[1], order="F"), expected, array)
+
+
+def test_other_orders_raise():
+    x = make_input("x", TensorType("float64", ("n", 3)))
+    with pytest.raises(DomainError, match=r"order 'C' or 'F', not 'K'(.|\n)*use 'C'"):
+        x.ravel(order="K")
+    with pytest.raises(PatternError, match="order='F'"):
+        shape.reshape(Term(), 2, 3, order="F")
+
+
 def test_reshape_keeps_symbolic_sizes():
     x = tensor("n", 6)
     assert shape.reshape(x, "n", 2, 3).type.shape == ("n", 2, 3)
