@@ -1,4 +1,5 @@
-"""A test, generated for the inputs of a function, of arguments that can be used as they are.
+"""Arguments of compiled functions: a quick test of those that can be used as they are, and the
+conversion of others.
 
 Most calls pass arrays of the right dtypes and sizes, and on small arrays the checks of a general
 loop would take longer than the computation.  The general way remains for all other arguments: it
@@ -13,10 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from relgraph.backends.base import Array
 from relgraph.errors import ArgumentError, DTypeError, ShapeError, count_of
 from relgraph.ir.node import Input
+from relgraph.ir.types import DTYPES, NAME_OF
 
 Source = tuple[int, int] | int  # an input and its axis, or a size
+_RANK = {"b": 0, "u": 1, "i": 1, "f": 2}  # the order in which Python's numbers widen
 
 
 def fits(
@@ -112,3 +116,75 @@ def as_sparse(wanted: Input, value: Any) -> Any:
             )
         value = value.astype(dtype)
     return value.asformat(layout)
+
+
+def as_array(wanted: Input, value: Any) -> Array:
+    """Return an argument in the dtype of its input, where NumPy calls that conversion safe.
+
+    Parameters
+    ----------
+    wanted : Input
+        A dense input.
+    value : array-like
+        An array, or Python numbers, which are weak as in NumPy.
+
+    Returns
+    -------
+    array
+        Of the dtype of the input, in any layout.
+
+    Raises
+    ------
+    ArgumentError
+        For what is no array.
+    DTypeError
+        For an array of a dtype that does not convert safely, or a number that does not fit.
+    """
+    dtype = wanted.dtype
+    weak = not isinstance(value, np.ndarray | np.generic) and isinstance(
+        value, bool | int | float | list | tuple
+    )
+    if isinstance(value, np.ma.MaskedArray):
+        raise ArgumentError(
+            f"the input {wanted.name!r} is a masked array, and graphs have no masks",
+            fix="Fill it first: array.filled(value).",
+        )
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise ArgumentError(
+            f"the value for the input {wanted.name!r} is not an array",
+            {"declared": wanted.type, "numpy": error},
+            "Give nested lists equal lengths, or pass an array.",
+        ) from None
+    if array.dtype == dtype or np.can_cast(array.dtype, dtype, "safe"):
+        return array.astype(dtype, copy=False)
+    kind = array.dtype.kind
+    if weak and (array.size == 0 or _RANK.get(kind, 3) <= _RANK[dtype.kind]):
+        try:
+            return np.asarray(value, dtype=dtype)
+        except OverflowError as error:
+            raise DTypeError(
+                f"a value for the input {wanted.name!r} does not fit {dtype}", {"numpy": error}
+            ) from None
+    if kind == "O":
+        raise ArgumentError(
+            f"the input {wanted.name!r} is {dtype}, and the array given is of Python objects"
+            if isinstance(value, np.ndarray)
+            else f"the value for the input {wanted.name!r} is a {type(value).__name__}, "
+            "not an array",
+            {"declared": wanted.type}
+            | ({"given": f"object, shape {value.shape}"} if isinstance(value, np.ndarray) else {}),
+            'Declare the input with layout="csr" or "csc", or pass its .toarray().'
+            if hasattr(value, "toarray")
+            else f"Convert it with .astype({dtype.name!r}) if all of its elements are numbers."
+            if isinstance(value, np.ndarray)
+            else "Pass an array, a number, or a list of numbers.",
+        )
+    raise DTypeError(
+        f"the input {wanted.name!r} is {dtype}, and the array given is {array.dtype}",
+        {"declared": wanted.type, "given": f"{array.dtype}, shape {array.shape}"},
+        f"Convert it with .astype({dtype.name!r}), or declare the input as {array.dtype.name}."
+        if array.dtype in NAME_OF
+        else f"Graphs compute with {', '.join(DTYPES)}.",
+    )

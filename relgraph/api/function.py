@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.api.fitting import Source, as_sparse, fits
+from relgraph.api.fitting import Source, as_array, as_sparse, fits
 from relgraph.api.places import check_places, donated_names, places_of
 from relgraph.api.rewrite import query_of
 from relgraph.api.sizes import equal_sizes, size_of, sources, unmet
@@ -21,7 +21,6 @@ from relgraph.db.default import default_database
 from relgraph.errors import (
     ArgumentError,
     DomainError,
-    DTypeError,
     ShapeError,
     count_of,
 )
@@ -29,13 +28,12 @@ from relgraph.ir.graph import FunctionGraph, Outputs, as_outputs
 from relgraph.ir.node import Input, Variable
 from relgraph.ir.printing import brief
 from relgraph.ir.sizes import Meeting, meetings
-from relgraph.ir.types import DTYPES, NAME_OF, TensorType
+from relgraph.ir.types import TensorType
 
 TARGETS = ("cpu", "numpy", "cuda")
 _FLOAT = TensorType("float64", ())
 
 Container = Variable | list[Variable] | tuple[Variable, ...] | dict[Any, Variable]
-_RANK = {"b": 0, "u": 1, "i": 1, "f": 2}  # the order in which Python's numbers widen
 
 
 def function(
@@ -255,7 +253,7 @@ class Function:
         made = partial(Function, needed=self._needed, donate=self._donate)
         return made, (self.graph, self._keys, self._target, self.mode, self._choices)
 
-    def __call__(self, *args: Any, out: Any = None, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, out: Any = None, **kwargs: Any) -> Any:
         """Compute the outputs.
 
         Parameters
@@ -308,16 +306,24 @@ class Function:
         direct, packed = self._direct, self._packed
         return direct if self._single else lambda *arrays: packed(direct(*arrays))
 
-    def capture(self, *args: Any, **kwargs: Any) -> Callable[..., Any]:
+    def capture(self, /, *args: Any, **kwargs: Any) -> Callable[..., Any]:
         """Record a call on a GPU; :func:`relgraph.cuda.captured` tells what is returned.
 
         Parameters
         ----------
-        *args, **kwargs : array-like
+        *args, **kwargs : array-like, or arrays on the device
+            The arguments of the call to record.
 
         Returns
         -------
         callable
+            Takes arguments of the same shapes and dtypes; its results are the same arrays of the
+            device at each call, with other values.
+
+        Raises
+        ------
+        CaptureError
+            For a graph of which a part needs the CPU, and for a target that is no GPU.
         """
         from relgraph.api.cuda import captured
 
@@ -435,7 +441,7 @@ class Function:
             return matrix
         if type(value) is float and wanted.type == _FLOAT:  # the usual number, without a detour
             return np.array(value)
-        array = _as_array(wanted, value)
+        array = as_array(wanted, value)
         if array.ndim != wanted.ndim:
             raise ShapeError(
                 f"the input {wanted.name!r} has {count_of(wanted.ndim, 'dimension')}, "
@@ -544,56 +550,4 @@ def _signature(inputs: Sequence[Input]) -> inspect.Signature:
             )
             for x in inputs
         ]
-    )
-
-
-def _as_array(wanted: Input, value: Any) -> Array:
-    """Convert an argument to the input's dtype where that loses nothing."""
-    dtype = wanted.dtype
-    weak = not isinstance(value, np.ndarray | np.generic) and isinstance(
-        value, bool | int | float | list | tuple
-    )
-    if isinstance(value, np.ma.MaskedArray):
-        raise ArgumentError(
-            f"the input {wanted.name!r} is a masked array, and graphs have no masks",
-            fix="Fill it first: array.filled(value).",
-        )
-    try:
-        array = np.asarray(value)
-    except ValueError as error:
-        raise ArgumentError(
-            f"the value for the input {wanted.name!r} is not an array",
-            {"declared": wanted.type, "numpy": error},
-            "Give nested lists equal lengths, or pass an array.",
-        ) from None
-    if array.dtype == dtype or np.can_cast(array.dtype, dtype, "safe"):
-        return array.astype(dtype, copy=False)
-    kind = array.dtype.kind
-    if weak and (array.size == 0 or _RANK.get(kind, 3) <= _RANK[dtype.kind]):
-        try:
-            return np.asarray(value, dtype=dtype)
-        except OverflowError as error:
-            raise DTypeError(
-                f"a value for the input {wanted.name!r} does not fit {dtype}", {"numpy": error}
-            ) from None
-    if kind == "O":
-        raise ArgumentError(
-            f"the input {wanted.name!r} is {dtype}, and the array given is of Python objects"
-            if isinstance(value, np.ndarray)
-            else f"the value for the input {wanted.name!r} is a {type(value).__name__}, "
-            "not an array",
-            {"declared": wanted.type}
-            | ({"given": f"object, shape {value.shape}"} if isinstance(value, np.ndarray) else {}),
-            'Declare the input with layout="csr" or "csc", or pass its .toarray().'
-            if hasattr(value, "toarray")
-            else f"Convert it with .astype({dtype.name!r}) if all of its elements are numbers."
-            if isinstance(value, np.ndarray)
-            else "Pass an array, a number, or a list of numbers.",
-        )
-    raise DTypeError(
-        f"the input {wanted.name!r} is {dtype}, and the array given is {array.dtype}",
-        {"declared": wanted.type, "given": f"{array.dtype}, shape {array.shape}"},
-        f"Convert it with .astype({dtype.name!r}), or declare the input as {array.dtype.name}."
-        if array.dtype in NAME_OF
-        else f"Graphs compute with {', '.join(DTYPES)}.",
     )

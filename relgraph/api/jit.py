@@ -13,8 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.api.containers import STATIC, is_named_tuple, rebuilt, structure_of, why_no_leaf
+from relgraph.api.containers import is_named_tuple, rebuilt, why_no_leaf
 from relgraph.api.function import Function, function
+from relgraph.api.leaves import Leaves
+from relgraph.api.methods import BoundMethod, on_attributes
+from relgraph.api.rewrite import query_of
 from relgraph.api.tape import NUMBERS, Branch, Number, Tape, prune
 from relgraph.api.tracing import Tracer, WeakScalar, tape_of
 from relgraph.errors import ArgumentError, DTypeError, RelgraphError
@@ -62,16 +65,20 @@ class Jit:
 
     Attributes
     ----------
-    mode, target
+    mode, target, nonfinite
         What :func:`relgraph.function` is called with.
     """
 
-    def __init__(self, function: Callable[..., Any], mode: Any, target: str) -> None:
+    def __init__(
+        self, function: Callable[..., Any], mode: Any, target: str, nonfinite: str = "assume"
+    ) -> None:
         functools.update_wrapper(self, function, updated=())
         self.__name__ = getattr(function, "__name__", "function")
         self._function = function
         self.mode = mode
         self.target = target
+        self.nonfinite = nonfinite
+        self._methods: dict[type, Jit] = {}
         self._branches: dict[Hashable, Branch[_Program]] = {}
         self._programs: OrderedDict[_Program, None] = OrderedDict()
         self._lock = threading.RLock()
@@ -88,16 +95,26 @@ class Jit:
                 fix="Declare it at the top level of a module that can be imported; what it "
                 "compiles is pickled by rg.function(graph.inputs, graph.outputs).",
             )
-        return Jit, (function, self.mode, self.target)
+        return Jit, (function, self.mode, self.target, self.nonfinite)
 
     def __copy__(self) -> Jit:
-        return Jit(self._function, self.mode, self.target)
+        return Jit(self._function, self.mode, self.target, self.nonfinite)
 
     def __deepcopy__(self, memo: object) -> Jit:
         return self.__copy__()
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        leaves = _Leaves()
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        if instance is None or not hasattr(self._function, "__get__"):
+            return self
+        kind = type(instance)
+        with self._lock:
+            if kind not in self._methods:
+                method = on_attributes(self._function, kind)
+                self._methods[kind] = Jit(method, self.mode, self.target, self.nonfinite)
+            return BoundMethod(self._methods[kind], instance)
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        leaves = Leaves()
         key = leaves.signature(args, kwargs)
         if leaves.traced:  # called by a function that is traced itself
             return self._function(*args, **kwargs)
@@ -111,7 +128,7 @@ class Jit:
                 self._programs.move_to_end(program)
         return program(leaves.arrays, slots)
 
-    def graph(self, *args: Any, **kwargs: Any) -> FunctionGraph:
+    def graph(self, /, *args: Any, **kwargs: Any) -> FunctionGraph:
         """Return the graph that the function builds for these arguments, as traced.
 
         Parameters
@@ -124,12 +141,12 @@ class Jit:
         FunctionGraph
             Its inputs are the arrays, then the numbers that are operands of arrays.
         """
-        leaves = _Leaves()
+        leaves = Leaves()
         leaves.signature(args, kwargs)
         return self._trace(leaves, args, kwargs)[0].graph
 
     def _compiled(
-        self, key: Hashable, leaves: _Leaves, args: tuple[Any, ...], kwargs: dict[str, Any]
+        self, key: Hashable, leaves: Leaves, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[_Program, list[Any]]:
         """Trace and compile for arguments, unless another thread has done so meanwhile."""
         with self._lock:
@@ -144,6 +161,7 @@ class Jit:
                 list(traced.graph.outputs),
                 mode=self.mode,
                 target=self.target,
+                nonfinite=self.nonfinite,
             )
             program = _Program(made, traced.feeds, traced.pack, (key, *tape.path))
             self._branches[key] = tape.graft(branch, program)
@@ -154,7 +172,7 @@ class Jit:
             return program, tape.slots
 
     def _trace(
-        self, leaves: _Leaves, args: tuple[Any, ...], kwargs: dict[str, Any]
+        self, leaves: Leaves, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[_Traced, Tape[_Program]]:
         named = _Named(leaves.numbers)
         positions = _positions(self._function, len(args))
@@ -188,7 +206,11 @@ class Jit:
 
 
 def jit(
-    function: Callable[..., Any] | None = None, *, mode: Any = "fast_run", target: str = "cpu"
+    function: Callable[..., Any] | None = None,
+    *,
+    mode: Any = "fast_run",
+    target: str = "cpu",
+    nonfinite: str = "assume",
 ) -> Any:
     """Trace a NumPy function, rewrite its graph and compile it.
 
@@ -201,6 +223,8 @@ def jit(
         Which rewrites to run.
     target : {"cpu", "numpy"}
         Where to run.
+    nonfinite : {"assume", "keep"}
+        Whether to use relations that hold for finite values only, such as ``x - x = 0``.
 
     Returns
     -------
@@ -224,6 +248,11 @@ def jit(
     ``x += 1`` gives the name ``x`` a new array: unlike in NumPy, the caller's array, and what else
     is called by other names in the function, stay as they are.
 
+    Decorated, a method takes the attributes of its object as further arguments, read at each call;
+    it may call other methods, and must not assign attributes.
+
+    An array of float16 is taken as float32.
+
     Examples
     --------
     >>> import numpy as np, relgraph as rg
@@ -234,67 +263,11 @@ def jit(
     dtype('float32')
     """
     if function is None:
-        return lambda f: Jit(f, mode, target)
+        return lambda f: jit(f, mode=mode, target=target, nonfinite=nonfinite)
     if not callable(function):
         raise ArgumentError(f"jit takes a function, not {function!r}")
-    return Jit(function, mode, target)
-
-
-class _Leaves:
-    """The arrays and the Python numbers among the arguments, in order, and the rest as a key."""
-
-    __slots__ = ("arrays", "numbers", "traced")
-
-    def __init__(self) -> None:
-        self.arrays: list[Any] = []
-        self.numbers: list[Number] = []
-        self.traced = False
-
-    def signature(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Hashable:
-        """Return what tells apart calls that need programs of their own."""
-        parts: list[Hashable] = []
-        try:
-            for x in args:
-                if type(x) is np.ndarray:
-                    self.arrays.append(x)
-                    parts.append((x.dtype, x.shape))
-                else:
-                    parts.append(structure_of(x, self._part))
-            for name, x in kwargs.items():
-                parts.append((name, structure_of(x, self._part)))
-        except ArgumentError as error:
-            which = [*range(len(args)), *kwargs][len(parts)]
-            what = f"argument {which!r} {error.what}"
-            raise ArgumentError(what, error.facts, error.fix) from None
-        return tuple(parts)
-
-    def _part(self, x: Any) -> Hashable:
-        kind = type(x)
-        if kind is np.ndarray:
-            self.arrays.append(x)
-            return (x.dtype, x.shape)
-        if kind in NUMBERS:
-            self.numbers.append(x)
-            return kind.__name__
-        if isinstance(x, np.generic | np.ndarray):
-            if isinstance(x, np.ma.MaskedArray | np.matrix):
-                raise ArgumentError(
-                    f"is a {kind.__name__}, whose operators are not those of arrays",
-                    {"value": x},
-                    "Fill a masked array with .filled(value), and pass np.asarray(x) of a matrix.",
-                )
-            self.arrays.append(np.asarray(x))
-            return (x.dtype, x.shape)
-        if kind is Tracer or kind is WeakScalar:
-            self.traced = True
-            return None
-        if isinstance(x, (*STATIC, np.dtype)):
-            return (kind, x)
-        raise ArgumentError(
-            f"is a {kind.__name__}, which cannot be traced",
-            {"value": x},
-            why_no_leaf(x),
-        )
+    query_of(nonfinite=nonfinite)  # a choice that does not exist is refused before the first call
+    return Jit(function, mode, target, nonfinite)
 
 
 class _Named:
@@ -313,13 +286,14 @@ class _Named:
             return WeakScalar(self.tape, self._number - 1)
         if not isinstance(x, np.ndarray | np.generic):
             return x
-        if x.dtype.name not in DTYPES:
+        dtype = x.dtype if x.dtype.name != "float16" else np.dtype("float32")
+        if dtype.name not in DTYPES:
             raise DTypeError(
                 f"argument {name!r} has the dtype {x.dtype}, which relgraph does not compute with",
                 {"supported": ", ".join(DTYPES)},
                 "Convert it with .astype(...).",
             )
-        made = make_input(self.tape.new_name(name), TensorType(x.dtype, x.shape))
+        made = make_input(self.tape.new_name(name), TensorType(dtype, x.shape))
         self.inputs.append(made)
         return Tracer(made)
 

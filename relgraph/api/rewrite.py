@@ -155,6 +155,11 @@ def _given(relations: tuple[Any, ...], nonfinite: str, strategy: str) -> list[An
             group.clear()
 
     for x in flat(relations):
+        if isinstance(x, str):
+            raise ArgumentError(
+                f"{x!r} is no relation and no rewriter, but a string",
+                fix=f"Select by tag or name with include=[{x!r}], or a mode with mode={x!r}.",
+            )
         item = as_item(x)
         if isinstance(item, Relation) and nonfinite == "keep" and item.specials != "kept":
             continue

@@ -192,6 +192,11 @@ def matrix(
 def _names(names: str | Iterable[str]) -> list[str]:
     if isinstance(names, str):
         return names.replace(",", " ").split()
+    if not isinstance(names, Iterable):
+        raise ArgumentError(
+            f"several inputs take their names, not {names!r}",
+            fix='Pass a string such as "x y z", or a list of names.',
+        )
     return list(names)
 
 

@@ -431,6 +431,32 @@ def test_operators_of_bits_trace():
     assert_same(traced(lambda x: [round(x), round(x, 1)])(x), [np.round(x), np.round(x, 1)])
 
 
+def test_half_precision_is_taken_as_float32():
+    x = np.array([1.5, 2.25], "float16")
+    expected = x.astype("float32") * np.float32(0.1)
+    assert_same(traced(lambda x: x * 0.1)(x), expected)
+    assert_same(rg.jit(lambda x: x * 0.1)(x), expected, rtol=1e-7)
+    got = rg.function([rg.vector("x")], rg.vector("x") * 0.1, target="numpy")(x)
+    assert_same(got, x.astype("float64") * 0.1)
+
+
+def test_nonfinite_is_passed_on():
+    x = np.array([np.inf, 1.0])
+    kept = rg.jit(lambda x: x - x, nonfinite="keep", target="numpy")
+    assert_same(kept(x), np.array([np.nan, 0.0]))
+    assert_same(rg.jit(nonfinite="keep", target="numpy")(lambda x: x - x)(x), kept(x))
+    with pytest.raises(ArgumentError, match="'assume' or 'keep', not 'no'"):
+        rg.jit(lambda x: x, nonfinite="no")
+
+
+def test_any_name_may_be_passed_by_keyword():
+    x = np.array([1.0, 2.0])
+    assert_same(traced(lambda self, out: self * out)(self=x, out=3.0), x * 3.0)
+    v = rg.vector("self")
+    assert_same(rg.function([v], v * 2, target="numpy")(self=x), x * 2)
+    assert_same(rg.evaluate(v * 2, {"self": x}), x * 2)
+
+
 def test_iteration_yields_tracers():
     assert_same(
         traced(lambda x: [v == 1.0 for v in x])(np.array([1.0, 2.0])), [np.True_, np.False_]

@@ -134,7 +134,7 @@ def test_once_sees_sums_as_they_are_flattened():
          "Did you mean 'canonicalize'"),
         (lambda: rg.rewrite_graph(x, exclude=["fuson"]), UnknownTagError, "Did you mean 'fusion'"),
         (lambda: rg.rewrite_graph(x, 3), ArgumentError, "3 is no relation and no rewriter"),
-        (lambda: rg.rewrite_graph(x, "canonicalize"), ArgumentError, "no relation"),
+        (lambda: rg.rewrite_graph(x, "canonicalize"), ArgumentError, r"include=\['canonicalize'\]"),
         (lambda: rg.rewrite_graph(np.ones(3), double_addo), ArgumentError, "not a graph"),
         (lambda: rg.rewrite_graph(x, distribute_matmulo, distribute_matmulo.reversed),
          OscillationError, "both directions of distribute_matmulo"),

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import relgraph as rg
-from relgraph.api.function import _as_array, backend_of
+from relgraph.api.fitting import as_array
+from relgraph.api.function import backend_of
 from relgraph.backends.cuda import adapter
 from relgraph.errors import ArgumentError, DomainError, GPUNotAvailableError, ShapeError
 
@@ -22,7 +23,7 @@ CALL = rg.Function(rg.FunctionGraph([A], [A + 1]), None, target="numpy")
 )
 def test_what_is_no_array_says_how_to_mend_it(value, what, fix):
     with pytest.raises(ArgumentError, match=what) as caught:
-        _as_array(A, value)
+        as_array(A, value)
     assert fix in caught.value.fix
     assert "declared : float64[n, n]" in str(caught.value)
 

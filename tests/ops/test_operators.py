@@ -387,6 +387,8 @@ def test_inputs():
     a, b = inputs.matrices("A B", shape=("n", "n"), dtype="float32")
     assert (a.name, b.name) == ("A", "B") and a.type is b.type
     assert [x.name for x in inputs.vectors("a, b c")] == ["a", "b", "c"]
+    with pytest.raises(ArgumentError, match=r"take their names, not 3"):
+        inputs.vectors(3)
     assert [x.name for x in inputs.scalars(["p", "q"], "int8")] == ["p", "q"]
     assert facts_of(inputs.matrix("S", ("n", "n"), facts=("spd",))).holds("symmetric")
     with pytest.raises(ArgumentError, match="a matrix has 2 dimensions"):
