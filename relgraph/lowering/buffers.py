@@ -139,7 +139,7 @@ def in_place(step: Step, x: Variable, operands: Iterable[Variable]) -> list[Vari
     spanning = {
         y for y, (_, spans) in zip(step.arrays, structure.arrays, strict=True) if all(spans)
     }
-    return [y for y in operands if y in spanning]
+    return [y for y in operands if y in spanning and y not in step.tables]
 
 
 def last_reads(

@@ -32,7 +32,8 @@ class Ref:
         "array" (an operand of the kernel), "slot" (an entry of its packed constants), "literal"
         (a number in its source) or "row" (an earlier statement); in a kernel of several passes
         also "fold" (a reduction of an earlier pass) or "kept" (an element of a result that an
-        earlier pass wrote), and in one with products "product" (an element of X @ b).
+        earlier pass wrote), and in one with products "product" (an element of X @ b).  The first
+        operand of a gather is a "table".
     index : int
         Which one of that kind; slots are counted for each dtype.
     dtype : str
@@ -132,6 +133,12 @@ class Structure:
         Where a kernel multiplies a matrix by vectors.  Its groups are the rows and the columns of
         the matrix, and its results are those of ``results``, its reductions, and its products with
         the transpose.
+    strides : tuple of tuple of (int or None, int)
+        For each array operand that is a view, and for each group that it spans, the step in
+        elements, None where that is known when the program runs, and the axis of the array.  For
+        any other it is empty: elements lie in memory in the order of the loops.
+    tables : tuple of str
+        The dtypes of the vectors that gathers read; they are operands after the arrays.
     """
 
     rows: tuple[Row, ...]
@@ -143,6 +150,24 @@ class Structure:
     results: tuple[tuple[str, bool], ...] = ()
     products: Products | None = None
     strides: tuple[tuple[tuple[int | None, int], ...], ...] = ()
+    tables: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Gather:
+    """A gather of a kernel.
+
+    Attributes
+    ----------
+    node, furthest : Variable
+        The gather, and its largest index.
+    places : int
+        Which of the kernel's arrays holds the indices.
+    """
+
+    node: Variable
+    furthest: Variable
+    places: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -172,6 +197,10 @@ class Kernel:
         ``stored``, and its loop is that of the first part.
     repeated : tuple of Variable
         The numbers that it computes for itself, as other kernels may.
+    tables : tuple of Variable
+        The vectors that gathers read.
+    gathers : tuple of Gather
+        Its gathers.
     """
 
     structure: Structure
@@ -185,11 +214,15 @@ class Kernel:
     nodes: tuple[Variable, ...]
     parts: tuple[Step, ...] = ()
     repeated: tuple[Variable, ...] = ()
+    tables: tuple[Variable, ...] = ()
+    gathers: tuple[Gather, ...] = ()
 
     @property
     def reads(self) -> tuple[Variable, ...]:
         """The values it reads."""
-        return self.arrays
+        if not self.gathers:
+            return self.arrays
+        return (*self.arrays, *self.tables, *(gather.furthest for gather in self.gathers))
 
     @property
     def reductions(self) -> tuple[tuple[Variable, Kernel], ...]:
@@ -354,7 +387,9 @@ class _Builder:
         self.inside = set(piece)
         self.regular = regular
         self.loop: tuple[Any, ...] = regions.loop(piece[0])  # type: ignore[assignment]
-        self.arrays: dict[Variable, int] = {}
+        self.arrays: dict[Variable | tuple[Variable, Variable], int] = {}
+        self.tables: dict[Variable, int] = {}
+        self.gathers: list[Gather] = []
         self.scalars: list[Constant] = []
         self.slots: dict[str, list[Constant]] = {}
         self.slot_of: dict[Constant, Ref] = {}
@@ -385,7 +420,12 @@ class _Builder:
                 folds.append(Fold(bare(node.op), operand, dtype_name(node)))
                 folded.append(node)
         views = self.regions.fusion.views
-        operands = [Operand(x, x.ndim - len(self.loop), views) for x in self.arrays]
+        operands = [
+            Operand(x[0], x[0].ndim - len(self.loop), False)  # places, as the program checked them
+            if isinstance(x, tuple)
+            else Operand(x, x.ndim - len(self.loop), views)
+            for x in self.arrays
+        ]
         groups = merged_axes(self.loop, axes, operands)
         structure = Structure(
             tuple(rows),
@@ -394,18 +434,21 @@ class _Builder:
             tuple(bool(folds) and (not g or g[0] in axes) for g in groups),
             tuple(self.row_of[x].index for x in stored),
             strides=tuple(x.strides(groups) for x in operands),
+            tables=tuple(map(dtype_name, self.tables)),
         )
         return Kernel(
             structure,
             self.loop,
             groups,
-            tuple(self.arrays),
+            tuple(x.x for x in operands),
             tuple(self.scalars),
             {dtype: tuple(values) for dtype, values in sorted(self.slots.items())},
             tuple(stored),
             tuple(folded),
             tuple(self.nodes),
             repeated=tuple(self.repeated),
+            tables=tuple(self.tables),
+            gathers=tuple(self.gathers),
         )
 
     def _repeat(self, node: Variable) -> None:
@@ -424,11 +467,23 @@ class _Builder:
                 self._row(x)
 
     def _row(self, node: Variable) -> None:
-        literals = self.regions.fusion.literals(node)
-        refs = tuple(self._ref(x, i in literals) for i, x in enumerate(node.inputs))
         assert node.op is not None
+        refs: tuple[Ref, ...]
+        if node in self.regions.furthest:
+            refs = self._gathered(node)
+        else:
+            literals = self.regions.fusion.literals(node)
+            refs = tuple(self._ref(x, i in literals) for i, x in enumerate(node.inputs))
         self.row_of[node] = Ref("row", len(self.rows), dtype_name(node))
         self.rows.append(Row(node.op, refs, dtype_name(node)))
+
+    def _gathered(self, node: Variable) -> tuple[Ref, Ref]:
+        """Return the operands of a gather; places are an array of their own for each vector."""
+        vector, places = node.inputs
+        table = self.tables.setdefault(vector, len(self.tables))
+        index = self.arrays.setdefault((places, vector), len(self.arrays))
+        self.gathers.append(Gather(node, self.regions.furthest[node], index))
+        return Ref("table", table, dtype_name(vector)), Ref("array", index, dtype_name(places))
 
     def _ref(self, x: Variable, literal: bool) -> Ref:
         if x in self.row_of:
@@ -520,6 +575,6 @@ def ordered(graph: FunctionGraph, steps: Sequence[Step]) -> list[Step]:
 
 
 __all__ = [
-    "CALL", "LEAF", "Call", "Fold", "Kernel", "Pass", "Products", "Ref", "Row", "Step", "Structure",
-    "schedule",
+    "CALL", "LEAF", "Call", "Fold", "Gather", "Kernel", "Pass", "Products", "Ref", "Row", "Step",
+    "Structure", "schedule",
 ]  # fmt: skip

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from relgraph.ir.graph import FunctionGraph
+from relgraph.ir.graph import FunctionGraph, toposort
 from relgraph.ir.node import Constant, Variable
+from relgraph.lowering.gathers import furthest, is_gather
 
 MAP, REDUCE, CALL, LEAF = "map", "reduce", "call", "leaf"
 
@@ -46,6 +47,8 @@ class Fusion:
     again : int
         The weight up to which every kernel that reads a number computes it again, where it depends
         on numbers among the inputs alone.
+    gathers : bool
+        Whether kernels read elements of a vector at places that an array holds.
     """
 
     maps: Callable[[Variable], bool]
@@ -57,6 +60,7 @@ class Fusion:
     budget: int = 8000
     views: bool = False
     again: int = 0
+    gathers: bool = False
 
 
 class Regions:
@@ -85,10 +89,14 @@ class Regions:
 
     def __init__(self, graph: FunctionGraph, fusion: Fusion) -> None:
         self.fusion = fusion
-        self.order = graph.toposort()
+        gathers = [x for x in graph if is_gather(x)] if fusion.gathers else []
+        self.furthest = {x: furthest(x.inputs[1]) for x in gathers}
+        self.order = toposort([*self.furthest.values(), *graph.outputs])
         self.place = {node: i for i, node in enumerate(self.order)}
         self.role = [self._role(node) for node in self.order]
         self.operands = [[self.place[x] for x in node.inputs] for node in self.order]
+        for node, most in self.furthest.items():
+            self.operands[self.place[node]].append(self.place[most])
         self.users: list[list[int]] = [[] for _ in self.order]
         for i, operands in enumerate(self.operands):
             for j in operands:
@@ -100,6 +108,8 @@ class Regions:
     def _role(self, node: Variable) -> str:
         if node.op is None:
             return LEAF
+        if node in self.furthest:
+            return MAP
         if node.op.pointwise:
             return MAP if self.fusion.maps(node) else CALL
         return REDUCE if self.fusion.reduces(node) else CALL
@@ -112,7 +122,10 @@ class Regions:
     def fused(self, i: int, j: int) -> bool:
         """Tell whether the value of ``i`` can be read by ``j`` in the loop that computes it."""
         return (
-            self.role[i] == MAP and self.role[j] in (MAP, REDUCE) and self.loop(i) == self.loop(j)
+            self.role[i] == MAP
+            and self.role[j] in (MAP, REDUCE)
+            and self.order[j] not in self.furthest
+            and self.loop(i) == self.loop(j)
         )
 
     def _repeated(self) -> set[int]:

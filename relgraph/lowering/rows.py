@@ -96,7 +96,7 @@ class _Rows(Clusters):
 
     def seed(self, step: Step) -> tuple[Terms, Terms] | None:
         """Begin at a kernel that reduces its last axes."""
-        if not isinstance(step, Kernel) or not _reduces_rows(step):
+        if not isinstance(step, Kernel) or step.gathers or not _reduces_rows(step):
             return None
         first, loop = row_start(step), self.loop(step)
         return loop[:first], loop[first:]
@@ -110,6 +110,8 @@ class _Rows(Clusters):
                 return None
             before, after = self.shape(step.node.inputs[0]), self.shape(step.node)
             return "alias" if {before, after} == {lead, lead + ones} else None
+        if step.gathers:
+            return None
         loop = self.loop(step)
         kind = "full" if loop == lead + row else "outer"
         if step.folded and (kind == "outer" or row_start(step) != len(lead)):

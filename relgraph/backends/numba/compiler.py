@@ -57,8 +57,9 @@ def is_log_sum(node: Variable) -> bool:
 
 
 FUSION = Fusion(
-    maps=supported, reduces=reduces, weight=weight, literals=literals, views=True, again=30
-)
+    maps=supported, reduces=reduces, weight=weight, literals=literals, views=True, again=30,
+    gathers=True,
+)  # fmt: skip
 
 
 class NumbaBackend:
@@ -184,6 +185,7 @@ class NumbaProgram:
             **{name: ready(x.value) for name, x in main.constants.items()},
             **{name: _differ(check) for name, check in main.checks.items()},
             **{name: _no_elements(node) for name, node in main.nonempty.items()},
+            **{name: _places(node) for name, node in main.gathers.items()},
             **{name: _misshapen(node) for name, node in main.verified.items()},
         }
         for name, text in main.parts:
@@ -415,7 +417,7 @@ def kernel_text(step: Kernel) -> tuple[str, str, Layout]:
     streams += [np.dtype(dtype).itemsize for dtype, full in structure.results if full]
     layout = Layout(
         sizes=len(structure.reduced),
-        arrays=len(structure.arrays) + len(step.slots) + len(step.results),
+        arrays=len(step.arrays) + len(step.tables) + len(step.slots) + len(step.results),
         folds=written.combined,
         kept=sum(1 << g for g in written.kept),
         cost=_OPERATION * sum(map(weight, step.nodes)) + _BYTE * sum(streams),
@@ -452,6 +454,17 @@ def _no_elements(node: Variable) -> Callable[[], None]:
         )
 
     return no_elements
+
+
+def _places(node: Variable) -> Callable[[Array, Array], Array]:
+    call = OpCall(node)
+
+    def places(index: Array, vector: Array) -> Array:
+        """Return indices that are not negative; an index that is too large is an error."""
+        call(vector, index)
+        return np.where(index < 0, index + len(vector), index).astype(index.dtype)
+
+    return places
 
 
 def _misshapen(node: Variable) -> Callable[[Any, Any], None]:

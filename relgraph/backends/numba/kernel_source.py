@@ -85,6 +85,7 @@ class KernelText(Lines):
         names += [stride for array in self.arrays for stride, _ in array.strides]
         names += ["rows"] if self.partial else []
         arrays = [array.declared() for array in self.arrays]
+        arrays += [f"y_{i}: {dtype}[1]" for i, dtype in enumerate(self.structure.tables)]
         arrays += [f"c_{dtype}: {dtype}[{count}]" for dtype, count in self.slots.items()]
         arrays += [array.declared() for array in self.stored + self.folded]
         if self.partial:
@@ -198,6 +199,10 @@ class KernelText(Lines):
 
     def _row(self, k: int) -> None:
         row = self.structure.rows[k]
+        if row.operands[0].kind == "table":
+            table, places = row.operands
+            self.line(f"t{k} = y_{table.index}[{_name(places)}]")
+            return
         self.line(f"t{k} = {expression(row, [_name(ref) for ref in row.operands])}")
 
     def _statements(self) -> None:

@@ -14,6 +14,7 @@ from relgraph.ir.types import DTYPES
 from relgraph.lowering.buffers import Plan, plan
 from relgraph.lowering.kernels import (
     Call,
+    Gather,
     Kernel,
     Step,
     Structure,
@@ -28,7 +29,7 @@ PART = 1000  # steps in one function: Python's compiler needs 10 kB for each of 
 _SHOWN = 40  # lines of a graph that are printed above its program
 
 _RESERVED = re.compile(
-    r"[td]\d+|(c|call|differ|misshapen|no_elements|part|rgk|input|n|out)_\w*|v|main"
+    r"[td]\d+|(c|call|differ|misshapen|no_elements|part|rgk|input|n|out|at|places)_\w*|v|main"
 )
 
 
@@ -91,6 +92,7 @@ class MainText:
         self.constants: dict[str, Constant] = {}
         self.checks: dict[str, Check] = {}
         self.nonempty: dict[str, Variable] = {}
+        self.gathers: dict[str, Variable] = {}
         self.verified: dict[str, Variable] = {}
         self._sizes = Sizes(graph, steps)
         self._names: dict[Variable, str] = {}
@@ -255,6 +257,8 @@ class MainText:
         loop = self._sizes.loop[step]
         sizes = [" * ".join(self._term(loop[a]) for a in g) or "1" for g in step.groups]
         in_place = step.structure.products is None
+        for x in step.tables:
+            self._make_ready(x)
         for x in step.arrays:
             if not in_place or axes(x) is None:
                 self._make_ready(x)
@@ -262,10 +266,25 @@ class MainText:
             self._guard(f"no_elements_{i}", part, x)
         for x in step.results:
             self._allocate(x, memory)
-        arguments = [*sizes, *map(self._name, step.arrays)]
+        arrays = list(map(self._name, step.arrays))
+        for k, gather in enumerate(step.gathers):
+            arrays[gather.places] = self._indices(f"{i}_{k}", gather)
+        arguments = [*sizes, *arrays, *map(self._name, step.tables)]
         arguments.extend(self._pack(values) for values in step.slots.values())
         arguments.extend(self._names[x] for x in step.results)
         self._line(f"{self.kernels[step.structure]}({', '.join(arguments)})")
+
+    def _indices(self, number: str, gather: Gather) -> str:
+        """Write the indices of a gather, none of them negative or too large."""
+        vector, index = map(self._name, gather.node.inputs)
+        size = self._term(self._sizes.shape[gather.node.inputs[0]][0])
+        if axes(gather.node.inputs[1]) is not None:
+            index = f"ready({index})"
+        self.gathers[f"places_{number}"] = gather.node
+        self._line(f"at_{number} = {index}")
+        self._line(f"if {self._name(gather.furthest)} >= {size}:")
+        self._line(f"    at_{number} = places_{number}(at_{number}, {vector})")
+        return f"at_{number}"
 
     def _make_ready(self, x: Variable) -> None:
         """Arrange the elements of what a call has computed, which may be a view."""
