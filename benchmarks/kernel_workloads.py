@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from workloads import COUNTIES, HOMES, radon
+from workloads import HOMES, radon, radon_inputs
 
 Arrays = dict[str, np.ndarray]
 Build = Callable[[Any, dict[str, Any]], list[Any]]
@@ -328,21 +328,6 @@ def _observations(size: int, draw: np.random.Generator) -> Arrays:
     return {"X": X, "w": w, "y": (draw.random(count) < 1 / (1 + np.exp(-X @ w))).astype(float)}
 
 
-def _homes(size: int, draw: np.random.Generator) -> Arrays:
-    return {
-        "intercept": np.array(1.3),
-        "slope": np.array(-0.6),
-        "intercept_sd_log": np.array(-1.1),
-        "slope_sd_log": np.array(-0.9),
-        "noise_log": np.array(-0.3),
-        "county_intercept": draw.normal(size=COUNTIES),
-        "county_slope": draw.normal(size=COUNTIES),
-        "county": draw.integers(0, COUNTIES, size=size),
-        "floor": draw.integers(0, 2, size=size).astype(float),
-        "radon": draw.normal(1.2, 0.8, size=size),
-    }
-
-
 _SCALARS = ("intercept", "slope", "intercept_sd_log", "slope_sd_log", "noise_log")
 _HOME_DIMS = (
     dict.fromkeys(_SCALARS, ())
@@ -427,7 +412,7 @@ ROWS = (
         numexpr="a*b + c*d", operators=_products, exact_size=10,
     ),
     Row(
-        "hierarchical", "hierarchical log-density", radon, _homes, _HOME_DIMS,
+        "hierarchical", "hierarchical log-density", radon, radon_inputs, _HOME_DIMS,
         (Target(2.0, ("pytensor",)),), sizes=(HOMES, 100_000), exact_size=100_000,
     ),
 )  # fmt: skip

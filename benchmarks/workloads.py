@@ -128,8 +128,8 @@ def radon_gradient(xp: Any, v: dict[str, Any]) -> list[Any]:
     ]
 
 
-def _radon_inputs() -> Inputs:
-    draw = np.random.default_rng(0)
+def radon_inputs(homes: int, draw: np.random.Generator) -> Inputs:
+    """Return parameters and the data of a number of homes."""
     return {
         "intercept": np.array(1.3),
         "slope": np.array(-0.6),
@@ -138,10 +138,13 @@ def _radon_inputs() -> Inputs:
         "noise_log": np.array(-0.3),
         "county_intercept": draw.normal(size=COUNTIES),
         "county_slope": draw.normal(size=COUNTIES),
-        "county": draw.integers(0, COUNTIES, size=HOMES),
-        "floor": draw.integers(0, 2, size=HOMES).astype(float),
-        "radon": draw.normal(1.2, 0.8, size=HOMES),
+        "county": draw.integers(0, COUNTIES, size=homes),
+        "floor": draw.integers(0, 2, size=homes).astype(float),
+        "radon": draw.normal(1.2, 0.8, size=homes),
     }
+
+
+RADON = radon_inputs(HOMES, np.random.default_rng(0))
 
 
 # Two layers of attention with a perceptron, and the log-likelihood of the next token.
@@ -257,8 +260,8 @@ def _algebra_inputs() -> Inputs:
 
 
 WORKLOADS = (
-    Workload("radon log-density", radon, _radon_inputs()),
-    Workload("radon gradient", radon_gradient, _radon_inputs()),
+    Workload("radon log-density", radon, RADON),
+    Workload("radon gradient", radon_gradient, RADON),
     Workload("attention, two layers", attention, _attention_inputs()),
     *(
         Workload(f"algebra, {nodes:,} ops", algebra(nodes), _algebra_inputs())
