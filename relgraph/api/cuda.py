@@ -84,6 +84,16 @@ def ptx(
     ------
     GPUNotAvailableError
         Where NVIDIA's compiler is not installed; it comes with ``relgraph[cuda]``.
+
+    Examples
+    --------
+    Not run with these pages, since it needs that compiler:
+
+    >>> import relgraph as rg
+    >>> x = rg.vector("x")
+    >>> texts = rg.cuda.ptx([x], rg.exp(x), cc=(9, 0))  # doctest: +SKIP
+    >>> all(".target sm_90" in text for text in texts.values())  # doctest: +SKIP
+    True
     """
     from relgraph.backends.cuda.compiler import kernels_of
 

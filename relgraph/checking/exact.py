@@ -134,7 +134,8 @@ def _bessel(function: Any, v: Any, x: Any) -> Any:
 NORMWISE = (decompositions.Eigvalsh, decompositions.Eigh)
 # Of these the error is what the library makes, measured at the same operands. SciPy's expm takes a
 # wrong norm (https://github.com/scipy/scipy/issues/25864): 1.17 is off by up to 3,000 eps beside
-# the largest element, where a stable algorithm is by 10.
+# the largest element, where a stable algorithm is by 10.  A bound that is measured accepts what it
+# measures: tests/checking/test_exact.py compares it with these figures.
 MEASURED = (decompositions.Expm,)
 # What only moves elements: modules of ops, and ops of others.
 MOVING = ("shape", "permutation", "joining", "indexing", "sorting", "checks")
@@ -164,6 +165,11 @@ def value(
         How far, relative to a result.
     moved : Constant, optional
         A constant to take for the next float of its dtype.
+
+    Returns
+    -------
+    ndarray of mpmath.mpf
+        Of the shape of the graph.
 
     Raises
     ------
@@ -241,7 +247,24 @@ def _rounded(op: Any, result: Any, rng: Any, eps: float) -> Any:
 
 
 def bound(graph: Variable, values: dict[str, Array], eps: float, center: Array) -> Array:
-    """Return the largest deviation of a graph from ``center`` when each step is off by ``eps``."""
+    """Return the largest deviation of a graph from ``center`` when each step is off by ``eps``.
+
+    Parameters
+    ----------
+    graph : Variable
+        Of one result.
+    values : dict of str to ndarray
+        Of its inputs.
+    eps : float
+        How far a step may be off, relative to its result.
+    center : ndarray of mpmath.mpf
+        The exact value of the graph, or what is compared with it.
+
+    Returns
+    -------
+    ndarray of mpmath.mpf
+        For each element, the largest deviation of a few random ones.
+    """
     rng = np.random.default_rng(7)
     deviations = [abs(value(graph, values, rng, eps) - center) for _ in range(SAMPLES)]
     return np.asarray(np.max(np.stack(deviations), axis=0), dtype=object)
@@ -252,6 +275,20 @@ def error_of_constants(graph: Variable, values: dict[str, Array], center: Array)
 
     A constant such as log(2) has too many digits to be a number that was meant exactly; what each
     adds, to first order, is found by moving it alone.
+
+    Parameters
+    ----------
+    graph : Variable
+        Of one result.
+    values : dict of str to ndarray
+        Of its inputs.
+    center : ndarray of mpmath.mpf
+        The exact value of the graph.
+
+    Returns
+    -------
+    ndarray of mpmath.mpf
+        For each element, the sum over all constants that were rounded.
     """
     total = 0 * center
     for x in toposort([graph]):

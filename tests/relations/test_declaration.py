@@ -63,8 +63,6 @@ def test_a_condition_that_fails_is_named_with_its_relation():
         return rg.log(rg.exp(a)), a
 
     x = rg.vector("x")
-    with pytest.raises(
-        RelationError, match="cancel_log_expo: a side condition failed: wrong"
-    ) as e:
+    with pytest.raises(RelationError, match="cancel_log_expo: a side condition failed: wrong") as e:
         rg.rewrite_graph(rg.log(rg.exp(x)), cancel_log_expo)
     assert "no_such_attribute" in str(e.value)

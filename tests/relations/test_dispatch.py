@@ -3,9 +3,14 @@
 import numpy as np
 
 import relgraph as rg
+from relgraph.checking.cases import both_directions, cases, shipped
+from relgraph.db import catalogue
+from relgraph.ir.graph import toposort
 from relgraph.ops.joining import Concatenate
 from relgraph.relations.dispatch import PlainMatcher
+from relgraph.relations.matcher import compile_plain
 from relgraph.relations.pattern import node
+from relgraph.rewriting.selection import selection_of
 
 x, y = rg.vectors("x y", shape=(3,))
 
@@ -109,3 +114,30 @@ def test_ops_of_any_number_of_operands():
     assert fired(match, rg.concatenate([x, x]))[0] is -rg.concatenate([-x, x])
     assert match(rg.concatenate([x, x, x])) is None
     assert match(rg.concatenate([x, y])) is None
+
+
+def test_nothing_is_missed_that_one_matcher_of_all_rewrites_finds():
+    selection = selection_of(
+        tuple(
+            r for r in catalogue.relations() if {name for name, _ in catalogue.PHASES} & set(r.tags)
+        )
+    )
+    directions = [r for _, listed in shipped() for r in both_directions(listed)]
+    sides = [side for r in directions[::15] for _, drawn in cases(r) for side, _, _ in drawn[:3]]
+    wholes, seen, found = {}, set(), 0
+    for graph in toposort(sides):
+        op = graph.op
+        rewrites = selection.rewrites_of(op, type(op)) if op not in selection.ac_ops else []
+        if op is None or not rewrites:
+            continue
+        if op not in wholes:
+            wholes[op] = compile_plain(op, rewrites)
+        wanted = wholes[op](graph)
+        got = selection.plain(op)(graph)
+        seen.add(graph)
+        if wanted is None:
+            assert got is None, graph
+        else:
+            assert got is not None and got[:2] == wanted[:2], graph
+            found += 1
+    assert len(seen) > 300 and found > 60

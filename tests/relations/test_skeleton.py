@@ -110,7 +110,10 @@ def test_whether_a_node_is_a_pair_is_hidden_until_it_is_shown():
 
 def test_goals_on_the_sequence_alone_may_reify():
     root, watch = skeleton(x + y, 1)
-    goal = lambda: lall(conso(rg.add, a, root), membero(b, a), nullo(c))  # noqa: E731
+
+    def goal():
+        return lall(conso(rg.add, a, root), membero(b, a), nullo(c))
+
     assert len(list(search(goal, Steps(1000, watch)))) == 2
     assert not watch.looked
 

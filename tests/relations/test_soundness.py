@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import pytest
 
-from relgraph.checking import agreement, labels
+from relgraph.checking import labels
 from relgraph.checking.cases import both_directions, shipped
 from relgraph.relations.measure import decreases
+from tests.relations import agreement
 
 PHASES = {"canonicalize", "stabilize", "specialize"}
 _DOUBLE = "the signs it makes are float64, so no graph of float32 keeps its dtype"

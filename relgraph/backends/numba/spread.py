@@ -15,11 +15,10 @@ intrinsic: Any = extending.intrinsic
 _I = types.intp
 
 
-# The parameters of the three are those of the trampoline's call.
-
-
 @intrinsic
-def _call(context: Any, kernel: Any, arrays: Any, integers: Any, start: Any, stop: Any) -> Any:  # noqa: PLR0917
+def _call(  # noqa: PLR0917 - a kernel is called with these
+    context: Any, kernel: Any, arrays: Any, integers: Any, start: Any, stop: Any
+) -> Any:
     """Call a kernel by its address."""
 
     def generate(ctx: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -32,7 +31,7 @@ def _call(context: Any, kernel: Any, arrays: Any, integers: Any, start: Any, sto
 
 
 @njit(types.void(*[_I] * 7), parallel=True, cache=True)
-def _spread(  # noqa: PLR0917
+def _spread(  # noqa: PLR0917 - numba's loops take numbers one by one
     kernel: int, arrays: int, integers: int, count: int, chunk: int, chunks: int, threads: int
 ) -> None:
     for first in prange(threads):
@@ -41,7 +40,7 @@ def _spread(  # noqa: PLR0917
 
 
 @cfunc(types.void(*[_I] * 8), cache=True)
-def spread(  # noqa: PLR0917
+def spread(  # noqa: PLR0917 - the trampoline calls it with these
     kernel: int,
     arrays: int,
     integers: int,

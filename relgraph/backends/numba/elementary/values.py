@@ -18,7 +18,6 @@ from typing import Any
 from llvmlite import ir
 
 FLOAT32, FLOAT64 = ir.FloatType(), ir.DoubleType()
-TRUTH = ir.IntType(1)
 
 
 @dataclass(frozen=True)
