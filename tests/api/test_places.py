@@ -231,3 +231,22 @@ def test_no_overlap_is_silently_wrong(index, first, second, n):
 
 
 FUNCTIONS = {}
+
+
+def test_a_donated_array_may_be_a_place():
+    x, y = (rg.vector(name, shape=(3,)) for name in "xy")
+    A = rg.matrix("A", shape=(3, 3))
+    a, b = np.array([1.0, 2.0, 3.0]), np.full(3, 2.0)
+    place = a.copy()
+    f = rg.function([x, y, A], [rg.sqrt(x), A * x * (y * x)], donate="x")
+    first, second = f(place, b, np.eye(3), out=[place, np.empty((3, 3))])
+    assert first is place
+    np.testing.assert_allclose(first, np.sqrt(a))
+    np.testing.assert_allclose(second, np.eye(3) * a * (b * a))
+    place = a.copy()
+    f = rg.function([x, y], (y - rg.sum(y))[::-1] - rg.sum(x), donate="y")
+    np.testing.assert_allclose(f(b, place, out=place), (a - 6)[::-1] - 6)
+    place = a.copy()
+    step = rg.function([x, y], x - 0.5 * y, donate="x")
+    assert step(place, b, out=place) is place
+    np.testing.assert_array_equal(place, a - 1)

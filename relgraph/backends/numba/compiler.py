@@ -315,7 +315,7 @@ class NumbaProgram:
             # A result may be a view of an input that is the place of another one.
             (place, result.copy() if any(may_share(result, x) for x in places) else result)
             for place, result in zip(places, results, strict=True)
-            if result is not place
+            if result is not place and not _same_elements(place, result)
         ]
         for place, result in waiting:
             if place.shape != result.shape:
@@ -329,6 +329,8 @@ class NumbaProgram:
         """Tell whether a result can be computed in its place, whatever else is there."""
         if ready(place) is not place or not place.dtype.isnative:
             return False
+        if any(may_share(place, usable[i]) for i in self._donated):
+            return False  # the program may take that memory for something else before or after
         return not any(
             may_share(place, x)
             and not (
@@ -379,7 +381,7 @@ def in_place_results(graph: FunctionGraph, steps: Sequence[Step]) -> list[set[in
 
 def _same_elements(a: Array, b: Array) -> bool:
     one, two = a.__array_interface__["data"], b.__array_interface__["data"]
-    return one == two and a.shape == b.shape and a.strides == b.strides
+    return one == two and a.dtype == b.dtype and a.shape == b.shape and a.strides == b.strides
 
 
 def given_or_new(place: Array | None, shape: tuple[int, ...], dtype: Any) -> Array:
