@@ -90,7 +90,8 @@ class Keys:
     def _number(self, x: Variable) -> Any:
         if x.op is None:
             return x
-        op, dtype = sum_op(x), getattr(x.type, "dtype", None)  # several results have none
+        op = sum_op(x)
+        dtype: Any = getattr(x.type, "dtype", None)  # several results have none
         if op is multiply or (x.op is add.inverse and op is None and dtype.kind in "fi"):
             return self._product(x, dtype)
         shape: Any
