@@ -87,6 +87,7 @@ ARITHMETIC: tuple[Function, ...] = (
     ufunc(np.negative, symbol="-", precedence=13, facts=rules.negative, zero="all"),
     ufunc(np.absolute, facts=rules.absolute, zero="all"),
     ufunc(np.sign, facts=rules.sign, zero="all"),
+    ufunc(np.copysign),
     ufunc(np.square, facts=rules.square, zero="all"),
     ufunc(
         np.sqrt,

@@ -73,6 +73,7 @@ COMPARISON: tuple[Function, ...] = (
     _test(np.logical_or, laws=ACI, zero="all"),
     _test(np.logical_xor, laws=COMMUTATIVE, zero="all"),
     _test(np.logical_not),
+    _test(np.signbit),
     _test(np.isnan),
     _test(np.isinf),
     _test(np.isfinite),

@@ -216,6 +216,44 @@ def cast(x: Any, dtype: npt.DTypeLike, *, copy: bool = True) -> Any:
     return op(operand)
 
 
+def fmax(x1: Any, x2: Any) -> Any:
+    """Take the larger of two numbers, or the one that is not NaN, as ``numpy.fmax``.
+
+    Parameters
+    ----------
+    x1, x2 : Variable or array-like
+        Any dtype.
+
+    Returns
+    -------
+    Variable
+        The common dtype.
+    """
+    return _but_nan(x1, x2, maximum(x1, x2))
+
+
+def fmin(x1: Any, x2: Any) -> Any:
+    """Take the smaller of two numbers, or the one that is not NaN, as ``numpy.fmin``.
+
+    Parameters
+    ----------
+    x1, x2 : Variable or array-like
+        Any dtype.
+
+    Returns
+    -------
+    Variable
+        The common dtype.
+    """
+    return _but_nan(x1, x2, minimum(x1, x2))
+
+
+def _but_nan(x1: Any, x2: Any, extreme: Any) -> Any:
+    if isinstance(extreme, Variable) and extreme.dtype.kind != "f":
+        return extreme
+    return where(isnan(x1), x2, where(isnan(x2), x1, extreme))
+
+
 def clip(x: Any, lo: Any = None, hi: Any = None) -> Any:
     """Limit to an interval: ``minimum(maximum(x, lo), hi)``.
 
@@ -342,6 +380,8 @@ floor_divide = Elementwise("floor_divide")
 remainder = Elementwise("remainder")
 power = Elementwise("power")
 negative = Elementwise("negative")
+copysign = Elementwise("copysign")
+signbit = Elementwise("signbit")
 absolute = Elementwise("absolute")
 sign = Elementwise("sign")
 square = Elementwise("square")

@@ -28,6 +28,7 @@ from relgraph.ops import (
     matrices,
     permutation,
     reduction,
+    sequences,
     shape,
 )
 from relgraph.ops.elementwise import Elementwise
@@ -66,6 +67,8 @@ UFUNCS: dict[np.ufunc, Function] = {
     np.conjugate: elementwise.conjugate,
     np.matmul: contraction.matmul,
     np.divmod: elementwise.divmod,
+    np.fmax: elementwise.fmax,
+    np.fmin: elementwise.fmin,
 }
 
 REDUCTIONS: dict[np.ufunc, Function] = {
@@ -132,6 +135,10 @@ ARRAY_FUNCTIONS: dict[Function, Function] = {
     np.repeat: joining.repeat,
     np.tile: joining.tile,
     np.take: indexing.take,
+    np.flip: sequences.flip,
+    np.roll: sequences.roll,
+    np.diff: sequences.diff,
+    np.pad: sequences.pad,
     np.zeros_like: inputs.zeros_like,
     np.ones_like: inputs.ones_like,
     np.full_like: inputs.full_like,

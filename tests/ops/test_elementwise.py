@@ -28,7 +28,7 @@ CONTRACT = (
     "left_shift right_shift where clip isnan isinf isfinite exp exp2 expm1 log log2 log10 log1p "
     "logaddexp log1mexp sin cos tan arcsin arccos arctan arctan2 sinh cosh tanh arcsinh arccosh "
     "arctanh hypot erf erfc gammaln sigmoid softplus floor ceil trunc rint erfcx logerfc gamma "
-    "digamma trigamma polygamma kv kve iv ive"
+    "digamma trigamma polygamma kv kve iv ive copysign signbit"
 )
 NAMES = CONTRACT.split()
 REFERENCE = {name: getattr(np, name) for name in NAMES if hasattr(np, name)} | {

@@ -34,6 +34,8 @@ FLOATS = {
     "remainder": "remainder{s}({0}, {1})",
     "power": "pow{s}({0}, {1})",
     "sign": "sign{s}({0})",
+    "copysign": "copysign{s}({0}, {1})",
+    "signbit": "copysign{s}({F}(1), {0}) < 0",
     "floor": "floor{s}({0})",
     "ceil": "ceil{s}({0})",
     "trunc": "trunc{s}({0})",

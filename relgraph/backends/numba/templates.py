@@ -29,6 +29,8 @@ _FLOAT = {
     "remainder": "remainder({0}, {1})",
     "power": "power({0}, {1})",
     "sign": "sign({0})",
+    "copysign": "math.copysign({0}, {1})",
+    "signbit": "math.copysign({one}, {0}) < 0",
     "floor": "np.floor({0})",
     "ceil": "np.ceil({0})",
     "trunc": "np.trunc({0})",
