@@ -148,7 +148,7 @@ def one_sided(
 ) -> list[tuple[Clause, Variable]]:
     """Return graphs that the matched side of a clause stands for, the same in every run.
 
-    Many operands hardly ever fit together, unless they are ``alike``: of two shapes only.
+    Operands of any shapes rarely fit together; those that are ``alike`` are of two shapes only.
     """
     found: dict[Variable, Clause] = {}
     for clause in relation.clauses or ():

@@ -99,7 +99,7 @@ def refusals(relation: Relation) -> dict[str, str]:
     except RelgraphError as error:
         found[name] = error.what
     try:
-        forward.reversed  # noqa: B018
+        forward.reversed  # noqa: B018 - raises, too
     except RelgraphError as error:
         found[f"{name}.reversed"] = error.what
     return found

@@ -83,8 +83,10 @@ def disagreement(relation: Relation, graph: Variable, values: Values, kind: str)
     if not numbers.all_finite(_asked_to_be_finite(relation, graph, done, kind)):
         return SKIPPED
     a, b = done[graph], done[result]
-    exact = relation.rounding == "exact"
-    agree = numbers.same(a, b, True) if exact else numbers.close(a, b, done, coarsest(done, graph))
+    if relation.rounding == "exact":
+        agree = numbers.same(a, b, True)
+    else:
+        agree = numbers.close(a, b, done, coarsest(done, graph))
     return HELD if agree else Problem("changes a value", a, b)
 
 
@@ -301,10 +303,8 @@ def _fit(inputs: list[Any], values: Values) -> bool:
 
 def runs_wherever(relation: Relation) -> Outcome:
     """Check that what is made runs wherever the graph does, whatever its sizes turn out to be."""
-    outcome = _runs_on(relation, one_sided(relation))
-    if outcome.tried or outcome.failure:
-        return outcome
-    return _runs_on(relation, one_sided(relation, alike=True))
+    graphs = dict.fromkeys((*one_sided(relation), *one_sided(relation, alike=True)))
+    return _runs_on(relation, list(graphs))
 
 
 def _runs_on(relation: Relation, graphs: list[tuple[Clause, Variable]]) -> Outcome:

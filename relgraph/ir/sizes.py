@@ -131,8 +131,10 @@ def _asked(op: Op, types: Sequence[Type], shapes: Sequence[Shape]) -> tuple[list
         fitting = [dim for dim in known if _takes(op, types, {at: dim})]
         # Along the axes of a batch a 1 is stretched, and fits any other size.
         exact = [dim for dim in fitting if dim != 1] or fitting
-        if len(exact) == 1:
-            places = [other for other, dim in dims.items() if dim == exact[0]]
+        places = [other for other, dim in dims.items() if dim in exact]
+        # Where a 1 alone fits, it may be stretched to a size that no operand has.
+        is_tied = exact != [1] or _takes(op, types, dict.fromkeys((at, *places), tag(0)))
+        if len(exact) == 1 and is_tied:
             found.append(Tie(at, max(places, key=lambda other: other[0] != at[0])))
         else:
             complete = False
@@ -159,12 +161,17 @@ def stretched(op: Op, types: tuple[Type, ...]) -> tuple[tuple[At, At], ...]:
         Of the ties of its rule: what only a comparison of the sizes of arrays can refuse.  An op
         computes with a size of 1 that nobody declared as NumPy does.
     """
-    pairs = [(a, b) for a, b in rule_of(op, types).ties if isinstance(b, tuple)]
-    return tuple([
-        (a, b)
-        for a, b in pairs
-        if any(_takes(op, types, {x: 1, y: tag(0)}) for x, y in ((a, b), (b, a)))
-    ])  # fmt: skip
+    ties = rule_of(op, types).ties
+    shapes = [x.shape if isinstance(x, TensorType) else () for x in types]
+    classes = _classes(shapes, ties)
+
+    def stretches(one: At) -> bool:
+        """Tell whether a dimension may be 1 where all that are equal to it have another size."""
+        given: dict[At, Dim] = {at: tag(0) for at, dim in classes.items() if dim == classes[one]}
+        return _takes(op, types, given | {one: 1})
+
+    pairs = [(a, b) for a, b in ties if isinstance(b, tuple)]
+    return tuple([(a, b) for a, b in pairs if stretches(a) or stretches(b)])
 
 
 def _takes(op: Op, types: Sequence[Type], given: dict[At, Dim]) -> bool:

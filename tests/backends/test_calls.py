@@ -204,6 +204,7 @@ def test_a_size_of_one_that_nobody_declared_is_not_stretched(target):
         ([x, y], blocks.block_diag(x, y), (several, one)),
         ([x, y], linalg.solve(x, y), (one + np.eye(2), several)),
         ([u, v], updates.at(u)[:].set(v), (np.ones(3), np.ones(1))),
+        ([u, v], Elementwise("where")(u > 0, v, np.ones(3)), (np.ones(3), np.ones(1))),
     ]
     for inputs, graph, arrays in cases:
         f = rewritten_function(inputs, graph, mode=None, target=target)

@@ -35,6 +35,8 @@ def ties(node):
         (rg.solve(A, x), [((0, -2), (0, -1)), ((0, -2), (1, -1)), ((0, -1), (1, -1))]),
         (rg.concatenate([A, B]), [((0, -1), (1, -1))]),
         (rg.matrix("row", shape=(1, None)) @ rg.matrix("r", shape=(1, 2)), [((0, -1), (1, -2))]),
+        (rg.broadcast_to(rg.matrix("row", shape=(1, None)), (rg.dim(A, 0), 3)), []),
+        (rg.inv(rg.matrix("one", shape=(1, None))), [((0, -1), (0, -2))]),
         (rg.squeeze(n, 0), [((0, -1), 1)]),
         (rg.squeeze(A, 0), [((0, -2), 1)]),
         (rg.trace(A), []),
