@@ -12,7 +12,7 @@ from typing import Any as Value  # Any is a reduction here
 
 import numpy as np
 
-from relgraph.errors import ShapeError
+from relgraph.errors import ArgumentError, ShapeError
 from relgraph.ir.cost import size
 from relgraph.ir.facts import NOTHING, Facts, kept, proved
 from relgraph.ir.node import Variable
@@ -40,6 +40,18 @@ def _sums_exactly(operand: np.dtype[Value]) -> bool:
     return operand.kind == "f" or operand.itemsize <= 2
 
 
+def checked_keepdims(keepdims: Value) -> Value:
+    """Return a bool, or an open parameter; anything else is another argument in its place."""
+    if is_open(keepdims) or isinstance(keepdims, bool):
+        return keepdims
+    if isinstance(keepdims, np.bool_ | int) and keepdims in (0, 1):
+        return bool(keepdims)
+    raise ArgumentError(
+        f"keepdims is True or False, not {keepdims!r}",
+        fix="Here it is what follows the axis; give everything else by name, such as dtype=...",
+    )
+
+
 class Reduction(Op):
     """A reduction of some axes.
 
@@ -61,7 +73,7 @@ class Reduction(Op):
     def canonical(cls, axis: Value = None, keepdims: Value = False) -> tuple[Value, ...]:
         """Sort the axes, which must be negative; open parameters pass through."""
         axes = None if axis is None else canonical_axes(axis, cls.__name__)
-        return axes, keepdims if is_open(keepdims) else bool(keepdims)
+        return axes, checked_keepdims(keepdims)
 
     def dtype(self, operand: np.dtype[Value]) -> np.dtype[Value]:
         """Return the dtype of the result."""
@@ -307,7 +319,7 @@ class _ArgReduction(Reduction):
     def canonical(cls, axis: Value = None, keepdims: Value = False) -> tuple[Value, ...]:
         """Store one negative axis, or None; open parameters pass through."""
         found = None if axis is None else normalise_axis(axis, None, cls.__name__)
-        return found, keepdims if is_open(keepdims) else bool(keepdims)
+        return found, checked_keepdims(keepdims)
 
     def dtype(self, operand: np.dtype[Value]) -> np.dtype[Value]:
         """Return int64."""

@@ -248,3 +248,11 @@ def test_flops_count_the_operand():
     total = reduction.sum(x, axis=0)
     assert total.op.flops((x.type,), total.type) == 200
     assert reduction.logsumexp(x).op.flops((x.type,), total.type) > 200
+
+
+def test_what_follows_the_axis_is_keepdims():
+    x = make_input("x", TensorType("float64", (3,)))
+    assert x.sum(0, True).type.shape == (1,)
+    for call in (lambda: x.sum(0, "float32"), lambda: reduction.max(x, 0, np.ones(3))):
+        with pytest.raises(ArgumentError, match="keepdims is True or False"):
+            call()
