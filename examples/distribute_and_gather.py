@@ -23,7 +23,7 @@ import relgraph as rg
 fact(associative, rg.add)
 
 
-@rg.identity
+@rg.identity(specials="assumes_finite")
 def distribute_matmulo(X: Any, Y: Any, Z: Any) -> tuple[Any, Any]:
     """X (Y + Z) = X Y + X Z."""
     return X @ (Y + Z), X @ Y + X @ Z

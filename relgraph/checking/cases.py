@@ -15,6 +15,7 @@ import numpy as np
 
 from relgraph.checking import instances as made
 from relgraph.db.catalogue import THEMES
+from relgraph.db.default import default_database
 from relgraph.errors import RelgraphError
 from relgraph.ir.graph import toposort
 from relgraph.ir.node import Variable, constant, make_input
@@ -48,6 +49,15 @@ def _themes() -> dict[int, str]:
 def theme_of(relation: Relation) -> str | None:
     """Return the theme of a relation of the catalogue, None for any other."""
     return _themes().get(id(relation._goal))
+
+
+def registered(relation: Relation) -> bool:
+    """Tell whether ``rg.optdb`` holds a relation, in its direction."""
+    return any(
+        entry.item is relation
+        for database in default_database().databases()
+        for entry in database._entries.values()
+    )
 
 
 def both_directions(relation: Relation) -> list[Relation]:
@@ -165,7 +175,10 @@ def graphs_of_side(clause: Clause, side: Any, kind: str, alike: bool = False) ->
     """Yield graphs of one side of a clause, whether or not the other can be built."""
     fields = made.fields_of(Clause(side, side))
     free = variables(side)
-    shapes = list(product(made.OPEN_SHAPES[kind], dtypes_of(clause)))
+    own = made.own_inputs(clause)
+    names = made.names_beside(own)
+    fitting = [*made.shapes_beside(own), *made.OPEN_SHAPES[kind]]
+    shapes = list(product(fitting, dtypes_of(clause)))
     every = made.fields_of(clause)
     computed = [
         c
@@ -205,7 +218,7 @@ def graphs_of_side(clause: Clause, side: Any, kind: str, alike: bool = False) ->
                 else constant(float(i))
                 if v in constants
                 else make_input(
-                    "xyzwuv"[i],
+                    names[i],
                     TensorType(chosen[v][1], chosen[v][0]),
                     made.facts_of(clause, v) if facts else (),
                 )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from relgraph.checking import labels
+from relgraph.checking.advice import advised
 from relgraph.checking.cases import both_directions
 from relgraph.checking.report import RelationReport, SelectionReport
 from relgraph.errors import RelgraphError
@@ -41,7 +43,8 @@ def check(subject: Any, **options: Any) -> RelationReport | SelectionReport:
     Returns
     -------
     RelationReport or SelectionReport
-        True where nothing was found; prints what was.  ``raise_()`` raises it.
+        True where nothing was found; prints what was.  ``raise_()`` raises it.  Of a relation, it
+        is false as well where one of its clauses could not be compared on any graph.
 
     Examples
     --------
@@ -78,12 +81,17 @@ def check_relation(relation: Relation) -> RelationReport:
     for direction in both_directions(relation):
         found = outcomes[direction.label] = {}
         for name, run in CHECKS.items():
-            found[name] = run(direction)
-            if found[name].failure is not None:
+            found[name] = one = run(direction)
+            if one.failure is not None:
+                floats = name != "values" and bool(found["values"].tried)
+                found[name] = replace(one, failure=advised(one.failure, floats))
                 return RelationReport(relation, outcomes, refused)
         if relation.rounding == "rounded":
             for dtype in ("float64", "float32"):
-                found[f"exact values in {dtype}"] = labels.keeps_digits(direction, dtype)
+                one = labels.keeps_digits(direction, dtype)
+                if one.failure is not None:
+                    one = replace(one, failure=advised(one.failure, floats=True))
+                found[f"exact values in {dtype}"] = one
     return RelationReport(relation, outcomes, refused)
 
 

@@ -7,6 +7,7 @@ parameter a value; combinations that no op takes, or that a side condition rejec
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice, product
@@ -16,6 +17,7 @@ import numpy as np
 
 from relgraph.errors import RelgraphError
 from relgraph.ir.etuple import raise_
+from relgraph.ir.graph import free_inputs
 from relgraph.ir.node import Apply, Input, Variable, apply, constant, make_input
 from relgraph.ir.types import TensorType
 from relgraph.ops.elementwise import Elementwise
@@ -188,11 +190,12 @@ def instances(
     computed = {c.args[0] for c in clause.conditions if c.kind == "calc"}
     operands = [v for v in both if v not in fields and v not in computed]
     open_ = [v for v in both if v in fields and v not in computed]
-    keys = index_operands(clause)
+    keys, own = index_operands(clause), own_inputs(clause)
+    if len({x.name for x in own}) < len(own):
+        return []  # values are given by name
+    fitting = [*shapes_beside(own), *(shapes or SHAPES)[theme]]
     choices: list[list[Any]] = [
-        [((), "int64"), ((2,), "int64")]
-        if v in keys
-        else list(product((shapes or SHAPES)[theme], dtypes))
+        [((), "int64"), ((2,), "int64")] if v in keys else list(product(fitting, dtypes))
         for v in operands
     ]
     for v in open_:
@@ -211,7 +214,7 @@ def instances(
         drawn = [tuple(c[0] for c in choices)]
         drawn += [tuple(rng.choice(c) for c in choices) for _ in range(3000)]
     asked = {v: facts_of(clause, v) if facts else () for v in operands}
-    roles = Roles(fields, operands, open_, asked, keys)
+    roles = Roles(fields, operands, open_, asked, keys, tuple(own))
     made = (_instance(clause, roles, one) for one in drawn)
     return list(islice(filter(None, made), most))
 
@@ -225,11 +228,37 @@ class Roles:
     open_: list[PatternVariable]
     asked: dict[PatternVariable, tuple[str, ...]]
     keys: frozenset[PatternVariable] = frozenset()  # integers that an index takes
+    own: tuple[Input, ...] = ()  # of the graph nodes in the clause
 
 
 def zeros_of(clause: Any) -> frozenset[Any]:
     """Return the tokens of the variables that a clause asks to be arrays of zeros."""
     return frozenset(token(c.args[0]) for c in clause.conditions if c.label.startswith("zero("))
+
+
+def own_inputs(*clauses: Any) -> list[Input]:
+    """Return the inputs of the graph nodes that clauses hold, which stand for themselves."""
+    terms = [x for c in clauses for side in (c.left, c.right) for x in subterms(side)]
+    return free_inputs([x for x in terms if isinstance(x, Variable)])
+
+
+def inputs_of(relation: Any, graph: Variable) -> list[Input]:
+    """Return the inputs of a graph, and those of the relation's own graph nodes."""
+    own = own_inputs(*(relation.clauses or ()))
+    return list(dict.fromkeys([*free_inputs([graph]), *own]))
+
+
+def names_beside(own: Sequence[Input]) -> list[str]:
+    """Return names for the inputs that variables become, other than those of a clause's own."""
+    taken = {x.name for x in own}
+    names = [*"xyzwuvabcdefgh", *(f"x{i}" for i in range(10))]
+    return [name for name in names if name not in taken]
+
+
+def shapes_beside(own: Sequence[Input]) -> list[tuple[Any, ...]]:
+    """Return the shapes that fit beside the inputs of a clause's own graph nodes."""
+    sizes = dict.fromkeys(d for x in own for d in x.type.shape)
+    return list(dict.fromkeys([*(x.type.shape for x in own), *((d,) for d in sizes)]))
 
 
 def index_operands(clause: Any) -> frozenset[PatternVariable]:
@@ -256,9 +285,10 @@ def _instance(clause: Any, roles: Roles, chosen: Any) -> Instance | None:
     } - set(open_)  # what a number is computed from must be one
     coefficients = {c.args[0] for c in clause.conditions if c.label.startswith("coefficient(")}
     zeros, examples = zeros_of(clause), examples_of(clause)
+    names = names_beside(roles.own)
     try:
         for i, (v, (shape, dtype)) in enumerate(zip(operands, chosen, strict=False)):
-            name = "xyzwuv"[i]
+            name = names[i]
             if v in roles.keys:  # the first place, which every axis that is not empty has
                 values[v] = constant(np.zeros(shape, dtype))
                 if any(0 in size for size, _ in chosen[: len(operands)]):
@@ -293,7 +323,8 @@ def _instance(clause: Any, roles: Roles, chosen: Any) -> Instance | None:
         return None
     if not isinstance(left, Variable):
         return None
-    return Instance(left, right, tuple(x for x in values.values() if isinstance(x, Input)))
+    drawn = [x for x in values.values() if isinstance(x, Input)]
+    return Instance(left, right, (*drawn, *roles.own))
 
 
 def examples_of(clause: Any) -> dict[Any, tuple[float, ...]]:

@@ -15,11 +15,24 @@ Array = Any
 MATRIX = {"symmetric", "spd", "orthogonal", "invertible", "permutation", "selection"}
 SPECIAL = (math.nan, math.inf, -math.inf, 0.0, -0.0, 1.0, -1.0, 0.5, -2.0, 3.0)
 ZEROS = (0.0, -0.0, 1.0, -1.0, 0.5, -2.0, 3.0)
-EXTREME = (1e300, -1e300, 1e-300, -1e-300, 800.0, -800.0, 40.0, -40.0, 1e-10, 1.0)
+EXTREME = (
+    1e308, -1e308, 1e300, -1e300, 1e-300, -1e-300, 800.0, -800.0, 40.0, -40.0, 1e-10, 1.0
+)  # fmt: skip
 LARGE = (800.0, -800.0, 40.0, -40.0, 5.0, -5.0, 1e-10, -1e-10, 1.0)
 
 
-def draw(x: Any, rng: np.random.Generator, kind: str = "moderate", regular: bool = False) -> Array:
+def shape_of(x: Any, size: int = 3) -> tuple[int, ...]:
+    """Return the shape of an input, with one size in the place of those that are no numbers."""
+    return tuple([d if isinstance(d, int) else size for d in x.type.shape])
+
+
+def draw(
+    x: Any,
+    rng: np.random.Generator,
+    kind: str = "moderate",
+    regular: bool = False,
+    size: int = 3,
+) -> Array:
     """Return values for an input, of which its declared facts hold.
 
     Parameters
@@ -30,8 +43,10 @@ def draw(x: Any, rng: np.random.Generator, kind: str = "moderate", regular: bool
         Which floats to draw.
     regular : bool
         Whether matrices are to be well conditioned.
+    size : int
+        What sizes that are names or unknown are taken to be.
     """
-    shape, dtype = x.type.shape, x.dtype
+    shape, dtype = shape_of(x, size), x.dtype
     if dtype.kind == "b":
         value = rng.integers(0, 2, shape).astype(bool)
     elif dtype.kind in "iu":
@@ -74,8 +89,10 @@ def _obey(x: Any, value: Array, rng: np.random.Generator, regular: bool) -> Arra
     if value.ndim >= 2 and value.shape[-1] == value.shape[-2]:
         side = value.shape[-1]
         if "symmetric" in facts or "spd" in facts:
-            with np.errstate(invalid="ignore"):  # of infinities with two signs
+            with np.errstate(invalid="ignore", over="ignore"):  # of infinities with two signs
                 value = value + np.swapaxes(value, -1, -2)
+            if dtype_kind == "f" and "finite" in facts:
+                value = np.where(np.isinf(value), 3, value)
         if "lower_triangular" in facts:
             value = np.tril(value)
         if "upper_triangular" in facts:
@@ -102,8 +119,9 @@ def _dominated(value: Array) -> Array:
     """
     unit = np.eye(value.shape[-1], dtype=bool)
     rest = np.where(unit | (np.isinf(value) if value.dtype.kind == "f" else False), 0, value)
-    total = np.where(np.isnan(rest), 0, np.abs(rest)).sum(axis=-1) + 8
-    return np.where(unit, np.abs(value) + total[..., None], rest).astype(value.dtype)
+    with np.errstate(over="ignore"):  # to an infinity on the diagonal
+        total = np.where(np.isnan(rest), 0, np.abs(rest)).sum(axis=-1) + 8
+        return np.where(unit, np.abs(value) + total[..., None], rest).astype(value.dtype)
 
 
 def obeys(x: Any, value: Array) -> bool:

@@ -9,11 +9,15 @@ from dataclasses import dataclass
 from relgraph.checking.labels import Outcome
 from relgraph.checking.smallest import Counterexample
 from relgraph.errors import RelationError, UnsoundRelationError, compose
+from relgraph.relations.clause import Clause
 from relgraph.relations.relation import Relation
+
+# The checks that tell for which clauses they compared values.
+BY_CLAUSE = ("values", "values of other dtypes", "special values")
 
 
 class RelationReport:
-    """What checking one relation found; true where nothing contradicts its labels.
+    """What checking one relation found; true where all of it was tried, and nothing contradicts it.
 
     Parameters
     ----------
@@ -28,6 +32,9 @@ class RelationReport:
     ----------
     counterexample : Counterexample or None
         The smallest one found.
+    untried : mapping of str to tuple of Clause
+        For each direction that runs, the clauses of which no values were compared: they fired on
+        nothing, or on nothing of which the labels promise anything.
     """
 
     def __init__(
@@ -41,9 +48,10 @@ class RelationReport:
         self.refused = refused
         failures = [o.failure for found in outcomes.values() for o in found.values() if o.failure]
         self.counterexample: Counterexample | None = failures[0] if failures else None
+        self.untried = {label: idle for label, found in outcomes.items() if (idle := _idle(found))}
 
     def __bool__(self) -> bool:
-        return self.counterexample is None and self.tried > 0
+        return self.counterexample is None and self.tried > 0 and not self.untried
 
     @property
     def tried(self) -> int:
@@ -51,14 +59,14 @@ class RelationReport:
         return sum(o.tried for found in self.outcomes.values() for o in found.values())
 
     def raise_(self) -> None:
-        """Raise what was found, if the relation is refuted, or nothing could be compared.
+        """Raise what was found, if the relation is refuted, or not all of it could be compared.
 
         Raises
         ------
         UnsoundRelationError
             With the smallest counterexample.
         RelationError
-            Where no graph could be made on which the relation fires.
+            Where a clause could not be compared on any graph.
         """
         if self.counterexample is not None:
             raise self.counterexample.error()
@@ -75,25 +83,37 @@ class RelationReport:
         ]
         for label, found in self.outcomes.items():
             rows += [(label, ", ".join(f"{o.tried} {name}" for name, o in found.items()))]
-            idle = dict.fromkeys(str(c) for o in found.values() for c in o.idle)
-            rows += [("never fired", c) for c in idle]
+            rows += [("never compared", c) for c in self.untried.get(label, ())]
         rows += [(f"{label} cannot run", why) for label, why in self.refused.items()]
-        if not self.tried:
+        if not self:
             return compose(*self._untried())
         return compose(f"nothing contradicts {relation.name}", rows)
 
     def _untried(self) -> tuple[str, list[tuple[str, object]], str]:
-        refused = [(f"{label} cannot run", why) for label, why in self.refused.items()]
+        rows: list[tuple[str, object]] = [("relation", self.relation)]
+        rows += [(f"{label} cannot run", why) for label, why in self.refused.items()]
+        what = f"{self.relation.name} could not be tried: it fires on nothing made of its sides"
+        if self.tried:
+            what = f"{self.relation.name} could not be tried in full: this was never compared"
+            rows += [(label, c) for label, idle in self.untried.items() for c in idle]
         return (
-            f"{self.relation.name} could not be tried: it fires on nothing made of its sides",
-            [("relation", self.relation), *refused],
+            what,
+            rows,
             "Either its conditions are never proved, or none of the shapes and dtypes tried fit.",
         )
 
     def __repr__(self) -> str:
         if self.counterexample is not None:
             return f"<check of {self.relation.name}: {self.counterexample.problem.what}>"
-        return f"<check of {self.relation.name}: {self.tried} comparisons, no counterexample>"
+        rest = "no counterexample" if self else "not tried in full"
+        return f"<check of {self.relation.name}: {self.tried} comparisons, {rest}>"
+
+
+def _idle(found: Mapping[str, Outcome]) -> tuple[Clause, ...]:
+    """Return the clauses of which no check compared values."""
+    compared = [o.idle for name, o in found.items() if name in BY_CLAUSE]
+    first, *others = compared or [()]
+    return tuple(c for c in first if all(c in idle for idle in others))
 
 
 # The kinds of findings, and whether a selection passes with one that is not expected.

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any
 
+import numpy as np
+
 from relgraph.checking import critical
 from relgraph.checking import instances as made
 from relgraph.checking.cases import EVERY_DTYPE, Side, cases, one_sided
@@ -167,7 +169,7 @@ class Examined:
                 continue
             try:
                 found += self.of_relation(relation)
-            except Exception as error:  # a condition is the user's own code
+            except (RelgraphError, ArithmeticError, np.linalg.LinAlgError) as error:
                 what = f"{type(error).__name__}: {error}".partition("\n")[0]
                 found.append(self.finding("fails", relation, what))
         return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from relgraph.relations.relation import Relation
 Values = dict[str, Any]
 GRAPHS = 200  # smaller graphs that are tried
 DRAWS = 6  # values for each of them
+SIZES = (1, 2, 3)  # that names and unknown sizes stand for
 ELEMENTS = 16  # of one input that are made simpler
 SIMPLE = (0.0, 1.0, -1.0, 2.0, 0.5, -2.0, 3.0, -0.0, float("inf"), float("-inf"), float("nan"))
 
@@ -62,6 +63,10 @@ class Counterexample:
         For the inputs of the graph.
     problem : Problem
         What is wrong.
+    kind : str
+        How the values were drawn.
+    fix : str
+        How to mend the relation.
     """
 
     relation: Relation
@@ -70,6 +75,8 @@ class Counterexample:
     result: Any
     values: Mapping[str, Any]
     problem: Problem
+    kind: str = "moderate"
+    fix: str = ""
 
     def rows(self) -> Iterator[tuple[str, object]]:
         """Yield the facts of the counterexample, named."""
@@ -78,7 +85,7 @@ class Counterexample:
         yield "promises", f"{self.relation.rounding}, {self.relation.specials}"
         yield "graph", self.graph
         yield "becomes", self.result
-        for x in free_inputs([self.graph]):
+        for x in made.inputs_of(self.relation, self.graph):
             if x.name in self.values:
                 facts = f" ({', '.join(sorted(x.facts))})" if x.facts else ""
                 yield x.name, f"{x.type}{facts} = {shown(self.values[x.name])}"
@@ -88,12 +95,8 @@ class Counterexample:
 
     def error(self) -> UnsoundRelationError:
         """Return the error that says so."""
-        fix = (
-            "Add a condition (where=), or a label that is true: rounding='rounded', "
-            "specials='assumes_finite'."
-        )
         made_of = UnsoundRelationError(
-            f"{self.relation.label} {self.problem.what}", list(self.rows()), fix
+            f"{self.relation.label} {self.problem.what}", list(self.rows()), self.fix
         )
         made_of.counterexample = self
         return made_of
@@ -142,7 +145,8 @@ def smallest(
     graph, values = _simplified(relation, predicate, *best, kind)
     problem = predicate(relation, graph, values, kind)
     assert isinstance(problem, Problem)
-    return Counterexample(relation, clause, graph, made.match(relation, graph), values, problem)
+    result = made.match(relation, graph)
+    return Counterexample(relation, clause, graph, result, values, problem, kind)
 
 
 def _size(graph: Variable) -> tuple[int, int, int]:
@@ -165,17 +169,22 @@ def _smaller(relation: Relation, clause: Clause, dtypes: tuple[str, ...]) -> lis
 
 def _failing(relation: Relation, predicate: Predicate, graph: Variable, kind: str) -> Values | None:
     """Return values on which a graph fails, or None."""
-    inputs = free_inputs([graph])
+    inputs = made.inputs_of(relation, graph)
     regular = needs_regular(graph, made.match(relation, graph))
-    for number in SIMPLE if all(x.dtype.kind == "f" for x in inputs) else ():
-        values = {x.name: np.full(x.type.shape, number, x.dtype) for x in inputs}
+    sized = all(isinstance(d, int) for x in inputs for d in x.type.shape)
+    floats = all(x.dtype.kind == "f" for x in inputs)
+    for size, number in product((1,) if sized else SIZES, SIMPLE if floats else ()):
+        values = {
+            x.name: np.full(numbers.shape_of(x, size), number, x.dtype) for x in inputs
+        }  # fmt: skip
         if all(numbers.obeys(x, values[x.name]) for x in inputs) and isinstance(
             predicate(relation, graph, values, kind), Problem
         ):
             return values
     for draw in range(DRAWS):
         rng = generator(relation.name, str(graph), kind, draw)
-        values = {x.name: numbers.draw(x, rng, kind, regular) for x in inputs}
+        size = SIZES[draw % len(SIZES)]
+        values = {x.name: numbers.draw(x, rng, kind, regular, size) for x in inputs}
         if isinstance(predicate(relation, graph, values, kind), Problem):
             return values
     return None
@@ -185,8 +194,9 @@ def _merged(
     relation: Relation, predicate: Predicate, graph: Variable, values: Values, kind: str
 ) -> tuple[Variable, Values]:
     """Put one input in the place of another wherever that still fails."""
+    own = set(made.own_inputs(*(relation.clauses or ())))  # which stand for themselves
     for kept, gone in combinations(free_inputs([graph]), 2):
-        if not {kept, gone} <= {*free_inputs([graph])} or kept.type is not gone.type:
+        if gone in own or {kept, gone} - {*free_inputs([graph])} or kept.type is not gone.type:
             continue
         fewer = replaced(graph, gone, kept)
         same = {name: v for name, v in values.items() if name != gone.name}
@@ -213,7 +223,7 @@ def _simplified(
     relation: Relation, predicate: Predicate, graph: Variable, values: Values, kind: str
 ) -> tuple[Variable, Values]:
     """Replace numbers by simpler ones, one after the other, wherever that still fails."""
-    for x in free_inputs([graph]):
+    for x in made.inputs_of(relation, graph):
         for place in list(np.ndindex(*values[x.name].shape))[:ELEMENTS]:
             for number in _simpler(values[x.name][place]):
                 changed = np.array(values[x.name])
@@ -231,7 +241,8 @@ def _simpler(value: Any) -> list[Any]:
     """Return the numbers of a value's dtype that are simpler to read, the simplest first."""
     if value.dtype.kind == "b":
         return [False] if value else []
-    found: list[Any] = [*SIMPLE, *(float(np.round(value, n)) for n in (0, 1))]
+    with np.errstate(over="ignore"):  # of 1e308, which is multiplied by 10
+        found: list[Any] = [*SIMPLE, *(float(np.round(value, n)) for n in (0, 1))]
     if value.dtype.kind in "iu":
         low = np.iinfo(value.dtype).min
         found = [int(v) for v in (0, 1, -1, 2, 3) if v >= low]

@@ -8,7 +8,7 @@ import pytest
 from kanren.constraints import neq
 
 import relgraph as rg
-from relgraph.checking import labels
+from relgraph.checking import labels, selections
 from relgraph.checking.numbers import obeys
 from relgraph.checking.smallest import Problem, shown, smallest
 from relgraph.errors import RelationError, UnsoundRelationError
@@ -181,3 +181,144 @@ def test_the_smallest_is_found_from_a_large_one():
         (rg.arccosh(rg.cosh(x)), {"x": start}, "moderate"),
     )  # fmt: skip
     assert [v.tolist() for v in found.values.values()] == [-1.0]
+
+
+P = rg.matrix("P", shape=("n", "n"))
+x = rg.matrix("x", shape=("n", "k"))
+
+
+def exponentialo(left, right):
+    """exp(P) = 1 + P, wrong but for 0."""
+    return rg.lall(rg.eq(left, rg.exp(P)), rg.eq(right, 1 + P))
+
+
+NODES = {
+    "the whole side": (rg.identity(lambda: (P @ P, P), name="idempotento"), lambda P: (P @ P, P)),
+    "beside a variable": (
+        rg.identity(lambda X: (P @ X, X @ P), name="commuteo"),
+        lambda P, x: (P @ x, x @ P),
+    ),
+    "a goal": (rg.relation(exponentialo), lambda P: (np.exp(P), 1 + P)),
+    "a pattern": (rg.PatternNodeRewriter((rg.exp, P), P), lambda P: (np.exp(P), P)),
+    "the built side only": (
+        rg.identity(lambda: (P @ P, rg.matrix("R", shape=("n", "n"))), name="madeo"),
+        lambda P, R: (P @ P, R),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", NODES)
+def test_graph_nodes_in_a_pattern_are_judged_over_their_values(case):
+    relation, sides = NODES[case]
+    found = rg.check(relation).counterexample
+    assert "P" in found.values
+    expected, computed = sides(**found.values)
+    assert not np.allclose(expected, computed)
+
+
+def test_a_true_identity_of_graph_nodes_passes():
+    @rg.identity(specials="assumes_finite")
+    def double_producto(v):
+        """x (v + v) = 2 (x v), for an x of a name that variables get as well."""
+        return x @ (v + v), 2 * (x @ v)
+
+    report = rg.check(double_producto)
+    assert report, str(report)
+    assert report.tried > 5
+
+
+def test_a_clause_that_never_fires_is_no_success():
+    @rg.relation
+    def halfo(left, right):
+        """-(-x) = x, and exp(x) = x of seven dimensions, which nothing made of it has."""
+        (x,) = rg.lvars("x")
+        return rg.lany(
+            rg.lall(rg.eq(left, rg.negative(-x)), rg.eq(right, x)),
+            rg.lall(
+                rg.eq(left, rg.exp(x)), rg.eq(right, x), rg.checko(lambda x: x.ndim == 7, x)
+            ),
+        )  # fmt: skip
+
+    report = rg.check(halfo)
+    assert report.counterexample is None
+    assert report.tried > 10
+    assert not report
+    (clause,) = report.untried["halfo"]
+    assert "exp(x)" in str(clause)
+    assert "could not be tried in full" in str(report)
+    assert "never fired" not in str(report)
+    with pytest.raises(RelationError, match="in full"):
+        report.raise_()
+
+
+FIXES = [
+    (lambda x: (rg.sqrt(rg.square(x)), x), {}, "add a condition (where=)"),
+    (lambda a, b, c: (a * b + a * c, a * (b + c)), {"rounding": "exact"}, "rounding='rounded'."),
+    (lambda x: (x * 0, 0), {}, "specials='assumes_finite'."),
+    (lambda x: (x * 2 / 2, x), {}, "specials='assumes_finite', or, where the other side"),
+]
+
+
+@pytest.mark.parametrize(("sides", "labels_given", "fix"), FIXES, ids=[f for *_, f in FIXES])
+def test_the_last_line_says_what_would_be_true(sides, labels_given, fix):
+    report = rg.check(rg.identity(sides, name="wrongo", **labels_given))
+    last = str(report).splitlines()[-1]
+    assert fix in last
+    assert ("floato" in last) == ("floato" in fix)
+
+
+def test_a_dtype_that_contradicts_alone_is_named():
+    @rg.identity
+    def halve_doubleo(x):
+        """2 x / 2 = x, wrong for integers, of which 2 x wraps around."""
+        return rg.absolute(rg.negative(rg.absolute(x))), rg.absolute(x)
+
+    report = rg.check(halve_doubleo)
+    (value,) = report.counterexample.values.values()
+    assert value.dtype.kind in "iu"
+    with np.errstate(all="ignore"):
+        assert np.abs(-np.abs(value)) != np.abs(value) or value.dtype.kind == "u"
+    assert str(report).splitlines()[-1].endswith("where=lambda x: rg.floato(x).")
+
+    @rg.identity(where=rg.floato)
+    def halve_double_of_floatso(x):
+        """The same of floats."""
+        return rg.absolute(rg.negative(rg.absolute(x))), rg.absolute(x)
+
+    assert rg.check(halve_double_of_floatso)
+
+
+def test_a_sum_that_overflows_half_way_is_found():
+    @rg.identity
+    def sum_addo(x, y):
+        """sum(x + y) = sum(x) + sum(y), wrong near the largest float."""
+        return rg.sum(x + y), rg.sum(x) + rg.sum(y)
+
+    found = rg.check(sum_addo).counterexample
+    x, y = [*found.values.values()] * (2 // len(found.values))
+    with np.errstate(all="ignore"):
+        left, right = np.sum(x + y), np.sum(x) + np.sum(y)
+    assert not np.allclose(left, right, equal_nan=True)
+
+
+def test_users_and_the_catalogue_are_judged_by_one_rule():
+    (row,) = rg.catalogue("cancel_arccosh_cosho")
+    sides = lambda x: (rg.arccosh(rg.cosh(x)), rg.abs(x))  # noqa: E731
+    assert rg.check(row.item)
+    assert rg.check(rg.identity(sides, name="tagged_arccosho", tags=["stabilize"]))
+    assert not rg.check(rg.identity(sides, name="plain_arccosho"))
+    wrong = rg.identity(lambda x: (rg.arccosh(rg.cosh(x)), x), name="wrongo", tags=["stabilize"])
+    assert not rg.check(wrong)
+    # An excuse for what is written first, not for what is built: exp(x) overflows and x does not.
+    assert not rg.check(
+        rg.identity(lambda x: (rg.abs(x), rg.arccosh(rg.cosh(x))), name="backo", tags=["stabilize"])
+    )
+
+
+def test_an_exception_that_is_no_error_of_a_relation_is_not_swallowed(monkeypatch):
+    def interrupted(*args):
+        raise TimeoutError("by a signal")
+
+    monkeypatch.setattr(selections.Examined, "of_relation", interrupted)
+    with pytest.raises(TimeoutError):
+        rg.check([annihilateo, equal_selfo])

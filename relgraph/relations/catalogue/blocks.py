@@ -420,11 +420,12 @@ def diagonal_block_diago(A, B):
 @identity(
     tags=CANONICAL,
     where=lambda A, B: (matrixo(A), matrixo(B)),
+    specials="assumes_finite",
 )
 def sum_block_diago(A, B):
     """sum(block_diag(A, B)) = sum(A) + sum(B).
 
-    Holds for matrices; rounded, kept (another order of summation).
+    Holds for matrices; rounded, assumes_finite (another order of summation).
     Source: definition.
     """
     return sum(block_diag(A, B)), sum(A) + sum(B)

@@ -387,21 +387,21 @@ def sum_outero(u, v):
 # Traces.
 
 
-@identity(tags=SPECIALIZE)
+@identity(tags=SPECIALIZE, specials="assumes_finite")
 def distribute_trace_addo(A, B):
     """trace(A + B) = trace(A) + trace(B).
 
-    Holds where A and B have one shape; rounded (another order of summation), kept.
+    Holds where A and B have one shape; rounded (another order of summation), assumes_finite.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 1.2.
     """
     return trace(A + B), trace(A) + trace(B)
 
 
-@identity(tags=SPECIALIZE)
+@identity(tags=SPECIALIZE, specials="assumes_finite")
 def distribute_trace_subtracto(A, B):
     """trace(A - B) = trace(A) - trace(B).
 
-    Holds where A and B have one shape; rounded (another order of summation), kept.
+    Holds where A and B have one shape; rounded (another order of summation), assumes_finite.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 1.2.
     """
     return trace(A - B), trace(A) - trace(B)

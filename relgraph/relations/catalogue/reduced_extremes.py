@@ -275,11 +275,11 @@ def lift_logsumexp_addo(left, right):
     )
 
 
-@identity(tags=CANONICAL, where=lambda x: nonnegativeo(x))
+@identity(tags=CANONICAL, where=lambda x: nonnegativeo(x), specials="assumes_finite")
 def cancel_logsumexp_logo(x, axis, keepdims):
     """logsumexp(log x) = log sum(x).
 
-    Holds where x is at least 0; rounded (within u (1 + |log sum(x)|)), kept.
+    Holds where x is at least 0; rounded (within u (1 + |log sum(x)|)), assumes_finite.
     Source: e^(log x) = x, DLMF 4.8(i).
     """
     return (

@@ -133,42 +133,44 @@ def multiply_tan_coso(x):
     return tan(x) * cos(x), sin(x)
 
 
-@identity(tags=CANONICAL)
+@identity(tags=CANONICAL, specials="assumes_finite")
 def double_angle_sino(x):
     """sin(x) cos(x) = sin(2 x) / 2.
 
-    Holds always; rounded (the left side errs by u at most, as does the right one), kept.
+    Holds where 2 x is finite; rounded (the left side errs by u at most, as does the right one),
+    assumes_finite.
     Source: DLMF 4.21.27.
     """
     return sin(x) * cos(x), 0.5 * sin(2 * x)
 
 
-@identity(tags=CANONICAL)
+@identity(tags=CANONICAL, specials="assumes_finite")
 def double_angle_coso(x):
     """cos(x)^2 - sin(x)^2 = cos(2 x).
 
-    Holds always; rounded (within 3u; the left side cancels where |sin x| = |cos x|), kept.
+    Holds where 2 x is finite; rounded (within 3u; the left side cancels where |sin x| = |cos x|),
+    assumes_finite.
     Source: DLMF 4.21.28.
     """
     return square(cos(x)) - square(sin(x)), cos(2 * x)
 
 
-@identity(tags=CANONICAL)
+@identity(tags=CANONICAL, specials="assumes_finite")
 def double_angle_cos_oneo(x):
     """2 cos(x)^2 - 1 = cos(2 x).
 
-    Holds always; rounded (within 3u), kept.
+    Holds where 2 x is finite; rounded (within 3u), assumes_finite.
     Source: DLMF 4.21.28.
     """
     return 2 * square(cos(x)) - 1, cos(2 * x)
 
 
-@identity(tags=("half_angle",))
+@identity(tags=("half_angle",), specials="assumes_finite")
 def double_angle_sin_oneo(x):
     """1 - 2 sin(x)^2 = cos(2 x).
 
-    Holds always; rounded (within 3u), kept.  No mode runs it: to the left it is the half-angle
-    form, which keeps the digits of cos(x) - 1.
+    Holds where 2 x is finite; rounded (within 3u), assumes_finite.  No mode runs it: to the left
+    it is the half-angle form, which keeps the digits of cos(x) - 1.
     Source: DLMF 4.21.28.
     """
     return 1 - 2 * square(sin(x)), cos(2 * x)

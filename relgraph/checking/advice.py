@@ -1,0 +1,95 @@
+"""How to mend a relation that a counterexample refutes, chosen by the counterexample."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from relgraph.checking import instances as made
+from relgraph.checking.labels import Promise, disagreement, promise_of
+from relgraph.checking.smallest import Counterexample, Problem
+from relgraph.ir.graph import free_inputs
+from relgraph.relations.pattern import variables
+
+_FALSE = (
+    "The sides differ by more than rounding where every value is finite: add a condition (where=) "
+    "that says where they are equal, or mend a side."
+)
+_OF_OTHERS = {
+    "changes a type": (
+        "Add a condition (where=) on the shapes and dtypes for which the sides have one type."
+    ),
+    "makes up an input": "Build the other side of what the matched side binds.",
+    "has sides that are not equal": _FALSE,
+    "loses more digits than its steps explain": (
+        "Add a condition (where=) that leaves out where the side that is built is inaccurate."
+    ),
+}
+_SIZES = "Add a condition (where=) on the shapes for which both sides run and agree."
+
+
+def advised(found: Counterexample, floats: bool) -> Counterexample:
+    """Return a counterexample with the label or condition that would be true of it.
+
+    Parameters
+    ----------
+    found : Counterexample
+        The smallest one.
+    floats : bool
+        Whether inputs of float64 were compared, and did not contradict the relation.
+    """
+    if found.problem.what != "changes a value":
+        return replace(found, fix=_OF_OTHERS.get(found.problem.what, _SIZES))
+    return replace(found, fix=_label(found) or _dtype(found, floats) or _FALSE)
+
+
+def _label(found: Counterexample) -> str:
+    """Return the labels under which the counterexample is none, as few as possible."""
+    own = promise_of(found.relation)
+    rounded = own.rounding == "exact" and _holds(found, replace(own, rounding="rounded"))
+    if rounded:
+        return "The sides differ by rounding: declare rounding='rounded'."
+    if own.specials == "assumes_finite":
+        return ""
+    weaker = Promise(own.rounding, "assumes_finite")
+    asked = "specials='assumes_finite'"
+    if not _holds(found, weaker):
+        weaker = replace(weaker, rounding="rounded")
+        asked = f"rounding='rounded', {asked}"
+        if own.rounding == "rounded" or not _holds(found, weaker):
+            return ""
+    text = (
+        f"The sides differ where an input or an intermediate value is not finite: declare {asked}"
+    )
+    if _overflows(found) and _holds(found, replace(own, excused="graph")):
+        text += ", or, where the other side is there to avoid it, the tag 'stabilize'"
+    return f"{text}."
+
+
+def _overflows(found: Counterexample) -> bool:
+    """Tell whether inputs and the result are finite, so that an intermediate value is not."""
+    ends = [*found.values.values(), found.problem.found]
+    return all(np.isfinite(v).all() for v in map(np.asarray, ends) if v.dtype.kind == "f")
+
+
+def _holds(found: Counterexample, promise: Promise) -> bool:
+    values = dict(found.values)
+    verdict = disagreement(found.relation, found.graph, values, found.kind, promise)
+    return not isinstance(verdict, Problem)
+
+
+def _dtype(found: Counterexample, floats: bool) -> str:
+    """Return the condition that leaves out dtypes, where only they contradict the relation."""
+    inputs = free_inputs([found.graph])
+    others = sorted({x.dtype.name for x in inputs if x.dtype.kind != "f"})
+    if not floats or not others:
+        return ""
+    fields = made.fields_of(found.clause)
+    names = [v.name for v in variables(found.clause.left) if v not in fields]
+    goals = ", ".join(f"rg.floato({name})" for name in names)
+    shown = goals if len(names) == 1 else f"({goals})"
+    return (
+        f"No floats contradict it, {' and '.join(others)} do: "
+        f"add the condition where=lambda {', '.join(names)}: {shown}."
+    )
