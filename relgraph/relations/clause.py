@@ -70,6 +70,8 @@ class Rewrite:
     exact : bool
         Whether nothing may round otherwise, so that a repeated variable stands for nodes that are
         bracketed alike.
+    source : Relation
+        The relation itself.
     """
 
     pattern: Term
@@ -79,6 +81,7 @@ class Rewrite:
     broadcast: frozenset[str] = frozenset()
     origin: Any = field(default=None, compare=False)
     exact: bool = False
+    source: Any = field(default=None, compare=False, repr=False)
 
     @property
     def pointwise(self) -> bool:
@@ -156,6 +159,7 @@ def orient(
     *,
     broadcast: frozenset[str] = frozenset(),
     exact: bool = False,
+    source: Any = None,
 ) -> Rewrite:
     """Return a clause as a rewrite in one direction.
 
@@ -215,7 +219,7 @@ def orient(
             "Every variable of the built side must occur in the matched side or be computed by "
             "rg.calco(...).",
         )
-    return Rewrite(pattern, result, tuple(ordered), relation, broadcast, clause, exact)
+    return Rewrite(pattern, result, tuple(ordered), relation, broadcast, clause, exact, source)
 
 
 def _unmatched(side: Term) -> tuple[str, str]:

@@ -125,7 +125,7 @@ class Relation(ByReference):
         self._given = clauses
         self._twin: Relation | None = None
         self._oriented: dict[int, Rewrite | None] = {}
-        self._refused: list[RelgraphError] = []
+        self._refused: list[tuple[type[RelgraphError], tuple[Any, ...]]] = []
         self.backward = False
         self.__qualname__ = ""
 
@@ -191,7 +191,8 @@ class Relation(ByReference):
         numbers = range(len(self.clauses or ()))
         found = [x for i in numbers if (x := self.rewrite(i)) is not None]
         if numbers and not found:
-            raise self._refused[0]
+            kind, said = self._refused[0]
+            raise kind(*said)
         return tuple(found)
 
     def rewrite(self, number: int) -> Rewrite | None:
@@ -221,9 +222,10 @@ class Relation(ByReference):
                 self.location,
                 broadcast=self.broadcast,
                 exact=self.rounding == "exact",
+                source=self,
             )
-        except RelgraphError as error:
-            self._refused.append(error)
+        except RelgraphError as error:  # what it says: kept itself, it would keep its frames alive
+            self._refused.append((type(error), (error.what, error.facts, error.fix)))
         return self._oriented.setdefault(number, found)
 
     @property

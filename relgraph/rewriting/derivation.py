@@ -9,7 +9,7 @@ from typing import Any
 
 from relgraph.errors import VerifyError
 from relgraph.ir.cost import flops
-from relgraph.ir.node import Variable
+from relgraph.ir.node import Variable, apply_chain
 from relgraph.ir.printing import brief
 from relgraph.relations.view import Firing
 from relgraph.rewriting.driver import RUNNER, normalise
@@ -20,9 +20,8 @@ from relgraph.rewriting.packing import (
     packed_selection,
     unpacked_selection,
 )
-from relgraph.rewriting.passes import LISTENER, Pass
 from relgraph.rewriting.replay import Checker, closed_in
-from relgraph.rewriting.selection import Selection
+from relgraph.rewriting.selection import Selection, relation_of
 
 
 @dataclass(frozen=True)
@@ -88,14 +87,33 @@ class Phase:
     def __deepcopy__(self, memo: object) -> Phase:
         return self
 
+    def _uses(self) -> Iterator[tuple[Firing, Variable]]:
+        """Yield the uses of relations on parts of sums and products, with what they took."""
+        for step in self.steps:
+            for firing in step.firings:
+                taken = firing.taken
+                whole = taken[0]
+                if len(taken) > 1:
+                    if relation_of(firing.rewrite) is None:
+                        continue
+                    pattern: Any = firing.rewrite.pattern
+                    whole = apply_chain(pattern.op, taken)
+                if whole is not step.before and firing.result.type.narrows(whole.type):
+                    yield firing, whole
+
     def check(self) -> None:
         """Replay the steps; see :meth:`Derivation.check`."""
-        relations = {r.label: r for r in self.selection.relations}
-        checker = Checker(relations, self.selection.ac_ops)
+        checker = Checker(self.selection)
         for number, step in enumerate(self.steps, 1):
             checker.step(number, step)
         closed = closed_in(self.before)
-        known = Entailment([(step.before, step.after) for step in self.steps])
+        # What was proved for finite values only may cancel what is added on both sides as well.
+        sources = [relation_of(f.rewrite) for step in self.steps for f in step.firings]
+        finite = any([r is not None and r.specials == "assumes_finite" for r in sources])
+        equations = [(step.before, step.after) for step in self.steps]
+        if not finite:  # then what a step carries along cannot be taken away from its equation
+            equations += [(whole, f.result) for f, whole in self._uses()]
+        known = Entailment(equations, finite)
         for start, end in zip(self.before, self.after, strict=True):
             reached = checker.replay(start, closed, self.steps)
             # The same steps may lead on from what is a part elsewhere and a result here.
@@ -118,14 +136,14 @@ class Derivation:
     ----------
     before, after : tuple of Variable
         The outputs as they were and as they are.
-    phases : tuple of Phase and Pass
-        Runs of selections, in order, and between them the passes written in Python that changed
-        the graph; these give no reasons.
+    phases : tuple of Phase
+        Runs of selections, in order.  Between two of them a rewriter written in Python may have
+        changed the graph; it gives no reasons.
     """
 
     before: tuple[Variable, ...]
     after: tuple[Variable, ...]
-    phases: tuple[Phase | Pass, ...]
+    phases: tuple[Phase, ...]
 
     def __reduce__(self) -> tuple[Any, ...]:
         packing = Packing()
@@ -144,19 +162,6 @@ class Derivation:
         """All steps, in order."""
         return tuple(step for phase in self.phases for step in phase.steps)
 
-    @property
-    def unreplayed(self) -> tuple[str, ...]:
-        """The rewriters written in Python whose changes :meth:`check` takes as they are."""
-        names: dict[str, None] = {}
-        for phase in self.phases:
-            if isinstance(phase, Pass):
-                names[phase.name] = None
-            else:
-                transforms = phase.selection.transforms
-                fired = [f.rewrite for step in phase.steps for f in step.firings]
-                names |= {x.relation: None for x in fired if any([x is t for t in transforms])}
-        return tuple(names)
-
     def __len__(self) -> int:
         return len(self.steps)
 
@@ -165,13 +170,15 @@ class Derivation:
 
     def __str__(self) -> str:
         lines = [f"    {brief(x)}" for x in self.before]
-        number = 0
+        reached, number = self.before, 0
         for phase in self.phases:
-            if isinstance(phase, Pass):
-                lines.extend(phase.lines())
+            if phase.before != reached:
+                lines.append("   a rewriter written in Python")
+                lines.extend(f"  = {brief(x)}" for x in phase.before)
             for step in phase.steps:
                 number += 1
                 lines.append(f"{number}. {step}")
+            reached = phase.after
         cost = f"{flops(self.before)} -> {flops(self.after)} flops"
         lines.append(f"result, {number} step{'s' * (number != 1)}, {cost}")
         lines.extend(f"    {brief(x)}" for x in self.after)
@@ -188,10 +195,10 @@ class Derivation:
         from html import escape
 
         rows = "\n".join(
-            f"<tr><td>{number}</td><td>{escape(name)}</td>"
-            f"<td><code>{escape(brief(before))}</code></td>"
-            f"<td><code>{escape(brief(after))}</code></td></tr>"
-            for number, name, before, after in self._rows()
+            f"<tr><td>{number}</td><td>{escape(', '.join(step.relations))}</td>"
+            f"<td><code>{escape(brief(step.before))}</code></td>"
+            f"<td><code>{escape(brief(step.after))}</code></td></tr>"
+            for number, step in enumerate(self.steps, 1)
         )
         graphs = " ; ".join(escape(brief(x)) for x in self.before)
         results = " ; ".join(escape(brief(x)) for x in self.after)
@@ -205,23 +212,8 @@ class Derivation:
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
 
-    def _rows(self) -> Iterator[tuple[str, str, Variable, Variable]]:
-        """Yield steps with their numbers, and what passes changed, with names and graphs."""
-        number = 0
-        for phase in self.phases:
-            if isinstance(phase, Pass):
-                for old, new in zip(phase.before, phase.after, strict=True):
-                    if old is not new:
-                        yield "", phase.name, old, new
-            for step in phase.steps:
-                number += 1
-                yield str(number), ", ".join(step.relations), step.before, step.after
-
     def check(self) -> None:
         """Replay the steps independently of the engine.
-
-        Each use of a relation is asked of kanren.  What rewriters written in Python did is taken
-        as it is, since they state no relation; :attr:`unreplayed` names them.
 
         Raises
         ------
@@ -233,10 +225,8 @@ class Derivation:
             phase.check()
 
 
-def _packed(phase: Phase | Pass, packing: Packing) -> tuple[Any, ...]:
-    """Return a phase as data; a pass has a name in the place of steps, and no selection."""
-    if isinstance(phase, Pass):
-        return packing.packed((phase.before, phase.after)), phase.name, None
+def _packed(phase: Phase, packing: Packing) -> tuple[Any, ...]:
+    """Return a phase as data."""
     steps = tuple([
         (
             packing.packed((step.before, step.after)),
@@ -247,11 +237,9 @@ def _packed(phase: Phase | Pass, packing: Packing) -> tuple[Any, ...]:
     return packing.packed((phase.before, phase.after)), steps, packed_selection(phase.selection)
 
 
-def _unpacked(data: tuple[Any, ...], unpacking: Unpacking) -> Any:
-    """Return the phase or pass that was packed."""
+def _unpacked(data: tuple[Any, ...], unpacking: Unpacking) -> Phase:
+    """Return the phase that was packed."""
     ends, packed_steps, parts = data
-    if parts is None:
-        return Pass(packed_steps, *unpacking.unpacked(ends))
     selection = unpacked_selection(parts)
     steps = []
     for pair, firings in packed_steps:
@@ -261,7 +249,7 @@ def _unpacked(data: tuple[Any, ...], unpacking: Unpacking) -> Any:
     return Phase(before, after, tuple(steps), selection)
 
 
-def _unpickled_phase(nodes: tuple[Any, ...], data: tuple[Any, ...]) -> Any:
+def _unpickled_phase(nodes: tuple[Any, ...], data: tuple[Any, ...]) -> Phase:
     return _unpacked(data, Unpacking(nodes))
 
 
@@ -293,22 +281,17 @@ def run_recorded(outputs: Sequence[Variable], selection: Selection, once: bool =
 
 
 @contextmanager
-def recording() -> Iterator[list[Phase | Pass]]:
-    """Record all rewriting inside the block; yields the list that is filled, in order."""
-    phases: list[Phase | Pass] = []
+def recording() -> Iterator[list[Phase]]:
+    """Record all rewriting inside the block; yields the list that the phases are put into."""
+    phases: list[Phase] = []
 
     def run(outputs: Sequence[Variable], selection: Selection, once: bool) -> tuple[Variable, ...]:
         phase = run_recorded(outputs, selection, once)
         phases.append(phase)
         return phase.after
 
-    def passed(name: str, before: tuple[Variable, ...], after: tuple[Variable, ...]) -> None:
-        if not phases or phases[-1].after != after:  # or else it is what was recorded inside of it
-            phases.append(Pass(name, before, after))
-
-    token, listening = RUNNER.set(run), LISTENER.set(passed)
+    token = RUNNER.set(run)
     try:
         yield phases
     finally:
         RUNNER.reset(token)
-        LISTENER.reset(listening)

@@ -329,7 +329,7 @@ class Groups(Limits):
         self.why[n] = name
         if group.passes + self.depth.get(n, 0) > CHAIN:
             raise self.runaway(name, f"{CHAIN} rewrites followed from one sum or product", n)
-        self.charge(name, n, len(matches))
+        self.charge(matches[0].firing.rewrite, n, len(matches))
         arrived = len(group.waiting)
         for slots, firing in matches:
             made = firing.result

@@ -47,10 +47,15 @@ class NodeTransform(Protocol):
 class Interpreted:
     """The step of a relation that kanren ran, in the place of a compiled rewrite."""
 
-    __slots__ = ("relation",)
+    __slots__ = ("source",)
 
-    def __init__(self, relation: str) -> None:
-        self.relation = relation
+    def __init__(self, source: Relation) -> None:
+        self.source = source
+
+    @property
+    def relation(self) -> str:
+        """The name of the relation, with its direction."""
+        return self.source.label
 
 
 def interpret(selection: Selection, node: Variable) -> tuple[Variable, Any, tuple[Any, ...]] | None:
@@ -58,7 +63,7 @@ def interpret(selection: Selection, node: Variable) -> tuple[Variable, Any, tupl
     for shapes in selection.shapes:
         result = shapes.answer(node)
         if result is not None and result is not node:
-            return result, Interpreted(shapes.relation.label), ()
+            return result, Interpreted(shapes.relation), ()
     for transform in selection.asked(node.op):
         result = transform.transform(node)
         if result is not None and result is not node:

@@ -9,7 +9,7 @@ from typing import Any
 from relgraph.errors import BudgetError, OscillationError
 from relgraph.ir.node import Variable
 from relgraph.relations.view import Firing
-from relgraph.rewriting.selection import Selection
+from relgraph.rewriting.selection import Selection, relation_of
 
 # Called with what is replaced in the graph, its replacement, and the firings that justify it.
 Log = Callable[[Variable, Variable, Sequence[Firing]], None]
@@ -37,7 +37,7 @@ class Limits:
         self.firings = 0
         self.work = 0
         self.depth: dict[Variable, int] = {}
-        self.spent: dict[str, int] = {}
+        self.spent: dict[Any, int] = {}
 
     def waiting_for(self, node: Variable) -> Variable | None:
         """Return what a node becomes next, or is waiting for, in this run."""
@@ -59,7 +59,7 @@ class Limits:
         if self.firings > CHAIN:
             self.deepen(before, after, rewrite.relation)
         if self.selection.budgets:
-            self.charge(rewrite.relation, before)
+            self.charge(rewrite, before)
         if self.log is not None:
             self.log(before, after, (Firing(rewrite, bindings, (before,), after),))
 
@@ -77,14 +77,16 @@ class Limits:
             name = next(reversed(self.why.values()))
             raise self.runaway(name, "its sums and products grow at every step", before)
 
-    def charge(self, name: str, before: Variable, times: int = 1) -> None:
-        """Charge a relation's own budget."""
-        limit = self.selection.budgets.get(name)
+    def charge(self, rewrite: Any, before: Variable, times: int = 1) -> None:
+        """Charge the budget of the relation, or of the rewriter in Python, that fired."""
+        owner = relation_of(rewrite) or rewrite
+        limit = self.selection.budgets.get(owner)
         if limit is None:
             return
-        self.spent[name] = self.spent.get(name, 0) + times
-        if self.spent[name] > limit:
-            raise self.runaway(name, f"its budget of {limit} firings is spent", before)
+        self.spent[owner] = self.spent.get(owner, 0) + times
+        if self.spent[owner] > limit:
+            why = f"its budget of {limit} firings is spent"
+            raise self.runaway(rewrite.relation, why, before)
 
     def runaway(self, name: str, why: str, before: Variable) -> BudgetError:
         """Return the error for a relation that fires without end."""

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from relgraph.errors import ArgumentError
 from relgraph.ir.graph import flatten, unflatten
 from relgraph.ir.node import Variable
-from relgraph.relations.clause import Rewrite
 from relgraph.relations.view import Firing
-from relgraph.rewriting.selection import Selection, selection_of
+from relgraph.rewriting.interpreter import Interpreted
+from relgraph.rewriting.selection import Selection, relation_of, selection_of
 
 
 class Place(NamedTuple):
@@ -71,7 +72,8 @@ class Unpacking:
         (kind, *where), *parts = data
         if kind == "relation":
             number, place = where
-            rewrite: Any = selection.relations[number].rewrites[place]
+            relation = selection.relations[number]
+            rewrite: Any = Interpreted(relation) if place is None else relation.rewrites[place]
         elif kind == "transform":
             rewrite = selection.transforms[where[0]]
         else:
@@ -91,11 +93,15 @@ def unpacked_selection(data: tuple[Any, ...]) -> Selection:
 
 def _named(rewrite: Any, selection: Selection) -> tuple[Any, ...]:
     """Return where a selection has what fired."""
-    if isinstance(rewrite, Rewrite):
-        for number, relation in enumerate(selection.relations):
-            if relation.label == rewrite.relation:
-                place = next(i for i, x in enumerate(relation.rewrites) if x is rewrite)
-                return "relation", number, place
+    if relation_of(rewrite) is not None:
+        place = selection.place(rewrite)
+        if place is None:
+            raise ArgumentError(
+                f"a firing of {rewrite.relation} cannot be pickled: its selection does not hold it",
+                {"selection": selection},
+                "Pickle derivations as rg.explain returns them.",
+            )
+        return "relation", *place
     for number, transform in enumerate(selection.transforms):
         if transform is rewrite:
             return "transform", number

@@ -10,7 +10,7 @@ Then it rewrites the original graph with the steps alone, as ground equations.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import reduce
 from itertools import chain, pairwise
 from typing import Any
@@ -33,9 +33,9 @@ from relgraph.relations.pattern import (
     Term,
     variables,
 )
-from relgraph.relations.relation import Relation
 from relgraph.rewriting.equality import Keys, bare, is_nested, sum_op, uniform
 from relgraph.rewriting.interpreter import answers
+from relgraph.rewriting.selection import Selection, relation_of
 
 Values = dict[PatternVariable, Any]
 CONVERTING = ("cast", "broadcast_to")  # what a result is wrapped in to fit its place
@@ -46,15 +46,14 @@ class Checker:
 
     Parameters
     ----------
-    relations : mapping of str to Relation
-        The relations of the selection, by label.
-    ac_ops : collection of Op
-        The ops whose nested applications are rewritten as one; others are binary nodes.
+    selection : Selection
+        Its relations are what may be used.  Its ``ac_ops`` are the ops whose nested applications
+        are rewritten as one; others are binary nodes.
     """
 
-    def __init__(self, relations: Mapping[str, Relation], ac_ops: Collection[Op]) -> None:
-        self.relations = relations
-        self.ac_ops = ac_ops
+    def __init__(self, selection: Selection) -> None:
+        self.selection = selection
+        self.ac_ops = selection.ac_ops
         self.key = Keys()
         self._answered: set[tuple[Any, Variable, Any]] = set()
 
@@ -112,9 +111,11 @@ class Checker:
     def _firing(self, number: int, firing: Any) -> None:
         """Check that a firing is an instance of its relation, and that kanren agrees."""
         rewrite = firing.rewrite
-        relation = self.relations.get(rewrite.relation)
-        if relation is None:
+        if any([rewrite is x for x in self.selection.transforms]):
             return  # a transform written in Python has no relation to be asked
+        relation = relation_of(rewrite)
+        if relation is None or self.selection.place(rewrite) is None:
+            raise _problem(number, firing, "the selection does not hold")
         taken = list(firing.taken)
         whole = taken[0]
         if len(taken) > 1:

@@ -23,7 +23,6 @@ from relgraph.rewriting.folding import ConstantFolding
 from relgraph.rewriting.interpreter import tracked
 from relgraph.rewriting.limits import CHAIN
 from relgraph.rewriting.node_rewriters import NodeRewriter, Transform, checked_type, replacement
-from relgraph.rewriting.passes import told
 from relgraph.rewriting.selection import Selection, selection_of
 
 Graph = TypeVar("Graph")
@@ -175,9 +174,9 @@ class GraphRewriter:
             return normalise(outputs, step, once=once)
         nodes = sum([bool(x.inputs) for x in FunctionGraph(None, outputs)])
         most = math.ceil(self.max_use_ratio * max(nodes, 1))
-        own = {x.label: x.budget for x in step.relations if x.budget is not None}
         with step.lock:  # the selection is this rewriter's own, so its budgets are too
-            step.budgets = {x: min(most, own.get(x, most)) for x in _labels(step)}
+            step.budgets = {x: min(most, x.budget or most) for x in step.relations}
+            step.budgets.update(dict.fromkeys(step.transforms, most))
             return normalise(outputs, step, once=once)
 
     def lines(self, indent: str = "") -> Iterator[str]:
@@ -212,7 +211,6 @@ class _Contextual:
         self.rewriters: list[tuple[NodeRewriter, Transform]] = [
             (r, Transform(r)) for r in rewriters
         ]
-        self.name = ", ".join(transform.name for _, transform in self.rewriters)
 
     def apply(self, graph: FunctionGraph) -> FunctionGraph:
         """Return the graph after every node was shown to the rewriters, as it was on entry."""
@@ -336,10 +334,6 @@ def as_item(x: Any) -> Any:
     )
 
 
-def _labels(selection: Selection) -> list[str]:
-    return [x.label for x in selection.relations] + [t.relation for t in selection.transforms]
-
-
 def _undone(
     chain: list[tuple[Variable, ...]], last: tuple[Variable, ...], items: Iterable[Any]
 ) -> OscillationError:
@@ -441,8 +435,6 @@ def _checked(result: Any, rewriter: Any, graph: FunctionGraph) -> FunctionGraph:
                 [("before", f"{old} : {old.type}"), ("after", f"{new} : {new.type}")],
                 "Cast or broadcast the new output.",
             )
-    if getattr(type(rewriter), "apply", None) not in _COMPOSED:  # these tell of their parts
-        told(item_name(rewriter), graph.outputs, result.outputs)
     return result
 
 
@@ -527,6 +519,3 @@ class SequentialGraphRewriter(GraphRewriter):
                 yield from x.lines(indent + "  ")
             else:
                 yield f"{indent}  {describe(x)}"
-
-
-_COMPOSED = (GraphRewriter.apply, SequentialGraphRewriter.apply)

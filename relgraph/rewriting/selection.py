@@ -72,7 +72,7 @@ class Selection:
         self.relations: tuple[Relation, ...] = tuple(dict.fromkeys(map(as_relation, relations)))
         self.transforms = tuple(transforms)
         self._check_directions()
-        self.budgets = {x.label: x.budget for x in self.relations if x.budget is not None}
+        self.budgets: dict[Any, int] = {x: x.budget for x in self.relations if x.budget is not None}
         self.regroups = any(x.rounding != "exact" for x in self.relations) or any(
             hasattr(t, "fold") for t in self.transforms
         )
@@ -227,6 +227,35 @@ class Selection:
         found = [relation.rewrite(number) for relation, number in self.clauses_of(*heads)]
         return [x for x in found if x is not None]
 
+    def place(self, rewrite: Any) -> tuple[int, int | None] | None:
+        """Return which of the relations fired, and with which of its rewrites.
+
+        Names do not tell: two relations may have the same one, as all lambdas have.
+
+        Parameters
+        ----------
+        rewrite : Rewrite or Interpreted
+            As a firing records it.
+
+        Returns
+        -------
+        tuple of (int, int or None), or None
+            The number of the relation and that of its rewrite, None where kanren ran it; None
+            where the rewrite is of no relation of the selection.
+        """
+        source = relation_of(rewrite)
+        number = self._numbers.get(source)
+        if number is None:
+            return None
+        if not isinstance(rewrite, Rewrite):
+            return number, None
+        found = [i for i, x in enumerate(self.relations[number].rewrites) if x is rewrite]
+        return (number, found[0]) if found else None
+
+    @cached_property
+    def _numbers(self) -> dict[Any, int]:
+        return {x: i for i, x in enumerate(self.relations)}
+
     @property
     def source(self) -> str:
         """The source of every matcher compiled so far, each branch naming its relation."""
@@ -238,6 +267,12 @@ class Selection:
 
     def __repr__(self) -> str:
         return f"Selection({', '.join(x.label for x in self.relations)})"
+
+
+def relation_of(rewrite: Any) -> Relation | None:
+    """Return the relation that a rewrite is of; None for a rewriter written in Python."""
+    source = getattr(rewrite, "source", None)
+    return source if isinstance(source, Relation) else None
 
 
 _selections: OrderedDict[Any, Selection] = OrderedDict()

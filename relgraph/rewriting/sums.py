@@ -321,7 +321,7 @@ class Sums(Groups):
         if self.firings > CHAIN:
             self.deepen(n, result, name)
         for firing in firings:
-            self.charge(firing.rewrite.relation, n)
+            self.charge(firing.rewrite, n)
         if self.log is None:
             return
         positive: list[Variable] = []

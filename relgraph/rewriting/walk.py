@@ -71,7 +71,7 @@ def _regrouped(node: Variable, matcher: AcMatcher, driver: Groups) -> Variable |
         parts[min(match.slots)] = match.firing.result
     operands = [parts[i] for i in sorted(parts)]
     result = nary(matcher.op, small_first(operands)) if len(operands) > 1 else operands[0]
-    driver.charge(matches[0].firing.rewrite.relation, node, len(matches))
+    driver.charge(matches[0].firing.rewrite, node, len(matches))
     if driver.log is not None:
         driver.log(node, result, [match.firing for match in matches])
     return result

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import traceback
+
 import kanren
 import numpy as np
 import pytest
@@ -176,6 +178,20 @@ def test_what_is_computed_is_not_uncomputed():
 def test_declarations_that_are_refused(declare, text):
     with pytest.raises(RelationError, match=text):
         declare()
+
+
+def test_a_refusal_is_a_new_error_each_time():
+    """One error raised again and again would keep the frames of all its tracebacks alive."""
+    refused = rg.identity(lambda u: (u, rg.exp(rg.log(u))), name="backo")
+    found = []
+    for _ in range(3):
+        with pytest.raises(NotInvertibleError, match="backo cannot run forward") as e:
+            refused.rewrites
+        found.append(e.value)
+    assert len({id(error) for error in found}) == 3
+    assert len({len(traceback.extract_tb(error.__traceback__)) for error in found}) == 1
+    assert len({str(error) for error in found}) == 1
+    assert "exp(log(u))" in str(found[0])
 
 
 def test_rewriting_keeps_the_value():

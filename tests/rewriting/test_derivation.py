@@ -209,6 +209,14 @@ def test_a_condition_that_does_not_hold_is_found():
         rebuilt(d, forged).check()
 
 
+def test_a_relation_that_was_not_selected_is_found():
+    d = derive([A @ x + A @ y + z], Selection([distribute_matmulo.reversed]))
+    (phase,) = d.phases
+    for other in ([], [double_addo], [distribute_matmulo]):
+        with pytest.raises(VerifyError, match="the selection does not hold distribute_matmulo"):
+            replace(phase, selection=Selection(other)).check()
+
+
 def test_a_changed_type_is_found():
     d = honest()
     (step,) = d

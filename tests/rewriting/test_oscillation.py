@@ -186,6 +186,30 @@ def test_a_relation_of_its_own_budget_is_stopped_by_it():
         rg.rewrite_graph(nested(9), cancel_expo)
 
 
+def test_relations_of_one_name_have_budgets_of_their_own():
+    logs = rg.identity(lambda a: (rg.log(rg.exp(a)), a), budget=2)
+    exps = rg.identity(lambda a: (rg.exp(rg.log(a)), a), budget=5)
+    free = rg.identity(lambda a: (rg.abs(rg.abs(a)), rg.abs(a)))
+
+    def nested(wrap, inner, middle, outer):
+        node = x
+        for times, (f, g) in (
+            (inner, (rg.exp, rg.log)),
+            (middle, (rg.log, rg.exp)),
+            (outer, (rg.abs, rg.abs)),
+        ):
+            for _ in range(times):
+                node = wrap(g(f(node)))
+        return node
+
+    relations = [logs, exps, free]
+    made = rg.rewrite_graph(nested(rg.sin, 2, 5, 9), relations)
+    assert str(made).count("sin") == 16 and "exp" not in str(made)
+    for counts, budget in (((rg.cos, 4, 0, 0), 2), ((rg.tan, 0, 7, 0), 5)):
+        with pytest.raises(BudgetError, match=f"its budget of {budget} firings is spent"):
+            rg.rewrite_graph(nested(*counts), relations)
+
+
 def test_max_use_ratio_bounds_every_relation():
     rewriter = rg.EquilibriumGraphRewriter([square_multiplyo], max_use_ratio=0.5)
     assert rewriter.rewrite(rg.exp(x * x)) is rg.exp(rg.square(x))

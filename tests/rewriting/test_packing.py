@@ -123,3 +123,30 @@ def test_a_relation_that_no_module_holds_is_refused():
 
     with pytest.raises(ArgumentError, match="localo"):
         pickle.dumps(rg.explain(rg.log(rg.exp(x)), localo))
+
+
+def nameless(op, inverse):
+    return rg.identity(lambda a: (inverse(op(a)), a))
+
+
+def test_relations_of_one_name_are_told_apart():
+    relations = [nameless(rg.exp, rg.log), nameless(rg.log, rg.exp)]
+    assert relations[0].label == relations[1].label
+    derivation = rg.explain(rg.exp(rg.log(rg.log(rg.exp(x)))), relations)
+    assert derivation.after == (x,)
+    derivation.check()
+    with pytest.raises(ArgumentError, match="cannot be pickled: no module holds it"):
+        pickle.dumps(derivation)
+
+
+def test_relations_of_one_name_pickle_where_a_module_holds_them(monkeypatch):
+    there = sys.modules[__name__]
+    for held, pair in (("first", (rg.exp, rg.log)), ("second", (rg.log, rg.exp))):
+        monkeypatch.setattr(there, held, nameless(*pair), raising=False)
+    both = [there.first, there.second]
+    derivation = rg.explain(rg.exp(rg.log(rg.log(rg.exp(x)))), both)
+    again = pickle.loads(pickle.dumps(derivation))
+    again.check()
+    found = [f.rewrite.source for step in again for f in step.firings]
+    assert found == [f.rewrite.source for step in derivation for f in step.firings]
+    assert set(found) == set(both)

@@ -10,10 +10,14 @@ import relgraph as rg
 from relgraph.errors import VerifyError
 from relgraph.ir.graph import toposort
 from relgraph.relations.catalogue.arithmetic import (
+    absorb_add_negativeo,
+    absorb_subtract_negativeo,
     annihilate_multiply_zeroo,
     cancel_negative_negativeo,
     collect_like_termso,
     double_addo,
+    negate_multiplyo,
+    negate_subtracto,
     remove_multiply_oneo,
 )
 from relgraph.rewriting.folding import ConstantCollecting, ConstantFolding
@@ -230,6 +234,26 @@ def test_derivations_of_random_sums_are_accepted(dtype):
             derivation.check()
             uses += len(derivation)
     assert uses > 500
+
+
+def test_derivations_of_random_sums_are_accepted_where_nothing_may_cancel():
+    relations = [
+        double_addo, remove_multiply_oneo, cancel_negative_negativeo, absorb_subtract_negativeo,
+        absorb_add_negativeo, negate_subtracto, negate_multiplyo,
+    ]  # fmt: skip
+    assert all(x.specials == "kept" for x in relations)
+    inputs = rg.vectors("p q r", 3)
+    uses = 0
+    for seed in range(150):
+        depth = random.Random(f"{seed} z").randrange(2, 6)
+        for graph in (
+            draw(random.Random(f"{seed} k"), inputs, depth),
+            shared(random.Random(f"s {seed}"), inputs, [rg.exp, rg.sin]),
+        ):
+            derivation = rg.explain(graph, relations)
+            derivation.check()
+            uses += len(derivation)
+    assert uses > 300
 
 
 @pytest.mark.parametrize("seed", range(20))
