@@ -5,7 +5,6 @@ What it is made of, the rewriters and the relations of the catalogue, is importe
 
 from __future__ import annotations
 
-import gc
 import threading
 
 from relgraph.db.database import SequenceDB
@@ -18,16 +17,9 @@ def default_database() -> SequenceDB:
     """Return ``rg.optdb``, built when it is first asked for."""
     with _lock:
         if not _default:
-            # What it declares stays for good, so that the cyclic collector has nothing to find.
-            collecting = gc.isenabled()
-            gc.disable()
-            try:
-                from relgraph.db.catalogue import build_database
+            from relgraph.db.catalogue import build_database
 
-                _default.append(build_database())
-            finally:
-                if collecting:
-                    gc.enable()
+            _default.append(build_database())
         return _default[0]
 
 
