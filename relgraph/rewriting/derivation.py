@@ -20,6 +20,7 @@ from relgraph.rewriting.packing import (
     packed_selection,
     unpacked_selection,
 )
+from relgraph.rewriting.passes import LISTENER, Pass
 from relgraph.rewriting.replay import Checker, closed_in
 from relgraph.rewriting.selection import Selection, relation_of
 
@@ -136,14 +137,14 @@ class Derivation:
     ----------
     before, after : tuple of Variable
         The outputs as they were and as they are.
-    phases : tuple of Phase
-        Runs of selections, in order.  Between two of them a rewriter written in Python may have
-        changed the graph; it gives no reasons.
+    phases : tuple of Phase and Pass
+        Runs of selections, in order, and between them the passes written in Python that changed
+        the graph; these give no reasons.
     """
 
     before: tuple[Variable, ...]
     after: tuple[Variable, ...]
-    phases: tuple[Phase, ...]
+    phases: tuple[Phase | Pass, ...]
 
     def __reduce__(self) -> tuple[Any, ...]:
         packing = Packing()
@@ -162,6 +163,19 @@ class Derivation:
         """All steps, in order."""
         return tuple(step for phase in self.phases for step in phase.steps)
 
+    @property
+    def unreplayed(self) -> tuple[str, ...]:
+        """The rewriters written in Python whose changes :meth:`check` takes as they are."""
+        names: dict[str, None] = {}
+        for phase in self.phases:
+            if isinstance(phase, Pass):
+                names[phase.name] = None
+            else:
+                transforms = phase.selection.transforms
+                fired = [f.rewrite for step in phase.steps for f in step.firings]
+                names |= {x.relation: None for x in fired if any([x is t for t in transforms])}
+        return tuple(names)
+
     def __len__(self) -> int:
         return len(self.steps)
 
@@ -170,15 +184,13 @@ class Derivation:
 
     def __str__(self) -> str:
         lines = [f"    {brief(x)}" for x in self.before]
-        reached, number = self.before, 0
+        number = 0
         for phase in self.phases:
-            if phase.before != reached:
-                lines.append("   a rewriter written in Python")
-                lines.extend(f"  = {brief(x)}" for x in phase.before)
+            if isinstance(phase, Pass):
+                lines.extend(phase.lines())
             for step in phase.steps:
                 number += 1
                 lines.append(f"{number}. {step}")
-            reached = phase.after
         cost = f"{flops(self.before)} -> {flops(self.after)} flops"
         lines.append(f"result, {number} step{'s' * (number != 1)}, {cost}")
         lines.extend(f"    {brief(x)}" for x in self.after)
@@ -195,10 +207,10 @@ class Derivation:
         from html import escape
 
         rows = "\n".join(
-            f"<tr><td>{number}</td><td>{escape(', '.join(step.relations))}</td>"
-            f"<td><code>{escape(brief(step.before))}</code></td>"
-            f"<td><code>{escape(brief(step.after))}</code></td></tr>"
-            for number, step in enumerate(self.steps, 1)
+            f"<tr><td>{number}</td><td>{escape(name)}</td>"
+            f"<td><code>{escape(brief(before))}</code></td>"
+            f"<td><code>{escape(brief(after))}</code></td></tr>"
+            for number, name, before, after in self._rows()
         )
         graphs = " ; ".join(escape(brief(x)) for x in self.before)
         results = " ; ".join(escape(brief(x)) for x in self.after)
@@ -212,8 +224,23 @@ class Derivation:
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
 
+    def _rows(self) -> Iterator[tuple[str, str, Variable, Variable]]:
+        """Yield steps with their numbers, and what passes changed, with names and graphs."""
+        number = 0
+        for phase in self.phases:
+            if isinstance(phase, Pass):
+                for old, new in zip(phase.before, phase.after, strict=True):
+                    if old is not new:
+                        yield "", phase.name, old, new
+            for step in phase.steps:
+                number += 1
+                yield str(number), ", ".join(step.relations), step.before, step.after
+
     def check(self) -> None:
         """Replay the steps independently of the engine.
+
+        Each use of a relation is asked of kanren.  What rewriters written in Python did is taken
+        as it is, since they state no relation; :attr:`unreplayed` names them.
 
         Raises
         ------
@@ -225,8 +252,10 @@ class Derivation:
             phase.check()
 
 
-def _packed(phase: Phase, packing: Packing) -> tuple[Any, ...]:
-    """Return a phase as data."""
+def _packed(phase: Phase | Pass, packing: Packing) -> tuple[Any, ...]:
+    """Return a phase as data; a pass has a name in the place of steps, and no selection."""
+    if isinstance(phase, Pass):
+        return packing.packed((phase.before, phase.after)), phase.name, None
     steps = tuple([
         (
             packing.packed((step.before, step.after)),
@@ -237,9 +266,11 @@ def _packed(phase: Phase, packing: Packing) -> tuple[Any, ...]:
     return packing.packed((phase.before, phase.after)), steps, packed_selection(phase.selection)
 
 
-def _unpacked(data: tuple[Any, ...], unpacking: Unpacking) -> Phase:
-    """Return the phase that was packed."""
+def _unpacked(data: tuple[Any, ...], unpacking: Unpacking) -> Any:
+    """Return the phase or pass that was packed."""
     ends, packed_steps, parts = data
+    if parts is None:
+        return Pass(packed_steps, *unpacking.unpacked(ends))
     selection = unpacked_selection(parts)
     steps = []
     for pair, firings in packed_steps:
@@ -249,7 +280,7 @@ def _unpacked(data: tuple[Any, ...], unpacking: Unpacking) -> Phase:
     return Phase(before, after, tuple(steps), selection)
 
 
-def _unpickled_phase(nodes: tuple[Any, ...], data: tuple[Any, ...]) -> Phase:
+def _unpickled_phase(nodes: tuple[Any, ...], data: tuple[Any, ...]) -> Any:
     return _unpacked(data, Unpacking(nodes))
 
 
@@ -281,17 +312,22 @@ def run_recorded(outputs: Sequence[Variable], selection: Selection, once: bool =
 
 
 @contextmanager
-def recording() -> Iterator[list[Phase]]:
-    """Record all rewriting inside the block; yields the list that the phases are put into."""
-    phases: list[Phase] = []
+def recording() -> Iterator[list[Phase | Pass]]:
+    """Record all rewriting inside the block; yields the list that is filled, in order."""
+    phases: list[Phase | Pass] = []
 
     def run(outputs: Sequence[Variable], selection: Selection, once: bool) -> tuple[Variable, ...]:
         phase = run_recorded(outputs, selection, once)
         phases.append(phase)
         return phase.after
 
-    token = RUNNER.set(run)
+    def passed(name: str, before: tuple[Variable, ...], after: tuple[Variable, ...]) -> None:
+        if not phases or phases[-1].after != after:  # or else it is what was recorded inside of it
+            phases.append(Pass(name, before, after))
+
+    token, listening = RUNNER.set(run), LISTENER.set(passed)
     try:
         yield phases
     finally:
         RUNNER.reset(token)
+        LISTENER.reset(listening)

@@ -23,6 +23,7 @@ from relgraph.rewriting.folding import ConstantFolding
 from relgraph.rewriting.interpreter import tracked
 from relgraph.rewriting.limits import CHAIN
 from relgraph.rewriting.node_rewriters import NodeRewriter, Transform, checked_type, replacement
+from relgraph.rewriting.passes import told
 from relgraph.rewriting.selection import Selection, selection_of
 
 Graph = TypeVar("Graph")
@@ -211,6 +212,7 @@ class _Contextual:
         self.rewriters: list[tuple[NodeRewriter, Transform]] = [
             (r, Transform(r)) for r in rewriters
         ]
+        self.name = ", ".join(transform.name for _, transform in self.rewriters)
 
     def apply(self, graph: FunctionGraph) -> FunctionGraph:
         """Return the graph after every node was shown to the rewriters, as it was on entry."""
@@ -435,6 +437,8 @@ def _checked(result: Any, rewriter: Any, graph: FunctionGraph) -> FunctionGraph:
                 [("before", f"{old} : {old.type}"), ("after", f"{new} : {new.type}")],
                 "Cast or broadcast the new output.",
             )
+    if getattr(type(rewriter), "apply", None) not in _COMPOSED:  # these tell of their parts
+        told(item_name(rewriter), graph.outputs, result.outputs)
     return result
 
 
@@ -519,3 +523,6 @@ class SequentialGraphRewriter(GraphRewriter):
                 yield from x.lines(indent + "  ")
             else:
                 yield f"{indent}  {describe(x)}"
+
+
+_COMPOSED = (GraphRewriter.apply, SequentialGraphRewriter.apply)
