@@ -124,3 +124,9 @@ def test_a_reshape_that_may_fail_is_kept():
     assert rewritten(r.merge_reshapeo, even) is Reshape((4, -1))(u)
     whole = Reshape((-1,))(Reshape((2, -1))(tensor("W", 2, None)))
     assert rewritten(r.merge_reshapeo, whole).op == Reshape((-1,))
+
+
+def test_a_broadcast_moves_out_of_a_transpose_of_three_axes():
+    graph = transpose(BroadcastTo((2, 3, 4))(S), 2, 0, 1)
+    found = rewrite_graph(graph, include=["canonicalize"])
+    assert found is BroadcastTo((4, 2, 3))(transpose(S, 2, 0, 1))
