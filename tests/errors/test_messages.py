@@ -484,12 +484,6 @@ def no_elements():
 
 
 @mistake
-def cuda():
-    """a GPU asked for where there is none"""
-    return rg.function([x], x + 1, target="cuda")
-
-
-@mistake
 def unknown_target():
     """an unknown target"""
     return rg.function([x], x + 1, target="numppy")
