@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from relgraph.ir.node import Constant, Variable, constant
+from relgraph.ir.node import Constant, Variable, apply, constant
 from relgraph.ir.op import Op
 from relgraph.ir.sizes import rule_of, size_at
 from relgraph.ops import key_algebra as keys
@@ -206,14 +206,16 @@ def _outside(node: Variable, first: Variable) -> Variable | None:
     """Return the rearrangement of an elementwise application."""
     operands = [x.inputs[0] if x.ndim or x.op is first.op else x for x in node.inputs]
     inner = [x for x, old in zip(operands, node.inputs, strict=True) if x is not old]
-    op = first.op
+    op: Any = first.op
     if first.ndim == 0 or len({x.ndim for x in inner}) != 1:
         return None
     if isinstance(op, Reshape) and len({x.type.shape for x in inner}) != 1:
         return None
     if isinstance(op, Reshape | Squeeze) and len(inner) > 1 and None in inner[0].type.shape:
         return None
-    result = op(node.op(*operands), *first.inputs[1:])  # type: ignore[misc]
+    function: Any = node.op
+    inside = apply(function, tuple(operands))
+    result = apply(op, (inside, *first.inputs[1:]))
     return result if result.type.narrows(node.type) else None
 
 
