@@ -27,7 +27,7 @@ every_direction = pytest.mark.parametrize(("theme", "relation"), RELATIONS, ids=
 
 
 def passed(outcome):
-    """Require that nothing failed; return how much was compared."""
+    """Assert that nothing failed; return how much was compared."""
     assert outcome.failure is None, str(outcome.failure)
     return outcome.tried
 
@@ -35,13 +35,13 @@ def passed(outcome):
 @every_direction
 def test_it_fires_on_its_sides(theme, relation):
     outcome = agreement.fires(relation)
-    passed(outcome)
+    assert passed(outcome)
     assert not outcome.idle, f"no instance of {outcome.idle[0]} fires"
 
 
 @every_direction
 def test_it_keeps_type_and_value(theme, relation):
-    passed(labels.keeps_values(relation))
+    assert passed(labels.keeps_values(relation))
 
 
 @every_direction
@@ -68,7 +68,7 @@ def test_its_error_is_bounded(theme, relation, dtype):
 @every_direction
 def test_kanren_and_matcher_agree(theme, relation):
     outcome = agreement.kanren_answers(relation)
-    passed(outcome)
+    assert passed(outcome)
     assert not outcome.idle, f"no instance of {outcome.idle[0]} fires"
 
 
