@@ -124,6 +124,31 @@ class VerifyError(RelgraphError, AssertionError):
     """A graph that breaks one of its invariants."""
 
 
+class NotOverriddenError(RelgraphError, NotImplementedError):
+    """A method that a class of a user's own has to define, and does not."""
+
+    @classmethod
+    def of(cls, owner: object, method: str, what: str) -> NotOverriddenError:
+        """Return the error for a method.
+
+        Parameters
+        ----------
+        owner : object
+            What was asked.
+        method : str
+            The method with its parameters.
+        what : str
+            What it would say.
+
+        Returns
+        -------
+        NotOverriddenError
+            It names the class.
+        """
+        name = type(owner).__name__
+        return cls(f"the class {name} does not say {what}", fix=f"Define {method} in {name}.")
+
+
 class PatternError(RelgraphError, TypeError):
     """A pattern asked for something that only a typed graph has, such as its shape."""
 

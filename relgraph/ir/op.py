@@ -15,7 +15,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from relgraph.errors import ArgumentError, DomainError
+from relgraph.errors import ArgumentError, DomainError, NotOverriddenError
 from relgraph.ir.types import TensorType, Type
 
 if TYPE_CHECKING:
@@ -234,7 +234,7 @@ class Op:
         TensorType or TupleType
             Of the result; all that the result's type depends on are the types of the operands.
         """
-        raise NotImplementedError  # abstract: every op has a type rule
+        raise NotOverriddenError.of(self, "infer(self, *types)", "what type its results have")
 
     def perform(self, *values: Any) -> Any:
         """Compute the result with NumPy: the meaning that every backend must reproduce.
@@ -249,7 +249,7 @@ class Op:
         array, or tuple of arrays
             Of the type that :meth:`infer` returns.
         """
-        raise NotImplementedError  # abstract: every op has a NumPy meaning
+        raise NotOverriddenError.of(self, "perform(self, *values)", "what it computes with NumPy")
 
     def flops(self, types: tuple[Any, ...], result: Any) -> int:
         """Return the floating-point operations of one application.

@@ -15,7 +15,7 @@ from cons import cons
 from kanren import eq, lall
 from unification import var
 
-from relgraph.errors import ArgumentError, PatternError, RelationError
+from relgraph.errors import ArgumentError, NotOverriddenError, PatternError, RelationError
 from relgraph.ir.etuple import op_term
 from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import Variable
@@ -75,7 +75,9 @@ class NodeRewriter:
             None or False leaves the node as it is.  A contextual rewriter may also return a dict
             from nodes of the graph to their replacements.
         """
-        raise NotImplementedError  # abstract: it is what a node rewriter is
+        raise NotOverriddenError.of(
+            self, "transform(self, graph, node)", "what takes the place of a node"
+        )
 
     def tracks(self) -> Sequence[Op | type[Op]] | None:
         """Say which nodes it is asked about.

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import relgraph as rg
-from relgraph.errors import ArgumentError, DTypeError, ShapeError
+from relgraph.errors import ArgumentError, DTypeError, NotOverriddenError, ShapeError
 from relgraph.ir.op import GetItem, Op
 from relgraph.ir.types import TensorType, TupleType
 from relgraph.ops.elementwise import Cast
@@ -119,9 +119,9 @@ def test_the_base_class_says_nothing():
         __slots__ = ()
         name = "bare"
 
-    with pytest.raises(NotImplementedError):
-        Bare().infer(x.type)
-    with pytest.raises(NotImplementedError):
+    with pytest.raises(NotImplementedError, match=r"Bare does not say what type .*\n.*infer\("):
+        Bare()(x)
+    with pytest.raises(NotOverriddenError, match=r"Bare does not say what it computes"):
         Bare().perform(np.ones(2))
     assert Bare().flops((x.type,), TensorType("float64", (3, 4))) == 12
     assert Bare().infix(["x"]) is None

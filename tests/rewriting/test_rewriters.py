@@ -18,6 +18,7 @@ from relgraph.errors import (
     ArgumentError,
     BudgetError,
     NotInvertibleError,
+    NotOverriddenError,
     OscillationError,
     PatternError,
     RelationError,
@@ -536,3 +537,11 @@ def test_deep_graphs():
         deep = rg.exp(deep * y / y)
     result = rg.rewrite_graph(deep, pattern)
     assert len(rg.FunctionGraph(None, result)) == 20_001
+
+
+def test_a_rewriter_without_transform_says_what_to_define():
+    class Idle(rg.NodeRewriter):
+        pass
+
+    with pytest.raises(NotOverriddenError, match=r"Idle does not say .*\n.*transform\(self"):
+        rg.rewrite_graph(x + y, Idle())
