@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 
 from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import Constant, Input, Variable
-from relgraph.lowering.kernels import Call, Kernel, Step, dtype_name
+from relgraph.lowering.kernels import Call, Kernel, Step
+from relgraph.lowering.refs import dtype_name
 from relgraph.lowering.sizes import Sizes, Terms, is_product
 
 # Ops whose NumPy meaning always returns new memory; of any other the result may be a view.

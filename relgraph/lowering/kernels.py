@@ -10,42 +10,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
-
-import numpy as np
 
 from relgraph.ir.graph import FunctionGraph, map_nodes
 from relgraph.ir.node import Constant, Variable, apply
 from relgraph.ir.op import Op
+from relgraph.lowering.refs import Ref, Slots, dtype_name
 from relgraph.lowering.regions import CALL, LEAF, MAP, REDUCE, Fusion, Regions, is_scalar
 from relgraph.lowering.views import Operand
-
-
-@dataclass(frozen=True, slots=True)
-class Ref:
-    """Where an operand of a statement comes from.
-
-    Attributes
-    ----------
-    kind : str
-        "array" (an operand of the kernel), "slot" (an entry of its packed constants), "literal"
-        (a number in its source) or "row" (an earlier statement); in a kernel of several passes
-        also "fold" (a reduction of an earlier pass) or "kept" (an element of a result that an
-        earlier pass wrote), and in one with products "product" (an element of X @ b).  The first
-        operand of a gather is a "table".
-    index : int
-        Which one of that kind; slots are counted for each dtype.
-    dtype : str
-        The dtype of the value.
-    value : object
-        The number of a literal.
-    """
-
-    kind: str
-    index: int
-    dtype: str
-    value: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,16 +316,6 @@ def _by_axes(regions: Regions, piece: list[int]) -> list[list[int]]:
     return [main, *other.values()]
 
 
-@lru_cache(maxsize=256)
-def _name(dtype: np.dtype[Any]) -> str:
-    return dtype.name
-
-
-def dtype_name(node: Variable) -> str:
-    """Return the name of a value's dtype; NumPy takes microseconds to spell it."""
-    return _name(node.type.dtype)
-
-
 def reduced_axes(node: Variable) -> tuple[int, ...]:
     """Return the axes that a reduction reduces, counted from the front of its operand."""
     ndim = node.inputs[0].ndim
@@ -391,8 +353,7 @@ class _Builder:
         self.tables: dict[Variable, int] = {}
         self.gathers: list[Gather] = []
         self.scalars: list[Constant] = []
-        self.slots: dict[str, list[Constant]] = {}
-        self.slot_of: dict[Constant, Ref] = {}
+        self.slots = Slots(shared=not regular)
         self.row_of: dict[Variable, Ref] = {}
         self.rows: list[Row] = []
         self.repeated: list[Variable] = []
@@ -442,7 +403,7 @@ class _Builder:
             groups,
             tuple(x.x for x in operands),
             tuple(self.scalars),
-            {dtype: tuple(values) for dtype, values in sorted(self.slots.items())},
+            self.slots.packed(),
             tuple(stored),
             tuple(folded),
             tuple(self.nodes),
@@ -490,20 +451,9 @@ class _Builder:
             return self.row_of[x]
         if isinstance(x, Constant) and is_scalar(x):
             self.scalars.append(x)
-            if literal:
-                return Ref("literal", 0, dtype_name(x), x.uniform.item())
-            return self._slot(x)
+            return self.slots.ref(x, literal)
         index = self.arrays.setdefault(x, len(self.arrays))
         return Ref("array", index, dtype_name(x))
-
-    def _slot(self, x: Constant) -> Ref:
-        if not self.regular and x in self.slot_of:
-            return self.slot_of[x]
-        values = self.slots.setdefault(dtype_name(x), [])
-        ref = Ref("slot", len(values), dtype_name(x))
-        values.append(x)
-        self.slot_of[x] = ref
-        return ref
 
 
 def merged_axes(
@@ -575,6 +525,6 @@ def ordered(graph: FunctionGraph, steps: Sequence[Step]) -> list[Step]:
 
 
 __all__ = [
-    "CALL", "LEAF", "Call", "Fold", "Gather", "Kernel", "Pass", "Products", "Ref", "Row", "Step",
+    "CALL", "LEAF", "Call", "Fold", "Gather", "Kernel", "Pass", "Products", "Row", "Step",
     "Structure", "schedule",
 ]  # fmt: skip

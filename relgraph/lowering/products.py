@@ -18,14 +18,13 @@ from relgraph.lowering.kernels import (
     Fold,
     Kernel,
     Products,
-    Ref,
     Row,
     Step,
     Structure,
     bare,
-    dtype_name,
     ordered,
 )
+from relgraph.lowering.refs import Ref, Slots, dtype_name
 from relgraph.lowering.regions import Fusion, is_scalar
 from relgraph.lowering.sizes import inner_product, transposed_product
 from relgraph.lowering.views import is_view
@@ -106,8 +105,7 @@ class _Builder:
         self.members = tuple(members)
         self.read = read
         self.arrays: dict[tuple[Variable, tuple[bool, bool]], int] = {}
-        self.slots: dict[str, list[Constant]] = {}
-        self.slot_of: dict[Constant, Ref] = {}
+        self.slots = Slots()
         self.known: dict[Variable, Ref] = {}
         self.rows: list[Row] = []
 
@@ -167,7 +165,7 @@ class _Builder:
             ((0,), (1,)),
             tuple(x for x, _ in self.arrays),
             (),
-            {dtype: tuple(values) for dtype, values in sorted(self.slots.items())},
+            self.slots.packed(),
             (*stored, *sums, *gradients),
             (),
             tuple(x for step in self.members for x in _nodes(step)),
@@ -181,14 +179,7 @@ class _Builder:
         if x in self.known:
             return self.known[x]
         if isinstance(x, Constant) and is_scalar(x):
-            if literal:
-                return Ref("literal", 0, dtype_name(x), x.uniform.item())
-            found = self.slot_of.get(x)
-            if found is None:
-                values = self.slots.setdefault(dtype_name(x), [])
-                found = self.slot_of[x] = Ref("slot", len(values), dtype_name(x))
-                values.append(x)
-            return found
+            return self.slots.ref(x, literal)
         spans = x.ndim > 0 and x.type.shape[-1] != 1
         return Ref("array", self._array(x, spans, False), dtype_name(x))
 

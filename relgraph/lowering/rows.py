@@ -19,17 +19,16 @@ from relgraph.lowering.kernels import (
     Fold,
     Kernel,
     Pass,
-    Ref,
     Row,
     Step,
     Structure,
     bare,
-    dtype_name,
     merged_axes,
     ordered,
     reduced_axes,
     spanned,
 )
+from relgraph.lowering.refs import Ref, Slots, dtype_name
 from relgraph.lowering.regions import Fusion, is_scalar
 from relgraph.lowering.sizes import Terms, is_view_of_axes
 from relgraph.lowering.views import Operand
@@ -149,8 +148,7 @@ class _Builder:
         self.made: dict[Variable, int] = {}  # and the pass that computes it
         self._keep()
         self.arrays: dict[tuple[Variable, int], int] = {}
-        self.slots: dict[str, list[Constant]] = {}
-        self.slot_of: dict[Constant, Ref] = {}
+        self.slots = Slots()
         self.rows: list[Row] = []
         self.reductions: list[Fold] = []
         self.once: dict[Variable, Ref] = {}  # what is computed once for a row
@@ -284,7 +282,7 @@ class _Builder:
             groups,
             tuple(x for x, _ in self.arrays),
             (),
-            {dtype: tuple(values) for dtype, values in sorted(self.slots.items())},
+            self.slots.packed(),
             tuple(self.results),
             (),
             tuple(self.order),
@@ -359,19 +357,9 @@ class _Builder:
         if base in known:
             return known[base]
         if isinstance(x, Constant) and is_scalar(x):
-            if literal:
-                return Ref("literal", 0, dtype_name(x), x.uniform.item())
-            return self._slot(x)
+            return self.slots.ref(x, literal)
         index = self.arrays.setdefault((x, ndim), len(self.arrays))
         return Ref("array", index, dtype_name(x))
-
-    def _slot(self, x: Constant) -> Ref:
-        found = self.slot_of.get(x)
-        if found is None:
-            values = self.slots.setdefault(dtype_name(x), [])
-            found = self.slot_of[x] = Ref("slot", len(values), dtype_name(x))
-            values.append(x)
-        return found
 
 
 __all__ = ["join_rows"]

@@ -25,7 +25,8 @@ from relgraph.backends.cuda.source import (
     term,
 )
 from relgraph.backends.cuda.templates import expression
-from relgraph.lowering.kernels import Pass, Ref, Structure
+from relgraph.lowering.kernels import Pass, Structure
+from relgraph.lowering.refs import Ref
 
 REGISTERS = 24  # of 4 bytes, for the elements that a thread holds
 VECTORS = 2  # of a row that a thread holds at most

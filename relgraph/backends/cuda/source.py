@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from relgraph.backends.cuda.templates import convert, expression
-from relgraph.lowering.kernels import Fold, Ref, Row, Structure
+from relgraph.lowering.kernels import Fold, Row, Structure
+from relgraph.lowering.refs import Ref
 
 SLOTS = 24  # constants that are parameters of a kernel at most; more come in an array
 

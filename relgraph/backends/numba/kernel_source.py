@@ -24,7 +24,8 @@ from relgraph.backends.numba.fold_source import (
     start,
 )
 from relgraph.backends.numba.templates import expression
-from relgraph.lowering.kernels import Fold, Ref, Structure
+from relgraph.lowering.kernels import Fold, Structure
+from relgraph.lowering.refs import Ref
 
 
 class KernelText(Lines):

@@ -18,9 +18,9 @@ from relgraph.lowering.kernels import (
     Kernel,
     Step,
     Structure,
-    dtype_name,
     reduced_axes,
 )
+from relgraph.lowering.refs import dtype_name
 from relgraph.lowering.sizes import Check, Sizes, Term, Unknown, is_product
 from relgraph.lowering.views import axes, root
 from relgraph.ops.keys import FULL, spec_text

@@ -18,7 +18,8 @@ from relgraph.backends.numba.fold_source import (
     slot_counts,
 )
 from relgraph.backends.numba.templates import expression
-from relgraph.lowering.kernels import Fold, Ref, Structure
+from relgraph.lowering.kernels import Fold, Structure
+from relgraph.lowering.refs import Ref
 
 ROWS = 256  # of a block at most
 _BY_FOUR = (("k", "rest", 4), ("rest", "end", 1))  # loops over its rows: begin, end and step

@@ -19,7 +19,8 @@ from relgraph.backends.numba.fold_source import (
     slot_counts,
 )
 from relgraph.backends.numba.templates import expression
-from relgraph.lowering.kernels import Fold, Pass, Ref, Structure
+from relgraph.lowering.kernels import Fold, Pass, Structure
+from relgraph.lowering.refs import Ref
 
 
 class RowText(Lines):
