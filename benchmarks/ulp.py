@@ -21,6 +21,7 @@ import argparse
 import sys
 import time
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any
 
 import mpmath
@@ -66,24 +67,27 @@ def _sigmoid(x: Array) -> Array:
 def _erf(x: Array) -> Array:
     if x.dtype != WIDE:
         return special.erf(x)
-    with np.errstate(all="ignore"):
-        a = np.minimum(np.abs(x), 8)
-        return np.where(np.isnan(x), x, np.copysign(np.where(a < 1, _series(a), 1 - _tail(a)), x))
+    a = np.abs(x)
+    found = np.where(np.isnan(x), x, WIDE(1))
+    found[a < 1] = _series(a[a < 1])
+    tail = (a >= 1) & (a < 8)
+    found[tail] = 1 - _tail(a[tail])
+    return np.copysign(found, x)
 
 
 def _erfc(x: Array) -> Array:
     if x.dtype != WIDE:
         return special.erfc(x)
-    with np.errstate(all="ignore"):
-        a = np.minimum(np.abs(x), 110)
-        small = np.where(
-            a < 1, 1 - np.sign(x) * _series(a), np.where(x < 0, 2 - _tail(a), _tail(a))
-        )
-        return np.where(np.isnan(x), x, small)
+    a = np.abs(x)
+    found = np.where(np.isnan(x), x, WIDE(0))
+    found[a < 1] = _series(a[a < 1])
+    found[a < 1] = 1 - np.copysign(found, x)[a < 1]
+    tail = (a >= 1) & (a < 110)
+    found[tail] = _tail(a[tail])
+    return np.where(x <= -1, 2 - found, found)
 
 
 def _series(a: Array) -> Array:
-    a = np.minimum(a, 1)
     total = term = np.ones_like(a)
     for n in range(1, 40):
         term = term * (2 * a * a) / (2 * n + 1)
@@ -92,10 +96,13 @@ def _series(a: Array) -> Array:
 
 
 def _tail(a: Array) -> Array:
-    a = np.maximum(a, 1)
     fraction = np.zeros_like(a)
-    for n in range(400, 0, -1):
-        fraction = (WIDE(n) / 2) / (a + fraction)
+    for low, high in pairwise((1, 1.5, 2, 3, 4, 6, 8, 12, np.inf)):
+        here = (a >= low) & (a < high)
+        part, x = fraction[here], a[here]
+        for n in range(int(400 / low**2) + 8, 0, -1):  # it converges like exp(-sqrt(8 n) x)
+            part = (WIDE(n) / 2) / (x + part)
+        fraction[here] = part
     high = a.astype(np.float32).astype(WIDE)  # its square is exact
     square = np.exp(-high * high) * np.exp(-(a - high) * (a + high))
     return square / (np.sqrt(WIDE(PI)) * (a + fraction))
@@ -129,10 +136,9 @@ def reference(name: str, args: list[Array]) -> Array:
 
 
 def exact(name: str, args: list[float]) -> Any:
-    """Compute a function with mpmath, in 200 bits and as many as the operands need."""
-    with mpmath.workprec(1300 if max(map(abs, args)) > 1e9 or min(map(abs, args)) < 1e-9 else 200):
-        function = EXACT.get(name) or getattr(mpmath, name)
-        return function(*map(mpmath.mpf, args))
+    """Compute a function with mpmath, in 200 bits."""
+    with mpmath.workprec(200):
+        return (EXACT.get(name) or getattr(mpmath, name))(*map(mpmath.mpf, args))
 
 
 def spacing(value: Array, dtype: Any) -> Array:
@@ -167,59 +173,102 @@ def every_float32(stride: int, first: int = 0) -> Iterator[Array]:
         yield bits.astype(np.uint32).view(np.float32)
 
 
-def random_numbers(dtype: Any, count: int, seed: int) -> Iterator[Array]:
-    """Yield numbers in blocks: of all exponents, and of those near 1."""
+def random_numbers(dtype: Any, count: int, seed: Any) -> Array:
+    """Return numbers: a third of all exponents, a third in the range of exp, a third near 1."""
     rng = np.random.default_rng(seed)
     kind = BITS[dtype]
-    for start in range(0, count, BLOCK):
-        size = min(BLOCK, count - start)
-        bits = rng.integers(0, np.iinfo(kind).max, size, dtype=kind, endpoint=True)
-        near = rng.uniform(-8, 8, size).astype(dtype)
-        wide = rng.uniform(-750, 750, size).astype(dtype)
-        choice = rng.integers(0, 3, size)
-        yield np.where(choice == 0, bits.view(dtype), np.where(choice == 1, near, wide))
+    bits = rng.integers(0, np.iinfo(kind).max, count, dtype=kind, endpoint=True)
+    near = rng.uniform(-8, 8, count).astype(dtype)
+    wide = rng.uniform(-750, 750, count).astype(dtype)
+    choice = rng.integers(0, 3, count)
+    return np.where(choice == 0, bits.view(dtype), np.where(choice == 1, near, wide))
+
+
+def random_operands(name: str, dtype: Any, count: int, seed: int) -> list[Array]:
+    """Return random operands of a function."""
+    args = [random_numbers(dtype, count, (seed, k)) for k in range(TABLE[name].arity)]
+    if name == "power":  # keep the result in range, mostly
+        with np.errstate(all="ignore"):
+            limit = 1.1 * np.log(np.finfo(dtype).max) / np.abs(np.log(np.abs(args[0])))
+            scaled = (args[1] % 2 - 1) * limit.astype(dtype)
+        args[1] = np.where(np.arange(count) % 3 == 0, args[1], scaled)
+    return args
 
 
 def operands(name: str, options: argparse.Namespace) -> Iterator[list[Array]]:
-    """Yield the operands to test a function on."""
+    """Yield the operands to test a function on, in blocks."""
     dtype = np.float64 if options.float64 else np.float32
-    arity = TABLE[name].arity
-    if arity == 1 and not options.float64:
+    if TABLE[name].arity == 1 and not options.float64:
         for block in every_float32(options.stride, options.first):
             yield [block]
         return
     count = options.float64 or (1 << 32) // options.stride
-    pairs = zip(*(random_numbers(dtype, count, seed) for seed in range(arity)), strict=True)
-    for args in pairs:
-        if name == "power":  # keep the result in range, mostly
-            with np.errstate(all="ignore"):
-                limit = 1.1 * np.log(np.finfo(dtype).max) / np.abs(np.log(np.abs(args[0])))
-                scaled = (args[1] % 2 - 1) * limit.astype(dtype)
-            args = (args[0], np.where(np.arange(args[1].size) % 3 == 0, args[1], scaled))
-        yield list(args)
+    for seed, start in enumerate(range(0, count, BLOCK)):
+        yield random_operands(name, dtype, min(BLOCK, count - start), seed)
+
+
+def judged(name: str, run: Callable[..., Array], args: list[Array]) -> tuple[float, list[Array]]:
+    """Return the largest error over some operands, and where it is: the operands and the result.
+
+    float32 is judged by float64, float64 by the 80-bit format.  A result that is the nearest number
+    is off by half a unit at most, and reported as that.
+    """
+    dtype = args[0].dtype.type
+    result = run(*args)
+    with np.errstate(all="ignore"):  # signalling NaN
+        wide = [x.astype(np.float64 if dtype == np.float32 else WIDE) for x in args]
+        expected = reference(name, wide)
+        rounded = expected.astype(dtype)
+    off = np.flatnonzero(result.view(BITS[dtype]) != rounded.view(BITS[dtype]))
+    if not off.size:
+        return 0.5, []
+    found = errors(name, result[off], expected[off], [x[off] for x in wide])
+    i = int(np.argmax(found))
+    if found[i] <= 0.5:
+        return 0.5, []
+    return float(found[i]), [x[off[i]] for x in (*args, result)]
+
+
+def judged_exactly(
+    name: str, run: Callable[..., Array], args: list[Array]
+) -> tuple[int, float, list[float], float]:
+    """Judge float64 results by mpmath, where they are finite and above 1e-300.
+
+    Returns
+    -------
+    tuple of int, float, list and float
+        How many were judged, the largest error and where it is, and that of the 80-bit reference.
+    """
+    result = run(*args)
+    wide = reference(name, [x.astype(WIDE) for x in args])
+    with np.errstate(all="ignore"):
+        narrow = wide.astype(np.float64)
+    keep = np.isfinite(result) & (np.abs(result) > 1e-300) & np.isfinite(narrow)
+    worst, at, worst_reference = 0.0, [], 0.0
+    for i in np.flatnonzero(keep):
+        own = [float(x[i]) for x in args]
+        value = exact(name, own)
+        size = max(abs(float(x)) for x in ((*own, value) if name == "logaddexp" else (value,)))
+        unit = float(np.spacing(size))
+        error = abs(float(value - mpmath.mpf(float(result[i])))) / unit
+        if error > worst:
+            worst, at = error, [*own, float(result[i])]
+        high = float(narrow[i])
+        low = float(wide[i] - WIDE(high))
+        difference = value - mpmath.mpf(high) - mpmath.mpf(low)
+        worst_reference = max(worst_reference, abs(float(difference)) / unit)
+    return int(keep.sum()), worst, at, worst_reference
 
 
 def measure(name: str, options: argparse.Namespace) -> str:
     """Return a line on one function."""
     run = compiled(name, "float64" if options.float64 else "float32")
     start, count, worst, at = time.perf_counter(), 0, 0.5, ""
-    dtype, wider = (np.float64, WIDE) if options.float64 else (np.float32, np.float64)
     for args in operands(name, options):
-        result = run(*args)
-        count += result.size
-        with np.errstate(all="ignore"):  # signalling NaN
-            wide = [x.astype(wider) for x in args]
-            expected = reference(name, wide)
-            rounded = expected.astype(dtype)
-        # What is the nearest number is off by half a unit at most.
-        off = np.flatnonzero(result.view(BITS[dtype]) != rounded.view(BITS[dtype]))
-        if not off.size:
-            continue
-        found = errors(name, result[off], expected[off], [x[off] for x in wide])
-        i = int(np.argmax(found))
-        if found[i] > worst:
-            worst = float(found[i])
-            at = " at " + ", ".join(repr(x[off[i]]) for x in (*args, result))
+        count += args[0].size
+        error, where = judged(name, run, args)
+        if error > worst:
+            worst, at = error, " at " + ", ".join(map(repr, where))
     bound = TABLE[name].float64 if options.float64 else TABLE[name].float32
     mark = "" if worst <= bound else "  ABOVE THE BOUND"
     seconds = time.perf_counter() - start
@@ -229,27 +278,10 @@ def measure(name: str, options: argparse.Namespace) -> str:
 def measure_exactly(name: str, options: argparse.Namespace) -> str:
     """Return a line on one function, and on the reference, judged by mpmath."""
     run = compiled(name, "float64")
-    worst = {"ours": 0.0, "80 bits": 0.0}
     options.float64 = options.mpmath
-    for args in operands(name, options):
-        result = run(*args)
-        wide = reference(name, [x.astype(WIDE) for x in args])
-        keep = np.isfinite(result) & (np.abs(result) > 1e-300) & np.isfinite(wide)
-        for i in np.flatnonzero(keep):
-            value = exact(name, [float(x[i]) for x in args])
-            unit = float(
-                np.spacing(max(abs(float(x)) for x in (*[a[i] for a in args], value)))
-                if name == "logaddexp"
-                else np.spacing(abs(float(value)))
-            )
-            high = float(wide[i])
-            low = float(wide[i] - WIDE(high))
-            for who, difference in (
-                ("ours", value - mpmath.mpf(float(result[i]))),
-                ("80 bits", value - mpmath.mpf(high) - mpmath.mpf(low)),
-            ):
-                worst[who] = max(worst[who], abs(float(difference)) / unit)
-    return f"{name:10} ours {worst['ours']:.3f} ULP, the 80-bit reference {worst['80 bits']:.4f}"
+    found = [judged_exactly(name, run, args) for args in operands(name, options)]
+    ours, reference_ = (max(x[k] for x in found) for k in (1, 3))
+    return f"{name:10} ours {ours:.3f} ULP, the 80-bit reference {reference_:.4f}"
 
 
 def main() -> None:
