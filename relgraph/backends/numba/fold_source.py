@@ -1,4 +1,4 @@
-"""The lines of a kernel that reduce: where a total begins, how terms join it, and how it ends.
+"""What the texts of all kernels share: names, and reductions from their first to their last line.
 
 A float sum is added up in blocks of 1024 elements, in any order inside of a block; sums of blocks
 are added in order, and what rounding loses is kept (Knuth's two-sum).
@@ -23,6 +23,7 @@ import numpy as np
 
 from relgraph.backends.numba.templates import convert
 from relgraph.lowering.kernels import Fold, Structure
+from relgraph.lowering.refs import Ref
 
 BLOCK = 1024  # elements whose float sum may be added in any order; blocks are added in order
 
@@ -84,9 +85,19 @@ def operands(structure: Structure) -> list[Array]:
 
 
 class Lines:
-    """Lines of a kernel, at a depth."""
+    """Lines of a kernel, at a depth.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    structure : Structure
+        What to write.
+    """
+
+    def __init__(self, structure: Structure) -> None:
+        self.structure = structure
+        self.arrays = operands(structure)
+        self.slots = slot_counts(structure)
+        self.count = len(structure.reduced)  # of the groups of the loop
         self.lines: list[str] = []
         self.depth = 1
 
@@ -98,6 +109,24 @@ class Lines:
         """Add a line that those after it are inside of."""
         self.line(text)
         self.depth += 1
+
+    def slot_parameters(self) -> list[str]:
+        """Return the declarations of the packed constants."""
+        return [f"c_{dtype}: {dtype}[{count}]" for dtype, count in self.slots.items()]
+
+    def read_slots(self) -> None:
+        """Bind the constants to names."""
+        for dtype, count in self.slots.items():
+            for i in range(count):
+                self.line(f"c_{dtype}_{i} = c_{dtype}[{i}]")
+
+    def index(self, g: int) -> str:
+        """Return what counts the elements of a group."""
+        return "i" if g == self.count - 1 else f"i{g}"
+
+    def element(self, array: Array) -> str:
+        """Return the element of an array that the loops are at."""
+        return f"{array.name}[{', '.join(map(self.index, array.groups)) or '0'}]"
 
     # Reductions, each with the number that its variables carry.
 
@@ -159,6 +188,19 @@ class Lines:
         """Return a sum with what rounding lost; after an overflow that is NaN, and left out."""
         self.line(f"z{i} = a{i} + e{i} if e{i} == e{i} else a{i}")
         return f"z{i}"
+
+
+# What the names of variables begin with, for each kind of reference.
+_VARIABLE = {"row": "t", "array": "v", "fold": "f", "kept": "h", "product": "h"}
+
+
+def operand_name(ref: Ref, suffix: str = "") -> str:
+    """Return the name of what a reference stands for, or its number."""
+    if ref.kind == "slot":
+        return f"c_{ref.dtype}_{ref.index}"
+    if ref.kind == "literal":
+        return f"{ref.dtype}({ref.value!r})"
+    return f"{_VARIABLE[ref.kind]}{ref.index}{suffix}"
 
 
 def slot_counts(structure: Structure) -> dict[str, int]:

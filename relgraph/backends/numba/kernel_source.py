@@ -19,13 +19,11 @@ from relgraph.backends.numba.fold_source import (
     combine,
     in_blocks,
     operand,
-    operands,
-    slot_counts,
+    operand_name,
     start,
 )
 from relgraph.backends.numba.templates import expression
 from relgraph.lowering.kernels import Fold, Structure
-from relgraph.lowering.refs import Ref
 
 
 class KernelText(Lines):
@@ -45,15 +43,12 @@ class KernelText(Lines):
     """
 
     def __init__(self, structure: Structure) -> None:
-        super().__init__()
-        self.structure = s = structure
+        super().__init__(structure)
+        s = structure
         every = (True,) * len(s.reduced)
         kept = tuple(not r for r in s.reduced)
-        self.arrays = operands(s)
         self.stored = [Array(f"o{i}", s.rows[row].dtype, every) for i, row in enumerate(s.stored)]
         self.folded = [Array(f"r{i}", f.dtype, kept) for i, f in enumerate(s.folds)]
-        self.slots = slot_counts(s)
-        self.count = len(s.reduced)
         self.numbers = self._numbers()
         self.suffix = self.count
         while self.suffix > 0 and s.reduced[self.suffix - 1]:
@@ -87,7 +82,7 @@ class KernelText(Lines):
         names += ["rows"] if self.partial else []
         arrays = [array.declared() for array in self.arrays]
         arrays += [f"y_{i}: {dtype}[1]" for i, dtype in enumerate(self.structure.tables)]
-        arrays += [f"c_{dtype}: {dtype}[{count}]" for dtype, count in self.slots.items()]
+        arrays += self.slot_parameters()
         arrays += [array.declared() for array in self.stored + self.folded]
         if self.partial:
             sizes = ", ".join(["parts", *(f"n{g}" for g in self.kept)])
@@ -108,9 +103,7 @@ class KernelText(Lines):
     def _body(self) -> str:
         self.lines = []
         self.depth = 1
-        for dtype, count in self.slots.items():
-            for i in range(count):
-                self.line(f"c_{dtype}_{i} = c_{dtype}[{i}]")
+        self.read_slots()
         for i in self.pairs:
             self.line(f"q{i} = scratch({self.structure.folds[i].dtype}, {BLOCK})")
         self._values(-1)
@@ -147,25 +140,19 @@ class KernelText(Lines):
         """Read the elements that do not change in the loops inside of ``level``."""
         for k, array in enumerate(self.arrays):
             if max(array.groups, default=-1) == level != self.count - 1:
-                self.line(f"v{k} = {self._element(array)}")
-
-    def _index(self, g: int) -> str:
-        return "i" if g == self.count - 1 else f"i{g}"
-
-    def _element(self, array: Array) -> str:
-        return f"{array.name}[{', '.join(map(self._index, array.groups)) or '0'}]"
+                self.line(f"v{k} = {self.element(array)}")
 
     def _target(self, i: int) -> str:
         """Return where the result of a reduction is added up, inside the loops."""
         if not self.partial:
-            return self._element(self.folded[i])
-        return f"w{i}[{', '.join(['b', *map(self._index, self.kept)])}]"
+            return self.element(self.folded[i])
+        return f"w{i}[{', '.join(['b', *map(self.index, self.kept)])}]"
 
     def _fill(self) -> None:
         """Begin the results that are added up where they are stored."""
         depth = self.depth
         for g in self.kept:
-            self.open(f"for {self._index(g)} in range(n{g}):")
+            self.open(f"for {self.index(g)} in range(n{g}):")
         for i, fold in enumerate(self.structure.folds):
             self.line(f"{self._target(i)} = {start(fold, self._total(fold))}")
         self.depth = depth
@@ -202,9 +189,9 @@ class KernelText(Lines):
         row = self.structure.rows[k]
         if row.operands[0].kind == "table":
             table, places = row.operands
-            self.line(f"t{k} = y_{table.index}[{_name(places)}]")
+            self.line(f"t{k} = y_{table.index}[{operand_name(places)}]")
             return
-        self.line(f"t{k} = {expression(row, [_name(ref) for ref in row.operands])}")
+        self.line(f"t{k} = {expression(row, [operand_name(ref) for ref in row.operands])}")
 
     def _statements(self) -> None:
         last = self.count - 1
@@ -212,14 +199,14 @@ class KernelText(Lines):
 
         for k, array in enumerate(self.arrays):
             if last in array.groups:
-                self.line(f"v{k} = {self._element(array)}")
+                self.line(f"v{k} = {self.element(array)}")
         for k in range(len(s.rows)):
             if k not in self.numbers:
                 self._row(k)
         for array, k in zip(self.stored, s.stored, strict=True):
-            self.line(f"{self._element(array)} = t{k}")
+            self.line(f"{self.element(array)} = t{k}")
         for i, fold in enumerate(s.folds):
-            value = operand(fold, _name(fold.operand))
+            value = operand(fold, operand_name(fold.operand))
             if not self.inner:
                 target = self._target(i)
                 # Where all reduced axes have size 1, each result is one term.
@@ -260,7 +247,7 @@ class KernelText(Lines):
         if not means:
             return
         for g in self.kept:
-            self.open(f"for {self._index(g)} in range(n{g}):")
+            self.open(f"for {self.index(g)} in range(n{g}):")
         for i in means:
             fold, target = self.structure.folds[i], self._target(i)
             self.line(f"{target} = {fold.dtype}({self._mean(fold, target)})")
@@ -295,7 +282,7 @@ class KernelText(Lines):
 
     def _finish_rows(self) -> None:
         folds = self.structure.folds
-        inside = ", ".join(map(self._index, self.kept))
+        inside = ", ".join(map(self.index, self.kept))
         self.open("for b in range(1, stop):")
         self._loops(self.kept)
         for i, fold in enumerate(folds):
@@ -306,22 +293,12 @@ class KernelText(Lines):
         for i, fold in enumerate(folds):
             value = self._mean(fold, f"w{i}[0, {inside}]")
             text = cast(value, fold.dtype, self._total(fold))
-            self.line(f"{self._element(self.folded[i])} = {text}")
+            self.line(f"{self.element(self.folded[i])} = {text}")
 
     def _loops(self, groups: Iterable[int]) -> None:
         for g in groups:
-            self.open(f"for {self._index(g)} in range(n{g}):")
+            self.open(f"for {self.index(g)} in range(n{g}):")
 
 
 def _range(low: str, high: str) -> str:
     return high if low == "0" else f"{low}, {high}"
-
-
-def _name(ref: Ref) -> str:
-    if ref.kind == "row":
-        return f"t{ref.index}"
-    if ref.kind == "slot":
-        return f"c_{ref.dtype}_{ref.index}"
-    if ref.kind == "literal":
-        return f"{ref.dtype}({ref.value!r})"
-    return f"v{ref.index}"

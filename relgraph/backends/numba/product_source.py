@@ -14,12 +14,10 @@ from relgraph.backends.numba.fold_source import (
     combine,
     in_blocks,
     operand,
-    operands,
-    slot_counts,
+    operand_name,
 )
 from relgraph.backends.numba.templates import expression
 from relgraph.lowering.kernels import Fold, Structure
-from relgraph.lowering.refs import Ref
 
 ROWS = 256  # of a block at most
 _BY_FOUR = (("k", "rest", 4), ("rest", "end", 1))  # loops over its rows: begin, end and step
@@ -38,11 +36,10 @@ class ProductText(Lines):
     kept = (1,)  # products with the transpose span the columns
 
     def __init__(self, structure: Structure) -> None:
-        super().__init__()
+        super().__init__(structure)
         assert structure.products is not None
-        self.structure = s = structure
+        s = structure
         self.products = structure.products
-        self.arrays = operands(s)
         self.stored = [
             Array(f"o{i}", dtype, (True, False)) for i, (dtype, _) in enumerate(s.results)
         ]
@@ -51,7 +48,6 @@ class ProductText(Lines):
             Array(f"g{i}", self.arrays[x].dtype, (False, True))
             for i, (x, _) in enumerate(self.products.back)
         ]
-        self.slots = slot_counts(s)
         self.combined = len(self.sums) + len(self.back)
 
     def functions(self, name: str, finish: str) -> str:
@@ -63,7 +59,7 @@ class ProductText(Lines):
             The names of the two.
         """
         arrays = [array.declared() for array in self.arrays]
-        arrays += [f"c_{dtype}: {dtype}[{count}]" for dtype, count in self.slots.items()]
+        arrays += self.slot_parameters()
         arrays += [array.declared() for array in self.stored + self.sums + self.back]
         arrays += [f"w{i}: {_total(fold)}[parts]" for i, fold in enumerate(self.structure.folds)]
         arrays += [f"u{i}: {array.dtype}[parts, n1]" for i, array in enumerate(self.back)]
@@ -76,9 +72,7 @@ class ProductText(Lines):
         return f"def {name}{parameters}:\n{body}\n\n\ndef {finish}{parameters}:\n{combining}\n"
 
     def _kernel(self) -> None:
-        for dtype, count in self.slots.items():
-            for i in range(count):
-                self.line(f"c_{dtype}_{i} = c_{dtype}[{i}]")
+        self.read_slots()
         for i, (x, _) in enumerate(self.products.forward):
             self.line(f"p_{i} = scratch({self.arrays[x].dtype}, {ROWS})")
         for i, (x, _) in enumerate(self.products.back):
@@ -143,13 +137,6 @@ class ProductText(Lines):
             self.line(f"u{i}[b, i] = u{i}[b, i] + {terms[0]}")
             self.depth -= 2
 
-    def _name(self, ref: Ref) -> str:
-        if ref.kind == "slot":
-            return f"c_{ref.dtype}_{ref.index}"
-        if ref.kind == "literal":
-            return f"{ref.dtype}({ref.value!r})"
-        return {"row": "t", "array": "v", "product": "h"}[ref.kind] + str(ref.index)
-
     def _statements(self) -> None:
         s = self.structure
         refs = [ref for row in s.rows for ref in row.operands]
@@ -161,13 +148,13 @@ class ProductText(Lines):
         for k in range(len(self.products.forward)):
             self.line(f"h{k} = p_{k}[i - k]")
         for k, row in enumerate(s.rows):
-            self.line(f"t{k} = {expression(row, [self._name(ref) for ref in row.operands])}")
+            self.line(f"t{k} = {expression(row, [operand_name(ref) for ref in row.operands])}")
         for array, ref in zip(self.stored, self.products.stored, strict=True):
-            self.line(f"{array.name}[i] = {self._name(ref)}")
+            self.line(f"{array.name}[i] = {operand_name(ref)}")
         for i, (_, ref) in enumerate(self.products.back):
-            self.line(f"q_{i}[i - k] = {self._name(ref)}")
+            self.line(f"q_{i}[i - k] = {operand_name(ref)}")
         for i, fold in enumerate(s.folds):
-            self.join(i, fold, operand(fold, self._name(fold.operand)))
+            self.join(i, fold, operand(fold, operand_name(fold.operand)))
 
     def _finish(self) -> None:
         folds = self.structure.folds

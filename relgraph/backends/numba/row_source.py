@@ -15,8 +15,7 @@ from relgraph.backends.numba.fold_source import (
     Lines,
     in_blocks,
     operand,
-    operands,
-    slot_counts,
+    operand_name,
 )
 from relgraph.backends.numba.templates import expression
 from relgraph.lowering.kernels import Fold, Pass, Structure
@@ -36,18 +35,15 @@ class RowText(Lines):
     kept: tuple[int, ...] = ()
 
     def __init__(self, structure: Structure) -> None:
-        super().__init__()
-        self.structure = s = structure
-        self.count = len(s.reduced)
+        super().__init__(structure)
+        s = structure
         self.first = s.reduced.index(True)  # of the groups of a row
         every = (True,) * self.count
         outer = tuple(not r for r in s.reduced)
-        self.arrays = operands(s)
         self.results = [
             Array(f"o{i}", dtype, every if full else outer)
             for i, (dtype, full) in enumerate(s.results)
         ]
-        self.slots = slot_counts(s)
 
     def functions(self, name: str, finish: str) -> str:
         """Return the kernel.
@@ -60,15 +56,13 @@ class RowText(Lines):
         integers = ["start", "stop", *(f"n{g}" for g in range(self.count))]
         integers += [stride for array in self.arrays for stride, _ in array.strides]
         arrays = [array.declared() for array in self.arrays]
-        arrays += [f"c_{dtype}: {dtype}[{count}]" for dtype, count in self.slots.items()]
+        arrays += self.slot_parameters()
         arrays += [array.declared() for array in self.results]
         parameters = f"(\n    {', '.join(integers)},\n    {', '.join(arrays)},\n)"
         return f"def {name}{parameters}:\n{self._body()}\n"
 
     def _body(self) -> str:
-        for dtype, count in self.slots.items():
-            for i in range(count):
-                self.line(f"c_{dtype}_{i} = c_{dtype}[{i}]")
+        self.read_slots()
         self._read(-1, range(len(self.arrays)), "")
         for g in range(self.first):
             self.open(f"for i{g} in range({'start, stop' if g == 0 else f'n{g}'}):")
@@ -80,17 +74,11 @@ class RowText(Lines):
                 self._once(part)
         return "\n".join(self.lines)
 
-    def _index(self, g: int) -> str:
-        return "i" if g == self.count - 1 else f"i{g}"
-
-    def _element(self, array: Array) -> str:
-        return f"{array.name}[{', '.join(map(self._index, array.groups)) or '0'}]"
-
     def _read(self, level: int, arrays: range | set[int], suffix: str) -> None:
         """Read the elements that do not change in the loops inside of ``level``."""
         for k in arrays:
             if max(self.arrays[k].groups, default=-1) == level:
-                self.line(f"v{k}{suffix} = {self._element(self.arrays[k])}")
+                self.line(f"v{k}{suffix} = {self.element(self.arrays[k])}")
 
     def _refs(self, part: Pass) -> list[Ref]:
         s = self.structure
@@ -101,18 +89,10 @@ class RowText(Lines):
         """Return what names references, in a pass whose own variables carry a suffix."""
 
         def name(ref: Ref) -> str:
-            if ref.kind == "row":
-                return f"t{ref.index}"
-            if ref.kind == "fold":
-                return f"f{ref.index}"
-            if ref.kind == "kept":
-                return f"h{ref.index}{suffix}"
-            if ref.kind == "slot":
-                return f"c_{ref.dtype}_{ref.index}"
-            if ref.kind == "literal":
-                return f"{ref.dtype}({ref.value!r})"
-            groups = self.arrays[ref.index].groups
-            return f"v{ref.index}{suffix if max(groups, default=-1) >= self.first else ''}"
+            own = ref.kind == "kept" or (
+                ref.kind == "array" and max(self.arrays[ref.index].groups, default=-1) >= self.first
+            )
+            return operand_name(ref, suffix if own else "")
 
         return name
 
@@ -121,7 +101,7 @@ class RowText(Lines):
             row = self.structure.rows[k]
             self.line(f"t{k} = {expression(row, [name(ref) for ref in row.operands])}")
         for ref, result in part.stores:
-            self.line(f"{self._element(self.results[result])} = {name(ref)}")
+            self.line(f"{self.element(self.results[result])} = {name(ref)}")
 
     def _once(self, part: Pass) -> None:
         """Write what is computed once for a row."""
@@ -149,7 +129,7 @@ class RowText(Lines):
             self.open(f"for i in range(n{last}):")
         self._read(last, read, suffix)
         for k in sorted({ref.index for ref in refs if ref.kind == "kept"}):
-            self.line(f"h{k}{suffix} = {self._element(self.results[k])}")
+            self.line(f"h{k}{suffix} = {self.element(self.results[k])}")
         self._statements(part, name)
         for i, fold in folds:
             self.join(i, fold, operand(fold, name(fold.operand)))
