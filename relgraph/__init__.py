@@ -53,6 +53,8 @@ from relgraph.numpy import (
     concatenate,
     cos,
     cosh,
+    cumprod,
+    cumsum,
     diag,
     divide,
     dot,
@@ -143,6 +145,7 @@ from relgraph.ops import operators as _operators  # gives graphs their operators
 from relgraph.ops.blocks import block_diag, kron
 from relgraph.ops.checks import assert_, specify_shape, unique
 from relgraph.ops.contraction import Matmul
+from relgraph.ops.cumulative import cummax, cummin
 from relgraph.ops.decompositions import eigh, eigvalsh, expm, lu, lu_factor, qr, qz, schur, svd
 from relgraph.ops.elementwise import (
     cast,
@@ -345,6 +348,10 @@ __all__ = [
     "cos",
     "cosh",
     "cuda",
+    "cummax",
+    "cummin",
+    "cumprod",
+    "cumsum",
     "densify",
     "det",
     "diag",

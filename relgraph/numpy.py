@@ -42,6 +42,7 @@ from relgraph.ops.arguments import as_operand
 from relgraph.ops.blocks import kron
 from relgraph.ops.checks import unique
 from relgraph.ops.contraction import dot, einsum, inner, matmul, outer, tensordot, vdot
+from relgraph.ops.cumulative import cumprod, cumsum, cumulative_prod, cumulative_sum
 from relgraph.ops.elementwise import (
     absolute,
     add,
@@ -251,6 +252,10 @@ __all__ = [
     "copysign",
     "cos",
     "cosh",
+    "cumprod",
+    "cumsum",
+    "cumulative_prod",
+    "cumulative_sum",
     "diag",
     "diagonal",
     "diff",

@@ -28,7 +28,7 @@ from relgraph.ir.graph import toposort
 from relgraph.ir.node import Constant, Variable
 from relgraph.ir.op import GetItem
 from relgraph.ir.types import TensorType, TupleType
-from relgraph.ops import decompositions, reducers
+from relgraph.ops import cumulative, decompositions, reducers
 from relgraph.ops.elementwise import Cast, Elementwise
 
 Array = Any
@@ -140,7 +140,10 @@ MEASURED = (decompositions.Expm,)
 # What only moves elements: modules of ops, and ops of others.
 MOVING = ("shape", "permutation", "joining", "indexing", "sorting", "checks")
 MOVES = ("eye", "diag", "diagonal", "tril", "triu", "set_index", "block_diag", "getitem")
-PICKING = (reducers.Max, reducers.Min, reducers.Argmax, reducers.Argmin)
+PICKING = (
+    reducers.Max, reducers.Min, reducers.Argmax, reducers.Argmin, cumulative.Cummax,
+    cumulative.Cummin,
+)  # fmt: skip
 SAMPLES = 6
 
 
@@ -350,6 +353,8 @@ def _apply(node: Variable, operands: list[Array]) -> Any:
         return result
     if isinstance(op, reducers.Reduction):
         return _reduce(op, operands[0])
+    if isinstance(op, cumulative.Cumulative):
+        return np.asarray(op.ufunc.accumulate(operands[0], axis=op.axis), dtype=object)
     if isinstance(op, reducers.Softmax | reducers.LogSoftmax):
         e = _array(operands[0], mpmath.exp)
         share = e / np.sum(e, axis=op.axis, keepdims=True)

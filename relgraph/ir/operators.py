@@ -82,6 +82,7 @@ class Operators:
     any, all = _method("any"), _method("all")
     argmax, argmin = _method("argmax"), _method("argmin")
     std, var = _method("std"), _method("var")
+    cumsum, cumprod = _method("cumsum"), _method("cumprod")
     reshape, transpose, squeeze = _method("reshape"), _method("transpose"), _method("squeeze")
     ravel, flatten = _method("ravel"), _method("ravel")
     swapaxes, diagonal, trace = _method("swapaxes"), _method("diagonal"), _method("trace")

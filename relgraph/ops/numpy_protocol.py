@@ -20,6 +20,7 @@ from relgraph.errors import ArgumentError
 from relgraph.ops import (
     blocks,
     contraction,
+    cumulative,
     elementwise,
     indexing,
     inputs,
@@ -31,6 +32,7 @@ from relgraph.ops import (
     sequences,
     shape,
 )
+from relgraph.ops.arguments import as_operand
 from relgraph.ops.elementwise import Elementwise
 from relgraph.ops.numpy_functions import (
     cholesky,
@@ -81,6 +83,13 @@ REDUCTIONS: dict[np.ufunc, Function] = {
     np.logaddexp: reduction.logsumexp,
 }
 
+ACCUMULATIONS: dict[np.ufunc, Function] = {
+    np.add: cumulative.cumsum,
+    np.multiply: cumulative.cumprod,
+    np.maximum: cumulative.cummax,
+    np.minimum: cumulative.cummin,
+}
+
 # SciPy's ufuncs are looked up where SciPy has been imported already.
 SCIPY: dict[str, Function] = {
     "expit": elementwise.sigmoid,
@@ -111,6 +120,8 @@ ARRAY_FUNCTIONS: dict[Function, Function] = {
     np.all: reduction.all,
     np.argmax: reduction.argmax,
     np.argmin: reduction.argmin,
+    np.cumsum: cumulative.cumsum,
+    np.cumprod: cumulative.cumprod,
     np.clip: clip,
     np.round: elementwise.round,
     np.around: elementwise.round,
@@ -173,6 +184,14 @@ ARRAY_FUNCTIONS: dict[Function, Function] = {
     np.linalg.diagonal: matrices.diagonal,
     np.linalg.trace: matrices.trace,
     **({np.astype: elementwise.cast} if hasattr(np, "astype") else {}),  # NumPy 2.1
+    **(
+        {
+            np.cumulative_sum: cumulative.cumulative_sum,
+            np.cumulative_prod: cumulative.cumulative_prod,
+        }
+        if hasattr(np, "cumulative_sum")  # NumPy 2.1
+        else {}
+    ),
 }
 
 
@@ -184,7 +203,7 @@ def array_ufunc(ufunc: np.ufunc, method: str, args: Any, kwargs: Mapping[str, An
     ufunc : numpy.ufunc
         NumPy's function, such as ``np.exp``.
     method : str
-        "__call__", or "reduce" where there is a reduction.
+        "__call__", or "reduce" or "accumulate" where there is such a function.
     args, kwargs : tuple, mapping
         Its arguments.
 
@@ -209,9 +228,10 @@ def array_ufunc(ufunc: np.ufunc, method: str, args: Any, kwargs: Mapping[str, An
     if method == "__call__":
         target = UFUNCS.get(ufunc) or _scipy_function(ufunc)
     else:
-        target = REDUCTIONS.get(ufunc) if method == "reduce" else None
+        tables = {"reduce": REDUCTIONS, "accumulate": ACCUMULATIONS}
+        target = tables.get(method, {}).get(ufunc)
         plain |= {"dtype": None, "initial": np._NoValue}
-        args, kwargs = _reduce_arguments(args, kwargs)
+        args, kwargs = _by_name(_ARGUMENTS.get(method, ()), args, kwargs)
     if target is None:
         raise _unsupported(label, [f"np.{u.__name__}" for u in UFUNCS])
     rest = {}
@@ -221,12 +241,22 @@ def array_ufunc(ufunc: np.ufunc, method: str, args: Any, kwargs: Mapping[str, An
         if method == "__call__" or name not in _parameters(target):
             raise _no_argument(label, name)
         rest[name] = value
+    if method == "accumulate" and rest["axis"] is None and as_operand(args[0]).ndim > 1:
+        raise ArgumentError(f"{label} takes one axis", fix="Pass axis=0, or ravel the array first.")
     return target(*args, **rest)
 
 
-def _reduce_arguments(args: Any, kwargs: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """Return the arguments of ``ufunc.reduce`` by name; it reduces the first axis by default."""
-    names = ("axis", "dtype", "out", "keepdims", "initial", "where")
+# What the methods of ufuncs take after the array.
+_ARGUMENTS = {
+    "reduce": ("axis", "dtype", "out", "keepdims", "initial", "where"),
+    "accumulate": ("axis", "dtype", "out"),
+}
+
+
+def _by_name(
+    names: tuple[str, ...], args: Any, kwargs: Mapping[str, Any]
+) -> tuple[Any, dict[str, Any]]:
+    """Return the arguments of a method by name; it takes the first axis by default."""
     given = {"axis": 0, **dict(zip(names, args[1:], strict=False)), **kwargs}
     return args[:1], given
 

@@ -15,6 +15,7 @@ from relgraph.ir.operators import FUNCTIONS
 from relgraph.ir.types import dim_text
 from relgraph.ops import (
     contraction,
+    cumulative,
     elementwise,
     indexing,
     numpy_functions,
@@ -60,6 +61,8 @@ MEANINGS: dict[str, Callable[..., Any]] = {
     "cast": elementwise.cast,
     "clip": numpy_functions.clip,
     "conjugate": elementwise.conjugate,
+    "cumprod": cumulative.cumprod,
+    "cumsum": cumulative.cumsum,
     "diagonal": numpy_functions.diagonal,
     "divmod": elementwise.divmod,
     "dot": contraction.dot,

@@ -35,7 +35,7 @@ def floating(operand: np.dtype[Value]) -> np.dtype[Value]:
     return operand if operand.kind == "f" else np.dtype("float64")
 
 
-def _sums_exactly(operand: np.dtype[Value]) -> bool:
+def sums_exactly(operand: np.dtype[Value]) -> bool:
     """Tell whether no sum that fits in memory wraps around."""
     return operand.kind == "f" or operand.itemsize <= 2
 
@@ -148,7 +148,7 @@ class Sum(Reduction):
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """Signs are kept where nothing wraps; an empty sum is 0."""
         (x,) = operands
-        if not _sums_exactly(node.inputs[0].dtype):
+        if not sums_exactly(node.inputs[0].dtype):
             return NOTHING
         found = kept(x, *WEAK_SIGNS, "integer")
         if self.filled(node):

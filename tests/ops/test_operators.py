@@ -154,6 +154,8 @@ def test_unary_operators():
         lambda x: x.clip(0, 1),
         lambda x: x.clip(max=1),
         lambda x: x.round(2),
+        lambda x: x.cumsum(),
+        lambda x: x.cumprod(axis=0),
         lambda x: x.copy(),
         lambda x: x.conj(),
         lambda x: x[0],
@@ -245,6 +247,13 @@ def test_ufunc_reductions(ufunc):
     )
 
 
+@pytest.mark.parametrize("ufunc", list(numpy_protocol.ACCUMULATIONS), ids=lambda u: u.__name__)
+def test_ufunc_accumulations(ufunc):
+    for args in ((), (1,), (-1, None), (0, "float32") if ufunc in (np.add, np.multiply) else (0,)):
+        check_same(ufunc.accumulate(graph(X), *args), ufunc.accumulate(X, *args), x=X)
+    check_same(ufunc.accumulate(graph(X[0]), axis=None), ufunc.accumulate(X[0]), x=X[0])
+
+
 SPD = X @ X.T + np.eye(3)
 FUNCTIONS = [
     lambda np, x: np.sum(x),
@@ -262,6 +271,11 @@ FUNCTIONS = [
     lambda np, x: np.all(x > 0),
     lambda np, x: np.argmax(x, axis=1),
     lambda np, x: np.argmin(x),
+    lambda np, x: np.cumsum(x),
+    lambda np, x: np.cumsum(x, 0, dtype="float32"),
+    lambda np, x: np.cumprod(x, axis=1),
+    lambda np, x: np.cumulative_sum(x, axis=0, include_initial=True),
+    lambda np, x: np.cumulative_prod(x[0]),
     lambda np, x: np.clip(x, 0, 1),
     lambda np, x: np.clip(x, None, 1),
     lambda np, x: np.clip(x, 0, None),
@@ -335,10 +349,13 @@ def test_result_type_and_split():
 @pytest.mark.parametrize(
     ("call", "text"),
     [
-        (np.cumsum, r"np\.cumsum is not supported on graphs"),
+        (np.sort, r"np\.sort is not supported on graphs"),
         (np.linalg.eig, r"np\.linalg\.eig is not supported"),
         (np.frexp, r"np\.frexp is not supported"),
-        (np.add.accumulate, r"np\.add\.accumulate is not supported"),
+        (np.subtract.accumulate, r"np\.subtract\.accumulate is not supported"),
+        (lambda x: np.add.accumulate(x, axis=None), r"np\.add\.accumulate takes one axis"),
+        (lambda x: np.add.accumulate(x, 0, out=X), "does not take out="),
+        (np.cumulative_sum, "cumulative_sum takes an axis"),
         (np.subtract.reduce, r"np\.subtract\.reduce is not supported"),
         (lambda x: np.exp(x, out=np.empty((3, 3))), "does not take out="),
         (lambda x: np.exp(x, where=X > 0), "does not take where="),

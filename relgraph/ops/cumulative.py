@@ -1,0 +1,352 @@
+"""Cumulative ops: the sum, product and extremes of the elements so far along an axis.
+
+Each result is made from the one before it and the next element, in order, as NumPy does it.  So the
+results of floats are defined to the last bit, and backends for the CPU compute the same ones.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from relgraph.errors import ArgumentError
+from relgraph.ir.facts import NOTHING, Facts, kept
+from relgraph.ir.node import Variable, constant
+from relgraph.ir.op import Op
+from relgraph.ir.types import TensorType, Type
+from relgraph.ops import elementwise
+from relgraph.ops.arguments import as_operand, is_pattern, no_rank, normalise_axis, rank_of
+from relgraph.ops.fact_rules import VALUES, WEAK_SIGNS, holds
+from relgraph.ops.joining import concatenate
+from relgraph.ops.reducers import accumulator, sums_exactly
+from relgraph.ops.shape import broadcast_to, ravel, shape
+
+
+class Cumulative(Op):
+    """A function of the elements so far along an axis.
+
+    Parameters
+    ----------
+    axis : int
+        The axis, counted from the end.
+    """
+
+    __slots__ = ()
+    parameters = ("axis",)
+    arity = 1
+    ufunc: ClassVar[np.ufunc]
+    fold: ClassVar[str]  # the name of the reduction that is its last element
+
+    @classmethod
+    def canonical(cls, axis: Any = -1) -> tuple[Any, ...]:
+        """Store a negative axis; an open parameter passes through."""
+        return (normalise_axis(axis, None, cls.name),)
+
+    def dtype(self, operand: np.dtype[Any]) -> np.dtype[Any]:
+        """Return the dtype of the result."""
+        return operand
+
+    def infer(self, *types: Any) -> Type:
+        """Keep the shape."""
+        (x,) = types
+        normalise_axis(self.axis, x.ndim, self.name)
+        return TensorType(self.dtype(x.dtype), x.shape)
+
+    def perform(self, *values: Any) -> Any:
+        """Accumulate with NumPy, in the dtype that it chooses."""
+        with np.errstate(all="ignore"):
+            return self.ufunc.accumulate(np.asarray(values[0]), axis=self.axis)
+
+
+class Cumsum(Cumulative):
+    """The sums of the elements so far along an axis.
+
+    Parameters
+    ----------
+    axis : int
+        The axis, counted from the end.
+    """
+
+    __slots__ = ()
+    name = "cumsum"
+    fold = "sum"
+    ufunc = np.add
+
+    def dtype(self, operand: np.dtype[Any]) -> np.dtype[Any]:
+        """Return NumPy's accumulator."""
+        return accumulator(operand)
+
+    def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
+        """Signs are kept where nothing wraps: no sum is of no elements."""
+        (x,) = operands
+        if not sums_exactly(node.inputs[0].dtype):
+            return NOTHING
+        found = kept(x, *WEAK_SIGNS, "positive", "negative", "integer")
+        # Partial sums that overflow to both infinities cancel to NaN.
+        one_sign = any(holds(x, name) for name in WEAK_SIGNS)
+        return found | (kept(x, "not_nan") if one_sign else NOTHING)
+
+
+class Cumprod(Cumulative):
+    """The products of the elements so far along an axis.
+
+    Parameters
+    ----------
+    axis : int
+        The axis, counted from the end.
+    """
+
+    __slots__ = ()
+    name = "cumprod"
+    fold = "prod"
+    ufunc = np.multiply
+
+    def dtype(self, operand: np.dtype[Any]) -> np.dtype[Any]:
+        """Return NumPy's accumulator."""
+        return accumulator(operand)
+
+    def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
+        """Floats keep signs weakly, integers not at all; partial products may be 0 and inf."""
+        (x,) = operands
+        if node.dtype.kind != "f":
+            return NOTHING
+        found = kept(x, "nonnegative", "integer")
+        if holds(x, "integer", "nonzero"):
+            found |= kept(x, "nonzero", "positive", "not_nan")
+        return found
+
+
+class Cummax(Cumulative):
+    """The largest of the elements so far along an axis; NaN from the first NaN on.
+
+    Parameters
+    ----------
+    axis : int
+        The axis, counted from the end.
+    """
+
+    __slots__ = ()
+    name = "cummax"
+    fold = "max"
+    ufunc = np.maximum
+    computes = False
+
+    def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
+        """One of the elements."""
+        return kept(operands[0], *VALUES)
+
+
+class Cummin(Cumulative):
+    """The smallest of the elements so far along an axis; NaN from the first NaN on.
+
+    Parameters
+    ----------
+    axis : int
+        The axis, counted from the end.
+    """
+
+    __slots__ = ()
+    name = "cummin"
+    fold = "min"
+    ufunc = np.minimum
+    computes = False
+
+    def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
+        """One of the elements."""
+        return kept(operands[0], *VALUES)
+
+
+def _along(cls: type[Cumulative], x: Any, axis: Any) -> Any:
+    """Apply an op along an axis; for None to the elements one after the other."""
+    operand = as_operand(x)
+    if axis is None:
+        if is_pattern(operand):
+            raise no_rank(f"{cls.name} without an axis", "Name the axis: axis=-1 is the last.")
+        operand, axis = ravel(operand), -1
+    return cls(normalise_axis(axis, rank_of(operand), cls.name))(operand)
+
+
+def _cast(x: Any, dtype: npt.DTypeLike | None) -> Any:
+    return x if dtype is None else elementwise.cast(x, dtype)
+
+
+def cumsum(a: Any, axis: Any = None, dtype: npt.DTypeLike | None = None) -> Any:
+    """Add up the elements so far along an axis, as ``numpy.cumsum``.
+
+    Parameters
+    ----------
+    a : Variable or array-like
+        Any dtype and shape.
+    axis : int or None
+        The axis; None for the flattened array.
+    dtype : dtype-like, optional
+        The dtype to compute in, and of the result.
+
+    Returns
+    -------
+    Variable
+        The shape of ``a``, or a vector; of that dtype, without one int64 for bool and signed
+        integers, uint64 for unsigned ones, otherwise the dtype of ``a``.
+
+    Examples
+    --------
+    >>> import relgraph as rg
+    >>> rg.cumsum(rg.matrix("X", shape=(2, 3)), axis=0).type
+    float64[2, 3]
+    """
+    return _cast(_along(Cumsum, _cast(a, dtype), axis), dtype)
+
+
+def cumprod(a: Any, axis: Any = None, dtype: npt.DTypeLike | None = None) -> Any:
+    """Multiply the elements so far along an axis, as ``numpy.cumprod``.
+
+    Parameters
+    ----------
+    a : Variable or array-like
+        Any dtype and shape.
+    axis : int or None
+        The axis; None for the flattened array.
+    dtype : dtype-like, optional
+        The dtype to compute in, and of the result.
+
+    Returns
+    -------
+    Variable
+        The shape of ``a``, or a vector; of that dtype, without one int64 for bool and signed
+        integers, uint64 for unsigned ones, otherwise the dtype of ``a``.
+    """
+    return _cast(_along(Cumprod, _cast(a, dtype), axis), dtype)
+
+
+def cummax(a: Any, axis: Any = None) -> Any:
+    """Take the largest of the elements so far, as ``numpy.maximum.accumulate``.
+
+    Parameters
+    ----------
+    a : Variable or array-like
+        Any dtype and shape.
+    axis : int or None
+        The axis; None for the flattened array.
+
+    Returns
+    -------
+    Variable
+        The shape of ``a``, or a vector, and its dtype; NaN from the first NaN on.
+    """
+    return _along(Cummax, a, axis)
+
+
+def cummin(a: Any, axis: Any = None) -> Any:
+    """Take the smallest of the elements so far, as ``numpy.minimum.accumulate``.
+
+    Parameters
+    ----------
+    a : Variable or array-like
+        Any dtype and shape.
+    axis : int or None
+        The axis; None for the flattened array.
+
+    Returns
+    -------
+    Variable
+        The shape of ``a``, or a vector, and its dtype; NaN from the first NaN on.
+    """
+    return _along(Cummin, a, axis)
+
+
+def cumulative_sum(
+    x: Any,
+    /,
+    *,
+    axis: Any = None,
+    dtype: npt.DTypeLike | None = None,
+    include_initial: bool = False,
+) -> Any:
+    """Add up the elements so far along an axis, as ``numpy.cumulative_sum``.
+
+    Parameters
+    ----------
+    x : Variable or array-like
+        Any dtype, at least one dimension.
+    axis : int, optional
+        The axis; may be left out for a vector.
+    dtype : dtype-like, optional
+        The dtype to compute in, and of the result.
+    include_initial : bool
+        Whether 0, the sum of no elements, comes first.
+
+    Returns
+    -------
+    Variable
+        As :func:`cumsum`, or with one more element along the axis.
+
+    Raises
+    ------
+    ArgumentError
+        For an array of several dimensions without an axis.
+    """
+    return _with_initial(cumsum, x, axis, dtype, 0 if include_initial else None)
+
+
+def cumulative_prod(
+    x: Any,
+    /,
+    *,
+    axis: Any = None,
+    dtype: npt.DTypeLike | None = None,
+    include_initial: bool = False,
+) -> Any:
+    """Multiply the elements so far along an axis, as ``numpy.cumulative_prod``.
+
+    Parameters
+    ----------
+    x : Variable or array-like
+        Any dtype, at least one dimension.
+    axis : int, optional
+        The axis; may be left out for a vector.
+    dtype : dtype-like, optional
+        The dtype to compute in, and of the result.
+    include_initial : bool
+        Whether 1, the product of no elements, comes first.
+
+    Returns
+    -------
+    Variable
+        As :func:`cumprod`, or with one more element along the axis.
+
+    Raises
+    ------
+    ArgumentError
+        For an array of several dimensions without an axis.
+    """
+    return _with_initial(cumprod, x, axis, dtype, 1 if include_initial else None)
+
+
+def _with_initial(function: Any, x: Any, axis: Any, dtype: Any, initial: int | None) -> Any:
+    operand = as_operand(x)
+    name = f"cumulative_{function.__name__[3:]}"
+    if is_pattern(operand):
+        if axis is not None and initial is None:
+            return function(operand, axis, dtype)
+        raise no_rank(name, "Write cumsum or cumprod with an axis: axis=-1 is the last.")
+    if operand.ndim == 0 or (axis is None and operand.ndim > 1):
+        raise ArgumentError(
+            f"{name} takes an axis of an array, and is given {axis} for {operand.type}",
+            fix="Pass axis=0 for the first axis; cumsum and cumprod flatten without one.",
+        )
+    place = -1 if axis is None else normalise_axis(axis, operand.ndim, name)
+    result = function(operand, place, dtype)
+    if initial is None:
+        return result
+    sizes = list(shape(result))
+    sizes[place] = 1
+    first = constant(np.asarray(initial, result.dtype))
+    return concatenate([broadcast_to(first, tuple(sizes)), result], place)
+
+
+__all__ = [
+    "Cummax", "Cummin", "Cumprod", "Cumsum", "Cumulative", "cummax", "cummin", "cumprod", "cumsum",
+    "cumulative_prod", "cumulative_sum",
+]  # fmt: skip
