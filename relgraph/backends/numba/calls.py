@@ -38,6 +38,14 @@ settings: npt.NDArray[np.int64] = np.zeros(5, dtype=np.int64)
 among them, or 0; the callable to call where it is missed; the nanoseconds of work that missed it;
 and the address of the pool of threads."""
 
+ENTRY_OF = """
+define internal i64 @entry_of(ptr %table, i64 %index) alwaysinline {
+  %at = getelementptr i64, ptr %table, i64 %index
+  %value = load i64, ptr %at, align 8
+  ret i64 %value
+}
+"""
+
 # In what follows, `self.data + 8 * i` is an entry of the table.  An array of NumPy holds, after
 # Python's header of 16 bytes: data, ndim (32 bits), dimensions, strides.
 TRAMPOLINE = f"""
@@ -55,12 +63,7 @@ declare void @free(ptr)
 declare i64 @llvm.smax.i64(i64, i64)
 declare i64 @llvm.smin.i64(i64, i64)
 
-define internal i64 @entry_of(ptr %table, i64 %index) alwaysinline {{
-  %at = getelementptr i64, ptr %table, i64 %index
-  %value = load i64, ptr %at, align 8
-  ret i64 %value
-}}
-
+{ENTRY_OF}
 define internal ptr @field(ptr %object, i64 %offset) alwaysinline {{
   %at = getelementptr i8, ptr %object, i64 %offset
   %value = load ptr, ptr %at, align 8
@@ -428,4 +431,4 @@ def _checked() -> None:
         )
 
 
-__all__ = ["TRAMPOLINE", "Layout", "bind", "builtin", "settings"]
+__all__ = ["ENTRY_OF", "TRAMPOLINE", "Layout", "bind", "builtin", "settings"]

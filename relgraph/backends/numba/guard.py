@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.backends.numba.calls import builtin
+from relgraph.backends.numba.calls import ENTRY_OF, builtin
 
 Source = tuple[int, int] | int  # an input and its axis, or a size
 
@@ -30,12 +30,7 @@ _BITS = 63  # arguments of which the table can say that a place may be the same 
 GUARD = f"""
 declare void @Py_IncRef(ptr)
 
-define internal i64 @entry_of(ptr %table, i64 %index) alwaysinline {{
-  %at = getelementptr i64, ptr %table, i64 %index
-  %value = load i64, ptr %at, align 8
-  ret i64 %value
-}}
-
+{ENTRY_OF}
 define internal i64 @field(ptr %object, i64 %offset) alwaysinline {{
   %at = getelementptr i8, ptr %object, i64 %offset
   %value = load i64, ptr %at, align 8
@@ -59,8 +54,17 @@ read:
   ret i64 %dimension
 }}
 
-define internal i64 @extent(ptr %object, i64 %rank, i64 %itemsize) {{
+; The bytes of an argument.
+define internal i64 @extent(ptr %args, ptr %table, i64 %argument) {{
 entry:
+  %object.n = call i64 @entry_of(ptr %args, i64 %argument)
+  %object = inttoptr i64 %object.n to ptr
+  %first = mul i64 %argument, {EACH}
+  %at = add i64 %first, {HEAD}
+  %rank.at = add i64 %at, 1
+  %rank = call i64 @entry_of(ptr %table, i64 %rank.at)
+  %itemsize.at = add i64 %at, 2
+  %itemsize = call i64 @entry_of(ptr %table, i64 %itemsize.at)
   %dimensions.n = call i64 @field(ptr %object, i64 32)
   %dimensions = inttoptr i64 %dimensions.n to ptr
   br label %look
@@ -147,15 +151,10 @@ written:
   %q.writeable = and i64 %q.flags, {_WRITEABLE}
   %q.can = icmp ne i64 %q.writeable, 0
   %q.start = call i64 @field(ptr %q.object, i64 16)
-  %q.at.0 = mul i64 %q, {EACH}
-  %q.at = add i64 %q.at.0, {HEAD}
-  %q.rank.at = add i64 %q.at, 1
-  %q.rank = call i64 @entry_of(ptr %table, i64 %q.rank.at)
-  %q.item.at = add i64 %q.at, 2
-  %q.item = call i64 @entry_of(ptr %table, i64 %q.item.at)
-  %q.mask.at = add i64 %q.at, 3
+  %q.at = mul i64 %q, {EACH}
+  %q.mask.at = add i64 %q.at, {HEAD + 3}
   %q.mask = call i64 @entry_of(ptr %table, i64 %q.mask.at)
-  %q.bytes = call i64 @extent(ptr %q.object, i64 %q.rank, i64 %q.item)
+  %q.bytes = call i64 @extent(ptr %args, ptr %table, i64 %q)
   %q.end = add i64 %q.start, %q.bytes
   br i1 %q.can, label %beside, label %no
 beside:  ; against each other argument
@@ -166,13 +165,7 @@ compare:
   %r.object.n = call i64 @entry_of(ptr %args, i64 %r)
   %r.object = inttoptr i64 %r.object.n to ptr
   %r.start = call i64 @field(ptr %r.object, i64 16)
-  %r.at.0 = mul i64 %r, {EACH}
-  %r.at = add i64 %r.at.0, {HEAD}
-  %r.rank.at = add i64 %r.at, 1
-  %r.rank = call i64 @entry_of(ptr %table, i64 %r.rank.at)
-  %r.item.at = add i64 %r.at, 2
-  %r.item = call i64 @entry_of(ptr %table, i64 %r.item.at)
-  %r.bytes = call i64 @extent(ptr %r.object, i64 %r.rank, i64 %r.item)
+  %r.bytes = call i64 @extent(ptr %args, ptr %table, i64 %r)
   %r.end = add i64 %r.start, %r.bytes
   %before = icmp uge i64 %q.start, %r.end
   %after.it = icmp uge i64 %r.start, %q.end
