@@ -28,8 +28,7 @@ from relgraph.ops.elementwise import Elementwise, add, cast, multiply, negative,
 from relgraph.ops.permutation import MatrixTranspose, matrix_transpose
 from relgraph.ops.reducers import Reduction
 from relgraph.ops.shape import expand_dims
-from relgraph.rewriting.chains import replaced
-from relgraph.rewriting.rewriters import GraphRewriter, with_outputs
+from relgraph.rewriting.rewriters import GraphRewriter, with_changes
 
 MATMUL, OUTER, SWAP = Matmul(), Outer(), MatrixTranspose()
 ADD, SUBTRACT, NEGATIVE, MULTIPLY = map(Elementwise, ("add", "subtract", "negative", "multiply"))
@@ -88,18 +87,7 @@ class BlasMotif(GraphRewriter):
         super().__init__(name=self.called or self.routine.name)
 
     def apply(self, graph: FunctionGraph) -> FunctionGraph:
-        """Return the graph with such sums as calls.
-
-        Parameters
-        ----------
-        graph : FunctionGraph
-            It stays as it is.
-
-        Returns
-        -------
-        FunctionGraph
-            The same object where there are none.
-        """
+        """Return the graph with such sums as calls."""
         if not any([x.op is self.product for x in graph]):
             return graph
         clients = graph.clients
@@ -110,7 +98,7 @@ class BlasMotif(GraphRewriter):
                 made = self._called(root, _terms(root, clients, inner))
                 if made is not None and made.type.narrows(root.type):
                     found[root] = made
-        return with_outputs(graph, replaced(graph.outputs, found)) if found else graph
+        return with_changes(graph, found)
 
     def suits(self, product: Variable) -> bool:
         """Tell whether the routine computes a product, whose type fits it already.
@@ -374,18 +362,7 @@ class OuterInLoop(GraphRewriter):
         super().__init__(name="outer_in_loop")
 
     def apply(self, graph: FunctionGraph) -> FunctionGraph:
-        """Return the graph with such outer products as elementwise products.
-
-        Parameters
-        ----------
-        graph : FunctionGraph
-            It stays as it is.
-
-        Returns
-        -------
-        FunctionGraph
-            The same object where there are none.
-        """
+        """Return the graph with such outer products as elementwise products."""
         found: dict[Variable, Variable] = {}
         for node in graph:
             if node.op is OUTER and all([_in_a_loop(user) for user, _ in graph.clients[node]]):
@@ -393,7 +370,7 @@ class OuterInLoop(GraphRewriter):
                 made = multiply(expand_dims(x, 1), y)
                 if made.type.narrows(node.type):
                     found[node] = made
-        return with_outputs(graph, replaced(graph.outputs, found)) if found else graph
+        return with_changes(graph, found)
 
 
 def _terms(root: Variable, clients: Clients, inner: set[Variable]) -> list[Term]:

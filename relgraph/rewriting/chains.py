@@ -7,14 +7,14 @@ polynomial, and another order is taken only where it costs no more for all sizes
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from relgraph.ir.graph import FunctionGraph
-from relgraph.ir.node import Variable, apply
+from relgraph.ir.node import Variable
 from relgraph.ir.types import Dim, TensorType
 from relgraph.ops.contraction import Matmul
-from relgraph.rewriting.rewriters import GraphRewriter, with_outputs
+from relgraph.rewriting.rewriters import GraphRewriter, with_changes
 
 Monomial = tuple[str, ...]
 Cost = Counter[Monomial]
@@ -49,18 +49,7 @@ class MatmulChain(GraphRewriter):
         super().__init__(name="matmul_chain")
 
     def apply(self, graph: FunctionGraph) -> FunctionGraph:
-        """Return the graph with its chains reordered.
-
-        Parameters
-        ----------
-        graph : FunctionGraph
-            It stays as it is.
-
-        Returns
-        -------
-        FunctionGraph
-            The same object where every chain has its best order already.
-        """
+        """Return the graph with each of its chains in the best order."""
         inner = {x for node in graph if node.op is MATMUL for x in _absorbed(node, graph)}
         found: dict[Variable, Variable] = {}
         for root in graph:
@@ -72,30 +61,7 @@ class MatmulChain(GraphRewriter):
                 made = _built(best, operands)
                 if made.type.narrows(root.type):
                     found[root] = made
-        return with_outputs(graph, replaced(graph.outputs, found)) if found else graph
-
-
-def replaced(
-    outputs: Sequence[Variable], changes: Mapping[Variable, Variable]
-) -> tuple[Variable, ...]:
-    """Return outputs with nodes replaced, operands first, so that a change may hold another one."""
-    done: dict[Variable, Variable] = {}
-    stack = list(outputs)
-    while stack:
-        x = stack[-1]
-        if x in done:
-            stack.pop()
-            continue
-        target = changes.get(x, x)
-        waiting = [y for y in target.inputs if y not in done]
-        if waiting:
-            stack.extend(waiting)
-            continue
-        stack.pop()
-        inputs = tuple([done[y] for y in target.inputs])
-        op: Any = target.op
-        done[x] = target if op is None or inputs == target.inputs else apply(op, inputs)
-    return tuple([done[x] for x in outputs])
+        return with_changes(graph, found)
 
 
 def _absorbed(node: Variable, graph: FunctionGraph) -> Iterator[Variable]:

@@ -16,8 +16,7 @@ from relgraph.ops.matrices import Diagonal
 from relgraph.ops.permutation import MatrixTranspose
 from relgraph.ops.reduction import prod
 from relgraph.ops.reduction import sum as total
-from relgraph.rewriting.chains import replaced
-from relgraph.rewriting.rewriters import GraphRewriter, with_outputs
+from relgraph.rewriting.rewriters import GraphRewriter, with_changes
 
 GENERAL, SPD, DET, SLOGDET = Solve("general"), Solve("spd"), Det(), Slogdet()
 LOWER, SWAP = Cholesky(True), MatrixTranspose()
@@ -48,18 +47,7 @@ class FactorReuse(GraphRewriter):
         super().__init__(name="reuse_factorisation")
 
     def apply(self, graph: FunctionGraph) -> FunctionGraph:
-        """Return the graph with factorisations shared.
-
-        Parameters
-        ----------
-        graph : FunctionGraph
-            It stays as it is.
-
-        Returns
-        -------
-        FunctionGraph
-            The same object where no matrix is factored twice.
-        """
+        """Return the graph with each matrix factored once."""
         uses: dict[Variable, list[Variable]] = {}
         for node in graph:
             if node.op in (GENERAL, SPD, DET, SLOGDET, LOWER):
@@ -73,7 +61,7 @@ class FactorReuse(GraphRewriter):
             if len(nodes) > 1:
                 changes |= _shared(matrix, nodes, graph)
         changes = {old: new for old, new in changes.items() if new.type.narrows(old.type)}
-        return with_outputs(graph, replaced(graph.outputs, changes)) if changes else graph
+        return with_changes(graph, changes)
 
 
 def _shared(

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from relgraph.errors import ArgumentError, OscillationError, RelationError
 from relgraph.ir.graph import FunctionGraph, as_outputs, free_inputs, substitute
-from relgraph.ir.node import Variable
+from relgraph.ir.node import Variable, apply
 from relgraph.ir.op import Op
 from relgraph.relations.clause import is_ac
 from relgraph.relations.relation import Relation, as_relation
@@ -374,6 +374,29 @@ def with_outputs(graph: FunctionGraph, outputs: Sequence[Variable]) -> FunctionG
         return graph
     known = set(graph.inputs)
     return FunctionGraph([*graph.inputs, *(x for x in free_inputs(new) if x not in known)], new)
+
+
+def with_changes(graph: FunctionGraph, changes: Mapping[Variable, Variable]) -> FunctionGraph:
+    """Return a graph with nodes replaced, operands first, so that a change may hold another one."""
+    if not changes:
+        return graph
+    done: dict[Variable, Variable] = {}
+    stack = list(graph.outputs)
+    while stack:
+        x = stack[-1]
+        if x in done:
+            stack.pop()
+            continue
+        target = changes.get(x, x)
+        waiting = [y for y in target.inputs if y not in done]
+        if waiting:
+            stack.extend(waiting)
+            continue
+        stack.pop()
+        inputs = tuple([done[y] for y in target.inputs])
+        op: Any = target.op
+        done[x] = target if op is None or inputs == target.inputs else apply(op, inputs)
+    return with_outputs(graph, [done[x] for x in graph.outputs])
 
 
 def map_graph(graph: Graph, rewriter: Any) -> Graph:

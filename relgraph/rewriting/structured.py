@@ -51,18 +51,7 @@ class StructuredProducts(GraphRewriter):
         super().__init__(name="structured_products")
 
     def apply(self, graph: FunctionGraph) -> FunctionGraph:
-        """Return the graph with products and systems of blocks taken apart.
-
-        Parameters
-        ----------
-        graph : FunctionGraph
-            It stays as it is.
-
-        Returns
-        -------
-        FunctionGraph
-            The same object where there are none.
-        """
+        """Return the graph with products and systems of blocks taken apart."""
         if not any(x.op is MATMUL or x.op is SOLVE for x in graph):
             return graph
         done: dict[Variable, Variable] = {}
@@ -72,8 +61,7 @@ class StructuredProducts(GraphRewriter):
             made = node if inputs == node.inputs else apply(op, inputs)
             found = _rewritten(made)
             done[node] = found if found is not None and found.type.narrows(node.type) else made
-        outputs = tuple([done[x] for x in graph.outputs])
-        return graph if outputs == graph.outputs else with_outputs(graph, outputs)
+        return with_outputs(graph, [done[x] for x in graph.outputs])
 
 
 def _rewritten(node: Variable) -> Any:
