@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.errors import DTypeError, PatternError, ShapeError
+from relgraph.errors import ArgumentError, DTypeError, PatternError, ShapeError
 from relgraph.ir.node import Constant, Variable, constant
 from relgraph.ops import elementwise
 from relgraph.ops.arguments import as_operand, is_pattern
@@ -120,10 +120,10 @@ def starting_with(
         What is to be reduced.
     axis : int, tuple of int or None
         The axes to reduce; None for all.
-    initial : scalar
-        What it starts with.
+    initial : scalar or None
+        What it starts with; None for nothing.
     where : bool array, or None
-        Which elements count.
+        Which elements count, where it starts with something; None or True for all.
     function : str
         The name of the reduction, for messages.
 
@@ -133,6 +133,13 @@ def starting_with(
         An operand that has elements along each axis, and the start where that does not hold it:
         along an axis that may be empty, the start is one more element.
     """
+    if initial is None:
+        if where is None or where is True:
+            return x, None
+        raise ArgumentError(
+            f"{function} with where= needs initial=, the result where no element is chosen",
+            fix="Pass a bound of all elements as initial=.",
+        )
     operand = as_operand(x)
     _no_pattern(operand, function, "initial")
     start = start_value(initial, operand, function)

@@ -189,13 +189,6 @@ def max(
     ShapeError
         For an axis that is statically of size 0, without ``initial``.
     """
-    if initial is None:
-        if not (where is None or where is True):
-            raise ArgumentError(
-                "max with where= needs initial=, the result where no element is chosen",
-                fix="Pass a bound of all elements as initial=.",
-            )
-        return _reduce(Max, x, axis, keepdims)
     values, start = starting_with(x, axis, initial, where, "max")
     found = _reduce(Max, values, axis, keepdims)
     return found if start is None else elementwise.maximum(found, start)
@@ -234,13 +227,6 @@ def min(
     ShapeError
         For an axis that is statically of size 0, without ``initial``.
     """
-    if initial is None:
-        if not (where is None or where is True):
-            raise ArgumentError(
-                "min with where= needs initial=, the result where no element is chosen",
-                fix="Pass a bound of all elements as initial=.",
-            )
-        return _reduce(Min, x, axis, keepdims)
     values, start = starting_with(x, axis, initial, where, "min")
     found = _reduce(Min, values, axis, keepdims)
     return found if start is None else elementwise.minimum(found, start)

@@ -33,8 +33,8 @@ class Equation:
         return kanren.eq(self.left, self.right)(state)  # type: ignore[no-any-return]
 
 
-class Conjunction:
-    """The goal that each of some goals holds.
+class _Joined:
+    """A goal that is made of goals.
 
     Attributes
     ----------
@@ -46,25 +46,22 @@ class Conjunction:
 
     def __init__(self, goals: tuple[Any, ...]) -> None:
         self.goals = goals
+
+
+class Conjunction(_Joined):
+    """The goal that each of some goals holds."""
+
+    __slots__ = ()
 
     def __call__(self, state: Any) -> Iterator[Any]:
         """Run as a kanren goal."""
         return kanren.lall(*self.goals)(state)  # type: ignore[no-any-return]
 
 
-class Disjunction:
-    """The goal that one of some goals holds.
+class Disjunction(_Joined):
+    """The goal that one of some goals holds."""
 
-    Attributes
-    ----------
-    goals : tuple
-        At least one.
-    """
-
-    __slots__ = ("goals",)
-
-    def __init__(self, goals: tuple[Any, ...]) -> None:
-        self.goals = goals
+    __slots__ = ()
 
     def __call__(self, state: Any) -> Iterator[Any]:
         """Run as a kanren goal."""
