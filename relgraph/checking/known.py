@@ -22,11 +22,6 @@ _OUTSIDE = (
     "reverse direction"
 )
 
-_MATRICES = (
-    "the transpose of a matrix is an op of its own, and most graphs made of its sides are of "
-    "matrices; it fires for more axes, as a test shows"
-)
-
 _ORDER = (
     "both make the graph simpler, and what fires is decided by the declared order; that the other "
     "way costs less shows only in special graphs"
@@ -38,7 +33,6 @@ KNOWN: tuple[tuple[str, str, str, str], ...] = (
     ("shadowed", "merge_specify_shapeo", "*", _TRIVIAL),
     ("shadowed", "specify_shape_broadcasto", "*", _TRIVIAL),
     ("shadowed", "broadcast_expand_dimso", "*", _OUTSIDE),
-    ("shadowed", "permute_broadcast_too", "*", _MATRICES),
     ("missed", "merge_seto", "add_readso", _ORDER),
     ("missed", "join_whereo", "choose_extremeo", _ORDER),
     ("missed", "absorb_broadcast_too", "cancel_subtract_addo", _ORDER),

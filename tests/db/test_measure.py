@@ -4,6 +4,7 @@ import pytest
 
 import relgraph as rg
 from relgraph.db.catalogue import PHASES, relations
+from relgraph.ops.shape import BroadcastTo
 from relgraph.relations.catalogue.checks import UNSAFE
 from relgraph.relations.measure import decreases
 
@@ -47,3 +48,15 @@ def test_what_simplifies_decreases():
 
 def test_what_grows_does_not():
     assert not any(map(decreases, distribute_matmulo.rewrites))
+
+
+def test_of_two_arrangements_of_elements_one_stands_outside():
+    broadcast = BroadcastTo((2, 3))
+
+    @rg.identity
+    def swap_broadcasto(x):
+        """broadcast_to(x, (2, 3)).mT = broadcast_to(x.mT, (2, 3))."""
+        return broadcast(x).mT, broadcast(x.mT)
+
+    assert all(map(decreases, swap_broadcasto.rewrites))
+    assert not any(map(decreases, swap_broadcasto.reversed.rewrites))

@@ -9,12 +9,13 @@ from typing import Any
 
 from relgraph.ops.extents import solve
 from relgraph.ops.joining import Concatenate, Stack
-from relgraph.ops.permutation import Transpose
+from relgraph.ops.permutation import MatrixTranspose, Transpose
 from relgraph.ops.shape import BroadcastTo, Dim, ExpandDims, Reshape, Squeeze
 from relgraph.relations.goals import calco, checko, eq, lall, lany
 from relgraph.relations.pattern import lvars
 from relgraph.relations.relation import Relation, identity, relation
 
+SWAP = MatrixTranspose()
 TIDY = ("canonicalize", "specialize", "fast_run")
 
 
@@ -188,11 +189,9 @@ def filled(x: Any, s: Any) -> list[int]:
 
 
 def shape_after(kind: str, s: Any, a: Any) -> Any:
-    """Return a static shape with its axes permuted, or with some inserted or removed."""
+    """Return a static shape with some axes inserted or removed."""
     if not static(s):
         return None
-    if kind == "permute":
-        return tuple(s[axis] for axis in a) if len(a) == len(s) else None
     ndim = len(s) + (len(a) if kind == "insert" else 0)
     if any(axis < -ndim for axis in a):
         return None
@@ -203,8 +202,13 @@ def shape_after(kind: str, s: Any, a: Any) -> Any:
 
 
 def permuted_shape(s: Any, a: Any) -> Any:
-    """Return a static shape with its axes permuted."""
-    return shape_after("permute", s, a)
+    """Return a shape, of which at most one size is not static, with its axes permuted."""
+    return tuple(s[axis] for axis in a) if len(a) == len(s) else None
+
+
+def swapped_shape(s: Any) -> Any:
+    """Return a shape, of which at most one size is not static, with its last two exchanged."""
+    return (*s[:-2], s[-1], s[-2])
 
 
 def expanded_shape(s: Any, a: Any) -> Any:
@@ -212,26 +216,48 @@ def expanded_shape(s: Any, a: Any) -> Any:
     return shape_after("insert", s, a)
 
 
-def full_rank(s: Any, x: Any) -> bool:
-    """Tell whether ``x`` has the rank of a shape."""
-    return bool(len(s) == x.ndim)
+def order_of_own(a: Any, x: Any) -> Any:
+    """Return how a permutation orders the axes of ``x``, where those it has stay the last."""
+    last = a[len(a) - x.ndim :] if len(a) >= x.ndim else ()
+    own = tuple(range(-x.ndim, 0))
+    return last if tuple(sorted(last)) == own else None
 
 
-@identity(
-    tags=(*TIDY, "local_dimshuffle_alloc"),
-    rounding="exact",
-    where=lambda x, s, a, t: (
-        checko(full_rank, s, x, label="x has the rank of the shape"),
-        calco(t, permuted_shape, s, a),
-    ),
-)
-def permute_broadcast_too(x, s, a, t):
-    """transpose(broadcast_to(x, s), a) = broadcast_to(transpose(x, a), s[a]).
+def has_matrices(x: Any) -> bool:
+    """Tell whether ``x`` is a matrix or a batch of them."""
+    return bool(x.ndim >= 2)
 
-    Holds for static shapes of the rank of x; exact, kept.
+
+@relation(tags=(*TIDY, "local_dimshuffle_alloc"), rounding="exact")
+def permute_broadcast_too(left, right):
+    """transpose(broadcast_to(x, s), a) = broadcast_to(transpose(x, b), s[a]), and so for .mT.
+
+    Holds where the axes that a broadcast inserts stay before those of x, b being what the
+    permutation does to the latter; for .mT where x is a matrix or a batch of them.  At most one
+    size of the shape is not static.  Exact, kept.
     Source: definition.
     """
-    return Transpose(a)(BroadcastTo(s)(x)), BroadcastTo(t)(Transpose(a)(x))
+    x, s, a, b, t, n, m = lvars("x s a b t n m")
+    return lany(
+        *[
+            lall(
+                eq(left, Transpose(a)(BroadcastTo(s)(x, *sizes))),
+                eq(right, BroadcastTo(t)(Transpose(b)(x), *sizes)),
+                calco(b, order_of_own, a, x),
+                calco(t, permuted_shape, s, a),
+            )
+            for sizes in ((), (Dim(n)(m),))
+        ],
+        *[
+            lall(
+                eq(left, SWAP(BroadcastTo(s)(x, *sizes))),
+                eq(right, BroadcastTo(t)(SWAP(x), *sizes)),
+                checko(has_matrices, x, label="x is a matrix or a batch of them"),
+                calco(t, swapped_shape, s),
+            )
+            for sizes in ((), (Dim(n)(m),))
+        ],
+    )
 
 
 def new_outside(s: Any, a: Any, x: Any) -> Any:

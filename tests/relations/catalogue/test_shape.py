@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from relgraph.api.rewrite import rewrite_graph
+from relgraph.checking.numbers import evaluate
 from relgraph.ops.elementwise import exp
 from relgraph.ops.permutation import Transpose, matrix_transpose, transpose
-from relgraph.ops.shape import BroadcastTo, ExpandDims, Reshape, Squeeze
+from relgraph.ops.shape import BroadcastTo, Dim, ExpandDims, Reshape, Squeeze
 from relgraph.relations.catalogue import shape as r
 from relgraph.rewriting.driver import normalise
 from relgraph.rewriting.selection import selection_of
@@ -130,3 +131,51 @@ def test_a_broadcast_moves_out_of_a_transpose_of_three_axes():
     graph = transpose(BroadcastTo((2, 3, 4))(S), 2, 0, 1)
     found = rewrite_graph(graph, include=["canonicalize"])
     assert found is BroadcastTo((4, 2, 3))(transpose(S, 2, 0, 1))
+
+
+@pytest.mark.parametrize(
+    ("graph", "expected", "meaning"),
+    [
+        (
+            matrix_transpose(BroadcastTo((5, 2, 3))(t)),
+            BroadcastTo((5, 3, 2))(matrix_transpose(t)),
+            lambda t, S, u: np.broadcast_to(t, (5, 2, 3)).mT,
+        ),
+        (
+            matrix_transpose(BroadcastTo((2, 3, 4))(S)),
+            BroadcastTo((2, 4, 3))(matrix_transpose(S)),
+            lambda t, S, u: np.broadcast_to(S, (2, 3, 4)).mT,
+        ),
+        (
+            matrix_transpose(BroadcastTo((None, 2, 3))(t, Dim(-1)(u))),
+            BroadcastTo((None, 3, 2))(matrix_transpose(t), Dim(-1)(u)),
+            lambda t, S, u: np.broadcast_to(t, (len(u), 2, 3)).mT,
+        ),
+        (
+            transpose(BroadcastTo((5, 4, 2, 3))(t), 1, 0, 3, 2),
+            BroadcastTo((4, 5, 3, 2))(matrix_transpose(t)),
+            lambda t, S, u: np.broadcast_to(t, (5, 4, 2, 3)).transpose(1, 0, 3, 2),
+        ),
+        (
+            transpose(BroadcastTo((5, 4, 2, 3))(t), 1, 0, 2, 3),
+            BroadcastTo((4, 5, 2, 3))(t),
+            lambda t, S, u: np.broadcast_to(t, (5, 4, 2, 3)).transpose(1, 0, 2, 3),
+        ),
+    ],
+    ids=str,
+)
+def test_a_broadcast_moves_out_of_a_transpose_of_batches(graph, expected, meaning):
+    found = rewrite_graph(graph, include=["canonicalize"])
+    assert found is expected
+    values = {"t": np.arange(6.0).reshape(2, 3), "S": np.ones((1, 3, 1)), "u": np.zeros(7)}
+    values["S"] *= np.arange(3.0)[:, None]
+    np.testing.assert_array_equal(evaluate((found,), values)[found], meaning(**values))
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [matrix_transpose(BroadcastTo((2, 3))(x)), transpose(BroadcastTo((4, 2, 3))(t), 1, 0, 2)],
+    ids=str,
+)
+def test_a_broadcast_of_too_few_axes_stays_in_its_transpose(graph):
+    assert rewrite_graph(graph, include=["canonicalize"]) is graph
