@@ -7,9 +7,8 @@ import numpy as np
 from relgraph.backends.cuda.primitives import load, store
 from relgraph.backends.cuda.source import (
     Text,
-    add_slots,
+    add_operands,
     offset,
-    slot_counts,
     statements,
 )
 from relgraph.lowering.kernels import Structure
@@ -67,17 +66,9 @@ class _Elementwise:
         self.width = width(structure)
         self.text = text = Text()
         text.parameters = [("n", self.kind), ("vectors", self.kind)]
-        text.parameters += [(f"n{g}", self.kind) for g in range(self.count)]
-        text.parameters += [(f"x{i}", f"{d}[::1]") for i, (d, _) in enumerate(structure.arrays)]
         text.line(f"p = {self.index}(cuda.blockIdx.x * {threads} + cuda.threadIdx.x)")
         text.line(f"step = {self.index}(cuda.gridDim.x * {threads})")
-        add_slots(text, slot_counts(structure))
-        text.parameters += [
-            (f"o{i}", f"{structure.rows[row].dtype}[::1]") for i, row in enumerate(structure.stored)
-        ]
-        for i, (_, spans) in enumerate(structure.arrays):
-            if not any(spans):
-                text.line(f"v{i} = x{i}[0]")
+        add_operands(text, structure, self.kind)
         if self.width > 1:
             self._vectors()
         self._rest()

@@ -32,6 +32,14 @@ def taken_axis(spec: tuple[tuple[Any, ...], ...]) -> int | None:
     return kinds.index("array")
 
 
+def _read_place(text: Text) -> None:
+    """Write the place along the axis that the key has for element ``e``, counted from the start."""
+    text.line("q = e // inner")
+    text.line("outer = q // count")
+    text.line("place = int64(places[windex(q - outer * count)])")
+    text.line("place = cuda.selp(place < 0, place + size, place)")
+
+
 @lru_cache(maxsize=64)
 def gather_text(dtype: str, index: str, threads: int) -> Text:
     """Write a gather along an axis.
@@ -43,20 +51,14 @@ def gather_text(dtype: str, index: str, threads: int) -> Text:
     text.parameters = [(name, "int64") for name in ("n", "count", "size", "inner")]
     text.parameters += [("flag", "int32[::1]"), ("x", f"{dtype}[::1]")]
     text.parameters += [("places", f"{index}[::1]"), ("o", f"{dtype}[::1]")]
-    text.line(f"e = int64(cuda.blockIdx.x) * {threads} + int64(cuda.threadIdx.x)")
-    text.open("while e < n:")
-    text.line("q = e // inner")
-    text.line("outer = q // count")
-    text.line("place = int64(places[windex(q - outer * count)])")
-    text.line("place = cuda.selp(place < 0, place + size, place)")
-    text.open("if (place >= 0) & (place < size):")
-    text.line("o[windex(e)] = x[windex((outer * size + place) * inner + e - q * inner)]")
-    text.close()
-    text.open("else:")
-    text.line("flag[0] = int32(1)")
-    text.close()
-    text.line(f"e = e + int64(cuda.gridDim.x) * {threads}")
-    text.close()
+    with text.each("e", "n", threads):
+        _read_place(text)
+        text.open("if (place >= 0) & (place < size):")
+        text.line("o[windex(e)] = x[windex((outer * size + place) * inner + e - q * inner)]")
+        text.close()
+        text.open("else:")
+        text.line("flag[0] = int32(1)")
+        text.close()
     return text
 
 
@@ -102,22 +104,19 @@ def scatter_text(dtype: str, threads: int) -> Text:
     text.parameters = [(name, "int64") for name in names]
     text.parameters += [("places", "int64[::1]"), ("starts", "int64[::1]"), ("order", "int64[::1]")]
     text.parameters += [("v", f"{dtype}[::1]"), ("o", f"{dtype}[::1]")]
-    text.line(f"e = int64(cuda.blockIdx.x) * {threads} + int64(cuda.threadIdx.x)")
-    text.open("while e < n:")
-    text.line("q = e // inner")
-    text.line("outer = q // changed")
-    text.line("k = q - outer * changed")
-    text.line("rest = e - q * inner")
-    text.line("target = (outer * size + places[windex(k)]) * inner + rest")
-    text.line("total = o[windex(target)]")
-    text.open("for u in range(starts[windex(k)], starts[windex(k + 1)]):")
-    text.line("source = (outer * count + order[windex(u)]) * inner + rest")
-    added = "total | v[windex(source)]" if dtype == "bool" else "total + v[windex(source)]"
-    text.line(f"total = {added}" if dtype == "bool" else f"total = {dtype}({added})")
-    text.close()
-    text.line("o[windex(target)] = total")
-    text.line(f"e = e + int64(cuda.gridDim.x) * {threads}")
-    text.close()
+    with text.each("e", "n", threads):
+        text.line("q = e // inner")
+        text.line("outer = q // changed")
+        text.line("k = q - outer * changed")
+        text.line("rest = e - q * inner")
+        text.line("target = (outer * size + places[windex(k)]) * inner + rest")
+        text.line("total = o[windex(target)]")
+        text.open("for u in range(starts[windex(k)], starts[windex(k + 1)]):")
+        text.line("source = (outer * count + order[windex(u)]) * inner + rest")
+        added = "total | v[windex(source)]" if dtype == "bool" else "total + v[windex(source)]"
+        text.line(f"total = {added}" if dtype == "bool" else f"total = {dtype}({added})")
+        text.close()
+        text.line("o[windex(target)] = total")
     return text
 
 
@@ -131,16 +130,10 @@ def atomic_text(dtype: str, index: str, threads: int) -> Text:
     text = Text()
     text.parameters = [(name, "int64") for name in ("n", "count", "size", "inner")]
     text.parameters += [("places", f"{index}[::1]"), ("v", f"{dtype}[::1]"), ("o", f"{dtype}[::1]")]
-    text.line(f"e = int64(cuda.blockIdx.x) * {threads} + int64(cuda.threadIdx.x)")
-    text.open("while e < n:")
-    text.line("q = e // inner")
-    text.line("outer = q // count")
-    text.line("place = int64(places[windex(q - outer * count)])")
-    text.line("place = cuda.selp(place < 0, place + size, place)")
-    text.line("target = (outer * size + place) * inner + e - q * inner")
-    text.line("cuda.atomic.add(o, target, v[windex(e)])")
-    text.line(f"e = e + int64(cuda.gridDim.x) * {threads}")
-    text.close()
+    with text.each("e", "n", threads):
+        _read_place(text)
+        text.line("target = (outer * size + place) * inner + e - q * inner")
+        text.line("cuda.atomic.add(o, target, v[windex(e)])")
     return text
 
 

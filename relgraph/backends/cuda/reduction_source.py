@@ -13,12 +13,11 @@ from relgraph.backends.cuda.primitives import group_reduce, load
 from relgraph.backends.cuda.source import (
     Text,
     accumulator,
-    add_slots,
+    add_operands,
     finished,
     joined,
     offset,
     operand_name,
-    slot_counts,
     start,
     statements,
     term,
@@ -85,18 +84,10 @@ class _Reduction:
         kind = "uint64" if wide else "uint32"
         names = ["k", "m", "parts", "part", "vectors"]
         text.parameters = [(name, kind) for name in names]
-        text.parameters += [(f"n{g}", kind) for g in range(len(s.reduced))]
-        text.parameters += [(f"x{i}", f"{d}[::1]") for i, (d, _) in enumerate(s.arrays)]
-        add_slots(text, slot_counts(s))
-        text.parameters += [
-            (f"o{i}", f"{s.rows[row].dtype}[::1]") for i, row in enumerate(s.stored)
-        ]
+        add_operands(text, s, kind)
         for i, fold in enumerate(s.folds):
             text.parameters.append((f"r{i}", f"{fold.dtype}[::1]"))
             text.parameters.append((f"p{i}", f"{accumulator(fold)}[::1]"))
-        for i, (_, spans) in enumerate(s.arrays):
-            if not any(spans):
-                text.line(f"v{i} = x{i}[0]")
         self._loop()
 
     def _loop(self) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,6 +49,15 @@ class Text:
         """End a block."""
         self.depth -= 1
 
+    @contextmanager
+    def each(self, name: str, count: str, threads: int, index: str = "int64") -> Iterator[None]:
+        """Write a loop over a range that all threads of the grid share, one number at a time."""
+        self.line(f"{name} = {index}(cuda.blockIdx.x * {threads} + cuda.threadIdx.x)")
+        self.open(f"while {name} < {count}:")
+        yield
+        self.line(f"{name} = {index}({name} + cuda.gridDim.x * {threads})")
+        self.close()
+
     def module(self) -> tuple[str, str]:
         """Return the name of the kernel and its text."""
         head = f"def NAME({', '.join(name for name, _ in self.parameters)}):"
@@ -87,6 +97,23 @@ def add_slots(text: Text, counts: dict[str, int], prefix: str = "") -> None:
         text.parameters.append((array, f"{dtype}[::1]"))
         for i, name in enumerate(names):
             text.line(f"{name} = {array}[{i}]")
+
+
+def add_operands(text: Text, structure: Structure, kind: str) -> None:
+    """Add what a loop over elements takes to the parameters of a kernel.
+
+    They are the sizes of the groups, of a type, the arrays, the constants and the elementwise
+    results.  Elements that are the same in the whole loop are read before it.
+    """
+    text.parameters += [(f"n{g}", kind) for g in range(len(structure.reduced))]
+    text.parameters += [(f"x{i}", f"{d}[::1]") for i, (d, _) in enumerate(structure.arrays)]
+    add_slots(text, slot_counts(structure))
+    text.parameters += [
+        (f"o{i}", f"{structure.rows[row].dtype}[::1]") for i, row in enumerate(structure.stored)
+    ]
+    for i, (_, spans) in enumerate(structure.arrays):
+        if not any(spans):
+            text.line(f"v{i} = x{i}[0]")
 
 
 def operand_name(ref: Ref, lane: str = "", prefix: str = "") -> str:
