@@ -3,7 +3,6 @@
 import copy
 import math
 import operator
-import threading
 from collections import OrderedDict, namedtuple
 from dataclasses import dataclass
 
@@ -21,6 +20,7 @@ from relgraph.errors import (
     RelgraphError,
     UnsupportedAttributeError,
 )
+from tests.concurrency import at_once
 
 RNG = np.random.default_rng(0)
 DTYPES = ("bool", "int8", "int64", "uint8", "uint64", "float32", "float64")
@@ -595,10 +595,6 @@ def test_threads_share_programs():
             if not np.array_equal(compiled(x, s, n), x * s + sum(range(n))):
                 wrong.append((s, n))
 
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(work, range(4))
     assert wrong == []
     assert programs(compiled) == 4

@@ -1,7 +1,6 @@
 """Places for results: ``out``, which may overlap with arguments, and donated inputs."""
 
 import pickle
-import threading
 
 import numpy as np
 import pytest
@@ -10,6 +9,7 @@ from hypothesis import strategies as st
 
 import relgraph as rg
 from relgraph.errors import ArgumentError, DTypeError, ShapeError
+from tests.concurrency import at_once
 
 TARGETS = ["cpu", "numpy"]
 
@@ -207,11 +207,7 @@ def test_threads_with_places_of_their_own():
             if not np.array_equal(out, expected):
                 failures.append(seed)
 
-    running = [threading.Thread(target=work, args=(k,)) for k in range(8)]
-    for thread in running:
-        thread.start()
-    for thread in running:
-        thread.join()
+    at_once(work, range(8))
     assert failures == []
 
 

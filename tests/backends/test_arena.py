@@ -1,11 +1,10 @@
 """The memory of temporaries is kept from call to call, and never in use twice."""
 
-import threading
-
 import numpy as np
 
 import relgraph as rg
 from relgraph.backends.numba.arena import LARGE, MOST, Arena
+from tests.concurrency import at_once
 
 
 def test_large_arrays_are_kept_and_handed_out_once():
@@ -69,11 +68,5 @@ def test_threads_do_not_share_a_temporary():
             if not np.allclose(f(a), value, rtol=1e-9):
                 failures.append(1)
 
-    running = [
-        threading.Thread(target=work, args=case) for case in zip(arrays, values, strict=True)
-    ]
-    for thread in running:
-        thread.start()
-    for thread in running:
-        thread.join()
+    at_once(work, arrays, values)
     assert failures == []

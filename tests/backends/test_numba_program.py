@@ -3,7 +3,6 @@
 import pickle
 import subprocess
 import sys
-import threading
 from functools import partial
 
 import numpy as np
@@ -18,6 +17,7 @@ from relgraph.ir.node import constant, make_input
 from relgraph.ir.types import TensorType
 from relgraph.ops import reduction
 from relgraph.ops.elementwise import Elementwise
+from tests.concurrency import at_once
 
 # The graph as it is written: what is rewritten is tested with the relations.
 function = partial(rewritten_function, mode=None)
@@ -289,11 +289,7 @@ def test_threads_call_one_program():
             if not np.allclose(first, np.sin(m @ m) + v) or not np.isclose(second, np.exp(v).sum()):
                 failures.append((m, v))
 
-    threads = [threading.Thread(target=work, args=case) for case in cases]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(work, *zip(*cases, strict=True))
     assert not failures
 
 

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +12,7 @@ import pytest
 
 import relgraph as rg
 from relgraph.backends.numba import threads
+from tests.concurrency import at_once
 
 ROOT = Path(__file__).resolve().parents[2]
 RNG = np.random.default_rng(0)
@@ -73,44 +73,30 @@ def test_sixteen_threads_call_one_function():
     x, y = rg.vector("x"), rg.vector("y")
     f = rg.function([x, y], [rg.sum(x * y), x * y - x])
     failures = []
-    barrier = threading.Barrier(16)
 
     def work(seed):
         rng = np.random.default_rng(seed)
         n = 1000 if seed % 2 else 300_000
         a, b = rng.normal(size=n), rng.normal(size=n)
         expected = a * b - a
-        barrier.wait()
         for _ in range(8):
             total, values = f(a, b)
             if not (np.array_equal(values, expected) and np.isclose(total, a @ b, atol=1e-9)):
                 failures.append(seed)
 
-    running = [threading.Thread(target=work, args=(k,)) for k in range(16)]
-    for thread in running:
-        thread.start()
-    for thread in running:
-        thread.join()
+    at_once(work, range(16))
     assert failures == []
 
 
 def test_sixteen_threads_compile_at_once():
     x = rg.vector("x")
-    found = {}
-    barrier = threading.Barrier(16)
 
     def work(k):
-        barrier.wait()
         f = rg.function([x], rg.sqrt(x) * float(k % 4) - x**2, mode=None)
-        found[k] = f(np.array([4.0, 9.0]))
+        return f(np.array([4.0, 9.0]))
 
-    running = [threading.Thread(target=work, args=(k,)) for k in range(16)]
-    for thread in running:
-        thread.start()
-    for thread in running:
-        thread.join()
-    for k in range(16):
-        np.testing.assert_array_equal(found[k], np.array([2.0, 3.0]) * (k % 4) - [16.0, 81.0])
+    for k, found in enumerate(at_once(work, range(16))):
+        np.testing.assert_array_equal(found, np.array([2.0, 3.0]) * (k % 4) - [16.0, 81.0])
 
 
 def _child(f, a, pipe):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-
 import numpy as np
 import pytest
 
@@ -14,6 +12,7 @@ from relgraph.errors import (
     OscillationError,
     UnknownTagError,
 )
+from tests.concurrency import at_once
 
 
 @rg.identity(tags=["canonicalize", "products"])
@@ -105,6 +104,48 @@ def test_a_relation_goes_into_the_phase_that_its_tag_names():
 )  # fmt: skip
 def test_selection(query, found):
     assert names(sequence().query(query)) == found
+
+
+@rg.identity(tags=["canonicalize", "specialize", "accurate"])
+def cancel_log_expo(x):
+    """log(e^x) = x."""
+    return rg.log(rg.exp(x)), x
+
+
+@pytest.mark.parametrize(
+    ("query", "phases"),
+    [
+        (rg.Query(["fast_run"]), ["canonicalize", "specialize"]),
+        (rg.Query(["accurate"]), ["canonicalize", "specialize"]),
+        (rg.Query(["canonicalize"]), ["canonicalize"]),
+        (rg.Query(["specialize"]), ["specialize"]),
+        (rg.Query(["fast_run"], require=["specialize"]), ["specialize"]),
+        (rg.Query(["fast_run"], exclude=["accurate"]), []),
+        (rg.Query(["fast_run"], exclude=["specialize"]), []),
+        (rg.Query(["canonicalize"], exclude=["specialize"]), []),
+        (rg.Query(["fast_run"], subquery={"specialize": rg.Query([])}), ["canonicalize"]),
+    ],
+)
+def test_what_has_an_excluded_tag_is_left_out_of_every_phase(query, phases):
+    db = sequence()
+    db.register(cancel_log_expo, "fast_run")
+    found = db.query(query)
+    held = [
+        stage.name
+        for stage, inner in found.stages
+        if "cancel_log_expo" in [e.name for e in getattr(inner, "entries", ())]
+    ]
+    assert held == phases
+    graph = rg.log(rg.exp(x))
+    assert (found.rewrite(graph) is x) == bool(phases)
+
+
+def test_a_relation_of_several_phases_shows_them_all():
+    db = sequence()
+    db.register(cancel_log_expo.reversed, "fast_run")
+    for phase in ("canonicalize", "specialize"):
+        (line,) = [n for n in db[phase].lines() if "cancel_log_expo.reversed" in n]
+        assert line.endswith("[accurate, canonicalize, fast_run, kept, rounded, specialize]")
 
 
 def test_every_printed_name_is_a_name_to_exclude():
@@ -304,23 +345,14 @@ def test_databases_nest():
 
 def test_threads_register_and_query_at_once():
     db = sequence()
-    errors = []
 
     def work(number):
-        try:
-            rule = rg.PatternNodeRewriter((rg.add, "x", number), "x", name=f"drop_{number}")
-            db.register(rule, "canonicalize", "drop")
-            for _ in range(20):
-                db.query("drop").rewrite(x + number)
-        except Exception as error:  # reported below, in the main thread
-            errors.append(error)
+        rule = rg.PatternNodeRewriter((rg.add, "x", number), "x", name=f"drop_{number}")
+        db.register(rule, "canonicalize", "drop")
+        for _ in range(20):
+            db.query("drop").rewrite(x + number)
 
-    threads = [threading.Thread(target=work, args=(float(i),)) for i in range(1, 7)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert errors == []
+    at_once(work, [float(i) for i in range(1, 7)])
     assert len(names(db.query("drop"))) == 6
 
 

@@ -3,7 +3,6 @@
 import math
 import pickle
 import sys
-import threading
 
 import mpmath
 import numpy as np
@@ -20,6 +19,7 @@ from relgraph.ir.printing import brief
 from relgraph.ir.types import DTYPES, TensorType
 from relgraph.ops import elementwise
 from relgraph.ops.elementwise import TABLE, Cast, Elementwise
+from tests.concurrency import at_once
 
 CONTRACT = (
     "add subtract multiply true_divide floor_divide remainder power negative absolute sign square "
@@ -334,12 +334,7 @@ def test_ops_are_one_object_and_pickle_by_name():
         assert pickle.loads(pickle.dumps(op)) is op
         assert op.pointwise and not op.parameters and op.params == () and repr(op) == name
     assert len({Elementwise(n).digest for n in NAMES}) == len(NAMES)
-    found = []
-    threads = [threading.Thread(target=lambda: found.append(Elementwise("exp"))) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    found = at_once(Elementwise, ["exp"] * 4)
     assert all(op is Elementwise("exp") for op in found)
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-
 import kanren
 import numpy as np
 import pytest
@@ -25,6 +23,7 @@ from relgraph.relations.pattern import (
     to_term,
     variables,
 )
+from tests.concurrency import at_once
 
 p, q, r = rg.lvars("p q r")
 x, y = rg.vectors("x y", shape=("n",))
@@ -42,16 +41,10 @@ def test_logic_variables_are_fresh():
 
 
 def test_threads_get_variables_of_their_own():
-    found = []
+    def draw(names):
+        return [v.token for _ in range(200) for v in rg.lvars(names)]
 
-    def draw():
-        found.extend(v.token for _ in range(200) for v in rg.lvars("a b"))
-
-    threads = [threading.Thread(target=draw) for _ in range(4)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
+    found = [token for drawn in at_once(draw, ["a b"] * 4) for token in drawn]
     assert len(set(found)) == len(found) == 1600
 
 

@@ -1,7 +1,6 @@
 """Selections: what is compiled together, and what is remembered."""
 
 import gc
-import threading
 import weakref
 
 import pytest
@@ -10,6 +9,7 @@ import relgraph as rg
 from relgraph.errors import RelationError
 from relgraph.rewriting.driver import normalise
 from relgraph.rewriting.selection import Selection, clear_selections, selection_of
+from tests.concurrency import at_once
 
 x, y = rg.vectors("x y")
 
@@ -111,18 +111,11 @@ def test_clearing_forgets_selections_and_frees_their_graphs():
 def test_threads_that_normalise_together_agree():
     selection = Selection([cancel_expo, double_addo])
     graphs = [rg.log(rg.exp(x)) + x + y * i for i in range(20)]
-    found = [None] * 8
-    start = threading.Barrier(8)
 
-    def work(place):
-        start.wait()
-        found[place] = [normalise([g], selection) for g in graphs]
+    def work(given):
+        return [normalise([g], selection) for g in given]
 
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
+    found = at_once(work, [graphs] * 8)
     assert all(f == found[0] for f in found)
     assert found[0][3] == (2 * x + y * 3,)
 

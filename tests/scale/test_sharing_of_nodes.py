@@ -4,11 +4,11 @@ import gc
 import os
 import subprocess
 import sys
-import threading
 import tracemalloc
 
 import relgraph as rg
 from relgraph.ir import node as nodes
+from tests.concurrency import at_once
 
 
 @rg.identity
@@ -61,26 +61,14 @@ def test_what_is_remembered_is_bounded():
 
 
 def test_threads_that_build_one_graph_get_one_object():
-    results, errors = [None] * 16, []
-    start = threading.Barrier(16)
+    def build(name):
+        node = rg.vector(name, shape=("n",))
+        for i in range(400):
+            node = rg.tanh(node * float(i) + node)
+        return node
 
-    def build(place):
-        try:
-            start.wait()
-            node = rg.vector("shared", shape=("n",))
-            for i in range(400):
-                node = rg.tanh(node * float(i) + node)
-            results[place] = node
-        except Exception as error:  # reported below, in the main thread
-            errors.append(error)
-
-    threads = [threading.Thread(target=build, args=(i,)) for i in range(16)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
-    assert not errors
-    assert results[0] is not None and all(r is results[0] for r in results)
+    results = at_once(build, ["shared"] * 16)
+    assert all(r is results[0] for r in results)
 
 
 def test_threads_that_rewrite_one_graph_get_one_result():
@@ -89,18 +77,7 @@ def test_threads_that_rewrite_one_graph_get_one_result():
     graph = a @ terms[0]
     for t in terms[1:]:
         graph = graph + a @ t
-    results = [None] * 8
-    start = threading.Barrier(8)
-
-    def rewrite(place):
-        start.wait()
-        results[place] = rg.rewrite_graph(graph, distribute_matmulo.reversed)
-
-    threads = [threading.Thread(target=rewrite, args=(i,)) for i in range(8)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
+    results = at_once(rg.rewrite_graph, [graph] * 8, [distribute_matmulo.reversed] * 8)
     assert results[0].op is rg.matmul and all(r is results[0] for r in results)
 
 
