@@ -4,29 +4,14 @@ import kanren
 import numpy as np
 import pytest
 from etuples import etuple
-from kanren import conso, eq, fact, heado, tailo
-from kanren.assoccomm import assoc_flatten, associative
-from kanren.core import lall
+from kanren import conso, eq, heado, tailo
+from kanren.assoccomm import assoc_flatten
 from kanren.graph import mapo
 from unification import var
 from unification import vars as lvars
 
 import relgraph as rg
-
-fact(associative, rg.add)
-
-
-def dot_distributeo(in_lv, out_lv):
-    """A.dot(a + b ...) == A.dot(a) + A.dot(b) ..., with kanren's own goals."""
-    A_lv, add_term_lv, add_cdr_lv, dot_cdr_lv, add_flat_lv = lvars(5)
-    return lall(
-        eq(in_lv, etuple(rg.matmul, A_lv, add_term_lv)),
-        heado(rg.add, add_term_lv),
-        assoc_flatten(add_term_lv, add_flat_lv),
-        tailo(add_cdr_lv, add_flat_lv),
-        conso(rg.add, dot_cdr_lv, out_lv),
-        mapo(lambda x, y: conso(rg.matmul, etuple(A_lv, x), y), add_cdr_lv, dot_cdr_lv),
-    )
+from tests.relations.kanren_goals import dot_distributeo
 
 
 def own_distributeo(in_lv, out_lv):

@@ -2,7 +2,7 @@
 
 import pytest
 from etuples import etuple
-from kanren import conde, conso, eq, heado, lall, lany, tailo
+from kanren import conde, conso, eq, lall, lany
 from kanren.core import Zzz
 from kanren.graph import mapo as kanren_mapo
 from unification import unify, var
@@ -14,22 +14,13 @@ from relgraph.relations import search
 from relgraph.rewriting.driver import normalise
 from relgraph.rewriting.interpreter import answer, answers
 from relgraph.rewriting.selection import Selection
+from tests.relations import kanren_goals
 
 A, B = rg.matrices("A B", shape=(3, 3))
 x, y, z = rg.vectors("x y z", 3)
 
 
-@rg.relation
-def spread_matmulo(left, right):
-    """A (a + b) = A a + A b, by goals whose answers do not end."""
-    a, term, terms, products = lvars(4)
-    return lall(
-        eq(left, etuple(rg.matmul, a, term)),
-        heado(rg.add, term),
-        tailo(terms, term),
-        conso(rg.add, products, right),
-        kanren_mapo(lambda u, v: eq(v, etuple(rg.matmul, a, u)), terms, products),
-    )
+spread_matmulo = rg.relation(kanren_goals.spread_matmulo)
 
 
 @rg.relation

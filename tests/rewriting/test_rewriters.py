@@ -7,11 +7,6 @@ import pickle
 import numpy as np
 import pytest
 from etuples import etuple
-from kanren import conso, eq, fact, heado, tailo
-from kanren.assoccomm import assoc_flatten, associative
-from kanren.core import lall
-from kanren.graph import mapo
-from unification import vars as lvars
 
 import relgraph as rg
 from relgraph.errors import (
@@ -26,26 +21,10 @@ from relgraph.errors import (
 from relgraph.ir.op import Op
 from relgraph.ops.joining import Concatenate
 from relgraph.ops.reducers import Sum
+from tests.relations.kanren_goals import dot_distributeo
 
 x, y, z, w = rg.vectors("x y z w", shape=("n",))
 A, B = rg.matrices("A B", shape=("n", "n"))
-
-fact(associative, rg.add)
-
-
-def dot_distributeo(in_lv, out_lv):
-    """Relate ``A @ (a + b + ...)`` to ``A @ a + A @ b + ...``, with miniKanren's own goals."""
-    A_lv, add_term_lv, add_cdr_lv, dot_cdr_lv, add_flat_lv = lvars(5)
-
-    return lall(
-        eq(in_lv, etuple(rg.matmul, A_lv, add_term_lv)),
-        heado(rg.add, add_term_lv),
-        assoc_flatten(add_term_lv, add_flat_lv),
-        tailo(add_cdr_lv, add_flat_lv),
-        conso(rg.add, dot_cdr_lv, out_lv),
-        mapo(lambda x, y: conso(rg.matmul, etuple(A_lv, x), y), add_cdr_lv, dot_cdr_lv),
-    )
-
 
 distribute = rg.EquilibriumGraphRewriter([rg.KanrenRelationSub(dot_distributeo)], max_use_ratio=10)
 gather = rg.EquilibriumGraphRewriter(

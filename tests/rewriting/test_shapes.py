@@ -4,7 +4,7 @@ import hypothesis.strategies as st
 import pytest
 from etuples import etuple
 from hypothesis import given, settings
-from kanren import conde, conso, eq, heado, lall, lany, membero, tailo
+from kanren import conde, conso, eq, lall, lany, membero
 from kanren.constraints import neq
 from kanren.graph import mapo
 from unification import reify
@@ -17,6 +17,7 @@ from relgraph.rewriting.driver import normalise
 from relgraph.rewriting.interpreter import answer
 from relgraph.rewriting.selection import Selection
 from relgraph.rewriting.shapes import Shapes
+from tests.relations.kanren_goals import spread_matmulo
 
 A, B = rg.matrices("A B", shape=(3, 3))
 x, y, z = rg.vectors("x y z", 3)
@@ -39,18 +40,6 @@ def endless(goal):
     made = rg.relation(relation, name=goal.__name__)
     assert made.interpreted
     return made
-
-
-def spread_matmulo(left, right):
-    """A (a + b) = A a + A b."""
-    a, term, terms, products = lvars(4)
-    return lall(
-        eq(left, etuple(rg.matmul, a, term)),
-        heado(rg.add, term),
-        tailo(terms, term),
-        conso(rg.add, products, right),
-        mapo(lambda u, v: eq(v, etuple(rg.matmul, a, u)), terms, products),
-    )
 
 
 def doubleo(left, right):
