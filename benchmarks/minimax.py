@@ -308,23 +308,17 @@ def fits() -> list[Fit]:
             )
             for c, high, degrees in ((3, "10.3", (10, -1)), (4, "27.5", (-1, 23)))
         ),
-        Fit(
-            "SIN",
-            "(sin(r) / r - 1) / r**2 of r**2, for abs(r) <= pi / 2",
-            lambda z: (mp.sin(mp.sqrt(z)) / mp.sqrt(z) - 1) / z,
-            lambda z: z * mp.sqrt(z) / mp.sin(mp.sqrt(z)),
-            mpf("1e-9"),
-            (pi / 2 * mpf("1.001")) ** 2,
-            (4, 8),
-        ),
-        Fit(
-            "SIN_QUARTER",
-            "(sin(r) / r - 1) / r**2 of r**2, for abs(r) <= pi / 4",
-            lambda z: (mp.sin(mp.sqrt(z)) / mp.sqrt(z) - 1) / z,
-            lambda z: z * mp.sqrt(z) / mp.sin(mp.sqrt(z)),
-            mpf("1e-9"),
-            (pi / 4 * mpf("1.001")) ** 2,
-            (2, 6),
+        *(
+            Fit(
+                name,
+                f"(sin(r) / r - 1) / r**2 of r**2, for abs(r) <= pi / {part}",
+                lambda z: (mp.sin(mp.sqrt(z)) / mp.sqrt(z) - 1) / z,
+                lambda z: z * mp.sqrt(z) / mp.sin(mp.sqrt(z)),
+                mpf("1e-9"),
+                (pi / part * mpf("1.001")) ** 2,
+                degrees,
+            )
+            for name, part, degrees in (("SIN", 2, (4, 8)), ("SIN_QUARTER", 4, (2, 6)))
         ),
         Fit(
             "COS_QUARTER",

@@ -99,6 +99,17 @@ def graphs(dtype):
     return [x, y, c], outputs
 
 
+def mixed(names, dtypes):
+    """Return inputs of some dtypes, ops on each two of them, and what each is computed of."""
+    inputs = {d: make_input(f"x_{d}", TensorType(d, ("n",))) for d in dtypes}
+    cases = [
+        (name, [*(["bool"] if name == "where" else []), a, b])
+        for name, a, b in itertools.product(names, dtypes, dtypes)
+    ]
+    outputs = [Elementwise(name)(*[inputs[d] for d in operands]) for name, operands in cases]
+    return list(inputs.values()), outputs, cases
+
+
 def assert_within(name, result, expected, operands=()):
     """Assert equality, or the bound of docs/accuracy.md."""
     assert result.dtype == expected.dtype, name

@@ -1,6 +1,5 @@
 """Every elementwise op compiled by numba equals NumPy's, within the bounds of docs/accuracy.md."""
 
-import itertools
 from functools import partial
 
 import mpmath
@@ -20,6 +19,7 @@ from tests.backends.cases import (
     graphs,
     integers,
     meaning,
+    mixed,
     operands_of,
 )
 
@@ -124,18 +124,11 @@ def test_mixed_dtypes_promote_like_numpy():
     names = ("add", "multiply", "maximum", "less", "equal", "true_divide", "floor_divide", "where")
     dtypes = ("bool", "int8", "int64", "uint64", "float32", "float64")
     arrays = {d: values(d, 40, seed=6)[:30] for d in dtypes}
-    inputs = {d: make_input(f"x_{d}", TensorType(d, ("n",))) for d in dtypes}
-    cases = list(itertools.product(names, dtypes, dtypes))
-    outputs = [
-        Elementwise(name)(*([inputs["bool"]] if name == "where" else []), inputs[a], inputs[b])
-        for name, a, b in cases
-    ]
-    results = iter(function(list(inputs.values()), outputs)(*arrays.values()))
-    for name, a, b in cases:
-        args = [arrays[a], arrays[b]]
-        if name == "where":
-            args = [arrays["bool"], *args]
-        assert_within(name, next(results), meaning(name, args), args)
+    inputs, outputs, cases = mixed(names, dtypes)
+    results = function(inputs, outputs)(*arrays.values())
+    for (name, operands), result in zip(cases, results, strict=True):
+        args = [arrays[d] for d in operands]
+        assert_within(name, result, meaning(name, args), args)
 
 
 @pytest.mark.parametrize(("left", "right"), BROADCAST)

@@ -1,6 +1,5 @@
 """Every elementwise op, simulated on the device, equals NumPy's within docs/accuracy.md."""
 
-import itertools
 from functools import partial
 
 import numpy as np
@@ -20,6 +19,7 @@ from tests.backends.cases import (
     graphs,
     integers,
     meaning,
+    mixed,
     operands_of,
 )
 
@@ -106,18 +106,10 @@ def test_mixed_dtypes_promote_like_numpy():
     names = ("add", "maximum", "less", "true_divide", "floor_divide", "where")
     dtypes = ("bool", "int8", "uint64", "float32")
     arrays = {d: values(d, 6)[:13] for d in dtypes}
-    inputs = {d: make_input(f"x_{d}", TensorType(d, ("n",))) for d in dtypes}
-    cases = list(itertools.product(names, dtypes, dtypes))
-    outputs = [
-        Elementwise(name)(*([inputs["bool"]] if name == "where" else []), inputs[a], inputs[b])
-        for name, a, b in cases
-    ]
-    results = iter(function(list(inputs.values()), outputs)(*arrays.values()))
-    for name, a, b in cases:
-        args = [arrays[a], arrays[b]]
-        if name == "where":
-            args = [arrays["bool"], *args]
-        assert_within(name, next(results).to_host(), meaning(name, args))
+    inputs, outputs, cases = mixed(names, dtypes)
+    results = function(inputs, outputs)(*arrays.values())
+    for (name, operands), result in zip(cases, results, strict=True):
+        assert_within(name, result.to_host(), meaning(name, [arrays[d] for d in operands]))
 
 
 def test_products_and_sums_round_on_their_own():
