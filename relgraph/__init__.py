@@ -13,10 +13,10 @@ from relgraph import errors, numpy
 from relgraph.api.rewrite import clear_caches, mode, rewrite_graph
 from relgraph.db.database import (
     EquilibriumDB,
-    LoweringChoice,
     RewriteDatabase,
     SequenceDB,
 )
+from relgraph.db.entries import LoweringChoice
 from relgraph.db.query import Query, RewriteDatabaseQuery
 from relgraph.ir.cost import flops
 from relgraph.ir.etuple import lower, raise_

@@ -11,8 +11,9 @@ from inspect import cleandoc
 from typing import Any, overload
 
 from relgraph.db.catalogue import THEMES
-from relgraph.db.database import EquilibriumDB, LoweringChoice, RewriteDatabase
+from relgraph.db.database import EquilibriumDB, RewriteDatabase
 from relgraph.db.default import default_database
+from relgraph.db.entries import LoweringChoice
 from relgraph.errors import ArgumentError, RelgraphError
 from relgraph.relations.clause import op_name
 from relgraph.relations.pattern import PatternNode, subterms

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from importlib import import_module
 
-from relgraph.db.database import EquilibriumDB, LoweringChoice, SequenceDB
+from relgraph.db.database import EquilibriumDB, SequenceDB
+from relgraph.db.entries import LoweringChoice
 from relgraph.relations.relation import Relation
 from relgraph.rewriting.blas import (
     GemmMotif,

@@ -11,115 +11,26 @@ import itertools
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
+from relgraph.db.entries import Entry, LoweringChoice, width_of
 from relgraph.db.modes import MODES
 from relgraph.db.names import ABSENT, aliases_of
 from relgraph.db.query import RewriteDatabaseQuery
 from relgraph.errors import ArgumentError, DuplicateNameError, UnknownTagError
-from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.reference import NotPickled
 from relgraph.relations.relation import ROUNDINGS, SPECIALS, Relation
 from relgraph.rewriting.rewriters import (
     EquilibriumGraphRewriter,
     SequentialGraphRewriter,
     as_item,
-    describe,
     item_name,
     runs_on_nodes,
 )
 
 _versions = itertools.count(1)
 _ANSWERS = 32  # the number of queries whose rewriters a database keeps
-
-
-@dataclass(frozen=True)
-class LoweringChoice:
-    """A choice that is made when a graph is compiled, as data that queries select.
-
-    It leaves graphs as they are: an immutable graph has no in-place form and no kernels.  The
-    compiler reads which choices a query selected from ``rewriter.choices``.
-
-    Parameters
-    ----------
-    name : str
-        What it is selected and excluded by.
-    position : float
-        Where it is printed in a sequence.
-    description : str
-        What it does.
-    """
-
-    name: str
-    position: float
-    description: str
-
-    def apply(self, graph: FunctionGraph) -> FunctionGraph:
-        """Return the graph as it is.
-
-        Parameters
-        ----------
-        graph : FunctionGraph
-            Any graph.
-
-        Returns
-        -------
-        FunctionGraph
-            The same object.
-        """
-        return graph
-
-
-@dataclass(frozen=True)
-class Entry:
-    """What is registered: a relation in one direction, a rewriter, a choice or a database.
-
-    Attributes
-    ----------
-    name : str
-        Unique in its database.
-    item : object
-        What is registered.
-    tags : frozenset of str
-        All tags it is found by: those given, those of the relation, its labels, its name and its
-        database's.
-    excluded_by : frozenset of str
-        Further names that exclude it: of a relation registered backward, the relation's own.
-    position : float
-        Its place in a sequence; in a fixed point, the order of registration.
-    aliases : frozenset of str
-        The field's other names for its tags, which it is found and excluded by as well.
-    """
-
-    name: str
-    item: Any
-    tags: frozenset[str]
-    excluded_by: frozenset[str]
-    position: float
-    aliases: frozenset[str] = frozenset()
-
-    def selected_by(self, query: RewriteDatabaseQuery) -> bool:
-        """Tell whether a query selects the entry."""
-        return query.accepts(self.tags | self.aliases, self.excluded_by)
-
-    def line(self, width: int = 0) -> str:
-        """Return the entry's name, padded to a width, what it does, and its tags."""
-        own = sorted(self.tags - {self.name})
-        return f"{self.name:<{width}}  {_summary(self.item)}  [{', '.join(own)}]"
-
-    def __str__(self) -> str:
-        return self.line()
-
-
-def _summary(item: Any) -> str:
-    if isinstance(item, Relation):
-        way = "backward" if item.backward else "forward"
-        return f"{way}: {describe(item).partition(': ')[2]}"
-    if isinstance(item, LoweringChoice):
-        return item.description
-    return describe(item).partition(": ")[2]
 
 
 class RewriteDatabase(NotPickled):
@@ -171,7 +82,14 @@ class RewriteDatabase(NotPickled):
             self._add(item, label, tags, place)
         return item
 
-    def _add(self, item: Any, name: str, tags: frozenset[str], position: float | None) -> None:
+    def _add(
+        self,
+        item: Any,
+        name: str,
+        tags: frozenset[str],
+        position: float | None,
+        elsewhere: frozenset[str] = frozenset(),
+    ) -> None:
         self._check_item(item, name, position)
         if name in self._entries or name == self.name:
             raise DuplicateNameError(
@@ -183,7 +101,7 @@ class RewriteDatabase(NotPickled):
         excluded_by: frozenset[str] = frozenset()
         if isinstance(item, Relation):
             labels = frozenset((item.rounding, item.specials))
-            excluded_by = frozenset((item.name,))
+            excluded_by = elsewhere | {item.name}
         own = tags | labels | {name}
         if isinstance(item, RewriteDatabase):
             self._inner[name] = item
@@ -290,7 +208,7 @@ class RewriteDatabase(NotPickled):
         with self._lock:
             found = self._answers.get(key)
             if found is None:
-                self._check_tags(asked)
+                self.check(asked)
                 found = self._build(asked)
                 self._answers[key] = found
                 while len(self._answers) > _ANSWERS:
@@ -323,7 +241,19 @@ class RewriteDatabase(NotPickled):
                 found.append(entry)
         return found
 
-    def _check_tags(self, query: RewriteDatabaseQuery) -> None:
+    def check(self, query: RewriteDatabaseQuery) -> None:
+        """Refuse a query that names what the database does not have.
+
+        Parameters
+        ----------
+        query : Query
+            Any query.
+
+        Raises
+        ------
+        UnknownTagError
+            For a tag or name that no entry has, anywhere in the query.
+        """
         known = self.tags()
         for tag, where in query.mentioned():
             if tag not in known:
@@ -376,7 +306,7 @@ class RewriteDatabase(NotPickled):
         """
         yield f"{indent}{type(self).__name__} {self.name}"
         entries = self._ordered()
-        width = _width(entries)
+        width = width_of(entries)
         for entry in entries:
             if isinstance(entry.item, RewriteDatabase):
                 yield from entry.item.lines(indent + "  ")
@@ -458,8 +388,10 @@ class SequenceDB(RewriteDatabase):
                     {"phases": ", ".join(phases) or "none", "tags": ", ".join(tags) or "none"},
                     "Add one of these tags, or a position to make it a phase of its own.",
                 )
+            given = tags | own
             for phase in wanted:
-                phases[phase]._add(item, label, (tags | own) - (set(phases) - {phase}), None)
+                elsewhere = given & phases.keys() - {phase}
+                phases[phase]._add(item, label, given - elsewhere, None, elsewhere)
         return item
 
     def _check_free(self, name: str, item: Any) -> None:
@@ -498,7 +430,7 @@ class Phase(EquilibriumGraphRewriter):
     def lines(self, indent: str = "") -> Iterator[str]:
         """Yield the phase's name, and a line for each entry."""
         yield f"{indent}{self.name}, to a fixed point:" + ("" if self.entries else " nothing")
-        width = _width(self.entries)
+        width = width_of(self.entries)
         for entry in self.entries:
             yield f"{indent}  {entry.line(width)}"
 
@@ -529,7 +461,7 @@ class Pipeline(SequentialGraphRewriter):
         yield f"{indent}{self.name}, in order: {self.query}"
         if not self.stages:
             yield f"{indent}  nothing"
-        width = _width([entry for entry, x in self.stages if not isinstance(x, Phase | Pipeline)])
+        width = width_of([entry for entry, x in self.stages if not isinstance(x, Phase | Pipeline)])
         for entry, rewriter in self.stages:
             if isinstance(rewriter, Phase | Pipeline):
                 first, *rest = rewriter.lines()
@@ -537,10 +469,6 @@ class Pipeline(SequentialGraphRewriter):
                 yield from (f"{indent}        {line}" for line in rest)
             else:
                 yield f"{indent}  {entry.position:<4g}  {entry.line(width)}"
-
-
-def _width(entries: Iterable[Entry]) -> int:
-    return max((len(entry.name) for entry in entries), default=0)
 
 
 def _parsed(

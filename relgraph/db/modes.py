@@ -25,18 +25,40 @@ An assertion is the comparison, at each call, of sizes that nothing says are equ
 that the rewritten graph itself needs to be equal are compared in every mode.
 
 ``fast_run`` is ``o4`` and ``fast_compile`` is ``o1``.  ``stabilization`` leaves out relations that
-assume finite values, and ``neg_neg``, as Theano's table does.
+assume finite values.  ``excluding("stabilize")`` leaves out every stabilising relation, those that
+run among the canonical forms as well: see :class:`~relgraph.db.query.RewriteDatabaseQuery`.
 """
 
 from __future__ import annotations
 
 from difflib import get_close_matches
+from typing import Any
 
+from relgraph.db.names import FAMILIAR
 from relgraph.db.query import RewriteDatabaseQuery
 from relgraph.errors import ArgumentError, UnknownTagError
 
-_FAST_RUN = RewriteDatabaseQuery(include=["fast_run"])
-_FAST_COMPILE = RewriteDatabaseQuery(include=["fast_compile"])
+
+class Mode(RewriteDatabaseQuery):
+    """A query to the default database, which says at once when it is refined by an unknown name.
+
+    A name that is not among the usual ones makes the database be built, and a name that is not in
+    the database either is refused where it is written, not where the mode is used first.
+    """
+
+    __slots__ = ()
+
+    def _with(self, **fields: Any) -> RewriteDatabaseQuery:
+        query = super()._with(**fields)
+        if not {tag for tag, _ in query.mentioned()} <= FAMILIAR:
+            from relgraph.db.default import default_database  # it holds what imports this module
+
+            default_database().check(query)
+        return query
+
+
+_FAST_RUN = Mode(include=["fast_run"])
+_FAST_COMPILE = Mode(include=["fast_compile"])
 _O3 = _FAST_RUN.excluding("inplace")
 
 MODES: dict[str, RewriteDatabaseQuery] = {
@@ -46,9 +68,7 @@ MODES: dict[str, RewriteDatabaseQuery] = {
     "o4": _FAST_RUN,
     "fast_compile": _FAST_COMPILE,
     "fast_run": _FAST_RUN,
-    "stabilization": RewriteDatabaseQuery(
-        include=["stabilize"], exclude=["assumes_finite", "neg_neg"]
-    ),
+    "stabilization": Mode(include=["stabilize"], exclude=["assumes_finite"]),
     "unsafe": _O3.including("unsafe"),
 }
 
@@ -75,7 +95,8 @@ def mode(name: str | RewriteDatabaseQuery, nonfinite: str = "assume") -> Rewrite
     Raises
     ------
     UnknownTagError
-        For a mode that does not exist.
+        For a mode that does not exist.  ``including``, ``requiring`` and ``excluding`` of the
+        result raise it for what :data:`relgraph.optdb` does not have.
 
     Examples
     --------

@@ -44,6 +44,18 @@ ABSENT: dict[str, str] = {
 }
 
 
+# Names that are known to be the default database's without building it.
+FAMILIAR = frozenset(
+    (
+        *ALIASES,
+        *(name for names in ALIASES.values() for name in names),
+        *("canonicalize", "stabilize", "specialize", "fast_run", "fast_compile", "unsafe"),
+        *("exact", "rounded", "kept", "assumes_finite", "linear_algebra", "blas", "BlasOpt"),
+        *("constant_folding", "constant_collecting"),
+    )
+)
+
+
 def aliases_of(tags: frozenset[str]) -> frozenset[str]:
     """Return the other names that the field has for tags.
 

@@ -21,11 +21,13 @@ class RewriteDatabaseQuery:
     ----------
     include : str or iterable of str
         An entry must have at least one of these tags.  A name, and the name of a database, count as
-        tags.  Without any nothing is selected.
+        tags.  Without any nothing is selected.  A tag that names a phase selects what that phase
+        runs.
     require : str or iterable of str
         It must have all of these.
     exclude : str or iterable of str
-        It must have none of these.
+        It must have none of these.  A relation with one of them is left out of every phase, also
+        where the tag names another phase that it is in.
     subquery : mapping of str to RewriteDatabaseQuery
         Queries of their own for sub-databases, by name; the others get this query.
 
@@ -149,7 +151,7 @@ class RewriteDatabaseQuery:
 
     def _with(self, **fields: Any) -> RewriteDatabaseQuery:
         old = {name: getattr(self, name) for name in ("include", "require", "exclude", "subquery")}
-        return RewriteDatabaseQuery(**(old | fields))
+        return type(self)(**(old | fields))
 
     def accepts(self, tags: frozenset[str], excluded_by: frozenset[str] = frozenset()) -> bool:
         """Tell whether an entry is selected.

@@ -10,6 +10,7 @@ import pytest
 import relgraph as rg
 from relgraph.db.catalogue import build_database
 from relgraph.db.default import default_database
+from relgraph.db.names import FAMILIAR
 from relgraph.errors import ArgumentError, UnknownTagError
 
 
@@ -60,6 +61,63 @@ def test_a_mode_is_a_query():
     query = rg.mode("o4").excluding("fusion")
     assert rg.mode(query) is query
     assert "fusion" not in build_database().query(query).choices
+
+
+@pytest.mark.parametrize("name", ["o4", "o3", "unsafe", "stabilization"])
+def test_no_relation_that_has_an_excluded_tag_runs_in_any_phase(name):
+    left = build_database().query(rg.mode(name).excluding("stabilize"))
+    entries = [e for _, inner in left.stages for e in getattr(inner, "entries", ())]
+    assert bool(entries) == (name != "stabilization")
+    assert not [e.name for e in entries if "stabilize" in getattr(e.item, "tags", ())]
+
+
+def test_stabilising_relations_among_the_canonical_forms_are_left_out_with_the_others():
+    x = rg.vector("x")
+    both = {
+        e.name
+        for e in stages("o4")["canonicalize"].entries
+        if "stabilize" in getattr(e.item, "tags", ())
+    }
+    assert {"cancel_log_expo", "cancel_arccosh_cosho"} <= both
+    for graph in (rg.log(rg.exp(x)), rg.arccosh(rg.cosh(x)), rg.exp(x) * rg.exp(2 * x)):
+        assert rg.rewrite_graph(graph, mode="o4") is not graph
+        assert rg.rewrite_graph(graph, mode=rg.mode("o4").excluding("stabilize")) is graph
+        assert rg.rewrite_graph(graph, mode="o4", exclude=["stabilize"]) is graph
+
+
+@pytest.mark.parametrize("refine", ["including", "excluding", "requiring"])
+def test_a_mode_refuses_an_unknown_name_where_it_is_written(refine):
+    with pytest.raises(UnknownTagError, match="optdb has no tag or name 'fusoin'") as caught:
+        getattr(rg.mode("o4"), refine)("fusoin")
+    assert caught.value.fix == "Did you mean 'fusion'?"
+    with pytest.raises(UnknownTagError, match="is a mode"):
+        getattr(rg.mode("o4").excluding("inplace"), refine)("o3")
+
+
+def test_a_query_of_ones_own_may_name_what_no_database_has_yet():
+    query = rg.Query(["mine"]).excluding("later")
+    db = rg.EquilibriumDB("own")
+    with pytest.raises(UnknownTagError, match="own has no tag or name 'mine'"):
+        db.query(query)
+
+
+def test_familiar_names_are_in_the_default_database():
+    assert build_database().tags() >= FAMILIAR
+
+
+def test_refining_a_mode_by_a_familiar_name_does_not_build_the_database():
+    program = (
+        "import relgraph as rg\n"
+        "from relgraph.db.default import built_database\n"
+        "rg.mode('o4', nonfinite='keep').excluding('fusion', 'stabilize', 'BlasOpt')\n"
+        "print(built_database() is None)\n"
+        "rg.mode('o4').excluding('cancel_log_expo')\n"
+        "print(built_database() is None)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["True", "False"]
 
 
 def test_stabilization_keeps_infinities_and_nan():

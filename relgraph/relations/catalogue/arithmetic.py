@@ -30,7 +30,7 @@ TIDY = ("canonicalize", "specialize", "fast_run")  # again after the stabilising
 # Signs.
 
 
-@identity(tags=(*TIDY, "neg_neg", "stabilize", "stabilization"), rounding="exact")
+@identity(tags=(*TIDY, "neg_neg"), rounding="exact")
 def cancel_negative_negativeo(x):
     """-(-x) = x.
 

@@ -162,7 +162,7 @@ def test_a_broadcast_moves_out_of_a_transpose_of_three_axes():
             lambda t, S, u: np.broadcast_to(t, (5, 4, 2, 3)).transpose(1, 0, 2, 3),
         ),
     ],
-    ids=str,
+    ids=["lead", "ones", "dynamic", "both", "batch"],
 )
 def test_a_broadcast_moves_out_of_a_transpose_of_batches(graph, expected, meaning):
     found = rewrite_graph(graph, include=["canonicalize"])
