@@ -18,6 +18,7 @@ from relgraph.ir.op import Op
 from relgraph.lowering.refs import Ref, Slots, dtype_name
 from relgraph.lowering.regions import CALL, LEAF, MAP, REDUCE, Fusion, Regions, is_scalar
 from relgraph.lowering.views import Operand
+from relgraph.ops.cumulative import Cumulative
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +204,11 @@ class Kernel:
         return tuple((x, part) for part in parts if isinstance(part, Kernel) for x in part.folded)
 
     @property
+    def scanned(self) -> tuple[Variable, ...]:
+        """The cumulative ops that it computes, all of them along one axis."""
+        return tuple(filter(is_scan, self.nodes))
+
+    @property
     def results(self) -> tuple[Variable, ...]:
         """The values it computes and keeps."""
         return self.stored + self.folded
@@ -297,7 +303,7 @@ def _within_budget(regions: Regions, pieces: Iterable[tuple[list[int], bool]]) -
 
 
 def _by_axes(regions: Regions, piece: list[int]) -> list[list[int]]:
-    """Split off the reductions over other axes than the first one's."""
+    """Split off the reductions, and the cumulative ops, over other axes than the first one's."""
     main: list[int] = []
     other: dict[Hashable, list[int]] = {}
     first: Hashable = None
@@ -306,7 +312,7 @@ def _by_axes(regions: Regions, piece: list[int]) -> list[list[int]]:
             main.append(i)
             continue
         node = regions.order[i]
-        axes = reduced_axes(node)
+        axes = (is_scan(node), reduced_axes(node))
         if first is None:
             first = axes
         if axes == first:
@@ -317,7 +323,7 @@ def _by_axes(regions: Regions, piece: list[int]) -> list[list[int]]:
 
 
 def reduced_axes(node: Variable) -> tuple[int, ...]:
-    """Return the axes that a reduction reduces, counted from the front of its operand."""
+    """Return the axes of a reduction or a cumulative op, counted from the front of its operand."""
     ndim = node.inputs[0].ndim
     axis = node.op.params[0]  # type: ignore[union-attr]
     if axis is None:
@@ -368,7 +374,7 @@ class _Builder:
             place = self.regions.place[node]
             self._repeat(node)
             assert node.op is not None
-            if self.regions.role[place] == MAP:
+            if self.regions.role[place] == MAP or is_scan(node):
                 self._row(node)
                 if place in self.regions.outputs or any(
                     j not in self.inside and self.regions.is_read(place, j)
@@ -436,7 +442,8 @@ class _Builder:
             literals = self.regions.fusion.literals(node)
             refs = tuple(self._ref(x, i in literals) for i, x in enumerate(node.inputs))
         self.row_of[node] = Ref("row", len(self.rows), dtype_name(node))
-        self.rows.append(Row(node.op, refs, dtype_name(node)))
+        op = bare(node.op) if is_scan(node) else node.op
+        self.rows.append(Row(op, refs, dtype_name(node)))
 
     def _gathered(self, node: Variable) -> tuple[Ref, Ref]:
         """Return the operands of a gather; places are an array of their own for each vector."""
@@ -495,8 +502,15 @@ def spanned(operand: Operand, groups: tuple[tuple[int, ...], ...]) -> tuple[bool
     return tuple(not group or operand.spans(group[0]) for group in groups)
 
 
+def is_scan(node: Variable) -> bool:
+    """Tell whether a node is a cumulative op, whose results are made one from another."""
+    return isinstance(node.op, Cumulative)
+
+
 def bare(op: Op) -> Op:
-    """Return the reduction without its axes, which are a matter of the loop."""
+    """Return a reduction or a cumulative op without its axes, which are a matter of the loop."""
+    if isinstance(op, Cumulative):
+        return type(op)(-1)  # type: ignore[no-any-return]
     return type(op)(*(None if name == "axis" else False for name in op.parameters))  # type: ignore[no-any-return]
 
 

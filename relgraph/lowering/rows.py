@@ -5,6 +5,9 @@ softmax takes three.  Here such kernels are joined, with what is computed once f
 them.  A value that several passes need is computed in each of them where that is cheap.  One that
 is dear is kept in the row of a result of its dtype, until that result is written; where there is
 none, in a result of its own.
+
+A cumulative op along the last axis is part of a row, too.  Along another axis it shares a kernel
+with elementwise ops alone: each element depends on those before it in its column.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from relgraph.lowering.kernels import (
     Step,
     Structure,
     bare,
+    is_scan,
     merged_axes,
     ordered,
     reduced_axes,
@@ -32,7 +36,9 @@ from relgraph.lowering.refs import Ref, Slots, dtype_name
 from relgraph.lowering.regions import Fusion, is_scalar
 from relgraph.lowering.sizes import Terms, is_view_of_axes
 from relgraph.lowering.views import Operand
+from relgraph.ops.reducers import LogSumExp
 
+LOG_SUM = LogSumExp(None, False)  # of all elements: it has a kernel of its own
 CHEAP = 6  # the weight up to which a value is computed again rather than kept in a result
 DEAR = 20  # the weight up to which it is computed again rather than kept in memory of its own
 
@@ -54,7 +60,7 @@ def join_rows(graph: FunctionGraph, steps: Sequence[Step], fusion: Fusion) -> li
     list of Step
         The schedule with joined kernels, in order.
     """
-    if not any(isinstance(step, Kernel) and _reduces_rows(step) for step in steps):
+    if not any(isinstance(x, Kernel) and (x.scanned or _reduces_rows(x)) for x in steps):
         return list(steps)
     clusters = _Rows(graph, steps, fusion).found()
     if not clusters:
@@ -64,7 +70,9 @@ def join_rows(graph: FunctionGraph, steps: Sequence[Step], fusion: Fusion) -> li
     for cluster in clusters:
         members = [steps[i] for i in cluster.members]
         others = {x for i, s in enumerate(steps) if i not in cluster.members for x in s.reads}
-        builder = _Builder(members, len(cluster.key[0]), others.union(graph.outputs), fusion)
+        lead, row, _ = cluster.key
+        axes = range(len(lead), len(lead) + len(row))
+        builder = _Builder(members, axes, others.union(graph.outputs), fusion)
         result.append(builder.kernel())
         result.extend(x for x in members if isinstance(x, Call) and x.node in builder.outside)
     return ordered(graph, result)
@@ -90,19 +98,39 @@ def row_start(step: Kernel) -> int | None:
     return ndim - len(axes) if axes == tuple(range(ndim - len(axes), ndim)) else None
 
 
-class _Rows(Clusters):
-    """Steps over the same rows; their key is the sizes of the kept and of the reduced axes."""
+def scan_axis(step: Kernel) -> int:
+    """Return the axis of the cumulative ops of a kernel, counted from the front."""
+    (axis,) = reduced_axes(step.scanned[0])
+    return axis
 
-    def seed(self, step: Step) -> tuple[Terms, Terms] | None:
-        """Begin at a kernel that reduces its last axes."""
-        if not isinstance(step, Kernel) or step.gathers or not _reduces_rows(step):
+
+class _Rows(Clusters):
+    """Steps over the same rows; their key is the sizes of the axes before, in and after a row."""
+
+    def seed(self, step: Step) -> tuple[Terms, Terms, Terms] | None:
+        """Begin at a kernel that reduces its last axes, or at a cumulative op."""
+        if not isinstance(step, Kernel) or step.gathers:
             return None
-        first, loop = row_start(step), self.loop(step)
-        return loop[:first], loop[first:]
+        loop = self.loop(step)
+        if step.scanned:
+            axis = scan_axis(step)
+            return loop[:axis], loop[axis : axis + 1], loop[axis + 1 :]
+        if not _reduces_rows(step):
+            return None
+        first = row_start(step)
+        return loop[:first], loop[first:], ()
 
     def kind(self, step: Step, cluster: Cluster) -> str | None:
         """Take kernels over all elements, over one for each row, and views between these."""
-        lead, row = map(self.sizes.found, cluster.key)
+        lead, row, after = map(self.sizes.found, cluster.key)
+        if isinstance(step, Kernel) and step.scanned and scan_axis(step) != len(lead):
+            return None
+        if after:
+            if isinstance(step, Call) or step.gathers or step.folded:
+                return None
+            whole = lead + row + after
+            same = all(self.shape(x) == whole for x in self.made(step, cluster))
+            return "full" if same and self.loop(step) == whole else None
         ones = (1,) * len(row)
         if isinstance(step, Call):
             if not is_view_of_axes(step.node):
@@ -115,20 +143,31 @@ class _Rows(Clusters):
         kind = "full" if loop == lead + row else "outer"
         if step.folded and (kind == "outer" or row_start(step) != len(lead)):
             return None
+        if step.scanned and (kind == "outer" or len(row) != 1):
+            return None
+        if any(bare(x.op) is LOG_SUM for x in step.folded):  # type: ignore[arg-type]
+            return None
         if kind == "outer" and loop not in (lead, lead + ones):
             return None
         allowed = {lead} if loop == lead else {lead + ones, lead + row}
         return kind if all(self.shape(x) in allowed for x in self.made(step, cluster)) else None
+
+    def complete(self, cluster: Cluster) -> bool:
+        """Tell whether a cluster is worth joining; a cumulative op is one by itself."""
+        return super().complete(cluster) or any(
+            isinstance(self.steps[i], Kernel) and self.steps[i].scanned  # type: ignore[union-attr]
+            for i in cluster.members
+        )
 
 
 class _Builder:
     """Builds the kernel of the steps of a cluster."""
 
     def __init__(
-        self, members: Sequence[Step], lead: int, read: set[Variable], fusion: Fusion
+        self, members: Sequence[Step], axes: range, read: set[Variable], fusion: Fusion
     ) -> None:
         self.fusion = fusion
-        self.lead = lead
+        self.axes = axes  # those of a row
         self.members = tuple(members)
         first = members[0]
         assert isinstance(first, Kernel)
@@ -169,7 +208,7 @@ class _Builder:
                 self.level[node] = 0
                 self.repeated.add(node)
         folded = set(step.folded)
-        full = step.shape == self.loop or bool(folded)
+        full = step.shape == self.loop or bool(folded or step.scanned)
         for node in step.nodes:
             self.order.append(node)
             level = max((self.level.get(self._base(x), 0) for x in node.inputs), default=0)
@@ -264,13 +303,14 @@ class _Builder:
             passes.extend(self._elements(level))
         views = self.fusion.views
         operands = [Operand(x, x.ndim - ndim, views) for x, ndim in self.arrays]
-        row = range(self.lead, len(self.loop))
-        groups = merged_axes(self.loop, row, operands)
+        groups = merged_axes(self.loop, self.axes, operands)
+        if groups[0][0] in self.axes:  # one row, which threads do not share
+            groups = ((), *groups)
         structure = Structure(
             tuple(self.rows),
             tuple(self.reductions),
-            tuple((dtype_name(x.x), spanned(x, groups)) for x in operands),
-            tuple(g[0] in row for g in groups),
+            tuple((dtype_name(x.x), self._spanned(x, groups)) for x in operands),
+            tuple(bool(g) and g[0] in self.axes for g in groups),
             (),
             tuple(passes),
             tuple((dtype_name(x), x in self.inner) for x in self.results),
@@ -288,6 +328,11 @@ class _Builder:
             tuple(self.order),
             self.members,
         )
+
+    @staticmethod
+    def _spanned(operand: Operand, groups: tuple[tuple[int, ...], ...]) -> tuple[bool, ...]:
+        found = spanned(operand, groups)
+        return tuple(bool(g) and spans for g, spans in zip(groups, found, strict=True))
 
     def _once(self, level: int) -> list[Pass]:
         """Return what is computed once for a row before a pass over it."""
@@ -349,7 +394,7 @@ class _Builder:
         assert x.op is not None
         literals = self.fusion.literals(x)
         refs = tuple(self._ref(y, known, i in literals, x.ndim) for i, y in enumerate(x.inputs))
-        self.rows.append(Row(x.op, refs, dtype_name(x)))
+        self.rows.append(Row(bare(x.op) if is_scan(x) else x.op, refs, dtype_name(x)))
         return Ref("row", len(self.rows) - 1, dtype_name(x))
 
     def _ref(self, x: Variable, known: dict[Variable, Ref], literal: bool, ndim: int) -> Ref:

@@ -20,7 +20,7 @@ from relgraph.ops import elementwise
 from relgraph.ops.arguments import as_operand, is_pattern, no_rank, normalise_axis, rank_of
 from relgraph.ops.fact_rules import VALUES, WEAK_SIGNS, holds
 from relgraph.ops.joining import concatenate
-from relgraph.ops.reducers import accumulator, sums_exactly
+from relgraph.ops.reducers import Max, Min, Prod, Reduction, Sum, accumulator, sums_exactly
 from relgraph.ops.shape import broadcast_to, ravel, shape
 
 
@@ -37,7 +37,7 @@ class Cumulative(Op):
     parameters = ("axis",)
     arity = 1
     ufunc: ClassVar[np.ufunc]
-    fold: ClassVar[str]  # the name of the reduction that is its last element
+    fold: ClassVar[type[Reduction]]  # what its last element is
 
     @classmethod
     def canonical(cls, axis: Any = -1) -> tuple[Any, ...]:
@@ -71,7 +71,7 @@ class Cumsum(Cumulative):
 
     __slots__ = ()
     name = "cumsum"
-    fold = "sum"
+    fold = Sum
     ufunc = np.add
 
     def dtype(self, operand: np.dtype[Any]) -> np.dtype[Any]:
@@ -100,7 +100,7 @@ class Cumprod(Cumulative):
 
     __slots__ = ()
     name = "cumprod"
-    fold = "prod"
+    fold = Prod
     ufunc = np.multiply
 
     def dtype(self, operand: np.dtype[Any]) -> np.dtype[Any]:
@@ -129,7 +129,7 @@ class Cummax(Cumulative):
 
     __slots__ = ()
     name = "cummax"
-    fold = "max"
+    fold = Max
     ufunc = np.maximum
     computes = False
 
@@ -149,7 +149,7 @@ class Cummin(Cumulative):
 
     __slots__ = ()
     name = "cummin"
-    fold = "min"
+    fold = Min
     ufunc = np.minimum
     computes = False
 

@@ -25,6 +25,7 @@ from relgraph.backends.numba.layouts import in_fortran_order, readable, transpos
 from relgraph.backends.numba.main_source import MainText
 from relgraph.backends.numba.product_source import ProductText
 from relgraph.backends.numba.row_source import RowText
+from relgraph.backends.numba.scan_source import ScanText, has_scans
 from relgraph.backends.numba.templates import literals, supported, weight
 from relgraph.errors import ShapeError
 from relgraph.ir.graph import FunctionGraph
@@ -38,6 +39,7 @@ from relgraph.lowering.products import join_products
 from relgraph.lowering.regions import Fusion
 from relgraph.lowering.rows import join_rows
 from relgraph.lowering.sizes import Check
+from relgraph.ops.cumulative import Cumulative
 
 Pair = tuple[Source, Source]
 ORDERS = 8  # programs for inputs in Fortran's order, of one program
@@ -47,7 +49,9 @@ REDUCTIONS = frozenset({"sum", "prod", "max", "min", "mean", "any", "all"})
 
 
 def reduces(node: Variable) -> bool:
-    """Tell whether a reduction can accumulate in a kernel."""
+    """Tell whether a reduction, or a cumulative op, can accumulate in a kernel."""
+    if isinstance(node.op, Cumulative):
+        return bool(node.type.shape[node.op.axis] != 1)
     return node.op is not None and (node.op.name in REDUCTIONS or is_log_sum(node))
 
 
@@ -433,6 +437,8 @@ def kernel_text(step: Kernel) -> tuple[str, str, Layout]:
 def _text(structure: Structure) -> KernelText | RowText | ProductText:
     if structure.products is not None:
         return ProductText(structure)
+    if has_scans(structure):
+        return ScanText(structure)
     return RowText(structure) if structure.passes else KernelText(structure)
 
 

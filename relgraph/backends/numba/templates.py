@@ -169,8 +169,11 @@ _ELEMENTARY = frozenset(
 )  # fmt: skip
 
 # Kernels are limited by weight: machine instructions, very roughly, over ten.  A sine is the
-# shortest of its kind: one polynomial, no division, no ends of the range to care for.
-_HEAVY = (_ELEMENTARY - {"sin", "cos"}) | {"floor_divide", "remainder", "logsumexp"}
+# shortest of its kind: one polynomial, no division, no ends of the range to care for.  A cumulative
+# op waits for each sum before the next one.
+_HEAVY = (_ELEMENTARY - {"sin", "cos"}) | {
+    "floor_divide", "remainder", "logsumexp", "cumsum", "cumprod", "cummax", "cummin",
+}  # fmt: skip
 
 
 def supported(node: Variable) -> bool:
