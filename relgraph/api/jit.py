@@ -238,6 +238,8 @@ def jit(
         When the function asks for the truth of an array, or returns something that is no array.
     DTypeError
         For an argument of a dtype that relgraph does not compute with.
+    UnknownTagError
+        For a mode that does not exist.
 
     Notes
     -----
@@ -266,7 +268,7 @@ def jit(
         return lambda f: jit(f, mode=mode, target=target, nonfinite=nonfinite)
     if not callable(function):
         raise ArgumentError(f"jit takes a function, not {function!r}")
-    query_of(nonfinite=nonfinite)  # a choice that does not exist is refused before the first call
+    query_of(name=mode, nonfinite=nonfinite)  # what does not exist is refused before the first call
     return Jit(function, mode, target, nonfinite)
 
 

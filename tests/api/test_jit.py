@@ -19,6 +19,7 @@ from relgraph.errors import (
     IndexRangeError,
     RelgraphError,
     UnsupportedAttributeError,
+    UnknownTagError,
 )
 from tests.concurrency import at_once
 
@@ -447,6 +448,13 @@ def test_nonfinite_is_passed_on():
     assert_same(rg.jit(nonfinite="keep", target="numpy")(lambda x: x - x)(x), kept(x))
     with pytest.raises(ArgumentError, match="'assume' or 'keep', not 'no'"):
         rg.jit(lambda x: x, nonfinite="no")
+
+
+def test_a_mode_that_does_not_exist_is_refused_where_a_function_is_decorated():
+    with pytest.raises(UnknownTagError, match="there is no mode 'o5'"):
+        rg.jit(lambda x: x, mode="o5")
+    with pytest.raises(ArgumentError, match="a mode is a name or a query, not 4"):
+        rg.jit(mode=4)(lambda x: x)
 
 
 def test_any_name_may_be_passed_by_keyword():
