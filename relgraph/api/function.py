@@ -236,7 +236,7 @@ class Function:
         self._fits, self._direct = made or (fits(self._wanted, equal), self._listed)
         self._on_device = getattr(self._program, "convert", None)
         # Whether a call returns what the program does, without another look.
-        self._single = keys is None and graph.outputs[0].ndim > 0
+        self._single = keys is None and (made is not None or graph.outputs[0].ndim > 0)
         self.__signature__ = _signature(graph.inputs)
 
     @property

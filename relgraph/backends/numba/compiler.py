@@ -26,6 +26,7 @@ from relgraph.backends.numba.main_source import MainText
 from relgraph.backends.numba.product_source import ProductText
 from relgraph.backends.numba.row_source import RowText
 from relgraph.backends.numba.scan_source import ScanText, has_scans
+from relgraph.backends.numba.tapes import Taped, Untaped
 from relgraph.backends.numba.templates import literals, supported, weight
 from relgraph.errors import ShapeError
 from relgraph.ir.graph import FunctionGraph
@@ -202,7 +203,7 @@ class NumbaProgram:
             graph.outputs
         )
         plain = self._fresh and not self._silent and not self._donated
-        self._trusting = main.trusting() if plain else None
+        self._plain = main if plain else None
         self._namespace = namespace
 
     order = "FORC"  # of arguments that need no copy before they are passed, as NumPy's flags say it
@@ -229,30 +230,48 @@ class NumbaProgram:
         Returns
         -------
         tuple of two callables, or None
-            The second returns the result, or a tuple of several; None where the program does more
-            than to call kernels.
+            The second returns the result, a scalar where it has no dimensions, or a tuple of
+            several; None where the program does more than to call kernels.
         """
-        if self._trusting is None:
+        if self._plain is None or (made := self._direct(self._plain)) is None:
             return None
-        text, pairs = self._trusting
-        namespace = dict(self._namespace)
-        self._define(text, namespace)
-        return kernels.guard(wanted, [*equal, *pairs]), namespace["main"]
+        main, pairs = made
+        return kernels.guard(wanted, [*equal, *pairs]), main
 
     def quick_into(
         self, wanted: Sequence[tuple[np.dtype[Any] | None, int]], equal: Sequence[Pair]
     ) -> tuple[Callable[..., bool], Callable[..., Any]] | None:
         """Return the like of :meth:`quick` for arguments that places for results follow."""
-        if self._trusting is None:
+        if self._plain is None or (made := self._direct(self._write_into(), True)) is None:
             return None
-        made = self._write_into().trusting()
-        assert made is not None
+        main, pairs = made
+        places = [(np.dtype(x.type.dtype.name), x.ndim) for x in self._outputs]
+        test = kernels.guard([*wanted, *places], [*equal, *pairs], self._in_place)
+        return test, main
+
+    def _direct(
+        self, main: MainText, into: bool = False
+    ) -> tuple[Callable[..., Any], Sequence[Pair]] | None:
+        """Return the main function without checks, and the pairs of sizes that it takes as equal.
+
+        Where the program only calls kernels, it is machine code.
+        """
+        made = main.trusting()
+        if made is None:
+            return None
         text, pairs = made
         namespace = dict(self._namespace)
         self._define(text, namespace)
-        places = [(np.dtype(x.type.dtype.name), x.ndim) for x in self._outputs]
-        test = kernels.guard([*wanted, *places], [*equal, *pairs], self._in_place)
-        return test, namespace["main"]
+        constants: dict[Any, Array] = {x: namespace[c] for c, x in main.constants.items()}
+        constants |= {values: namespace[c] for c, values in main.packed.items()}
+        bound = {
+            x: namespace[self._names[x.structure]] for x in self.steps if isinstance(x, Kernel)
+        }
+        try:
+            taped = Taped(main, self.steps, bound, constants, into)
+        except Untaped:
+            return namespace["main"], pairs
+        return taped.bound(kernels.native(), namespace["main"]), pairs
 
     @property
     def source(self) -> str:

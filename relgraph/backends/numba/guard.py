@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.backends.numba.calls import ENTRY_OF, builtin
+from relgraph.backends.numba.calls import builtin
+from relgraph.backends.numba.launch import ENTRY_OF
 
 Source = tuple[int, int] | int  # an input and its axis, or a size
 

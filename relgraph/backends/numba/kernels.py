@@ -24,6 +24,7 @@ from relgraph.backends.config import config
 from relgraph.backends.numba import machine, threads
 from relgraph.backends.numba.calls import TRAMPOLINE, Layout, bind
 from relgraph.backends.numba.guard import GUARD, Source, bind_guard
+from relgraph.backends.numba.native import PROGRAM
 from relgraph.backends.numba.translate import Scalar, Translation, translate
 from relgraph.backends.numba.uninterrupted import uninterrupted
 from relgraph.errors import CompileError
@@ -135,6 +136,12 @@ def _guard() -> int:
     return _module("rgg", GUARD, ("",))[0]
 
 
+@lru_cache(maxsize=1)
+def native() -> int:
+    """Return the address of the function that runs programs that only call kernels."""
+    return _module("rgn", PROGRAM, ("",))[0]
+
+
 def _module(prefix: str, text: str, ends: tuple[str, ...]) -> tuple[int, ...]:
     """Return the addresses of functions of a module in LLVM's language, named NAME and an end."""
     name = f"{prefix}_{digest(text)}"
@@ -230,4 +237,4 @@ def scalar(callee: str, dtypes: tuple[str, ...]) -> Scalar:
         return found
 
 
-__all__ = ["FINISH", "digest", "environment", "load", "scalar", "stats", "trampoline"]
+__all__ = ["FINISH", "digest", "environment", "load", "native", "scalar", "stats", "trampoline"]

@@ -67,6 +67,10 @@ class MainText:
     ----------
     parts : list of (str, str)
         The functions in order, each with its name; ``main`` is the last.
+    sizes : Sizes
+        The sizes of its values.
+    memory : Plan
+        Where they live.
     overwrites : set of Variable
         The updates among the calls that change their array itself.
     calls, packed, constants, checks, nonempty, verified : dict of str
@@ -94,7 +98,7 @@ class MainText:
         self.nonempty: dict[str, Variable] = {}
         self.gathers: dict[str, Variable] = {}
         self.verified: dict[str, Variable] = {}
-        self._sizes = Sizes(graph, steps)
+        self.sizes = Sizes(graph, steps)
         self._names: dict[Variable, str] = {}
         self._terms: dict[Term, str] = {}
         self._packs: dict[tuple[Constant, ...], str] = {}
@@ -110,8 +114,9 @@ class MainText:
         self._places = {x: f"out_{k}" for k, x in enumerate(graph.outputs)} if into else {}
         self._inputs += [f"out_{k}" for k in range(len(graph.outputs)) if into]
         memory = plan(
-            graph, steps, self._sizes, reuse, overwrite, donated=donated, placed=self._places
+            graph, steps, self.sizes, reuse, overwrite, donated=donated, placed=self._places
         )
+        self.memory = memory
         self.overwrites = memory.overwrites
         blocks = self._blocks(steps, memory)
         self.parts = self._functions(blocks)
@@ -136,8 +141,9 @@ class MainText:
         Returns
         -------
         tuple of str and list, or None
-            The text, which returns a single result as it is, and pairs of sizes to compare, each an
-            argument and its axis; None for a program of more than one function.
+            The text, which returns a single result as it is, a scalar where it has no dimensions,
+            and pairs of sizes to compare, each an argument and its axis; None for a program of more
+            than one function.
         """
         if len(self.parts) > 1:
             return None
@@ -155,7 +161,8 @@ class MainText:
             if line and len(re.findall(rf"\b{term}\b", text)) == 1:
                 text = text.replace(line[0], "")
         if len(self.graph.outputs) == 1:
-            text = re.sub(r"return \((\w+),\)", r"return \1", text)
+            (x,) = self.graph.outputs
+            text = re.sub(r"return \((\w+),\)", r"return \1" + "[()]" * (not x.ndim), text)
         return text, pairs
 
     # Names.
@@ -198,7 +205,7 @@ class MainText:
             if not name.isascii():
                 name = self._unused(f"n{len(self._terms)}", f"n_{len(self._terms)}")
             self._terms[term] = name
-            x, axis = self._sizes.source[term]
+            x, axis = self.sizes.source[term]
             self._line(f"{name} = {self._name(x)}.shape[{axis}]")
             self._block.binds[name] = None
         elif name not in self._block.binds:
@@ -212,7 +219,7 @@ class MainText:
 
     def _blocks(self, steps: Sequence[Step], memory: Plan) -> list[_Block]:
         blocks = [self._block]
-        for term, (x, _) in self._sizes.source.items():
+        for term, (x, _) in self.sizes.source.items():
             if x in self._donated:
                 self._term(term)
         early = self._early_sizes(steps)
@@ -220,7 +227,7 @@ class MainText:
             if i and i % PART == 0:
                 self._block = _Block()
                 blocks.append(self._block)
-            for k, check in enumerate(self._sizes.checks.get(step, ())):
+            for k, check in enumerate(self.sizes.checks.get(step, ())):
                 self._check(f"differ_{i}_{k}", check)
             if isinstance(step, Kernel):
                 self._kernel(i, step, memory)
@@ -242,7 +249,7 @@ class MainText:
     def _early_sizes(self, steps: Sequence[Step]) -> dict[Variable, list[Term]]:
         """Return the sizes to read from a computed value at once, before it is dropped."""
         found: dict[Variable, list[Term]] = {}
-        for term, (x, _) in self._sizes.source.items():
+        for term, (x, _) in self.sizes.source.items():
             if not isinstance(x, Input):
                 found.setdefault(x, []).append(term)
         return found
@@ -254,7 +261,7 @@ class MainText:
         self._line(f"    {name}({left}, {right})")
 
     def _kernel(self, i: int, step: Kernel, memory: Plan) -> None:
-        loop = self._sizes.loop[step]
+        loop = self.sizes.loop[step]
         sizes = [" * ".join(self._term(loop[a]) for a in g) or "1" for g in step.groups]
         in_place = step.structure.products is None
         for x in step.tables:
@@ -277,7 +284,7 @@ class MainText:
     def _indices(self, number: str, gather: Gather) -> str:
         """Write the indices of a gather, none of them negative or too large."""
         vector, index = map(self._name, gather.node.inputs)
-        size = self._term(self._sizes.shape[gather.node.inputs[0]][0])
+        size = self._term(self.sizes.shape[gather.node.inputs[0]][0])
         if axes(gather.node.inputs[1]) is not None:
             index = f"ready({index})"
         self.gathers[f"places_{number}"] = gather.node
@@ -288,7 +295,7 @@ class MainText:
 
     def _make_ready(self, x: Variable) -> None:
         """Arrange the elements of what a call has computed, which may be a view."""
-        if x in self._sizes.verified and x not in self._ready:
+        if x in self.sizes.verified and x not in self._ready:
             self._ready.add(x)
             name = self._name(x)
             self._line(f"{name} = ready({name})")
@@ -305,7 +312,7 @@ class MainText:
         if not x.op.nonempty:  # type: ignore[union-attr]
             return
         axes = reduced_axes(x)
-        loop = self._sizes.loop[step]
+        loop = self.sizes.loop[step]
         reduced = [loop[a] for a in axes]
         if all(isinstance(term, int) and term > 0 for term in reduced):
             return
@@ -325,7 +332,7 @@ class MainText:
             self._line(f"{self._names[x]} = {old}")
             self._line(f"del {old}")
             return
-        shape = self._shape(map(self._term, self._sizes.shape[x]))
+        shape = self._shape(map(self._term, self.sizes.shape[x]))
         place = self._places.get(x)
         if place is not None:
             self._block.reads[place] = None
@@ -361,8 +368,8 @@ class MainText:
             return
         expected = []
         known = False
-        for axis, term in enumerate(self._sizes.shape[node]):
-            own = not isinstance(term, int) and self._sizes.source[term] == (node, axis)
+        for axis, term in enumerate(self.sizes.shape[node]):
+            own = not isinstance(term, int) and self.sizes.source[term] == (node, axis)
             known = known or not own
             expected.append(f"{result}.shape[{axis}]" if own else self._term(term))
         if known:

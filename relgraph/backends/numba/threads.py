@@ -23,7 +23,7 @@ from pathlib import Path
 
 from relgraph.backends.config import config
 from relgraph.backends.numba import pool
-from relgraph.backends.numba.calls import POOL, SPREAD, THREADS, WANTED, WORK, settings
+from relgraph.backends.numba.launch import POOL, SPREAD, THREADS, WANTED, WORK, settings
 from relgraph.backends.numba.uninterrupted import uninterrupted
 from relgraph.errors import CompileError
 

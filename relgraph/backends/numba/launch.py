@@ -1,0 +1,227 @@
+"""How a kernel is run: on which threads, with which partial results, and what combines them.
+
+It is text in LLVM's language, which each machine function that runs kernels contains: the call of
+one kernel in :mod:`.calls`, and that of a whole program in :mod:`.native`.  What it has to know of
+a kernel stands in a table of integers; what it has to know of the process, in :data:`settings`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+ROWS = 16384  # elements of one partial result: fixed, so that no result depends on the threads
+PARTS = 32  # partial results at most, where each is an array; their rows at least
+RELEASE = 20_000  # picoseconds of work, in thousands, from which the lock is released: 20 us
+SHARE = 50_000  # the same, from which threads share it: 50 us
+PIECES = 4  # pieces of a range for each thread: one that is late then does fewer
+
+# What is known of a kernel.  Integers of 64 bits, in a table for each kernel and one for all.
+KERNEL, FINISH, SIZES, ARRAYS, FOLDS, KEPT, COST, SETTINGS, ARRAY_TYPE, NONE, STRIDES = range(11)
+HEAD = 11  # after it, pairs (array, axis) of the strides
+THREADS, SPREAD, WANTED, WORK, POOL = range(5)
+
+settings: npt.NDArray[np.int64] = np.zeros(5, dtype=np.int64)
+"""The settings of all calls: how many threads; the address of the function that shares a range
+among them, or 0; the callable to call where it is missed; the nanoseconds of work that missed it;
+and the address of the pool of threads."""
+
+ENTRY_OF = """
+define internal i64 @entry_of(ptr %table, i64 %index) alwaysinline {
+  %at = getelementptr i64, ptr %table, i64 %index
+  %value = load i64, ptr %at, align 8
+  ret i64 %value
+}
+"""
+
+LAUNCH = f"""
+declare i64 @PyLong_AsLongLong(ptr)
+declare i32 @PyErr_BadArgument()
+declare ptr @PyErr_NoMemory()
+declare ptr @PyErr_Occurred()
+declare ptr @PyEval_SaveThread()
+declare void @PyEval_RestoreThread(ptr)
+declare ptr @PyObject_CallNoArgs(ptr)
+declare void @Py_IncRef(ptr)
+declare void @Py_DecRef(ptr)
+declare ptr @malloc(i64)
+declare void @free(ptr)
+declare i64 @llvm.smax.i64(i64, i64)
+declare i64 @llvm.smin.i64(i64, i64)
+
+{ENTRY_OF}
+define internal ptr @field(ptr %object, i64 %offset) alwaysinline {{
+  %at = getelementptr i8, ptr %object, i64 %offset
+  %value = load ptr, ptr %at, align 8
+  ret ptr %value
+}}
+
+; Work times cost, in thousands of picoseconds, without overflow.
+define internal i64 @work_of(i64 %count, i64 %cost) alwaysinline {{
+  %few = call i64 @llvm.smin.i64(i64 %count, i64 1000000000000)
+  %product = mul i64 %few, %cost
+  %work = sdiv i64 %product, 1000
+  ret i64 %work
+}}
+
+; Run a range: on threads where that pays, without the lock where it takes longer than that costs.
+define internal void @run(ptr %kernel, ptr %settings, ptr %arrays, ptr %integers, i64 %count,
+                          i64 %least, i64 %work) {{
+entry:
+  %threads = call i64 @entry_of(ptr %settings, i64 {THREADS})
+  %long = icmp sge i64 %work, {SHARE}
+  %many = icmp sgt i64 %threads, 1
+  %wide = icmp sge i64 %count, %least
+  %both = and i1 %long, %many
+  %shared = and i1 %both, %wide
+  br i1 %shared, label %ask, label %alone
+ask:
+  %first = call i64 @entry_of(ptr %settings, i64 {SPREAD})
+  %there = icmp ne i64 %first, 0
+  br i1 %there, label %share, label %want
+want:
+  %sum.at = getelementptr i64, ptr %settings, i64 {WORK}
+  %sum = load i64, ptr %sum.at, align 8
+  %more = add i64 %sum, %work
+  store i64 %more, ptr %sum.at, align 8
+  %wanted = call i64 @entry_of(ptr %settings, i64 {WANTED})
+  %callable = inttoptr i64 %wanted to ptr
+  %answer = call ptr @PyObject_CallNoArgs(ptr %callable)
+  %failed = icmp eq ptr %answer, null
+  br i1 %failed, label %done, label %answered
+answered:
+  call void @Py_DecRef(ptr %answer)
+  %second = call i64 @entry_of(ptr %settings, i64 {SPREAD})
+  %came = icmp ne i64 %second, 0
+  br i1 %came, label %share, label %alone
+share:
+  %spread = phi i64 [ %first, %ask ], [ %second, %answered ]
+  %pieces = mul i64 %threads, {PIECES}
+  %parts = call i64 @llvm.smin.i64(i64 %pieces, i64 %count)
+  %below = sub i64 %parts, 1
+  %rounded = add i64 %count, %below
+  %even = sdiv i64 %rounded, %parts
+  ; Whole lines of memory to each thread, where there are many.
+  %padded = add i64 %even, 63
+  %whole = and i64 %padded, -64
+  %large = icmp sge i64 %even, 4096
+  %chunk = select i1 %large, i64 %whole, i64 %even
+  %above = sub i64 %chunk, 1
+  %covered = add i64 %count, %above
+  %chunks = sdiv i64 %covered, %chunk
+  %function = inttoptr i64 %spread to ptr
+  %pool = call i64 @entry_of(ptr %settings, i64 {POOL})
+  %state.1 = call ptr @PyEval_SaveThread()
+  call void %function(ptr %kernel, ptr %arrays, ptr %integers, i64 %count, i64 %chunk, i64 %chunks,
+                      i64 %threads, i64 %pool)
+  call void @PyEval_RestoreThread(ptr %state.1)
+  br label %done
+alone:
+  %releases = icmp sge i64 %work, {RELEASE}
+  br i1 %releases, label %release, label %hold
+release:
+  %state.2 = call ptr @PyEval_SaveThread()
+  call void %kernel(ptr %arrays, ptr %integers, i64 0, i64 %count)
+  call void @PyEval_RestoreThread(ptr %state.2)
+  br label %done
+hold:
+  call void %kernel(ptr %arrays, ptr %integers, i64 0, i64 %count)
+  br label %done
+done:
+  ret void
+}}
+
+; Run a kernel over its whole range.  After the pointers there is place for those of partial
+; results, and after the integers for one more.  Returns 0, or 1 where there is no memory.
+define internal i64 @launch(ptr %table, ptr %arrays, ptr %integers) {{
+entry:
+  %sizes = call i64 @entry_of(ptr %table, i64 {SIZES})
+  %count = call i64 @entry_of(ptr %table, i64 {ARRAYS})
+  %folds = call i64 @entry_of(ptr %table, i64 {FOLDS})
+  %strided = call i64 @entry_of(ptr %table, i64 {STRIDES})
+  %cost = call i64 @entry_of(ptr %table, i64 {COST})
+  %kept = call i64 @entry_of(ptr %table, i64 {KEPT})
+  %settings.n = call i64 @entry_of(ptr %table, i64 {SETTINGS})
+  %settings = inttoptr i64 %settings.n to ptr
+  %kernel.n = call i64 @entry_of(ptr %table, i64 {KERNEL})
+  %kernel = inttoptr i64 %kernel.n to ptr
+  br label %size
+size:  ; the product of the sizes, that of all but the first, and of those that are kept
+  %i = phi i64 [ 0, %entry ], [ %i.next, %sized ]
+  %total = phi i64 [ 1, %entry ], [ %total.next, %sized ]
+  %inner = phi i64 [ 1, %entry ], [ %inner.next, %sized ]
+  %each = phi i64 [ 1, %entry ], [ %each.next, %sized ]
+  %i.more = icmp slt i64 %i, %sizes
+  br i1 %i.more, label %sized, label %checked
+sized:
+  %value = call i64 @entry_of(ptr %integers, i64 %i)
+  %total.next = mul i64 %total, %value
+  %first = icmp eq i64 %i, 0
+  %inner.factor = select i1 %first, i64 1, i64 %value
+  %inner.next = mul i64 %inner, %inner.factor
+  %bits = lshr i64 %kept, %i
+  %bit = and i64 %bits, 1
+  %keeps = icmp ne i64 %bit, 0
+  %each.factor = select i1 %keeps, i64 %inner.factor, i64 1
+  %each.next = mul i64 %each, %each.factor
+  %i.next = add i64 %i, 1
+  br label %size
+checked:
+  %work = call i64 @work_of(i64 %total, i64 %cost)
+  %outer = load i64, ptr %integers, align 8
+  %reduces = icmp ne i64 %folds, 0
+  br i1 %reduces, label %reduce, label %map
+map:
+  call void @run(ptr %kernel, ptr %settings, ptr %arrays, ptr %integers, i64 %outer, i64 2,
+                 i64 %work)
+  ret i64 0
+reduce:  ; the rows of a block, and the partial results of each
+  %inner.some = call i64 @llvm.smax.i64(i64 %inner, i64 1)
+  %fixed = sdiv i64 {ROWS}, %inner.some
+  %one.row = call i64 @llvm.smax.i64(i64 %fixed, i64 1)
+  %spread.rows.0 = add i64 %outer, {PARTS - 1}
+  %spread.rows.1 = sdiv i64 %spread.rows.0, {PARTS}
+  %spread.rows.2 = call i64 @llvm.smax.i64(i64 %spread.rows.1, i64 {PARTS})
+  %spread.rows = call i64 @llvm.smax.i64(i64 %spread.rows.2, i64 %one.row)
+  %is.row = icmp ne i64 %each, 1
+  %rows = select i1 %is.row, i64 %spread.rows, i64 %one.row
+  %rows.place = add i64 %sizes, %strided
+  %rows.at = getelementptr i64, ptr %integers, i64 %rows.place
+  store i64 %rows, ptr %rows.at, align 8
+  %last = sub i64 %rows, 1
+  %blocks.0 = add i64 %outer, %last
+  %blocks.1 = sdiv i64 %blocks.0, %rows
+  %blocks = call i64 @llvm.smax.i64(i64 %blocks.1, i64 1)  ; of no rows there is one, and no terms
+  %partial = mul i64 %blocks, %each
+  %bytes.0 = mul i64 %partial, 8
+  %bytes = add i64 %bytes.0, 64
+  %memory.size = mul i64 %bytes, %folds
+  %memory = call ptr @malloc(i64 %memory.size)
+  %no.memory = icmp eq ptr %memory, null
+  br i1 %no.memory, label %full, label %fold
+fold:
+  %f = phi i64 [ 0, %reduce ], [ %f.next, %folded ]
+  %f.more = icmp slt i64 %f, %folds
+  br i1 %f.more, label %folded, label %partials
+folded:
+  %offset = mul i64 %f, %bytes
+  %fold.address = getelementptr i8, ptr %memory, i64 %offset
+  %fold.place = add i64 %count, %f
+  %fold.at = getelementptr ptr, ptr %arrays, i64 %fold.place
+  store ptr %fold.address, ptr %fold.at, align 8
+  %f.next = add i64 %f, 1
+  br label %fold
+partials:
+  call void @run(ptr %kernel, ptr %settings, ptr %arrays, ptr %integers, i64 %blocks, i64 2,
+                 i64 %work)
+  %finish.n = call i64 @entry_of(ptr %table, i64 {FINISH})
+  %finish = inttoptr i64 %finish.n to ptr
+  call void %finish(ptr %arrays, ptr %integers, i64 0, i64 %blocks)
+  call void @free(ptr %memory)
+  ret i64 0
+full:
+  ret i64 1
+}}
+"""
+
+__all__ = ["ENTRY_OF", "LAUNCH", "settings"]

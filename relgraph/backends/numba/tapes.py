@@ -1,0 +1,161 @@
+"""Tapes of programs: what a program that only calls kernels is in :mod:`.native`'s terms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from relgraph.backends.base import Array
+from relgraph.backends.numba.main_source import MainText
+from relgraph.backends.numba.native import EQUAL, RUN, SOME, WITHIN, Tape
+from relgraph.ir.node import Input, Variable
+from relgraph.lowering.kernels import Kernel, Step, reduced_axes
+from relgraph.lowering.refs import dtype_name
+from relgraph.lowering.sizes import Term, is_view_of_axes
+from relgraph.lowering.views import axes
+
+
+class Untaped(Exception):
+    """A program does something that a tape cannot say."""
+
+
+class Taped:
+    """The tape of a program.
+
+    Parameters
+    ----------
+    main : MainText
+        The program as it is in Python.
+    steps : sequence of Step
+        Its schedule.
+    kernels : mapping of Kernel to callable
+        The function of each kernel, as it is bound.
+    constants : mapping of Variable, or of tuple of Constant, to array
+        The arrays of constants, and of those packed for kernels.
+    into : bool
+        Whether the places of the results follow the inputs.
+
+    Raises
+    ------
+    Untaped
+        For a program that does more than to call kernels, or that reads views.
+    """
+
+    def __init__(
+        self,
+        main: MainText,
+        steps: Sequence[Step],
+        kernels: Mapping[Kernel, Callable[..., Any]],
+        constants: Mapping[Any, Array],
+        into: bool = False,
+    ) -> None:
+        graph = main.graph
+        self.sizes = main.sizes
+        self.takes = main.memory.takes
+        self.kernels = kernels
+        self.constants = constants
+        self.position = {x: i for i, x in enumerate(graph.inputs)}
+        places = graph.outputs if into else ()
+        self.places = {x: len(graph.inputs) + k for k, x in enumerate(places)}
+        self.tape = Tape(len(graph.inputs) + len(places))
+        self.numbers: dict[Any, tuple[str, int]] = {}
+        self.into = into
+        self.results: list[int] = []
+        self.steps: list[list[int | tuple[str, int]]] = []
+        for step in steps:
+            self._step(step)
+        for x in () if into else graph.outputs:
+            kind, number = self._value(x)
+            if kind != "memory":
+                raise Untaped
+            self.tape.result(number, np.dtype(dtype_name(x)))
+            self.results.append(number)
+
+    def bound(self, address: int, main: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the function that runs the program.
+
+        Parameters
+        ----------
+        address : int
+            That of :data:`.native.PROGRAM`.
+        main : callable
+            The function to call with the same arguments where the tape ends early.
+        """
+        first = {"argument": 0, "constant": self.tape.arguments}
+        first["memory"] = self.tape.arguments + self.tape.constants
+        for step in self.steps:
+            self.tape.step(*(x if isinstance(x, int) else first[x[0]] + x[1] for x in step))
+        results = None if self.into else self.results
+        return self.tape.bound(address, results, main, list(self.kernels.values()))
+
+    def _term(self, term: Term) -> int:
+        if isinstance(term, int):
+            return self.tape.term(-1, term)
+        x, axis = self.sizes.source[term]
+        if x not in self.position:
+            raise Untaped
+        return self.tape.term(self.position[x], axis)
+
+    def _value(self, x: Any) -> tuple[str, int]:
+        """Return where a value is: the number of an argument, of a constant, or of memory."""
+        found = self.numbers.get(x)
+        if found is None:
+            if isinstance(x, Input):
+                found = ("argument", self.position[x])
+            elif x in self.constants:
+                found = ("constant", self.tape.constant(self.constants[x]))
+            else:
+                raise Untaped
+            self.numbers[x] = found
+        return found
+
+    def _allocate(self, x: Variable) -> None:
+        taken = self.takes.get(x)
+        if taken is not None:
+            self.numbers[x] = self._value(taken)
+            return
+        terms = [self._term(term) for term in self.sizes.shape[x]]
+        number = self.tape.memory(np.dtype(dtype_name(x)), terms, self.places.get(x))
+        self.numbers[x] = ("memory", number)
+
+    def _step(self, step: Step) -> None:
+        for check in self.sizes.checks.get(step, ()):
+            self.steps.append([EQUAL, *map(self._term, check.terms)])
+        if not isinstance(step, Kernel):
+            if not is_view_of_axes(step.node):
+                raise Untaped
+            self.numbers[step.node] = self._value(step.node.inputs[0])
+            return
+        if any(step.structure.strides):
+            raise Untaped
+        for x, part in step.reductions:
+            if x.op.nonempty:  # type: ignore[union-attr]
+                loop = self.sizes.loop[part]
+                terms = [self._term(loop[axis]) for axis in reduced_axes(x)]
+                self.steps.append([SOME, len(terms), *terms])
+        for x in step.results:
+            self._allocate(x)
+        for gather in step.gathers:
+            vector, places = gather.node.inputs
+            if axes(places) is not None:
+                raise Untaped
+            size = self._term(self.sizes.shape[vector][0])
+            self.steps.append([WITHIN, self._value(gather.furthest), size])
+        line: list[int | tuple[str, int]] = [RUN, table_of(self.kernels[step])]
+        loop = self.sizes.loop[step]
+        for group in step.groups:
+            factors = [self._term(loop[axis]) for axis in group]
+            line += [len(factors), *factors]
+        line += map(self._value, (*step.arrays, *step.tables, *step.slots.values(), *step.results))
+        self.steps.append(line)
+
+
+def table_of(function: Callable[..., Any]) -> int:
+    """Return the address of the table of a kernel as it is bound."""
+    table: Array = function.__self__  # type: ignore[attr-defined]
+    return int(table.ctypes.data)
+
+
+__all__ = ["Taped", "Untaped"]
