@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,40 @@ def to_host(values: Any) -> Any:
         return values
     array: np.ndarray[Any, Any] = copy()
     return array[()] if array.ndim == 0 else array
+
+
+def stream(stream: Any = None) -> AbstractContextManager[Any]:
+    """Run the calls of a block, in this thread, on a stream.
+
+    Arrays of other streams may be arguments: the calls wait for them, on the device.
+
+    Parameters
+    ----------
+    stream : object, optional
+        A stream of numba, CuPy, torch or any library with ``__cuda_stream__``, or its handle as an
+        int; without it, a new one.
+
+    Returns
+    -------
+    context manager
+        Its value is the stream, as numba has it.
+
+    Raises
+    ------
+    GPUNotAvailableError
+        Where no GPU can be used.
+    ArgumentError
+        For what is no stream.
+
+    Examples
+    --------
+    >>> import relgraph as rg
+    >>> with rg.cuda.stream():  # doctest: +SKIP
+    ...     y = f(a)
+    """
+    from relgraph.backends.cuda.streams import chosen_stream
+
+    return chosen_stream(stream)
 
 
 def report() -> dict[str, str]:
@@ -148,4 +183,4 @@ def captured(
     return replay
 
 
-__all__ = ["captured", "ptx", "report", "to_host"]
+__all__ = ["captured", "ptx", "report", "stream", "to_host"]

@@ -347,7 +347,7 @@ class Function:
         if not kwargs and test(*args, *places):
             direct(*args, *places)
             return out
-        check_places(places, self.graph.outputs)
+        check_places(places, self.graph.outputs, getattr(self._program, "holds", lambda p: False))
         arrays = self._checked(args, kwargs)
         if hasattr(self._program, "into"):
             self._program.into(arrays, places)

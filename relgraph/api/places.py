@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -46,7 +46,11 @@ def places_of(out: Any, keys: Any) -> list[Any]:
     )
 
 
-def check_places(places: Sequence[Any], outputs: Sequence[Variable]) -> None:
+def check_places(
+    places: Sequence[Any],
+    outputs: Sequence[Variable],
+    elsewhere: Callable[[Any], bool] = lambda place: False,
+) -> None:
     """Refuse what results cannot be written to.
 
     Parameters
@@ -55,6 +59,8 @@ def check_places(places: Sequence[Any], outputs: Sequence[Variable]) -> None:
         The arrays.
     outputs : sequence of Variable
         The outputs.
+    elsewhere : callable
+        ``elsewhere(place)``: whether an array is on a device, where the program itself checks it.
 
     Raises
     ------
@@ -77,6 +83,8 @@ def check_places(places: Sequence[Any], outputs: Sequence[Variable]) -> None:
                 {"result": node.type},
                 "Call the function without out.",
             )
+        if elsewhere(place):
+            continue
         if not isinstance(place, np.ndarray):
             raise ArgumentError(
                 f"{what} is a {type(place).__name__}, not an array of NumPy",
@@ -96,7 +104,7 @@ def check_places(places: Sequence[Any], outputs: Sequence[Variable]) -> None:
                 "Give it an array of its own memory.",
             )
         for other in places[:k]:
-            if np.may_share_memory(place, other):
+            if not elsewhere(other) and np.may_share_memory(place, other):
                 raise ArgumentError(
                     f"{what} overlaps with that of another result",
                     fix="Give each result memory of its own.",

@@ -7,19 +7,25 @@ device: kernels are then Python functions, and device memory is NumPy's.
 from __future__ import annotations
 
 import importlib.metadata
-import importlib.util
+import itertools
 import linecache
 import warnings
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from relgraph.errors import CompileError, DeviceMemoryError, GPUNotAvailableError
+from relgraph.errors import (
+    ArgumentError,
+    CaptureError,
+    CompileError,
+    DeviceMemoryError,
+    GPUNotAvailableError,
+)
 
 OUT_OF_MEMORY = 2  # CUDA_ERROR_OUT_OF_MEMORY
 
@@ -419,74 +425,155 @@ def memory_device(address: int) -> int | None:
 # Streams.
 
 
+class _SimulatedStream:
+    """A stream of the simulator, where all work is done at once; only its handle matters."""
+
+    def __init__(self, handle: int) -> None:
+        self.handle = handle
+
+
+_LAST = itertools.count(2)  # handles of simulated streams; the driver gives 1 and 2 a meaning
+
+
 def default_stream() -> Any:
     """Return the stream of programs that are given none."""
-    return 0 if simulated() else cuda().default_stream()
+    return _SimulatedStream(0) if simulated() else cuda().default_stream()
 
 
 def new_stream() -> Any:
     """Return a new stream."""
-    return cuda().stream()
+    return _SimulatedStream(next(_LAST) + 1) if simulated() else cuda().stream()
 
 
-def external_stream(handle: int) -> Any:
-    """Return a stream of another library by its handle."""
-    return cuda().stream() if simulated() else cuda().external_stream(handle)
+def stream_of(stream: Any) -> Any:
+    """Return a stream as numba has it.
+
+    Parameters
+    ----------
+    stream : object
+        A stream of numba, CuPy, torch or any library with ``__cuda_stream__``, or its handle.
+    """
+    if isinstance(stream, _SimulatedStream) or hasattr(stream, "auto_synchronize"):
+        return stream
+    handle = stream_handle(stream)
+    if handle in (0, 1):  # both are the default stream
+        return default_stream()
+    if simulated():
+        return _SimulatedStream(handle)
+    found = cuda().external_stream(handle)
+    found.owner = stream  # keeps it, since numba does not
+    return found
 
 
 def stream_handle(stream: Any) -> int:
     """Return the handle of a stream, as the driver knows it; 0 for the default stream."""
-    if simulated() or isinstance(stream, int):
-        return 0
+    if isinstance(stream, int):
+        return int(stream)
     protocol = getattr(stream, "__cuda_stream__", None)
     if protocol is not None:
-        return int(protocol()[1])
-    return int(getattr(stream.handle, "value", stream.handle) or 0)
+        return int((protocol() if callable(protocol) else protocol)[1])
+    for name in ("handle", "ptr", "cuda_stream"):  # numba or the simulator, CuPy, torch
+        found = getattr(stream, name, None)
+        if found is not None:
+            return int(getattr(found, "value", found) or 0)
+    raise ArgumentError(
+        f"{type(stream).__name__} is no stream",
+        fix="Give a stream of numba, CuPy or torch, or the handle of one as an int.",
+    )
 
 
 def synchronise(stream: Any) -> None:
     """Wait until all work of a stream is done."""
-    if not simulated() and hasattr(stream, "synchronize"):
+    if not simulated():
         stream.synchronize()
 
 
-@contextmanager
-def recording(stream: Any) -> Iterator[SimpleNamespace]:
-    """Record the launches of a block into a CUDA graph instead of running them.
-
-    Yields
-    ------
-    namespace
-        After the block its attribute ``replay`` runs the recorded work once.
-    """
-    result = SimpleNamespace(replay=None)
+def wait(stream: Any, other: Any) -> None:
+    """Let all later work of a stream wait for what another one has to do now."""
     if simulated():
-        yield result
         return
-    from cuda.bindings import driver
+    event = cuda().event(timing=False)
+    event.record(other)
+    event.wait(stream)
 
-    handle = driver.CUstream(stream_handle(stream))
-    mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
-    _checked(driver.cuStreamBeginCapture(handle, mode))
-    try:
-        yield result
-    except BaseException:
-        driver.cuStreamEndCapture(handle)  # what was recorded is dropped; the stream works again
-        raise
-    graph = _checked(driver.cuStreamEndCapture(handle))
-    executable = _checked(driver.cuGraphInstantiate(graph, 0))
 
-    def replay() -> None:
-        _checked(driver.cuGraphLaunch(executable, handle))
+class Recording:
+    """Work that is recorded on a stream, as CUDA graphs with calls of the CPU between them.
 
-    result.replay = replay
-    result.graph = (graph, executable)
+    Parameters
+    ----------
+    stream : object
+        The stream, which is not the default one.
+    """
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+        self._parts: list[Callable[[], None]] = []
+
+    @contextmanager
+    def of_launches(self) -> Iterator[None]:
+        """Record the launches of a block instead of running them."""
+        self._begin()
+        try:
+            yield
+        except BaseException:
+            self._dropped()  # the stream works again
+            raise
+        self._end()
+
+    def note(self, work: Callable[[], None]) -> None:
+        """Note work that is on the stream: the driver does so itself."""
+        if simulated():
+            self._parts.append(work)
+
+    def between(self, work: Callable[[], None]) -> None:
+        """Note work that cannot be a part of a graph: it is done between two of them."""
+        self._end()
+        self._parts.append(work)
+        self._begin()
+
+    def replay(self) -> None:
+        """Do all that was recorded."""
+        for part in self._parts:
+            part()
+
+    def _begin(self) -> None:
+        if simulated():
+            return
+        from cuda.bindings import driver
+
+        # Relaxed: what the garbage collector frees meanwhile is no part of the graph.
+        mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
+        _checked(driver.cuStreamBeginCapture(self._handle(), mode))
+
+    def _dropped(self) -> None:
+        if not simulated():
+            from cuda.bindings import driver
+
+            driver.cuStreamEndCapture(self._handle())
+
+    def _end(self) -> None:
+        if simulated():
+            return
+        from cuda.bindings import driver
+
+        graph = _checked(driver.cuStreamEndCapture(self._handle()))
+        executable = _checked(driver.cuGraphInstantiate(graph, 0))
+        weakref.finalize(self, driver.cuGraphExecDestroy, executable).atexit = False
+        weakref.finalize(self, driver.cuGraphDestroy, graph).atexit = False
+        handle = self._handle()
+        self._parts.append(lambda: _checked(driver.cuGraphLaunch(executable, handle)))
+
+    def _handle(self) -> Any:
+        from cuda.bindings import driver
+
+        return driver.CUstream(stream_handle(self._stream))
 
 
 def _checked(result: tuple[Any, ...]) -> Any:
     error, *values = result
     if int(error) != 0:
-        raise CompileError(f"the CUDA driver refused to record a graph: {error}")
+        raise CaptureError(f"the CUDA driver refused to record a graph: {error}")
     return values[0] if values else None
 
 

@@ -37,11 +37,21 @@ class Pool:
         self.limit = limit
         self.held = 0
         self.kept = 0
-        self._free: dict[int, list[Any]] = {}
+        # By stream too: work of one may still be under way when another one asks for memory.
+        self._free: dict[tuple[int, int], list[Any]] = {}
         self._lock = threading.RLock()
 
-    def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> DeviceArray:
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any], stream: Any) -> DeviceArray:
         """Return an array with memory of its own, which comes back when the array is dropped.
+
+        Parameters
+        ----------
+        shape : tuple of int
+            Its sizes.
+        dtype : dtype
+            Of its elements.
+        stream : object
+            The stream whose work computes it.
 
         Raises
         ------
@@ -50,11 +60,12 @@ class Pool:
         """
         count = math.prod(shape)
         size = _rounded(count * dtype.itemsize)
+        place = (adapter.stream_handle(stream), size)
         with self._lock:
             if self.limit is not None and self.held + size > self.limit:
                 self.release()
                 raise adapter.out_of_memory(size, self.limit)
-            spare = self._free.get(size)
+            spare = self._free.get(place)
             if spare:
                 handle = spare.pop()
                 self.kept -= size
@@ -62,8 +73,8 @@ class Pool:
                 handle = self._allocated(size)
             self.held += size
         block = _Block(handle)
-        weakref.finalize(block, self._back, handle, size).atexit = False
-        return DeviceArray(adapter.view(handle, dtype, count), shape, dtype, block)
+        weakref.finalize(block, self._back, handle, place).atexit = False
+        return DeviceArray(adapter.view(handle, dtype, count), shape, dtype, block, stream)
 
     def release(self) -> None:
         """Give back what is kept for later arrays."""
@@ -78,11 +89,12 @@ class Pool:
             self.release()
             return adapter.allocate(size)
 
-    def _back(self, handle: Any, size: int) -> None:
+    def _back(self, handle: Any, place: tuple[int, int]) -> None:
+        size = place[1]
         with self._lock:
             self.held -= size
             self.kept += size
-            self._free.setdefault(size, []).append(handle)
+            self._free.setdefault(place, []).append(handle)
 
 
 class _Block:
@@ -112,15 +124,20 @@ class DeviceArray:
         Its sizes.
     dtype : dtype
         The dtype of its elements.
+    stream : object
+        The stream whose work computes it.
     """
 
-    __slots__ = ("_flat", "_owner", "dtype", "shape")
+    __slots__ = ("_flat", "_owner", "dtype", "shape", "stream")
 
-    def __init__(self, flat: Any, shape: tuple[int, ...], dtype: np.dtype[Any], owner: Any) -> None:
+    def __init__(
+        self, flat: Any, shape: tuple[int, ...], dtype: np.dtype[Any], owner: Any, stream: Any
+    ) -> None:
         self._flat = flat
         self._owner = owner
         self.shape = shape
         self.dtype = dtype
+        self.stream = stream
 
     @property
     def ndim(self) -> int:
@@ -145,7 +162,7 @@ class DeviceArray:
             "typestr": self.dtype.str,
             "data": (adapter.pointer(self._flat), False),
             "version": 3,
-            "stream": None,
+            "stream": adapter.stream_handle(self.stream) or 1,  # 1 is the default stream
         }
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
@@ -169,14 +186,14 @@ class DeviceArray:
         Parameters
         ----------
         stream : object, optional
-            The stream whose work comes first; without one, the default stream.
+            The stream whose work comes first; without one, that which computes the array.
 
         Returns
         -------
         array
             Of the same shape and dtype.
         """
-        stream = adapter.default_stream() if stream is None else stream
+        stream = self.stream if stream is None else stream
         return adapter.download(self._flat, stream).reshape(self.shape)
 
     def part(self, shape: tuple[int, ...], first: int = 0) -> DeviceArray:
@@ -184,12 +201,18 @@ class DeviceArray:
         count = math.prod(shape)
         whole = first == 0 and count == self.size
         flat = self._flat if whole else self._flat[first : first + count]
-        return DeviceArray(flat, shape, self.dtype, self._owner)
+        return DeviceArray(flat, shape, self.dtype, self._owner, self.stream)
 
 
 def flat_of(array: DeviceArray) -> Any:
     """Return the elements of an array, as kernels take them."""
     return array._flat
+
+
+def overlap(a: DeviceArray, b: DeviceArray) -> bool:
+    """Tell whether two arrays share memory."""
+    start, other = adapter.pointer(a._flat), adapter.pointer(b._flat)
+    return bool(a.nbytes and b.nbytes) and start < other + b.nbytes and other < start + a.nbytes
 
 
 def owner_of(array: DeviceArray) -> Any:

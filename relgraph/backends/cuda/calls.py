@@ -12,9 +12,18 @@ import numpy as np
 
 from relgraph.backends.base import OpCall
 from relgraph.backends.cuda.arrays import DeviceArray, flat_of
-from relgraph.backends.cuda.indexed import gather, scatter_add, taken_axis
+from relgraph.backends.cuda.extremes import extreme
+from relgraph.backends.cuda.indexed import (
+    add_selected,
+    gather,
+    masked_axes,
+    scatter_add,
+    select,
+    taken_axis,
+)
+from relgraph.backends.cuda.libraries import library_call
 from relgraph.backends.cuda.movement import Move, contiguous_strides, copy_strided, strided_copy
-from relgraph.backends.cuda.products import factorisation, product
+from relgraph.backends.cuda.products import product
 from relgraph.backends.failures import failure
 from relgraph.ir.node import Variable
 from relgraph.ops.keys import numpy_key
@@ -22,7 +31,7 @@ from relgraph.ops.keys import numpy_key
 if TYPE_CHECKING:
     from relgraph.backends.cuda.program import Run
 
-DeviceCall = Callable[["Run"], DeviceArray | None]
+DeviceCall = Callable[["Run"], Any]
 
 # Ops whose NumPy result is a view of the first operand, or could be one.
 _VIEWS = frozenset(
@@ -43,17 +52,64 @@ def device_call(node: Variable) -> DeviceCall | None:
         return lambda run: _join(run, node)
     if op.name == "matmul":
         return lambda run: product(run, node)
+    if op.name in ("argmax", "argmin"):
+        return lambda run: extreme(run, node)
+    if op.name == "getitem":
+        return lambda run: _item(run, node)
     if op.name in ("index", "add_index"):
-        axis = taken_axis(op.params[0])
-        if axis is None or (op.name == "add_index" and not _same_dtype(node)):
-            return None
-        function = gather if op.name == "index" else scatter_add
-        return lambda run: function(run, node, axis)
-    return factorisation(node)
+        return _indexed(node)
+    if op.name == "set_index" and not _is_advanced(op) and _same_dtype(node):
+        return lambda run: _replaced(run, node)
+    return library_call(node)
+
+
+def _indexed(node: Variable) -> DeviceCall | None:
+    """Return what gathers or adds elements at the places of one array, or where a mask is true."""
+    op: Any = node.op
+    reads = op.name == "index"
+    if not reads and not _same_dtype(node):
+        return None
+    axis = taken_axis(op.params[0])
+    if axis is not None:
+        by_places = gather if reads else scatter_add
+        return lambda run: by_places(run, node, axis)
+    axes = masked_axes(op.params[0])
+    if axes is not None:
+        by_mask = select if reads else add_selected
+        return lambda run: by_mask(run, node, axes)
+    return None
 
 
 def _same_dtype(node: Variable) -> bool:
     return node.inputs[0].dtype == node.inputs[1].dtype
+
+
+def _item(run: Run, node: Variable) -> DeviceArray | None:
+    """Return one of several results, where they are on the device."""
+    parts = run.device.get(node.inputs[0])
+    op: Any = node.op
+    return None if parts is None else parts[op.params[0]]
+
+
+def _replaced(run: Run, node: Variable) -> DeviceArray:
+    """Return an array with the part that a key without arrays selects replaced by a value."""
+    array, value = (run.on_device(x) for x in node.inputs[:2])
+    others = [run.on_host(x) for x in node.inputs[2:]]
+    op: Any = node.op
+    stand_in = np.empty(array.shape, np.int8)  # of one byte each, so strides count elements
+    try:
+        key = numpy_key(op.params[0], tuple(others))
+        part = stand_in[key if Ellipsis in key else (*key, ...)]
+        spread = np.broadcast_to(np.empty(value.shape, np.int8), part.shape)
+    except (IndexError, ValueError) as error:
+        raise failure(node, [stand_in, value, *others], error) from error
+    result = run.empty(array.shape, array.dtype)
+    run.copy(array, result)
+    start = stand_in.__array_interface__["data"][0]
+    place = part.__array_interface__["data"][0] - start if part.size else 0
+    dims = list(zip(part.shape, spread.strides, part.strides, strict=True))
+    copy_strided(run, Move(flat_of(value), flat_of(result), dims, value.dtype, 0, place))
+    return result
 
 
 def _is_advanced(op: Any) -> bool:

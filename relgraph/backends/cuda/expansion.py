@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from relgraph.backends.cuda.libraries import cupy
 from relgraph.ir.graph import FunctionGraph, map_nodes
 from relgraph.ir.node import Variable, apply
 from relgraph.lowering.expansion import expanded as rows_expanded
 from relgraph.ops.contraction import Matmul
-from relgraph.ops.elementwise import Elementwise
-from relgraph.ops.permutation import MatrixTranspose
+from relgraph.ops.elementwise import Cast, Elementwise
+from relgraph.ops.permutation import MatrixTranspose, Transpose
+from relgraph.ops.reducers import Sum
 from relgraph.ops.shape import ExpandDims
 
 
 def expanded(graph: FunctionGraph) -> FunctionGraph:
-    """Return the graph with functions of rows, and sums with products, written out.
+    """Return the graph with functions of rows, contractions, and sums with products, written out.
 
     Parameters
     ----------
@@ -35,7 +37,7 @@ def expanded(graph: FunctionGraph) -> FunctionGraph:
         if node.op is None:
             return node
         expand = _EXPANSIONS.get(node.op.name)
-        found = None if expand is None else expand(*inputs)
+        found = None if expand is None else expand(node, *inputs)
         return apply(node.op, inputs) if found is None else found
 
     return FunctionGraph(graph.inputs, map_nodes(graph.outputs, change))
@@ -45,31 +47,58 @@ def _map(name: str, *operands: Variable) -> Variable:
     return apply(Elementwise(name), operands)
 
 
-def _gemm(*operands: Variable) -> Variable:
+def _gemm(node: Variable, *operands: Variable) -> Variable:
     c, alpha, a, b, beta = operands
     product: Any = Matmul()(a, b)
     return _map("add", _map("multiply", c, beta), _map("multiply", alpha, product))
 
 
-def _syrk(*operands: Variable) -> Variable:
+def _syrk(node: Variable, *operands: Variable) -> Variable:
     c, alpha, a, beta = operands
-    return _gemm(c, alpha, a, apply(MatrixTranspose(), (a,)), beta)
+    return _gemm(node, c, alpha, a, apply(MatrixTranspose(), (a,)), beta)
 
 
-def _ger(*operands: Variable) -> Variable:
+def _ger(node: Variable, *operands: Variable) -> Variable:
     a, alpha, x, y = operands
     column = apply(ExpandDims((-1,)), (x,))
     return _map("add", a, _map("multiply", alpha, _map("multiply", column, y)))
 
 
-def _outer(*operands: Variable) -> Variable | None:
+def _outer(node: Variable, *operands: Variable) -> Variable | None:
     x, y = operands
     if x.ndim != 1 or y.ndim != 1:
         return None
     return _map("multiply", apply(ExpandDims((-1,)), (x,)), y)
 
 
+def _einsum(node: Variable, *operands: Variable) -> Variable | None:
+    """Write a contraction as the sum of a product, which is one kernel; None for what CuPy does."""
+    op: Any = node.op
+    inputs, result = op.params[0].split("->")
+    terms = inputs.split(",")
+    if node.dtype.kind == "b" or any(len(set(term)) < len(term) for term in terms):
+        return None
+    if node.dtype.kind == "f" and cupy() is not None:
+        return None
+    labels = result + "".join(sorted(set(inputs.replace(",", "")) - set(result)))
+    total: Variable | None = None
+    for term, x in zip(terms, operands, strict=True):
+        x = x if x.dtype == node.dtype else apply(Cast(node.dtype), (x,))
+        own = [label for label in labels if label in term]
+        axes = tuple(term.index(label) - len(term) for label in own)
+        if axes != tuple(range(-len(term), 0)):
+            x = apply(Transpose(axes), (x,))
+        missing = [k - len(labels) for k, label in enumerate(labels) if label not in term]
+        x = apply(ExpandDims(tuple(missing)), (x,)) if missing else x
+        total = x if total is None else _map("multiply", total, x)
+    assert total is not None
+    if len(labels) > len(result):
+        total = apply(Sum(tuple(range(len(result) - len(labels), 0))), (total,))
+    return total if total.dtype == node.dtype else apply(Cast(node.dtype), (total,))
+
+
 _EXPANSIONS: dict[str, Callable[..., Variable | None]] = {
+    "einsum": _einsum,
     "gemm": _gemm,
     "gemv": _gemm,
     "syrk": _syrk,

@@ -11,6 +11,7 @@ import numpy as np
 from relgraph.backends.base import OpCall
 from relgraph.backends.cuda.arrays import DeviceArray, flat_of
 from relgraph.backends.cuda.launches import blocks, compiled
+from relgraph.backends.cuda.libraries import cupy, on_stream, taken, view
 from relgraph.backends.cuda.movement import strided_copy
 from relgraph.backends.cuda.primitives import geometry
 from relgraph.backends.cuda.source import Text
@@ -40,6 +41,15 @@ def _read_place(text: Text) -> None:
     text.line("place = cuda.selp(place < 0, place + size, place)")
 
 
+def masked_axes(spec: tuple[tuple[Any, ...], ...]) -> tuple[int, int] | None:
+    """Return the axes that a key selects from by one mask, first and behind; None for others."""
+    masks = [entry for entry in spec if entry[0] == "mask"]
+    if len(masks) != 1 or not all(entry == _FULL or entry[0] == "mask" for entry in spec):
+        return None
+    first = spec.index(masks[0])
+    return first, first + int(masks[0][1])
+
+
 @lru_cache(maxsize=64)
 def gather_text(dtype: str, index: str, threads: int) -> Text:
     """Write a gather along an axis.
@@ -65,12 +75,28 @@ def gather_text(dtype: str, index: str, threads: int) -> Text:
 def gather(run: Run, node: Variable, axis: int) -> DeviceArray:
     """Return the elements of an array at some places along an axis."""
     x, places = (run.on_device(y) for y in node.inputs)
-    shape = (*x.shape[:axis], *places.shape, *x.shape[axis + 1 :])
-    result = run.empty(shape, x.dtype)
-    if not result.size:
-        return result
+    if not places.size or not x.size:
+        return _gathered(run, x, places, axis, None)
     run.refuse_recording(node)  # whether the places are in range is checked after the call
     flag = run.moved(np.zeros(1, np.int32))
+    result = _gathered(run, x, places, axis, flag)
+
+    def check() -> None:
+        if flag.to_host(run.stream)[0]:
+            OpCall(node)(x.to_host(run.stream), places.to_host(run.stream))  # raises NumPy's error
+
+    run.checks.append(check)
+    return result
+
+
+def _gathered(
+    run: Run, x: DeviceArray, places: DeviceArray, axis: int, flag: DeviceArray | None
+) -> DeviceArray:
+    """Gather along an axis; without a flag, the places are known to be in range."""
+    result = run.empty((*x.shape[:axis], *places.shape, *x.shape[axis + 1 :]), x.dtype)
+    if not result.size:
+        return result
+    flag = run.empty((1,), np.dtype(np.int32)) if flag is None else flag
     threads = geometry().threads
     inner = math.prod(x.shape[axis + 1 :])
     run.launch(
@@ -82,13 +108,46 @@ def gather(run: Run, node: Variable, axis: int) -> DeviceArray:
             flat_of(flag), flat_of(x), flat_of(places), flat_of(result),
         ],
     )  # fmt: skip
-
-    def check() -> None:
-        if flag.to_host(run.stream)[0]:
-            OpCall(node)(x.to_host(run.stream), places.to_host(run.stream))  # raises NumPy's error
-
-    run.checks.append(check)
     return result
+
+
+def _masked(run: Run, x: DeviceArray, node: Variable, axes: tuple[int, int]) -> DeviceArray:
+    """Return an array with the axes of a mask as one."""
+    first, last = axes
+    mask = run.shapes[node.inputs[-1]]
+    if mask != x.shape[first:last]:
+        OpCall(node)(*[run.on_host(y) for y in node.inputs])  # raises NumPy's error
+    return x.part((*x.shape[:first], math.prod(mask), *x.shape[last:]))
+
+
+def _selected(run: Run, mask: Variable) -> DeviceArray:
+    """Return the places at which a mask is true: by CuPy, or on the CPU."""
+    run.refuse_recording(mask)  # how many there are decides about shapes
+    if cupy() is None:
+        return run.moved(np.flatnonzero(run.on_host(mask)))
+    with on_stream(run):
+        found = cupy().flatnonzero(view(run.on_device(mask)))
+        return taken(found, np.dtype(np.int64), run.stream)
+
+
+def select(run: Run, node: Variable, axes: tuple[int, int]) -> DeviceArray:
+    """Return the elements of an array at which a mask is true."""
+    x = _masked(run, run.on_device(node.inputs[0]), node, axes)
+    return _gathered(run, x, _selected(run, node.inputs[1]), axes[0], None)
+
+
+def add_selected(run: Run, node: Variable, axes: tuple[int, int]) -> DeviceArray:
+    """Return an array with values added where a mask is true."""
+    array = run.on_device(node.inputs[0])
+    merged = _masked(run, array, node, axes)
+    places = _selected(run, node.inputs[2]).to_host(run.stream)
+    shape = (*merged.shape[: axes[0]], places.size, *merged.shape[axes[0] + 1 :])
+    value = run.on_device(node.inputs[1])
+    try:
+        np.broadcast_to(np.empty(value.shape, np.int8), shape)
+    except ValueError:
+        OpCall(node)(*[run.on_host(y) for y in node.inputs])  # raises NumPy's error
+    return _scattered(run, merged, value, places, axes[0]).part(array.shape)
 
 
 @lru_cache(maxsize=64)
@@ -147,11 +206,19 @@ def scatter_add(run: Run, node: Variable, axis: int) -> DeviceArray:
     the places are sorted on the CPU.  A program that may not be deterministic adds them as they
     come instead.
     """
-    array, value, places = (run.on_device(y) for y in node.inputs)
+    array, value = (run.on_device(y) for y in node.inputs[:2])
     index = run.on_host(node.inputs[2])
     size = array.shape[axis]
     if index.size and (index.min() < -size or index.max() >= size):
         OpCall(node)(*[run.on_host(x) for x in node.inputs])  # raises NumPy's error
+    return _scattered(run, array, value, index, axis)
+
+
+def _scattered(
+    run: Run, array: DeviceArray, value: DeviceArray, index: np.ndarray[Any, Any], axis: int
+) -> DeviceArray:
+    """Add values at places along an axis, all of which are in range."""
+    size = array.shape[axis]
     shape = (*array.shape[:axis], *index.shape, *array.shape[axis + 1 :])
     spread = np.broadcast_to(np.empty(value.shape, np.int8), shape)
     value = strided_copy(run, value, 0, shape, spread.strides)
@@ -162,6 +229,7 @@ def scatter_add(run: Run, node: Variable, axis: int) -> DeviceArray:
     threads, inner = geometry().threads, math.prod(array.shape[axis + 1 :])
     outer = math.prod(array.shape[:axis])
     if not run.deterministic and array.dtype.name in ATOMIC:
+        places = run.moved(index)
         run.launch(
             compiled(atomic_text(array.dtype.name, places.dtype.name, threads)),
             (blocks(value.size, threads),),

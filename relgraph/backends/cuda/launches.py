@@ -107,6 +107,11 @@ def blocks(count: int, threads: int) -> int:
     return max(1, min(geometry().grid, -(-count // threads)))
 
 
+def block_rows(threads: int) -> int:
+    """Return how many rows of so many threads a block has."""
+    return 4 if threads == WARP else 1  # the threads of a warp need no barrier
+
+
 def aligned(arrays: Sequence[DeviceArray], lanes: int) -> bool:
     """Tell whether vectors of so many elements can be read from the start of each array."""
     return all(
@@ -139,8 +144,7 @@ class MapLauncher(_Texts):
         kernel, threads = self.kernel, geometry().threads
         arrays = [run.on_device(x) for x in kernel.arrays]
         for x in kernel.stored:
-            shape = tuple(map(size, self.sizes.shape[x]))
-            run.put(x, run.empty(shape, x.type.dtype))
+            run.result(x, tuple(map(size, self.sizes.shape[x])))
         results = [run.device[x] for x in kernel.stored]
         groups = group_sizes(kernel, self.sizes, size)
         n = math.prod(groups)
@@ -260,10 +264,10 @@ class FoldLauncher(_Texts):
         kernel = self.kernel
         loop = self.sizes.loop[kernel]
         for x in kernel.stored:
-            run.put(x, run.empty(tuple(map(size, self.sizes.shape[x])), x.type.dtype))
+            run.result(x, tuple(map(size, self.sizes.shape[x])))
         for x in kernel.folded:
             refuse_nothing(x, k, m)
-            run.put(x, run.empty(tuple(map(size, folded_shape(x, loop))), x.type.dtype))
+            run.result(x, tuple(map(size, folded_shape(x, loop))))
 
 
 def refuse_nothing(x: Variable, k: int, m: int) -> None:
@@ -328,7 +332,7 @@ class RowLauncher(_Texts):
         if not shape.vectors:  # what one pass keeps for another needs a place
             for index in self.unread:
                 x = kernel.stored[index]
-                run.put(x, run.empty(tuple(map(size, self.sizes.shape[x])), x.type.dtype))
+                run.result(x, tuple(map(size, self.sizes.shape[x])))
         run.launch(
             compiled(self._text(shape)),
             (blocks(k, ranks),),
@@ -351,7 +355,7 @@ class RowLauncher(_Texts):
                 refuse_nothing(x, k, m)
         for index, x in enumerate(self.kernel.stored):
             shape = (0,) if index in self.unread else tuple(map(size, self.sizes.shape[x]))
-            run.put(x, run.empty(shape, x.type.dtype))
+            run.result(x, shape)
             if self.kernel.structure.results[index][1]:
                 found.append(run.device[x])
         return found
@@ -366,8 +370,7 @@ class RowLauncher(_Texts):
             threads *= 2
         if threads * vector < m:
             return Shape(g.threads, 0, lanes, wide), 1
-        ranks = 4 if threads == WARP else 1  # the threads of a warp need no barrier
-        return Shape(threads, -(-m // (threads * lanes)), lanes, wide), ranks
+        return Shape(threads, -(-m // (threads * lanes)), lanes, wide), block_rows(threads)
 
     def _one_by_one(self, run: Run, size: SizeOf) -> None:
         for _, part in self.parts:

@@ -189,12 +189,18 @@ def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(math.prod(shape[k + 1 :]) for k in range(len(shape)))
 
 
-def contiguous(run: Run, array: Foreign) -> DeviceArray:
-    """Return an array of another library, which has strides, as one without."""
+def whole_of(run: Run, array: Foreign) -> tuple[DeviceArray, int]:
+    """Return all memory between the elements of an array with strides, and the first's place."""
     assert array.strides is not None
     low = sum(min(0, (n - 1) * s) for n, s in zip(array.shape, array.strides, strict=True))
     high = sum(max(0, (n - 1) * s) for n, s in zip(array.shape, array.strides, strict=True))
     start = array.address + low * array.dtype.itemsize
     flat = adapter.adopt(start, array.dtype, high - low + 1, array.owner)
-    whole = DeviceArray(flat, (high - low + 1,), array.dtype, array.owner)
-    return strided_copy(run, whole, -low, array.shape, array.strides)
+    return DeviceArray(flat, (high - low + 1,), array.dtype, array.owner, run.stream), -low
+
+
+def contiguous(run: Run, array: Foreign) -> DeviceArray:
+    """Return an array of another library, which has strides, as one without."""
+    assert array.strides is not None
+    whole, first = whole_of(run, array)
+    return strided_copy(run, whole, first, array.shape, array.strides)

@@ -278,18 +278,18 @@ def group_reduce(joined: str, dtype: str, threads: int) -> Any:
     """
     if adapter.simulated():
         text = _SHARED.format(threads=threads, dtype=dtype, joined=joined)
-        return _synchronising(f"shared_{dtype}_{threads}", text)
+        return synchronising(f"shared_{dtype}_{threads}", text)
     wire = "int64" if dtype == "uint64" else dtype
     text = "def NAME(value):"
     for k in reversed(range(min(threads, WARP).bit_length() - 1)):
         text += _SHUFFLE.format(dtype=dtype, wire=wire, offset=1 << k, joined=joined)
     if threads > WARP:
         text += _BLOCK.format(dtype=dtype, warps=threads // WARP, joined=joined)
-    return _synchronising(f"reduce_{dtype}_{threads}", text + "\n    return value\n")
+    return synchronising(f"reduce_{dtype}_{threads}", text + "\n    return value\n")
 
 
 @cache
-def _synchronising(name: str, text: str) -> Any:
+def synchronising(name: str, text: str) -> Any:
     """Compile a function in which threads meet; ``cuda`` is a global, which the simulator swaps."""
     dtypes = {d: getattr(np, d) for d in DTYPES if d != "bool"}
     return adapter.synchronising_function(

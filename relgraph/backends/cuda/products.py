@@ -1,15 +1,13 @@
-"""Products of matrices and factorisations: cuBLAS and cuSOLVER through CuPy, or a kernel of tiles.
+"""Products of matrices: cuBLAS through CuPy, or a kernel of tiles.
 
-CuPy is imported when a graph first has such an op.  Without it, or in the simulator, products run
-in a kernel of our own, and factorisations on the CPU.
+Without CuPy, in the simulator, and for integers, products run in a kernel of our own.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,77 +15,16 @@ from relgraph.backends.base import OpCall
 from relgraph.backends.cuda import adapter
 from relgraph.backends.cuda.arrays import DeviceArray, flat_of
 from relgraph.backends.cuda.launches import blocks, compiled
+from relgraph.backends.cuda.libraries import cupy, on_stream, view
 from relgraph.backends.cuda.movement import strided_copy
 from relgraph.backends.cuda.source import Text
 from relgraph.backends.cuda.templates import convert
-from relgraph.errors import LinearAlgebraError
 from relgraph.ir.node import Variable
-from relgraph.ir.printing import brief
 
 if TYPE_CHECKING:
     from relgraph.backends.cuda.program import Run
 
 TILE = 16
-
-
-@lru_cache(maxsize=1)
-def cupy() -> Any:
-    """Return CuPy, or None where it is not installed or finds no device."""
-    if adapter.simulated():
-        return None
-    try:
-        import cupy as module
-
-        module.cuda.runtime.getDeviceCount()
-    except Exception:  # without a driver it raises an error of its own
-        return None
-    return module
-
-
-def factorisation(node: Variable) -> Callable[[Run], DeviceArray | None] | None:
-    """Return what computes an op of linear algebra on the device; None without CuPy."""
-    assert node.op is not None
-    if node.op.name not in _FACTORISATIONS or cupy() is None:
-        return None
-    return lambda run: _by_cupy(run, node)
-
-
-# For each op its function in CuPy, given the module, the op's parameters and the operands.
-_FACTORISATIONS: dict[str, Callable[..., Any]] = {
-    "cholesky": lambda cp, op, a: (
-        cp.linalg.cholesky(a) if op.params[0] else cp.linalg.cholesky(a.swapaxes(-1, -2)).mT
-    ),
-    "solve": lambda cp, op, a, b: cp.linalg.solve(a, b),
-    "inv": lambda cp, op, a: cp.linalg.inv(a),
-    "det": lambda cp, op, a: cp.linalg.det(a),
-}
-
-
-def _by_cupy(run: Run, node: Variable) -> DeviceArray | None:
-    cp = cupy()
-    operands = [cp.asarray(run.on_device(x)) for x in node.inputs]
-    if any(x.dtype != node.type.dtype or not x.size for x in operands):
-        return None  # what NumPy makes of integers and of empty matrices is its own affair
-    with cp.cuda.ExternalStream(adapter.stream_handle(run.stream)):
-        try:
-            with _raising():
-                value = _FACTORISATIONS[node.op.name](cp, node.op, *operands)  # type: ignore[union-attr]
-        except np.linalg.LinAlgError as error:
-            raise LinearAlgebraError(
-                f"{node.op!r}: {error}",
-                {"in": brief(node, 12)},
-                "Give it a matrix for which the result is defined.",
-            ) from error
-        result = run.empty(tuple(value.shape), node.type.dtype)
-        cp.asarray(result)[...] = value
-    return result
-
-
-def _raising() -> Any:
-    """Return the context in which CuPy raises for singular matrices."""
-    from cupyx import errstate
-
-    return errstate(linalg="raise")
 
 
 def product(run: Run, node: Variable) -> DeviceArray:
@@ -104,14 +41,18 @@ def product(run: Run, node: Variable) -> DeviceArray:
         OpCall(node)(run.on_host(node.inputs[0]), run.on_host(node.inputs[1]))  # says what is wrong
     assert batch is not None
     shape = (*batch, *(() if x.ndim == 1 else (n,)), *(() if y.ndim == 1 else (p,)))
-    result = run.empty(shape, node.type.dtype)
+    result = run.result(node, shape)
     if not result.size:
         return result
     cp = cupy() if result.dtype.kind == "f" and x.dtype == y.dtype else None
     if cp is not None:
-        with cp.cuda.ExternalStream(adapter.stream_handle(run.stream)):
-            out = cp.asarray(result.part((*batch, n, p)))
-            cp.matmul(cp.asarray(left), cp.asarray(right), out=out)
+        out = result.part((*batch, n, p))
+
+        def multiply() -> None:
+            with on_stream(run):
+                cp.matmul(view(left), view(right), out=view(out))
+
+        run.call_library(multiply)
         return result
     left, right = (_whole(run, z, batch) for z in (left, right))
     count = math.prod(batch)

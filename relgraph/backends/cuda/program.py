@@ -21,12 +21,16 @@ from relgraph.backends.cuda.arrays import (
     flat_of,
     foreign,
     is_device_array,
+    overlap,
     owner_of,
 )
 from relgraph.backends.cuda.calls import device_call
 from relgraph.backends.cuda.expansion import expanded
 from relgraph.backends.cuda.launches import Launcher, step_launcher
 from relgraph.backends.cuda.movement import contiguous
+from relgraph.backends.cuda.places import targets, write
+from relgraph.backends.cuda.recording import Recorded
+from relgraph.backends.cuda.streams import current_stream
 from relgraph.backends.cuda.templates import literals, supported, weight
 from relgraph.errors import CaptureError, ShapeError
 from relgraph.ir.graph import FunctionGraph, is_tensor
@@ -57,7 +61,8 @@ class Run:
     Attributes
     ----------
     device, host : dict of Variable
-        Values on the device, and values in NumPy; one that both sides need is in both.
+        Values on the device, and values in NumPy; one that both sides need is in both.  The value
+        of an op with several results is a tuple of arrays.
     shapes : dict of Variable to tuple of int
         The shape of each tensor that has been computed.
     pool : Pool
@@ -68,26 +73,53 @@ class Run:
         Whether all additions have an order that is fixed.
     checks : list of callable
         What to check when all work is done: each raises if an operand was wrong.
-    tape : list of callable or None
-        While a call is recorded, what it launched.
+    recording : Recording or None
+        While a call is recorded, what takes note of it.
+    places : dict of Variable to array
+        Where outputs are computed to, for those that have such a place.
     """
 
     pool: Pool
     stream: Any
     deterministic: bool = True
     checks: list[Callable[[], None]] = field(default_factory=list)
-    tape: list[Callable[[], None]] | None = None
-    device: dict[Variable, DeviceArray] = field(default_factory=dict)
+    recording: adapter.Recording | None = None
+    places: dict[Variable, DeviceArray] = field(default_factory=dict)
+    device: dict[Variable, Any] = field(default_factory=dict)
     host: dict[Variable, Any] = field(default_factory=dict)
     shapes: dict[Variable, tuple[int, ...]] = field(default_factory=dict)
+    _followed: dict[int, Any] = field(default_factory=dict)
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> DeviceArray:
         """Return a new array."""
-        return self.pool.empty(shape, dtype)
+        return self.pool.empty(shape, dtype, self.stream)
+
+    def result(self, x: Variable, shape: tuple[int, ...]) -> DeviceArray:
+        """Return the array in which a value is computed, and note it as the value."""
+        place = self.places.get(x)
+        if place is None or place.shape != shape:
+            place = self.empty(shape, x.type.dtype)
+        self.put(x, place)
+        return place
+
+    def follow(self, stream: Any) -> None:
+        """Let all later work wait for what another stream has to do now."""
+        number = adapter.stream_handle(stream)
+        if self.recording is None and number not in (
+            *self._followed,
+            adapter.stream_handle(self.stream),
+        ):
+            adapter.wait(self.stream, stream)
+            self._followed[number] = stream
+
+    def done(self) -> None:
+        """Let streams whose arrays were read wait until that is done: they may reuse the memory."""
+        for stream in self._followed.values():
+            adapter.wait(stream, self.stream)
 
     def on_device(self, x: Variable) -> DeviceArray:
         """Return a value on the device, moved there if it is not yet."""
-        found = self.device.get(x)
+        found: DeviceArray | None = self.device.get(x)
         if found is None:
             found = self.device[x] = self.moved(self.host[x])
         return found
@@ -103,12 +135,17 @@ class Run:
         found = self.host.get(x)
         if found is None:
             self.refuse_recording(x)
-            found = self.host[x] = self.device[x].to_host(self.stream)
+            value = self.device[x]
+            if isinstance(value, tuple):
+                found = tuple(part.to_host(self.stream) for part in value)
+            else:
+                found = value.to_host(self.stream)
+            self.host[x] = found
         return found
 
     def refuse_recording(self, x: Variable) -> None:
         """Raise CaptureError while a call is recorded, because the CPU needs a value."""
-        if self.tape is not None:
+        if self.recording is not None:
             raise CaptureError(
                 "a call cannot be recorded in which the CPU needs a value from the GPU",
                 {"value": brief(x, 24)},
@@ -134,8 +171,15 @@ class Run:
     def do(self, work: Callable[[], None]) -> None:
         """Put work on the stream."""
         work()
-        if self.tape is not None:
-            self.tape.append(work)
+        if self.recording is not None:
+            self.recording.note(work)
+
+    def call_library(self, work: Callable[[], None]) -> None:
+        """Put work of a library on the stream that cannot be recorded."""
+        if self.recording is None:
+            work()
+        else:
+            self.recording.between(work)
 
 
 class CudaProgram:
@@ -231,13 +275,38 @@ class CudaProgram:
             )
         return given
 
+    def holds(self, place: Any) -> bool:
+        """Tell whether an array given as ``out`` is on a device."""
+        return is_device_array(place)
+
     def __call__(self, arrays: Sequence[Any]) -> list[Any]:
         """Run the program on one array for each input; results stay on the device."""
         run = self.start(arrays)
         self.run(run)
         for check in run.checks:
             check()
-        return self.results(run)
+        results = self.results(run)
+        run.done()
+        return results
+
+    def into(self, arrays: Sequence[Any], places: Sequence[Any]) -> None:
+        """Compute into the arrays given as ``out``: of NumPy, or on the device.
+
+        Those on the device that are contiguous and share no memory with an argument are computed
+        in; results for the others are copied.
+        """
+        run = self.start(arrays)
+        found = targets(run, self._graph.outputs, places)
+        given = [run.device[x] for x in self._graph.inputs if x in run.device]
+        for x, place in zip(self._graph.outputs, found, strict=True):
+            if isinstance(place, DeviceArray) and not any(overlap(place, y) for y in given):
+                run.places[x] = place
+        self.run(run)
+        for check in run.checks:
+            check()
+        for x, place in zip(self._graph.outputs, found, strict=True):
+            write(run, x, place)
+        run.done()
 
     def record(self, arrays: Sequence[Any]) -> Recorded:
         """Record a call; see :class:`Recorded`."""
@@ -245,10 +314,11 @@ class CudaProgram:
 
     def start(self, arrays: Sequence[Any], stream: Any = None, pool: Pool | None = None) -> Run:
         """Return a call with its inputs on the device."""
-        stream = adapter.default_stream() if stream is None else stream
+        stream = current_stream() if stream is None else stream
         run = Run(self.pool if pool is None else pool, stream, self.deterministic)
         for x, array in zip(self._graph.inputs, arrays, strict=True):
             if isinstance(array, DeviceArray):
+                run.follow(array.stream)
                 run.put(x, array)
             elif isinstance(array, Foreign):
                 run.put(x, self._adopted(run, array))
@@ -259,8 +329,7 @@ class CudaProgram:
 
     def _adopted(self, run: Run, array: Foreign) -> DeviceArray:
         """Return an array of another library as one of ours, without a copy if that is possible."""
-        if array.stream is not None and array.stream not in (0, 1):
-            adapter.synchronise(adapter.external_stream(array.stream))
+        run.follow(adapter.stream_of(array.stream or 0))
         if array.address % array.dtype.itemsize:
             raise ShapeError(
                 "an array on the device does not start at a whole element",
@@ -273,7 +342,7 @@ class CudaProgram:
         if not count:
             return run.empty(array.shape, array.dtype)
         flat = adapter.adopt(array.address, array.dtype, count, array.owner)
-        return DeviceArray(flat, array.shape, array.dtype, array.owner)
+        return DeviceArray(flat, array.shape, array.dtype, array.owner, run.stream)
 
     def run(self, run: Run) -> None:
         """Run all steps."""
@@ -313,6 +382,8 @@ class CudaProgram:
                         for x in step.reads:
                             if isinstance(x, Constant):
                                 self._constants.setdefault(x, run.on_device(x))
+            for array in self._constants.values():
+                run.follow(array.stream)
             run.device.update(self._constants)
 
     def _call(self, i: int, step: Call, run: Run) -> None:
@@ -326,6 +397,8 @@ class CudaProgram:
             run.host[node] = value
             if is_tensor(node):
                 run.shapes[node] = np.shape(value)
+        elif isinstance(value, tuple):
+            run.device[node] = value
         else:
             run.put(node, value)
         if is_tensor(node) and node in self._sizes.verified:
@@ -355,72 +428,3 @@ class CudaProgram:
                 held.add(id(owner_of(value)))
             found.append(value)
         return found
-
-
-class Recorded:
-    """The launches of one call, for arrays of its shapes: a CUDA graph.
-
-    Parameters
-    ----------
-    program : CudaProgram
-        What to call.
-    arrays : sequence of array
-        The arguments of a call, which is made first: kernels are compiled then.
-    """
-
-    def __init__(self, program: CudaProgram, arrays: Sequence[Any]) -> None:
-        program(arrays)
-        self._program = program
-        self._stream = adapter.new_stream()
-        self._pool = Pool()  # its memory stays where the recorded launches expect it
-        warm = program.start(arrays, self._stream, self._pool)
-        self._fixed(warm)
-        program.run(warm)
-        program.results(warm)
-        del warm
-        self._run = program.start(arrays, self._stream, self._pool)
-        self._inputs = self._fixed(self._run)
-        adapter.synchronise(self._stream)
-        self._run.tape = []
-        with adapter.recording(self._stream) as graph:
-            program.run(self._run)
-            self._results = program.results(self._run)
-        tape, self._run.tape = self._run.tape, None
-        self._replay = graph.replay or partial(_play, tape)
-
-    def _fixed(self, run: Run) -> list[DeviceArray]:
-        """Give the inputs of a call memory of their own."""
-        inputs = self._program.inputs
-        for x in inputs:
-            array = run.on_device(x)
-            own = run.empty(array.shape, array.dtype)
-            run.copy(array, own)
-            run.put(x, own)
-        return [run.device[x] for x in inputs]
-
-    def replay(self, arrays: Sequence[Any]) -> list[Any]:
-        """Run the recorded call on other arrays of the same shapes.
-
-        Raises
-        ------
-        CaptureError
-            For other shapes.
-        """
-        given = self._program.start(arrays, self._stream, self._pool)
-        for x, own in zip(self._program.inputs, self._inputs, strict=True):
-            array = given.on_device(x)
-            if array.shape != own.shape:
-                raise CaptureError(
-                    f"the input {x.name!r} had another shape when the call was recorded",
-                    {"recorded": own.shape, "given": array.shape},
-                    "Record a call for these shapes too.",
-                )
-            given.copy(array, own)
-        self._replay()
-        adapter.synchronise(self._stream)
-        return self._results
-
-
-def _play(tape: Sequence[Callable[[], None]]) -> None:
-    for work in tape:
-        work()

@@ -237,6 +237,116 @@ def test_an_exception_while_a_call_is_recorded_leaves_all_as_it_was(monkeypatch)
     np.testing.assert_allclose(f(a).to_host(), np.exp(a) + a.sum(), rtol=1e-15)
 
 
+def test_results_are_written_to_the_places_given():
+    x, w = rg.matrix("x"), rg.matrix("w")
+    f = function([x, w], [x * 2, rg.sum(x, axis=0), x @ w, x.T, x])
+    a, b = np.random.default_rng(3).normal(size=(2, 3, 3))
+    expected = [a * 2, a.sum(0), a @ b, a.T, a]
+    own = [f(a, b)[k] for k in range(5)]
+    addresses = [adapter.pointer(arrays.flat_of(y)) for y in own]
+    launched = count_copies(f, lambda: f(a, b, out=own))
+    for place, address, value in zip(own, addresses, expected, strict=True):
+        assert adapter.pointer(arrays.flat_of(place)) == address
+        np.testing.assert_allclose(place.to_host(), value, rtol=1e-15, atol=1e-16)
+    assert launched == 2  # the transpose and the input; the others are computed in place
+    theirs = [np.empty((3, 3)), np.empty(3), np.empty((3, 3)).T, np.empty((6, 3))[::2], a.copy()]
+    f(a, b, out=[theirs[0], *map(Foreign, theirs[1:])])
+    for place, value in zip(theirs, expected, strict=True):
+        np.testing.assert_allclose(place, value, rtol=1e-15, atol=1e-16)
+
+
+def count_copies(f, call):
+    """Return how many copies from device to device a call makes."""
+    copies = []
+    with pytest.MonkeyPatch.context() as patch:
+        real = adapter.copy
+        patch.setattr(adapter, "copy", lambda *args: copies.append(args) or real(*args))
+        call()
+    return len(copies)
+
+
+def test_a_place_that_is_an_argument_and_wrong_places():
+    x = rg.vector("x")
+    f = function([x], x + rg.sum(x))
+    a = function([x], x * 1)(np.arange(4.0))
+    assert f(a, out=a) is a
+    np.testing.assert_array_equal(a.to_host(), np.arange(4.0) + 6)
+    with pytest.raises(ShapeError, match="shape"):
+        f(a, out=function([x], x * 1)(np.ones(3)))
+    with pytest.raises(DTypeError, match="given as out for"):
+        f(a, out=Foreign(np.ones(4, np.float32)))
+    with pytest.raises(ArgumentError, match="not an array of NumPy"):
+        f(a, out=[1.0] * 4)
+    both = function([x], [x + 1, x + 2])
+    with pytest.raises(ArgumentError, match="overlap"):
+        both(a, out=[a, a])
+
+
+def test_calls_run_on_the_stream_that_was_chosen(monkeypatch):
+    waits, launches_on = [], []
+    real = adapter.launch
+    monkeypatch.setattr(adapter, "wait", lambda s, o: waits.append((handle(s), handle(o))))
+    monkeypatch.setattr(
+        adapter, "launch", lambda *args: launches_on.append(handle(args[-1])) or real(*args)
+    )
+    handle = adapter.stream_handle
+    x = rg.vector("x")
+    f = function([x], rg.exp(x) * 2)
+    a = f(np.ones(4))
+    with rg.cuda.stream(11) as stream:
+        assert handle(stream) == 11
+        b = f(a)
+        with rg.cuda.stream() as other:
+            assert handle(other) not in (0, 11)
+            f(f(b))
+    assert handle(f(np.ones(3)).stream) == 0
+    assert launches_on == [0, 11, handle(other), handle(other), 0]
+    # Another stream's array is waited for, and that stream waits until it was read.
+    assert waits == [(11, 0), (0, 11), (handle(other), 11), (11, handle(other))]
+    assert b.__cuda_array_interface__["stream"] == 11
+    assert a.__cuda_array_interface__["stream"] == 1
+    np.testing.assert_allclose(b.to_host(), np.exp(a.to_host()) * 2, rtol=1e-15)
+    waits.clear()
+    f(Foreign(np.ones(3), stream=5))
+    f(Foreign(np.ones(3), stream=1))
+    assert waits == [(0, 5), (5, 0)]
+
+
+class CudaStream:
+    """A stream of a library that follows the protocol."""
+
+    def __cuda_stream__(self):
+        return (0, 21)
+
+
+class TorchStream:
+    cuda_stream = 22
+
+
+class CupyStream:
+    ptr = 23
+
+
+def test_streams_of_other_libraries():
+    handles = [adapter.stream_handle(s) for s in (CudaStream(), TorchStream(), CupyStream(), 24)]
+    assert handles == [21, 22, 23, 24]
+    with rg.cuda.stream(CudaStream()) as stream:
+        assert adapter.stream_handle(stream) == 21
+    with pytest.raises(ArgumentError, match="str is no stream"), rg.cuda.stream("main"):
+        pass
+
+
+def test_memory_is_kept_for_the_stream_that_used_it():
+    pool = Pool()
+    one, other = adapter.stream_of(31), adapter.stream_of(32)
+    kind = np.dtype(np.float64)
+    first = adapter.pointer(arrays.flat_of(pool.empty((8,), kind, one)))
+    gc.collect()
+    held = pool.empty((8,), kind, other)
+    assert adapter.pointer(arrays.flat_of(held)) != first
+    assert adapter.pointer(arrays.flat_of(pool.empty((8,), kind, one))) == first
+
+
 def test_what_needs_the_cpu_is_not_recorded():
     x, i = rg.vector("x"), rg.vector("i", dtype="int64")
     f = function([x, i], (x + 1)[i])

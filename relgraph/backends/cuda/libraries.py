@@ -1,0 +1,225 @@
+"""Ops that NVIDIA's libraries compute, through CuPy: factorisations, sorts, contractions.
+
+CuPy is imported when a graph first has such an op.  Without it, or in the simulator, these ops run
+on the CPU.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from relgraph.backends.cuda import adapter
+from relgraph.backends.cuda.arrays import DeviceArray, flat_of
+from relgraph.errors import LinearAlgebraError
+from relgraph.ir.node import Variable
+from relgraph.ir.printing import brief
+from relgraph.ir.types import TensorType
+
+if TYPE_CHECKING:
+    from relgraph.backends.cuda.program import Run
+
+
+@lru_cache(maxsize=1)
+def cupy() -> Any:
+    """Return CuPy, or None where it is not installed or finds no device."""
+    if adapter.simulated():
+        return None
+    try:
+        import cupy as module
+
+        module.cuda.runtime.getDeviceCount()
+    except Exception:  # without a driver it raises an error of its own
+        return None
+    return module
+
+
+def view(array: DeviceArray) -> Any:
+    """Return an array as CuPy has it, over the same memory and without a wait for its stream."""
+    cp = cupy()
+    memory = cp.cuda.UnownedMemory(
+        adapter.pointer(flat_of(array)), max(1, array.nbytes), array, adapter.device_number()
+    )
+    return cp.ndarray(array.shape, array.dtype, cp.cuda.MemoryPointer(memory, 0))
+
+
+def taken(value: Any, dtype: np.dtype[Any], stream: Any) -> DeviceArray:
+    """Return an array of CuPy as one of ours, over the same memory."""
+    value = cupy().ascontiguousarray(value, dtype)
+    flat = adapter.adopt(value.data.ptr, dtype, math.prod(value.shape), value)
+    return DeviceArray(flat, tuple(value.shape), dtype, value, stream)
+
+
+def on_stream(run: Run) -> Any:
+    """Return the context in which CuPy works on the stream of a call."""
+    return cupy().cuda.ExternalStream(adapter.stream_handle(run.stream))
+
+
+def library_call(node: Variable) -> Callable[[Run], Any] | None:
+    """Return what computes an op on the device by a library; None without CuPy."""
+    assert node.op is not None
+    if node.op.name not in _FUNCTIONS or cupy() is None:
+        return None
+    return lambda run: _by_cupy(run, node)
+
+
+def _by_cupy(run: Run, node: Variable) -> Any:
+    op: Any = node.op
+    run.refuse_recording(node)
+    operands = [run.on_device(x) for x in node.inputs]
+    if not all(x.size for x in operands) or not _computes(node, operands):
+        return None  # what NumPy makes of empty arrays, or of integers, is its own affair
+    with on_stream(run), _raising():
+        try:
+            value = _FUNCTIONS[op.name](cupy(), op, *map(view, operands))
+        except np.linalg.LinAlgError as error:
+            raise LinearAlgebraError(
+                f"{op!r}: {error}",
+                {"in": brief(node, 12)},
+                "Give it a matrix for which the result is defined.",
+            ) from error
+        if value is None:
+            return None
+        if isinstance(node.type, TensorType):
+            return taken(value, node.type.dtype, run.stream) if value.size else None
+        kinds: Any = node.type
+        return tuple(
+            taken(part, kind.dtype, run.stream)
+            for part, kind in zip(value, kinds.items, strict=True)
+        )
+
+
+def _computes(node: Variable, operands: list[DeviceArray]) -> bool:
+    """Tell whether the operands have dtypes that the library computes in, as NumPy does."""
+    assert node.op is not None
+    if node.op.name in _ANY_DTYPE:
+        return True
+    kinds: Any = [node.type] if isinstance(node.type, TensorType) else node.type
+    results = getattr(kinds, "items", kinds)
+    dtype = results[0].dtype
+    floats = [x.dtype for x in operands if x.dtype != np.int32]  # int32: the pivots of a factor
+    return bool(dtype.kind == "f") and all(x == dtype for x in floats)
+
+
+def _raising() -> Any:
+    """Return the context in which CuPy raises for singular matrices."""
+    from cupyx import errstate
+
+    return errstate(linalg="raise")
+
+
+def _swapped(a: Any) -> Any:
+    return a.swapaxes(-1, -2)
+
+
+def _cholesky(cp: Any, op: Any, a: Any) -> Any:
+    if op.params[0]:
+        return cp.linalg.cholesky(a)
+    return _swapped(cp.linalg.cholesky(_swapped(a)))
+
+
+def _substituted(a: Any, b: Any, lower: bool, trans: int = 0, unit: bool = False) -> Any:
+    """Solve triangular systems, one right side or several, batches broadcast."""
+    from cupyx.scipy.linalg import solve_triangular
+
+    return solve_triangular(a, b, trans=trans, lower=lower, unit_diagonal=unit)
+
+
+def _system(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a solver that broadcasts batches, and takes vectors, for one that takes neither."""
+
+    def solve(cp: Any, op: Any, a: Any, b: Any) -> Any:
+        right = b[:, None] if b.ndim == 1 else b
+        batch = np.broadcast_shapes(a.shape[:-2], right.shape[:-2])
+        if a.shape[-1] != a.shape[-2] or a.shape[-1] != right.shape[-2]:
+            return None  # NumPy says what is wrong
+        a = cp.ascontiguousarray(cp.broadcast_to(a, (*batch, *a.shape[-2:])))
+        right = cp.ascontiguousarray(cp.broadcast_to(right, (*batch, *right.shape[-2:])))
+        value = function(cp, op, a, right)
+        return value[..., 0] if b.ndim == 1 else value
+
+    return solve
+
+
+def _solve(cp: Any, op: Any, a: Any, b: Any) -> Any:
+    if op.params[0] == "general":
+        return cp.linalg.solve(a, b)
+    factor = cp.linalg.cholesky(a)
+    return _substituted(factor, _substituted(factor, b, True), True, trans=1)
+
+
+def _solve_triangular(cp: Any, op: Any, a: Any, b: Any) -> Any:
+    lower, trans, unit = op.params
+    if not unit and (cp.diagonal(a, axis1=-2, axis2=-1) == 0).any():
+        return None  # the CPU says what is singular
+    return _substituted(a, b, lower, trans, unit)
+
+
+def _cho_solve(cp: Any, op: Any, factor: Any, b: Any) -> Any:
+    (lower,) = op.params
+    if (cp.diagonal(factor, axis1=-2, axis2=-1) == 0).any():
+        raise np.linalg.LinAlgError("Singular matrix")
+    half = _substituted(factor, b, lower, trans=0 if lower else 1)
+    return _substituted(factor, half, lower, trans=1 if lower else 0)
+
+
+def _lu_factor(cp: Any, op: Any, a: Any) -> Any:
+    import warnings
+
+    from cupyx.scipy.linalg import lu_factor
+
+    if a.ndim != 2:
+        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of a zero on the diagonal, which may be
+        return lu_factor(a, check_finite=False)
+
+
+def _lu_solve(cp: Any, op: Any, factors: Any, pivots: Any, b: Any) -> Any:
+    from cupyx.scipy.linalg import lu_solve
+
+    if factors.ndim != 2 or b.ndim > 2 or factors.shape[-1] != b.shape[0]:
+        return None
+    if (cp.diagonal(factors) == 0).any():
+        raise np.linalg.LinAlgError("Singular matrix")
+    return lu_solve((factors, pivots), b, trans=op.params[0], check_finite=False)
+
+
+def _diag(cp: Any, op: Any, x: Any) -> Any:
+    (k,) = op.params
+    side = x.shape[-1] + abs(k)
+    result = cp.zeros((*x.shape[:-1], side, side), x.dtype)
+    rows = cp.arange(x.shape[-1]) + max(0, -k)
+    result[..., rows, rows + k] = x
+    return result
+
+
+# For each op its function in CuPy, given the module, the op and the operands.
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "argsort": lambda cp, op, x: cp.argsort(x, axis=op.params[0]),
+    "cho_solve": _system(_cho_solve),
+    "cholesky": _cholesky,
+    "det": lambda cp, op, a: cp.linalg.det(a),
+    "diag": _diag,
+    "eigh": lambda cp, op, a: cp.linalg.eigh(a, "L" if op.params[0] else "U"),
+    "eigvalsh": lambda cp, op, a: cp.linalg.eigvalsh(a, "L" if op.params[0] else "U"),
+    "einsum": lambda cp, op, *operands: cp.einsum(op.params[0], *operands),
+    "inv": lambda cp, op, a: cp.linalg.inv(a),
+    "kron": lambda cp, op, a, b: cp.kron(a, b),
+    "lu_factor": _lu_factor,
+    "lu_solve": _lu_solve,
+    "qr": lambda cp, op, a: tuple(cp.linalg.qr(a, op.params[0])),
+    "slogdet": lambda cp, op, a: tuple(cp.linalg.slogdet(a)),
+    "solve": _system(_solve),
+    "solve_triangular": _system(_solve_triangular),
+    "sort": lambda cp, op, x: cp.sort(x, axis=op.params[0]),
+    "svd": lambda cp, op, a: tuple(cp.linalg.svd(a, full_matrices=op.params[0])),
+    "trace": lambda cp, op, a: cp.trace(a, axis1=-2, axis2=-1),
+    "tril": lambda cp, op, a: cp.tril(a, op.params[0]),
+    "triu": lambda cp, op, a: cp.triu(a, op.params[0]),
+}
+_ANY_DTYPE = frozenset({"argsort", "diag", "sort", "tril", "triu"})

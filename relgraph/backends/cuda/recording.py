@@ -1,0 +1,79 @@
+"""Recorded calls: the launches of a call as CUDA graphs, for arrays of its shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from relgraph.backends.cuda import adapter
+from relgraph.backends.cuda.arrays import DeviceArray, Pool
+from relgraph.errors import CaptureError
+
+if TYPE_CHECKING:
+    from relgraph.backends.cuda.program import CudaProgram, Run
+
+
+class Recorded:
+    """The launches of one call, for arrays of its shapes: a CUDA graph.
+
+    Products by cuBLAS, which CuPy refuses to record, are called between two graphs.
+
+    Parameters
+    ----------
+    program : CudaProgram
+        What to call.
+    arrays : sequence of array
+        The arguments of a call, which is made first: kernels are compiled then.
+    """
+
+    def __init__(self, program: CudaProgram, arrays: Sequence[Any]) -> None:
+        program(arrays)
+        self._program = program
+        self._stream = adapter.new_stream()
+        self._pool = Pool()  # its memory stays where the recorded launches expect it
+        warm = program.start(arrays, self._stream, self._pool)
+        self._fixed(warm)
+        program.run(warm)
+        program.results(warm)
+        del warm
+        self._run = program.start(arrays, self._stream, self._pool)
+        self._inputs = self._fixed(self._run)
+        adapter.synchronise(self._stream)
+        self._recording = self._run.recording = adapter.Recording(self._stream)
+        with self._recording.of_launches():
+            program.run(self._run)
+            self._results = program.results(self._run)
+        self._run.recording = None
+
+    def _fixed(self, run: Run) -> list[DeviceArray]:
+        """Give the inputs of a call memory of their own."""
+        inputs = self._program.inputs
+        for x in inputs:
+            array = run.on_device(x)
+            own = run.empty(array.shape, array.dtype)
+            run.copy(array, own)
+            run.put(x, own)
+        return [run.device[x] for x in inputs]
+
+    def replay(self, arrays: Sequence[Any]) -> list[Any]:
+        """Run the recorded call on other arrays of the same shapes.
+
+        Raises
+        ------
+        CaptureError
+            For other shapes.
+        """
+        given = self._program.start(arrays, self._stream, self._pool)
+        for x, own in zip(self._program.inputs, self._inputs, strict=True):
+            array = given.on_device(x)
+            if array.shape != own.shape:
+                raise CaptureError(
+                    f"the input {x.name!r} had another shape when the call was recorded",
+                    {"recorded": own.shape, "given": array.shape},
+                    "Record a call for these shapes too.",
+                )
+            given.copy(array, own)
+        given.done()
+        self._recording.replay()
+        adapter.synchronise(self._stream)
+        return self._results

@@ -1,0 +1,41 @@
+"""Which stream the calls of a thread use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from relgraph.backends.cuda import adapter
+
+_CHOSEN: ContextVar[Any] = ContextVar("stream", default=None)
+
+
+def current_stream() -> Any:
+    """Return the stream of the calls made now: the default one where none was chosen."""
+    chosen = _CHOSEN.get()
+    return adapter.default_stream() if chosen is None else chosen
+
+
+@contextmanager
+def chosen_stream(stream: Any) -> Iterator[Any]:
+    """Run the calls of a block, in this thread, on a stream.
+
+    Parameters
+    ----------
+    stream : object
+        As for :func:`relgraph.backends.cuda.adapter.stream_of`; None for a new one.
+
+    Yields
+    ------
+    object
+        The stream, as numba has it.
+    """
+    adapter.require()
+    found = adapter.new_stream() if stream is None else adapter.stream_of(stream)
+    token = _CHOSEN.set(found)
+    try:
+        yield found
+    finally:
+        _CHOSEN.reset(token)
