@@ -77,7 +77,7 @@ def rewrite_graph(
     --------
     >>> import relgraph as rg
     >>> A, B, C = rg.matrices("A B C", shape=("n", "n"))
-    >>> @rg.identity
+    >>> @rg.identity(specials="assumes_finite")
     ... def distribute_matmulo(X, Y, Z):
     ...     '''X (Y + Z) = X Y + X Z.'''
     ...     return X @ (Y + Z), X @ Y + X @ Z

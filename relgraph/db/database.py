@@ -323,7 +323,7 @@ class EquilibriumDB(RewriteDatabase):
     Examples
     --------
     >>> import relgraph as rg
-    >>> @rg.identity(tags=["exponents"])
+    >>> @rg.identity(tags=["exponents"], specials="assumes_finite")
     ... def exp_addo(x, y):
     ...     '''exp(x) exp(y) = exp(x + y).'''
     ...     return rg.exp(x) * rg.exp(y), rg.exp(x + y)

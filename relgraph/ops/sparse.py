@@ -210,7 +210,7 @@ def sparse_matmul(x: Any, y: Any) -> Any:
     >>> import relgraph as rg
     >>> S = rg.matrix("S", shape=("m", "n"), layout="csr")
     >>> x, y = rg.vectors("x y", shape="n")
-    >>> @rg.identity
+    >>> @rg.identity(specials="assumes_finite")
     ... def distribute_sparse_matmulo(S, x, y):
     ...     '''S (x + y) = S x + S y.'''
     ...     return rg.sparse_matmul(S, x + y), rg.sparse_matmul(S, x) + rg.sparse_matmul(S, y)

@@ -67,6 +67,9 @@ class Rewrite:
         The name of the relation, with its direction.
     broadcast : frozenset of str
         The names of the variables that may be broadcast where the others may not.
+    origin : Clause
+        What it is one direction of; its conditions are all there, those too that need no proof
+        in this direction.
     exact : bool
         Whether nothing may round otherwise, so that a repeated variable stands for nodes that are
         bracketed alike.

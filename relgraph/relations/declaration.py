@@ -18,6 +18,7 @@ from relgraph.relations.pattern import Pattern, PatternVariable, from_term, text
 
 
 def location_of(function: Callable[..., Any]) -> str:
+    """Return the file and line that a function begins at."""
     code = getattr(function, "__code__", None)
     if code is None:
         return "<unknown>"
@@ -51,6 +52,7 @@ def conditions_of(
     name: str,
     location: str,
 ) -> tuple[Suspended, ...]:
+    """Return the side conditions of an identity, of the parameters that ``where`` asks for."""
     if where is None:
         return ()
     wanted = _plain_parameters(where) or list(inspect.signature(where).parameters)
@@ -104,11 +106,12 @@ def _plain_parameters(function: Callable[..., Any]) -> list[str] | None:
 
 
 def names_of(names: str | Iterable[str]) -> tuple[str, ...]:
+    """Return one name, or several, as a tuple."""
     return (names,) if isinstance(names, str) else tuple(names)
 
 
 def check_clause(clause: Clause, name: str, location: str) -> None:
-    """Refuse sides that are no terms, and a side that is a proper part of nothing but itself."""
+    """Refuse sides that are no terms, and sides that are the same."""
     for side in (clause.left, clause.right):
         if isinstance(side, Pattern):
             continue

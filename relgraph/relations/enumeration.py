@@ -26,11 +26,13 @@ from relgraph.relations.pattern import (
     KANREN,
     Block,
     OpPattern,
+    Pattern,
     PatternNode,
     PatternVariable,
     Term,
     from_term,
     subterms,
+    to_term,
     variables,
 )
 from relgraph.relations.search import OutOfSteps, Steps, constrained, failed, search, substitution
@@ -246,8 +248,6 @@ def _clause(left: Any, right: Any, state: Any, waiting: tuple[Suspended, ...]) -
 
 
 def _reified(x: Any, state: Any) -> Any:
-    from relgraph.relations.pattern import Pattern, to_term
-
     return reify(to_term(x) if isinstance(x, Pattern) else x, state)
 
 

@@ -27,7 +27,6 @@ from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.ir.operators import Operators
 
-Number = bool | int | float
 Term = Any  # a Pattern, a number, a Variable, or a parameter value
 
 

@@ -395,7 +395,7 @@ def identity(
     Examples
     --------
     >>> import relgraph as rg
-    >>> @rg.identity(tags=["canonicalize"])
+    >>> @rg.identity(tags=["canonicalize"], specials="assumes_finite")
     ... def distribute_matmulo(X, Y, Z):
     ...     '''X (Y + Z) = X Y + X Z.'''
     ...     return X @ (Y + Z), X @ Y + X @ Z
@@ -432,6 +432,17 @@ def identity(
     clause = Clause(*sides, conditions_of(where, parameters, name, location))
     check_clause(clause, name, location)
 
+    made = Relation(
+        name, _goal_of(clause), clauses=(clause,), tags=tags, rounding=rounding, specials=specials,
+        broadcast=broadcast, doc=function.__doc__ or "", location=location, budget=budget,
+    )  # fmt: skip
+    _declared_as(made, function)
+    _check_directions(made)
+    return made
+
+
+def _goal_of(clause: Clause) -> Callable[[Any, Any], Any]:
+    """Return the goal constructor of a clause; each of its goals has variables of its own."""
     given = clause.conditions
     followed = bool(given) and unproved(given, clause.left, clause.right) != given
 
@@ -461,13 +472,7 @@ def identity(
 
         return by_side
 
-    made = Relation(
-        name, goal, clauses=(clause,), tags=tags, rounding=rounding, specials=specials,
-        broadcast=broadcast, doc=function.__doc__ or "", location=location, budget=budget,
-    )  # fmt: skip
-    _declared_as(made, function)
-    _check_directions(made)
-    return made
+    return goal
 
 
 def _declared_as(made: Relation, function: Callable[..., Any]) -> None:
@@ -505,7 +510,7 @@ def relation(
     Examples
     --------
     >>> import relgraph as rg
-    >>> @rg.relation(broadcast="*")
+    >>> @rg.relation(broadcast="*", specials="assumes_finite")
     ... def diag_matmulo(left, right):
     ...     '''diag(v) X = v[:, None] * X.'''
     ...     v, X = rg.lvars("v X")

@@ -16,12 +16,6 @@ from relgraph.ir.node import Constant, Variable, apply, constant
 from relgraph.ir.op import Op
 from relgraph.ops.elementwise import add, multiply
 from relgraph.relations.clause import is_ac
-from relgraph.relations.pattern import (
-    PatternVariable,
-)
-
-Values = dict[PatternVariable, Any]
-CONVERTING = ("cast", "broadcast_to")  # what a result is wrapped in to fit its place
 
 SIGNED = frozenset([add, add.difference, add.inverse])
 
@@ -47,6 +41,7 @@ def is_nested(x: Variable, op: Op | None, dtype: Any) -> bool:
 
 
 def uniform(x: Variable) -> bool:
+    """Tell whether all operands of a node have its dtype."""
     return all([y.type.dtype == x.type.dtype for y in x.inputs])
 
 
@@ -220,6 +215,7 @@ def bare(x: Variable) -> Variable:
 
 
 def negative(x: Variable) -> Variable:
+    """Return what takes a term away from a sum when it is added."""
     if isinstance(x, Constant):
         return constant(-x.value)
     assert add.inverse is not None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from inspect import Parameter, Signature
+from inspect import Parameter, Signature, signature
 from typing import Any
 
 from cons import cons
@@ -309,22 +309,20 @@ def PatternNodeRewriter(
     def side_conditions(*variables: Any) -> tuple[Any, ...]:
         more: Any = ()
         if where is not None:
-            from inspect import signature
-
             env = dict(zip(names, variables, strict=True))
-            unknown = [p for p in signature(where).parameters if p not in env]
+            wanted = signature(where).parameters
+            unknown = [p for p in wanted if p not in env]
             if unknown:
                 raise ArgumentError(
                     f"where= asks for {', '.join(unknown)}, which the patterns do not have",
                     {"variables": ", ".join(names)},
                 )
-            more = where(*[env[p] for p in signature(where).parameters])
+            more = where(*[env[p] for p in wanted])
         return (*conditions, *(more if isinstance(more, tuple | list) else (more,)))
 
     if name is None:
-        trial = [PatternVariable(n) for n in names]
-        left, right = (_built(p, dict(zip(names, trial, strict=True)), []) for p in
-                       (in_pattern, out_pattern))  # fmt: skip
+        trial = {n: PatternVariable(n) for n in names}
+        left, right = (_built(p, trial, []) for p in (in_pattern, out_pattern))
         name = f"{text(left)} = {text(right)}"
     return _declared(sides, list(names), name, tags=tags, where=side_conditions)
 

@@ -141,12 +141,11 @@ class Selection:
             key = id(relation._goal)
             other = seen.setdefault(key, relation)
             if other.backward != relation.backward:
-                error = OscillationError(
+                raise OscillationError(
                     f"both directions of {relation.name} are selected: each undoes the other",
                     {"selected": ", ".join(x.label for x in self.relations)},
                     "Select one direction.",
                 )
-                raise error
 
     @cached_property
     def needs(self) -> frozenset[Any] | None:

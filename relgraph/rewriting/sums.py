@@ -295,8 +295,7 @@ class Sums(Groups):
         group = tuple([_with_sign(x, signed) for x in alike])
         if alike[0].shared.__class__ is Constant:
             fold = signed.matcher.fold
-            values = [_with_sign(x, signed) for x in alike]
-            return None if fold is None else fold(signed.op, values)
+            return None if fold is None else fold(signed.op, group)
         dtype = n.type.dtype
         own = [_coefficient(x, signed, dtype) for x in alike]
         like = runtime.instance(signed.op, group)

@@ -34,8 +34,8 @@ class Format:
         Bits of a number, and of its fraction.
     bias : int
         What is added to exponents.
-    tiny, huge, epsilon : float
-        The smallest normal number, the largest, and the gap above 1.
+    tiny : float
+        The smallest normal number.
     """
 
     name: str
@@ -44,8 +44,6 @@ class Format:
     mantissa: int
     bias: int
     tiny: float
-    huge: float
-    epsilon: float
 
     @property
     def integer(self) -> Any:
@@ -58,8 +56,8 @@ class Format:
         return 1.5 * 2.0**self.mantissa
 
 
-SINGLE = Format("float32", FLOAT32, 32, 23, 127, 2.0**-126, (2 - 2.0**-23) * 2.0**127, 2.0**-23)
-DOUBLE = Format("float64", FLOAT64, 64, 52, 1023, 2.0**-1022, (2 - 2.0**-52) * 2.0**1023, 2.0**-52)
+SINGLE = Format("float32", FLOAT32, 32, 23, 127, 2.0**-126)
+DOUBLE = Format("float64", FLOAT64, 64, 52, 1023, 2.0**-1022)
 
 
 class Value:
