@@ -31,21 +31,9 @@ from relgraph.lowering.views import is_view
 
 
 def join_products(graph: FunctionGraph, steps: Sequence[Step], fusion: Fusion) -> list[Step]:
-    """Join products of a matrix with vectors, and kernels between them.
+    """Return a schedule with products of a matrix, and kernels between them, joined.
 
-    Parameters
-    ----------
-    graph : FunctionGraph
-        The graph.
-    steps : sequence of Step
-        Its schedule.
-    fusion : Fusion
-        The limits of a kernel.
-
-    Returns
-    -------
-    list of Step
-        The schedule with joined kernels, in order.
+    It takes what :func:`relgraph.lowering.rows.join_rows` does.
     """
     calls = [step.node for step in steps if isinstance(step, Call)]
     if not (any(map(inner_product, calls)) and any(map(transposed_product, calls))):
@@ -108,54 +96,30 @@ class _Builder:
         self.slots = Slots()
         self.known: dict[Variable, Ref] = {}
         self.rows: list[Row] = []
+        self.folds: list[Fold] = []
+        self.forward: list[tuple[int, int]] = []
+        self.sums: list[Variable] = []  # the results of the reductions
 
     def kernel(self) -> Kernel:
         """Return the kernel."""
-        forward: list[tuple[int, int]] = []
-        back: list[tuple[int, Ref]] = []
-        folds: list[Fold] = []
-        sums: list[Variable] = []
-        gradients: list[Variable] = []
+        repeated: set[Variable] = set()
         for step in self.members:
-            if isinstance(step, Call):
-                found = inner_product(step.node)
-                if found is not None:
-                    matrix, vector = found
-                    self.known[step.node] = Ref("product", len(forward), dtype_name(step.node))
-                    forward.append(
-                        (self._array(matrix, True, True), self._array(vector, False, True))
-                    )
-                continue
-            for node in (*step.repeated, *step.nodes):
-                assert node.op is not None
-                if node in self.known:
-                    continue
-                if node in step.folded:
-                    folds.append(
-                        Fold(bare(node.op), self._ref(node.inputs[0], False), dtype_name(node))
-                    )
-                    sums.append(node)
-                else:
-                    literals = self.fusion.literals(node)
-                    refs = tuple(self._ref(x, i in literals) for i, x in enumerate(node.inputs))
-                    self.rows.append(Row(node.op, refs, dtype_name(node)))
-                    self.known[node] = Ref("row", len(self.rows) - 1, dtype_name(node))
-        repeated = {x for step in self.members if isinstance(step, Kernel) for x in step.repeated}
-        for step in self.members:
-            if isinstance(step, Call):
-                found = transposed_product(step.node)
-                if found is not None:
-                    back.append((self._array(found[0], True, True), self._ref(found[1], False)))
-                    gradients.append(step.node)
+            if isinstance(step, Kernel):
+                self._note(step)
+                repeated.update(step.repeated)
+            else:
+                self._note_product(step.node)
+        back, gradients = self._back()
         stored = [x for x in self.known if x in self.read and x not in repeated]
+        products = Products(tuple(self.forward), back, tuple(self.known[x] for x in stored))
         structure = Structure(
             tuple(self.rows),
-            tuple(folds),
+            tuple(self.folds),
             tuple((dtype_name(x), spans) for x, spans in self.arrays),
             (True, False),
             (),
             results=tuple((dtype_name(x), True) for x in stored),
-            products=Products(tuple(forward), tuple(back), tuple(self.known[x] for x in stored)),
+            products=products,
         )
         first = self.members[0]
         assert isinstance(first, Call)
@@ -166,11 +130,42 @@ class _Builder:
             tuple(x for x, _ in self.arrays),
             (),
             self.slots.packed(),
-            (*stored, *sums, *gradients),
+            (*stored, *self.sums, *gradients),
             (),
             tuple(x for step in self.members for x in _nodes(step)),
             self.members,
         )
+
+    def _note_product(self, node: Variable) -> None:
+        """Note a product of the matrix with a vector, whose elements the statements read."""
+        found = inner_product(node)
+        if found is not None:
+            matrix, vector = found
+            self.known[node] = Ref("product", len(self.forward), dtype_name(node))
+            self.forward.append((self._array(matrix, True, True), self._array(vector, False, True)))
+
+    def _note(self, step: Kernel) -> None:
+        """Note the statements and the reductions of a kernel."""
+        for node in (*step.repeated, *step.nodes):
+            assert node.op is not None
+            if node in self.known:
+                continue
+            if node in step.folded:
+                operand = self._ref(node.inputs[0], False)
+                self.folds.append(Fold(bare(node.op), operand, dtype_name(node)))
+                self.sums.append(node)
+            else:
+                literals = self.fusion.literals(node)
+                refs = tuple(self._ref(x, i in literals) for i, x in enumerate(node.inputs))
+                self.rows.append(Row(node.op, refs, dtype_name(node)))
+                self.known[node] = Ref("row", len(self.rows) - 1, dtype_name(node))
+
+    def _back(self) -> tuple[tuple[tuple[int, Ref], ...], list[Variable]]:
+        """Return the products with the transpose, and the nodes that they are."""
+        nodes = [step.node for step in self.members if isinstance(step, Call)]
+        found = [(node, pair) for node in nodes if (pair := transposed_product(node)) is not None]
+        back = [(self._array(x, True, True), self._ref(r, False)) for _, (x, r) in found]
+        return tuple(back), [node for node, _ in found]
 
     def _array(self, x: Variable, rows: bool, columns: bool) -> int:
         return self.arrays.setdefault((x, (rows, columns)), len(self.arrays))
