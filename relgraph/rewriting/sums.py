@@ -273,15 +273,7 @@ class Sums(Groups):
                 made[key] = firing.result
         if not firings:
             return None
-        positive: list[Variable] = []
-        negative: list[Variable] = []
-        for key, alike in entries.items():
-            if key in made:
-                positive.append(made[key])
-                continue
-            for x in alike:
-                node, sign = _plain(x, signed)
-                (negative if sign else positive).append(node)
+        positive, negative = _by_sign(entries, signed, made)
         if len(positive) > 1:
             _move_negative(positive, negative, signed)
         result = _difference(positive, negative, signed)
@@ -323,13 +315,7 @@ class Sums(Groups):
             self.charge(firing.rewrite, n)
         if self.log is None:
             return
-        positive: list[Variable] = []
-        negative: list[Variable] = []
-        for alike in entries.values():
-            for x in alike:
-                node, sign = _plain(x, signed)
-                (negative if sign else positive).append(node)
-        self.log(_difference(positive, negative, signed), result, firings)
+        self.log(_difference(*_by_sign(entries, signed, {}), signed), result, firings)
 
 
 def met_twice(root: Variable, opens: Callable[[Variable], bool]) -> set[Variable]:
@@ -351,6 +337,22 @@ def _plain(x: Term, signed: Signed) -> tuple[Variable, bool]:
     """Return a term as it stands in the graph without its sign, and the sign."""
     node = x.node.inputs[0] if x.node.op is signed.inverse else x.node
     return node, x.negative
+
+
+def _by_sign(
+    entries: dict[Any, list[Term]], signed: Signed, made: dict[Any, Variable]
+) -> tuple[list[Variable], list[Variable]]:
+    """Return what is added in a sum and what is taken away, with what was made of like terms."""
+    positive: list[Variable] = []
+    negative: list[Variable] = []
+    for key, alike in entries.items():
+        if key in made:
+            positive.append(made[key])
+            continue
+        for x in alike:
+            node, sign = _plain(x, signed)
+            (negative if sign else positive).append(node)
+    return positive, negative
 
 
 def _with_sign(x: Term, signed: Signed) -> Variable:

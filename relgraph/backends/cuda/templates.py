@@ -81,20 +81,7 @@ def supported(node: Variable) -> bool:
 
 
 def expression(row: Row, names: Sequence[str]) -> str:
-    """Write a statement's right side.
-
-    Parameters
-    ----------
-    row : Row
-        The op, the dtypes of its operands and that of its result.
-    names : sequence of str
-        The operands' names.
-
-    Returns
-    -------
-    str
-        An expression whose value has the dtype of the row.
-    """
+    """Write a statement's right side, of the dtype of the row, in the names of the operands."""
     op = row.op
     dtypes = tuple(np.dtype(ref.dtype) for ref in row.operands)
     if isinstance(op, Cast):
