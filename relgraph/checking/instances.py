@@ -37,6 +37,7 @@ SHAPES = {
     "shape": [(2, 3), (6,), (2, 1, 3), (1, 3), (1,), (0, 3), (1, 1, 2)],
     "linalg": [(3, 3), (3,), (2, 3, 3), (), (2, 3), (3, 2), (3, 1), (1, 3)],
     "indexing": [(4, 3), (3,), (), (4,), (2, 4, 3), (1, 3), (0, 3)],
+    "cumulative": [(2, 3), (2,), (3,), (4, 3), (2, 4, 3), (1, 3), (0, 3), (2, 1)],
 }
 PARAMETERS: dict[str, list[Any]] = {
     "axis": [(-1,), None, (-2,), (-2, -1), ()],
@@ -63,7 +64,7 @@ SHAPES_OF = {
     "linalg": "linalg", "products": "linalg", "structure": "linalg", "blocks": "linalg",
     "decompositions": "linalg",
     "reductions": "reductions", "shape": "shape", "axes": "shape", "checks": "shape",
-    "indexing": "indexing", "updates": "indexing",
+    "indexing": "indexing", "updates": "indexing", "cumulative": "cumulative",
 }  # fmt: skip
 # Of graphs made from one side alone: unknown and named sizes, and those that do not fit the other.
 OPEN_SHAPES: dict[str, list[tuple[Any, ...]]] = {
@@ -75,6 +76,7 @@ OPEN_SHAPES: dict[str, list[tuple[Any, ...]]] = {
         (None, 1), (0, 0), (3, 1), (1, 1), (2, None, None), (None, 3, 3), (),
     ],
     "indexing": [(None,), (), (3,), (4, None), (None, 3), (None, None), (1, 3), (2, 4, None)],
+    "cumulative": [(None,), (2,), (3,), (2, None), (None, 2), (None, None), (1, 3), (2, 4, None)],
 }  # fmt: skip
 # What the smallest counterexample is looked for in, smallest first.
 SMALL_SHAPES = {
@@ -83,6 +85,7 @@ SMALL_SHAPES = {
     "shape": [(1,), (2,), (1, 1), (1, 2), (2, 1), (2, 2), (1, 1, 2)],
     "linalg": [(), (1,), (2,), (1, 1), (2, 1), (1, 2), (2, 2), (1, 2, 2)],
     "indexing": [(), (2,), (1,), (2, 2), (4,), (4, 3)],
+    "cumulative": [(1,), (2,), (1, 2), (2, 1), (2, 2), (4,)],
 }
 # Ops that raise for some matrices, or are infinite there (slogdet): theirs are made regular.
 SOLVERS = {
@@ -92,6 +95,7 @@ SOLVERS = {
 SINGLE: dict[str, list[Any]] = {  # of one int, or None
     "softmax": [-1, -2], "log_softmax": [-1, -2], "dim": [-1, -2], "concatenate": [-1, -2],
     "stack": [-1, -2],
+    "cumsum": [-1, -2], "cumprod": [-1, -2], "cummax": [-1, -2], "cummin": [-1, -2],
     "argmax": [-1, None, -2], "argmin": [-1, None, -2],
 }  # fmt: skip
 

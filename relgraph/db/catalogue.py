@@ -28,8 +28,8 @@ from relgraph.rewriting.structured import StructuredProducts
 THEMES = (
     "arithmetic", "powers", "signs", "explog", "trigonometric", "special", "stabilise",
     "comparison", "logic", "choices", "extremes", "casts", "products", "structure", "linalg",
-    "blocks", "decompositions", "reductions", "reduced_extremes", "reduced_shapes", "shape",
-    "axes", "checks", "indexing", "updates",
+    "blocks", "decompositions", "reductions", "reduced_extremes", "reduced_shapes",
+    "cumulative", "shape", "axes", "checks", "indexing", "updates",
 )  # fmt: skip
 
 PHASES = (

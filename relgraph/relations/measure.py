@@ -31,7 +31,8 @@ WEIGHTS = {
     "erf": 5, "erfc": 5, "digamma": 4, "trigamma": 4, "polygamma": 5, "kv": 3, "iv": 3,
     "logerfc": 2, "matmul": 40, "inv": 14, "solve": 60,
     "solve{assume='spd'}": 58, "solve_triangular": 56, "transpose": 2, "diag": 2, "sum": 4,
-    "prod": 5, "mean": 4, "max": 4, "min": 4, "any": 4, "all": 4, "logsumexp": 4,
+    "prod": 5, "mean": 4, "max": 4, "min": 4, "any": 4, "all": 4, "logsumexp": 4, "cumsum": 4,
+    "cumprod": 5,
     "where": 6, "less": 3, "less_equal": 3, "greater": 4, "greater_equal": 4, "equal": 3,
     "not_equal": 3, "bitwise_and": 3, "bitwise_or": 3, "bitwise_xor": 3, "logical_xor": 2,
     "invert": 2, "concatenate": 12, "index": 2,
@@ -47,6 +48,7 @@ WEIGHTS = {
 COEFFICIENTS: dict[str, int | tuple[int, ...]] = {
     "logsumexp": 2,
     "matmul": 4, "solve": 4, "solve{assume='spd'}": 4, "solve_triangular": 4, "sum": 2, "prod": 2,
+    "cumsum": 2, "cumprod": 2, "cummax": 2, "cummin": 2,
     "mean": 2, "max": 2, "min": 2, "any": 2, "all": 2, "log": 4, "log2": 4, "log10": 4, "log1p": 4,
     "power": (2, 1), "square": 2, "sqrt": 2, "cbrt": 2, "sign": 2, "sin": 2, "cos": 4, "tan": 2,
     "arcsin": 2, "arccos": 2, "arctan": 2, "sinh": 2, "cosh": 2, "tanh": 2, "arcsinh": 2,

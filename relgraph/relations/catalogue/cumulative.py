@@ -1,0 +1,353 @@
+"""Cumulative sums, products and extremes along an axis.
+
+The axis parameter is a logic variable: one relation serves every axis.
+"""
+
+# mypy: allow-untyped-defs
+# An identity is written as a user writes one: without types.
+
+from __future__ import annotations
+
+from typing import Any
+
+from relgraph.ir.node import Variable
+from relgraph.ops import key_algebra as keys
+from relgraph.ops.cumulative import Cummax, Cummin, Cumprod, Cumsum
+from relgraph.ops.elementwise import add, exp, log, subtract
+from relgraph.ops.indexing import Index
+from relgraph.ops.reducers import Max, Min, Prod, Sum
+from relgraph.relations.goals import calco, checko, eq, floato, lall, lany, positiveo
+from relgraph.relations.pattern import lvars
+from relgraph.relations.relation import Relation, identity, relation
+
+CANONICAL = ("canonicalize", "fast_run")
+TIDY = ("canonicalize", "specialize", "fast_run")
+ALL = (Cumsum, Cumprod, Cummax, Cummin)
+
+
+def level_along(c: Any, a: Any, x: Any) -> bool:
+    """Tell whether ``c`` has one value along axis ``a`` of ``x``, where ``x`` may have several."""
+    if -a > x.ndim or x.type.shape[a] == 1:
+        return False  # in the latter case either operand would do
+    return not isinstance(c, Variable) or c.ndim < -a or c.type.shape[a] == 1
+
+
+@identity(tags=CANONICAL)
+def lift_cumsum_negativeo(x, a):
+    """cumsum(-x) = -cumsum(x).
+
+    Holds always, modulo 2^n for integers; rounded (a sum of 0 may change its sign), kept.
+    Source: rounding to nearest is symmetric, IEEE 754-2019, section 4.3.1.
+    """
+    return Cumsum(a)(-x), -Cumsum(a)(x)
+
+
+@identity(
+    tags=CANONICAL,
+    where=lambda c, a, x: checko(level_along, c, a, x, label=f"{c!r} is the same along {a!r}"),
+    specials="assumes_finite",
+    broadcast="c",
+)
+def lift_cumsum_multiplyo(c, x, a):
+    """cumsum(c x) = c cumsum(x).
+
+    Holds where c does not change along the axis, such as a scalar, modulo 2^n for integers; rounded
+    (within n u |c| sum |x|), assumes_finite (0 times an infinite sum of finite terms is NaN).
+    Source: distributive law.
+    """
+    return Cumsum(a)(c * x), c * Cumsum(a)(x)
+
+
+@identity(
+    tags=CANONICAL,
+    where=lambda c, a, x: checko(level_along, c, a, x, label=f"{c!r} is the same along {a!r}"),
+    specials="assumes_finite",
+    broadcast="c",
+)
+def lift_cumsum_divideo(c, x, a):
+    """cumsum(x / c) = cumsum(x) / c.
+
+    Holds for floats where c does not change along the axis, such as a scalar; rounded (within
+    n u sum |x / c|), assumes_finite.
+    Source: distributive law.
+    """
+    return Cumsum(a)(x / c), Cumsum(a)(x) / c
+
+
+@relation(tags=CANONICAL, specials="assumes_finite")
+def distribute_cumsum_addo(left, right):
+    """cumsum(x + y) = cumsum(x) + cumsum(y), and cumsum(x - y) = cumsum(x) - cumsum(y).
+
+    Holds where x and y have one shape, modulo 2^n for integers; rounded (within
+    n u sum (|x| + |y|)), assumes_finite.
+    Source: associative and commutative laws.
+    """
+    x, y, a = lvars("x y a")
+    return lany(
+        *[
+            lall(
+                eq(left, Cumsum(a)(combine(x, y))),
+                eq(right, combine(Cumsum(a)(x), Cumsum(a)(y))),
+            )
+            for combine in (add, subtract)
+        ]
+    )
+
+
+@identity(tags=CANONICAL, specials="assumes_finite")
+def lift_cumprod_expo(x, a):
+    """cumprod(e^x) = e^cumsum(x).
+
+    Holds always; rounded (the error of a sum counts |sum(x)| times), assumes_finite (a partial
+    product may overflow or underflow).
+    Source: DLMF 4.8.16.
+    """
+    return Cumprod(a)(exp(x)), exp(Cumsum(a)(x))
+
+
+@identity(tags=("fast_run", "stabilize", "stabilization"), where=positiveo)
+def log_cumprodo(x, a):
+    """log(cumprod(x)) = cumsum(log x).
+
+    Holds where x is positive; the products overflow or underflow, the sums do not; rounded
+    (within c u sum (1 + |log x|)), kept.
+    Source: DLMF 4.8.2.
+    """
+    return log(Cumprod(a)(x)), Cumsum(a)(log(x))
+
+
+@relation(tags=CANONICAL)
+def lift_cumulative_negativeo(left, right):
+    """cummax(-x) = -cummin(x), and cummin(-x) = -cummax(x).
+
+    Holds for floats (the least integer is its own negative); rounded (the extreme of 0.0 and -0.0
+    may be either), kept.
+    Source: negation reverses the order.
+    """
+    x, a = lvars("x a")
+    return lany(
+        *[
+            lall(eq(left, outer(a)(-x)), eq(right, -inner(a)(x)), floato(x))
+            for outer, inner in ((Cummax, Cummin), (Cummin, Cummax))
+        ]
+    )
+
+
+@relation(tags=CANONICAL)
+def merge_cumulative_extremeo(left, right):
+    """cummax(cummax(x)) = cummax(x), and so for cummin.
+
+    Holds always; rounded (the extreme of 0.0 and -0.0 may be either), kept.
+    Source: the largest element so far does not fall, and max is idempotent.
+    """
+    x, a = lvars("x a")
+    return lany(
+        *[lall(eq(left, one(a)(one(a)(x))), eq(right, one(a)(x))) for one in (Cummax, Cummin)]
+    )
+
+
+def is_among(a: Any, axes: Any, x: Any) -> bool:
+    """Tell whether an axis of ``x`` is one of those that are reduced."""
+    return bool(-a <= x.ndim and (axes is None or a in axes))
+
+
+@relation(tags=CANONICAL)
+def absorb_cumulative_extremeo(left, right):
+    """max(cummax(x)) = max(x), and so for min and cummin.
+
+    Holds where the axis is reduced; rounded (the extreme of 0.0 and -0.0 may be either), kept.
+    Source: associative and idempotent laws of a lattice.
+    """
+    x, a, axes, keepdims = lvars("x a axes keepdims")
+    return lany(
+        *[
+            lall(
+                eq(left, reduce(axes, keepdims)(so_far(a)(x))),
+                eq(right, reduce(axes, keepdims)(x)),
+                checko(is_among, a, axes, x, label=f"{a!r} is reduced"),
+            )
+            for reduce, so_far in ((Max, Cummax), (Min, Cummin))
+        ]
+    )
+
+
+def is_single(a: Any, x: Any) -> bool:
+    """Tell whether an array has one element along an axis."""
+    return bool(-a <= x.ndim and x.type.shape[a] == 1)
+
+
+@relation(tags=CANONICAL, rounding="exact")
+def remove_cumulativeo(left, right):
+    """cumsum(x) = x over an axis of one element, and so for cumprod, cummax and cummin.
+
+    Holds always; exact, kept.
+    Source: the first element is kept as it is.
+    """
+    x, a = lvars("x a")
+    single = checko(is_single, a, x, label=f"{x!r} has one element along {a!r}")
+    return lany(*[lall(eq(left, cls(a)(x)), eq(right, x), single) for cls in ALL])
+
+
+# Parts of results.
+
+
+def axis_of_last(s: Any, a: Any, x: Any) -> Any:
+    """Return the one axis to reduce where a key takes the last element along it, and all else."""
+    entries = keys.by_axis(s, x.ndim)
+    if entries is None or -a > x.ndim or x.type.shape[a] == 1:
+        return None
+    size = x.type.shape[a]
+    last = entries[a] == ("int", -1) or (isinstance(size, int) and entries[a] == ("int", size - 1))
+    rest = [entry for axis, entry in enumerate(entries, -x.ndim) if axis != a]
+    return (a,) if last and all(entry == keys.FULL for entry in rest) else None
+
+
+def over_some(s: Any, a: Any, x: Any) -> Any:
+    """Return the axis to reduce, where there are others."""
+    return axis_of_last(s, a, x) if x.ndim > 1 else None
+
+
+def over_all(s: Any, a: Any, x: Any) -> bool:
+    """Tell whether the axis to reduce is the only one."""
+    return bool(x.ndim == 1 and axis_of_last(s, a, x))
+
+
+@relation(tags=TIDY, specials="assumes_finite")
+def last_cumulativeo(left, right):
+    """cumsum(x)[-1] = sum(x), and so for cumprod and prod, cummax and max, cummin and min.
+
+    Holds for a key that takes the last element along an axis of more than one, and all of the other
+    axes; rounded (another order, within n u sum |x|), assumes_finite (a partial sum may overflow).
+    Source: definition; N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed.,
+    section 4.2.
+    """
+    x, s, a, axes = lvars("x s a axes")
+    pairs = ((Cumsum, Sum), (Cumprod, Prod), (Cummax, Max), (Cummin, Min))
+    found = []
+    for cls, reduce in pairs:
+        part = Index(s)(cls(a)(x))
+        found.append(
+            lall(
+                eq(left, part),
+                eq(right, reduce(None, False)(x)),
+                checko(over_all, s, a, x, label=f"{s!r} takes the last element along {a!r}"),
+            )
+        )
+        found.append(
+            lall(
+                eq(left, part),
+                eq(right, reduce(axes, False)(x)),
+                calco(axes, over_some, s, a, x),
+            )
+        )
+    return lany(*found)
+
+
+def takes_first(s: Any, a: Any, x: Any) -> bool:
+    """Tell whether a key takes the first element along an axis."""
+    entries = keys.by_axis(s, x.ndim)
+    return bool(entries is not None and -a <= x.ndim and entries[a] == ("int", 0))
+
+
+@relation(tags=TIDY, rounding="exact")
+def first_cumulativeo(left, right):
+    """cumsum(x)[0] = x[0], and so for cumprod, cummax and cummin.
+
+    Holds for a key that takes the first element along the axis; exact, kept.
+    Source: the first element is kept as it is.
+    """
+    x, s, a = lvars("x s a")
+    first = checko(takes_first, s, a, x, label=f"{s!r} takes the first element along {a!r}")
+    return lany(
+        *[lall(eq(left, Index(s)(cls(a)(x))), eq(right, Index(s)(x)), first) for cls in ALL]
+    )
+
+
+def axis_of_prefix(s: Any, a: Any, x: Any) -> Any:
+    """Return where the axis is past a key that takes its first elements, and half of all."""
+    entries = keys.by_axis(s, x.ndim)
+    if entries is None or not s or -a > x.ndim or not keys.small(entries, x.type.shape):
+        return None
+    kind, *bounds = entries[a]
+    if kind != "slice" or "dynamic" in bounds:
+        return None
+    if bounds[0] not in (None, 0) or bounds[2] not in (None, 1):
+        return None
+    left = keys.kept_axes(entries)
+    return left.index(a + x.ndim) - len(left)
+
+
+@relation(tags=TIDY, rounding="exact")
+def index_cumulativeo(left, right):
+    """cumsum(x)[:k] = cumsum(x[:k]), and so for cumprod, cummax and cummin.
+
+    Holds for keys that take the first elements along the axis, or all of them, and leave at most
+    half of all; exact, kept.
+    Source: a cumulative sum depends on the elements before it alone.
+    """
+    x, s, a, b = lvars("x s a b")
+    return lany(
+        *[
+            lall(
+                eq(left, Index(s)(cls(a)(x))),
+                eq(right, cls(b)(Index(s)(x))),
+                calco(b, axis_of_prefix, s, a, x),
+            )
+            for cls in ALL
+        ]
+    )
+
+
+def are_neighbours(s: Any, t: Any, a: Any, x: Any) -> bool:
+    """Tell whether keys take all elements along an axis but the first, and all but the last."""
+    both = keys.by_axis(s, x.ndim), keys.by_axis(t, x.ndim)
+    if both[0] is None or both[1] is None or -a > x.ndim:
+        return False
+    after, before = both
+    rest = [e for es in both for axis, e in enumerate(es, -x.ndim) if axis != a]
+    if any(entry != keys.FULL for entry in rest):
+        return False
+    if {after[a][0], before[a][0]} != {"slice"} or "dynamic" in after[a] + before[a]:
+        return False
+    size = x.type.shape[a]
+    if not isinstance(size, int):
+        return bool(after[a][1:] == (1, None, None) and before[a][1:] == (None, -1, None))
+    every = range(size)
+    one, other = every[slice(*after[a][1:])], every[slice(*before[a][1:])]
+    return size > 1 and one == every[1:] and other == every[:-1]
+
+
+@identity(
+    tags=TIDY,
+    where=lambda x, s, t, a: checko(
+        are_neighbours, s, t, a, x, label=f"{s!r} and {t!r} take neighbours along {a!r}"
+    ),
+    specials="assumes_finite",
+)
+def cancel_diff_cumsumo(x, s, t, a):
+    """cumsum(x)[1:] - cumsum(x)[:-1] = x[1:], the difference of a cumulative sum.
+
+    Holds for keys that take all but the first and all but the last element along an axis of more
+    than one, and all of the other axes, modulo 2^n for integers; rounded (the left side loses the
+    digits that the sums have in common), assumes_finite (a partial sum may overflow).
+    Source: definition.
+    """
+    return Index(s)(Cumsum(a)(x)) - Index(t)(Cumsum(a)(x)), Index(s)(x)
+
+
+RELATIONS: tuple[Relation, ...] = (
+    remove_cumulativeo,
+    lift_cumsum_negativeo,
+    lift_cumsum_multiplyo,
+    lift_cumsum_divideo,
+    distribute_cumsum_addo.reversed,
+    lift_cumprod_expo,
+    log_cumprodo,
+    lift_cumulative_negativeo,
+    merge_cumulative_extremeo,
+    absorb_cumulative_extremeo,
+    last_cumulativeo,
+    first_cumulativeo,
+    cancel_diff_cumsumo,
+    index_cumulativeo,
+)
