@@ -29,8 +29,6 @@ from relgraph.errors import (
 
 OUT_OF_MEMORY = 2  # CUDA_ERROR_OUT_OF_MEMORY
 
-Launch = Callable[..., None]
-
 
 def simulated() -> bool:
     """Tell whether numba's simulator stands in for a device."""

@@ -36,20 +36,17 @@ def copy_text(dtype: str, ndim: int, wide: bool, threads: int) -> Text:
         text.parameters += [(f"s{g}", "int64"), (f"d{g}", "int64")]
     text.parameters += [("x", f"{dtype}[::1]"), ("o", f"{dtype}[::1]")]
     index = "windex" if wide else "uindex"
-    text.line(f"e = {index}(cuda.blockIdx.x * {threads} + cuda.threadIdx.x)")
-    text.open("while e < n:")
-    text.line("source = a")
-    text.line("target = b")
-    text.line("rest = e")
-    for g in reversed(range(ndim)):
-        text.line(f"q = {index}(rest // n{g})")
-        text.line(f"i = int64(rest - q * n{g})")
-        text.line(f"source = int64(source + i * s{g})")
-        text.line(f"target = int64(target + i * d{g})")
-        text.line("rest = q")
-    text.line("o[windex(target)] = x[windex(source)]")
-    text.line(f"e = {index}(e + cuda.gridDim.x * {threads})")
-    text.close()
+    with text.each("e", "n", threads, index):
+        text.line("source = a")
+        text.line("target = b")
+        text.line("rest = e")
+        for g in reversed(range(ndim)):
+            text.line(f"q = {index}(rest // n{g})")
+            text.line(f"i = int64(rest - q * n{g})")
+            text.line(f"source = int64(source + i * s{g})")
+            text.line(f"target = int64(target + i * d{g})")
+            text.line("rest = q")
+        text.line("o[windex(target)] = x[windex(source)]")
     return text
 
 

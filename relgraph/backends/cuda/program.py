@@ -222,7 +222,6 @@ class CudaProgram:
                     elsewhere[step.node.op.name] = None
             else:
                 self._launchers[i] = step_launcher(step, self._sizes, read)
-        self.on_cpu = tuple(elsewhere)
         if elsewhere:
             warnings.warn(
                 "these ops have no kernel for the GPU and run on the CPU, where their operands "
