@@ -32,7 +32,7 @@ WEIGHTS = {
     "logerfc": 2, "matmul": 40, "inv": 14, "solve": 60,
     "solve{assume='spd'}": 58, "solve_triangular": 56, "transpose": 2, "diag": 2, "sum": 4,
     "prod": 5, "mean": 4, "max": 4, "min": 4, "any": 4, "all": 4, "logsumexp": 4, "cumsum": 4,
-    "cumprod": 5,
+    "cumprod": 5, "cummax": 4, "cummin": 4,
     "where": 6, "less": 3, "less_equal": 3, "greater": 4, "greater_equal": 4, "equal": 3,
     "not_equal": 3, "bitwise_and": 3, "bitwise_or": 3, "bitwise_xor": 3, "logical_xor": 2,
     "invert": 2, "concatenate": 12, "index": 2,
