@@ -17,6 +17,7 @@ from relgraph.ir.node import Constant, Input, Variable
 from relgraph.lowering.kernels import Call, Kernel, Step
 from relgraph.lowering.refs import dtype_name
 from relgraph.lowering.sizes import Sizes, Terms, is_product
+from relgraph.lowering.views import root
 
 # Ops whose NumPy meaning always returns new memory; of any other the result may be a view.
 FRESH = frozenset(
@@ -36,7 +37,7 @@ class Plan:
     takes : dict of Variable to Variable
         For a value that takes over memory, the dead value it takes it from.
     overwrites : set of Variable
-        Updates of arrays that nobody else reads, which are made in the array itself.
+        Updates of arrays that nothing else reads, which are made in the array itself.
     dies : list of tuple of Variable
         For each step the values that no later step reads and whose memory nobody takes over.
     spare : set of Variable
@@ -88,6 +89,7 @@ def plan(
     result = Plan()
     if overwrite:
         result.overwrites.update(overwriting(steps, last, donated))
+    arrays = updated(steps, last, donated) if overwrite else {}
     free: dict[tuple[str, Terms], list[Variable]] = {}
     waiting: list[dict[Variable, None]] = [{} for _ in steps]
     for i, step in enumerate(steps):
@@ -97,8 +99,13 @@ def plan(
                 continue
             kind = (dtype_name(x), sizes.shape[x])
             spare = free.get(kind)
-            taken = spare.pop() if spare else None
-            for y in in_place(step, x, dying) if taken is None else ():
+            taken = arrays.get(x)
+            if taken is not None:
+                result.overwrites.add(x)
+            elif spare:
+                taken = spare.pop()
+            others = [] if is_updated(step, x) else dying
+            for y in in_place(step, x, others) if taken is None else ():
                 if (dtype_name(y), sizes.shape[y]) == kind:
                     taken = y
                     dying.remove(y)
@@ -135,12 +142,45 @@ def in_place(step: Step, x: Variable, operands: Iterable[Variable]) -> list[Vari
     if not isinstance(step, Kernel) or x not in step.stored:
         return []
     structure = step.structure
+    for update in step.updates:
+        if x is update.node:
+            return [y for y in operands if y is update.array and _alone(step, y)]
     if structure.passes or structure.products is not None:
         return []  # they read an element more than once
     spanning = {
         y for y, (_, spans) in zip(step.arrays, structure.arrays, strict=True) if all(spans)
     }
     return [y for y in operands if y in spanning and y not in step.tables]
+
+
+def is_updated(step: Step, x: Variable) -> bool:
+    """Tell whether a result of a step is an array that a kernel updates."""
+    return isinstance(step, Kernel) and any(x is update.node for update in step.updates)
+
+
+def _alone(step: Kernel, array: Variable) -> bool:
+    """Tell whether a kernel that updates an array reads no other elements of it, nor its own."""
+    others = [x for update in step.updates for x in update.reads]
+    return others.count(array) == 1 and all(
+        root(x) is not root(array) for x in (*step.arrays, *step.tables)
+    )
+
+
+def updated(
+    steps: Sequence[Step], last: dict[Variable, int], donated: Collection[Variable] = ()
+) -> dict[Variable, Variable]:
+    """Return for each update in a kernel that may be made in the array itself that array."""
+    own, viewed = _owned(steps, donated)
+    return {
+        update.node: update.array
+        for i, step in enumerate(steps)
+        if isinstance(step, Kernel)
+        for update in step.updates
+        if update.array in own
+        and update.array not in viewed
+        and last.get(update.array) == i
+        and _alone(step, update.array)
+    }
 
 
 def last_reads(
@@ -163,14 +203,8 @@ def last_reads(
 def overwriting(
     steps: Sequence[Step], last: dict[Variable, int], donated: Collection[Variable] = ()
 ) -> set[Variable]:
-    """Return the updates whose array dies with them, is the program's, and has no view."""
-    own: set[Variable] = set(donated)
-    viewed: set[Variable] = set()
-    for step in steps:
-        if has_own_buffer(step) or is_update(step):
-            own.update(step.results)
-        if isinstance(step, Call) and not is_update(step) and _name(step) not in FRESH:
-            viewed.update(step.reads)
+    """Return the updates by calls whose array dies with them, is the program's, and has no view."""
+    own, viewed = _owned(steps, donated)
     found: set[Variable] = set()
     for i, step in enumerate(steps):
         if isinstance(step, Call) and is_update(step):
@@ -178,6 +212,20 @@ def overwriting(
             if x in own and x not in viewed and last.get(x) == i and x not in others:
                 found.add(step.node)
     return found
+
+
+def _owned(
+    steps: Sequence[Step], donated: Collection[Variable]
+) -> tuple[set[Variable], set[Variable]]:
+    """Return the values whose memory is the program's, and those that others may be views of."""
+    own: set[Variable] = set(donated)
+    viewed: set[Variable] = set()
+    for step in steps:
+        if has_own_buffer(step) or is_update(step):
+            own.update(step.results)
+        if isinstance(step, Call) and not is_update(step) and _name(step) not in FRESH:
+            viewed.update(step.reads)
+    return own, viewed
 
 
 def _name(step: Call) -> str:

@@ -17,6 +17,7 @@ from relgraph.ir.node import Constant, Variable, apply
 from relgraph.ir.op import Op
 from relgraph.lowering.refs import Ref, Slots, dtype_name
 from relgraph.lowering.regions import CALL, LEAF, MAP, REDUCE, Fusion, Regions, is_scalar
+from relgraph.lowering.targets import Target, Update
 from relgraph.lowering.views import Operand
 from relgraph.ops.cumulative import Cumulative
 
@@ -112,6 +113,9 @@ class Structure:
         any other it is empty: elements lie in memory in the order of the loops.
     tables : tuple of str
         The dtypes of the vectors that gathers read; they are operands after the arrays.
+    targets : tuple of Target or None
+        For each of ``stored`` the part of an array that it is written to, None for an array of its
+        own.  Empty where all have one.
     """
 
     rows: tuple[Row, ...]
@@ -124,6 +128,7 @@ class Structure:
     products: Products | None = None
     strides: tuple[tuple[tuple[int | None, int], ...], ...] = ()
     tables: tuple[str, ...] = ()
+    targets: tuple[Target | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -174,6 +179,8 @@ class Kernel:
         The vectors that gathers read.
     gathers : tuple of Gather
         Its gathers.
+    updates : tuple of Update
+        The updates among ``stored``.
     """
 
     structure: Structure
@@ -189,13 +196,16 @@ class Kernel:
     repeated: tuple[Variable, ...] = ()
     tables: tuple[Variable, ...] = ()
     gathers: tuple[Gather, ...] = ()
+    updates: tuple[Update, ...] = ()
 
     @property
     def reads(self) -> tuple[Variable, ...]:
         """The values it reads."""
-        if not self.gathers:
+        if not self.gathers and not self.updates:
             return self.arrays
-        return (*self.arrays, *self.tables, *(gather.furthest for gather in self.gathers))
+        found = [*self.arrays, *self.tables, *(gather.furthest for gather in self.gathers)]
+        found += [x for update in self.updates for x in update.reads]
+        return tuple(dict.fromkeys(found))
 
     @property
     def reductions(self) -> tuple[tuple[Variable, Kernel], ...]:

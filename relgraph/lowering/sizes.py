@@ -235,10 +235,10 @@ class Sizes:
             base = self.find(next(before))
             if kind != "slice":
                 continue
-            left_out = _left_out(*bounds)
+            count = left_out(*bounds)
             term = terms[axis]
-            if isinstance(term, Unknown) and left_out is not None:
-                same = self._slices.setdefault((base, left_out), term) if left_out else base
+            if isinstance(term, Unknown) and count is not None:
+                same = self._slices.setdefault((base, count), term) if count else base
                 if same != term:
                     terms[axis] = same
                     del self.source[term]
@@ -255,9 +255,20 @@ class Sizes:
         return tuple(1 if a in axes else next(dims) for a in range(-x.ndim, 0))
 
     def _kernel(self, step: Kernel, owner: Kernel) -> None:
-        operands = [*step.arrays, *step.scalars]
+        first = {update.places for update in step.updates}
+        operands = [x for i, x in enumerate(step.arrays) if i not in first]
+        operands += step.scalars
         for constant in step.scalars:
             self.shape[constant] = constant.type.shape
+        for update in step.updates:
+            operands.append(update.part)
+            if update.part in self.shape:
+                continue
+            if update.places is None:
+                self._indexed(update.part, update.part.op.params[0])  # type: ignore[union-attr]
+            else:
+                axes = self.shape[update.key[0]], self.shape[update.array][1:]
+                self.shape[update.part] = axes[0] + axes[1]
         ndim = len(step.shape)
         loop = [
             self._meet(owner, axis - ndim, operands, step.nodes[-1], step.shape[axis])
@@ -266,6 +277,8 @@ class Sizes:
         self.loop[step] = tuple(loop)
         for x in step.stored:
             self.shape[x] = tuple(loop)
+        for update in step.updates:
+            self.shape[update.node] = self.shape[update.array]
         for x in step.folded:
             self.shape[x] = folded_shape(x, loop)
 
@@ -318,7 +331,7 @@ def is_view_of_axes(node: Variable) -> bool:
     return node.op is not None and node.op.name in ("expand_dims", "squeeze")
 
 
-def _left_out(start: object, stop: object, step: object) -> int | None:
+def left_out(start: object, stop: object, step: object) -> int | None:
     """Return how many elements a slice leaves out at most; None where that depends on the size."""
     if step not in (None, 1, -1):
         return None
@@ -401,4 +414,6 @@ def folded_shape(node: Variable, loop: Sequence[Term]) -> Terms:
     )
 
 
-__all__ = ["Check", "Sizes", "Term", "Terms", "Unknown", "is_product", "mismatch", "unproved"]
+__all__ = [
+    "Check", "Sizes", "Term", "Terms", "Unknown", "is_product", "left_out", "mismatch", "unproved",
+]  # fmt: skip

@@ -71,15 +71,24 @@ def axes(x: Variable) -> tuple[Along, ...] | None:
         x = x.inputs[0]
     if not chain or len(chain) > _DEEPEST:
         return None
+    viewed = _own_axes(x)
+    for node in reversed(chain):
+        viewed = _viewed(node, viewed)
+    return viewed
+
+
+def part_axes(part: Variable) -> tuple[Along, ...]:
+    """Return how the axes of a view run along those of its operand, as if that were no view."""
+    return _viewed(part, _own_axes(part.inputs[0]))
+
+
+def _own_axes(x: Variable) -> tuple[Along, ...]:
     number = -sum(dim != 1 for dim in x.type.shape)
     found: list[Along] = []
     for dim in x.type.shape:
         found.append(_ONE if dim == 1 else Along(number))
         number += dim != 1
-    viewed = tuple(found)
-    for node in reversed(chain):
-        viewed = _viewed(node, viewed)
-    return viewed
+    return tuple(found)
 
 
 def is_contiguous(along: tuple[Along, ...]) -> bool:
@@ -211,4 +220,4 @@ _VIEWS = frozenset(
     {"index", "expand_dims", "squeeze", "transpose", "matrix_transpose", "broadcast_to"}
 )
 
-__all__ = ["Along", "Operand", "axes", "is_contiguous", "is_view", "root"]
+__all__ = ["Along", "Operand", "axes", "is_contiguous", "is_view", "part_axes", "root"]

@@ -14,7 +14,7 @@ import numpy as np
 
 from relgraph.backends.base import Array, OpCall, released
 from relgraph.backends.config import config
-from relgraph.backends.failures import misplaced
+from relgraph.backends.failures import failure, misplaced
 from relgraph.backends.numba import kernels
 from relgraph.backends.numba.arena import Arena
 from relgraph.backends.numba.calls import Layout
@@ -28,6 +28,7 @@ from relgraph.backends.numba.row_source import RowText
 from relgraph.backends.numba.scan_source import ScanText, has_scans
 from relgraph.backends.numba.tapes import Taped, Untaped
 from relgraph.backends.numba.templates import literals, supported, weight
+from relgraph.backends.numba.update_source import UpdateText
 from relgraph.errors import ShapeError
 from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import Constant, Variable
@@ -40,7 +41,9 @@ from relgraph.lowering.products import join_products
 from relgraph.lowering.regions import Fusion
 from relgraph.lowering.rows import join_rows
 from relgraph.lowering.sizes import Check
+from relgraph.lowering.updates import join_updates, with_places
 from relgraph.ops.cumulative import Cumulative
+from relgraph.ops.keys import numpy_key
 
 Pair = tuple[Source, Source]
 ORDERS = 8  # programs for inputs in Fortran's order, of one program
@@ -149,8 +152,9 @@ class NumbaProgram:
         donated: frozenset[str] = frozenset(),
     ) -> None:
         graph = expanded(without_assumptions(graph), lambda node: not is_log_sum(node))
-        steps = join_rows(graph, schedule(graph, fusion), fusion)
-        self.steps = join_products(graph, steps, fusion)
+        wider = with_places(graph)
+        steps = join_rows(wider, schedule(wider, fusion), fusion)
+        self.steps = join_updates(graph, join_products(wider, steps, fusion), fusion)
         self._texts: dict[str, str] = {}
         self._names: dict[Structure, str] = {}
         functions: dict[str, kernels.Kernel] = {}
@@ -182,6 +186,7 @@ class NumbaProgram:
             "given": given_or_new,
             "ready": ready,
             "matmul": np.matmul,
+            "copyto": np.copyto,
             "bool": np.bool_,
             **{name: np.dtype(name).type for name in NUMBERS},
             **functions,
@@ -191,6 +196,7 @@ class NumbaProgram:
             **{name: _differ(check) for name, check in main.checks.items()},
             **{name: _no_elements(node) for name, node in main.nonempty.items()},
             **{name: _places(node) for name, node in main.gathers.items()},
+            **{name: _part(node) for name, node in main.views.items()},
             **{name: _misshapen(node) for name, node in main.verified.items()},
         }
         for name, text in main.parts:
@@ -437,18 +443,20 @@ def kernel_text(step: Kernel) -> tuple[str, str, Layout]:
     text = written.functions("NAME", f"NAME{kernels.FINISH}")
     name = f"rgk_{kernels.digest(text)}"
     last = len(structure.reduced) - 1
+    given = len(step.arrays) + len(step.tables) + len(step.slots)
+    strided = [*enumerate(written.arrays)]
+    if isinstance(written, KernelText):
+        strided += enumerate(written.stored, given)
     streams = [np.dtype(dtype).itemsize for dtype, spans in structure.arrays if spans[last]]
     streams += [np.dtype(structure.rows[row].dtype).itemsize for row in structure.stored]
     streams += [np.dtype(dtype).itemsize for dtype, full in structure.results if full]
     layout = Layout(
         sizes=len(structure.reduced),
-        arrays=len(step.arrays) + len(step.tables) + len(step.slots) + len(step.results),
+        arrays=given + len(step.results),
         folds=written.combined,
         kept=sum(1 << g for g in written.kept),
         cost=_OPERATION * sum(map(weight, step.nodes)) + _BYTE * sum(streams),
-        strides=tuple(
-            (i, axis) for i, array in enumerate(written.arrays) for _, axis in array.strides
-        ),
+        strides=tuple((i, axis) for i, array in strided for _, axis in array.strides),
     )
     return name, text.replace("NAME", name), layout
 
@@ -458,6 +466,8 @@ def _text(structure: Structure) -> KernelText | RowText | ProductText:
         return ProductText(structure)
     if has_scans(structure):
         return ScanText(structure)
+    if any(target is not None and target.places is not None for target in structure.targets):
+        return UpdateText(structure)
     return RowText(structure) if structure.passes else KernelText(structure)
 
 
@@ -492,6 +502,19 @@ def _places(node: Variable) -> Callable[[Array, Array], Array]:
         return np.where(index < 0, index + len(vector), index).astype(index.dtype)
 
     return places
+
+
+def _part(node: Variable) -> Callable[..., Array]:
+    spec = node.op.params[0]  # type: ignore[union-attr]
+
+    def part(array: Array, *operands: Array) -> Array:
+        """Return a view of an array; of one element, too."""
+        try:
+            return array[(*numpy_key(spec, operands), Ellipsis)]
+        except IndexError as error:
+            raise failure(node, (array, *operands), error) from error
+
+    return part
 
 
 def _misshapen(node: Variable) -> Callable[[Any, Any], None]:

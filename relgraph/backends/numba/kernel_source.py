@@ -23,7 +23,8 @@ from relgraph.backends.numba.fold_source import (
     start,
 )
 from relgraph.backends.numba.templates import expression
-from relgraph.lowering.kernels import Fold, Structure
+from relgraph.lowering.kernels import Fold, Row, Structure
+from relgraph.lowering.refs import Ref
 
 
 class KernelText(Lines):
@@ -45,9 +46,8 @@ class KernelText(Lines):
     def __init__(self, structure: Structure) -> None:
         super().__init__(structure)
         s = structure
-        every = (True,) * len(s.reduced)
         kept = tuple(not r for r in s.reduced)
-        self.stored = [Array(f"o{i}", s.rows[row].dtype, every) for i, row in enumerate(s.stored)]
+        self.stored = [self._result(i) for i in range(len(s.stored))]
         self.folded = [Array(f"r{i}", f.dtype, kept) for i, f in enumerate(s.folds)]
         self.numbers = self._numbers()
         self.suffix = self.count
@@ -61,6 +61,13 @@ class KernelText(Lines):
         # Whether results are added to where they are stored, not in variables alone.
         self.accumulates = any(s.reduced[: self.suffix])
         self.kept = [g for g, reduced in enumerate(s.reduced) if not reduced and g]
+
+    def _result(self, i: int) -> Array:
+        """Return an elementwise result, or the part of an array that it is written to."""
+        targets = self.structure.targets
+        target = targets[i] if targets else None
+        dtype = self.structure.rows[self.structure.stored[i]].dtype
+        return Array(f"o{i}", dtype, (True,) * self.count, target.strides if target else ())
 
     def functions(self, name: str, finish: str) -> str:
         """Return the kernel and, where there are partial results, what combines them.
@@ -78,7 +85,7 @@ class KernelText(Lines):
     def _parameters(self) -> str:
         """Return the parameter list: the range, integers, and arrays."""
         names = ["start", "stop", *(f"n{g}" for g in range(self.count))]
-        names += [stride for array in self.arrays for stride, _ in array.strides]
+        names += [stride for array in self.arrays + self.stored for stride, _ in array.strides]
         names += ["rows"] if self.partial else []
         arrays = [array.declared() for array in self.arrays]
         arrays += [f"y_{i}: {dtype}[1]" for i, dtype in enumerate(self.structure.tables)]
@@ -203,8 +210,8 @@ class KernelText(Lines):
         for k in range(len(s.rows)):
             if k not in self.numbers:
                 self._row(k)
-        for array, k in zip(self.stored, s.stored, strict=True):
-            self.line(f"{self.element(array)} = t{k}")
+        for i, k in enumerate(s.stored):
+            self._write(i, f"t{k}")
         for i, fold in enumerate(s.folds):
             value = operand(fold, operand_name(fold.operand))
             if not self.inner:
@@ -214,6 +221,15 @@ class KernelText(Lines):
                 self.line(f"{target} = {combine(fold, total, value)}")
             else:
                 self.join(i, fold, value)
+
+    def _write(self, i: int, value: str) -> None:
+        """Write a value to its place, or join it with what is there."""
+        place = self.element(self.stored[i])
+        target = self.structure.targets[i] if self.structure.targets else None
+        if target is not None and target.op is not None:
+            dtype = self.stored[i].dtype
+            value = expression(Row(target.op, (Ref("row", 0, dtype),) * 2, dtype), [place, value])
+        self.line(f"{place} = {value}")
 
     def _store(self) -> None:
         """Store the reductions of the inner loops."""

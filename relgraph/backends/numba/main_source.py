@@ -14,7 +14,6 @@ from relgraph.ir.types import DTYPES
 from relgraph.lowering.buffers import Plan, plan
 from relgraph.lowering.kernels import (
     Call,
-    Gather,
     Kernel,
     Step,
     Structure,
@@ -22,6 +21,7 @@ from relgraph.lowering.kernels import (
 )
 from relgraph.lowering.refs import dtype_name
 from relgraph.lowering.sizes import Check, Sizes, Term, Unknown, is_product
+from relgraph.lowering.targets import Update
 from relgraph.lowering.views import axes, root
 from relgraph.ops.keys import FULL, spec_text
 
@@ -97,12 +97,14 @@ class MainText:
         self.checks: dict[str, Check] = {}
         self.nonempty: dict[str, Variable] = {}
         self.gathers: dict[str, Variable] = {}
+        self.views: dict[str, Variable] = {}
         self.verified: dict[str, Variable] = {}
         self.sizes = Sizes(graph, steps)
         self._names: dict[Variable, str] = {}
         self._terms: dict[Term, str] = {}
         self._packs: dict[tuple[Constant, ...], str] = {}
         self._ready: set[Variable] = set()
+        self._parts: dict[Variable, str] = {}  # of the kernel that comes next, what it writes to
         self._block = _Block()
         self._bound = 0
         self._taken: set[str] = set()
@@ -227,6 +229,8 @@ class MainText:
             if i and i % PART == 0:
                 self._block = _Block()
                 blocks.append(self._block)
+            if isinstance(step, Kernel):
+                self._regions(step)
             for k, check in enumerate(self.sizes.checks.get(step, ())):
                 self._check(f"differ_{i}_{k}", check)
             if isinstance(step, Kernel):
@@ -271,27 +275,90 @@ class MainText:
                 self._make_ready(x)
         for x, part in step.reductions:
             self._guard(f"no_elements_{i}", part, x)
-        for x in step.results:
-            self._allocate(x, memory)
-        arrays = list(map(self._name, step.arrays))
+        places: dict[int, str] = {}
         for k, gather in enumerate(step.gathers):
-            arrays[gather.places] = self._indices(f"{i}_{k}", gather)
+            vector, index = gather.node.inputs
+            places[gather.places] = self._indices(
+                f"{i}_{k}", gather.node, vector, index, gather.furthest
+            )
+        for k, update in enumerate(step.updates, len(step.gathers)):
+            if update.places is not None and update.furthest is not None:
+                places[update.places] = self._indices(
+                    f"{i}_{k}", update.part, update.array, update.key[0], update.furthest
+                )
+        parts = {update.node: self._region(update, memory) for update in step.updates}
+        for x in step.results:
+            if x not in parts:
+                self._allocate(x, memory)
+        arrays = [places.get(k) or self._name(x) for k, x in enumerate(step.arrays)]
         arguments = [*sizes, *arrays, *map(self._name, step.tables)]
         arguments.extend(self._pack(values) for values in step.slots.values())
-        arguments.extend(self._names[x] for x in step.results)
+        arguments.extend(parts.get(x) or self._names[x] for x in step.results)
         self._line(f"{self.kernels[step.structure]}({', '.join(arguments)})")
+        if self._parts:
+            self._line(f"del {', '.join(self._parts.values())}")
+            self._parts.clear()
 
-    def _indices(self, number: str, gather: Gather) -> str:
-        """Write the indices of a gather, none of them negative or too large."""
-        vector, index = map(self._name, gather.node.inputs)
-        size = self._term(self.sizes.shape[gather.node.inputs[0]][0])
-        if axes(gather.node.inputs[1]) is not None:
-            index = f"ready({index})"
-        self.gathers[f"places_{number}"] = gather.node
-        self._line(f"at_{number} = {index}")
-        self._line(f"if {self._name(gather.furthest)} >= {size}:")
-        self._line(f"    at_{number} = places_{number}(at_{number}, {vector})")
+    def _indices(
+        self, number: str, node: Variable, x: Variable, index: Variable, furthest: Variable
+    ) -> str:
+        """Write the indices of elements of an array, none of them negative or too large."""
+        places = self._name(index)
+        size = self._term(self.sizes.shape[x][0])
+        if axes(index) is not None:
+            places = f"ready({places})"
+        self.gathers[f"places_{number}"] = node
+        self._line(f"at_{number} = {places}")
+        self._line(f"if {self._name(furthest)} >= {size}:")
+        self._line(f"    at_{number} = places_{number}(at_{number}, {self._name(x)})")
         return f"at_{number}"
+
+    # Updates.
+
+    def _regions(self, step: Kernel) -> None:
+        """Write the views of arrays that a kernel updates, before anything is written to them."""
+        for update in step.updates:
+            self._make_ready(update.array)
+            if update.places is None:
+                view = self._part(update, self._name(update.array))
+                other = self._names.get(update.part)  # a view that the graph has
+                name = self._parts[update.node] = self._bind(update.part)
+                self._line(f"{name} = {view}")
+                for axis, term in enumerate(self.sizes.shape[update.part]):
+                    if self.sizes.source.get(term) == (update.part, axis):
+                        self._term(term)
+                del self._names[update.part]
+                if other is not None:
+                    self._names[update.part] = other
+
+    def _region(self, update: Update, memory: Plan) -> str:
+        """Write the allocation of an updated array, and return what its kernel writes to."""
+        node = update.node
+        if node in memory.overwrites:
+            self._allocate(node, memory)
+        else:
+            array = self._name(update.array)
+            self._allocate(node, memory)
+            self._line(f"copyto({self._names[node]}, {array})")
+        if update.places is not None:
+            return self._names[node]
+        name = self._parts[node]
+        if node not in memory.overwrites:
+            self._line(f"{name} = {self._part(update, self._names[node])}")
+        return name
+
+    def _part(self, update: Update, array: str) -> str:
+        """Write a view of an array: the part that an update is about."""
+        spec = update.part.op.params[0]  # type: ignore[union-attr]
+        if all(entry[0] == "newaxis" or "dynamic" not in entry for entry in spec) and not any(
+            entry[0] == "int" for entry in spec
+        ):
+            return f"{array}[{spec_text(spec, [])}]" if spec else f"{array}[...]"
+        name = f"part_of_{len(self.views)}"
+        known = [key for key, x in self.views.items() if x is update.part]
+        self.views[known[0] if known else name] = update.part
+        operands = ", ".join([array, *map(self._name, update.key)])
+        return f"{known[0] if known else name}({operands})"
 
     def _make_ready(self, x: Variable) -> None:
         """Arrange the elements of what a call has computed, which may be a view."""
@@ -406,7 +473,19 @@ class MainText:
 
 
 _GLOBALS = frozenset(
-    {"borrow", "empty", "give_back", "given", "matmul", "ready", "math", "np", "kernel", *DTYPES}
+    {
+        "borrow",
+        "copyto",
+        "empty",
+        "give_back",
+        "given",
+        "matmul",
+        "ready",
+        "math",
+        "np",
+        "kernel",
+        *DTYPES,
+    }
 )
 
 

@@ -128,7 +128,7 @@ class Taped:
                 raise Untaped
             self.numbers[step.node] = self._value(step.node.inputs[0])
             return
-        if any(step.structure.strides):
+        if step.updates or any(step.structure.strides):
             raise Untaped
         for x, part in step.reductions:
             if x.op.nonempty:  # type: ignore[union-attr]

@@ -20,7 +20,7 @@ here is compiled by numba as a function of scalars, and becomes a part of the lo
 What numba's own compiler would make of a loop is not better, takes ten times as long, and holds a
 test for each pair of arrays that might overlap.  Here the iterations of a loop without loops in it
 are taken to be independent of each other in memory: what one iteration hands to the next is a
-variable, never an element of an array.
+variable, never an element of an array; but not those of a loop over ``in_order``.
 """
 
 from __future__ import annotations
@@ -296,7 +296,7 @@ class _Function:
         if not (
             isinstance(node.target, ast.Name)
             and isinstance(node.iter, ast.Call)
-            and ast.unparse(node.iter.func) == "range"
+            and ast.unparse(node.iter.func) in ("range", "in_order")
         ):
             raise self._refused(node)
         bounds = [self._as(self._value(x), "int64").text for x in node.iter.args]
@@ -315,7 +315,7 @@ class _Function:
         ]
         self._label(f"body.{k}")
         loop = ""
-        if innermost:
+        if innermost and ast.unparse(node.iter.func) == "range":
             self.group = self.module.node("")
             accesses = self.module.node(f'!"llvm.loop.parallel_accesses", {self.group}')
             loop = f", !llvm.loop {self.module.node(f'SELF, {accesses}')}"

@@ -1,0 +1,323 @@
+"""Updates in kernels: what is computed is written straight into the part of an array it is for.
+
+A kernel that computes a value whose only use is an update writes it through the strides of the part
+that a basic key selects; where the key is an array of places along the first axis, a kernel of its
+own does.  The array is copied before, or taken over where nothing else reads it.  Keys of other
+kinds, and values that NumPy might have to stretch when the program runs, are left to NumPy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import Any
+
+from relgraph.ir.graph import FunctionGraph
+from relgraph.ir.node import Constant, Variable, apply
+from relgraph.ir.sizes import Place, Size, size_at
+from relgraph.ir.types import DTYPES, TensorType
+from relgraph.lowering.gathers import furthest
+from relgraph.lowering.kernels import (
+    Call,
+    Kernel,
+    Row,
+    Step,
+    Structure,
+    merged_axes,
+    ordered,
+    reduced_axes,
+    spanned,
+)
+from relgraph.lowering.refs import Ref, Slots, dtype_name
+from relgraph.lowering.regions import Fusion, is_scalar
+from relgraph.lowering.sizes import left_out
+from relgraph.lowering.targets import Target, Update
+from relgraph.lowering.views import Operand, is_contiguous, is_view, part_axes
+from relgraph.ops.elementwise import Cast, Elementwise
+from relgraph.ops.indexing import Index
+
+_OPS = {
+    "set_index": None,
+    "add_index": Elementwise("add"),
+    "multiply_index": Elementwise("multiply"),
+    "min_index": Elementwise("minimum"),
+    "max_index": Elementwise("maximum"),
+}
+_PLACES = (("array",),)  # the key of places along the first axis
+_REACH = 500  # steps that are looked at to find out whether a kernel waits for itself
+
+
+def with_places(graph: FunctionGraph) -> FunctionGraph:
+    """Return a graph that computes, besides, the largest index of each update at places."""
+    extra = dict.fromkeys(furthest(x.inputs[2]) for x in graph if is_fusible(x) and _has_places(x))
+    new = [x for x in extra if x not in graph.outputs]
+    return FunctionGraph(graph.inputs, [*graph.outputs, *new]) if new else graph
+
+
+def is_fusible(node: Variable) -> bool:
+    """Tell whether a kernel can make an update."""
+    if node.op is None or node.op.name not in _OPS:
+        return False
+    dense = all(isinstance(x.type, TensorType) and x.type.layout == "dense" for x in node.inputs)
+    if not dense or node.ndim == 0 or any(dtype_name(x) not in DTYPES for x in node.inputs):
+        return False
+    part = part_of(node)
+    if _has_places(node):
+        if node.inputs[2].dtype.kind not in "iu":
+            return False
+    elif not is_view(part):
+        return False
+    return _fits(node.inputs[1], part)
+
+
+def part_of(node: Variable) -> Variable:
+    """Return what the key of an update selects."""
+    return apply(Index(node.op.params[0]), (node.inputs[0], *node.inputs[2:]))  # type: ignore[union-attr]
+
+
+def _fits(value: Variable, part: Variable) -> bool:
+    """Tell whether only dimensions that are declared as 1 can be stretched."""
+    if value.ndim > part.ndim:
+        return False
+    for axis in range(-value.ndim, 0):
+        dim = value.type.shape[axis]
+        if isinstance(dim, int) or (dim is not None and dim == part.type.shape[axis]):
+            continue
+        if _size(value, axis) != _size(part, axis):
+            return False
+    return True
+
+
+def _size(x: Variable, axis: int) -> tuple[Size, int]:
+    """Return a size as another one, and how many elements less it is at most."""
+    less = 0
+    while True:
+        size = size_at(x, axis)
+        if not isinstance(size, Place) or size.node.op is None or not is_view(size.node):
+            return size, less
+        x, axis = size
+        if x.op is None or x.op.name != "index":
+            return size, less
+        source = x.inputs[0]
+        kept = [
+            (entry, below)
+            for below, entry in _axes_of(x.op.params[0], source.ndim)
+            if entry[0] in ("slice", "newaxis")
+        ]
+        entry, below = kept[axis]
+        count = left_out(*entry[1:]) if entry[0] == "slice" else None
+        if count is None:
+            return size, less
+        x, axis, less = source, below, less + count
+
+
+def _axes_of(spec: Any, ndim: int) -> list[tuple[int, Any]]:
+    """Return the entries of a basic key with the axes they stand for, counted from the end."""
+    found = []
+    axis = -ndim
+    for entry in spec:
+        found.append((axis, entry))
+        axis += entry[0] != "newaxis"
+    return found + [(a, ("slice", None, None, None)) for a in range(axis, 0)]
+
+
+class _Region(Operand):
+    """The part of an array in C's order that a basic key selects."""
+
+    def __init__(self, part: Variable, offset: int) -> None:
+        super().__init__(part, offset, False)
+        self.along = part_axes(part) if is_view(part) else None
+        self.in_place = self.along is not None and not is_contiguous(self.along)
+
+
+def join_updates(graph: FunctionGraph, steps: Sequence[Step], fusion: Fusion) -> list[Step]:
+    """Make the updates of a schedule in kernels.
+
+    Parameters
+    ----------
+    graph : FunctionGraph
+        The graph.
+    steps : sequence of Step
+        Its schedule, and what computes the largest index of each update at places.
+    fusion : Fusion
+        The limits of a kernel.
+
+    Returns
+    -------
+    list of Step
+        The schedule without calls of such updates, in order.
+    """
+    wanted = [i for i, s in enumerate(steps) if isinstance(s, Call) and is_fusible(s.node)]
+    if not wanted:
+        return ordered(graph, steps)
+    found: list[Step] = list(steps)
+    producer = {x: i for i, step in enumerate(steps) for x in step.results}
+    readers: dict[Variable, set[int]] = {}
+    for i, step in enumerate(steps):
+        for x in step.reads:
+            readers.setdefault(x, set()).add(i)
+    gone: set[int] = set()
+    for i in wanted:
+        step = found[i]
+        assert isinstance(step, Call)
+        node = step.node
+        value = node.inputs[1]
+        shared = value in graph.outputs or len(readers[value]) > 1
+        k = producer.get(value, -1)
+        kernel = found[k] if k >= 0 else None
+        if (
+            isinstance(kernel, Kernel)
+            and _takes(kernel, node, shared, fusion)
+            and not _waits(found, producer, _others(node), k)
+        ):
+            found[k] = _written(kernel, node, shared, fusion)
+            producer[node] = k
+            gone.add(i)
+        else:
+            found[i] = _alone(node, fusion)
+    return ordered(graph, [step for i, step in enumerate(found) if i not in gone])
+
+
+def _others(node: Variable) -> tuple[Variable, ...]:
+    more = (furthest(node.inputs[2]),) if _has_places(node) else ()
+    return (node.inputs[0], *node.inputs[2:], *more)
+
+
+def _takes(kernel: Kernel, node: Variable, shared: bool, fusion: Fusion) -> bool:
+    """Tell whether a kernel can write one of its results into a part of an array."""
+    value, part = node.inputs[1], part_of(node)
+    structure = kernel.structure
+    if structure.passes or structure.products is not None or kernel.scanned or value.ndim == 0:
+        return False
+    if value not in kernel.stored or kernel.shape != value.type.shape or part.ndim != value.ndim:
+        return False
+    if len(kernel.reads) + len(kernel.results) + 2 > fusion.arrays:
+        return False
+    stretched = any(d == 1 != p for d, p in zip(value.type.shape, part.type.shape, strict=True))
+    if stretched or any(update.places is not None for update in kernel.updates):
+        return False
+    # Elements at places are updated in order, one by one, which nothing else should wait for.
+    return not _has_places(node) or (not shared and kernel.results == (value,))
+
+
+def _waits(
+    steps: Sequence[Step], producer: dict[Variable, int], reads: Collection[Variable], k: int
+) -> bool:
+    """Tell whether some values are computed after a step; or may be, where that is far to seek."""
+    stack = [producer[x] for x in reads if x in producer]
+    seen: set[int] = set()
+    while stack:
+        i = stack.pop()
+        if i == k or len(seen) > _REACH:
+            return True
+        if i not in seen:
+            seen.add(i)
+            stack.extend(producer[x] for x in steps[i].reads if x in producer)
+    return False
+
+
+def _written(kernel: Kernel, node: Variable, shared: bool, fusion: Fusion) -> Kernel:
+    """Return a kernel that writes one of its results into an array."""
+    structure, value = kernel.structure, node.inputs[1]
+    at = kernel.stored.index(value)
+    rows, row = structure.rows, structure.stored[at]
+    if value.dtype != node.dtype:
+        rows, row = (*rows, _cast(Ref("row", row, dtype_name(value)), node)), len(rows)
+    stored, results = list(structure.stored), list(kernel.stored)
+    if shared:
+        at = len(stored)
+    stored[at : at + 1], results[at : at + 1] = [row], [node]
+    arrays, update = _update(node, kernel.arrays)
+    changed = replace(
+        kernel,
+        structure=replace(structure, rows=rows, stored=tuple(stored)),
+        arrays=arrays,
+        stored=tuple(results),
+        nodes=(*kernel.nodes, node),
+        updates=(*kernel.updates, update),
+    )
+    return _looped(changed, fusion.views)
+
+
+def _alone(node: Variable, fusion: Fusion) -> Kernel:
+    """Return a kernel that writes an array, or a number, into an array."""
+    value = node.inputs[1]
+    slots = Slots()
+    numbers: tuple[Constant, ...] = ()
+    if isinstance(value, Constant) and is_scalar(value):
+        ref, numbers = slots.ref(value, False), (value,)
+    else:
+        ref = Ref("array", 0, dtype_name(value))
+    arrays, update = _update(node, () if numbers else (value,))
+    kernel = Kernel(
+        Structure((_cast(ref, node),), (), (), (), (0,)),
+        update.part.type.shape,
+        (),
+        arrays,
+        numbers,
+        slots.packed(),
+        (node,),
+        (),
+        (node,),
+        updates=(update,),
+    )
+    return _looped(kernel, fusion.views)
+
+
+def _cast(ref: Ref, node: Variable) -> Row:
+    return Row(Cast(node.dtype), (ref,), dtype_name(node))
+
+
+def _update(node: Variable, arrays: tuple[Variable, ...]) -> tuple[tuple[Variable, ...], Update]:
+    """Return the arrays of a kernel that makes an update too, and what is known of that."""
+    part = part_of(node)
+    if not _has_places(node):
+        return arrays, Update(node, part)
+    places = node.inputs[2]
+    return (*arrays, places), Update(node, part, furthest(places), len(arrays))
+
+
+def _looped(kernel: Kernel, views: bool) -> Kernel:
+    """Return a kernel whose loops suit the parts that it writes to."""
+    ndim = len(kernel.shape)
+    checked = {gather.places for gather in kernel.gathers}
+    first = {update.places for update in kernel.updates}
+    operands = [
+        Operand(x, 0 if i in first else x.ndim - ndim, views and i not in checked | first)
+        for i, x in enumerate(kernel.arrays)
+    ]
+    regions = {x.node: _Region(x.part, x.part.ndim - ndim) for x in kernel.updates}
+    through = [regions[x.node] for x in kernel.updates if x.places is None]
+    axes = reduced_axes(kernel.folded[0]) if kernel.folded else ()
+    groups = merged_axes(kernel.shape, axes, [*operands, *through])
+    arrays = tuple((dtype_name(x.x), spanned(x, groups)) for x in operands)
+    strides = tuple(x.strides(groups) for x in operands)
+    if first - {None}:  # the outermost loop may be cut among threads
+        groups = ((), *groups)
+        arrays = tuple((dtype, (False, *spans)) for dtype, spans in arrays)
+    places = {x.node: x.places for x in kernel.updates}
+    structure = replace(
+        kernel.structure,
+        arrays=arrays,
+        reduced=tuple(bool(axes) and (not g or g[0] in axes) for g in groups),
+        strides=strides,
+        targets=tuple(
+            None
+            if x not in regions
+            else Target(
+                _OPS[x.op.name],  # type: ignore[union-attr]
+                () if places[x] is not None else regions[x].strides(groups),
+                places[x],
+            )
+            for x in kernel.stored
+        ),
+    )
+    return replace(kernel, structure=structure, groups=groups)
+
+
+def _has_places(node: Variable) -> bool:
+    """Tell whether the key of an update is an array of places along the first axis."""
+    return node.op is not None and node.op.params[0] == _PLACES
+
+
+__all__ = ["is_fusible", "join_updates", "part_of", "with_places"]

@@ -1,0 +1,209 @@
+"""What a kernel computes is written straight into the part of an array that an update is about."""
+
+import numpy as np
+import pytest
+
+import relgraph as rg
+from relgraph.errors import IndexRangeError, ShapeError
+
+KINDS = {"set": None, "add": np.add, "multiply": np.multiply, "min": np.minimum, "max": np.maximum}
+DTYPES = ("bool", "int8", "int64", "uint8", "uint64", "float32", "float64")
+
+
+def updated(array, kind, key, value):
+    """Return a copy of an array, updated by NumPy."""
+    result = np.array(array, order="C")
+    value = np.asarray(value).astype(result.dtype)
+    if kind == "set":
+        result[key] = value
+    else:
+        shape = result[key].shape
+        with np.errstate(over="ignore"):
+            KINDS[kind].at(result, key, np.broadcast_to(value, shape))
+    return result
+
+
+def numbers(shape, dtype="float64", seed=0):
+    found = np.random.default_rng(seed).normal(size=shape) * 4
+    return (found > 0) if dtype == "bool" else np.abs(found).astype(dtype)
+
+
+SLICES = {
+    "one element": (2, 3),
+    "a row": (-1,),
+    "a column": (slice(None), 1),
+    "rows": (slice(1, 4),),
+    "an inner block": (slice(1, -1), slice(1, -1)),
+    "backwards": (slice(None, None, -1), slice(4, 0, -2)),
+    "every other": (slice(None, None, 2), slice(1, None, 3)),
+    "all": (slice(None),),
+    "nothing": (slice(2, 2),),
+    "a new axis": (slice(None), None, 2),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_value_is_written_into_the_part_that_a_key_selects(kind):
+    a = numbers((6, 7))
+    x, w = rg.matrix("x", (6, 7)), rg.scalar("w")
+    inputs, nodes, arrays = [x, w], [], []
+    for number, key in enumerate(SLICES.values()):
+        v = rg.tensor(f"v{number}", a[key].shape)
+        inputs.append(v)
+        arrays.append(numbers(a[key].shape, seed=number + 1))
+        nodes += [getattr(x.at[key], kind)(v * w - 1), getattr((x + w).at[key], kind)(w * 2)]
+    f = rg.function(inputs, nodes, mode=None)
+    assert "call_" not in f.source
+    found = f(a, 3.0, *arrays)
+    for key, v, one, other in zip(SLICES.values(), arrays, found[::2], found[1::2], strict=True):
+        np.testing.assert_array_equal(one, updated(a, kind, key, v * 3.0 - 1), err_msg=str(key))
+        np.testing.assert_array_equal(other, updated(a + 3.0, kind, key, 6.0), err_msg=str(key))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_places_may_repeat_and_be_negative(kind):
+    x, i = rg.vector("x", "m"), rg.tensor("i", ("k",), "int32")
+    v, w = rg.vector("v", "k"), rg.matrix("w", ("k", 3))
+    y, j = rg.matrix("y", ("m", 3)), rg.tensor("j", ("k", 2), "int64")
+    nodes = [
+        getattr(x.at[i], kind)(rg.exp(v) * 2),
+        getattr(x.at[i], kind)(v[0]),
+        getattr(y.at[i], kind)(w - 1),
+        getattr(y.at[i], kind)(w[0]),
+        getattr(x.at[j], kind)(w[:, 1:] * 2),
+    ]
+    f = rg.function([x, i, v, w, y, j], nodes, mode=None)
+    assert f"_{kind}_index" not in f.source
+    for m, k in ((5, 4), (7, 3000), (1, 2), (4, 1)):
+        a, b = numbers(m), numbers((m, 3), seed=1)
+        c, d = numbers(k, seed=2) / 8, numbers((k, 3), seed=3)
+        rng = np.random.default_rng(4)
+        p = rng.integers(-m, m, k).astype("int32")
+        q = rng.integers(-m, m, (k, 2))
+        expected = [
+            updated(a, kind, p, np.exp(c) * 2),
+            updated(a, kind, p, c[0]),
+            updated(b, kind, p, d - 1),
+            updated(b, kind, p, d[0]),
+            updated(a, kind, q, d[:, 1:] * 2),
+        ]
+        for one, other in zip(f(a, p, c, d, b, q), expected, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-11)
+    g = rg.function([x, i, v], nodes[0], mode=None)
+    np.testing.assert_array_equal(g(a, np.zeros(0, "int32"), np.zeros(0)), a)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_dtypes_of_arrays_and_values(dtype):
+    x, i = rg.tensor("x", ("m",), dtype), rg.tensor("i", ("k",), "uint8")
+    v = rg.tensor("v", ("k",), "bool" if dtype == "bool" else "uint8")
+    kinds = list(KINDS)
+    cast = v.astype(dtype)
+    nodes = [getattr(x.at[i], kind)(cast) for kind in kinds]
+    nodes += [getattr(x.at[1:3], kind)(cast[:2]) for kind in kinds]
+    a, b = numbers(6, dtype), numbers(9, "bool" if dtype == "bool" else "uint8", 1)
+    p = np.array([0, 5, 5, 1, 1, 1, 2, 0, 3], "uint8")
+    found = rg.function([x, i, v], nodes, mode=None)(a, p, b)
+    keys = [(p, b)] * len(kinds) + [(slice(1, 3), b[:2])] * len(kinds)
+    for kind, (key, value), result in zip(kinds * 2, keys, found, strict=True):
+        assert result.dtype == dtype
+        np.testing.assert_array_equal(result, updated(a, kind, key, value.astype(dtype)))
+
+
+@pytest.mark.parametrize("bad", [4, -5, 2**62, -(2**63)])
+def test_a_place_out_of_range_is_an_error_before_anything_is_written(bad):
+    x, i, k = rg.vector("x", "n"), rg.tensor("i", ("m",), "int64"), rg.scalar("k", "int64")
+    at_places = rg.function([x, i], x.at[i].add(1.0), mode=None, donate=("x",))
+    at_one = rg.function([x, k], x.at[k].set(1.0), mode=None, donate=("x",))
+    for f, key in ((at_places, np.array([0, 1, bad, 2])), (at_one, bad)):
+        a = np.zeros(4)
+        with pytest.raises(IndexRangeError, match=str(bad)):
+            f(a, key)
+        np.testing.assert_array_equal(a, 0)
+        out = np.ones(4)
+        with pytest.raises(IndexRangeError):
+            f(a, key, out=out)
+        np.testing.assert_array_equal(out, 1)
+
+
+def test_sizes_that_differ_are_an_error():
+    x, y = rg.vectors("x y", "n")
+    v = rg.vector("v", 3)
+    f = rg.function([x, v], x.at[1:-1].set(v * 2), mode=None)
+    np.testing.assert_array_equal(f(np.zeros(5), np.ones(3)), [0, 2, 2, 2, 0])
+    with pytest.raises(ShapeError):
+        f(np.zeros(6), np.ones(3))
+    g = rg.function([x, y], x.at[1:].set(y[1:-1] * 2), mode=None)
+    with pytest.raises(ShapeError):
+        g(np.zeros(5), np.ones(5))
+
+
+def test_sizes_that_numpy_would_stretch_are_stretched():
+    x, v = rg.vector("x", "n"), rg.vector("v")
+    f = rg.function([x, v], x.at[1:].set(v * 2), mode=None)
+    np.testing.assert_array_equal(f(np.zeros(4), np.ones(1)), [0, 2, 2, 2])
+    np.testing.assert_array_equal(f(np.zeros(4), np.arange(3.0)), [0, 0, 2, 4])
+
+
+def test_stencils_in_place_and_beside():
+    u = rg.matrix("u", ("m", "n"))
+    inner = 0.25 * (u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2])
+    a = numbers((40, 50))
+    expected = a.copy()
+    expected[1:-1, 1:-1] = 0.25 * (a[2:, 1:-1] + a[:-2, 1:-1] + a[1:-1, 2:] + a[1:-1, :-2])
+    for node in (u.at[1:-1, 1:-1].set(inner), u.at[1:-1, 1:-1].add(inner - u[1:-1, 1:-1])):
+        for donate in ((), ("u",)):
+            f = rg.function([u], node, mode=None, donate=donate)
+            assert "call_" not in f.source
+            np.testing.assert_allclose(f(a.copy()), expected, rtol=1e-14)
+            b = a.copy()
+            np.testing.assert_allclose(f(b, out=b), expected, rtol=1e-14)
+
+
+def test_a_donated_array_and_a_place_that_is_the_array_are_updated_where_they_are():
+    x, y = rg.vectors("x y", "n")
+    node = x.at[2:-1].set(rg.exp(y)[1:-2])
+    a, b = numbers(3000), numbers(3000, seed=1) / 8
+    expected = updated(a, "set", slice(2, -1), np.exp(b)[1:-2])
+    f = rg.function([x, y], node, mode=None, donate=("x",))
+    given = a.copy()
+    result = f(given, b)
+    assert np.shares_memory(result, given)
+    np.testing.assert_allclose(result, expected, rtol=1e-14)
+    g = rg.function([x, y], node, mode=None)
+    np.testing.assert_allclose(g(a, b), expected, rtol=1e-14)
+    given = a.copy()
+    assert g(given, b, out=given) is given
+    np.testing.assert_allclose(given, expected, rtol=1e-14)
+
+
+def test_one_pass_writes_a_value_and_the_part_it_is_for():
+    x, y = rg.vector("x", 1000), rg.vector("y", 400)
+    value = rg.tanh(y) + 1
+    node = x.at[100:500].add(value)
+    f = rg.function([x, y], [node, value, rg.sum(value)], mode=None)
+    assert len(f._program.kernels) == 1
+    a, b = numbers(1000), numbers(400, seed=1)
+    one, two, three = f(a, b)
+    v = np.tanh(b) + 1
+    np.testing.assert_allclose(one, updated(a, "add", slice(100, 500), v), rtol=1e-14)
+    np.testing.assert_allclose(two, v, rtol=1e-14)
+    np.testing.assert_allclose(three, v.sum(), rtol=1e-13)
+
+
+def test_a_value_that_depends_on_the_array_through_a_reduction():
+    x, i = rg.vector("x", "n"), rg.tensor("i", ("n",), "int64")
+    z = rg.exp(x)
+    share = z / rg.sum(z)
+    nodes = [z.at[i].add(share), share.at[1:].set(z[:-1] * 2), z.at[0].set(rg.max(share))]
+    a = numbers(200) / 8
+    p = np.random.default_rng(1).integers(0, 200, 200)
+    e = np.exp(a)
+    s = e / e.sum()
+    expected = [
+        updated(e, "add", p, s),
+        updated(s, "set", slice(1, None), e[:-1] * 2),
+        updated(e, "set", 0, s.max()),
+    ]
+    for found, other in zip(rg.function([x, i], nodes)(a, p), expected, strict=True):
+        np.testing.assert_allclose(found, other, rtol=1e-13)
