@@ -12,7 +12,7 @@ from relgraph.ir.graph import toposort
 from relgraph.ir.node import Constant, Variable
 
 Array = Any
-MATRIX = {"symmetric", "spd", "orthogonal", "invertible", "permutation", "selection"}
+MATRIX = {"symmetric", "spd", "psd", "orthogonal", "invertible", "permutation", "selection"}
 SPECIAL = (math.nan, math.inf, -math.inf, 0.0, -0.0, 1.0, -1.0, 0.5, -2.0, 3.0)
 ZEROS = (0.0, -0.0, 1.0, -1.0, 0.5, -2.0, 3.0)
 EXTREME = (
@@ -88,7 +88,7 @@ def _obey(x: Any, value: Array, rng: np.random.Generator, regular: bool) -> Arra
         value = np.where(value == 0, -1, value)
     if value.ndim >= 2 and value.shape[-1] == value.shape[-2]:
         side = value.shape[-1]
-        if "symmetric" in facts or "spd" in facts:
+        if {"symmetric", "spd", "psd"} & facts:
             with np.errstate(invalid="ignore", over="ignore"):  # of infinities with two signs
                 value = value + np.swapaxes(value, -1, -2)
             if dtype_kind == "f" and "finite" in facts:
@@ -99,8 +99,10 @@ def _obey(x: Any, value: Array, rng: np.random.Generator, regular: bool) -> Arra
             value = np.triu(value)
         if "diagonal" in facts:
             value = np.where(np.eye(side, dtype=bool), value, np.zeros((), value.dtype))
-        if "spd" in facts:
+        if {"spd", "psd"} & facts:
             value = _dominated(value)
+            if not {"spd", "invertible"} & facts:  # semidefinite only
+                value[..., :1, :] = value[..., :, :1] = 0
         elif {"orthogonal", "permutation"} & facts:
             # A permutation: exactly orthogonal in every dtype.
             value = np.broadcast_to(np.eye(side)[rng.permutation(side)], value.shape)

@@ -4,9 +4,18 @@ A fact is proved true, proved false, or unknown.  It speaks of the *computed* va
 overflow included: ``exp(x)`` is nonnegative, not positive (it underflows) and not finite (it
 overflows).  Facts of sign and integrality mean "every element is NaN or ...".  Facts of matrices
 are structural, true of the exact value that the computed one approximates: the inverse of a
-symmetric matrix is symmetric, whatever the last bits say.  Facts are declared on inputs, where they
+symmetric matrix is symmetric, whatever the last bits say.  So ``spd``, symmetric and positive
+definite, promises that the exact matrix has Cholesky's factor.  The computed one has it unless its
+least eigenvalue is as small as what rounding adds, about ``n u`` times the largest; such a matrix
+makes Cholesky's factorisation raise, where an elimination would return digits of no meaning.
+``psd``, positive semidefinite, promises no factor; with ``invertible`` it is ``spd``.  Facts are
+declared on inputs, where they
 belong to the input's identity, and inferred through ops by each op's own rule, lazily and once a
 node.
+
+References
+----------
+S. M. Rump, Verification of positive definiteness, BIT Numerical Mathematics 46 (2006), 433-452.
 """
 
 from __future__ import annotations
@@ -30,7 +39,7 @@ VALUE_FACTS = (
 )  # fmt: skip
 MATRIX_FACTS = (
     "square", "symmetric", "lower_triangular", "upper_triangular", "diagonal", "orthogonal",
-    "spd", "invertible", "permutation", "selection",
+    "spd", "psd", "invertible", "permutation", "selection",
 )  # fmt: skip
 NAMES = (*VALUE_FACTS, *MATRIX_FACTS)
 BIT = {name: 1 << i for i, name in enumerate(NAMES)}
@@ -44,7 +53,8 @@ _IMPLIES = {
     "upper_triangular": ("square",),
     "diagonal": ("square", "symmetric", "lower_triangular", "upper_triangular"),
     "orthogonal": ("square", "invertible"),
-    "spd": ("square", "symmetric", "invertible"),
+    "spd": ("square", "symmetric", "invertible", "psd"),
+    "psd": ("square", "symmetric"),
     "invertible": ("square",),
     "permutation": ("orthogonal", "selection"),
 }
@@ -60,6 +70,8 @@ def _closure(mask: int) -> int:
                     grown |= BIT[other]
         if grown & BIT["lower_triangular"] and grown & BIT["upper_triangular"]:
             grown |= BIT["diagonal"]
+        if grown & BIT["psd"] and grown & BIT["invertible"]:
+            grown |= BIT["spd"]
         if grown == mask:
             return mask
         mask = grown
@@ -257,7 +269,34 @@ def of_constant(node: Constant) -> Facts:
     for name, result in tests.items():
         if not result:
             false |= BIT[name]
-    return proved(*(name for name, result in tests.items() if result)) | Facts(0, false)
+    found = proved(*(name for name, result in tests.items() if result)) | Facts(0, false)
+    return found | proved("spd") if tests.get("symmetric") and _is_definite(value) else found
+
+
+_LARGEST = 128  # the side of a constant that is factored to see whether it is definite
+
+
+def _is_definite(value: Any) -> bool:
+    """Tell whether a symmetric matrix of numbers is positive definite, as far as that is plain.
+
+    Cholesky's factorisation of the matrix, less more of the identity than what it rounds by,
+    succeeds only where the matrix is positive definite (Rump).
+    """
+    matrix = np.asarray(value, np.float64)
+    side, diagonal = len(matrix), matrix.diagonal()
+    if side == 0 or not (np.isfinite(matrix).all() and (diagonal > 0).all()):
+        return False
+    if np.count_nonzero(matrix) == side:
+        return True
+    if side > _LARGEST:
+        return False
+    info = np.finfo(np.float64)
+    shift = 4 * (side + 2) * info.eps * diagonal.sum() + info.tiny
+    try:
+        np.linalg.cholesky(matrix - shift * np.eye(side))
+    except np.linalg.LinAlgError:
+        return False
+    return True
 
 
 def check_declared(name: str, type_: TensorType, facts: Iterable[str]) -> frozenset[str]:

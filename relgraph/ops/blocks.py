@@ -20,7 +20,7 @@ from relgraph.ops.shape import ravel
 # What a matrix of blocks has where all blocks have it.
 STRUCTURES = (
     "square", "symmetric", "lower_triangular", "upper_triangular", "diagonal", "orthogonal",
-    "permutation", "selection", "spd", "invertible",
+    "permutation", "selection", "spd", "psd", "invertible",
 )  # fmt: skip
 _VALUES = ("nonnegative", "nonpositive", "integer", "finite", "not_nan")
 
@@ -56,7 +56,9 @@ class Kron(Op):
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """Keep signs and integrality, and the structures that both have."""
         both = Facts(operands[0].true & operands[1].true)
-        return product_facts(operands, node) | kept(both, *STRUCTURES)
+        wraps = node.dtype.kind != "f"  # integers: what they are around zero is not known
+        names = [x for x in STRUCTURES if not (wraps and x in ("spd", "psd", "invertible"))]
+        return product_facts(operands, node) | kept(both, *names)
 
 
 class BlockDiag(Op):

@@ -22,6 +22,7 @@ from relgraph.ops.arguments import (
     normalise_axis,
     result_dtype,
 )
+from relgraph.ops.definite import of_product
 from relgraph.ops.elementwise import multiply
 from relgraph.ops.permutation import MatrixTranspose, matrix_transpose, transpose
 from relgraph.ops.shape import ravel, reshape, shape
@@ -72,8 +73,8 @@ class Matmul(Op):
         both = Facts(operands[0].true & operands[1].true)
         shared = [name for name in _CLOSED_UNDER_PRODUCT if both.holds(name)]
         if _transposes(x, y):
-            shared.append("spd" if operands[0].holds("invertible") else "symmetric")
-        return found | proved(*shared)
+            shared.append("symmetric")
+        return found | proved(*shared) | of_product(node)
 
 
 _CLOSED_UNDER_PRODUCT = (
@@ -103,7 +104,9 @@ class Outer(Op):
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """Keep signs and integrality; the product of a vector with itself is symmetric."""
         found = product_facts(operands, node)
-        return found | proved("symmetric") if node.inputs[0] is node.inputs[1] else found
+        if node.inputs[0] is not node.inputs[1]:
+            return found
+        return found | proved("psd" if node.dtype.kind == "f" else "symmetric")
 
 
 class Einsum(Op):

@@ -14,6 +14,7 @@ from functools import cache
 from relgraph.ir.facts import BIT, NOTHING, Facts, kept, proved
 from relgraph.ir.node import Constant, Variable
 from relgraph.ir.types import TensorType, covers
+from relgraph.ops.definite import of_elementwise
 from relgraph.ops.functions import FactRule
 
 Operands = tuple[Facts, ...]
@@ -390,7 +391,10 @@ def structure(zero: str, operands: Operands, node: Variable) -> Facts:
         has = [whole and holds(f, triangle) for whole, f in zip(own, operands, strict=True)]
         if _keeps_zeros(zero, has, operands):
             names.append(triangle)
-    return proved(*names)
+    found = proved(*names)
+    if is_float(node) and node.op is not None:
+        found |= of_elementwise(node.op.name, operands, own, uniform)
+    return found
 
 
 def _keeps_zeros(zero: str, has: list[bool], operands: Operands) -> bool:

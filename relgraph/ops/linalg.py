@@ -95,7 +95,7 @@ class Inv(_Square):
         return proved("invertible") | kept(
             operands[0],
             "symmetric",
-            "spd",
+            "psd",
             "lower_triangular",
             "upper_triangular",
             "diagonal",

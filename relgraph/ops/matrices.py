@@ -117,7 +117,7 @@ class Diag(_Diagonals):
         return result
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
-        """Know the structure; positive elements make it SPD, nonzero ones invertible."""
+        """Know the structure; the signs of elements make it definite, nonzero ones invertible."""
         (x,), k = operands, self.params[0]
         found = kept(x, *_SURVIVE_ZEROS)
         if k:
@@ -125,7 +125,9 @@ class Diag(_Diagonals):
         found |= proved("diagonal")
         if x.holds("nonzero"):
             found |= proved("invertible")
-        return found | proved("spd") if x.holds("positive") else found
+        if x.holds("positive"):
+            return found | proved("spd")
+        return found | proved("psd") if x.holds("nonnegative") else found
 
 
 class Diagonal(_Diagonals):

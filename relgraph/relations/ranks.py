@@ -215,13 +215,13 @@ def sample(rng: np.random.Generator, rank: int, facts: tuple[str, ...]) -> Array
             value = np.tril(value)
         if "upper_triangular" in facts:
             value = np.triu(value)
-        if {"symmetric", "spd"} & set(facts):
+        if {"symmetric", "spd", "psd"} & set(facts):
             value = value + np.swapaxes(value, -1, -2)
         if {"permutation", "selection"} & set(facts):
             value = np.broadcast_to(np.roll(np.eye(SIZE), 1, 0), value.shape)
         elif "orthogonal" in facts:
             value = np.linalg.qr(value)[0]
-        elif {"spd", "invertible"} & set(facts):
+        elif {"spd", "psd", "invertible"} & set(facts):
             value = value + 20 * np.eye(SIZE)
     return value
 

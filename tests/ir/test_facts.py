@@ -18,7 +18,8 @@ IMPLICATIONS = [
     ("positive", "nonnegative"), ("positive", "nonzero"), ("negative", "nonpositive"),
     ("negative", "nonzero"), ("finite", "not_nan"), ("diagonal", "symmetric"),
     ("diagonal", "upper_triangular"), ("diagonal", "lower_triangular"), ("spd", "symmetric"),
-    ("spd", "invertible"), ("orthogonal", "invertible"), ("invertible", "square"),
+    ("spd", "psd"), ("psd", "symmetric"), ("spd", "invertible"), ("orthogonal", "invertible"),
+    ("invertible", "square"),
 ]  # fmt: skip
 
 # What each fact says of an array, in NumPy.
@@ -52,6 +53,12 @@ def test_both_triangles_make_a_diagonal():
     both = proved("lower_triangular") | proved("upper_triangular")
     assert both.holds("symmetric") is True
     assert proved("lower_triangular").holds("symmetric") is None
+
+
+def test_semidefinite_and_invertible_is_definite():
+    assert proved("psd", "invertible").holds("spd") is True
+    assert (proved("psd") | proved("invertible")).holds("spd") is True
+    assert proved("psd", "symmetric").holds("spd") is None
 
 
 def test_joining_and_keeping():

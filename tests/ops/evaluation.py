@@ -82,6 +82,7 @@ def matrix_with(name, n=4, seed=0):
         "diagonal": np.diag(np.diag(full)),
         "orthogonal": np.linalg.qr(full)[0],
         "spd": full @ full.T,
+        "psd": full[:, 1:] @ full[:, 1:].T,
         "invertible": full,
         "permutation": np.eye(n)[rng.permutation(n)],
         "selection": np.eye(n)[rng.integers(n, size=n)],
@@ -117,6 +118,7 @@ def _matrix_holds(name, x):
         "diagonal": x - np.tril(np.triu(x)),
         "orthogonal": x @ x.mT - identity,
         "spd": x - x.mT,
+        "psd": x - x.mT,
         "invertible": 0 * x,
         "permutation": np.abs(x @ x.mT - identity) + np.minimum(np.abs(x), np.abs(x - 1)),
         "selection": np.abs(x.sum(-1, keepdims=True) - 1) + np.minimum(np.abs(x), np.abs(x - 1)),
@@ -124,4 +126,6 @@ def _matrix_holds(name, x):
     close = bool((np.abs(differences[name]) <= small).all())
     if name == "spd":
         return close and bool((np.linalg.eigvalsh(x) > 0).all())
+    if name == "psd":
+        return close and bool((np.linalg.eigvalsh(x) >= -small).all())
     return close and (name != "invertible" or bool((np.linalg.det(x) != 0).all()))

@@ -23,6 +23,7 @@ from relgraph.relations.relation import Relation, identity, relation
 
 CANONICAL = ("canonicalize", "fast_run")
 SPECIALIZE = ("specialize", "fast_run")
+TIDY = ("canonicalize", "specialize", "fast_run")
 SEARCH = ("linear_algebra", "search")
 trace, diagonal, outer = Trace(), Diagonal(0), Outer()
 
@@ -135,7 +136,7 @@ def transpose_subtracto(A, B):
     return matrix_transpose(A - B), matrix_transpose(A) - matrix_transpose(B)
 
 
-@identity(tags=CANONICAL, where=lambda A: symmetrico(A))
+@identity(tags=TIDY, where=lambda A: symmetrico(A))
 def remove_transpose_symmetrico(A):
     """A.mT = A for a symmetric A.
 

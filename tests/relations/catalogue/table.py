@@ -102,7 +102,7 @@ def structured(facts: frozenset[str], matrix: Any) -> Any:
     """Return a matrix with the structure that facts promise."""
     if "diagonal" in facts:
         return np.diag(np.diagonal(matrix) + np.arange(len(matrix)))
-    if {"symmetric", "spd"} & facts:
+    if {"symmetric", "spd", "psd"} & facts:
         return matrix + matrix.T
     if "orthogonal" in facts:
         return np.linalg.qr(matrix)[0]

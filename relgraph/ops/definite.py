@@ -1,0 +1,112 @@
+"""Which results are positive semidefinite or definite: sums, multiples and mirrored products.
+
+``psd`` says of a real matrix that it is symmetric and that ``x.T @ A @ x >= 0`` for every vector x,
+``spd`` that this is positive for every x but zero.  Both are facts of the exact value, which the
+computed one approximates (see :mod:`relgraph.ir.facts`): rounding may leave a matrix that is nearly
+singular with a small negative eigenvalue, and Cholesky's factorisation of it raises.  Nothing is
+inferred for integers, which wrap around.
+
+References
+----------
+R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., Cambridge University Press, 2013: sections
+7.1 (sums, multiples, congruence) and 7.5 (Schur's product theorem).
+"""
+
+from __future__ import annotations
+
+from relgraph.ir.facts import NOTHING, Facts, fact, proved
+from relgraph.ir.node import Variable
+from relgraph.ops.permutation import MatrixTranspose
+
+# The number of factors of a product that are compared with its mirror image.
+_MOST = 16
+
+Factor = tuple[Variable, bool]  # and whether it is transposed
+
+_FLIP = MatrixTranspose()
+
+
+def of_elementwise(
+    name: str, operands: tuple[Facts, ...], whole: list[bool], one: list[bool]
+) -> Facts:
+    """Return what is definite of an elementwise result of matrices of floats.
+
+    A number c, the same for all elements of a matrix, stands for the matrix of c everywhere, which
+    is positive semidefinite where c is not negative.
+
+    Parameters
+    ----------
+    name : str
+        The function's.
+    operands : tuple of Facts
+        Those of its operands.
+    whole : list of bool
+        Which operands have the size of the result.
+    one : list of bool
+        Which have one element for each matrix.
+    """
+    if name not in ("add", "multiply", "square", "true_divide") or not any(whole):
+        return NOTHING
+    if name == "true_divide":
+        divided = whole[0] and one[1] and operands[1].holds("positive")
+        return proved(*(n for n in ("psd", "spd") if divided and operands[0].holds(n)))
+    definite = [f.holds("spd") and own for f, own in zip(operands, whole, strict=True)]
+    weak = [
+        (f.holds("psd") and own) or (f.holds("nonnegative") and c)
+        for f, own, c in zip(operands, whole, one, strict=True)
+    ]
+    if not all(weak):
+        return NOTHING
+    if name == "add":
+        return proved("spd" if any(definite) else "psd")
+    strict = [
+        d or (f.holds("positive") and c) for d, f, c in zip(definite, operands, one, strict=True)
+    ]
+    return proved("spd" if all(strict) and any(definite) else "psd")
+
+
+def of_product(node: Variable) -> Facts:
+    """Return that a product is positive semidefinite, where it is ``B @ M @ B.T`` for such an M.
+
+    Where it is invertible as well, it is positive definite.
+    """
+    if node.dtype.kind != "f":
+        return NOTHING
+    factors = _factors(node)
+    half, middle = divmod(len(factors), 2)
+    for first, last in zip(factors[:half], reversed(factors), strict=False):
+        if not _mirrored(first, last):
+            return NOTHING
+    if middle and not _holds(factors[half], "psd"):
+        return NOTHING
+    return proved("psd")
+
+
+def _factors(node: Variable) -> list[Factor]:
+    """Return the factors of a product from left to right, products among them opened."""
+    found: list[Factor] = []
+    waiting: list[Factor] = [(node, False)]
+    while waiting:
+        x, turned = waiting.pop()
+        if x.op is _FLIP:
+            waiting.append((x.inputs[0], not turned))
+        elif _is_product(x) and len(found) + len(waiting) < _MOST:
+            left, right = ((y, turned) for y in x.inputs)
+            waiting += [left, right] if turned else [right, left]
+        else:
+            found.append((x, turned))
+    return found
+
+
+def _is_product(x: Variable) -> bool:
+    return x.op is not None and x.op.name == "matmul" and all([y.ndim >= 2 for y in x.inputs])
+
+
+def _mirrored(first: Factor, last: Factor) -> bool:
+    """Tell whether a factor is the transpose of another one."""
+    (x, a), (y, b) = first, last
+    return x is y and (a != b or _holds(first, "symmetric"))
+
+
+def _holds(factor: Factor, name: str) -> bool:
+    return fact(factor[0], name) is True
