@@ -193,12 +193,8 @@ def graphs_of_side(clause: Clause, side: Any, kind: str, alike: bool = False) ->
         constants = {v for v in constants if made.token(v) in examples}
     choices: list[list[Any]] = []
     for v in free:
-        op, _, name = fields.get(v, "").partition(".")
-        if v not in fields:
-            choices.append(shapes)
-        else:
-            single = name == "axis" and op in made.SINGLE
-            choices.append(made.SINGLE[op] if single else made.PARAMETERS[name])
+        found = v in fields
+        choices.append(made.parameters_of(clause, v, fields[v]) if found else shapes)
     rng = random.Random(str(clause))
     for _ in range(DRAWS):
         few = rng.sample(shapes, 2) if alike else shapes

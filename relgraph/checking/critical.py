@@ -283,9 +283,7 @@ def _graphs(peak: Peak, kind: str) -> Iterator[Variable]:
             values: dict[Any, Any] = {}
             for i, v in enumerate(free):
                 if v in fields:
-                    op, _, name = fields[v].partition(".")
-                    single = name == "axis" and op in made.SINGLE
-                    values[v] = rng.choice(made.SINGLE[op] if single else made.PARAMETERS[name])
+                    values[v] = rng.choice(made.parameters_of(clause, v, fields[v]))
                 elif v in constants:
                     values[v] = constant(float(i + 2))
                 else:

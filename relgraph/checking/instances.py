@@ -7,10 +7,10 @@ parameter a value; combinations that no op takes, or that a side condition rejec
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice, product
+from itertools import chain, islice, product
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from relgraph.ir.etuple import raise_
 from relgraph.ir.graph import free_inputs
 from relgraph.ir.node import Apply, Input, Variable, apply, constant, make_input
 from relgraph.ir.types import TensorType
-from relgraph.ops.elementwise import Elementwise
+from relgraph.ops.shape import BroadcastTo, Reshape
 from relgraph.relations.catalogue.conditions import Number
 from relgraph.relations.pattern import (
     OpPattern,
@@ -171,6 +171,7 @@ def instances(
     facts: bool = True,
     *,
     shapes: dict[str, list[Any]] | None = None,
+    draws: int = 3000,
 ) -> list[Instance]:
     """Return instances of a clause, the same ones in every run.
 
@@ -188,6 +189,8 @@ def instances(
         Whether inputs declare the facts that the clause asks for.
     shapes : dict of str to list, optional
         The shapes of each theme; by default ``SHAPES``.
+    draws : int
+        How many combinations to try at most.
     """
     fields = fields_of(clause)
     both = dict.fromkeys([*variables(clause.left), *variables(clause.right)])
@@ -202,21 +205,19 @@ def instances(
         [((), "int64"), ((2,), "int64")] if v in keys else list(product(fitting, dtypes))
         for v in operands
     ]
-    for v in open_:
-        op, name = fields[v].split(".")
-        choices.append(SINGLE[op] if name == "axis" and op in SINGLE else PARAMETERS[name])
+    choices += [parameters_of(clause, v, fields[v]) for v in open_]
     rng = random.Random(str(clause))
     count = 1
     for c in choices:
         count *= len(c)
-    if count <= 3000:
-        drawn = list(product(*choices))
-        first, rest = drawn[:1], drawn[1:]
+    drawn: Iterable[tuple[Any, ...]]
+    if count <= draws:
+        first, *rest = product(*choices)
         rng.shuffle(rest)
-        drawn = first + rest
+        drawn = (first, *rest)
     else:
-        drawn = [tuple(c[0] for c in choices)]
-        drawn += [tuple(rng.choice(c) for c in choices) for _ in range(3000)]
+        others = (tuple(rng.choice(c) for c in choices) for _ in range(draws))
+        drawn = chain((tuple(c[0] for c in choices),), others)
     asked = {v: facts_of(clause, v) if facts else () for v in operands}
     roles = Roles(fields, operands, open_, asked, keys, tuple(own))
     made = (_instance(clause, roles, one) for one in drawn)
@@ -274,6 +275,27 @@ def index_operands(clause: Any) -> frozenset[PatternVariable]:
             if isinstance(op, OpPattern) and "spec" in op.cls.parameters:
                 found |= {*x.args[1 if op.cls.name == "index" else 2 :]}
     return frozenset(v for v in found if isinstance(v, PatternVariable))
+
+
+def parameters_of(clause: Any, v: PatternVariable, field: str) -> list[Any]:
+    """Return the values to try for an open parameter of a clause, given its ``op.name``.
+
+    A shape has as many sizes without a number as operands give them.
+    """
+    op, _, name = field.partition(".")
+    if name == "axis" and op in SINGLE:
+        return SINGLE[op]
+    values = PARAMETERS[name]
+    given = {
+        len(x.args) - 1
+        for side in (clause.left, clause.right)
+        for x in subterms(side)
+        if isinstance(x, PatternNode)
+        and isinstance(x.op, OpPattern)
+        and x.op.cls in (BroadcastTo, Reshape)
+        and v in x.op.params
+    }
+    return [s for s in values if s.count(None) in given] or values if given else values
 
 
 def _instance(clause: Any, roles: Roles, chosen: Any) -> Instance | None:
@@ -405,40 +427,3 @@ def canonical(node: Any) -> Any:
         return op, tuple(sorted(terms, key=repr))
     inner = tuple(map(canonical, node.inputs))
     return op, tuple(sorted(inner, key=repr)) if op.commutative else inner
-
-
-# Near misses.
-
-
-def mutants(side: Any) -> list[Any]:
-    """Return patterns that differ from one in a number, a repeated variable, or an inner op."""
-    found = []
-    places = list(_places(side, ()))
-    seen: set[Any] = set()
-    for path, x in places:
-        if isinstance(x, bool | int | float):
-            found.append(_replaced(side, path, not x if isinstance(x, bool) else x + 3))
-        elif isinstance(x, PatternVariable):
-            if x in seen:
-                found.append(_replaced(side, path, PatternVariable("fresh")))
-            seen.add(x)
-        elif isinstance(x.op, Elementwise) and len(x.args) <= 2:
-            names = ("isnan", "less") if x.op.function.tests else ("cbrt", "arctan2")
-            other = Elementwise(names[len(x.args) - 1])
-            found.append(_replaced(side, path, PatternNode(other, x.args)))
-    return found
-
-
-def _places(term: Any, path: tuple[int, ...]) -> Any:
-    yield path, term
-    if isinstance(term, PatternNode):
-        for i, x in enumerate(term.args):
-            yield from _places(x, (*path, i))
-
-
-def _replaced(term: Any, path: tuple[int, ...], new: Any) -> Any:
-    if not path:
-        return new
-    args = list(term.args)
-    args[path[0]] = _replaced(args[path[0]], path[1:], new)
-    return PatternNode(term.op, tuple(args))

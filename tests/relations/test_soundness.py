@@ -9,6 +9,8 @@ import pytest
 
 from relgraph.checking import labels
 from relgraph.checking.cases import both_directions, shipped
+from relgraph.checking.check import CHECKS
+from relgraph.checking.report import BY_CLAUSE, RelationReport
 from relgraph.relations.measure import decreases
 from tests.relations import agreement
 
@@ -41,7 +43,12 @@ def test_it_fires_on_its_sides(theme, relation):
 
 @every_direction
 def test_it_keeps_type_and_value(theme, relation):
-    assert passed(labels.keeps_values(relation))
+    found = {"values": labels.keeps_values(relation)}
+    assert passed(found["values"])
+    if found["values"].idle:  # other dtypes, or zeros, must then do for these clauses
+        found |= {name: CHECKS[name](relation) for name in BY_CLAUSE[1:]}
+    untried = RelationReport(relation, {relation.label: found}, {}).untried
+    assert not untried, f"no values of {untried[relation.label][0]} are compared"
 
 
 @every_direction
@@ -75,7 +82,7 @@ def test_kanren_and_matcher_agree(theme, relation):
 @every_direction
 def test_near_misses_do_not_match(theme, relation):
     outcome = agreement.near_misses(relation)
-    passed(outcome)
+    assert passed(outcome)
     assert not outcome.idle, f"there is no near miss of {outcome.idle[0]}"
 
 
