@@ -166,6 +166,38 @@ def _alone(step: Kernel, array: Variable) -> bool:
     )
 
 
+def origins(
+    graph: FunctionGraph, steps: Sequence[Step], donated: Collection[Variable] | None = ()
+) -> dict[Variable, Variable]:
+    """Return for each output the value that is computed in its memory first.
+
+    Parameters
+    ----------
+    graph : FunctionGraph
+        The graph.
+    steps : sequence of Step
+        Its schedule.
+    donated : collection of Input, optional
+        The inputs whose memory may be taken over; None where no update may change an array itself.
+
+    Returns
+    -------
+    dict of Variable to Variable
+        An output itself, or the array that updates made of the output in place.
+    """
+    if donated is None:
+        return {x: x for x in graph.outputs}
+    arrays = updated(steps, last_reads(graph, steps, donated), donated)
+    own = {x for step in steps if has_own_buffer(step) for x in step.results}
+    found = {}
+    for x in graph.outputs:
+        first = x
+        while arrays.get(first) in own:
+            first = arrays[first]
+        found[x] = first
+    return found
+
+
 def updated(
     steps: Sequence[Step], last: dict[Variable, int], donated: Collection[Variable] = ()
 ) -> dict[Variable, Variable]:

@@ -36,7 +36,7 @@ from relgraph.lowering.views import Operand, is_contiguous, is_view, part_axes
 from relgraph.ops.elementwise import Cast, Elementwise
 from relgraph.ops.indexing import Index
 
-_OPS = {
+OPS = {
     "set_index": None,
     "add_index": Elementwise("add"),
     "multiply_index": Elementwise("multiply"),
@@ -49,20 +49,20 @@ _REACH = 500  # steps that are looked at to find out whether a kernel waits for 
 
 def with_places(graph: FunctionGraph) -> FunctionGraph:
     """Return a graph that computes, besides, the largest index of each update at places."""
-    extra = dict.fromkeys(furthest(x.inputs[2]) for x in graph if is_fusible(x) and _has_places(x))
+    extra = dict.fromkeys(furthest(x.inputs[2]) for x in graph if is_fusible(x) and has_places(x))
     new = [x for x in extra if x not in graph.outputs]
     return FunctionGraph(graph.inputs, [*graph.outputs, *new]) if new else graph
 
 
 def is_fusible(node: Variable) -> bool:
     """Tell whether a kernel can make an update."""
-    if node.op is None or node.op.name not in _OPS:
+    if node.op is None or node.op.name not in OPS:
         return False
     dense = all(isinstance(x.type, TensorType) and x.type.layout == "dense" for x in node.inputs)
     if not dense or node.ndim == 0 or any(dtype_name(x) not in DTYPES for x in node.inputs):
         return False
     part = part_of(node)
-    if _has_places(node):
+    if has_places(node):
         if node.inputs[2].dtype.kind not in "iu":
             return False
     elif not is_view(part):
@@ -179,7 +179,7 @@ def join_updates(graph: FunctionGraph, steps: Sequence[Step], fusion: Fusion) ->
 
 
 def _others(node: Variable) -> tuple[Variable, ...]:
-    more = (furthest(node.inputs[2]),) if _has_places(node) else ()
+    more = (furthest(node.inputs[2]),) if has_places(node) else ()
     return (node.inputs[0], *node.inputs[2:], *more)
 
 
@@ -197,7 +197,7 @@ def _takes(kernel: Kernel, node: Variable, shared: bool, fusion: Fusion) -> bool
     if stretched or any(update.places is not None for update in kernel.updates):
         return False
     # Elements at places are updated in order, one by one, which nothing else should wait for.
-    return not _has_places(node) or (not shared and kernel.results == (value,))
+    return not has_places(node) or (not shared and kernel.results == (value,))
 
 
 def _waits(
@@ -271,7 +271,7 @@ def _cast(ref: Ref, node: Variable) -> Row:
 def _update(node: Variable, arrays: tuple[Variable, ...]) -> tuple[tuple[Variable, ...], Update]:
     """Return the arrays of a kernel that makes an update too, and what is known of that."""
     part = part_of(node)
-    if not _has_places(node):
+    if not has_places(node):
         return arrays, Update(node, part)
     places = node.inputs[2]
     return (*arrays, places), Update(node, part, furthest(places), len(arrays))
@@ -305,7 +305,7 @@ def _looped(kernel: Kernel, views: bool) -> Kernel:
             None
             if x not in regions
             else Target(
-                _OPS[x.op.name],  # type: ignore[union-attr]
+                OPS[x.op.name],  # type: ignore[union-attr]
                 () if places[x] is not None else regions[x].strides(groups),
                 places[x],
             )
@@ -315,9 +315,9 @@ def _looped(kernel: Kernel, views: bool) -> Kernel:
     return replace(kernel, structure=structure, groups=groups)
 
 
-def _has_places(node: Variable) -> bool:
+def has_places(node: Variable) -> bool:
     """Tell whether the key of an update is an array of places along the first axis."""
     return node.op is not None and node.op.params[0] == _PLACES
 
 
-__all__ = ["is_fusible", "join_updates", "part_of", "with_places"]
+__all__ = ["OPS", "has_places", "is_fusible", "join_updates", "part_of", "with_places"]

@@ -207,3 +207,76 @@ def test_a_value_that_depends_on_the_array_through_a_reduction():
     ]
     for found, other in zip(rg.function([x, i], nodes)(a, p), expected, strict=True):
         np.testing.assert_allclose(found, other, rtol=1e-13)
+
+
+def test_an_op_of_an_updated_array_reads_the_array_where_it_lies():
+    x, y, i = rg.vector("x", "n"), rg.vector("y", "n"), rg.tensor("i", (3,), "int64")
+    k, v = rg.scalar("k", "int64"), rg.vector("v", 3)
+    a, b, p = numbers(50), numbers(50, seed=1), np.array([4, 4, -1])
+    w = np.array([0.5, 1.0, 2.0])
+    inner = 0.25 * (y[2:] + y[:-2])
+    around = updated(a, "add", slice(1, -1), 0.25 * (b[2:] + b[:-2]))
+    cases = [
+        (rg.maximum(x.at[1:-1].add(inner) * 2 + y, 0), np.maximum(around * 2 + b, 0), 0),
+        (rg.sum(x.at[1:-1].add(inner) * 2), (around * 2).sum(), 1),
+        (rg.exp(x.at[k].set(v[0]) / 8) * y, np.exp(updated(a, "set", 7, 0.5) / 8) * b, 0),
+        (rg.exp(x.at[i].set(v) / 8) - y, np.exp(updated(a, "set", p, w) / 8) - b, 0),
+        (rg.exp(x.at[1:9].set(2.0)), np.exp(updated(a, "set", slice(1, 9), 2)), 1),
+        (x.at[i].add(v) * y, updated(a, "add", p, w) * b, 1),
+        (
+            (x.at[2:].min(0.0) > y) & (y > 0),
+            (updated(a, "min", slice(2, None), 0) > b) & (b > 0),
+            0,
+        ),
+        (rg.exp(x.at[0].set(1.0).at[-1].multiply(2.0) / 8), None, 0),
+    ]
+    for number, (node, expected, count) in enumerate(cases):
+        f = rg.function([x, y, i, k, v], node, mode=None)
+        assert f.source.count("copyto(") == count, number
+        if expected is None:
+            twice = updated(updated(a, "set", 0, 1.0), "multiply", -1, 2.0)
+            expected = np.exp(twice / 8)
+        np.testing.assert_allclose(f(a, b, p, 7, w), expected, rtol=1e-13, err_msg=str(number))
+
+
+def test_what_several_read_is_updated_once():
+    x, y = rg.vectors("x y", "n")
+    u = x.at[1:].set(y[:-1] * 2)
+    f = rg.function([x, y], [u * 2, u + y], mode=None)
+    assert f.source.count("copyto(") == 1
+    a, b = numbers(9), numbers(9, seed=1)
+    expected = updated(a, "set", slice(1, None), b[:-1] * 2)
+    one, two = f(a, b)
+    np.testing.assert_array_equal(one, expected * 2)
+    np.testing.assert_array_equal(two, expected + b)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_mask_and_a_number_are_a_choice_in_a_kernel(kind):
+    x, m, v = rg.matrix("x", ("n", 4)), rg.tensor("m", ("n", 4), "bool"), rg.scalar("v")
+    f = rg.function([x, m, v], rg.exp(getattr(x.at[m], kind)(v * 2) / 8), mode=None)
+    assert len(f._program.kernels) == 1
+    assert "call_" not in f.source
+    a, b = numbers((6, 4)), numbers((6, 4), "bool", 1)
+    np.testing.assert_allclose(f(a, b, 0.7), np.exp(updated(a, kind, b, 1.4) / 8), rtol=1e-14)
+
+
+def test_results_with_places_are_computed_there():
+    x, y, k = rg.vector("x", "n"), rg.vector("y", "n"), rg.scalar("k", "int64")
+    nodes = [(x * y).at[k].set(1.0).at[1:3].add(y[:2]), x.at[2:].multiply(y[2:])]
+    f = rg.function([x, y, k], nodes, mode=None)
+    a, b = numbers(3000), numbers(3000, seed=1)
+    first = updated(updated(a * b, "set", 5, 1.0), "add", slice(1, 3), b[:2])
+    second = updated(a, "multiply", slice(2, None), b[2:])
+    for places in ((np.empty(3000), np.empty(3000)), (a.copy(), np.empty(3000))):
+        one, two = f(a, b, 5, out=places)
+        assert one is places[0]
+        assert two is places[1]
+        np.testing.assert_array_equal(one, first)
+        np.testing.assert_array_equal(two, second)
+    c = a.copy()
+    np.testing.assert_array_equal(f(c, b, 5, out=(np.empty(3000), c))[1], second)
+    d, e = a.copy(), b.copy()
+    one, two = f(d, e, 5, out=(d, e))
+    np.testing.assert_array_equal(one, first)
+    np.testing.assert_array_equal(two, second)

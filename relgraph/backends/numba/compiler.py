@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import linecache
 import weakref
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from importlib import import_module
@@ -34,13 +34,20 @@ from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import Constant, Variable
 from relgraph.ir.printing import brief
 from relgraph.ir.types import DTYPES
-from relgraph.lowering.buffers import has_own_buffer, in_place, last_reads, pinned_values
+from relgraph.lowering.buffers import (
+    has_own_buffer,
+    in_place,
+    last_reads,
+    origins,
+    pinned_values,
+)
 from relgraph.lowering.expansion import expanded, is_flat
 from relgraph.lowering.kernels import Kernel, Step, Structure, schedule, without_assumptions
 from relgraph.lowering.products import join_products
 from relgraph.lowering.regions import Fusion
 from relgraph.lowering.rows import join_rows
 from relgraph.lowering.sizes import Check
+from relgraph.lowering.updated_operands import apart
 from relgraph.lowering.updates import join_updates, with_places
 from relgraph.ops.cumulative import Cumulative
 from relgraph.ops.keys import numpy_key
@@ -152,6 +159,7 @@ class NumbaProgram:
         donated: frozenset[str] = frozenset(),
     ) -> None:
         graph = expanded(without_assumptions(graph), lambda node: not is_log_sum(node))
+        graph = apart(graph, fusion)
         wider = with_places(graph)
         steps = join_rows(wider, schedule(wider, fusion), fusion)
         self.steps = join_updates(graph, join_products(wider, steps, fusion), fusion)
@@ -176,7 +184,8 @@ class NumbaProgram:
         self._across = lru_cache(maxsize=ORDERS)(
             lambda which: NumbaProgram(transposed(graph, which), fusion, reuse, overwrite, donated)
         )
-        self._in_place = in_place_results(graph, self.steps)
+        first = origins(graph, self.steps, given if overwrite else None)
+        self._in_place = in_place_results(graph, self.steps, first)
         self._constants = [x.value for x in graph.outputs if isinstance(x, Constant)]
         self.arena = Arena()
         namespace: dict[str, Any] = {
@@ -379,16 +388,19 @@ class NumbaProgram:
         return found
 
 
-def in_place_results(graph: FunctionGraph, steps: Sequence[Step]) -> list[set[int]]:
+def in_place_results(
+    graph: FunctionGraph, steps: Sequence[Step], first: Mapping[Variable, Variable]
+) -> list[set[int]]:
     """Return for each output the inputs that may be the same array as its place.
 
     These are read by no step after the one that computes the output, and by that one element by
-    element, and the memory of no other output may have taken theirs.
+    element, and the memory of no other output may have taken theirs; ``first`` says which value is
+    computed in the memory of each output first.
     """
     found: list[set[int]] = []
     last = last_reads(graph, steps, graph.inputs)
     viewed = pinned_values(steps)  # a view of an input may be read after the input itself
-    for x in graph.outputs:
+    for x in map(first.__getitem__, graph.outputs):
         made = next((i for i, step in enumerate(steps) if x in step.results), None)
         if made is None:
             found.append(set())

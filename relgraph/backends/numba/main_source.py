@@ -11,7 +11,7 @@ from relgraph.ir.graph import FunctionGraph, is_tensor
 from relgraph.ir.node import Constant, Input, Variable
 from relgraph.ir.printing import constant_text, pprint
 from relgraph.ir.types import DTYPES
-from relgraph.lowering.buffers import Plan, plan
+from relgraph.lowering.buffers import Plan, origins, plan
 from relgraph.lowering.kernels import (
     Call,
     Kernel,
@@ -22,7 +22,7 @@ from relgraph.lowering.kernels import (
 from relgraph.lowering.refs import dtype_name
 from relgraph.lowering.sizes import Check, Sizes, Term, Unknown, is_product
 from relgraph.lowering.targets import Update
-from relgraph.lowering.views import axes, root
+from relgraph.lowering.views import axes, is_view, root
 from relgraph.ops.keys import FULL, spec_text
 
 PART = 1000  # steps in one function: Python's compiler needs 10 kB for each of its lines
@@ -113,7 +113,8 @@ class MainText:
         self._inputs = [self._names[x] for x in graph.inputs]
         self._donated = frozenset(donated)
         self._kept = frozenset(graph.outputs)
-        self._places = {x: f"out_{k}" for k, x in enumerate(graph.outputs)} if into else {}
+        first = origins(graph, steps, donated if overwrite else None)
+        self._places = {first[x]: f"out_{k}" for k, x in enumerate(graph.outputs) if into}
         self._inputs += [f"out_{k}" for k in range(len(graph.outputs)) if into]
         memory = plan(
             graph, steps, self.sizes, reuse, overwrite, donated=donated, placed=self._places
@@ -354,11 +355,16 @@ class MainText:
             entry[0] == "int" for entry in spec
         ):
             return f"{array}[{spec_text(spec, [])}]" if spec else f"{array}[...]"
+        return f"{self._view(update.part)}({', '.join([array, *map(self._name, update.key)])})"
+
+    def _view(self, part: Variable) -> str:
+        """Return the name of the function that returns a view, where its key may be refused."""
+        for name, x in self.views.items():
+            if x is part:
+                return name
         name = f"part_of_{len(self.views)}"
-        known = [key for key, x in self.views.items() if x is update.part]
-        self.views[known[0] if known else name] = update.part
-        operands = ", ".join([array, *map(self._name, update.key)])
-        return f"{known[0] if known else name}({operands})"
+        self.views[name] = part
+        return name
 
     def _make_ready(self, x: Variable) -> None:
         """Arrange the elements of what a call has computed, which may be a view."""
@@ -427,8 +433,11 @@ class MainText:
                 self._line(f"{self._bind(node)} = {text}")
                 return
         operands = ", ".join(map(self._name, node.inputs))
-        name = f"call_{len(self.calls)}_{node.op.name}"
-        self.calls[name] = node
+        if is_view(node) and node.op.name == "index":
+            name = self._view(node)
+        else:
+            name = f"call_{len(self.calls)}_{node.op.name}"
+            self.calls[name] = node
         result = self._bind(node)
         self._line(f"{result} = {name}({operands})")
         if not is_tensor(node) or not node.ndim:

@@ -1,0 +1,114 @@
+"""Updated operands: an elementwise op of an updated array is applied to the array and to the value.
+
+``f(x.at[k].set(v), y)`` is ``f(x, y).at[k].set(f(v, y[k]))``: what computes ``f(x, y)`` reads ``x``
+where it lies, and no copy of it is made that the op would have to read again.  What is overwritten
+is computed in vain; so an op that is dear is moved only where the key selects less than a slice.
+An update through a mask is a choice between two values, which any kernel can make.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from relgraph.ir.graph import FunctionGraph, map_nodes
+from relgraph.ir.node import Variable, apply
+from relgraph.lowering.regions import Fusion
+from relgraph.lowering.updates import OPS, has_places, is_fusible, part_of
+from relgraph.ops.elementwise import Cast, Elementwise
+from relgraph.ops.updates import SetIndex
+
+_CHEAP = 1  # the weight of an op that is moved whatever the key selects
+
+
+def apart(graph: FunctionGraph, fusion: Fusion) -> FunctionGraph:
+    """Return a graph whose elementwise ops have no updated operands where that saves a copy.
+
+    Parameters
+    ----------
+    graph : FunctionGraph
+        The graph.
+    fusion : Fusion
+        What may share a kernel.
+    """
+    if not any(node.op is not None and node.op.name in OPS for node in graph):
+        return graph
+    uses = Counter(x for node in graph for x in set(node.inputs))
+    uses.update(graph.outputs)
+    kept = {
+        x
+        for node in graph
+        if node.op is not None and not node.op.pointwise and not fusion.reduces(node)
+        for x in node.inputs
+    }.union(graph.outputs)
+    read = {x for node in graph if node.op is not None and node.op.pointwise for x in node.inputs}
+    read |= kept
+
+    def change(node: Variable, inputs: tuple[Variable, ...]) -> Variable:
+        if node.op is None:
+            return node
+        if node.op.name in OPS:
+            chosen = _chosen(node, inputs)
+            return apply(node.op, inputs) if chosen is None else chosen
+        if node.op.pointwise and node in read and fusion.maps(node):
+            for x, new in zip(node.inputs, inputs, strict=True):
+                if uses[x] == 1 and is_fusible(new):
+                    moved = _moved(node, inputs, new, fusion)
+                    if moved is not None:
+                        return moved
+        return apply(node.op, inputs)
+
+    return FunctionGraph(graph.inputs, map_nodes(graph.outputs, change))
+
+
+def _chosen(node: Variable, inputs: tuple[Variable, ...]) -> Variable | None:
+    """Return an update of all elements that a mask selects, by one number, as a choice."""
+    assert node.op is not None
+    x, value, *key = inputs
+    if node.op.params[0] != (("mask", x.ndim),) or value.ndim:
+        return None
+    if None in x.type.shape or key[0].type.shape != x.type.shape:
+        return None
+    joined = _joined(node.op.name, x, value)
+    return apply(Elementwise("where"), (key[0], joined, x))
+
+
+def _joined(name: str, x: Variable, value: Variable) -> Variable:
+    """Return what an update makes of elements and a value."""
+    op = OPS[name]
+    if value.dtype != x.dtype:
+        value = apply(Cast(x.dtype), (value,))
+    return value if op is None else apply(op, (x, value))
+
+
+def _moved(
+    node: Variable, inputs: tuple[Variable, ...], update: Variable, fusion: Fusion
+) -> Variable | None:
+    """Return an op of an updated array as an update of the op; None where that does not pay."""
+    assert node.op is not None
+    assert update.op is not None
+    if has_places(update) and update.op.name != "set_index":
+        return None  # places that repeat are added to more than once
+    few = has_places(update) or any(e[0] in ("int", "dynamic") for e in update.op.params[0])
+    if not few and fusion.weight(node) > _CHEAP:
+        return None
+    if node.type.shape != update.type.shape:
+        return None
+    if any(y.ndim and y.type.shape != update.type.shape for y in inputs):
+        return None
+    x, value, *key = update.inputs
+    part = part_of(update)
+    value = _joined(update.op.name, part if OPS[update.op.name] is not None else x, value)
+
+    def selected(y: Variable) -> Variable:
+        if y is update:
+            return value
+        return apply(part.op, (y, *key)) if y.ndim and part.op is not None else y
+
+    base = apply(node.op, tuple(x if y is update else y for y in inputs))
+    moved = apply(
+        SetIndex(update.op.params[0]), (base, apply(node.op, tuple(map(selected, inputs))), *key)
+    )
+    return moved if is_fusible(moved) else None
+
+
+__all__ = ["apart"]
