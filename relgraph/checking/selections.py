@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.checking import critical
+from relgraph.checking import critical, numbers
 from relgraph.checking import instances as made
 from relgraph.checking.cases import EVERY_DTYPE, Side, cases, one_sided
 from relgraph.checking.known import expected
@@ -21,6 +21,7 @@ from relgraph.db.modes import mode
 from relgraph.db.query import RewriteDatabaseQuery
 from relgraph.errors import ArgumentError, BudgetError, OscillationError, RelgraphError
 from relgraph.ir.cost import flops
+from relgraph.ir.graph import free_inputs
 from relgraph.ir.node import Variable
 from relgraph.relations.clause import Clause, orient, with_block
 from relgraph.relations.measure import decreases
@@ -310,6 +311,9 @@ class Examined:
             try:
                 ways = [rewriter.outputs_of(x) for x in ways]
             except RelgraphError as error:
+                ends = not isinstance(error, OscillationError | BudgetError)
+                if ends and not has_value(fork.graph):
+                    return None
                 return self.of_fork("oscillates", fork, error.what)
             (first,), (second,), (own,) = ways
             if made.canonical(first) == made.canonical(second):
@@ -324,6 +328,24 @@ class Examined:
         """Return a finding of two relations."""
         shown = " ".join(f"{fork.graph}: {text}".split())
         return Finding(kind, self.stage.name, fork.names, shown)
+
+
+def has_value(graph: Variable) -> bool:
+    """Tell whether NumPy computes a graph.
+
+    A size that is found to be 0 while a graph is rewritten makes its smallest element an error.
+
+    Parameters
+    ----------
+    graph : Variable
+        Any graph.
+    """
+    rng = np.random.default_rng(0)
+    try:
+        numbers.evaluate((graph,), {x.name: numbers.draw(x, rng) for x in free_inputs([graph])})
+    except (ArithmeticError, ValueError, IndexError):
+        return False
+    return True
 
 
 def drawn(relation: Relation, dtypes: tuple[str, ...]) -> list[tuple[Clause, list[Side]]]:

@@ -7,9 +7,10 @@ import pytest
 import relgraph as rg
 from relgraph.checking import critical, known
 from relgraph.checking.report import FAULTS, NOTES, Finding, SelectionReport
-from relgraph.checking.selections import stages_of
+from relgraph.checking.selections import has_value, stages_of
 from relgraph.db.modes import MODES
 from relgraph.errors import ArgumentError, UnsoundRelationError
+from relgraph.ops.shape import BroadcastTo, Dim
 
 PAIRS = 100  # critical pairs tried in each phase of a shipped mode
 ASSERTIONS = {"remove_all_asserto"}  # relations of the mode unsafe alone
@@ -223,6 +224,15 @@ def test_relations_that_are_known_to_be_called_shadowed_do_fire():
     M = rg.matrix("M")
     graph = rg.specify_shape(rg.specify_shape(M, (2, None)), (None, 3))
     assert rg.profile_rewrites(graph, mode="o4").counts["merge_specify_shapeo"].fired
+
+
+def test_what_has_no_value_is_no_oscillation():
+    late = BroadcastTo((None, 3))(rg.constant(4.0), Dim(-2)(rg.matrix("x", shape=(0, 3))))
+    assert not has_value(rg.min(late))
+    assert has_value(rg.sum(late))
+    assert has_value(rg.min(BroadcastTo((None, 3))(rg.constant(4.0), Dim(-2)(rg.matrix("M")))))
+    with pytest.raises(rg.errors.ShapeError, match="which has size 0"):
+        rg.rewrite_graph(rg.min(late), mode="o4")
 
 
 def test_a_report_counts_and_lists():
