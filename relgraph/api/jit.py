@@ -17,6 +17,7 @@ from relgraph.api.containers import is_named_tuple, rebuilt, why_no_leaf
 from relgraph.api.function import Function, function
 from relgraph.api.leaves import Leaves
 from relgraph.api.methods import BoundMethod, on_attributes
+from relgraph.api.places import check_donated
 from relgraph.api.rewrite import query_of
 from relgraph.api.tape import NUMBERS, Branch, Number, Tape, prune
 from relgraph.api.tracing import Tracer, WeakScalar, tape_of
@@ -31,11 +32,13 @@ PROGRAMS = 256  # that one traced function keeps; the one least recently used is
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Traced:
-    """One trace: its graph, how numbers become inputs, and how results are given back."""
+    """One trace: its graph, how numbers become inputs, how results are given back, and which
+    inputs are donated."""
 
     graph: FunctionGraph
     feeds: tuple[tuple[int, np.dtype[Any]], ...]
     pack: Callable[[list[Any], list[Any]], Any]
+    donated: tuple[Input, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,10 +70,17 @@ class Jit:
     ----------
     mode, target, nonfinite
         What :func:`relgraph.function` is called with.
+    donate : frozenset of str
+        The parameters whose arrays a call may write over.
     """
 
     def __init__(
-        self, function: Callable[..., Any], mode: Any, target: str, nonfinite: str = "assume"
+        self,
+        function: Callable[..., Any],
+        mode: Any,
+        target: str,
+        nonfinite: str = "assume",
+        donate: frozenset[str] = frozenset(),
     ) -> None:
         functools.update_wrapper(self, function, updated=())
         self.__name__ = getattr(function, "__name__", "function")
@@ -78,6 +88,7 @@ class Jit:
         self.mode = mode
         self.target = target
         self.nonfinite = nonfinite
+        self.donate = donate
         self._methods: dict[type, Jit] = {}
         self._branches: dict[Hashable, Branch[_Program]] = {}
         self._programs: OrderedDict[_Program, None] = OrderedDict()
@@ -95,10 +106,13 @@ class Jit:
                 fix="Declare it at the top level of a module that can be imported; what it "
                 "compiles is pickled by rg.function(graph.inputs, graph.outputs).",
             )
-        return Jit, (function, self.mode, self.target, self.nonfinite)
+        return Jit, (function, self.mode, self.target, self.nonfinite, self.donate)
 
     def __copy__(self) -> Jit:
-        return Jit(self._function, self.mode, self.target, self.nonfinite)
+        return self._like(self._function)
+
+    def _like(self, function: Callable[..., Any]) -> Jit:
+        return Jit(function, self.mode, self.target, self.nonfinite, self.donate)
 
     def __deepcopy__(self, memo: object) -> Jit:
         return self.__copy__()
@@ -109,8 +123,7 @@ class Jit:
         kind = type(instance)
         with self._lock:
             if kind not in self._methods:
-                method = on_attributes(self._function, kind)
-                self._methods[kind] = Jit(method, self.mode, self.target, self.nonfinite)
+                self._methods[kind] = self._like(on_attributes(self._function, kind))
             return BoundMethod(self._methods[kind], instance)
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
@@ -162,6 +175,7 @@ class Jit:
                 mode=self.mode,
                 target=self.target,
                 nonfinite=self.nonfinite,
+                donate=traced.donated,
             )
             program = _Program(made, traced.feeds, traced.pack, (key, *tape.path))
             self._branches[key] = tape.graft(branch, program)
@@ -176,16 +190,23 @@ class Jit:
     ) -> tuple[_Traced, Tape[_Program]]:
         named = _Named(leaves.numbers)
         positions = _positions(self._function, len(args))
-        traced_args = [
-            rebuilt(x, named.leaf, name) for x, name in zip(args, positions, strict=True)
-        ]
-        traced_kwargs = {k: rebuilt(x, named.leaf, k) for k, x in kwargs.items()}
+        donated: list[Input] = []
+
+        def traced(x: Any, name: str, parameter: str) -> Any:
+            before = len(named.inputs)
+            made = rebuilt(x, named.leaf, name)
+            donated.extend(named.inputs[before:] if parameter in self.donate else ())
+            return made
+
+        traced_args = [traced(x, *names) for x, names in zip(args, positions, strict=True)]
+        traced_kwargs = {k: traced(x, k, k) for k, x in kwargs.items()}
         try:
             result = self._function(*traced_args, **traced_kwargs)
         except (TypeError, AttributeError) as error:
             if isinstance(error, RelgraphError):
                 raise
-            others = _no_arrays((*zip(positions, args, strict=True), *kwargs.items()))
+            names = [name for name, _ in positions]
+            others = _no_arrays((*zip(names, args, strict=True), *kwargs.items()))
             if not others:
                 raise
             raise ArgumentError(
@@ -198,7 +219,7 @@ class Jit:
         pack = _packer(result, outputs, self.__name__)
         feeds = named.tape.inputs
         graph = FunctionGraph([*named.inputs, *feeds.values()], outputs)
-        return _Traced(graph, tuple(feeds), pack), named.tape
+        return _Traced(graph, tuple(feeds), pack, tuple(donated)), named.tape
 
     def __repr__(self) -> str:
         count = len(self._programs)
@@ -211,6 +232,7 @@ def jit(
     mode: Any = "fast_run",
     target: str = "cpu",
     nonfinite: str = "assume",
+    donate: str | Iterable[str] = (),
 ) -> Any:
     """Trace a NumPy function, rewrite its graph and compile it.
 
@@ -225,6 +247,9 @@ def jit(
         Where to run.
     nonfinite : {"assume", "keep"}
         Whether to use relations that hold for finite values only, such as ``x - x = 0``.
+    donate : str or iterable of str
+        Parameters whose arrays a call may write over, and return as results; the caller has no more
+        use for them.  An array that shares memory with another argument is copied instead.
 
     Returns
     -------
@@ -235,7 +260,8 @@ def jit(
     Raises
     ------
     ArgumentError
-        When the function asks for the truth of an array, or returns something that is no array.
+        When the function asks for the truth of an array, or returns something that is no array; to
+        donate what is no parameter.
     DTypeError
         For an argument of a dtype that relgraph does not compute with.
     UnknownTagError
@@ -265,11 +291,13 @@ def jit(
     dtype('float32')
     """
     if function is None:
-        return lambda f: jit(f, mode=mode, target=target, nonfinite=nonfinite)
+        return lambda f: jit(f, mode=mode, target=target, nonfinite=nonfinite, donate=donate)
     if not callable(function):
         raise ArgumentError(f"jit takes a function, not {function!r}")
     query_of(name=mode, nonfinite=nonfinite)  # what does not exist is refused before the first call
-    return Jit(function, mode, target, nonfinite)
+    donated = [donate] if isinstance(donate, str) else list(donate)
+    check_donated(donated, _parameters(function, donated))
+    return Jit(function, mode, target, nonfinite, frozenset(donated))
 
 
 class _Named:
@@ -300,15 +328,27 @@ class _Named:
         return Tracer(made)
 
 
-def _positions(function: Callable[..., Any], count: int) -> list[str]:
-    """Return a name for each positional argument: that of its parameter."""
+def _signature(function: Callable[..., Any]) -> list[inspect.Parameter]:
     try:
-        parameters = list(inspect.signature(function).parameters.values())
+        return list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):  # a function in C may have none
-        parameters = []
+        return []
+
+
+def _parameters(function: Callable[..., Any], names: Iterable[str]) -> list[str]:
+    """Return the names of parameters; those of some arguments too, where any can be passed."""
+    parameters = _signature(function)
+    found = [p.name for p in parameters]
+    return [*found, *names] if any(p.kind is p.VAR_KEYWORD for p in parameters) else found
+
+
+def _positions(function: Callable[..., Any], count: int) -> list[tuple[str, str]]:
+    """Return a name for each positional argument, and that of its parameter."""
+    parameters = _signature(function)
     names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "a")
-    return [names[i] if i < len(names) else f"{rest}_{i - len(names)}" for i in range(count)]
+    more = [(f"{rest}_{i}", rest) for i in range(count - len(names))]
+    return [(name, name) for name in names[:count]] + more
 
 
 def _no_arrays(named: Iterable[tuple[str, Any]]) -> list[tuple[str, str]]:

@@ -130,7 +130,25 @@ def donated_names(
     """
     given = [donate] if isinstance(donate, str | Input) else list(donate)
     names = [x.name if isinstance(x, Input) else x for x in given]
-    known: Collection[str] = [x.name for x in inputs]
+    check_donated(names, [x.name for x in inputs])
+    return frozenset(names)
+
+
+def check_donated(names: Iterable[str], known: Collection[str]) -> None:
+    """Refuse to donate what there is not.
+
+    Parameters
+    ----------
+    names : iterable of str
+        The names of what is donated.
+    known : collection of str
+        Those of the inputs.
+
+    Raises
+    ------
+    ArgumentError
+        For a name that no input has.
+    """
     for name in names:
         if name not in known:
             near = get_close_matches(str(name), known, 1)
@@ -139,7 +157,6 @@ def donated_names(
                 {"inputs": ", ".join(known)},
                 f"Did you mean {near[0]!r}?" if near else "Use one of these names.",
             )
-    return frozenset(names)
 
 
-__all__ = ["check_places", "donated_names", "places_of"]
+__all__ = ["check_donated", "check_places", "donated_names", "places_of"]

@@ -18,8 +18,8 @@ from relgraph.errors import (
     ImmutableGraphError,
     IndexRangeError,
     RelgraphError,
-    UnsupportedAttributeError,
     UnknownTagError,
+    UnsupportedAttributeError,
 )
 from tests.concurrency import at_once
 
@@ -606,3 +606,64 @@ def test_threads_share_programs():
     at_once(work, range(4))
     assert wrong == []
     assert programs(compiled) == 4
+
+
+def test_a_parameter_that_is_donated_is_written_over():
+    @rg.jit(donate="state")
+    def step(state, rate, *, scale=1.0):
+        return np.sqrt(state) * rate + scale
+
+    a, rate = np.array([1.0, 4.0, 9.0]), np.array([2.0, 2.0, 3.0])
+    kept, expected = rate.copy(), np.sqrt(a) * rate + 1
+    result = step(a, rate)
+    assert np.shares_memory(result, a)
+    np.testing.assert_array_equal(result, expected)
+    np.testing.assert_array_equal(rate, kept)
+    again = np.array([1.0, 4.0, 9.0])
+    assert np.shares_memory(copy.copy(step)(again, rate), again)
+    same = np.array([4.0, 9.0])
+    np.testing.assert_array_equal(step(same, same), [9.0, 28.0])
+    np.testing.assert_array_equal(same, [4.0, 9.0])
+
+
+def test_all_arrays_of_a_donated_parameter_are():
+    @rg.jit(donate=["params", "rest"])
+    def step(params, x, *rest, **more):
+        return {k: v - 0.5 * x for k, v in params.items()}, [r * x for r in rest], more["c"] * x
+
+    params = {"a": np.ones(4), "b": np.arange(4.0)}
+    rest = (np.ones(4), np.full(4, 2.0))
+    x, c = np.arange(4.0), np.ones(4)
+    made, others, last = step(params, x, *rest, c=c)
+    for array, source in (
+        (made["a"], params["a"]),
+        (made["b"], params["b"]),
+        *zip(others, rest, strict=True),
+    ):
+        assert np.shares_memory(array, source)
+    np.testing.assert_array_equal(made["b"], np.arange(4.0) * 0.5)
+    np.testing.assert_array_equal(others[1], 2 * np.arange(4.0))
+    np.testing.assert_array_equal((x, c, last), (np.arange(4.0), np.ones(4), np.arange(4.0)))
+
+
+def test_a_method_donates_an_argument():
+    class Model:
+        def __init__(self):
+            self.weight = np.full(3, 2.0)
+
+        @rg.jit(donate="x")
+        def scaled(self, x):
+            return x * self.weight
+
+    model, a = Model(), np.arange(3.0)
+    assert np.shares_memory(model.scaled(a), a)
+    np.testing.assert_array_equal(a, [0, 2, 4])
+    np.testing.assert_array_equal(model.weight, 2.0)
+
+
+def test_what_is_no_parameter_cannot_be_donated():
+    with pytest.raises(ArgumentError, match="Did you mean 'state'"):
+        rg.jit(lambda state: state, donate="stat")
+    with pytest.raises(ArgumentError, match="no input 'y' to donate"):
+        rg.jit(donate=("x", "y"))(lambda x: x)
+    assert rg.jit(lambda **arrays: arrays["x"], donate="x").donate == {"x"}

@@ -500,6 +500,18 @@ def traced_truth():
 
 
 @mistake
+def donate_unknown_parameter():
+    """donating what a traced function does not take"""
+    rg.jit(lambda state, step: state + step, donate="stat")
+
+
+@mistake
+def donate_unknown_input():
+    """donating what is no input"""
+    rg.function([x, y], x + y, donate=["x", "z"])
+
+
+@mistake
 def traced_value():
     """a traced function that asks for the value of an array"""
     return rg.jit(lambda a: float(a[0]), target="numpy")(np.ones(3))
