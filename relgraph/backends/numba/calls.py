@@ -26,7 +26,10 @@ from relgraph.backends.numba.launch import (
     FOLDS,
     HEAD,
     LAUNCH,
+    LONGEST,
+    MAKE,
     NONE,
+    SHORT,
     SIZES,
     STRIDES,
     settings,
@@ -105,9 +108,9 @@ stride.set:
   %k.next = add i64 %k, 1
   br label %stride
 checked:
-  %no.memory = call i64 @launch(ptr %table, ptr %arrays, ptr %integers)
-  %full = icmp ne i64 %no.memory, 0
-  br i1 %full, label %exhausted, label %end
+  %outcome = call i64 @launch(ptr %table, ptr %arrays, ptr %integers)
+  %refused = icmp ne i64 %outcome, 0
+  br i1 %refused, label %failed, label %end
 end:
   %error = call ptr @PyErr_Occurred()
   %raised = icmp ne ptr %error, null
@@ -117,11 +120,8 @@ none:
   %nothing = inttoptr i64 %none.n to ptr
   call void @Py_IncRef(ptr %nothing)
   ret ptr %nothing
-exhausted:
-  %ignored.1 = call ptr @PyErr_NoMemory()
-  ret ptr null
 bad:
-  %ignored.2 = call i32 @PyErr_BadArgument()
+  %ignored = call i32 @PyErr_BadArgument()
   ret ptr null
 failed:
   ret ptr null
@@ -148,6 +148,8 @@ class Layout:
         Picoseconds for each element of the loop, as an estimate.
     strides : tuple of (int, int)
         The array and the axis of each stride that it takes.
+    longest : int
+        How long a row may be for which there is a kernel of its own; 0 where there is none.
     """
 
     sizes: int
@@ -156,6 +158,7 @@ class Layout:
     kept: int = 0
     cost: int = 1000
     strides: tuple[tuple[int, int], ...] = ()
+    longest: int = 0
 
 
 class _Method(ctypes.Structure):
@@ -181,7 +184,11 @@ def _new() -> Callable[..., Any]:
 
 
 def bind(
-    name: str, trampoline: int, addresses: Sequence[int], layout: Layout
+    name: str,
+    trampoline: int,
+    addresses: Sequence[int],
+    layout: Layout,
+    short: Callable[[], int] | None = None,
 ) -> Callable[..., None]:
     """Return a function of Python's that calls a kernel.
 
@@ -195,6 +202,8 @@ def bind(
         Those of the kernel and, for reductions, of what combines partial results.
     layout : Layout
         What the kernel takes.
+    short : callable, optional
+        Returns the address of the kernel for short rows.  It is called when there are such.
 
     Returns
     -------
@@ -205,9 +214,17 @@ def bind(
     table[:HEAD] = (
         addresses[0], addresses[-1], layout.sizes, layout.arrays, layout.folds, layout.kept,
         layout.cost, settings.ctypes.data, id(np.ndarray), id(None), len(layout.strides),
+        0, 0, 0,
     )  # fmt: skip
     table[HEAD:] = [number for pair in layout.strides for number in pair]
-    return builtin(name, trampoline, table)
+
+    def make() -> None:
+        if short is not None:
+            table[SHORT] = short()
+
+    if short is not None:
+        table[LONGEST], table[MAKE] = layout.longest, id(make)
+    return builtin(name, trampoline, table, make)
 
 
 def builtin(

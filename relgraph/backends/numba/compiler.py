@@ -26,6 +26,7 @@ from relgraph.backends.numba.main_source import MainText
 from relgraph.backends.numba.product_source import ProductText
 from relgraph.backends.numba.row_source import RowText
 from relgraph.backends.numba.scan_source import ScanText, has_scans
+from relgraph.backends.numba.short_source import longest, short_text
 from relgraph.backends.numba.tapes import Taped, Untaped
 from relgraph.backends.numba.templates import literals, supported, weight
 from relgraph.backends.numba.update_source import UpdateText
@@ -171,7 +172,8 @@ class NumbaProgram:
                 name, text, layout = kernel_text(step)
                 self._names[step.structure] = name
                 self._texts[name] = text
-                functions[name] = kernels.load(name, text, layout)
+                short = partial(short_text, step.structure) if layout.longest else None
+                functions[name] = kernels.load(name, text, layout, short)
         given = [x for x in graph.inputs if x.name in donated]
         self._donated = [i for i, x in enumerate(graph.inputs) if x in given]
         write = partial(MainText, graph, self.steps, self._names, reuse, overwrite, donated=given)
@@ -454,6 +456,7 @@ def kernel_text(step: Kernel) -> tuple[str, str, Layout]:
     written = _text(structure)
     text = written.functions("NAME", f"NAME{kernels.FINISH}")
     name = f"rgk_{kernels.digest(text)}"
+    weights = list(map(weight, step.nodes))
     last = len(structure.reduced) - 1
     given = len(step.arrays) + len(step.tables) + len(step.slots)
     strided = [*enumerate(written.arrays)]
@@ -467,8 +470,9 @@ def kernel_text(step: Kernel) -> tuple[str, str, Layout]:
         arrays=given + len(step.results),
         folds=written.combined,
         kept=sum(1 << g for g in written.kept),
-        cost=_OPERATION * sum(map(weight, step.nodes)) + _BYTE * sum(streams),
+        cost=_OPERATION * sum(weights) + _BYTE * sum(streams),
         strides=tuple((i, axis) for i, array in strided for _, axis in array.strides),
+        longest=0 if has_scans(structure) else longest(structure, max(weights) > 1),
     )
     return name, text.replace("NAME", name), layout
 

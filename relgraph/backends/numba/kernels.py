@@ -31,6 +31,7 @@ from relgraph.errors import CompileError
 
 Kernel = Callable[..., None]
 
+SHORT = "_short"  # what the kernel for short rows is called, after the other one
 FINISH = "_finish"  # what the function that combines partial results is called, after the kernel
 
 _lock = threading.RLock()
@@ -74,7 +75,7 @@ def digest(text: str) -> str:
     return hashlib.sha256(f"{environment()}\n{text}".encode()).hexdigest()[:16]
 
 
-def load(name: str, text: str, layout: Layout) -> Kernel:
+def load(name: str, text: str, layout: Layout, short: Callable[[str], str] | None = None) -> Kernel:
     """Return the function that calls a kernel.
 
     Parameters
@@ -85,6 +86,9 @@ def load(name: str, text: str, layout: Layout) -> Kernel:
         Its source, in the language of :mod:`relgraph.backends.numba.translate`.
     layout : Layout
         What a call of it takes.
+    short : callable, optional
+        Given a name, returns the source of the kernel for short rows, which is compiled when it is
+        first needed.
 
     Returns
     -------
@@ -97,6 +101,16 @@ def load(name: str, text: str, layout: Layout) -> Kernel:
         For a source that cannot be compiled.
     """
     names = (name, f"{name}{FINISH}") if layout.folds else (name,)
+    addresses = _compiled(name, text, names)
+    if short is None or not layout.longest:
+        return bind(name, trampoline(), addresses, layout)
+    other = f"{name}{SHORT}"
+    return bind(
+        name, trampoline(), addresses, layout, lambda: _compiled(other, short(other), (other,))[0]
+    )
+
+
+def _compiled(name: str, text: str, names: tuple[str, ...]) -> tuple[int, ...]:
     addresses = _addresses.get(name)
     if addresses is None:
         with _lock:
@@ -110,7 +124,7 @@ def load(name: str, text: str, layout: Layout) -> Kernel:
                         {"compiler": lines[-1], "source": text},
                     ) from error
             addresses = _addresses[name]
-    return bind(name, trampoline(), addresses, layout)
+    return addresses
 
 
 @lru_cache(maxsize=1)

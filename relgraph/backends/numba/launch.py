@@ -14,11 +14,14 @@ ROWS = 16384  # elements of one partial result: fixed, so that no result depends
 PARTS = 32  # partial results at most, where each is an array; their rows at least
 RELEASE = 20_000  # picoseconds of work, in thousands, from which the lock is released: 20 us
 SHARE = 50_000  # the same, from which threads share it: 50 us
+MANY = 48  # rows from which on a kernel for short rows pays
 PIECES = 4  # pieces of a range for each thread: one that is late then does fewer
 
 # What is known of a kernel.  Integers of 64 bits, in a table for each kernel and one for all.
 KERNEL, FINISH, SIZES, ARRAYS, FOLDS, KEPT, COST, SETTINGS, ARRAY_TYPE, NONE, STRIDES = range(11)
-HEAD = 11  # after it, pairs (array, axis) of the strides
+# The kernel for rows that are short, or 0; how long these are; and the callable that compiles it.
+SHORT, LONGEST, MAKE = range(11, 14)
+HEAD = 14  # after it, pairs (array, axis) of the strides
 THREADS, SPREAD, WANTED, WORK, POOL = range(5)
 
 settings: npt.NDArray[np.int64] = np.zeros(5, dtype=np.int64)
@@ -132,7 +135,7 @@ done:
 }}
 
 ; Run a kernel over its whole range.  After the pointers there is place for those of partial
-; results, and after the integers for one more.  Returns 0, or 1 where there is no memory.
+; results, and after the integers for one more.  Returns 0, or 1 where an error was raised.
 define internal i64 @launch(ptr %table, ptr %arrays, ptr %integers) {{
 entry:
   %sizes = call i64 @entry_of(ptr %table, i64 {SIZES})
@@ -143,8 +146,8 @@ entry:
   %kept = call i64 @entry_of(ptr %table, i64 {KEPT})
   %settings.n = call i64 @entry_of(ptr %table, i64 {SETTINGS})
   %settings = inttoptr i64 %settings.n to ptr
-  %kernel.n = call i64 @entry_of(ptr %table, i64 {KERNEL})
-  %kernel = inttoptr i64 %kernel.n to ptr
+  %usual.n = call i64 @entry_of(ptr %table, i64 {KERNEL})
+  %longest = call i64 @entry_of(ptr %table, i64 {LONGEST})
   br label %size
 size:  ; the product of the sizes, that of all but the first, and of those that are kept
   %i = phi i64 [ 0, %entry ], [ %i.next, %sized ]
@@ -169,6 +172,37 @@ sized:
 checked:
   %work = call i64 @work_of(i64 %total, i64 %cost)
   %outer = load i64, ptr %integers, align 8
+  %has.short = icmp ne i64 %longest, 0
+  br i1 %has.short, label %rows.are, label %chosen
+rows.are:  ; the last size is that of a row, the one before it their number
+  %row.place = sub i64 %sizes, 1
+  %row = call i64 @entry_of(ptr %integers, i64 %row.place)
+  %number.place = sub i64 %sizes, 2
+  %number = call i64 @entry_of(ptr %integers, i64 %number.place)
+  %some = icmp sgt i64 %row, 0
+  %few = icmp sle i64 %row, %longest
+  %many = icmp sge i64 %number, {MANY}
+  %some.few = and i1 %some, %few
+  %is.short = and i1 %some.few, %many
+  br i1 %is.short, label %short, label %chosen
+short:
+  %short.n = call i64 @entry_of(ptr %table, i64 {SHORT})
+  %made = icmp ne i64 %short.n, 0
+  br i1 %made, label %chosen, label %make
+make:
+  %maker.n = call i64 @entry_of(ptr %table, i64 {MAKE})
+  %maker = inttoptr i64 %maker.n to ptr
+  %answer = call ptr @PyObject_CallNoArgs(ptr %maker)
+  %failed = icmp eq ptr %answer, null
+  br i1 %failed, label %raised, label %answered
+answered:
+  call void @Py_DecRef(ptr %answer)
+  %new.n = call i64 @entry_of(ptr %table, i64 {SHORT})
+  br label %chosen
+chosen:
+  %kernel.n = phi i64 [ %usual.n, %checked ], [ %usual.n, %rows.are ], [ %short.n, %short ],
+                      [ %new.n, %answered ]
+  %kernel = inttoptr i64 %kernel.n to ptr
   %reduces = icmp ne i64 %folds, 0
   br i1 %reduces, label %reduce, label %map
 map:
@@ -220,6 +254,9 @@ partials:
   call void @free(ptr %memory)
   ret i64 0
 full:
+  %ignored = call ptr @PyErr_NoMemory()
+  br label %raised
+raised:
   ret i64 1
 }}
 """

@@ -94,7 +94,7 @@ done:
   ret i64 %total
 }}
 
-; Run a kernel; returns the place after it on the tape, or 0 where there is no memory.
+; Run a kernel; returns the place after it on the tape, or 0 where an error was raised.
 define internal i64 @kernel(ptr %tape, i64 %at, ptr %terms, ptr %values) noinline {{
 entry:
   %table.n = call i64 @entry_of(ptr %tape, i64 %at)
@@ -135,14 +135,13 @@ addressed:
   %j.next = add i64 %j, 1
   br label %array
 ready:
-  %full = call i64 @launch(ptr %table, ptr %arrays, ptr %integers)
-  %enough = icmp eq i64 %full, 0
-  %after = select i1 %enough, i64 %at.j, i64 0
+  %outcome = call i64 @launch(ptr %table, ptr %arrays, ptr %integers)
+  %fine = icmp eq i64 %outcome, 0
+  %after = select i1 %fine, i64 %at.j, i64 0
   ret i64 %after
 }}
 
-; Run the steps; returns 0, 1 for what is left to the main function, 2 where there is no memory, and
-; 3 where an error was raised.
+; Run the steps; returns 0, 1 for what is left to the main function, or 2 where an error was raised.
 define internal i64 @steps(ptr %tape, i64 %first, i64 %count, ptr %terms, ptr %values) {{
 entry:
   br label %next
@@ -166,17 +165,19 @@ step:
                                  i64 {SOME}, label %some ]
 run:
   %after = call i64 @kernel(ptr %tape, i64 %at.1, ptr %terms, ptr %values)
-  %full = icmp eq i64 %after, 0
-  br i1 %full, label %exhausted, label %ran
+  %refused = icmp eq i64 %after, 0
+  br i1 %refused, label %raised, label %ran
 ran:
+  %error = call ptr @PyErr_Occurred()
+  %failed = icmp ne ptr %error, null
+  br i1 %failed, label %raised, label %unfailed
+unfailed:
   %signal = call i32 @PyErr_CheckSignals()
   %interrupted = icmp ne i32 %signal, 0
   br i1 %interrupted, label %raised, label %unraised
 unraised:
   br label %next
 raised:
-  ret i64 3
-exhausted:
   ret i64 2
 equal:
   %one = call i64 @entry_of(ptr %tape, i64 %at.1)
@@ -433,16 +434,8 @@ allocated:
   br label %allocate
 work:
   %outcome = call i64 @steps(ptr %tape, i64 %n.at, i64 %steps.count, ptr %terms, ptr %values)
-  switch i64 %outcome, label %failed [ i64 0, label %worked
-                                       i64 1, label %leave
-                                       i64 2, label %exhausted ]
-exhausted:
-  %ignored.3 = call ptr @PyErr_NoMemory()
-  br label %failed
-worked:
-  %error = call ptr @PyErr_Occurred()
-  %raised = icmp ne ptr %error, null
-  br i1 %raised, label %failed, label %finish
+  switch i64 %outcome, label %failed [ i64 0, label %finish
+                                       i64 1, label %leave ]
 finish:
   call void @free(ptr %memory)
   %scalar.n = call i64 @entry_of(ptr %tape, i64 {AS_SCALAR})
