@@ -104,7 +104,11 @@ class Variable(_Slots, Operators):
             from relgraph.ir.graph import toposort
 
             for x in toposort(self):
-                if x._digest is None and x.op is not None:
+                if x._digest is not None:
+                    continue
+                if isinstance(x, Constant):
+                    _set_digest(x, digest_of("constant", *_contents(x.value)))
+                elif x.op is not None:
                     parts = (x.op.digest, *[i._digest for i in x.inputs])
                     _set_digest(x, hash(parts))
         digest = self._digest
@@ -184,6 +188,8 @@ _new = object.__new__
 _set_digest: Any = vars(_Slots)["_digest"].__set__
 set_facts: Any = vars(_Slots)["_facts"].__set__
 
+_SCALARS = {dtype: TensorType(dtype) for dtype in NAME_OF}
+
 _inputs: dict[Any, Any] = {}
 _constants: dict[Any, Any] = {}
 
@@ -228,12 +234,13 @@ def apply_chain(op: Op, operands: Sequence[Variable]) -> Variable:
     return result
 
 
-def _leaf(cls: type[Any], type_: Type, digest: int) -> Any:
-    made = _new(cls)
-    for name, value in (
-        ("op", None), ("inputs", ()), ("type", type_), ("_digest", digest), ("_facts", None),
-    ):  # fmt: skip
-        object.__setattr__(made, name, value)
+def _leaf(cls: type[Any], type_: Type, digest: int | None) -> Any:
+    made, put = _new(cls), object.__setattr__
+    put(made, "op", None)
+    put(made, "inputs", ())
+    put(made, "type", type_)
+    put(made, "_digest", digest)
+    put(made, "_facts", None)
     return made
 
 
@@ -285,24 +292,32 @@ def constant(value: npt.ArrayLike, dtype: npt.DTypeLike | None = None) -> Consta
         For a dtype that relgraph does not compute with.
     """
     array = np.array(value, dtype=dtype, order="C")
-    checked = check_dtype(array.dtype)
-    array = np.ascontiguousarray(array.astype(checked, copy=False)).reshape(array.shape)
-    raw = array.tobytes()
-    if len(raw) > _SMALL:
-        raw = hashlib.sha256(raw).digest()
-    key = (NAME_OF[checked], array.shape, raw)
+    native = check_dtype(array.dtype)
+    if native is not array.dtype:
+        array = array.astype(native)
+    key = _contents(array)
     ref = _constants.get(key)
     found = ref() if ref is not None else None
     if found is not None:
         return found  # type: ignore[no-any-return]
     array.flags.writeable = False
-    made = _leaf(Constant, TensorType(checked, array.shape), digest_of("constant", *key))
-    object.__setattr__(made, "value", array)
-    uniform = _uniform(array)
-    object.__setattr__(made, "uniform", uniform)
-    bits = None if uniform is None else checked.char.encode() + uniform.tobytes()
-    object.__setattr__(made, "bits", bits)
+    if array.ndim:
+        type_, uniform = TensorType(native, array.shape), _uniform(array)
+    else:
+        type_, uniform = _SCALARS[native], array[()]
+    made, put = _leaf(Constant, type_, None), object.__setattr__
+    put(made, "value", array)
+    put(made, "uniform", uniform)
+    put(made, "bits", None if uniform is None else native.char.encode() + uniform.tobytes())
     return _publish(_constants, key, made)  # type: ignore[no-any-return]
+
+
+def _contents(array: npt.NDArray[Any]) -> tuple[str, tuple[int, ...], bytes]:
+    """Return what is equal for arrays of equal dtype, shape and bytes."""
+    raw = array.tobytes()
+    if len(raw) > _SMALL:
+        raw = hashlib.sha256(raw).digest()
+    return NAME_OF[array.dtype], array.shape, raw
 
 
 def _uniform(array: npt.NDArray[Any]) -> Any:
@@ -311,8 +326,6 @@ def _uniform(array: npt.NDArray[Any]) -> Any:
         return None
     flat = array.reshape(-1)
     first = flat[0]
-    if array.size == 1:
-        return first
     as_bytes = flat.view(np.uint8).reshape(array.size, array.itemsize)
     return first if bool((as_bytes == as_bytes[0]).all()) else None
 

@@ -30,7 +30,8 @@ LAYOUTS: tuple[str, ...] = ("dense", "csr", "csc")
 
 # NumPy works the name of a dtype out anew whenever it is asked for.
 NAME_OF: dict[np.dtype[Any], str] = {np.dtype(name): name for name in DTYPES}
-_NATIVE: dict[np.dtype[Any], np.dtype[Any]] = {dtype: dtype for dtype in NAME_OF}
+_NATIVE: dict[Any, np.dtype[Any]] = {dtype: dtype for dtype in NAME_OF}
+_CLASSES = frozenset(map(type, NAME_OF))  # NumPy has a class for each kind of dtype
 
 _lock = threading.RLock()
 
@@ -229,6 +230,10 @@ class TupleType(Type):
 
 def check_dtype(dtype: npt.DTypeLike) -> np.dtype[Any]:
     """Return the native NumPy dtype, or raise DTypeError when relgraph does not compute with it."""
+    if dtype.__class__ in _CLASSES:  # most callers have the object at hand
+        known = _NATIVE.get(dtype)
+        if known is not None:
+            return known
     try:
         resolved = np.dtype(dtype)
         native = _NATIVE.get(resolved.newbyteorder("="))

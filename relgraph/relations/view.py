@@ -42,12 +42,16 @@ def plays(key: Any, role: Any) -> bool:
 
 
 class Firing(NamedTuple):
-    """One use of a rewrite: what it took from the view, and what it put in its place."""
+    """One use of a rewrite: what it took from the view, and what it put in its place.
+
+    ``subtracted`` tells that it was used on terms that the sum takes away.
+    """
 
     rewrite: Rewrite
     bindings: tuple[Any, ...]
     taken: tuple[Variable, ...]
     result: Variable
+    subtracted: bool = False
 
 
 class Match(NamedTuple):

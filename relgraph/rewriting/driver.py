@@ -38,8 +38,9 @@ class Driver(Sums):
         normal, forward, depth = self.normal, self.forward, self.depth
         ac, get_ac = self.selection._ac, self.selection.ac_of
         plain, get_plain = self.selection._plain, self.selection.plain
-        fallback = bool(self.selection.interpreted or self.selection.transforms)
-        signed = self.selection.signed
+        interpreted = self.selection.interpreted
+        asked, get_asked = self.selection._asked, self.selection.asked
+        signed, checked = self.selection.signed, self.checked
         stack: list[Variable] = [root]
         push, pop = stack.append, stack.pop
         while stack:
@@ -60,8 +61,9 @@ class Driver(Sums):
                 normal[n] = n
                 continue
             op: Any = n.op
-            if op in signed and n not in self.checked:
-                collected: Any = self.collect(n, signed[op], push)
+            kind = signed.get(op)
+            if kind is not None and n not in checked:
+                collected: Any = self.collect(n, kind, push)
                 if collected is True:
                     continue
                 if collected is not None:
@@ -110,8 +112,14 @@ class Driver(Sums):
             if match is _MISSING:
                 match = get_plain(op)
             found = match(m) if match is not None else None
-            if found is None and fallback:
+            if found is None and interpreted:
                 found = interpret(self.selection, m)
+            elif found is None:
+                for transform in asked.get(op) or get_asked(op):
+                    made = transform.transform(m)
+                    if made is not None and made is not m:
+                        found = made, transform, ()
+                        break
             if found is None:
                 pop()
                 normal[n] = normal[m] = m
@@ -138,22 +146,25 @@ def _without(
     outputs: Sequence[Variable], needs: frozenset[Any], known: dict[Variable, Variable]
 ) -> list[Variable] | None:
     """Return the nodes of a graph that are not known, or None where one has an op of a set."""
-    seen: dict[Variable, None] = {}
-    stack = [x for x in outputs if x.inputs]
-    while stack:
-        x = stack.pop()
-        if x in seen:
-            continue
-        if x.op.__class__ in needs or x.op in needs:
-            return None
+    found = dict.fromkeys([x for x in outputs if x.inputs])
+    waiting = list(found)
+    ops = set()
+    for x in waiting:  # grows as it goes
+        op = x.op
+        if op not in ops:
+            if op in needs or op.__class__ in needs:
+                return None
+            ops.add(op)
         image = known.get(x)
         if image is not None:
             if image is not x:
                 return None
             continue
-        seen[x] = None
-        stack.extend([y for y in x.inputs if y.inputs])
-    return list(seen)
+        for y in x.inputs:
+            if y not in found and y.inputs:
+                found[y] = None
+                waiting.append(y)
+    return waiting
 
 
 def normalise(

@@ -33,7 +33,7 @@ from relgraph.relations.pattern import (
     Term,
     variables,
 )
-from relgraph.rewriting.equality import Keys, bare, is_nested, sum_op, uniform
+from relgraph.rewriting.equality import Keys, bare, is_nested, negative, sum_op, uniform
 from relgraph.rewriting.interpreter import answers
 from relgraph.rewriting.selection import Selection, relation_of
 
@@ -80,14 +80,19 @@ class Checker:
 
     def _balance(self, number: int, step: Any) -> None:
         """Check that a step replaces just the terms that its firings took."""
-        taken = [x for firing in step.firings for x in firing.taken]
-        made = [firing.result for firing in step.firings]
-        if len(taken) == 1 and self.same(taken[0], step.before):
-            fair = self.same(made[0], step.after)
+        first = step.firings[0]
+        if sum([len(x.taken) for x in step.firings]) == 1 and self.same(
+            first.taken[0], step.before
+        ):
+            fair = self.same(first.result, step.after)
         else:
             left = self._terms([step.before], step.before)
-            left.subtract(self._terms(taken, step.before))
-            left.update(self._terms(made, step.before))
+            for firing in step.firings:
+                taken, made = firing.taken, (firing.result,)
+                if firing.subtracted:
+                    taken, made = tuple(map(negative, taken)), tuple(map(negative, made))
+                left.subtract(self._terms(taken, step.before))
+                left.update(self._terms(made, step.before))
             kept = {k: n for k, n in left.items() if n}
             fair = kept == self._terms([step.after], step.before)
         if not fair:

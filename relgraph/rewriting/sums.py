@@ -88,11 +88,13 @@ class Sums(Groups):
             The sum with fewer terms; True while terms wait to become normal; None where nothing
             is to be done.
         """
-        normal = self.normal
+        normal, family = self.normal, signed.family
         tree = self.trees.pop(n, None)
         if tree is None:
             a, b = n.inputs
-            if self.opens(a, n, signed) or self.opens(b, n, signed):
+            if (a.op in family and self.opens(a, n, signed)) or (
+                b.op in family and self.opens(b, n, signed)
+            ):
                 tree = self.opened(n, signed)
                 if tree is None:
                     return None
@@ -106,14 +108,15 @@ class Sums(Groups):
                     return True
             else:
                 x, y = normal.get(a, a), normal.get(b, b)
-                scaled = n.op is signed.difference and x.op is y.op is signed.element
-                if (x.op not in signed.family and y.op not in signed.family and not scaled) or (
-                    (a.inputs and a not in normal) or (b.inputs and b not in normal)
-                ):
+                taken = n.op is signed.difference
+                scaled = taken and x.op is signed.element and y.op is signed.element
+                if not (scaled or x.op in family or y.op in family):
                     return None
-                tree = [(a, False), (b, n.op is signed.difference)], []
+                if (a.inputs and a not in normal) or (b.inputs and b not in normal):
+                    return None
                 if not self.has_flips(n.op, x, y, signed):
                     return None
+                tree = [(a, False), (b, taken)], []
         leaves, inner = tree
         terms, met = self.merged(n, leaves, signed)
         found = self.combined(n, terms, met, signed) if met else None
@@ -265,12 +268,15 @@ class Sums(Groups):
         """Return the sum with like terms combined, or None where no relation combines them."""
         entries = terms.signed()
         firings: list[Firing] = []
-        made: dict[Any, Variable] = {}
+        made: dict[Any, Firing] = {}
+        added = any([not x.negative for k, alike in entries.items() if k not in met for x in alike])
         for key in [k for k in entries if k in met]:
-            firing = self.firing(entries[key], n, signed)
+            # -5 y - y is taken away as 5 y + y where something is left to take it from.
+            subtracted = added and all(map(_subtracted, entries[key]))
+            firing = self.firing(entries[key], n, signed, subtracted)
             if firing is not None:
                 firings.append(firing)
-                made[key] = firing.result
+                made[key] = firing
         if not firings:
             return None
         positive, negative = _by_sign(entries, signed, made)
@@ -280,10 +286,14 @@ class Sums(Groups):
         self.logged(n, entries, result, firings, signed)
         return result
 
-    def firing(self, alike: Sequence[Term], n: Variable, signed: Signed) -> Firing | None:
-        """Return the use of a relation that makes like terms one."""
+    def firing(
+        self, alike: Sequence[Term], n: Variable, signed: Signed, subtracted: bool
+    ) -> Firing | None:
+        """Return the use of a relation that makes like terms one; of terms taken away, if so."""
         if alike[0].shared.op in signed.family:
             return None  # a sum that stays closed; relations on pairs may take it whole
+        if subtracted:
+            alike = [x._replace(negative=False) for x in alike]
         group = tuple([_with_sign(x, signed) for x in alike])
         if alike[0].shared.__class__ is Constant:
             fold = signed.matcher.fold
@@ -294,7 +304,7 @@ class Sums(Groups):
         for rule in signed.rules:
             built = rule.build((alike[0].shared, dtype), own, like, group)
             if built is not None:
-                return Firing(built[1], built[2], group, built[0])
+                return Firing(built[1], built[2], group, built[0], subtracted)
         return None
 
     def logged(
@@ -340,19 +350,27 @@ def _plain(x: Term, signed: Signed) -> tuple[Variable, bool]:
 
 
 def _by_sign(
-    entries: dict[Any, list[Term]], signed: Signed, made: dict[Any, Variable]
+    entries: dict[Any, list[Term]], signed: Signed, made: dict[Any, Firing]
 ) -> tuple[list[Variable], list[Variable]]:
     """Return what is added in a sum and what is taken away, with what was made of like terms."""
     positive: list[Variable] = []
     negative: list[Variable] = []
     for key, alike in entries.items():
         if key in made:
-            positive.append(made[key])
+            firing = made[key]
+            (negative if firing.subtracted else positive).append(firing.result)
             continue
         for x in alike:
             node, sign = _plain(x, signed)
             (negative if sign else positive).append(node)
     return positive, negative
+
+
+def _subtracted(x: Term) -> bool:
+    """Tell whether a term is taken away, by a coefficient that is positive."""
+    if not x.negative or x.shared.__class__ is Constant:
+        return False
+    return x.coefficient is None or bool(x.coefficient.value > 0)
 
 
 def _with_sign(x: Term, signed: Signed) -> Variable:

@@ -80,7 +80,7 @@ def test_like_terms_meet_across_signs(graph, gone, kept):
     [
         (a - b - b - b, a - 3 * b),
         (a - 2 * b + c - 2 * b, (a + c) - 4 * b),
-        (a - 2 * b - 2 * b + 3 * c - 8 * c, a - (5 * c + 4 * b)),
+        (a - 2 * b - 2 * b + 3 * c - 8 * c, a - (4 * b + 5 * c)),
         (-b - b - c - c, -2 * b - 2 * c),
         (-b - b, -2 * b),
     ],
