@@ -24,10 +24,13 @@ def opens(node: Variable, op: Op) -> bool:
 
 
 def uniform(node: Variable) -> bool:
-    """Tell whether the operands of an application of a binary op have its own dtype."""
-    dtype = node.type.dtype
-    first, second = node.inputs
-    return first.type.dtype is dtype and second.type.dtype is dtype
+    """Tell whether the operands of an application have its own dtype."""
+    type_ = node.type
+    dtype = type_.dtype
+    for x in node.inputs:  # noqa: SIM110 - the generator of all() costs more than the loop
+        if x.type is not type_ and x.type.dtype is not dtype:
+            return False
+    return True
 
 
 def region(

@@ -29,7 +29,8 @@ from typing import Any, NamedTuple
 from relgraph.ir.etuple import same_number
 from relgraph.ir.node import Constant, Variable, constant
 from relgraph.ops.elementwise import add, multiply
-from relgraph.rewriting.equality import paths_to_terms, product_of, sum_op, uniform
+from relgraph.relations.ac import uniform
+from relgraph.rewriting.equality import paths_to_terms, product_of, sum_op
 
 Vector = dict[int, int]  # coefficients of terms, by their number; i ^ 1 numbers the negative of i
 

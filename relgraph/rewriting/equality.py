@@ -15,6 +15,7 @@ from relgraph.ir.etuple import same_number
 from relgraph.ir.node import Constant, Variable, apply, constant
 from relgraph.ir.op import Op
 from relgraph.ops.elementwise import add, multiply
+from relgraph.relations.ac import uniform
 from relgraph.relations.clause import is_ac
 
 SIGNED = frozenset([add, add.difference, add.inverse])
@@ -38,11 +39,6 @@ def is_nested(x: Variable, op: Op | None, dtype: Any) -> bool:
     """Tell whether ``x`` is an application whose operands are those of an outer one too."""
     mine = x.op is op or (op is add and x.op in SIGNED and dtype.kind in "fi")
     return mine and dtype.kind != "b" and x.type.dtype == dtype and uniform(x)
-
-
-def uniform(x: Variable) -> bool:
-    """Tell whether all operands of a node have its dtype."""
-    return all([y.type.dtype == x.type.dtype for y in x.inputs])
 
 
 class Keys:

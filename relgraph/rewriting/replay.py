@@ -22,7 +22,7 @@ from relgraph.ir.node import Constant, Variable, apply, apply_chain, constant
 from relgraph.ir.op import Op
 from relgraph.ir.printing import brief
 from relgraph.ops.elementwise import add
-from relgraph.relations.ac import leaves
+from relgraph.relations.ac import leaves, uniform
 from relgraph.relations.clause import Rewrite, is_ac
 from relgraph.relations.goals import Suspended
 from relgraph.relations.pattern import (
@@ -33,7 +33,7 @@ from relgraph.relations.pattern import (
     Term,
     variables,
 )
-from relgraph.rewriting.equality import Keys, bare, is_nested, negative, sum_op, uniform
+from relgraph.rewriting.equality import Keys, bare, is_nested, negative, sum_op
 from relgraph.rewriting.interpreter import answers
 from relgraph.rewriting.selection import Selection, relation_of
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from relgraph.ir.node import Constant, Variable, apply, constant
 from relgraph.ir.op import Op
 from relgraph.relations import runtime
-from relgraph.relations.ac import canonical, nary, small_first
+from relgraph.relations.ac import canonical, nary, small_first, uniform
 from relgraph.relations.view import Firing
 from relgraph.rewriting.groups import Groups
 from relgraph.rewriting.limits import CHAIN
@@ -97,6 +97,7 @@ class Sums(Groups):
             ):
                 tree = self.opened(n, signed)
                 if tree is None:
+                    self.checked.add(n)
                     return None
                 waiting = [x for x, _ in tree[0] if x.inputs and x not in normal]
                 if waiting:
@@ -134,34 +135,47 @@ class Sums(Groups):
             and x not in self.closed
             and x.type.dtype is dtype
             and dtype.kind in "fi"
-            and all([y.type.dtype is dtype for y in x.inputs])
+            and uniform(x)
         )
 
     def opened(
         self, n: Variable, signed: Signed
     ) -> tuple[list[tuple[Variable, bool]], list[Variable]] | None:
         """Return the signed terms of a sum as it stands, and its inner nodes, if it has signs."""
-        if n.type.dtype.kind not in "fi" or any([x.dtype is not n.dtype for x in n.inputs]):
+        if n.type.dtype.kind not in "fi" or not uniform(n):
+            return None
+        nested = self.nested(n, signed)
+        if all([x.op is signed.op for x in nested]):
             return None
         found: list[tuple[Variable, bool]] = []
-        inner: dict[Variable, None] = {n: None}
-        flips = False
+        inner: list[Variable] = []
         stack = [(n, False)]
-        twice = met_twice(n, lambda x: self.opens(x, n, signed))
         while stack:
             x, negative = stack.pop()
-            if x is not n and (x in twice or not self.opens(x, n, signed)):
+            if x not in nested:
                 found.append((x, negative))
                 continue
-            inner[x] = None
-            flips = flips or x.op is not signed.op
+            inner.append(x)
             if len(x.inputs) == 1:
                 stack.append((x.inputs[0], not negative))
             else:
                 stack.append((x.inputs[1], negative != (x.op is signed.difference)))
                 stack.append((x.inputs[0], negative))
         self.worked(len(found), len(self.normal), n)
-        return (found, list(inner)[1:]) if flips else None
+        return found, inner[1:]
+
+    def nested(self, root: Variable, signed: Signed) -> set[Variable]:
+        """Return the sums nested in a sum, and itself; one that is met twice is a term instead."""
+        found, twice = {root}, set[Variable]()
+        waiting = [root]
+        for parent in waiting:  # grows as it goes
+            for x in parent.inputs:
+                if x in found:
+                    twice.add(x)
+                elif self.opens(x, root, signed):
+                    found.add(x)
+                    waiting.append(x)
+        return found - twice
 
     def has_flips(self, op: Op | None, x: Variable, y: Variable, signed: Signed) -> bool:
         """Tell whether a sum of normal operands contains anything but additions."""
@@ -326,21 +340,6 @@ class Sums(Groups):
         if self.log is None:
             return
         self.log(_difference(*_by_sign(entries, signed, {}), signed), result, firings)
-
-
-def met_twice(root: Variable, opens: Callable[[Variable], bool]) -> set[Variable]:
-    """Return the nested sums that a walk through a sum meets more than once: they stay one term."""
-    seen, twice, stack = {root}, set[Variable](), [root]
-    while stack:
-        for x in stack.pop().inputs:
-            if not opens(x):
-                continue
-            if x in seen:
-                twice.add(x)
-            else:
-                seen.add(x)
-                stack.append(x)
-    return twice
 
 
 def _plain(x: Term, signed: Signed) -> tuple[Variable, bool]:
