@@ -135,27 +135,37 @@ def left(found: Counter[str]) -> int:
     return sum(n for name, n in found.items() if not name.startswith("("))
 
 
-def cold(workload: Workload, whose: str) -> float:
-    """Return the seconds of the first rewrite in a new process, what it compiles included."""
+def cold(workload: Workload, whose: str) -> tuple[float, float]:
+    """Return the seconds of the first rewrite in a new process, and with the import before it.
+
+    relgraph builds its database and compiles matchers in the first rewrite; PyTensor builds its
+    own when it is imported, which the second figure counts for both.
+    """
     code = (
-        "import sys, time; sys.path.insert(0, sys.argv[1]); import modes\n"
-        "workload = next(w for w in modes.WORKLOADS if w.name == sys.argv[2])\n"
-        "if sys.argv[3] == 'relgraph':\n"
-        "    graph = modes.build(workload)\n"
-        "    start = time.perf_counter()\n"
-        "    modes.rewrite(graph)\n"
+        "import sys, time; sys.path.insert(0, sys.argv[1]); ours = sys.argv[3] == 'relgraph'\n"
+        "start = time.perf_counter()\n"
+        "if ours:\n"
+        "    sys.modules['pytensor'] = None\n"
+        "    import relgraph\n"
         "else:\n"
-        "    inputs, outputs = modes.peer.build(workload)\n"
-        "    start = time.perf_counter()\n"
-        "    modes.peer.rewrite(inputs, outputs)\n"
-        "print(time.perf_counter() - start)\n"
+        "    import pytensor.tensor\n"
+        "imported = time.perf_counter() - start\n"
+        "import modes\n"
+        "workload = next(w for w in modes.WORKLOADS if w.name == sys.argv[2])\n"
+        "parts = [modes.build(workload)] if ours else modes.peer.build(workload)\n"
+        "rewrite = modes.rewrite if ours else modes.peer.rewrite\n"
+        "start = time.perf_counter()\n"
+        "rewrite(*parts)\n"
+        "first = time.perf_counter() - start\n"
+        "print(first, imported + first)\n"
     )
     here = str(Path(__file__).parent)
     done = subprocess.run(
         [sys.executable, "-c", code, here, workload.name, whose],
         capture_output=True, text=True, check=True,
     )  # fmt: skip
-    return float(done.stdout.splitlines()[-1])
+    first, both = done.stdout.splitlines()[-1].split()
+    return float(first), float(both)
 
 
 def differ(found: list[Any], expected: list[Any]) -> float:
@@ -194,13 +204,21 @@ def measured(workload: Workload) -> dict[str, Any]:
         contenders["peer: ms"] = lambda: once
     for name, seconds in interleaved(contenders, 7 if row["ops written"] < 500 else 3).items():
         row[name] = statistics.median(seconds) * 1e3
-    row["cold ms"] = statistics.median(cold(workload, "relgraph") for _ in range(3)) * 1e3
+    _cold(row, "", workload, "relgraph", 3)
     if peer is not None:
         row["times as fast"] = row["peer: ms"] / row["ms"]
         if not large:
-            row["peer: cold ms"] = cold(workload, "peer") * 1e3
-            row["times as fast, cold"] = row["peer: cold ms"] / row["cold ms"]
+            _cold(row, "peer: ", workload, "peer", 1)
+            for name in ("cold", "with import"):
+                row[f"times as fast, {name}"] = row[f"peer: {name} ms"] / row[f"{name} ms"]
     return row
+
+
+def _cold(row: dict[str, Any], prefix: str, workload: Workload, whose: str, repeats: int) -> None:
+    """Add the median milliseconds of the first rewrite, without and with the import."""
+    seconds = [cold(workload, whose) for _ in range(repeats)]
+    for name, each in zip(("cold", "with import"), zip(*seconds, strict=True), strict=True):
+        row[f"{prefix}{name} ms"] = statistics.median(each) * 1e3
 
 
 def workloads() -> list[dict[str, Any]]:

@@ -38,11 +38,8 @@ def proved(
     ends = _nodes(bound)
     roots = (place,) if isinstance(place, Variable) else tuple(place)
     limit = LIMIT + 4 * (len(ends) + len(roots))
-    made: dict[Variable, None] = {}
-    if ends and not any(map(_unknown, ends)):
-        made = _region((built,), ends.keys(), limit)
-        if len(made) < limit and not any(map(_unknown, made)):
-            return built  # every size is known, and the ops took them
+    if ends and not _unknown(ends) and _sized(built, ends, limit):
+        return built  # every size is known, and the ops took them
     known = Equalities()
     if len(roots) > 1:
         known.together(roots)
@@ -62,12 +59,31 @@ def _nodes(bound: Iterable[Any]) -> dict[Variable, None]:
         if isinstance(x, Variable):
             found[x] = None
         elif isinstance(x, list | tuple):
-            found.update(dict.fromkeys(y for y in x if isinstance(y, Variable)))
+            found.update(dict.fromkeys([y for y in x if isinstance(y, Variable)]))
     return found
 
 
-def _unknown(x: Variable) -> bool:
-    return isinstance(x.type, TensorType) and None in x.type.shape
+def _unknown(nodes: Iterable[Variable]) -> bool:
+    """Tell whether a size of one of the nodes is not known."""
+    types = {x.type for x in nodes}
+    return any([isinstance(t, TensorType) and None in t.shape for t in types])
+
+
+def _sized(root: Variable, ends: dict[Variable, None], limit: int) -> bool:
+    """Tell whether all sizes from a root down to ends are known, within a limit of nodes."""
+    if root in ends:
+        return True
+    seen, waiting = {root}, [root]
+    for x in waiting:  # grows as it goes
+        if x.op is not None and x.op.name == "dim":
+            continue
+        for y in x.inputs:
+            if y not in ends and y not in seen:
+                seen.add(y)
+                waiting.append(y)
+        if len(waiting) >= limit:
+            return False
+    return not _unknown(waiting)
 
 
 def _region(
