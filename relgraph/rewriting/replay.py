@@ -88,9 +88,10 @@ class Checker:
         else:
             left = self._terms([step.before], step.before)
             for firing in step.firings:
-                taken, made = firing.taken, (firing.result,)
+                taken: Sequence[Any] = firing.taken
+                made: Sequence[Any] = (firing.result,)
                 if firing.subtracted:
-                    taken, made = tuple(map(negative, taken)), tuple(map(negative, made))
+                    taken, made = [negative(x) for x in taken], [negative(x) for x in made]
                 left.subtract(self._terms(taken, step.before))
                 left.update(self._terms(made, step.before))
             kept = {k: n for k, n in left.items() if n}
