@@ -12,6 +12,7 @@ import numpy as np
 
 from relgraph.backends.base import OpCall
 from relgraph.backends.cuda.arrays import DeviceArray, flat_of
+from relgraph.backends.cuda.cumulative import cumulative
 from relgraph.backends.cuda.extremes import extreme
 from relgraph.backends.cuda.indexed import (
     add_selected,
@@ -26,6 +27,7 @@ from relgraph.backends.cuda.movement import Move, contiguous_strides, copy_strid
 from relgraph.backends.cuda.products import product
 from relgraph.backends.failures import failure
 from relgraph.ir.node import Variable
+from relgraph.ops.cumulative import Cumulative
 from relgraph.ops.keys import numpy_key
 
 if TYPE_CHECKING:
@@ -54,6 +56,8 @@ def device_call(node: Variable) -> DeviceCall | None:
         return lambda run: product(run, node)
     if op.name in ("argmax", "argmin"):
         return lambda run: extreme(run, node)
+    if isinstance(op, Cumulative):
+        return lambda run: cumulative(run, node)
     if op.name == "getitem":
         return lambda run: _item(run, node)
     if op.name in ("index", "add_index"):

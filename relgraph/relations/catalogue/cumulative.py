@@ -15,6 +15,7 @@ from relgraph.ops import key_algebra as keys
 from relgraph.ops.cumulative import Cummax, Cummin, Cumprod, Cumsum
 from relgraph.ops.elementwise import add, exp, log, subtract
 from relgraph.ops.indexing import Index
+from relgraph.ops.keys import FULL
 from relgraph.ops.reducers import Max, Min, Prod, Sum
 from relgraph.relations.goals import calco, checko, eq, floato, lall, lany, positiveo
 from relgraph.relations.pattern import lvars
@@ -199,7 +200,7 @@ def axis_of_last(s: Any, a: Any, x: Any) -> Any:
     size = x.type.shape[a]
     last = entries[a] == ("int", -1) or (isinstance(size, int) and entries[a] == ("int", size - 1))
     rest = [entry for axis, entry in enumerate(entries, -x.ndim) if axis != a]
-    return (a,) if last and all(entry == keys.FULL for entry in rest) else None
+    return (a,) if last and all(entry == FULL for entry in rest) else None
 
 
 def over_some(s: Any, a: Any, x: Any) -> Any:
@@ -300,12 +301,11 @@ def index_cumulativeo(left, right):
 
 def are_neighbours(s: Any, t: Any, a: Any, x: Any) -> bool:
     """Tell whether keys take all elements along an axis but the first, and all but the last."""
-    both = keys.by_axis(s, x.ndim), keys.by_axis(t, x.ndim)
-    if both[0] is None or both[1] is None or -a > x.ndim:
+    after, before = keys.by_axis(s, x.ndim), keys.by_axis(t, x.ndim)
+    if after is None or before is None or -a > x.ndim:
         return False
-    after, before = both
-    rest = [e for es in both for axis, e in enumerate(es, -x.ndim) if axis != a]
-    if any(entry != keys.FULL for entry in rest):
+    rest = [e for es in (after, before) for axis, e in enumerate(es, -x.ndim) if axis != a]
+    if any(entry != FULL for entry in rest):
         return False
     if {after[a][0], before[a][0]} != {"slice"} or "dynamic" in after[a] + before[a]:
         return False

@@ -9,15 +9,17 @@ import re
 import shutil
 import subprocess
 
+import numpy as np
 import pytest
 
 import relgraph as rg
-from relgraph.backends.cuda import adapter, indexed, launches, movement, products
+from relgraph.backends.cuda import adapter, cumulative, indexed, launches, movement, products
 from relgraph.backends.cuda.arrays import Pool
 from relgraph.backends.cuda.program import FUSION, CudaProgram
 from relgraph.backends.cuda.rows_source import Shape
 from relgraph.backends.cuda.templates import supported
 from relgraph.ir.types import DTYPES
+from relgraph.ops.cumulative import Cumulative
 from relgraph.ops.elementwise import TABLE, Cast, Elementwise
 from relgraph.ops.reduction import log_softmax, logsumexp, softmax
 
@@ -162,6 +164,15 @@ def texts_of_moves(dtype):
 def test_moves_and_products_compile(dtype, tmp_path):
     for text in texts_of_moves(dtype):
         assert_fits(compiled(text), tmp_path)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64", "bool"])
+@pytest.mark.parametrize("cls", Cumulative.__subclasses__(), ids=lambda cls: cls.name)
+def test_cumulative_ops_compile(cls, dtype, tmp_path):
+    op = cls(-1)
+    result = op.dtype(np.dtype(dtype)).name
+    for text in (cumulative.column_text, cumulative.total_text, cumulative.row_text):
+        assert_fits(compiled(text(op, dtype, result, 256)), tmp_path)
 
 
 def compiled(text):
