@@ -363,7 +363,6 @@ class _Builder:
         self.regions = regions
         self.nodes = [regions.order[i] for i in piece]
         self.inside = set(piece)
-        self.regular = regular
         self.loop: tuple[Any, ...] = regions.loop(piece[0])  # type: ignore[assignment]
         self.arrays: dict[Variable | tuple[Variable, Variable], int] = {}
         self.tables: dict[Variable, int] = {}
@@ -373,29 +372,14 @@ class _Builder:
         self.row_of: dict[Variable, Ref] = {}
         self.rows: list[Row] = []
         self.repeated: list[Variable] = []
+        self.folds: list[Fold] = []
+        self.stored: list[Variable] = []
+        self.folded: list[Variable] = []
+        self.axes: tuple[int, ...] = ()  # that are reduced
 
     def kernel(self) -> Kernel:
-        rows = self.rows
-        folds: list[Fold] = []
-        stored: list[Variable] = []
-        folded: list[Variable] = []
-        axes: tuple[int, ...] = ()
         for node in self.nodes:
-            place = self.regions.place[node]
-            self._repeat(node)
-            assert node.op is not None
-            if self.regions.role[place] == MAP or is_scan(node):
-                self._row(node)
-                if place in self.regions.outputs or any(
-                    j not in self.inside and self.regions.is_read(place, j)
-                    for j in self.regions.users[place]
-                ):
-                    stored.append(node)
-            else:
-                axes = reduced_axes(node)
-                operand = self._ref(node.inputs[0], False)
-                folds.append(Fold(bare(node.op), operand, dtype_name(node)))
-                folded.append(node)
+            self._note(node)
         views = self.regions.fusion.views
         operands = [
             Operand(x[0], x[0].ndim - len(self.loop), False)  # places, as the program checked them
@@ -403,13 +387,13 @@ class _Builder:
             else Operand(x, x.ndim - len(self.loop), views)
             for x in self.arrays
         ]
-        groups = merged_axes(self.loop, axes, operands)
+        groups = merged_axes(self.loop, self.axes, operands)
         structure = Structure(
-            tuple(rows),
-            tuple(folds),
+            tuple(self.rows),
+            tuple(self.folds),
             tuple((dtype_name(x.x), spanned(x, groups)) for x in operands),
-            tuple(bool(folds) and (not g or g[0] in axes) for g in groups),
-            tuple(self.row_of[x].index for x in stored),
+            tuple(bool(self.folds) and (not g or g[0] in self.axes) for g in groups),
+            tuple(self.row_of[x].index for x in self.stored),
             strides=tuple(x.strides(groups) for x in operands),
             tables=tuple(map(dtype_name, self.tables)),
         )
@@ -420,13 +404,31 @@ class _Builder:
             tuple(x.x for x in operands),
             tuple(self.scalars),
             self.slots.packed(),
-            tuple(stored),
-            tuple(folded),
+            tuple(self.stored),
+            tuple(self.folded),
             tuple(self.nodes),
             repeated=tuple(self.repeated),
             tables=tuple(self.tables),
             gathers=tuple(self.gathers),
         )
+
+    def _note(self, node: Variable) -> None:
+        """Note a node as a statement, which is stored if others read it, or as a reduction."""
+        regions = self.regions
+        place = regions.place[node]
+        self._repeat(node)
+        assert node.op is not None
+        if regions.role[place] == MAP or is_scan(node):
+            self._row(node)
+            if place in regions.outputs or any(
+                j not in self.inside and regions.is_read(place, j) for j in regions.users[place]
+            ):
+                self.stored.append(node)
+        else:
+            self.axes = reduced_axes(node)
+            operand = self._ref(node.inputs[0], False)
+            self.folds.append(Fold(bare(node.op), operand, dtype_name(node)))
+            self.folded.append(node)
 
     def _repeat(self, node: Variable) -> None:
         """Compute the numbers again that an op reads."""

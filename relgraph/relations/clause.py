@@ -194,17 +194,7 @@ def orient(
             f"{why}; use the other direction, or relation.run for a query.",
         )
     bound = set(variables(pattern))
-    ordered: list[Suspended] = []
-    waiting = list(unproved(clause.conditions, pattern))
-    while waiting:
-        ready = [c for c in waiting if set(_needs(c)) <= bound]
-        if not ready:
-            break
-        for c in ready:
-            waiting.remove(c)
-            ordered.append(c)
-            if c.computes:
-                bound |= set(variables(c.args[0]))
+    ordered, waiting = _in_order(unproved(clause.conditions, pattern), bound)
     missing = [v for v in variables(result) if v not in bound]
     if missing or waiting:
         names = ", ".join(dict.fromkeys(v.name for v in missing)) or ", ".join(
@@ -223,6 +213,24 @@ def orient(
             "rg.calco(...).",
         )
     return Rewrite(pattern, result, tuple(ordered), relation, broadcast, clause, exact, source)
+
+
+def _in_order(
+    conditions: Iterable[Suspended], bound: set[PatternVariable]
+) -> tuple[list[Suspended], list[Suspended]]:
+    """Return conditions in an order in which each finds its arguments bound, and all others.
+
+    What they compute is added to the variables that are bound.
+    """
+    ordered: list[Suspended] = []
+    waiting = list(conditions)
+    while ready := [c for c in waiting if set(_needs(c)) <= bound]:
+        for c in ready:
+            waiting.remove(c)
+            ordered.append(c)
+            if c.computes:
+                bound.update(variables(c.args[0]))
+    return ordered, waiting
 
 
 def _unmatched(side: Term) -> tuple[str, str]:
