@@ -46,11 +46,14 @@ def unmet(meeting: Meeting, first: int, second: int) -> ShapeError:
     """Return the error for two sizes that the graph needs to be equal."""
     node, (one, other), _ = meeting
     x = node.inputs[one[0]]
-    if isinstance(other, int):
+    if not isinstance(other, tuple):
+        stretches = node.op is not None and node.op.name == "broadcast_to" and first == 1
         return ShapeError(
-            f"{brief(x, 12)} must have size {other} along axis {one[1]}, and it is {first}",
+            f"{brief(x, 12)} must have size {second} along axis {one[1]}, and it is {first}",
             {"in": brief(node, 24)},
-            "Give it arrays of shapes that fit the op.",
+            "Only a dimension that is declared as 1 is stretched: put a 1 in the input's shape."
+            if stretches
+            else "Give it arrays of shapes that fit the op.",
         )
     return mismatch(node, (x, one[1], first), (node.inputs[other[0]], other[1], second))
 

@@ -76,7 +76,7 @@ class OpCall:
         assert node.op is not None
         self.node = node
         op: Any = node.op
-        self.perform = op.overwrite if overwrite else op.perform
+        self.perform = op.overwrite if overwrite else op.performer(node)
 
     def __call__(self, *values: Any) -> Any:
         """Return the value as an array of the node's dtype, or a tuple of arrays.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import WeakValueDictionary
 
@@ -250,6 +250,21 @@ class Op:
             Of the type that :meth:`infer` returns.
         """
         raise NotOverriddenError.of(self, "perform(self, *values)", "what it computes with NumPy")
+
+    def performer(self, node: Variable) -> Callable[..., Any]:
+        """Return what computes an application: ``perform``, with what its place in a graph adds.
+
+        Parameters
+        ----------
+        node : Variable
+            The application, whose operands have declared sizes, where arrays have only sizes.
+
+        Returns
+        -------
+        callable
+            Takes the values of the operands, and may refuse some that ``perform`` takes.
+        """
+        return self.perform
 
     def flops(self, types: tuple[Any, ...], result: Any) -> int:
         """Return the floating-point operations of one application.

@@ -9,6 +9,7 @@ type of the result shows which operand a size comes from.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
 from typing import NamedTuple
@@ -16,7 +17,7 @@ from weakref import WeakKeyDictionary
 
 from relgraph.errors import RelgraphError
 from relgraph.ir.facts import fact
-from relgraph.ir.node import Input, Variable
+from relgraph.ir.node import Constant, Input, Variable
 from relgraph.ir.op import Op
 from relgraph.ir.types import Dim, Shape, TensorType, Type
 
@@ -33,19 +34,26 @@ class Place(NamedTuple):
 Size = int | str | Place
 
 
+@dataclass(frozen=True)
+class Given:
+    """A size that is the value of an operand, a scalar."""
+
+    operand: int
+
+
 class Tie(NamedTuple):
-    """Two dimensions of operands that an op needs to be equal, or one that it needs to be 1.
+    """Two dimensions of operands that an op needs to be equal, or one whose size it is told.
 
     Attributes
     ----------
     first : At
         An unknown dimension.
-    second : At or int
-        Another dimension, or 1.
+    second : At, Given or int
+        Another dimension; an operand that is the size; or the size itself.
     """
 
     first: At
-    second: At | int
+    second: At | Given | int
 
 
 class Rule(NamedTuple):
@@ -67,6 +75,7 @@ class Rule(NamedTuple):
 
 
 TAG = "__unknown_"
+_TOLD = ("squeeze", "broadcast_to")  # what a name of a size has to be, such ops say themselves
 
 
 def tag(number: int) -> str:
@@ -95,10 +104,12 @@ def rule_of(op: Op, types: tuple[Type, ...]) -> Rule:
         Without ties where every size has a number or a name.
     """
     shapes = [x.shape if isinstance(x, TensorType) else () for x in types]
-    if op.name != "squeeze" and not any(None in shape for shape in shapes):
+    if op.name not in _TOLD and not any(None in shape for shape in shapes):
         return Rule((), _origins(op, types, {}))
     ties, complete = _elementwise(shapes), True
-    if not op.pointwise:
+    if op.name == "broadcast_to":
+        ties = _told(op.params[0], shapes[0])
+    elif not op.pointwise:
         ties, complete = _asked(op, types, shapes)
     return Rule(tuple(ties), _origins(op, types, _classes(shapes, ties)), complete)
 
@@ -114,6 +125,14 @@ def _elementwise(shapes: Sequence[Shape]) -> list[Tie]:
             found.append(Tie((unknown[0], axis), (known[0], axis)))
         found += [Tie((unknown[0], axis), (i, axis)) for i in unknown[1:]]
     return found
+
+
+def _told(target: Shape, shape: Shape) -> list[Tie]:
+    """Return the ties of a broadcast: to the target, where a dimension is not declared as 1."""
+    given = iter(range(1, len(target) + 1))
+    sizes = [dim if isinstance(dim, int) else Given(next(given)) for dim in target]
+    open_ = [a for a in range(-len(shape), 0) if not isinstance(shape[a], int)]
+    return [Tie((0, a), sizes[a]) for a in open_ if shape[a] is None or shape[a] != target[a]]
 
 
 def _asked(op: Op, types: Sequence[Type], shapes: Sequence[Shape]) -> tuple[list[Tie], bool]:
@@ -199,6 +218,8 @@ def _classes(shapes: Sequence[Shape], ties: Iterable[Tie]) -> dict[At, Dim]:
     for number, at in enumerate(unknown):
         found[at] = tag(number)
     for first, second in ties:
+        if isinstance(second, Given):
+            continue
         old, new = found[first], found[second] if isinstance(second, tuple) else second
         keep, drop = (new, old) if _is_tag(old) else (old, new)
         for at in unknown:
@@ -344,8 +365,30 @@ class Equalities:
         return _takes(op, [x.type for x in operands], given)
 
 
-def _size(operands: Sequence[Variable], at: At | int) -> Size:
+def _size(operands: Sequence[Variable], at: At | Given | int) -> Size:
+    if isinstance(at, Given):
+        return given_by(operands[at.operand])
     return size_at(operands[at[0]], at[1]) if isinstance(at, tuple) else at
+
+
+def given_by(scalar: Variable) -> Size:
+    """Return the size that a scalar is: that of an array, a number, or a size of its own.
+
+    Parameters
+    ----------
+    scalar : Variable
+        An operand of an op that takes a size.
+
+    Returns
+    -------
+    int, str or Place
+        A place of the scalar itself where it is computed.
+    """
+    if isinstance(scalar, Constant):
+        return int(scalar.value)
+    if scalar.op is not None and scalar.op.name == "dim":
+        return size_at(scalar.inputs[0], scalar.op.params[0])
+    return Place(scalar, 0)
 
 
 class Meeting(NamedTuple):
@@ -399,7 +442,7 @@ def meetings(nodes: Iterable[Variable]) -> list[Meeting]:
 
 
 def _computed(size: Size) -> bool:
-    return isinstance(size, Place) and not isinstance(size.node, Input)
+    return isinstance(size, Place) and not (isinstance(size.node, Input) and size.node.ndim > 0)
 
 
 def _rank(size: Size) -> int:

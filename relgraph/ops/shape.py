@@ -8,6 +8,7 @@ integer scalar, so the value of a node depends on its operands alone.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from relgraph.errors import DomainError, ShapeError
 from relgraph.ir.facts import MATRIX_FACTS, VALUE_FACTS, Facts, kept, proved
 from relgraph.ir.node import Constant, Variable
 from relgraph.ir.op import Op
+from relgraph.ir.printing import brief
 from relgraph.ir.types import Dim as Extent
 from relgraph.ir.types import Shape, TensorType, Type, unify_dims
 from relgraph.ops.arguments import (
@@ -124,6 +126,23 @@ class BroadcastTo(Rearrangement):
         """Broadcast with NumPy (a read-only view)."""
         return np.broadcast_to(values[0], fill(self.params[0], values[1:]))
 
+    def performer(self, node: Variable) -> Callable[..., Any]:
+        """Refuse to stretch a size of 1 that nobody declared, as every other op does."""
+        declared = node.inputs[0].type.shape
+        spanning = [a for a in range(-len(declared), 0) if not isinstance(declared[a], int)]
+        if not spanning:
+            return self.perform
+
+        def broadcast(*values: Any) -> Any:
+            result = self.perform(*values)
+            for axis in spanning:
+                own, target = values[0].shape[axis], result.shape[axis]
+                if own != target:
+                    raise _not_declared(node, axis, own, target)
+            return result
+
+        return broadcast
+
     def given_size(self, node: Variable, axis: int) -> Variable | None:
         """Return the operand that gives a size along an axis (from the end), if one does."""
         x, *sizes = node.inputs
@@ -137,6 +156,16 @@ class BroadcastTo(Rearrangement):
         """Tell whether only leading axes are new."""
         shape = node.inputs[0].type.shape
         return len(shape) >= 2 and shape[-2:] == node.type.shape[-2:]
+
+
+def _not_declared(node: Variable, axis: int, own: int, target: int) -> ShapeError:
+    """Return the error for a size of 1 that a broadcast would stretch."""
+    x = node.inputs[0]
+    return ShapeError(
+        f"{brief(x, 12)} must have size {target} along axis {axis}, and it is {own}",
+        {"in": brief(node, 24), brief(x, 12): x.type},
+        "Only a dimension that is declared as 1 is stretched: put a 1 in the input's shape.",
+    )
 
 
 class ExpandDims(Rearrangement):

@@ -210,3 +210,31 @@ def test_a_size_of_one_that_nobody_declared_is_not_stretched(target):
         f = rewritten_function(inputs, graph, mode=None, target=target)
         with pytest.raises(ShapeError, match="must have equal sizes"):
             f(*arrays)
+
+
+@pytest.mark.parametrize("mode", [None, "o4"])
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_broadcast_stretches_only_a_declared_size_of_one(target, mode):
+    u, v = tensor("u", None), tensor("v", None)
+    n, size = tensor("n", "n"), tensor("size", dtype="int64")
+    graphs = [
+        ([u], shape.broadcast_to(u, (3,)), ()),
+        ([u], shape.broadcast_to(u, (2, 3)) + 1.0, ()),
+        ([u], reduction.sum(shape.broadcast_to(exp(u), (2, 3))), ()),
+        ([u, v], shape.broadcast_to(u, (2, shape.dim(v, 0))), (np.ones(3),)),
+        ([u, size], shape.broadcast_to(u[::2], (size,)), (np.int64(3),)),
+        ([n, size], shape.broadcast_to(n, (2, size)) * 2.0, (np.int64(3),)),
+    ]
+    for inputs, graph, rest in graphs:
+        f = rewritten_function(inputs, graph, mode=mode, target=target)
+        with pytest.raises(ShapeError, match="must have size 3 along axis -1, and it is 1") as told:
+            f(np.ones(1), *rest)
+        assert str(told.value).endswith("put a 1 in the input's shape.")
+        given = np.arange(5.0 if inputs[-1] is size and inputs[0] is u else 3.0)
+        result = f(given, *rest)
+        assert np.shape(result)[-1:] in ((), (3,))
+    row = tensor("row", 1)
+    f = rewritten_function([row, size], shape.broadcast_to(row, (size,)), mode=mode, target=target)
+    np.testing.assert_array_equal(f(np.array([2.0]), 3), np.broadcast_to(2.0, 3))
+    g = rewritten_function([u, size], shape.broadcast_to(u, (size,)), mode=mode, target=target)
+    np.testing.assert_array_equal(g(np.array([2.0]), 1), [2.0])

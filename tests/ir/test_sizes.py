@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import relgraph as rg
-from relgraph.ir.sizes import Equalities, Place, Tie, rule_of, size_at
+from relgraph.ir.sizes import Equalities, Given, Place, Tie, rule_of, size_at
 
 A, B = rg.matrices("A B")
 x, y, z = rg.vectors("x y z")
@@ -35,7 +35,12 @@ def ties(node):
         (rg.solve(A, x), [((0, -2), (0, -1)), ((0, -2), (1, -1)), ((0, -1), (1, -1))]),
         (rg.concatenate([A, B]), [((0, -1), (1, -1))]),
         (rg.matrix("row", shape=(1, None)) @ rg.matrix("r", shape=(1, 2)), [((0, -1), (1, -2))]),
-        (rg.broadcast_to(rg.matrix("row", shape=(1, None)), (rg.dim(A, 0), 3)), []),
+        (rg.broadcast_to(rg.matrix("row", shape=(1, None)), (rg.dim(A, 0), 3)), [((0, -1), 3)]),
+        (rg.broadcast_to(x, (2, 3)), [((0, -1), 3)]),
+        (rg.broadcast_to(x, (2, rg.dim(y, 0))), [((0, -1), Given(1))]),
+        (rg.broadcast_to(n, (rg.dim(y, 0), rg.dim(z, 0))), [((0, -1), Given(2))]),
+        (rg.broadcast_to(n, (2, "n")), []),
+        (rg.broadcast_to(s, (2, 3)), []),
         (rg.inv(rg.matrix("one", shape=(1, None))), [((0, -1), (0, -2))]),
         (rg.squeeze(n, 0), [((0, -1), 1)]),
         (rg.squeeze(A, 0), [((0, -2), 1)]),
