@@ -150,7 +150,7 @@ def _viewed(node: Variable, array: np.ndarray[Any, Any], others: list[Any]) -> A
     if op.name == "index":
         key = numpy_key(op.params[0], tuple(others))
         return array[key if Ellipsis in key else (*key, ...)]
-    return op.perform(array, *others)
+    return op.performer(node)(array, *others)
 
 
 def _join(run: Run, node: Variable) -> DeviceArray:

@@ -7,7 +7,7 @@ import pytest
 
 import relgraph as rg
 from relgraph.backends.cuda.compiler import CudaBackend
-from relgraph.errors import IndexRangeError, RelgraphError
+from relgraph.errors import IndexRangeError, RelgraphError, ShapeError
 from relgraph.ir.types import DTYPES
 from relgraph.ops.sorting import sort
 from relgraph.ops.updates import at
@@ -37,6 +37,14 @@ def test_views_of_a_matrix():
         a[:, None], np.broadcast_to(a[0], (4, 6)), np.diagonal(a), a[:0],
     ]  # fmt: skip
     check(f, a, expected=expected)
+
+
+def test_a_broadcast_stretches_only_a_declared_size_of_one():
+    x, size = rg.vector("x"), rg.scalar("size", dtype="int64")
+    f = function([x, size], rg.broadcast_to(x, (2, size)))
+    with pytest.raises(ShapeError, match="must have size 3 along axis -1, and it is 1"):
+        f(np.ones(1), 3)
+    np.testing.assert_array_equal(rg.cuda.to_host(f(np.arange(3.0), 3)), [np.arange(3.0)] * 2)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
