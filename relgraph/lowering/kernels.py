@@ -364,7 +364,7 @@ class _Builder:
         self.nodes = [regions.order[i] for i in piece]
         self.inside = set(piece)
         self.loop: tuple[Any, ...] = regions.loop(piece[0])  # type: ignore[assignment]
-        self.arrays: dict[Variable | tuple[Variable, Variable], int] = {}
+        self.arrays: dict[Variable | tuple[Variable, Variable | int | str], int] = {}
         self.tables: dict[Variable, int] = {}
         self.gathers: list[Gather] = []
         self.scalars: list[Constant] = []
@@ -458,10 +458,12 @@ class _Builder:
         self.rows.append(Row(op, refs, dtype_name(node)))
 
     def _gathered(self, node: Variable) -> tuple[Ref, Ref]:
-        """Return the operands of a gather; places are an array of their own for each vector."""
+        """Return the operands of a gather; vectors of one size share the array of places."""
         vector, places = node.inputs
+        (size,) = vector.type.shape
         table = self.tables.setdefault(vector, len(self.tables))
-        index = self.arrays.setdefault((places, vector), len(self.arrays))
+        which = (places, vector if size is None else size)
+        index = self.arrays.setdefault(which, len(self.arrays))
         self.gathers.append(Gather(node, self.regions.furthest[node], index))
         return Ref("table", table, dtype_name(vector)), Ref("array", index, dtype_name(places))
 

@@ -5,7 +5,8 @@ from functools import partial
 import numpy as np
 import pytest
 
-import relgraph.ops.operators  # noqa: F401  operators of nodes look their functions up
+import relgraph as rg
+import relgraph.ops.operators
 from relgraph.api.function import function as rewritten_function
 from relgraph.errors import IndexRangeError
 from relgraph.ir.node import make_input
@@ -118,3 +119,18 @@ def test_beside_rows_and_products():
     expected = [e.sum(), p.T @ e, s / s.sum(1, keepdims=True) * r[index][:, None]]
     for result, value in zip(f(p, index, q, r), expected, strict=True):
         np.testing.assert_allclose(result, value, rtol=1e-12, atol=1e-13)
+
+
+def test_vectors_of_one_size_share_the_places():
+    a, b = rg.tensor("a", ("k",)), rg.tensor("b", ("k",))
+    c, places = rg.tensor("c", ("m",)), rg.tensor("places", ("n",), dtype="int64")
+    f = rg.function([a, b, c, places], rg.sum(a[places] * b[places] - c[places]))
+    (structure,) = [step.structure for step in f._program.steps if getattr(step, "gathers", ())]
+    assert [dtype for dtype, _ in structure.arrays] == ["int64", "int64"]
+    draw = np.random.default_rng(0)
+    x, y, z = draw.normal(size=7), draw.normal(size=7), draw.normal(size=9)
+    for where in (draw.integers(0, 7, size=50), draw.integers(-7, 7, size=50)):
+        expected = (x[where] * y[where] - z[where]).sum()
+        assert f(x, y, z, where) == pytest.approx(expected, rel=1e-12)
+    with pytest.raises(IndexRangeError):
+        f(x, y, z, np.full(3, 7))
