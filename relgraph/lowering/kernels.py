@@ -130,6 +130,17 @@ class Structure:
     tables: tuple[str, ...] = ()
     targets: tuple[Target | None, ...] = ()
 
+    def operands(self, part: Pass | None = None) -> list[Ref]:
+        """Return what its statements and then its reductions read, or those of one pass."""
+        rows = self.rows if part is None else self.rows[slice(*part.rows)]
+        folds = self.folds if part is None else self.folds[slice(*part.folds)]
+        return [ref for row in rows for ref in row.operands] + [fold.operand for fold in folds]
+
+    def slot_counts(self) -> dict[str, int]:
+        """Return how many constants of each dtype it takes."""
+        slots = sorted({(ref.dtype, ref.index) for ref in self.operands() if ref.kind == "slot"})
+        return {dtype: 1 + index for dtype, index in slots}
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Gather:

@@ -24,7 +24,7 @@ from relgraph.backends.cuda.reduction_source import (
     shares,
 )
 from relgraph.backends.cuda.rows_source import Shape, held, kinds, lanes_of, row_text
-from relgraph.backends.cuda.source import Text, accumulator, as_parameters, slot_counts
+from relgraph.backends.cuda.source import Text, accumulator, as_parameters
 from relgraph.backends.failures import no_elements
 from relgraph.ir.node import Variable
 from relgraph.lowering.kernels import Call, Kernel, Step
@@ -86,7 +86,7 @@ class Constants:
     """The constants of a kernel, as its arguments."""
 
     def __init__(self, kernel: Kernel) -> None:
-        self.counts = slot_counts(kernel.structure)
+        self.counts = kernel.structure.slot_counts()
         self.values = {
             dtype: np.array([x.uniform for x in kernel.slots[dtype]], dtype)
             for dtype in self.counts

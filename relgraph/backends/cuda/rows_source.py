@@ -20,7 +20,6 @@ from relgraph.backends.cuda.source import (
     finished,
     joined,
     operand_name,
-    slot_counts,
     start,
     term,
 )
@@ -151,7 +150,7 @@ class _Writer:
         kind = "uint64" if shape.wide else "uint32"
         text.parameters = [("k", kind), ("m", kind)]
         text.parameters += [(f"x{i}", f"{dtype}[::1]") for i, (dtype, _) in enumerate(s.arrays)]
-        add_slots(text, slot_counts(s))
+        add_slots(text, s.slot_counts())
         text.parameters += [(f"o{i}", f"{dtype}[::1]") for i, (dtype, _) in enumerate(s.results)]
         self._write()
 

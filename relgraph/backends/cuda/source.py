@@ -71,16 +71,6 @@ class Text:
         return [kind for _, kind in self.parameters]
 
 
-def slot_counts(structure: Structure) -> dict[str, int]:
-    """Return how many constants a kernel takes of each dtype."""
-    refs = [ref for row in structure.rows for ref in row.operands]
-    refs += [fold.operand for fold in structure.folds]
-    counts: dict[str, int] = {}
-    for ref in sorted((r for r in refs if r.kind == "slot"), key=lambda r: r.dtype):
-        counts[ref.dtype] = max(counts.get(ref.dtype, 0), ref.index + 1)
-    return counts
-
-
 def as_parameters(counts: dict[str, int]) -> bool:
     """Tell whether constants are parameters, and not elements of arrays."""
     return sum(counts.values()) <= SLOTS
@@ -107,7 +97,7 @@ def add_operands(text: Text, structure: Structure, kind: str) -> None:
     """
     text.parameters += [(f"n{g}", kind) for g in range(len(structure.reduced))]
     text.parameters += [(f"x{i}", f"{d}[::1]") for i, (d, _) in enumerate(structure.arrays)]
-    add_slots(text, slot_counts(structure))
+    add_slots(text, structure.slot_counts())
     text.parameters += [
         (f"o{i}", f"{structure.rows[row].dtype}[::1]") for i, row in enumerate(structure.stored)
     ]

@@ -96,7 +96,7 @@ class Lines:
     def __init__(self, structure: Structure) -> None:
         self.structure = structure
         self.arrays = operands(structure)
-        self.slots = slot_counts(structure)
+        self.slots = structure.slot_counts()
         self.count = len(structure.reduced)  # of the groups of the loop
         self.lines: list[str] = []
         self.depth = 1
@@ -113,6 +113,15 @@ class Lines:
     def slot_parameters(self) -> list[str]:
         """Return the declarations of the packed constants."""
         return [f"c_{dtype}: {dtype}[{count}]" for dtype, count in self.slots.items()]
+
+    def parameters(self, results: Iterable[Array]) -> str:
+        """Return the parameters of a kernel without partial results."""
+        integers = ["start", "stop", *(f"n{g}" for g in range(self.count))]
+        integers += [stride for array in self.arrays for stride, _ in array.strides]
+        arrays = [array.declared() for array in self.arrays]
+        arrays += self.slot_parameters()
+        arrays += [array.declared() for array in results]
+        return f"(\n    {', '.join(integers)},\n    {', '.join(arrays)},\n)"
 
     def read_slots(self) -> None:
         """Bind the constants to names."""
@@ -201,14 +210,6 @@ def operand_name(ref: Ref, suffix: str = "") -> str:
     if ref.kind == "literal":
         return f"{ref.dtype}({ref.value!r})"
     return f"{_VARIABLE[ref.kind]}{ref.index}{suffix}"
-
-
-def slot_counts(structure: Structure) -> dict[str, int]:
-    """Return how many constants of each dtype a kernel takes."""
-    refs = [ref for row in structure.rows for ref in row.operands]
-    refs += [fold.operand for fold in structure.folds]
-    slots = sorted({(ref.dtype, ref.index) for ref in refs if ref.kind == "slot"})
-    return {dtype: 1 + index for dtype, index in slots}
 
 
 def cast(text: str, dtype: str, source: str) -> str:

@@ -139,9 +139,7 @@ class ProductText(Lines):
 
     def _statements(self) -> None:
         s = self.structure
-        refs = [ref for row in s.rows for ref in row.operands]
-        refs += [fold.operand for fold in s.folds]
-        refs += [ref for _, ref in self.products.back]
+        refs = s.operands() + [ref for _, ref in self.products.back]
         for k in sorted({ref.index for ref in refs if ref.kind == "array"}):
             if self.arrays[k].groups:
                 self.line(f"v{k} = x{k}[i]")

@@ -53,13 +53,7 @@ class RowText(Lines):
         name, finish : str
             Its name, and that of the function that combines partial results, which it has not.
         """
-        integers = ["start", "stop", *(f"n{g}" for g in range(self.count))]
-        integers += [stride for array in self.arrays for stride, _ in array.strides]
-        arrays = [array.declared() for array in self.arrays]
-        arrays += self.slot_parameters()
-        arrays += [array.declared() for array in self.results]
-        parameters = f"(\n    {', '.join(integers)},\n    {', '.join(arrays)},\n)"
-        return f"def {name}{parameters}:\n{self._body()}\n"
+        return f"def {name}{self.parameters(self.results)}:\n{self._body()}\n"
 
     def _body(self) -> str:
         self.read_slots()
@@ -79,11 +73,6 @@ class RowText(Lines):
         for k in arrays:
             if max(self.arrays[k].groups, default=-1) == level:
                 self.line(f"v{k}{suffix} = {self.element(self.arrays[k])}")
-
-    def _refs(self, part: Pass) -> list[Ref]:
-        s = self.structure
-        refs = [ref for row in s.rows[slice(*part.rows)] for ref in row.operands]
-        return refs + [fold.operand for fold in s.folds[slice(*part.folds)]]
 
     def _name(self, suffix: str) -> Callable[[Ref], str]:
         """Return what names references, in a pass whose own variables carry a suffix."""
@@ -111,7 +100,7 @@ class RowText(Lines):
         """Write a loop over the elements of a row."""
         suffix = f"_{number}"
         name = self._name(suffix)
-        refs = self._refs(part)
+        refs = self.structure.operands(part)
         read = {ref.index for ref in refs if ref.kind == "array"}
         folds = [(i, self.structure.folds[i]) for i in range(*part.folds)]
         blocked = any(in_blocks(fold) for _, fold in folds)

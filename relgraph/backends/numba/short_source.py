@@ -111,13 +111,7 @@ class ShortText(Lines):
         name : str
             Its name.
         """
-        integers = ["start", "stop", *(f"n{g}" for g in range(self.count))]
-        integers += [stride for array in self.arrays for stride, _ in array.strides]
-        arrays = [array.declared() for array in self.arrays]
-        arrays += self.slot_parameters()
-        arrays += [array.declared() for array in self.results]
-        parameters = f"(\n    {', '.join(integers)},\n    {', '.join(arrays)},\n)"
-        return f"def {name}{parameters}:\n{self._body()}\n"
+        return f"def {name}{self.parameters(self.results)}:\n{self._body()}\n"
 
     def index(self, g: int) -> str:
         """Return what counts the elements of a group; rows of a block have a place."""
@@ -220,10 +214,8 @@ class ShortText(Lines):
             self.depth -= 1
 
     def _refs(self, part: Pass) -> list[Ref]:
-        s = self.structure
-        refs = [ref for row in s.rows[slice(*part.rows)] for ref in row.operands]
-        refs += [fold.operand for fold in s.folds[slice(*part.folds)]]
-        return refs + [ref for ref, _ in part.stores]
+        """Return what a pass reads and stores."""
+        return self.structure.operands(part) + [ref for ref, _ in part.stores]
 
     def _statements(self, part: Pass, number: int, columns: Collection[int]) -> None:
         """Write what is computed for one element, or once for one row."""
