@@ -36,6 +36,7 @@ class Composed:
     mean: Any
     max: Any
     log: Any
+    cumsum: Any
 
     @classmethod
     def softmax(cls, x: Any) -> Any:
@@ -82,6 +83,11 @@ class NumpySpace(Composed):
     def log(x: Any) -> Any:
         """Return the logarithm; a Python number stays one, so that it takes an array's dtype."""
         return math.log(x) if isinstance(x, float) else np.log(x)
+
+    @staticmethod
+    def cumsum(x: Any) -> Any:
+        """Return the sums of the elements so far, along the last axis."""
+        return np.cumsum(x, axis=-1)
 
     @staticmethod
     def erf(x: Any) -> Any:
@@ -301,6 +307,10 @@ def _layer_norm_numexpr(evaluate: Any, v: Arrays) -> list[Any]:
     return [evaluate("(x - m)*f*g + b", **arrays)]
 
 
+def _cumulative_numexpr(evaluate: Any, v: Arrays) -> list[Any]:
+    return [evaluate("log(x)", x=np.cumsum(evaluate("exp(x)", **v), axis=-1))]
+
+
 def _layers(size: int, draw: np.random.Generator) -> Arrays:
     x = _matrix(size, draw)
     return {"x": x, "scale": draw.normal(size=x.shape[1]), "shift": draw.normal(size=x.shape[1])}
@@ -368,6 +378,12 @@ ROWS = (
     Row(
         "logsumexp_flat", "logsumexp, flat", lambda xp, v: [xp.logsumexp(v["x"])],
         _normals("x"), _vectors("x"), (Target(1.15),), numexpr=_logsumexp_numexpr,
+    ),
+    Row(
+        "cumulative_rows", "`log(cumsum(exp(x)))` of rows",
+        lambda xp, v: [xp.log(xp.cumsum(xp.exp(v["x"])))],
+        lambda size, draw: {"x": _matrix(size, draw)}, _ROWS, (Target(1.2),),
+        sizes=(math.prod(ROWS_SHAPE),), numexpr=_cumulative_numexpr,
     ),
     Row(
         "layer_norm", "layer norm", lambda xp, v: [xp.layer_norm(v["x"], v["scale"], v["shift"])],

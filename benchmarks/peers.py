@@ -132,6 +132,7 @@ def _jax_space(jax: Any) -> Any:
         gelu = partial(nn.gelu, approximate=False)
         softmax = nn.softmax
         logsumexp = partial(jax.scipy.special.logsumexp, axis=-1)
+        cumsum = partial(jnp.cumsum, axis=-1)
 
         @staticmethod
         def log(x: Any) -> Any:
@@ -215,6 +216,7 @@ def _torch_space(torch: Any) -> Any:
         sum, mean, max = reduced(torch.sum), reduced(torch.mean), reduced(torch.amax)
         softmax = partial(torch.softmax, dim=-1)
         logsumexp = partial(torch.logsumexp, dim=-1)
+        cumsum = partial(torch.cumsum, dim=-1)
 
         @staticmethod
         def log(x: Any) -> Any:
@@ -283,6 +285,7 @@ def _pytensor_space(pt: Any) -> Any:
         sigmoid, softplus = pt.sigmoid, pt.softplus
         softmax = partial(pt.special.softmax, axis=-1)
         logsumexp = partial(pt.logsumexp, axis=-1)
+        cumsum = partial(pt.cumsum, axis=-1)
 
         @staticmethod
         def log(x: Any) -> Any:
@@ -338,6 +341,7 @@ def _relgraph_space(rg: Any) -> Any:
         sigmoid, softplus = rg.sigmoid, rg.softplus
         softmax = partial(rg.softmax, axis=-1)
         logsumexp = partial(rg.logsumexp, axis=-1)
+        cumsum = partial(rg.cumsum, axis=-1)
 
         @staticmethod
         def log(x: Any) -> Any:
