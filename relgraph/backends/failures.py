@@ -36,7 +36,7 @@ def failure(node: Variable, values: Sequence[Any], error: Exception) -> Relgraph
     node : Variable
         The application that was computed.
     values : sequence of array or tuple of arrays
-        Its operands.
+        Its operands; an ellipsis for one that is not computed as an array.
     error : Exception
         What was raised.
 
@@ -52,7 +52,7 @@ def failure(node: Variable, values: Sequence[Any], error: Exception) -> Relgraph
     what = str(error).removeprefix(f"{op.name}: ").rstrip(".")
     rows = [("in", brief(node, 12))]
     rows += [
-        (f"operand {i}", f"{brief(x, 12)} : {x.type}, given {_shown(value)}")
+        (f"operand {i}", f"{brief(x, 12)} : {x.type}{_shown(value)}")
         for i, (x, value) in enumerate(zip(node.inputs, values, strict=True))
     ]
     kind, fix = _kind(node, values, what, error)
@@ -92,9 +92,15 @@ def _broadcast(values: Sequence[Any]) -> bool:
 
 def _shown(value: Any) -> str:
     """Return what tells an operand apart: the value of a scalar, the shape of an array."""
+    if value is ...:
+        return ""
     if isinstance(value, tuple):
-        return f"{len(value)} arrays"
-    return str(np.asarray(value)) if np.ndim(value) == 0 else f"shape {np.shape(value)}"
+        return f", given {len(value)} arrays"
+    return (
+        f", given {np.asarray(value)}"
+        if np.ndim(value) == 0
+        else f", given shape {np.shape(value)}"
+    )
 
 
 def _lower(text: str) -> str:

@@ -213,6 +213,8 @@ class Sizes:
         """Note the shape of what a call computes, from its operands where it follows from them."""
         if is_view_of_axes(x):
             self.shape[x] = self._view(x)
+        elif x.op is not None and x.op.name == "as_given":
+            self.shape[x] = self.shape[x.inputs[0]]
         elif is_transpose(x):
             self.shape[x] = self.shape[x.inputs[0]][::-1]
         elif inner_product(x) is not None:

@@ -8,8 +8,11 @@ the array below each of its axes runs along, and in which steps.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from relgraph.ir.node import Variable
+from relgraph.ir.op import Op
+from relgraph.ir.types import Type
 
 _DEEPEST = 16  # views of views: beyond that they are copied
 
@@ -35,6 +38,28 @@ class Along:
 
 
 _ONE = Along(None)
+
+
+class AsGiven(Op):
+    """An array whose elements lie in the distances that it has when the program runs.
+
+    Parameters
+    ----------
+    step : int or None
+        The step between elements of the last axis; None where that, too, is known only then.
+    """
+
+    __slots__ = ()
+    name = "as_given"
+    parameters = ("step",)
+
+    def infer(self, *types: Any) -> Type:
+        """Return the type of the array."""
+        return types[0]  # type: ignore[no-any-return]
+
+    def perform(self, *values: Any) -> Any:
+        """Return the array."""
+        return values[0]
 
 
 def is_view(node: Variable) -> bool:
@@ -181,6 +206,13 @@ def _viewed(node: Variable, below: tuple[Along, ...]) -> tuple[Along, ...]:
     ndim = len(below)
     if op.name == "index":
         return _indexed(op.params[0], below)
+    if op.name == "as_given":
+        # An axis that is not the last one of an array has a step that is known at run time.
+        shape = node.type.shape
+        found = [_ONE if d == 1 else Along(a - ndim - 1, 1, False) for a, d in enumerate(shape)]
+        if op.params[0] is not None:
+            found[-1] = Along(-1, op.params[0], False)
+        return tuple(found)
     if op.name == "matrix_transpose":
         return (*below[:-2], below[-1], below[-2])
     if op.name == "transpose":
@@ -217,7 +249,7 @@ def _indexed(spec: tuple[tuple[object, ...], ...], below: tuple[Along, ...]) -> 
 
 
 _VIEWS = frozenset(
-    {"index", "expand_dims", "squeeze", "transpose", "matrix_transpose", "broadcast_to"}
+    {"as_given", "index", "expand_dims", "squeeze", "transpose", "matrix_transpose", "broadcast_to"}
 )
 
-__all__ = ["Along", "Operand", "axes", "is_contiguous", "is_view", "part_axes", "root"]
+__all__ = ["Along", "AsGiven", "Operand", "axes", "is_contiguous", "is_view", "part_axes", "root"]

@@ -21,7 +21,14 @@ from relgraph.backends.numba.calls import Layout
 from relgraph.backends.numba.fold_source import LOG_SUM
 from relgraph.backends.numba.guard import Source
 from relgraph.backends.numba.kernel_source import KernelText
-from relgraph.backends.numba.layouts import in_fortran_order, readable, transposed
+from relgraph.backends.numba.layouts import (
+    FORTRAN,
+    Order,
+    laid_out,
+    layouts,
+    readable,
+    turned,
+)
 from relgraph.backends.numba.main_source import MainText
 from relgraph.backends.numba.product_source import ProductText
 from relgraph.backends.numba.row_source import RowText
@@ -54,7 +61,7 @@ from relgraph.ops.cumulative import Cumulative
 from relgraph.ops.keys import numpy_key
 
 Pair = tuple[Source, Source]
-ORDERS = 8  # programs for inputs in Fortran's order, of one program
+ORDERS = 8  # programs for inputs that are not in C's order, of one program
 may_share = np.may_share_memory
 
 REDUCTIONS = frozenset({"sum", "prod", "max", "min", "mean", "any", "all"})
@@ -149,6 +156,8 @@ class NumbaProgram:
         Whether an update of an array that nothing else reads may change the array itself.
     donated : frozenset of str
         The names of the inputs whose memory may be taken over.
+    strided : frozenset of int
+        The inputs, by position, that are read through the strides they are given with.
     """
 
     def __init__(
@@ -158,7 +167,11 @@ class NumbaProgram:
         reuse: bool = True,
         overwrite: bool = True,
         donated: frozenset[str] = frozenset(),
+        *,
+        strided: frozenset[int] = frozenset(),
     ) -> None:
+        self._strided = strided
+        original = graph
         graph = expanded(without_assumptions(graph), lambda node: not is_log_sum(node))
         graph = apart(graph, fusion)
         wider = with_places(graph)
@@ -182,10 +195,17 @@ class NumbaProgram:
         self._write_into = partial(write, into=True)
         self._into = lru_cache(maxsize=1)(self._compile_into)
         self._outputs = graph.outputs
-        self._readable = readable(graph, self.steps).difference(self._donated)
-        self._across = lru_cache(maxsize=ORDERS)(
-            lambda which: NumbaProgram(transposed(graph, which), fusion, reuse, overwrite, donated)
-        )
+        self._readable = readable(graph, self.steps)
+        for i in {*self._donated, *strided}:
+            self._readable.pop(i, None)
+
+        @lru_cache(maxsize=ORDERS)
+        def laid(which: frozenset[Order]) -> NumbaProgram:
+            given = frozenset(i for i, layout in which if layout != FORTRAN)
+            new = laid_out(original, which)
+            return NumbaProgram(new, fusion, reuse, overwrite, donated, strided=strided | given)
+
+        self._laid = laid
         first = origins(graph, self.steps, given if overwrite else None)
         self._in_place = in_place_results(graph, self.steps, first)
         self._constants = [x.value for x in graph.outputs if isinstance(x, Constant)]
@@ -223,7 +243,7 @@ class NumbaProgram:
         self._plain = main if plain else None
         self._namespace = namespace
 
-    order = "FORC"  # of arguments that need no copy before they are passed, as NumPy's flags say it
+    order = "A"  # of arguments that need no copy before they are passed, as NumPy's flags say it
 
     def _define(self, text: str, namespace: dict[str, Any]) -> None:
         """Define a function, with its lines for tracebacks."""
@@ -302,10 +322,9 @@ class NumbaProgram:
 
     def __call__(self, arrays: Sequence[Array]) -> list[Any]:
         """Run the program on one array for each input."""
-        across = in_fortran_order(arrays, self._readable) if self._readable else None
-        if across:
-            turned = [x.T if i in across else x for i, x in enumerate(arrays)]
-            return self._across(across)(turned)
+        which = layouts(arrays, self._readable) if self._readable else None
+        if which:
+            return self._laid(which)(turned(arrays, which))
         usable = self._usable(arrays)
         results = self._run(self._main, usable)
         if self._fresh:
@@ -315,7 +334,10 @@ class NumbaProgram:
         return released(results, (*held, *self._constants))
 
     def _usable(self, arrays: Sequence[Array]) -> list[Array]:
-        usable = [x if type(x) is not np.ndarray else ready(x) for x in arrays]
+        usable = [
+            x if type(x) is not np.ndarray or i in self._strided else ready(x)
+            for i, x in enumerate(arrays)
+        ]
         for i in self._donated:  # not where somebody else would see it change
             others = (x for k, x in enumerate(usable) if k != i and type(x) is np.ndarray)
             if not usable[i].flags.writeable or any(may_share(usable[i], x) for x in others):
@@ -344,6 +366,9 @@ class NumbaProgram:
         ShapeError
             For a place of another shape than the result.
         """
+        which = layouts(arrays, self._readable) if self._readable else None
+        if which:
+            return self._laid(which).into(turned(arrays, which), places)
         usable = self._usable(arrays)
         inputs = [x for x in usable if type(x) is np.ndarray]
         direct = [
@@ -510,12 +535,13 @@ def _no_elements(node: Variable) -> Callable[[], None]:
 
 
 def _places(node: Variable) -> Callable[[Array, Array], Array]:
-    call = OpCall(node)
-
-    def places(index: Array, vector: Array) -> Array:
+    def places(index: Array, array: Array) -> Array:
         """Return indices that are not negative; an index that is too large is an error."""
-        call(vector, index)
-        return np.where(index < 0, index + len(vector), index).astype(index.dtype)
+        try:
+            array[index]
+        except IndexError as error:
+            raise failure(node, _given(node, array, index), error) from error
+        return np.where(index < 0, index + len(array), index).astype(index.dtype)
 
     return places
 
@@ -528,9 +554,14 @@ def _part(node: Variable) -> Callable[..., Array]:
         try:
             return array[(*numpy_key(spec, operands), Ellipsis)]
         except IndexError as error:
-            raise failure(node, (array, *operands), error) from error
+            raise failure(node, _given(node, array, *operands), error) from error
 
     return part
+
+
+def _given(node: Variable, array: Array, *key: Array) -> tuple[Any, ...]:
+    """Return the operands of an index or an update, of which only the value is not known."""
+    return (array, *[...] * (len(node.inputs) - 1 - len(key)), *key)
 
 
 def _misshapen(node: Variable) -> Callable[[Any, Any], None]:

@@ -22,7 +22,7 @@ from relgraph.backends.numba.fold_source import (
     operand_name,
     start,
 )
-from relgraph.backends.numba.templates import expression
+from relgraph.backends.numba.templates import ELEMENTARY, expression
 from relgraph.lowering.kernels import Fold, Row, Structure
 from relgraph.lowering.refs import Ref
 
@@ -50,6 +50,7 @@ class KernelText(Lines):
         self.stored = [self._result(i) for i in range(len(s.stored))]
         self.folded = [Array(f"r{i}", f.dtype, kept) for i, f in enumerate(s.folds)]
         self.numbers = self._numbers()
+        self.scattered = self._scattered()
         self.suffix = self.count
         while self.suffix > 0 and s.reduced[self.suffix - 1]:
             self.suffix -= 1
@@ -113,6 +114,8 @@ class KernelText(Lines):
         self.read_slots()
         for i in self.pairs:
             self.line(f"q{i} = scratch({self.structure.folds[i].dtype}, {BLOCK})")
+        for k in self.scattered:
+            self.line(f"near{k} = scratch({self.arrays[k].dtype}, {BLOCK})")
         self._values(-1)
         for k in self.numbers:
             self._row(k)
@@ -164,15 +167,33 @@ class KernelText(Lines):
             self.line(f"{self._target(i)} = {start(fold, self._total(fold))}")
         self.depth = depth
 
+    def _scattered(self) -> list[int]:
+        """Return the arrays whose elements are brought together before vectors can be computed.
+
+        LLVM leaves a loop with functions of many instructions as it is where it would have to
+        gather what they are applied to.
+        """
+        if not any(row.op.name in ELEMENTARY for row in self.structure.rows):
+            return []
+        return [
+            k
+            for k, array in enumerate(self.arrays)
+            if array.steps and self.count - 1 in array.groups and array.steps[-1][0] not in (1, -1)
+        ]
+
     def _innermost(self, low: str, high: str) -> None:
-        if not self.blocked:
+        if not self.blocked and not self.scattered:
             self.open(f"for i in range({_range(low, high)}):")
             self._statements()
             self.depth -= 1
             return
-        folds = list(enumerate(self.structure.folds))
+        folds = list(enumerate(self.structure.folds)) if self.blocked else []
         self.open(f"for k in range({low}, {high}, {BLOCK}):")
         self.block_start(folds)
+        for k in self.scattered:
+            self.open(f"for i in range(k, min(k + {BLOCK}, {high})):")
+            self.line(f"near{k}[i - k] = {self.element(self.arrays[k])}")
+            self.depth -= 1
         self.open(f"for i in range(k, min(k + {BLOCK}, {high})):")
         self._statements()
         self.depth -= 1
@@ -206,7 +227,8 @@ class KernelText(Lines):
 
         for k, array in enumerate(self.arrays):
             if last in array.groups:
-                self.line(f"v{k} = {self.element(array)}")
+                near = f"near{k}[i - k]" if k in self.scattered else self.element(array)
+                self.line(f"v{k} = {near}")
         for k in range(len(s.rows)):
             if k not in self.numbers:
                 self._row(k)

@@ -285,7 +285,7 @@ class MainText:
         for k, update in enumerate(step.updates, len(step.gathers)):
             if update.places is not None and update.furthest is not None:
                 places[update.places] = self._indices(
-                    f"{i}_{k}", update.part, update.array, update.key[0], update.furthest
+                    f"{i}_{k}", update.node, update.array, update.key[0], update.furthest
                 )
         parts = {update.node: self._region(update, memory) for update in step.updates}
         for x in step.results:
@@ -355,15 +355,15 @@ class MainText:
             entry[0] == "int" for entry in spec
         ):
             return f"{array}[{spec_text(spec, [])}]" if spec else f"{array}[...]"
-        return f"{self._view(update.part)}({', '.join([array, *map(self._name, update.key)])})"
+        return f"{self._view(update.node)}({', '.join([array, *map(self._name, update.key)])})"
 
-    def _view(self, part: Variable) -> str:
+    def _view(self, node: Variable) -> str:
         """Return the name of the function that returns a view, where its key may be refused."""
         for name, x in self.views.items():
-            if x is part:
+            if x is node:
                 return name
         name = f"part_of_{len(self.views)}"
-        self.views[name] = part
+        self.views[name] = node
         return name
 
     def _make_ready(self, x: Variable) -> None:
@@ -506,6 +506,8 @@ def view_text(node: Variable, x: str) -> str | None:
     """Write a view in Python, where its key holds no index that may be out of range."""
     op = node.op
     assert op is not None
+    if op.name == "as_given":
+        return x
     if op.name == "matrix_transpose":
         return f"{x}.swapaxes(-1, -2)"
     if op.name == "transpose":

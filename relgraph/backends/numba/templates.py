@@ -161,7 +161,7 @@ _TABLES = {
 # Functions that exist for float64 only; float32 goes through it and is rounded once.
 _WIDE = frozenset({"gammaln", "arccosh", "arcsinh", "arctanh", "sinh", "cosh", "hypot"})
 
-_ELEMENTARY = frozenset(
+ELEMENTARY = frozenset(
     {
         "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "softplus", "logaddexp",
         "log1mexp", "tanh", "sigmoid", "erf", "erfc", "sin", "cos", "tan", "power", "cbrt",
@@ -171,7 +171,7 @@ _ELEMENTARY = frozenset(
 # Kernels are limited by weight: machine instructions, very roughly, over ten.  A sine is the
 # shortest of its kind: one polynomial, no division, no ends of the range to care for.  A cumulative
 # op waits for each sum before the next one.
-_HEAVY = (_ELEMENTARY - {"sin", "cos"}) | {
+_HEAVY = (ELEMENTARY - {"sin", "cos"}) | {
     "floor_divide", "remainder", "logsumexp", "cumsum", "cumprod", "cummax", "cummin",
 }  # fmt: skip
 
@@ -251,7 +251,7 @@ _PLAIN_FLOAT32 = frozenset(
         "add", "subtract", "multiply", "true_divide", "negative", "absolute", "square",
         "maximum", "minimum", "clip", "where",
     }
-) | _ELEMENTARY  # fmt: skip
+) | ELEMENTARY  # fmt: skip
 
 
 def convert(name: str, source: np.dtype[np.generic], target: np.dtype[np.generic]) -> str:

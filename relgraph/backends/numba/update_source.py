@@ -42,6 +42,9 @@ class UpdateText(KernelText):
         indices = [f"v{self._target_at.places}", *map(self.index, self._along)]
         return f"{array.name}[{', '.join(indices)}]"
 
+    def _scattered(self) -> list[int]:
+        return super()._scattered() if self.count - 1 in self._along else []
+
     def _innermost(self, low: str, high: str) -> None:
         if self.count - 1 in self._along:
             super()._innermost(low, high)
