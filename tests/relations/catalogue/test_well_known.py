@@ -82,6 +82,16 @@ def test_what_holds_for_positive_numbers_only_keeps_the_nan_of_others(graph):
     assert np.isnan(result[:2]).all() and np.isfinite(result[2:]).all()
 
 
+def test_updates_that_are_summed_are_made_in_series():
+    zeros, start, d = rg.zeros(n), rg.vector("start", shape=(n,)), rg.scalar("d")
+    graph = start + zeros.at[1].add(s) + zeros.at[2:].add(d)
+    found = rg.rewrite_graph(graph, mode="o4")
+    assert found is start.at[1].add(s).at[2:].add(d)
+    values = np.array([1.0, 2.0, 3.0, 4.0])
+    result = rg.function([start, s, d], graph, mode="o4", target="numpy")(values, 10.0, 20.0)
+    np.testing.assert_array_equal(result, [1.0, 12.0, 23.0, 24.0])
+
+
 SPECIAL = np.array([-2.0, 0.0, -0.0, 1.5, np.inf, -np.inf, np.nan])
 UNDEFINED = [
     (lambda m, x: m.arccosh(m.cosh(x))), (lambda m, x: x / x), (lambda m, x: x * 0),
