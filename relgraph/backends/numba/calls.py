@@ -39,7 +39,7 @@ from relgraph.errors import CompileError
 # In what follows, `self.data + 8 * i` is an entry of the table.  An array of NumPy holds, after
 # Python's header of 16 bytes: data, ndim (32 bits), dimensions, strides.
 TRAMPOLINE = f"""{LAUNCH}
-define ptr @NAME(ptr %self, ptr %args, i64 %nargs) {{
+define ptr @NAME(ptr %self, ptr %args, i64 %nargs) optsize {{
 entry:
   %table = call ptr @field(ptr %self, i64 16)
   %sizes = call i64 @entry_of(ptr %table, i64 {SIZES})

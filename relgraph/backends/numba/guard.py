@@ -56,7 +56,7 @@ read:
 }}
 
 ; The bytes of an argument.
-define internal i64 @extent(ptr %args, ptr %table, i64 %argument) {{
+define internal i64 @extent(ptr %args, ptr %table, i64 %argument) optsize {{
 entry:
   %object.n = call i64 @entry_of(ptr %args, i64 %argument)
   %object = inttoptr i64 %object.n to ptr
@@ -83,7 +83,7 @@ done:
   ret i64 %bytes
 }}
 
-define ptr @NAME(ptr %self, ptr %args, i64 %nargs) {{
+define ptr @NAME(ptr %self, ptr %args, i64 %nargs) optsize {{
 entry:
   %table.n = call i64 @field(ptr %self, i64 16)
   %table = inttoptr i64 %table.n to ptr

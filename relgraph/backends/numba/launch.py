@@ -69,7 +69,7 @@ define internal i64 @work_of(i64 %count, i64 %cost) alwaysinline {{
 
 ; Run a range: on threads where that pays, without the lock where it takes longer than that costs.
 define internal void @run(ptr %kernel, ptr %settings, ptr %arrays, ptr %integers, i64 %count,
-                          i64 %least, i64 %work) {{
+                          i64 %least, i64 %work) optsize {{
 entry:
   %threads = call i64 @entry_of(ptr %settings, i64 {THREADS})
   %long = icmp sge i64 %work, {SHARE}
@@ -136,7 +136,7 @@ done:
 
 ; Run a kernel over its whole range.  After the pointers there is place for those of partial
 ; results, and after the integers for one more.  Returns 0, or 1 where an error was raised.
-define internal i64 @launch(ptr %table, ptr %arrays, ptr %integers) {{
+define internal i64 @launch(ptr %table, ptr %arrays, ptr %integers) optsize {{
 entry:
   %sizes = call i64 @entry_of(ptr %table, i64 {SIZES})
   %count = call i64 @entry_of(ptr %table, i64 {ARRAYS})

@@ -53,7 +53,7 @@ declare ptr @PyTuple_New(i64)
 declare i32 @PyTuple_SetItem(ptr, i64, ptr)
 declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)
 
-define internal i64 @product(ptr %tape, i64 %at, i64 %count, ptr %terms, i64 %first) {{
+define internal i64 @product(ptr %tape, i64 %at, i64 %count, ptr %terms, i64 %first) optsize {{
 entry:
   br label %look
 look:
@@ -73,7 +73,7 @@ done:
 }}
 
 ; The bytes of an array, or more than are ever allocated here.
-define internal i64 @bytes(ptr %tape, i64 %at, i64 %count, ptr %terms, i64 %first) {{
+define internal i64 @bytes(ptr %tape, i64 %at, i64 %count, ptr %terms, i64 %first) optsize {{
 entry:
   br label %look
 look:
@@ -95,7 +95,7 @@ done:
 }}
 
 ; Run a kernel; returns the place after it on the tape, or 0 where an error was raised.
-define internal i64 @kernel(ptr %tape, i64 %at, ptr %terms, ptr %values) noinline {{
+define internal i64 @kernel(ptr %tape, i64 %at, ptr %terms, ptr %values) noinline optsize {{
 entry:
   %table.n = call i64 @entry_of(ptr %tape, i64 %at)
   %table = inttoptr i64 %table.n to ptr
@@ -142,7 +142,7 @@ ready:
 }}
 
 ; Run the steps; returns 0, 1 for what is left to the main function, or 2 where an error was raised.
-define internal i64 @steps(ptr %tape, i64 %first, i64 %count, ptr %terms, ptr %values) {{
+define internal i64 @steps(ptr %tape, i64 %first, i64 %count, ptr %terms, ptr %values) optsize {{
 entry:
   br label %next
 next:
@@ -211,7 +211,7 @@ left:
   ret i64 1
 }}
 
-define internal void @drop(ptr %objects, i64 %count) {{
+define internal void @drop(ptr %objects, i64 %count) optsize {{
 entry:
   br label %look
 look:
@@ -233,7 +233,7 @@ done:
   ret void
 }}
 
-define ptr @NAME(ptr %self, ptr %args, i64 %nargs) {{
+define ptr @NAME(ptr %self, ptr %args, i64 %nargs) optsize {{
 entry:
   %tape = call ptr @field(ptr %self, i64 16)
   %terms.count = call i64 @entry_of(ptr %tape, i64 {TERMS})
