@@ -211,11 +211,6 @@ def swapped_shape(s: Any) -> Any:
     return (*s[:-2], s[-1], s[-2])
 
 
-def expanded_shape(s: Any, a: Any) -> Any:
-    """Return a static shape with axes of size 1 inserted."""
-    return shape_after("insert", s, a)
-
-
 def order_of_own(a: Any, x: Any) -> Any:
     """Return how a permutation orders the axes of ``x``, where those it has stay the last."""
     last = a[len(a) - x.ndim :] if len(a) >= x.ndim else ()
