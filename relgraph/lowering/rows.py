@@ -12,7 +12,7 @@ with elementwise ops alone: each element depends on those before it in its colum
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import Constant, Variable
@@ -68,7 +68,7 @@ def join_rows(graph: FunctionGraph, steps: Sequence[Step], fusion: Fusion) -> li
     joined = {i for cluster in clusters for i in cluster.members}
     result = [step for i, step in enumerate(steps) if i not in joined]
     for cluster in clusters:
-        members = [steps[i] for i in cluster.members]
+        members = {steps[i]: i in cluster.full for i in cluster.members}
         others = {x for i, s in enumerate(steps) if i not in cluster.members for x in s.reads}
         lead, row, _ = cluster.key
         axes = range(len(lead), len(lead) + len(row))
@@ -161,15 +161,15 @@ class _Rows(Clusters):
 
 
 class _Builder:
-    """Builds the kernel of the steps of a cluster."""
+    """Builds the kernel of the steps of a cluster, each with whether it runs over all elements."""
 
     def __init__(
-        self, members: Sequence[Step], axes: range, read: set[Variable], fusion: Fusion
+        self, members: Mapping[Step, bool], axes: range, read: set[Variable], fusion: Fusion
     ) -> None:
         self.fusion = fusion
         self.axes = axes  # those of a row
         self.members = tuple(members)
-        first = members[0]
+        first = self.members[0]
         assert isinstance(first, Kernel)
         self.loop = first.shape
         self.source: dict[Variable, Variable] = {}  # of each view of what is computed for a row
@@ -178,8 +178,8 @@ class _Builder:
         self.folds: set[Variable] = set()
         self.level: dict[Variable, int] = {}
         self.repeated: set[Variable] = set()
-        for step in members:
-            self._note(step)
+        for step, full in members.items():
+            self._note(step, full)
         self.outside = {x for x in self.source if x in read}
         shown = read.union(map(self._base, self.outside))
         self.results = [x for x in self.order if x in shown and x not in self.repeated]
@@ -197,7 +197,7 @@ class _Builder:
             x = self.source[x]
         return x
 
-    def _note(self, step: Step) -> None:
+    def _note(self, step: Step, full: bool) -> None:
         """Note the nodes of a step, each with the pass before which its operands are known."""
         if isinstance(step, Call):
             self.source[step.node] = step.node.inputs[0]
@@ -208,7 +208,6 @@ class _Builder:
                 self.level[node] = 0
                 self.repeated.add(node)
         folded = set(step.folded)
-        full = step.shape == self.loop or bool(folded or step.scanned)
         for node in step.nodes:
             self.order.append(node)
             level = max((self.level.get(self._base(x), 0) for x in node.inputs), default=0)

@@ -233,6 +233,31 @@ def test_sizes_are_checked():
         f(normals((3, 4)), normals((3, 5)))
 
 
+@pytest.mark.parametrize("axis", [0, 1])
+def test_sizes_that_have_names_and_sizes_that_have_none(axis):
+    x, y = tensor(shape=(None, None)), tensor(shape=("n", "k"), name="y")
+    a, b = normals((4, 300)), normals((4, 300), 1)
+    for graph, expected in (
+        ((cumulative.cumsum(x, axis) + y) * 2.0, (np.cumsum(a, axis) + b) * 2.0),
+        ((cumulative.cumsum(y, axis) + x) * 2.0, (np.cumsum(b, axis) + a) * 2.0),
+    ):
+        f = function([x, y], graph)
+        assert kernels(f) == 1
+        check(f(a, b), expected)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_a_long_chain_is_cut(axis):
+    x, a = tensor(), normals((4, 300))
+    graph, expected = x, a
+    for _ in range(60):
+        graph = cumulative.cumsum(graph * (1 / 64) + 0.125, axis)
+        expected = np.cumsum(expected * (1 / 64) + 0.125, axis)
+    f = function([x], graph)
+    assert len(f._program.steps) > 1
+    check(f(a), expected)
+
+
 @pytest.mark.parametrize("dtype", ["bool", "int32", "float32"])
 def test_an_axis_of_one_element(dtype):
     x = tensor(dtype, ("n", 1))
