@@ -229,7 +229,7 @@ def permute_broadcast_too(left, right):
 
     Holds where the axes that a broadcast inserts stay before those of x, b being what the
     permutation does to the latter; for .mT where x is a matrix or a batch of them.  At most one
-    size of the shape is not static.  Exact, kept.
+    size of the shape is not static; exact, kept.
     Source: definition.
     """
     x, s, a, b, t, n, m = lvars("x s a b t n m")
