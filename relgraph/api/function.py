@@ -260,7 +260,8 @@ class Function:
         ----------
         out : array, or a list, tuple or dict of array, optional
             Where to write the results: C-contiguous arrays are computed in, others copied to.  They
-            may overlap with arguments, but not with each other.
+            may overlap with arguments, but not with each other.  After a call that fails while it
+            computes, as for an index out of range or a singular matrix, they hold anything.
         *args, **kwargs : array-like, or matrix of scipy.sparse
             One value for each input.  Arrays need its dtype, or one that converts safely; Python
             numbers and lists of them convert as NumPy's weak scalars do.  An input of a sparse

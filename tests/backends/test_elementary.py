@@ -2,6 +2,7 @@
 
 import argparse
 import importlib.util
+import json
 import re
 import sys
 from functools import cache
@@ -215,3 +216,19 @@ def test_the_page_has_the_bounds_of_the_table():
     page = (ROOT / "docs" / "accuracy.md").read_text()
     rows = [f"| {name} | {row.float32} | {row.float64} |" for name, row in TABLE.items()]
     assert all(row in page for row in rows), "\n".join(rows)
+
+
+def test_the_page_shows_the_largest_errors_found_and_all_are_within_the_bounds():
+    sys.path.insert(0, str(ROOT / "benchmarks"))
+    try:
+        survey = benchmark("elementary_errors")
+    finally:
+        sys.path.remove(str(ROOT / "benchmarks"))
+    results = json.loads(survey.RESULTS.read_text(encoding="utf-8"))
+    text = survey.PAGE.read_text(encoding="utf-8")
+    assert survey.page(text, results) == text, "run: benchmarks/elementary_errors.py --page"
+    for name, row in TABLE.items():
+        found = results["functions"][name]
+        assert found["float64"]["values"] >= 10**8
+        for kind, total in found.items():
+            assert total["worst"] <= getattr(row, "float32" if kind == "float32" else "float64")
