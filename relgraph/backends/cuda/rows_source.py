@@ -2,7 +2,8 @@
 
 Each thread of a row holds some of its vectors of 16 bytes, as far apart as there are threads.  What
 one pass keeps for another stays in registers too, and only results that others read are written.
-Where a row is too long for that, every pass reads it again, from the cache as a rule.
+Where a row is too long for that, every pass reads it again, from the cache as a rule; the largest
+element and the sum of exponentials take one pass together.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from relgraph.backends.cuda.online import Online, online
 from relgraph.backends.cuda.primitives import load, store
 from relgraph.backends.cuda.reduction_source import reduce_of
 from relgraph.backends.cuda.source import (
@@ -146,6 +148,8 @@ class _Writer:
             result: number for number, part in enumerate(s.passes) for _, result in part.stores
         }
         self.loaded: set[int] = set()
+        self.online = None if shape.vectors else online(s, self.kinds)
+        self.recomputed = {} if self.online is None else self.online.recomputed
         self.text = text = Text()
         kind = "uint64" if shape.wide else "uint32"
         text.parameters = [("k", kind), ("m", kind)]
@@ -190,6 +194,8 @@ class _Writer:
         def name(ref: Ref) -> str:
             if ref.kind == "fold":
                 return f"f{ref.index}"
+            if ref.kind == "kept" and ref.index in self.recomputed:
+                return operand_name(self.recomputed[ref.index], lane)
             if ref.kind == "kept":
                 return f"h{ref.index}{lane}"
             single = (ref.kind == "row" and ref.index in self.single) or (
@@ -216,9 +222,13 @@ class _Writer:
         """Write a pass over the elements of a row."""
         text, shape = self.text, self.shape
         folds = [(i, self.s.folds[i]) for i in range(*part.folds)]
+        if self.online is not None and number == self.online.second:
+            self._joined_sum(self.online)
         for i, fold in folds:
             text.line(f"a{i} = {start(fold)}")
-        if shape.vectors:
+        if self.online is not None and number == self.online.first:
+            self._running(self.online)
+        elif shape.vectors:
             vectors = [_Vector(f"_{s}", f"inside_{s}", f"place_{s}") for s in range(shape.vectors)]
             for vector in vectors:
                 self._load(part, vector)
@@ -226,17 +236,61 @@ class _Writer:
             for vector in vectors:
                 self._vector(part, number, vector)
         else:
-            vector = _Vector("", "", "place")
-            text.line(f"place = {self.index}(t * {shape.lanes})")
-            text.open("while place < m:")
-            self._load(part, vector)
-            self._vector(part, number, vector)
-            text.line(f"place = {self.index}(place + {shape.threads * shape.lanes})")
+
+            def body(at: _Vector) -> None:
+                self._load(part, at)
+                self._vector(part, number, at)
+
+            self._loop(body)
+        if self.online is not None and number == self.online.second:
             text.close()
         for i, fold in folds:
             text.names[f"reduce{i}"] = reduce_of(fold, shape.threads)
             text.line(f"a{i} = reduce{i}(a{i})")
             text.line(f"f{i} = {finished(fold, f'a{i}', 'm')}")
+
+    def _loop(self, body: Callable[[_Vector], object]) -> None:
+        """Write a loop over the vectors of a row that a thread reads."""
+        text, shape = self.text, self.shape
+        text.line(f"place = {self.index}(t * {shape.lanes})")
+        text.open("while place < m:")
+        body(_Vector("", "", "place"))
+        text.line(f"place = {self.index}(place + {shape.threads * shape.lanes})")
+        text.close()
+
+    def _running(self, found: Online) -> None:
+        """Write the pass that keeps the largest element, and the sum of exponentials beside it."""
+        text, part = self.text, self.s.passes[found.first]
+        fold, top, total = self.s.folds[found.top], f"a{found.top}", f"s{found.total}"
+        rows = [self.s.rows[k] for k in found.rows]
+        text.line(f"{total} = float64(0.0)")
+
+        def body(at: _Vector) -> None:
+            self._load(part, at)
+            values = [f"v{found.array}{at.suffix}_{lane}" for lane in range(self.shape.lanes)]
+            text.line(f"best = {top}")
+            for value in values:
+                text.line(f"best = {joined(fold, 'best', value)}")
+            text.open(f"if not (best <= {top}):")
+            text.line(f"{total} = mul({total}, exp(float64({top}) - float64(best)))")
+            text.line(f"{top} = best")
+            text.close()
+            for value in values:  # nothing is added for -inf, which may be the largest so far
+                text.line(f"d = {expression(rows[0], [value, top])}")
+                text.line(f"e = float64({expression(rows[1], ['d'])})")
+                text.line(f"{total} = {total} + cuda.selp({value} > -math.inf, e, float64(0.0))")
+
+        self._loop(body)
+        text.line(f"own{found.top} = {top}")
+
+    def _joined_sum(self, found: Online) -> None:
+        """Write the sum in rows whose largest element is finite, and open the block for others."""
+        text, top = self.text, f"f{found.top}"
+        text.open(f"if ({top} - {top}) == 0:")
+        scale = f"exp(float64(own{found.top}) - float64({top}))"
+        text.line(f"a{found.total} = mul(s{found.total}, {scale})")
+        text.close()
+        text.open("else:")
 
     def _refs(self, part: Pass) -> list[Ref]:
         refs = [ref for k in range(*part.rows) for ref in self.s.rows[k].operands]
@@ -245,11 +299,16 @@ class _Writer:
 
     def _read(self, part: Pass) -> set[int]:
         """Return the arrays that a pass reads element by element."""
-        return {
+        again = {self.online.array} if self.online and self._recomputes(part) else set()
+        return again | {
             ref.index
             for ref in self._refs(part)
             if ref.kind == "array" and self.kinds[ref.index] in ("full", "column")
         }
+
+    def _recomputes(self, part: Pass) -> bool:
+        """Tell whether a pass reads what an earlier one did not keep."""
+        return any(ref.kind == "kept" and ref.index in self.recomputed for ref in self._refs(part))
 
     def _load(self, part: Pass, at: _Vector) -> None:
         """Read what a pass needs of a vector of the row, where registers do not hold it yet."""
@@ -258,7 +317,8 @@ class _Writer:
             self._load_vector(f"v{k}", f"x{k}", self.s.arrays[k][0], at.suffix, place)
         if self.shape.vectors:
             return
-        for k in sorted({ref.index for ref in self._refs(part) if ref.kind == "kept"}):
+        kept = {ref.index for ref in self._refs(part) if ref.kind == "kept"}
+        for k in sorted(kept - set(self.recomputed)):
             dtype = self.s.results[k][0]
             self._load_vector(f"h{k}", f"o{k}", dtype, at.suffix, f"first + {at.place}")
 
@@ -275,9 +335,10 @@ class _Writer:
         """Write all that a pass computes of one vector of the row."""
         text = self.text
         lanes = [f"{at.suffix}_{lane}" for lane in range(self.shape.lanes)]
+        again = self.online.rows if self.online and self._recomputes(part) else ()
         for lane in lanes:
             name = self._name(lane)
-            for k in range(*part.rows):
+            for k in (*again, *range(*part.rows)):
                 row = self.s.rows[k]
                 operands = [name(ref) for ref in row.operands]
                 text.line(f"t{k}{lane} = {expression(row, operands)}")
@@ -289,6 +350,8 @@ class _Writer:
                 text.line(f"b{i} = {value}")
                 text.line(f"a{i} = {joined(fold, f'a{i}', f'b{i}')}")
         for ref, result in part.stores:
+            if self.online and number == self.online.second and result in self.recomputed:
+                continue
             values = [self._name(lane)(ref) for lane in lanes]
             if self.shape.vectors:
                 for lane, value in zip(lanes, values, strict=True):

@@ -17,6 +17,9 @@ function = partial(rg.function, mode=None, target="cuda")
 SHAPES = [(3, 8), (2, 7), (5, 30), (3, 90), (3, 91), (1, 90), (4, 1), (0, 3), (3, 0)]
 
 
+ROWS_OF_EXPONENTIALS = [softmax, log_softmax, partial(logsumexp, axis=1)]
+
+
 def only_row_kernel(f):
     """Return the row kernel that is all that a function launches, but for free views."""
     (found,) = row_kernels(f)
@@ -52,6 +55,37 @@ def test_softmax_of_infinities():
     for make in (softmax, log_softmax, partial(logsumexp, axis=1)):
         expected = rg.evaluate(make(x), {x: a}, target="numpy")  # the op's NumPy meaning
         np.testing.assert_allclose(function([x], make(x))(a).to_host(), expected, rtol=1e-15)
+
+
+@pytest.mark.parametrize("make", ROWS_OF_EXPONENTIALS)
+def test_long_rows_find_the_largest_element_and_the_sum_in_one_pass(make):
+    x = rg.matrix("x")
+    f = function([x], make(x))
+    (launcher,) = [f._program._launchers[f._program.steps.index(only_row_kernel(f))]]
+    text = list(launcher.all_texts())[-1].module()[1]
+    # A pass for both, one for rows whose largest element is infinite, and one for the results.
+    results = make is not ROWS_OF_EXPONENTIALS[2]
+    assert text.count("while place < m") == 2 + results
+    assert text.count("best <= a0") == 1
+    assert text.count("store_float64_2(o0") == results  # terms are not written, but computed again
+    rng = np.random.default_rng(7)
+    a = rng.normal(size=(7, 90)) * 50
+    a[1, 5:80] = -np.inf
+    a[2] = -np.inf
+    a[3, 70] = np.inf
+    a[4, 88] = np.nan
+    a[5] = np.sort(a[5])  # a larger element at each step
+    a[6, :60] = -np.inf
+    with np.errstate(all="ignore"):
+        top = a.max(1, keepdims=True)
+        terms = np.exp(a - np.where(np.isfinite(top) | (make is softmax), top, 0))
+        sums = terms.sum(1, keepdims=True)
+        if make is softmax:
+            expected = terms / np.where(top == np.inf, top, sums)
+        else:
+            shift = np.where(np.isfinite(top), top, 0)
+            expected = a - shift - np.log(sums) if results else (np.log(sums) + shift)[:, 0]
+    np.testing.assert_allclose(f(a).to_host(), expected, rtol=1e-13)
 
 
 @pytest.mark.parametrize("shape", SHAPES[:-2])
