@@ -18,11 +18,6 @@ from relgraph.ir.op import Op
 NEAR = 64  # how many nested applications a pattern looks through below its root
 
 
-def opens(node: Variable, op: Op) -> bool:
-    """Tell whether a node is an application of ``op`` that the view may look into."""
-    return node.op is op and node.type.dtype.kind != "b"
-
-
 def uniform(node: Variable) -> bool:
     """Tell whether the operands of an application have its own dtype."""
     type_ = node.type

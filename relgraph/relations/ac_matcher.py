@@ -22,12 +22,13 @@ from relgraph.ir.op import Op
 from relgraph.relations import runtime
 from relgraph.relations.clause import Rewrite, is_ac
 from relgraph.relations.gather import GatherRule
-from relgraph.relations.matcher import Compiler, Names, flat_args, load, write
+from relgraph.relations.matcher import Compiler, Names, load, write
 from relgraph.relations.pattern import (
     Block,
     PatternNode,
     PatternVariable,
     Term,
+    flat_args,
     same_term,
     variables,
 )

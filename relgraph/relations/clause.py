@@ -23,6 +23,7 @@ from relgraph.relations.pattern import (
     PatternNode,
     PatternVariable,
     Term,
+    flat_args,
     rename,
     same_term,
     subterms,
@@ -120,16 +121,7 @@ def up_to_laws(term: Term) -> Any:
     """Return a key that is equal for terms equal by commutativity and associativity alone."""
     if isinstance(term, PatternNode):
         op = term.op
-        parts: list[Any] = list(term.args)
-        if is_ac(op):
-            parts, stack = [], list(term.args)
-            while stack:
-                x = stack.pop()
-                if isinstance(x, PatternNode) and x.op is op:
-                    stack.extend(x.args)
-                else:
-                    parts.append(x)
-        keys = [up_to_laws(x) for x in parts]
+        keys = [up_to_laws(x) for x in (flat_args(term) if is_ac(op) else term.args)]
         if isinstance(op, Op) and op.commutative:
             return (op, frozenset(Counter(keys).items()))
         return (op, tuple(keys))

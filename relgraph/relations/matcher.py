@@ -30,6 +30,7 @@ from relgraph.relations.pattern import (
     PatternNode,
     PatternVariable,
     Term,
+    flat_args,
     variables,
 )
 from relgraph.relations.ranks import Ranks
@@ -426,19 +427,6 @@ def _cost(term: Term) -> int:
     if isinstance(term, Block):
         return 3
     return 2 if is_ac(term.op) else 1
-
-
-def flat_args(term: PatternNode) -> list[Term]:
-    """Return the operands of nested pattern applications of one associative op."""
-    found: list[Term] = []
-    stack = list(reversed(term.args))
-    while stack:
-        x = stack.pop()
-        if isinstance(x, PatternNode) and x.op is term.op:
-            stack.extend(reversed(x.args))
-        else:
-            found.append(x)
-    return found
 
 
 class _Level:

@@ -302,6 +302,19 @@ def variables(term: Term) -> list[PatternVariable]:
     return list(found)
 
 
+def flat_args(term: PatternNode) -> list[Term]:
+    """Return the operands of nested applications of one associative op, from left to right."""
+    found: list[Term] = []
+    stack = list(reversed(term.args))
+    while stack:
+        x = stack.pop()
+        if isinstance(x, PatternNode) and x.op is term.op:
+            stack.extend(reversed(x.args))
+        else:
+            found.append(x)
+    return found
+
+
 def rename(term: Term, image: Callable[[PatternVariable], Term]) -> Term:
     """Return a term with each variable replaced; patterns are small, so this recurses."""
     if isinstance(term, PatternVariable):

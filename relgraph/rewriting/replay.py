@@ -31,6 +31,7 @@ from relgraph.relations.pattern import (
     PatternNode,
     PatternVariable,
     Term,
+    flat_args,
     variables,
 )
 from relgraph.rewriting.equality import Keys, bare, is_nested, negative, sum_op
@@ -214,7 +215,7 @@ class Checker:
                 (term.element, {**values, own: x}) for x in values[own]
             ]
         else:
-            args = [(x, values) for x in _flat(term)]
+            args = [(x, values) for x in flat_args(term)]
         left = self._terms([node], node)
         if isinstance(term, Block):  # an element may be a sum of its own
             built = [bare(build(arg, bound, node)) for arg, bound in args]
@@ -417,18 +418,6 @@ def _binary(rewrite: Rewrite, values: Values) -> Iterator[Values]:
     for pair in pairwise(values[lists[0]]):
         computed = {c.args[0]: c.function(*pair) for c in reductions}
         yield {**values, **computed, lists[0]: list(pair)}
-
-
-def _flat(term: PatternNode) -> list[Term]:
-    found: list[Term] = []
-    stack = list(reversed(term.args))
-    while stack:
-        x = stack.pop()
-        if isinstance(x, PatternNode) and x.op is term.op:
-            stack.extend(reversed(x.args))
-        else:
-            found.append(x)
-    return found
 
 
 def _problem(number: int, firing: Any, what: str) -> VerifyError:
