@@ -6,8 +6,9 @@ conditions on graphs (:func:`facto`, :func:`checko`, :func:`calco`) and two goal
 stay finite when both of their ends are open (:func:`mapo`, :func:`assoc_flatten`).
 
 A goal of this module whose arguments are not bound yet does not fail: it is *suspended*, kept in
-the answer's state as a residual, as miniKanren's constraints are.  So a relation can be enumerated
-with both ends free: what it answers is its clauses, and the residuals are their guards.
+the answer's state as a residual, as miniKanren's constraints are, and decided when they are bound.
+So goals may stand in any order, and a relation can be enumerated with both ends free: what it
+answers is its clauses, and the residuals are their guards.
 """
 
 from __future__ import annotations
@@ -31,31 +32,16 @@ from relgraph.ir.op import Op
 from relgraph.relations.ac import leaves
 from relgraph.relations.connectives import conde, eq, lall, lany
 from relgraph.relations.pattern import Pattern, to_term
+from relgraph.relations.residuals import (
+    RESIDUALS,
+    drop_residuals,
+    residuals,
+    settle,
+    with_residuals,
+)
 
 State = dict[Any, Any]
 Goal = Callable[[State], Iterator[State]]
-
-RESIDUALS = var("relgraph.residuals")
-
-
-def residuals(state: State) -> tuple[Suspended, ...]:
-    """Return the goals that an answer still waits for."""
-    found: tuple[Suspended, ...] = state.get(RESIDUALS, ())
-    return found
-
-
-def with_residuals(state: State, waiting: tuple[Suspended, ...]) -> State:
-    """Return the state with these residuals; a copy of the state's own kind."""
-    copied = state.copy()
-    copied[RESIDUALS] = waiting
-    return copied
-
-
-def drop_residuals(state: State) -> State:
-    """Return the state without its residuals; a copy of the state's own kind."""
-    copied = state.copy()
-    copied.pop(RESIDUALS, None)
-    return copied
 
 
 class Suspended:
@@ -109,25 +95,6 @@ class Suspended:
 
     def __repr__(self) -> str:
         return self.label
-
-
-def settle(state: State) -> Iterator[State]:
-    """Run the residuals of a state again and again until none can be decided any more."""
-    waiting = list(residuals(state))
-    states = [drop_residuals(state)]
-    while waiting:
-        progress = False
-        for goal in list(waiting):
-            decided = [goal.decide(s) for s in states]
-            if None not in decided:
-                results = [s for done in decided if done is not None for s in done]
-                waiting.remove(goal)
-                states = results
-                progress = True
-        if not progress:
-            break
-    for s in states:
-        yield with_residuals(s, tuple(waiting)) if waiting else s
 
 
 _OPEN = object()  # None is a value: the axis parameter of a full reduction
@@ -558,8 +525,8 @@ def require_goal(goal: Any, where: str) -> Goal:
 
 
 __all__ = [
-    "Suspended", "assoc_flatten", "calco", "checko", "conde",
-    "conso", "constanto", "eq", "facto", "finiteo", "floato", "heado", "integero", "invertibleo",
-    "lall", "lany", "mapo", "nonnegativeo", "nonzeroo", "positiveo", "require_goal",
+    "RESIDUALS", "Suspended", "assoc_flatten", "calco", "checko", "conde",
+    "conso", "constanto", "drop_residuals", "eq", "facto", "finiteo", "floato", "heado", "integero",
+    "invertibleo", "lall", "lany", "mapo", "nonnegativeo", "nonzeroo", "positiveo", "require_goal",
     "residuals", "settle", "symmetrico", "tailo",
 ]  # fmt: skip

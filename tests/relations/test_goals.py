@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import kanren
 import numpy as np
 import pytest
@@ -16,8 +18,9 @@ p, q = rg.lvars("p q")
 x, y, z = rg.vectors("x y z", shape=("n",))
 pos = rg.vector("pos", facts="positive")
 S = rg.matrix("S", shape=("n", "n"), facts="spd")
+A = rg.matrix("A", shape=("n", "n"))
 i = rg.vector("i", dtype="int64")
-a = var("a")
+a, b = var("a"), var("b")
 
 
 @pytest.mark.parametrize(
@@ -25,7 +28,7 @@ a = var("a")
     [
         (rg.positiveo, pos, x), (rg.nonnegativeo, rg.exp(x), x), (rg.nonzeroo, pos, x),
         (rg.finiteo, i, x), (rg.integero, i, x), (rg.invertibleo, S, rg.constant(1.0)),
-        (rg.symmetrico, S, S @ S), (rg.constanto, rg.constant(1.0), x), (rg.floato, x, i),
+        (rg.symmetrico, S, A), (rg.constanto, rg.constant(1.0), x), (rg.floato, x, i),
         (rg.positiveo, rg.constant(2.0), rg.constant(-2.0)), (rg.positiveo, 2, -2),
         (rg.constanto, 3, x), (rg.floato, 1.5, 1),
         (lambda v: rg.facto(v, "spd"), S, rg.matrix("T", shape=("n", "n"))),
@@ -63,12 +66,48 @@ def test_order_of_goals_does_not_matter():
 
 def test_settling_goes_on_while_there_is_progress():
     b, c = var("b"), var("c")
-    goals = [rg.calco(c, lambda v: v + 1, b), rg.calco(b, lambda v: v * 2, a), kanren.eq(a, 5)]
+    goals = [rg.calco(c, lambda v: v + 1, b), rg.calco(b, lambda v: v * 2, a)]
     (state,) = kanren.lall(*goals)({})
     assert len(residuals(state)) == 2
-    (final,) = settle(state)
+    (final,) = settle({**state, a: 5})
     assert (reify(b, final), reify(c, final)) == (10, 11)
     assert residuals(final) == ()
+    (final,) = kanren.lall(*goals, kanren.eq(a, 5))({})
+    assert (reify(b, final), reify(c, final)) == (10, 11)
+    assert residuals(final) == ()
+
+
+DOUBLE = partial(rg.mapo, lambda u, v: rg.calco(v, lambda n: n * 2, u))
+
+
+@pytest.mark.parametrize(
+    ("waits", "binds", "asked", "answers"),
+    [
+        (rg.positiveo(a), kanren.eq(a, pos), a, (pos,)),
+        (rg.positiveo(a), kanren.eq(a, x), a, ()),
+        (rg.positiveo(a), kanren.membero(a, (x, pos, y, rg.exp(pos) + pos)), a,
+         (pos, rg.exp(pos) + pos)),
+        (rg.checko(lambda n: n.ndim == 1, a), kanren.eq(etuple(rg.exp, a), rg.exp(S)), a, ()),
+        (rg.calco(7, lambda v: v + 1, a), kanren.membero(a, (5, 6)), a, (6,)),
+        (rg.calco(b, lambda v: v + 1, a), kanren.eq(a, 2), b, (3,)),
+        (DOUBLE(a, b), kanren.eq(a, [1, 2]), b, ([2, 4],)),
+        (DOUBLE(a, b), kanren.lall(kanren.eq(b, [2, 5]), kanren.eq(a, [1, 2])), a, ()),
+        (rg.assoc_flatten(a, b), kanren.eq(a, x + (y + z)), b, (etuple(rg.add, x, y, z),)),
+        (rg.assoc_flatten(a, b), kanren.eq(b, etuple(rg.add, x, y, z)), a,
+         (etuple(rg.add, etuple(rg.add, x, y), z),)),
+        (rg.assoc_flatten(a, b), kanren.eq(a, x - y), a, ()),
+    ],
+)  # fmt: skip
+def test_run_decides_what_waits_wherever_it_stands(waits, binds, asked, answers):
+    assert kanren.run(0, asked, waits, binds) == answers
+    assert kanren.run(0, asked, binds, waits) == answers
+    assert kanren.run(0, asked, rg.lall(waits, binds)) == answers
+    assert kanren.run(0, asked, kanren.conde([waits, binds])) == answers
+
+
+def test_what_stays_open_is_an_answer_with_a_variable():
+    assert kanren.run(0, a, rg.positiveo(a)) == (a,)
+    assert kanren.run(0, a, rg.positiveo(b), kanren.eq(a, pos)) == (pos,)
 
 
 def test_computing():

@@ -11,7 +11,9 @@ from unification import var
 from unification import vars as lvars
 
 import relgraph as rg
+from relgraph.checking.instances import canonical
 from tests.relations.kanren_goals import dot_distributeo
+from tests.relations.test_converse import arrangements
 
 
 def own_distributeo(in_lv, out_lv):
@@ -89,11 +91,17 @@ def test_the_forms_print_as_in_the_seed():
 
 
 @pytest.mark.parametrize("form", ["identity", "own goals"])
-def test_a_mixed_sum_gathers_what_fits(form):
+@pytest.mark.parametrize("rank", SHAPES)
+def test_a_mixed_sum_gathers_what_fits(form, rank):
     A, B = rg.matrices("A B", shape=("n", "n"))
-    x, y, z = rg.vectors("x y z", shape=("n",))
-    gathered = rg.rewrite_graph(A @ x + B @ y + A @ z, FORMS[form][1])
+    x, y, z = (rg.tensor(name, shape=SHAPES[rank]) for name in "xyz")
+    mixed = A @ x + B @ y + A @ z
+    gathered = rg.rewrite_graph(mixed, FORMS[form][1])
     assert repr(gathered) == "A @ (x + z) + B @ y"
+    values = arrays([A, B, x, y, z])
+    a, b, u, v, w = values.values()
+    for graph in (mixed, gathered):
+        np.testing.assert_array_equal(rg.evaluate(graph, values), a @ (u + w) + b @ v)
 
 
 def test_two_buckets_take_the_larger_saving():
@@ -157,6 +165,39 @@ def test_pointwise_identities_fire_under_broadcasting():
     named = rg.rewrite_graph(n - n, cancel_subtracto)
     assert named.type is n.type
     np.testing.assert_array_equal(rg.evaluate(named, {n: np.ones(4)}), np.zeros(4))
+
+
+x, y, z, w = rg.vectors("x y z w", shape=("n",))
+A, B = rg.matrices("A B", shape=("n", "n"))
+FORWARD = [
+    A @ (x + y), A @ (x + (y + z)), A @ ((x + y) + (z + w)), A @ (x * y), A @ x, (A + B) @ x,
+    A @ (x - y), A @ rg.exp(x + y),
+]  # fmt: skip
+BACKWARD = [
+    A @ x + A @ y, A @ x + (A @ y + A @ z), (A @ x + A @ y) + (A @ z + A @ w), A @ x + B @ y,
+    A @ x + x, A @ x + x * y, A @ x + x @ A, A @ x + B @ x, A @ x * (A @ y), A @ x + rg.exp(A @ y),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("graph", "backward"),
+    [*[(g, False) for g in FORWARD], *[(g, True) for g in BACKWARD]],
+    ids=str,
+)
+def test_compiled_goals_fire_where_kanren_has_an_answer(graph, backward):
+    relation = rg.relation(own_distributeo)
+    assert not relation.interpreted
+    found = rg.rewrite_graph(graph, relation.reversed if backward else relation)
+    q = var()
+    answers = [
+        (node, rg.raise_(term))
+        for same in arrangements(graph)
+        for node in rg.FunctionGraph(None, same)
+        for term in kanren.run(1, q, own_distributeo(*((q, node) if backward else (node, q))))
+    ]
+    assert (found is not graph) == bool(answers)
+    whole = {canonical(made) for node, made in answers if canonical(node) == canonical(graph)}
+    assert not whole or canonical(found) in whole
 
 
 def test_simplification_of_the_seed_in_three_forms():
