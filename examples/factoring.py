@@ -1,7 +1,8 @@
 """Gather a sum of 64 matrix products with four left factors into a sum of four.
 
 The identity X (Y + Z) = X Y + X Z, read right to left, collects the right factors of products that
-share a left one.  Both programs are compiled without further rewriting and timed in turn.
+share a left one.  Both programs are compiled without further rewriting and timed in turn: the
+gathered one has a sixteenth of the products, and takes less than half of the time.
 """
 
 from __future__ import annotations
@@ -74,6 +75,7 @@ def main() -> None:
     before, after = medians([lambda: slow(*a, *b), lambda: fast(*a, *b)])
     print(f"median of {ROUNDS}: {before:.1f} ms as written, {after:.1f} ms gathered")
     print(f"ratio:    {before / after:.1f}")
+    assert after < before / 2
 
 
 if __name__ == "__main__":
