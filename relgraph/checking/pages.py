@@ -102,6 +102,15 @@ def _escaped(text: str) -> str:
     return text
 
 
+def independent() -> list[str]:
+    """Return the names of the relations of the phases that do not follow from the others there.
+
+    That no other one does is what :func:`relgraph.checking.selections.check_selection` tries.
+    """
+    rows = [row for row in every_row() if isinstance(row.item, Relation)]
+    return sorted({row.name for row in rows if row.phases and "derived" not in row.tags})
+
+
 def _index() -> Iterator[str]:
     yield from ("# Catalogue", "")
     yield 'The identities that relgraph ships, by theme. `rg.catalogue("softmax")` searches them.'
@@ -120,8 +129,11 @@ def _index() -> Iterator[str]:
         yield f"| [{theme}]({theme}.md) | {_escaped(_summary(theme))} | {shown} |"
     yield f"| all | | {' | '.join(map(str, totals))} |"
     derived = [row.name for row in every_row() if "derived" in row.tags]
+    yield ""
+    yield f"{len(independent())} of those in a phase are independent: `rg.check` finds none of them"
+    yield "to follow from the others of its phase."
     if derived:
-        yield from ("", f"{len(derived)} of them follow from others and are kept for a reason:")
+        yield from ("", f"{len(derived)} follow from others and are kept for a reason:")
         yield from ("", *(f"- `{name}`" for name in derived))
     yield from ("", "## Beside the relations", "")
     yield from ("What is no equation of graphs is a rewriter or a choice of the same database.", "")
