@@ -107,9 +107,8 @@ def expanded(
 def is_flat(node: Variable) -> bool:
     """Tell whether a reduction is over all elements, of which there may be more than one."""
     x = node.inputs[0]
-    return len(reduced_axes(node.op.params[0], x.ndim, "")) == x.ndim and any(  # type: ignore[union-attr]
-        dim != 1 for dim in x.type.shape
-    )
+    kept = set(range(x.ndim)).difference(reduced_axes(node.op.params[0], x.ndim, ""))  # type: ignore[union-attr]
+    return all(x.type.shape[axis] == 1 for axis in kept) and any(dim != 1 for dim in x.type.shape)
 
 
 def _expandable(node: Variable) -> bool:

@@ -29,6 +29,7 @@ from relgraph.backends.numba.layouts import (
     readable,
     turned,
 )
+from relgraph.backends.numba.lone import alone_first, declared_alone, lone_rows
 from relgraph.backends.numba.main_source import MainText
 from relgraph.backends.numba.product_source import ProductText
 from relgraph.backends.numba.row_source import RowText
@@ -206,6 +207,9 @@ class NumbaProgram:
             return NumbaProgram(new, fusion, reuse, overwrite, donated, strided=strided | given)
 
         self._laid = laid
+        self._alone = lru_cache(maxsize=1)(
+            lambda rows: NumbaProgram(declared_alone(original, rows), fusion, reuse, overwrite)
+        )
         first = origins(graph, self.steps, given if overwrite else None)
         self._in_place = in_place_results(graph, self.steps, first)
         self._constants = [x.value for x in graph.outputs if isinstance(x, Constant)]
@@ -304,11 +308,15 @@ class NumbaProgram:
         bound = {
             x: namespace[self._names[x.structure]] for x in self.steps if isinstance(x, Kernel)
         }
+        function = namespace["main"]
+        lone = None if into else lone_rows(main.graph, self.steps, main.sizes)
         try:
-            taped = Taped(main, self.steps, bound, constants, into)
+            taped = Taped(main, self.steps, bound, constants, into=into, lone=lone)
         except Untaped:
-            return namespace["main"], pairs
-        return taped.bound(kernels.native(), namespace["main"]), pairs
+            return function, pairs
+        if lone is not None:
+            function = alone_first(main.graph, lone, partial(self._alone, lone.rows), function)
+        return taped.bound(kernels.native(), function), pairs
 
     @property
     def source(self) -> str:

@@ -22,6 +22,7 @@ from relgraph.backends.base import Array
 from relgraph.backends.numba.arena import LARGE
 from relgraph.backends.numba.calls import builtin
 from relgraph.backends.numba.launch import ARRAYS, FOLDS, LAUNCH, SIZES
+from relgraph.backends.numba.lone import LONG
 
 # The head of a tape.  After it come, one after the other: for each term two integers, an argument
 # and its axis, or -1 and a size; the addresses of the constants; the memory of values; the steps;
@@ -31,7 +32,7 @@ MAIN, NONE, ARRAY_TYPE, NEW, AS_SCALAR = range(7, 12)
 HEAD = 12
 
 TEMPORARY, RESULT, PLACE = range(3)  # kinds of memory
-RUN, EQUAL, WITHIN, SOME = range(4)  # kinds of steps
+RUN, EQUAL, WITHIN, SOME, LONE = range(5)  # kinds of steps
 
 _MOST_DIMENSIONS = 64  # of an array of NumPy
 _PARTIAL = 1 << 30  # what a factor of a number of bytes counts at most; products do not overflow
@@ -47,6 +48,8 @@ _PARTIAL = 1 << 30  # what a factor of a number of bytes counts at most; product
 #   EQUAL, term, term
 #   WITHIN, value, term: an integer without a sign that must be less
 #   SOME, the number of terms, and these: of which none may be 0
+#   LONE, the number of terms, these, and the same again: of which the first may not all be 1 where
+#       the product of the others is large
 PROGRAM = f"""{LAUNCH}
 declare i32 @PyErr_CheckSignals()
 declare ptr @PyTuple_New(i64)
@@ -147,9 +150,9 @@ entry:
   br label %next
 next:
   %i = phi i64 [ 0, %entry ], [ %i.1, %unraised ], [ %i.1, %alike ], [ %i.1, %below ],
-               [ %i.1, %any ]
+               [ %i.1, %any ], [ %i.1, %other ]
   %at = phi i64 [ %first, %entry ], [ %after, %unraised ], [ %at.3, %alike ], [ %at.3, %below ],
-                [ %at.any, %any ]
+                [ %at.any, %any ], [ %at.other, %other ]
   %i.1 = add i64 %i, 1
   %more = icmp slt i64 %i, %count
   br i1 %more, label %step, label %done
@@ -162,7 +165,8 @@ step:
   %at.3 = add i64 %at, 3
   switch i64 %kind, label %run [ i64 {EQUAL}, label %equal
                                  i64 {WITHIN}, label %within
-                                 i64 {SOME}, label %some ]
+                                 i64 {SOME}, label %some
+                                 i64 {LONE}, label %lone ]
 run:
   %after = call i64 @kernel(ptr %tape, i64 %at.1, ptr %terms, ptr %values)
   %refused = icmp eq i64 %after, 0
@@ -206,6 +210,20 @@ some:
   %nothing = icmp eq i64 %elements, 0
   br i1 %nothing, label %left, label %any
 any:
+  br label %next
+lone:
+  %rows.count = call i64 @entry_of(ptr %tape, i64 %at.1)
+  %rows = call i64 @product(ptr %tape, i64 %at.2, i64 %rows.count, ptr %terms, i64 1)
+  %at.row = add i64 %at.2, %rows.count
+  %row.count = call i64 @entry_of(ptr %tape, i64 %at.row)
+  %at.row.1 = add i64 %at.row, 1
+  %row = call i64 @product(ptr %tape, i64 %at.row.1, i64 %row.count, ptr %terms, i64 1)
+  %at.other = add i64 %at.row.1, %row.count
+  %is.one = icmp eq i64 %rows, 1
+  %is.long = icmp sge i64 %row, {LONG}
+  %is.lone = and i1 %is.one, %is.long
+  br i1 %is.lone, label %left, label %other
+other:
   br label %next
 left:
   ret i64 1

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from relgraph.backends.base import Array
+from relgraph.backends.numba.lone import Lone
 from relgraph.backends.numba.main_source import MainText
-from relgraph.backends.numba.native import EQUAL, RUN, SOME, WITHIN, Tape
+from relgraph.backends.numba.native import EQUAL, LONE, RUN, SOME, WITHIN, Tape
 from relgraph.ir.node import Input, Variable
 from relgraph.lowering.kernels import Kernel, Step, reduced_axes
 from relgraph.lowering.refs import dtype_name
@@ -36,6 +37,8 @@ class Taped:
         The arrays of constants, and of those packed for kernels.
     into : bool
         Whether the places of the results follow the inputs.
+    lone : Lone, optional
+        The sizes with which it is left to another program.
 
     Raises
     ------
@@ -49,7 +52,9 @@ class Taped:
         steps: Sequence[Step],
         kernels: Mapping[Kernel, Callable[..., Any]],
         constants: Mapping[Any, Array],
+        *,
         into: bool = False,
+        lone: Lone | None = None,
     ) -> None:
         graph = main.graph
         self.sizes = main.sizes
@@ -64,6 +69,10 @@ class Taped:
         self.into = into
         self.results: list[int] = []
         self.steps: list[list[int | tuple[str, int]]] = []
+        if lone is not None:
+            counted = (lone.rows, lone.row)
+            terms = [(len(sizes), *map(self._term, sizes)) for sizes in counted]
+            self.steps.append([LONE, *terms[0], *terms[1]])
         for step in steps:
             self._step(step)
         for x in () if into else graph.outputs:

@@ -1,0 +1,116 @@
+"""Rows that are alone: a kernel that reduces each row by itself leaves one row to one thread.
+
+Where there turns out to be one row, and a long one, the program of the same graph takes its place
+in which that size is declared as 1.  Its kernels reduce all that there is, in blocks, which threads
+share.  It is compiled when the first such array comes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from relgraph.backends.base import Array
+from relgraph.ir.graph import FunctionGraph, substitute
+from relgraph.ir.node import Variable, make_input
+from relgraph.ir.types import TensorType
+from relgraph.lowering.kernels import Kernel, Step
+from relgraph.lowering.sizes import Sizes, Term
+
+LONG = 1 << 16  # elements of a row that is worth it
+
+
+@dataclass(frozen=True)
+class Lone:
+    """Sizes that count rows, and those of a row.
+
+    Attributes
+    ----------
+    rows, row : tuple of Term
+        The sizes, in the first step that reduces rows.
+    """
+
+    rows: tuple[Term, ...]
+    row: tuple[Term, ...]
+
+
+def lone_rows(graph: FunctionGraph, steps: Sequence[Step], sizes: Sizes) -> Lone | None:
+    """Return what tells whether the rows of a program are one; None where that is of no use.
+
+    Parameters
+    ----------
+    graph : FunctionGraph
+        The graph.
+    steps : sequence of Step
+        Its schedule.
+    sizes : Sizes
+        The sizes of its values.
+    """
+    named = {dim for x in graph.inputs for dim in x.type.shape if isinstance(dim, str)}
+    for step in steps:
+        if not isinstance(step, Kernel) or step.structure.products is not None:
+            continue
+        reduced = step.structure.reduced
+        if reduced[0] or not reduced[-1]:
+            continue
+        first = reduced.index(True)
+        rows, row = (
+            tuple(sizes.loop[step][axis] for group in groups for axis in group)
+            for groups in (step.groups[:first], step.groups[first:])
+        )
+        if all(reduced[first:]) and all(term in named for term in rows):
+            return Lone(rows, row)
+    return None
+
+
+def declared_alone(graph: FunctionGraph, rows: Sequence[Term]) -> FunctionGraph:
+    """Return a graph in which sizes of some names are declared as 1."""
+    inputs: list[Variable] = []
+    for x in graph.inputs:
+        type_ = x.type
+        assert isinstance(type_, TensorType)
+        shape = tuple(1 if dim in rows else dim for dim in type_.shape)
+        changed = shape != type_.shape
+        inputs.append(make_input(x.name, TensorType(type_.dtype, shape)) if changed else x)
+    places: dict[Variable, Variable] = {}
+    places.update(zip(graph.inputs, inputs, strict=True))
+    return FunctionGraph(inputs, substitute(graph.outputs, places))
+
+
+def alone_first(
+    graph: FunctionGraph,
+    lone: Lone,
+    program: Callable[[], Callable[[Sequence[Array]], list[Any]]],
+    main: Callable[..., Any],
+) -> Callable[..., Any]:
+    """Return the main function, with another program in its place where the rows are one.
+
+    Parameters
+    ----------
+    graph : FunctionGraph
+        The graph.
+    lone : Lone
+        Which sizes count the rows.
+    program : callable
+        Returns the program for one row.
+    main : callable
+        The main function.
+    """
+    places = [
+        (i, axis)
+        for i, x in enumerate(graph.inputs)
+        for axis, dim in enumerate(x.type.shape)
+        if dim in lone.rows
+    ]
+
+    def run(*arrays: Array) -> Any:
+        if any(arrays[i].shape[axis] != 1 for i, axis in places):
+            return main(*arrays)
+        results = tuple(x if x.ndim else x[()] for x in program()(arrays))
+        return results[0] if len(results) == 1 else results
+
+    return run
+
+
+__all__ = ["LONG", "Lone", "alone_first", "declared_alone", "lone_rows"]
