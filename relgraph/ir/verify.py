@@ -7,6 +7,8 @@ from relgraph.ir.graph import Outputs, as_outputs, toposort
 from relgraph.ir.node import Apply, Constant, Input, apply, constant, make_input
 from relgraph.ir.types import TensorType
 
+_FIX = "Build nodes by calling ops, and graphs by pickle or copy; none is made or changed by hand."
+
 
 def verify(outputs: Outputs) -> None:
     """Check every node: kind, arity, type by its op's own rule, and that it is hash-consed.
@@ -40,9 +42,10 @@ def verify(outputs: Outputs) -> None:
             raise VerifyError(
                 "a node is neither an input, a constant, nor an application",
                 {"kind": type(node).__name__},
+                _FIX,
             )
         if problem:
-            raise VerifyError(f"a node {problem}", {"node": node, "type": node.type})
+            raise VerifyError(f"a node {problem}", {"node": node, "type": node.type}, _FIX)
 
 
 def _apply_problem(node: Apply) -> str:

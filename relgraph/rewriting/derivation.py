@@ -21,7 +21,7 @@ from relgraph.rewriting.packing import (
     unpacked_selection,
 )
 from relgraph.rewriting.passes import LISTENER, Pass
-from relgraph.rewriting.replay import Checker, closed_in
+from relgraph.rewriting.replay import FIX, Checker, closed_in
 from relgraph.rewriting.selection import Selection, relation_of
 
 
@@ -126,6 +126,7 @@ class Phase:
                 raise VerifyError(
                     "the steps do not lead from the graph to the result",
                     {"graph": start, "reached": reached, "result": end},
+                    FIX,
                 )
 
 

@@ -40,6 +40,7 @@ from relgraph.rewriting.selection import Selection, relation_of
 
 Values = dict[PatternVariable, Any]
 CONVERTING = ("cast", "broadcast_to")  # what a result is wrapped in to fit its place
+FIX = "Please report it with the graph; excluding(name) leaves the relation of the step out."
 
 
 class Checker:
@@ -74,6 +75,7 @@ class Checker:
             raise VerifyError(
                 f"step {number} changes a type",
                 [("before", step.before.type), ("after", step.after.type)],
+                FIX,
             )
         self._balance(number, step)
         for firing in step.firings:
@@ -99,7 +101,9 @@ class Checker:
             fair = kept == self._terms([step.after], step.before)
         if not fair:
             raise VerifyError(
-                f"step {number} gains or loses a term", {"before": step.before, "after": step.after}
+                f"step {number} gains or loses a term",
+                {"before": step.before, "after": step.after},
+                FIX,
             )
 
     def _terms(self, nodes: Sequence[Variable], outer: Variable) -> Counter[Any]:
@@ -428,4 +432,5 @@ def _problem(number: int, firing: Any, what: str) -> VerifyError:
             ("made", brief(firing.result)),
             ("relation", getattr(firing.rewrite, "pattern", firing.rewrite.relation)),
         ],
+        FIX,
     )
