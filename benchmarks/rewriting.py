@@ -3,8 +3,8 @@
 All contenders run in one process, in turns; times are medians.  Run it as
 
     python benchmarks/rewriting.py              # all tables, and results/rewriting.json
-    python benchmarks/rewriting.py relation     # one section: relation, chains, misses, registered,
-                                                # memo, workloads
+    python benchmarks/rewriting.py relation     # one section: relation, chains, misses,
+                                                # oscillation, registered, memo, workloads
 
 Without PyTensor it measures relgraph alone.  Every timing starts from an empty memo, unless the
 memo is what is measured; compiling a selection is a row of its own.
@@ -369,6 +369,42 @@ def misses() -> list[dict[str, Any]]:
     return rows
 
 
+@rg.identity
+def factor_addo(a: Any, b: Any) -> Any:
+    """a b + a = a (b + 1)."""
+    return a * b + a, a * (b + 1)
+
+
+@rg.identity
+def expand_multiplyo(a: Any, b: Any) -> Any:
+    """a (b + 1) = a b + a."""
+    return a * (b + 1), a * b + a
+
+
+def oscillation() -> list[dict[str, Any]]:
+    """Measure how soon two relations that undo each other are told, with their cycle."""
+    x, y = rg.vectors("x y", "n")
+    rows = []
+    for nodes in (0, 1_000):
+        seconds = []
+        for i in range(7):
+            graph = irreducible(nodes) + i if nodes else x  # a graph that was never seen
+            graph = graph * (y + i) + graph
+            rg.clear_caches()
+            start = time.perf_counter()
+            try:
+                rg.rewrite_graph(graph, factor_addo, expand_multiplyo)
+            except rg.errors.OscillationError as error:
+                seconds.append(time.perf_counter() - start)
+                assert error.cycle
+        assert len(seconds) == 7
+        rows.append(
+            {"what": f"OscillationError above {nodes:,} nodes", "measured": median(seconds) * 1e3,
+             "unit": "ms", "target": 10.0}
+        )  # fmt: skip
+    return rows
+
+
 def registered() -> list[dict[str, Any]]:
     """Measure modes of a database that holds more and more relations, none of which applies.
 
@@ -519,6 +555,7 @@ SECTIONS: dict[str, tuple[str, Callable[[], list[dict[str, Any]]]]] = {
     "relation": ("A (x1 + ... + xn) = A x1 + ... + A xn, µs a rewrite", relation),
     "chains": ("Canonicalize (target 4 µs a node, exponent 1.1)", chains),
     "misses": ("Misses and gathering", misses),
+    "oscillation": ("Two relations that undo each other", oscillation),
     "registered": ("Relations that do not apply, sin(node - y), 20,000 nodes", registered),
     "memo": ("Memo and contextual pass", memo),
     "workloads": ("Programs under o4 (target 10 times as fast, as few ops)", workloads),
