@@ -13,7 +13,15 @@ import numpy as np
 import pytest
 
 import relgraph as rg
-from relgraph.backends.cuda import adapter, cumulative, indexed, launches, movement, products
+from relgraph.backends.cuda import (
+    adapter,
+    cumulative,
+    extremes,
+    indexed,
+    launches,
+    movement,
+    products,
+)
 from relgraph.backends.cuda.arrays import Pool
 from relgraph.backends.cuda.program import FUSION, CudaProgram
 from relgraph.backends.cuda.rows_source import Shape
@@ -156,6 +164,9 @@ def texts_of_moves(dtype):
     yield indexed.gather_text(dtype, "int32", 256)
     yield indexed.scatter_text(dtype, 256)
     yield products.product_text(dtype, dtype, dtype, products.TILE)
+    yield extremes.extreme_text(dtype, True, 256, False)
+    yield extremes.extreme_text(dtype, False, 32, True)
+    yield extremes.extreme_text(dtype, True, 1, False)
     if dtype in indexed.ATOMIC:
         yield indexed.atomic_text(dtype, "int64", 256)
 
