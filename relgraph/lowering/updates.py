@@ -149,7 +149,7 @@ def join_updates(graph: FunctionGraph, steps: Sequence[Step], fusion: Fusion) ->
     """
     wanted = [i for i, s in enumerate(steps) if isinstance(s, Call) and is_fusible(s.node)]
     if not wanted:
-        return ordered(graph, steps)
+        return list(steps)
     found: list[Step] = list(steps)
     producer = {x: i for i, step in enumerate(steps) for x in step.results}
     readers: dict[Variable, set[int]] = {}
@@ -194,7 +194,7 @@ def _takes(kernel: Kernel, node: Variable, shared: bool, fusion: Fusion) -> bool
     if len(kernel.reads) + len(kernel.results) + 2 > fusion.arrays:
         return False
     stretched = any(d == 1 != p for d, p in zip(value.type.shape, part.type.shape, strict=True))
-    if stretched or any(update.places is not None for update in kernel.updates):
+    if stretched or any(x.places is not None or x.node is value for x in kernel.updates):
         return False
     # Elements at places are updated in order, one by one, which nothing else should wait for.
     return not has_places(node) or (not shared and kernel.results == (value,))

@@ -280,3 +280,18 @@ def test_results_with_places_are_computed_there():
     one, two = f(d, e, 5, out=(d, e))
     np.testing.assert_array_equal(one, first)
     np.testing.assert_array_equal(two, second)
+
+
+def test_an_updated_array_is_the_value_of_another_update():
+    x, y, M = rg.vector("x", "n"), rg.vector("y", "n"), rg.matrix("M", ("n", 4))
+    whole = y.at[:].multiply(x * 0.5)
+    part = y.at[2:].set(x[:-2] * 2)
+    nodes = [M.at[:, 1].min(whole), M.at[:, 2].add(part), part.at[:].add(whole)]
+    a, b, c = numbers(7), numbers(7, seed=1), numbers((7, 4), seed=2)
+    p, q = b * (a * 0.5), updated(b, "set", slice(2, None), a[:-2] * 2)
+    keys = (slice(None), 1), (slice(None), 2)
+    expected = [updated(c, "min", keys[0], p), updated(c, "add", keys[1], q), q + p]
+    for found, other in zip(
+        rg.function([x, y, M], nodes, mode=None)(a, b, c), expected, strict=True
+    ):
+        np.testing.assert_allclose(found, other, rtol=1e-14)
