@@ -320,9 +320,22 @@ class Examined:
                 return None
         kind = "not joined"
         if flops([own]) > min(flops([first]), flops([second])):
-            kind = "inner first" if fork.peak.path else "missed"
+            kind = "missed" if self.is_met(fork) else "inner first"
         text = f"{fork.names[0]} leads to {first}, {fork.names[1]} to {second}"
         return self.of_fork(kind, fork, text)
+
+    def is_met(self, fork: critical.Fork) -> bool:
+        """Tell whether both steps are open when the graph is looked at, after its operands.
+
+        Only then is it the order of the relations that decides.
+
+        References
+        ----------
+        D. Kapur, D. R. Musser and P. Narendran, "Only prime superpositions need be considered in
+        the Knuth-Bendix completion procedure", Journal of Symbolic Computation 6, 1988.
+        """
+        operands = fork.graph.inputs
+        return not fork.peak.path and self.rewriter.outputs_of(operands) == operands
 
     def of_fork(self, kind: str, fork: critical.Fork, text: str) -> Finding:
         """Return a finding of two relations."""

@@ -27,8 +27,8 @@ from relgraph.rewriting.structured import StructuredProducts
 # The modules of relgraph.relations.catalogue; each has a tuple RELATIONS.
 THEMES = (
     "arithmetic", "powers", "signs", "explog", "trigonometric", "special", "stabilise",
-    "comparison", "logic", "choices", "extremes", "casts", "products", "structure", "linalg",
-    "blocks", "decompositions", "reductions", "reduced_extremes", "reduced_shapes",
+    "comparison", "logic", "choices", "extremes", "casts", "products", "decompositions",
+    "structure", "linalg", "blocks", "reductions", "reduced_extremes", "reduced_shapes",
     "cumulative", "shape", "axes", "checks", "indexing", "updates",
 )  # fmt: skip
 

@@ -110,6 +110,16 @@ def negate_multiplyo(x):
     return x * (-1), -x
 
 
+@identity(tags=TIDY, rounding="exact")
+def negate_divideo(x):
+    """x / (-1) = -x.
+
+    Holds for floats; exact, kept.
+    Source: IEEE 754-2019, section 6.3; the quotient of x and 1 is representable.
+    """
+    return x / (-1), -x
+
+
 # Neutral elements.
 
 
@@ -412,6 +422,7 @@ RELATIONS: tuple[Relation, ...] = (
     cancel_multiply_negativeo,
     cancel_divide_negativeo,
     negate_multiplyo,
+    negate_divideo,
     remove_add_zeroo,
     remove_add_negative_zeroo,
     remove_subtract_zeroo,

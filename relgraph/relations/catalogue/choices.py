@@ -293,6 +293,8 @@ RELATIONS: tuple[Relation, ...] = (
     choose_absoluteo,
     join_absoluteo,
     collapse_whereo,
+    collapse_where_equalo,  # and the next, before two choices are joined: no choice is left
+    choose_extremeo,
     flip_where_noto,
     choose_constanto,
     merge_whereo,
@@ -301,9 +303,7 @@ RELATIONS: tuple[Relation, ...] = (
     gather_where_divideo,
     sink_where_multiplyo,
     sink_where_divideo,
-    choose_extremeo,  # before: one op of truth values, too
     logical_whereo,
     indicate_whereo,
     indicate_where_noto,
-    collapse_where_equalo,
 )

@@ -22,13 +22,11 @@ from relgraph.ops.permutation import matrix_transpose
 from relgraph.ops.shape import expand_dims
 from relgraph.relations.catalogue.conditions import matrixo, scalaro, vectoro
 from relgraph.relations.catalogue.units import (
-    identity_like,
     identity_of_columns,
     static_side,
 )
-from relgraph.relations.goals import calco, eq, facto, floato, invertibleo, lall, lany, nonzeroo
-from relgraph.relations.pattern import lvars
-from relgraph.relations.relation import Relation, identity, relation
+from relgraph.relations.goals import calco, facto, floato, invertibleo, nonzeroo
+from relgraph.relations.relation import Relation, identity
 
 CANONICAL = ("canonicalize", "fast_run")
 SPECIALIZE = ("specialize", "fast_run")
@@ -232,38 +230,6 @@ def lift_inv_negativeo(A):
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.5.
     """
     return inv(-A), -inv(A)
-
-
-@relation(tags=TIDY, specials="assumes_finite")
-def cancel_matmul_invo(left, right):
-    """A^-1 A = I = A A^-1 = solve(A, A).
-
-    Holds where A is invertible, which the left side proves; rounded (within
-    c n u |inv(A)| |A|), assumes_finite.
-    Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.5 (definition).
-    """
-    A, unit = lvars("A unit")
-    made = calco(unit, identity_like, A)
-    return lany(
-        lall(eq(left, inv(A) @ A), eq(right, unit), made),
-        lall(eq(left, A @ inv(A)), eq(right, unit), made),
-        lall(eq(left, solve(A, A)), eq(right, unit), made),
-    )
-
-
-@relation(tags=TIDY, specials="assumes_finite")
-def cancel_matmul_solveo(left, right):
-    """solve(A, A b) = b = A solve(A, b).
-
-    Holds where A is invertible, which the left side proves, for a vector or a matrix b; rounded
-    (within c n u cond(A) |b|), assumes_finite.
-    Source: definition of a solution.
-    """
-    A, b = lvars("A b")
-    return lany(
-        lall(eq(left, solve(A, A @ b)), eq(right, b)),
-        lall(eq(left, A @ solve(A, b)), eq(right, b)),
-    )
 
 
 @identity(
@@ -567,8 +533,6 @@ RELATIONS: tuple[Relation, ...] = (
     transpose_invo,
     lift_inv_multiplyo,
     lift_inv_negativeo,
-    cancel_matmul_invo,
-    cancel_matmul_solveo,
     solve_inv_righto,
     solve_inv_vectoro,
     distribute_solve_addo.reversed,

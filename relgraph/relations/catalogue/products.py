@@ -13,11 +13,13 @@ from typing import Any
 
 from relgraph.ir.node import Constant
 from relgraph.ops.contraction import Outer
+from relgraph.ops.linalg import Inv, Solve
 from relgraph.ops.matrices import Diagonal, Eye, Trace
 from relgraph.ops.permutation import matrix_transpose
 from relgraph.ops.reduction import sum
 from relgraph.relations.catalogue.conditions import matrixo, numerico, scalaro, vectoro
-from relgraph.relations.goals import checko, eq, lall, lany, symmetrico
+from relgraph.relations.catalogue.units import identity_like
+from relgraph.relations.goals import calco, checko, eq, lall, lany, symmetrico
 from relgraph.relations.pattern import lvars
 from relgraph.relations.relation import Relation, identity, relation
 
@@ -26,6 +28,42 @@ SPECIALIZE = ("specialize", "fast_run")
 TIDY = ("canonicalize", "specialize", "fast_run")
 SEARCH = ("linear_algebra", "search")
 trace, diagonal, outer = Trace(), Diagonal(0), Outer()
+inv, solve = Inv(), Solve("general")
+
+
+# Inverses: first, so that a product that nothing need compute is not made a cheaper one.
+
+
+@relation(tags=TIDY, specials="assumes_finite")
+def cancel_matmul_invo(left, right):
+    """A^-1 A = I = A A^-1 = solve(A, A).
+
+    Holds where A is invertible, which the left side proves; rounded (within
+    c n u |inv(A)| |A|), assumes_finite.
+    Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.5 (definition).
+    """
+    A, unit = lvars("A unit")
+    made = calco(unit, identity_like, A)
+    return lany(
+        lall(eq(left, inv(A) @ A), eq(right, unit), made),
+        lall(eq(left, A @ inv(A)), eq(right, unit), made),
+        lall(eq(left, solve(A, A)), eq(right, unit), made),
+    )
+
+
+@relation(tags=TIDY, specials="assumes_finite")
+def cancel_matmul_solveo(left, right):
+    """solve(A, A b) = b = A solve(A, b).
+
+    Holds where A is invertible, which the left side proves, for a vector or a matrix b; rounded
+    (within c n u cond(A) |b|), assumes_finite.
+    Source: definition of a solution.
+    """
+    A, b = lvars("A b")
+    return lany(
+        lall(eq(left, solve(A, A @ b)), eq(right, b)),
+        lall(eq(left, A @ solve(A, b)), eq(right, b)),
+    )
 
 
 # Distributive laws.
@@ -475,6 +513,8 @@ def gram_quadratico(A, x):
 
 
 RELATIONS: tuple[Relation, ...] = (
+    cancel_matmul_invo,
+    cancel_matmul_solveo,
     distribute_matmul_addo.reversed,
     distribute_add_matmulo.reversed,
     distribute_matmul_subtracto.reversed,

@@ -36,6 +36,7 @@ ROWS = [
     Row(r.cancel_multiply_negativeo, (-x) * (-y), x * y, (-x) * y),
     Row(r.cancel_divide_negativeo, (-x) / (-y), x / y, (-u8) / (-i8)),
     Row(r.negate_multiplyo, x * -1.0, -x, x * -2.0),
+    Row(r.negate_divideo, x / -1.0, -x, -1.0 / x),
     Row(r.remove_add_zeroo, x + 0.0, x, x + 1e-300),
     Row(r.remove_add_negative_zeroo, x + -0.0, x, x + 0.0),
     Row(r.remove_subtract_zeroo, x - 0.0, x, x - -0.0),

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import relgraph as rg
 from relgraph.checking.numbers import all_finite, close, draw, evaluate
 from relgraph.ir.node import constant
 from relgraph.ops.elementwise import Elementwise
@@ -50,3 +51,24 @@ def test_random_graphs_keep_type_and_value(name, graph):
 def test_each_phase_has_relations():
     for name in PHASES:
         assert len(phase(name).relations) > 10
+
+
+D = rg.matrix("D", shape=(4, 4), facts=("diagonal", "orthogonal", "invertible"))
+A, B = rg.matrices("A B", shape=(4, 4))
+v, a, b = rg.vectors("v a b", shape=(4,))
+c, d, e = (rg.tensor(name, (4,), "bool") for name in "cde")
+chosen = rg.where(c, d, e)
+ORDERED = {
+    "an orthogonal diagonal matrix": ("canonicalize", rg.inv(D), D),
+    "a solution for a product": ("specialize", rg.solve(D, D @ B), B),
+    "an outer product": ("specialize", rg.outer(a, b) @ rg.solve(rg.outer(a, b), v), v),
+    "factors of a matrix": ("specialize", rg.lu(A)[0] @ (rg.lu(A)[1] @ rg.lu(A)[2]), A),
+    "one choice of two": ("canonicalize", rg.where(rg.equal(d, chosen), d, chosen), chosen),
+    "a sign that comes twice": ("canonicalize", v / -1 * -1, v),
+}
+
+
+@pytest.mark.parametrize("case", ORDERED)
+def test_where_two_relations_apply_the_one_that_leaves_less_is_first(case):
+    phase_of, graph, expected = ORDERED[case]
+    assert rg.rewrite_graph(graph, include=[phase_of]) is expected

@@ -86,8 +86,8 @@ RANK = [
     Row(r.transpose_invo, inv(A.mT), inv(A).mT, inv(A)),
     Row(r.lift_inv_multiplyo, inv(t * A), inv(A) / t, inv(s * A)),
     Row(r.lift_inv_negativeo, inv(-A), -inv(A), inv(A)),
-    Row(r.cancel_matmul_invo, inv(A) @ A, unit, inv(A) @ B),
-    Row(r.cancel_matmul_solveo, solve(A, A @ x), x, solve(A, B @ x)),
+    Row(p.cancel_matmul_invo, inv(A) @ A, unit, inv(A) @ B),
+    Row(p.cancel_matmul_solveo, solve(A, A @ x), x, solve(A, B @ x)),
     Row(r.solve_inv_righto, B @ inv(A), solve(A.mT, B.mT).mT, x @ inv(A)),
     Row(r.solve_inv_vectoro, x @ inv(A), solve(A.mT, x), B @ inv(A)),
     Row(
@@ -296,5 +296,5 @@ def test_a_trace_of_a_product_is_cyclic():
 
 
 def test_batches():
-    assert rewritten(r.cancel_matmul_invo, inv(batch) @ batch).type is batch.type
+    assert rewritten(p.cancel_matmul_invo, inv(batch) @ batch).type is batch.type
     assert rewritten(st.det_triangularo, det(tensor("T", 2, 3, 3, facts=L.facts))).ndim == 1
