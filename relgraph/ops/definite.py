@@ -70,7 +70,7 @@ def of_product(node: Variable) -> Facts:
 
     Where it is invertible as well, it is positive definite.
     """
-    if node.dtype.kind != "f":
+    if node.dtype.kind != "f" or not _mirrored(_end(node, 0), _end(node, 1)):
         return NOTHING
     factors = _factors(node)
     half, middle = divmod(len(factors), 2)
@@ -80,6 +80,19 @@ def of_product(node: Variable) -> Facts:
     if middle and not _holds(factors[half], "psd"):
         return NOTHING
     return proved("psd")
+
+
+def _end(node: Variable, side: int) -> Factor:
+    """Return the first factor of a product, or the last one, as deep as factors are compared."""
+    x, turned = node, False
+    for _ in range(_MOST):
+        if x.op is _FLIP:
+            x, turned = x.inputs[0], not turned
+        elif _is_product(x):
+            x = x.inputs[side ^ turned]
+        else:
+            break
+    return x, turned
 
 
 def _factors(node: Variable) -> list[Factor]:
