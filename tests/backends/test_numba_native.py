@@ -3,6 +3,7 @@
 import gc
 import sys
 import types
+import weakref
 
 import numpy as np
 import pytest
@@ -144,6 +145,18 @@ def test_given_places_are_filled(data):
     place = np.empty(())
     model()(*data, out=place)
     assert place == pytest.approx(by_numpy(*data), rel=1e-13)
+
+
+def test_a_function_that_is_dropped_keeps_nothing():
+    x = rg.tensor("x", (1000,))
+    f = rg.function([x], rg.exp(x) / rg.sum(rg.exp(x)) + rg.constant(np.ones(1000)))
+    f(np.ones(1000))
+    program = weakref.ref(f._program)
+    run = weakref.ref(f._program._main)
+    del f
+    gc.collect()
+    assert program() is None
+    assert run() is None
 
 
 def test_no_reference_is_lost_or_kept(data):

@@ -11,7 +11,6 @@ reductions over the outermost loop the places of their partial results, and has 
 from __future__ import annotations
 
 import ctypes
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -171,14 +170,12 @@ class _Method(ctypes.Structure):
 
 
 _FASTCALL = 0x80
-_methods: list[Any] = []  # of functions that are still alive, as far as anyone can tell
-_lock = threading.Lock()
 
 
 @lru_cache(maxsize=1)
 def _new() -> Callable[..., Any]:
     new = ctypes.pythonapi.PyCFunction_NewEx
-    new.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
+    new.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.py_object]
     new.restype = ctypes.py_object
     return new
 
@@ -245,9 +242,8 @@ def builtin(
     """
     _checked()
     method = _Method(name.encode(), address, _FASTCALL, None)
-    with _lock:
-        _methods.append((method, kept))  # Python keeps a pointer to it
-    found: Callable[..., Any] = _new()(ctypes.addressof(method), table, None)
+    # What a builtin has as its module lives as long as it does.
+    found: Callable[..., Any] = _new()(ctypes.addressof(method), table, (method, *kept))
     return found
 
 
