@@ -18,6 +18,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from calibration import compile_sources
+
 SIZES = (1_000, 10_000, 100_000)
 
 
@@ -124,6 +126,7 @@ def main() -> None:
     if len(sys.argv) > 2:
         print(json.dumps(row(sys.argv[1], int(sys.argv[2]))))
         return
+    compile_sources()
     head: list[str] = []
     for name in GRAPHS:
         for count in SIZES:

@@ -19,6 +19,8 @@ import tempfile
 import time
 from typing import Any
 
+from calibration import compile_sources
+
 GRAPHS = {
     "10 ops": (10, False),
     "10 ops with exp, log1p, tanh": (10, True),
@@ -107,6 +109,7 @@ def run(name: str, folder: str) -> dict[str, float]:
 
 def first_calls(names: list[str], repeats: int = 3) -> list[dict[str, Any]]:
     """Return the median milliseconds of each framework and graph, cold and warm."""
+    compile_sources()
     runs: dict[tuple[str, str], list[dict[str, float]]] = {}
     for _ in range(repeats):
         for name in [x for x in COMPILERS if x in names]:

@@ -22,6 +22,8 @@ import timeit
 from collections.abc import Callable
 from typing import Any
 
+from calibration import compile_sources
+
 GRAPHS = 9  # for each row of compilation
 PROCESSES = 3
 TURNS, CALLS = 200, 200
@@ -106,6 +108,7 @@ def main() -> None:
     if len(sys.argv) > 1:
         print(json.dumps(process()))
         return
+    compile_sources()
     found: dict[str, dict[str, list[float]]] = {}
     for _ in range(PROCESSES):
         with tempfile.TemporaryDirectory() as folder:

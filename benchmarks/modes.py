@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from calibration import calibrate, interleaved, machine, versions
+from calibration import calibrate, compile_sources, interleaved, machine, versions
 from workloads import WORKLOADS, Workload
 
 import relgraph as rg
@@ -141,6 +141,7 @@ def cold(workload: Workload, whose: str) -> tuple[float, float]:
     relgraph builds its database and compiles matchers in the first rewrite; PyTensor builds its
     own when it is imported, which the second figure counts for both.
     """
+    compile_sources()
     code = (
         "import sys, time; sys.path.insert(0, sys.argv[1]); ours = sys.argv[3] == 'relgraph'\n"
         "start = time.perf_counter()\n"
