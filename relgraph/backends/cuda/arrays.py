@@ -13,7 +13,7 @@ import numpy as np
 from relgraph.backends.cuda import adapter
 from relgraph.errors import ArgumentError, DeviceMemoryError
 
-CUDA_DEVICE = 2  # DLPack's number for memory of a CUDA device
+CUDA_DEVICES = (2, 13)  # DLPack's numbers for memory of a CUDA device, and for managed memory
 _STEP = 512  # bytes; the device aligns its own allocations to them
 
 
@@ -263,12 +263,13 @@ def is_device_array(value: Any) -> bool:
     """Tell whether a value is an array on a device, of whichever library."""
     if isinstance(value, np.ndarray | np.generic | int | float | list | tuple):
         return False
-    if isinstance(value, DeviceArray) or hasattr(type(value), "__cuda_array_interface__"):
+    if isinstance(value, DeviceArray):
         return True
-    if hasattr(value, "__cuda_array_interface__"):
-        return True
+    # First of all DLPack: arrays of torch and JAX on the CPU have both protocols.
     device = getattr(value, "__dlpack_device__", None)
-    return device is not None and int(device()[0]) == CUDA_DEVICE
+    if device is not None:
+        return int(device()[0]) in CUDA_DEVICES
+    return hasattr(value, "__cuda_array_interface__")
 
 
 def foreign(value: Any) -> Foreign:

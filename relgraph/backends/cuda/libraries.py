@@ -49,9 +49,10 @@ def view(array: DeviceArray) -> Any:
 
 def taken(value: Any, dtype: np.dtype[Any], stream: Any) -> DeviceArray:
     """Return an array of CuPy as one of ours, over the same memory."""
-    value = cupy().ascontiguousarray(value, dtype)
-    flat = adapter.adopt(value.data.ptr, dtype, math.prod(value.shape), value)
-    return DeviceArray(flat, tuple(value.shape), dtype, value, stream)
+    shape = tuple(value.shape)
+    value = cupy().ascontiguousarray(value, dtype)  # which may give a scalar an axis
+    flat = adapter.adopt(value.data.ptr, dtype, math.prod(shape), value)
+    return DeviceArray(flat, shape, dtype, value, stream)
 
 
 def on_stream(run: Run) -> Any:

@@ -69,11 +69,11 @@ def to_uint64{s}(x):
 
 INTEGERS = """
 def int_floor_divide(a, b):
-    safe = b if b != 0 else a - a + 1
+    safe = b if b != 0 else b ^ ~b  # not "+ 1", which makes a float of a uint64
     return a - a if b == 0 else a // safe
 
 def int_remainder(a, b):
-    safe = b if b != 0 else a - a + 1
+    safe = b if b != 0 else b ^ ~b
     return a - a if b == 0 else a % safe
 
 def signed_floor_divide(a, b):

@@ -396,5 +396,11 @@ def test_only_memory_of_a_device_is_a_device_array():
         def __dlpack_device__(self):
             return (1, 0)  # memory of the CPU
 
+    class OfTorch(Elsewhere):
+        @property
+        def __cuda_array_interface__(self):
+            raise AttributeError("not on a CUDA device")
+
     assert not arrays.is_device_array(Elsewhere())
+    assert not arrays.is_device_array(OfTorch())
     assert arrays.is_device_array(Foreign(np.ones(3)))
