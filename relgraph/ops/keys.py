@@ -251,8 +251,8 @@ def _trimmed(spec: list[tuple[Any, ...]]) -> Spec:
     without = tuple(entry for entry in spec if entry != ("ellipsis",))
     found = tuple(spec) if advanced_place(tuple(spec)) != advanced_place(without) else without
     end = len(found)
-    while end and found[end - 1] == FULL:
-        end -= 1
+    while end and found[end - 1] == FULL and ("ellipsis",) not in found:
+        end -= 1  # an ellipsis would stand for the axes that are left out
     return found[:end]
 
 

@@ -295,3 +295,12 @@ def test_an_updated_array_is_the_value_of_another_update():
         rg.function([x, y, M], nodes, mode=None)(a, b, c), expected, strict=True
     ):
         np.testing.assert_allclose(found, other, rtol=1e-14)
+
+
+@pytest.mark.parametrize("shape", ["n", 4, None])
+def test_a_number_in_the_place_of_everything(shape):
+    x = rg.vector("x", shape)
+    f = rg.function([x], [x.at[:].set(0.5), x.at[...].set(x * 2)])
+    one, two = f(np.arange(4.0))
+    np.testing.assert_array_equal(one, np.full(4, 0.5))
+    np.testing.assert_array_equal(two, np.arange(4.0) * 2)

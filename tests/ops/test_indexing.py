@@ -354,3 +354,17 @@ def test_nodes_come_back_from_pickle_and_from_terms():
     for node in (index(x, (slice(i, None), [0, 1], None)), at(x)[i].add(1.0), index(x, (..., 1))):
         assert pickle.loads(pickle.dumps(node)) is node
         assert raise_(lower(node)) is node
+
+
+@pytest.mark.parametrize("kind", ["set", "add"])
+def test_an_ellipsis_of_no_axes_before_an_integer_and_a_whole_axis(kind):
+    x = np.arange(12.0).reshape(2, 1, 3, 2)
+    key = (slice(None), np.array([0]), ..., 0, slice(None))
+    node = typed("x", x)[key]
+    np.testing.assert_array_equal(evaluate(node, {"x": x}), x[key], strict=True)
+    value = np.random.default_rng(0).normal(size=x[key].shape)
+    expected = x.copy()
+    expected[key] = value if kind == "set" else expected[key] + value
+    updated = getattr(at(typed("x", x))[key], kind)(typed("v", value))
+    found = evaluate(updated, {"x": x, "v": value})
+    np.testing.assert_array_equal(found, expected, strict=True)

@@ -38,6 +38,11 @@ def _known_shape(v: Any) -> bool:
     return None not in v.type.shape
 
 
+def _as_large(v: Any, x: Any) -> bool:
+    """Tell whether ``v`` has the shape of ``x``, or one that can be stretched to known sizes."""
+    return v.type.shape == x.type.shape or all(isinstance(d, int) for d in x.type.shape)
+
+
 # Indexing.
 
 
@@ -57,7 +62,13 @@ def remove_indexo(left, right):
     whole = checko(everything, s, x, label="the key selects everything")
     return lany(
         lall(eq(left, Index(s)(x)), eq(right, x), whole),
-        lall(eq(left, SetIndex(s)(x, v)), eq(right, v), whole, known_shapeo(v)),
+        lall(
+            eq(left, SetIndex(s)(x, v)),
+            eq(right, v),
+            whole,
+            known_shapeo(v),
+            checko(_as_large, v, x, label="v is as large as x"),
+        ),
     )
 
 
