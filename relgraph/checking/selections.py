@@ -86,7 +86,9 @@ def check_selection(
     pairs : bool
         Whether to look for critical pairs that do not join, which takes longest.
     most : int, optional
-        How many critical pairs to try in each phase, taken from all of them at equal distances.
+        How many critical pairs to try in each phase where one relation applies below the other,
+        taken from all of them at equal distances.  Where both apply at the root, and their order
+        decides, all are tried.
     only : iterable of str, optional
         Names of the relations to look at; the others are present all the same.
 
@@ -288,7 +290,10 @@ class Examined:
             for peak in critical.peaks(critical.rules_of(self.stage.relations))
             if peak.outer.relation.label in asked or peak.inner.relation.label in asked
         ]
-        chosen = every if most is None else every[:: max(1, -(-len(every) // most))]
+        below = [peak for peak in every if peak.path]
+        if most is not None:
+            below = below[:: max(1, -(-len(below) // most))] if most > 0 else []
+        chosen = [*(peak for peak in every if not peak.path), *below]
         counts = self.counts_of_pairs
         found: dict[tuple[str, ...], Finding] = {}
         for peak in chosen:
