@@ -7,7 +7,6 @@ made before, and are waited for.  A framework is imported when it is first asked
 
 from __future__ import annotations
 
-import inspect
 import math
 import os
 from collections.abc import Callable, Iterable
@@ -326,11 +325,9 @@ class Relgraph:
         """Return a call that computes the workload on the arrays."""
         return partial(self.function(row, arrays), *arrays.values())
 
-    def into(self, row: Row, arrays: Arrays, out: np.ndarray) -> Contender | None:
+    def into(self, row: Row, arrays: Arrays, out: np.ndarray) -> Contender:
         """Return the same for a row whose result goes into a given array."""
         function = self.function(row, arrays)
-        if "out" not in inspect.signature(type(function).__call__).parameters:
-            return None
         return partial(function, *arrays.values(), out=out)
 
 

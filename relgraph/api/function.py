@@ -238,6 +238,11 @@ class Function:
         # Whether a call returns what the program does, without another look.
         self._single = keys is None and (made is not None or graph.outputs[0].ndim > 0)
         self.__signature__ = _signature(graph.inputs)
+        call = None
+        if self._single and made is not None and hasattr(self._program, "entry"):
+            call = self._program.entry(*made, partial(Function.__call__, self))
+        if call is not None:  # Python looks calls up in the class
+            self.__class__ = type("Function", (type(self),), {"__call__": call, **_OF_CLASS})
 
     @property
     def source(self) -> str:
@@ -482,6 +487,9 @@ class Function:
             ],
             "Sizes of one name must be equal within a call.",
         )
+
+
+_OF_CLASS = {"__module__": Function.__module__, "__doc__": Function.__doc__}
 
 
 def backend_of(target: str | Backend, choices: Collection[str] | None = None) -> Backend:

@@ -1,6 +1,8 @@
 """Programs that are one call of machine code: what they compute, and what they leave to Python."""
 
 import gc
+import inspect
+import pickle
 import sys
 import types
 import weakref
@@ -9,7 +11,7 @@ import numpy as np
 import pytest
 
 import relgraph as rg
-from relgraph.errors import IndexRangeError, ShapeError
+from relgraph.errors import ArgumentError, IndexRangeError, ShapeError
 
 
 def is_native(f):
@@ -145,6 +147,25 @@ def test_given_places_are_filled(data):
     place = np.empty(())
     model()(*data, out=place)
     assert place == pytest.approx(by_numpy(*data), rel=1e-13)
+
+
+def test_a_call_in_machine_code_takes_what_any_call_takes():
+    x, y = rg.vector("x"), rg.vector("y")
+    f = rg.function([x, y], x - y)
+    assert isinstance(f, type(rg.function([x], [x])))
+    assert isinstance(type(f).__call__, types.BuiltinFunctionType)
+    a, b, out = np.arange(3.0), np.ones(3), np.empty(3)
+    for found in (f(a, b), f(a, y=b), f(y=b, x=a), f([0, 1, 2], b), f(a, b, out=out), f(a[:], b)):
+        np.testing.assert_array_equal(found, a - 1)
+    assert f(a, b, out=out) is out
+    for wrong in (lambda: f(a), lambda: f(a, b, a), lambda: f(a, b, z=b), lambda: f(a, x=a)):
+        with pytest.raises(ArgumentError):
+            wrong()
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(f))(a, b), a - 1)
+    call = rg.function([x], x * 2).__call__
+    gc.collect()
+    np.testing.assert_array_equal(call([1.0]), [2.0])
+    assert list(inspect.signature(f).parameters) == ["x", "y"]
 
 
 def test_a_function_that_is_dropped_keeps_nothing():

@@ -169,7 +169,7 @@ class _Method(ctypes.Structure):
     ]
 
 
-_FASTCALL = 0x80
+_FASTCALL, _KEYWORDS = 0x80, 0x2
 
 
 @lru_cache(maxsize=1)
@@ -225,7 +225,7 @@ def bind(
 
 
 def builtin(
-    name: str, address: int, table: npt.NDArray[np.int64], *kept: Any
+    name: str, address: int, table: npt.NDArray[np.int64], *kept: Any, named: bool = False
 ) -> Callable[..., Any]:
     """Return a builtin function of Python's that is machine code.
 
@@ -239,9 +239,11 @@ def builtin(
         Its ``self``.
     *kept : object
         What the table holds addresses of.
+    named : bool
+        Whether it takes, as a fourth, the names of arguments passed by name.
     """
     _checked()
-    method = _Method(name.encode(), address, _FASTCALL, None)
+    method = _Method(name.encode(), address, _FASTCALL | _KEYWORDS * named, None)
     # What a builtin has as its module lives as long as it does.
     found: Callable[..., Any] = _new()(ctypes.addressof(method), table, (method, *kept))
     return found

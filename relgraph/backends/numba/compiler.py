@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from importlib import import_module
+from types import BuiltinFunctionType
 from typing import Any
 
 import numpy as np
@@ -317,6 +318,15 @@ class NumbaProgram:
         if lone is not None:
             function = alone_first(main.graph, lone, partial(self._alone, lone.rows), function)
         return taped.bound(kernels.native(), function), pairs
+
+    def entry(
+        self, test: Callable[..., bool], run: Callable[..., Any], other: Callable[..., Any]
+    ) -> Callable[..., Any] | None:
+        """Return a call in machine code of what :meth:`quick` returned; None where that is Python.
+
+        Arguments that do not pass the test, and those passed by name, go to ``other``.
+        """
+        return kernels.entry(test, run, other) if isinstance(run, BuiltinFunctionType) else None
 
     @property
     def source(self) -> str:

@@ -23,6 +23,7 @@ from relgraph.backends import cache
 from relgraph.backends.config import config
 from relgraph.backends.numba import machine, threads
 from relgraph.backends.numba.calls import TRAMPOLINE, Layout, bind
+from relgraph.backends.numba.entry import ENTRY, bind_entry
 from relgraph.backends.numba.guard import GUARD, Source, bind_guard
 from relgraph.backends.numba.native import PROGRAM
 from relgraph.backends.numba.translate import Scalar, Translation, translate
@@ -156,6 +157,18 @@ def native() -> int:
     return _module("rgn", PROGRAM, ("",))[0]
 
 
+def entry(
+    test: Callable[..., bool], run: Callable[..., Any], other: Callable[..., Any]
+) -> Callable[..., Any]:
+    """Return the call of a function: :func:`relgraph.backends.numba.entry.bind_entry`."""
+    return bind_entry(_entry(), (_guard(), test), (native(), run), other)
+
+
+@lru_cache(maxsize=1)
+def _entry() -> int:
+    return _module("rge", ENTRY, ("",))[0]
+
+
 def _module(prefix: str, text: str, ends: tuple[str, ...]) -> tuple[int, ...]:
     """Return the addresses of functions of a module in LLVM's language, named NAME and an end."""
     name = f"{prefix}_{digest(text)}"
@@ -251,4 +264,6 @@ def scalar(callee: str, dtypes: tuple[str, ...]) -> Scalar:
         return found
 
 
-__all__ = ["FINISH", "digest", "environment", "load", "native", "scalar", "stats", "trampoline"]
+__all__ = [
+    "FINISH", "digest", "entry", "environment", "load", "native", "scalar", "stats", "trampoline",
+]  # fmt: skip
