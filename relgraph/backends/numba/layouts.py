@@ -15,6 +15,7 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 
 from relgraph.backends.base import Array
+from relgraph.backends.numba.fold_source import LOG_SUM
 from relgraph.backends.numba.templates import ELEMENTARY
 from relgraph.ir.graph import FunctionGraph, substitute
 from relgraph.ir.node import Input, Variable, apply, make_input
@@ -61,7 +62,8 @@ def readable(graph: FunctionGraph, steps: Sequence[Step]) -> dict[int, tuple[int
 def _needed(step: Step) -> tuple[int, int]:
     if not isinstance(step, Kernel) or step.structure.products is not None:
         return 0, 0
-    dear = any(row.op.name in ELEMENTARY for row in step.structure.rows)
+    ops = [x.op.name for x in (*step.structure.rows, *step.structure.folds)]
+    dear = LOG_SUM in ops or not ELEMENTARY.isdisjoint(ops)
     if step.structure.passes and dear:
         return 0, NEVER  # each pass would gather the elements anew
     return (SHORT if dear else 0), (ROW if dear or step.stored else 0)
