@@ -129,7 +129,7 @@ def assert_within(name, result, expected, operands=()):
     wide = np.longdouble
     with np.errstate(all="ignore"):
         error = np.abs(result[~same].astype(wide) - expected[~same].astype(wide))
-    error = error / np.spacing(scale).astype(wide)
+        error = error / np.spacing(scale).astype(wide)
     assert np.nanmax(np.where(np.isnan(error), np.inf, error)) <= limit, name
 
 
