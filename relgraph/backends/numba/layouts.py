@@ -62,7 +62,8 @@ def readable(graph: FunctionGraph, steps: Sequence[Step]) -> dict[int, tuple[int
 def _needed(step: Step) -> tuple[int, int]:
     if not isinstance(step, Kernel) or step.structure.products is not None:
         return 0, 0
-    ops = [x.op.name for x in (*step.structure.rows, *step.structure.folds)]
+    ops = [row.op.name for row in step.structure.rows]
+    ops += [fold.op.name for fold in step.structure.folds]
     dear = LOG_SUM in ops or not ELEMENTARY.isdisjoint(ops)
     if step.structure.passes and dear:
         return 0, NEVER  # each pass would gather the elements anew
