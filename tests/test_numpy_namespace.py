@@ -8,6 +8,7 @@ from relgraph.ir.node import Variable, make_input
 from relgraph.ir.types import TensorType
 from relgraph.ops import elementwise
 from relgraph.ops.numpy_protocol import ARRAY_FUNCTIONS, UFUNCS
+from relgraph.ops.unsupported import INSTEAD
 from tests.ops.evaluation import evaluate
 from tests.ops.test_operators import FUNCTIONS, source_of
 
@@ -20,7 +21,7 @@ def graph(array=X):
 
 def test_all_is_complete_and_sorted():
     public = {name for name in vars(rnp) if not name.startswith("_")}
-    helpers = {"SimpleNamespace", "Any", "annotations", "as_operand", "matrices", "npt"}
+    helpers = {"SimpleNamespace", "Any", "annotations", "as_operand", "matrices", "npt", "products"}
     inside_linalg = {
         "cholesky", "det", "eigh", "eigvalsh", "inv", "norm", "qr", "slogdet", "solve", "svd",
     }  # fmt: skip
@@ -41,6 +42,16 @@ def test_every_ufunc_and_function_that_graphs_take_is_here():
         space = rnp.linalg if "linalg" in (function.__module__ or "") else rnp
         if function not in (np.copy, np.real, np.empty_like, np.result_type):
             assert hasattr(space, function.__name__), function
+
+
+def test_what_graphs_have_needs_nothing_instead():
+    taken = {u.__name__ for u in UFUNCS}
+    taken |= {
+        f"linalg.{f.__name__}" if "linalg" in (f.__module__ or "") else f.__name__
+        for f in ARRAY_FUNCTIONS
+    }
+    assert len(INSTEAD) > 10
+    assert INSTEAD.keys() & taken == set()
 
 
 @pytest.mark.parametrize("ufunc", list(UFUNCS), ids=lambda u: u.__name__)

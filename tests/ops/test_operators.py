@@ -205,6 +205,7 @@ def test_identity_and_truth():
     "ufunc", [u for u in numpy_protocol.UFUNCS if u.nout == 1], ids=lambda u: u.__name__
 )
 def test_numpy_ufuncs_build_graphs(ufunc):
+    exact = ufunc.signature is None and ufunc is not np.logaddexp2  # others round in any order
     for array in (X, Y, I.astype("int16"), I > 3):
         if ufunc is np.conjugate and array.dtype == "bool":
             continue  # an int8 in NumPy, the operand itself here
@@ -217,9 +218,9 @@ def test_numpy_ufuncs_build_graphs(ufunc):
             if expected.dtype == "float16":
                 expected = np.asarray(ufunc(*[a.astype("float32") for a in operands]))
             x = graph(array)
-            check_same(ufunc(*[x] * ufunc.nin), expected, ufunc is not np.matmul, x=array)
+            check_same(ufunc(*[x] * ufunc.nin), expected, exact, x=array)
             if ufunc.nin == 2:
-                check_same(ufunc(array, x), expected, ufunc is not np.matmul, x=array)
+                check_same(ufunc(array, x), expected, exact, x=array)
 
 
 def test_numpy_functions_and_operators_mix():
@@ -376,8 +377,8 @@ def test_what_graphs_do_not_have_raises(call, text):
 
 
 def test_similar_names_are_offered():
-    with pytest.raises(ArgumentError, match=r"np\.sum"):
-        np.nansum(graph(X))
+    with pytest.raises(ArgumentError, match=r"np\.nanmean"):
+        np.nanmedian(graph(X))
 
 
 def test_every_name_that_the_operators_use_has_a_meaning():

@@ -1,0 +1,269 @@
+"""Products of vectors and matrices over last axes, cross products, powers and polynomials."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from relgraph.errors import ArgumentError, ShapeError
+from relgraph.ir.node import Constant, Variable
+from relgraph.ops import elementwise
+from relgraph.ops.arguments import check_int, normalise_axis
+from relgraph.ops.contraction import einsum, matmul
+from relgraph.ops.indexing import index
+from relgraph.ops.inputs import zeros_like
+from relgraph.ops.joining import stack
+from relgraph.ops.linalg import inv
+from relgraph.ops.matrices import eye
+from relgraph.ops.operands import typed
+from relgraph.ops.permutation import moveaxis
+from relgraph.ops.shape import broadcast_to, dim, expand_dims, shape, squeeze
+
+
+def vecdot(x1: Any, x2: Any, *, axis: int = -1) -> Any:
+    """Return the dot products of vectors, as ``numpy.vecdot``.
+
+    Parameters
+    ----------
+    x1, x2 : Variable or array-like, [..., n]
+        Other axes broadcast.
+    axis : int
+        Where the vectors lie, in both operands.
+
+    Returns
+    -------
+    Variable, [...]
+        The common dtype.
+
+    Raises
+    ------
+    ShapeError
+        For a scalar, or when the sizes differ.
+
+    Examples
+    --------
+    >>> import relgraph as rg
+    >>> import relgraph.numpy as rnp
+    >>> rnp.vecdot(rg.matrix("X", ("n", 3)), rg.vector("v", 3)).type
+    float64[n]
+    """
+    x, y = (_vectors(v, axis, "vecdot") for v in (x1, x2))
+    return matmul(x, y) if x.ndim == y.ndim == 1 else einsum("...i,...i->...", x, y)
+
+
+def matvec(x1: Any, x2: Any) -> Any:
+    """Return the products of matrices and vectors, as ``numpy.matvec``.
+
+    Parameters
+    ----------
+    x1 : Variable or array-like, [..., m, n]
+        Batches broadcast.
+    x2 : Variable or array-like, [..., n]
+        The vectors.
+
+    Returns
+    -------
+    Variable, [..., m]
+        The common dtype.
+
+    Raises
+    ------
+    ShapeError
+        When the sizes differ.
+    """
+    matrix, vector = _matrices(x1, "matvec"), _vectors(x2, -1, "matvec")
+    if vector.ndim == 1:
+        return matmul(matrix, vector)
+    return squeeze(matmul(matrix, expand_dims(vector, -1)), -1)
+
+
+def vecmat(x1: Any, x2: Any) -> Any:
+    """Return the products of vectors and matrices, as ``numpy.vecmat``.
+
+    Parameters
+    ----------
+    x1 : Variable or array-like, [..., n]
+        The vectors.
+    x2 : Variable or array-like, [..., n, m]
+        Batches broadcast.
+
+    Returns
+    -------
+    Variable, [..., m]
+        The common dtype.
+
+    Raises
+    ------
+    ShapeError
+        When the sizes differ.
+    """
+    vector, matrix = _vectors(x1, -1, "vecmat"), _matrices(x2, "vecmat")
+    if vector.ndim == 1:
+        return matmul(vector, matrix)
+    return squeeze(matmul(expand_dims(vector, -2), matrix), -2)
+
+
+def _vectors(x: Any, axis: int, function: str) -> Any:
+    array = typed(x, function)
+    if array.ndim == 0:
+        raise ShapeError(f"{function} takes vectors, not {array.type}")
+    return moveaxis(array, normalise_axis(axis, array.ndim, function), -1)
+
+
+def _matrices(x: Any, function: str) -> Variable:
+    array = typed(x, function)
+    if array.ndim < 2:
+        raise ShapeError(f"{function} takes matrices, not {array.type}")
+    return array
+
+
+def cross(  # noqa: PLR0917 - the parameters of NumPy
+    a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
+) -> Any:
+    """Return the cross products of vectors of three elements, as ``numpy.cross``.
+
+    Parameters
+    ----------
+    a, b : Variable or array-like
+        Other axes broadcast.
+    axisa, axisb : int
+        Where the vectors of either operand lie.
+    axisc : int
+        Where those of the result lie.
+    axis : int, optional
+        One axis in place of these three.
+
+    Returns
+    -------
+    Variable
+        The common dtype.
+
+    Raises
+    ------
+    ShapeError
+        For vectors that are not known to have three elements.
+
+    Examples
+    --------
+    >>> import relgraph as rg
+    >>> import relgraph.numpy as rnp
+    >>> x, y = rg.vectors("x y", shape=3)
+    >>> rg.function([x, y], rnp.cross(x, y))([1.0, 0.0, 0.0], [0.0, 1.0, 0.0])
+    array([0., 0., 1.])
+    """
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    x, y = _vectors(a, axisa, "cross"), _vectors(b, axisb, "cross")
+    for v in (x, y):
+        if v.type.shape[-1] != 3:
+            raise ShapeError(
+                "cross takes vectors that are known to have three elements",
+                {"operand": f"{v} : {v.type}"},
+                "Declare the size of an input, or state it with rg.specify_shape.",
+            )
+    p, q = ([index(v, (..., i)) for i in range(3)] for v in (x, y))
+    parts = [
+        elementwise.subtract(elementwise.multiply(p[i], q[j]), elementwise.multiply(p[j], q[i]))
+        for i, j in ((1, 2), (2, 0), (0, 1))
+    ]
+    return stack(parts, normalise_axis(axisc, parts[0].ndim + 1, "cross"))
+
+
+def linalg_cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+    """Return the cross products of vectors of three elements, as ``numpy.linalg.cross``.
+
+    Parameters
+    ----------
+    x1, x2 : Variable or array-like
+        Other axes broadcast.
+    axis : int
+        Where the vectors lie.
+
+    Returns
+    -------
+    Variable
+        The common dtype.
+    """
+    return cross(x1, x2, axis=axis)
+
+
+def polyval(p: Any, x: Any) -> Any:
+    """Evaluate a polynomial by Horner's rule, as ``numpy.polyval``.
+
+    Parameters
+    ----------
+    p : Variable or array-like, [n]
+        The coefficients, from the highest power to the constant; ``n`` is static.
+    x : Variable or array-like
+        Any shape.
+
+    Returns
+    -------
+    Variable
+        The common dtype, in the shape of ``x``.
+
+    Raises
+    ------
+    ArgumentError
+        For coefficients whose number is not static.
+
+    Examples
+    --------
+    >>> import relgraph as rg
+    >>> import relgraph.numpy as rnp
+    >>> x = rg.vector("x")
+    >>> rg.function([x], rnp.polyval([1, 0, -1], x))([2.0, 3.0])
+    array([3., 8.])
+    """
+    coefficients, place = typed(p, "polyval"), typed(x, "polyval")
+    count = coefficients.type.shape[0] if coefficients.ndim else None
+    if not isinstance(count, int):
+        raise ArgumentError(
+            "polyval takes a vector of coefficients whose number is known",
+            {"p": f"{coefficients} : {coefficients.type}"},
+            "Declare the size of the input.",
+        )
+    known = coefficients.value if isinstance(coefficients, Constant) else None
+    found = zeros_like(place)  # times x: an infinity gives NaN, as in NumPy
+    for i in range(count):
+        term = index(coefficients, i) if known is None else known[i]
+        found = elementwise.add(elementwise.multiply(found, place), term)
+    return found
+
+
+def matrix_power(a: Any, n: int) -> Any:
+    """Multiply square matrices with themselves, as ``numpy.linalg.matrix_power``.
+
+    Parameters
+    ----------
+    a : Variable or array-like, [..., n, n]
+        Any dtype; a float for a negative power.
+    n : int
+        The power; a negative one is that of the inverse.
+
+    Returns
+    -------
+    Variable, [..., n, n]
+        As few products as repeated squaring takes.
+
+    Raises
+    ------
+    ShapeError
+        For matrices that are not square.
+    """
+    x = _matrices(a, "matrix_power")
+    rows, columns = x.type.shape[-2:]
+    if isinstance(rows, int) and isinstance(columns, int) and rows != columns:
+        raise ShapeError(f"matrix_power takes square matrices, not {x.type}")
+    power = check_int(n, "matrix_power: n")
+    if power == 0:
+        return broadcast_to(eye(dim(x, -1), dtype=x.dtype), shape(x))
+    square: Any = inv(x) if power < 0 else x
+    power = abs(power)
+    found: Any = None
+    while power:
+        if power & 1:
+            found = square if found is None else matmul(found, square)
+        power >>= 1
+        if power:
+            square = matmul(square, square)
+    return found

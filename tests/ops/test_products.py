@@ -1,0 +1,98 @@
+"""Products over last axes, cross products, powers of matrices and polynomials, against NumPy."""
+
+import numpy as np
+import pytest
+
+import relgraph as rg
+from relgraph.errors import ArgumentError, ShapeError
+from tests.ops.evaluation import check, typed
+
+RNG = np.random.default_rng(0)
+A = RNG.standard_normal((2, 4, 3))
+B = RNG.standard_normal((4, 3))
+I = RNG.integers(-20, 20, (4, 3))  # noqa: E741 - integers
+DTYPES = [("float64", "float64"), ("float32", "float64"), ("int8", "int8"), ("int64", "float32")]
+
+
+@pytest.mark.parametrize("dtypes", DTYPES)
+def test_vecdot(dtypes):
+    x, y = I.astype(dtypes[0]), (I[::-1] + 1).astype(dtypes[1])
+    for a, b in ((x, y), (x, y[0]), (x[0], y[1]), (x[:, :0], y[:, :0]), (x[:0], y[:0])):
+        check(np.vecdot, np.vecdot(a, b), a, b, rtol=1e-6)
+        check(np.linalg.vecdot, np.linalg.vecdot(a, b), a, b, rtol=1e-6)
+    check(lambda a, b: np.vecdot(a, b, axis=0), np.vecdot(x, y, axis=0), x, y, rtol=1e-6)
+
+
+@pytest.mark.skipif(not hasattr(np, "matvec"), reason="NumPy 2.2 has matvec")
+@pytest.mark.parametrize("dtypes", DTYPES)
+def test_matvec_and_vecmat(dtypes):
+    m, v = (10 * A).astype(dtypes[0]), I.astype(dtypes[1])
+    for matrix, vector in ((m, v[:2]), (m[0], v[0]), (m, v[0]), (m[0], v), (m[:1], v[:1])):
+        check(np.matvec, np.matvec(matrix, vector), matrix, vector, rtol=1e-5)
+        turned = np.ascontiguousarray(matrix.mT)
+        check(np.vecmat, np.vecmat(vector, turned), vector, turned, rtol=1e-5)
+
+
+def test_shapes_that_do_not_fit():
+    with pytest.raises(ShapeError, match="takes matrices"):
+        np.matvec(typed("x", B[0]), typed("y", B[0]))
+    with pytest.raises(ShapeError, match="takes vectors"):
+        np.vecdot(typed("x", B), 2.0)
+    with pytest.raises(ShapeError):
+        np.vecdot(typed("x", B), typed("y", B[:, :2]))
+
+
+@pytest.mark.parametrize("dtypes", DTYPES)
+def test_cross(dtypes):
+    x, y = I.astype(dtypes[0]), (I[::-1] + 1).astype(dtypes[1])
+    for a, b in ((x, y), (x, y[0]), (x[0], y), (x[0], y[1]), (x[:0], y[0])):
+        check(np.cross, np.cross(a, b), a, b, typings=("static",))
+    for options in ({"axis": 0}, {"axisa": 0, "axisb": 0, "axisc": 1}, {"axisa": 0, "axisb": 0}):
+        check(lambda a, b, o=options: np.cross(a, b, **o), np.cross(x.T, y.T, **options), x.T, y.T,
+              typings=("static",))  # fmt: skip
+    check(np.linalg.cross, np.linalg.cross(x, y), x, y, typings=("static",))
+    check(lambda a, b: np.linalg.cross(a, b, axis=0), np.linalg.cross(x.T, y.T, axis=0), x.T, y.T,
+          typings=("static",))  # fmt: skip
+
+
+def test_cross_of_other_sizes():
+    for x in (typed("x", B[:, :2]), rg.vector("v")):
+        with pytest.raises(ShapeError, match="three elements"):
+            np.cross(x, x)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("p", [
+    [1, 0, -2], [2.5], [], np.array([1, 2], "float32"), np.array([0.5, np.nan]),
+])  # fmt: skip
+def test_polyval(p):
+    special = np.array([1.5, -2.0, np.inf, np.nan, 0.0])
+    for x in (B, B.astype("float32"), I, I.astype("int8"), special, B[:0], np.array(2.0)):
+        check(lambda x: np.polyval(p, x), np.polyval(p, x), x)
+
+
+def test_polyval_of_a_graph():
+    p = np.array([1.5, -2.0, 4.0])
+    check(np.polyval, np.polyval(p, B), p, B, typings=("static",))
+    check(lambda p: np.polyval(p, 3), np.polyval(p, 3), p, typings=("static",))
+    with pytest.raises(ArgumentError, match="whose number is known"):
+        np.polyval(rg.vector("p"), 2.0)
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 5, 8, -1, -3])
+def test_matrix_power(n):
+    square = B[:3] + 3 * np.eye(3)
+    for x in (square, np.stack([square, square.T]), I[:3]):
+        if n >= 0 or x.dtype.kind == "f":
+            check(lambda x: np.linalg.matrix_power(x, n), np.linalg.matrix_power(x, n), x,
+                  rtol=1e-11)  # fmt: skip
+    with pytest.raises(ShapeError, match="square matrices"):
+        np.linalg.matrix_power(typed("x", B), n)
+
+
+def test_they_trace_and_compile():
+    def products(x, y):
+        return np.vecdot(x, y), np.cross(x, y), np.polyval([1.0, 2.0], x)
+
+    for got, expected in zip(rg.jit(products)(B, B + 1), products(B, B + 1), strict=True):
+        np.testing.assert_allclose(got, expected, rtol=1e-13)
