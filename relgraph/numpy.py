@@ -37,7 +37,7 @@ from numpy import (
     uint64,
 )
 
-from relgraph.ops import matrices, products
+from relgraph.ops import matrices, norms, products
 from relgraph.ops.arguments import as_operand
 from relgraph.ops.blocks import kron
 from relgraph.ops.checks import unique
@@ -171,7 +171,6 @@ from relgraph.ops.numpy_functions import (
     eigh,
     eigvalsh,
     ndim,
-    norm,
     qr,
     size,
     std,
@@ -274,9 +273,10 @@ linalg = SimpleNamespace(
     eigvalsh=eigvalsh,
     inv=inv,
     matmul=matmul,
+    matrix_norm=norms.matrix_norm,
     matrix_power=products.matrix_power,
     matrix_transpose=matrix_transpose,
-    norm=norm,
+    norm=norms.norm,
     outer=outer,
     qr=qr,
     slogdet=slogdet,
@@ -286,6 +286,7 @@ linalg = SimpleNamespace(
     diagonal=matrices.diagonal,
     trace=matrices.trace,
     vecdot=vecdot,
+    vector_norm=norms.vector_norm,
 )
 
 __all__ = [

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.errors import ArgumentError, DomainError
+from relgraph.errors import DomainError
 from relgraph.ir.node import Variable
 from relgraph.ops import (
     contraction,
@@ -20,7 +20,6 @@ from relgraph.ops import (
     shape,
 )
 from relgraph.ops.arguments import as_operand
-from relgraph.ops.reducers import floating
 
 Function = Callable[..., Any]
 
@@ -287,41 +286,6 @@ def qr(a: Any, /, mode: str = "reduced") -> Any:
         Q and R.
     """
     return decompositions.qr(a, mode)
-
-
-def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Any:
-    """Return the Euclidean norm over axes, as ``numpy.linalg.norm`` without ``ord``.
-
-    Parameters
-    ----------
-    x : Variable or array-like
-        Any dtype and shape.
-    ord : None
-        Other norms are not supported.
-    axis : int, tuple of int or None
-        The axes to reduce; None for all.
-    keepdims : bool
-        Whether reduced axes stay, with size 1.
-
-    Returns
-    -------
-    Variable
-        A float.
-
-    Raises
-    ------
-    ArgumentError
-        For another norm.
-    """
-    if ord is not None:
-        raise ArgumentError(
-            f"norm with ord={ord!r} is not supported",
-            fix="Leave it out for the Euclidean norm, or write the norm out with sums and maxima.",
-        )
-    operand = as_operand(x)
-    if isinstance(operand, Variable):  # squares of integers would wrap around
-        operand = elementwise.cast(operand, floating(operand.dtype))
-    return elementwise.sqrt(reduction.sum(elementwise.square(operand), axis, keepdims))
 
 
 def einsum(*operands: Any, optimize: Any = False) -> Any:
