@@ -137,6 +137,7 @@ from relgraph.ops.elementwise import (
     where,
 )  # fmt: skip
 from relgraph.ops.elementwise import cast as astype
+from relgraph.ops.gradient import gradient
 from relgraph.ops.grids import (
     broadcast_arrays,
     identity,
@@ -208,6 +209,7 @@ from relgraph.ops.stacking import (
     hstack,
     rollaxis,
     rot90,
+    unstack,
     vsplit,
     vstack,
 )
@@ -276,6 +278,7 @@ linalg = SimpleNamespace(
     matrix_norm=norms.matrix_norm,
     matrix_power=products.matrix_power,
     matrix_transpose=matrix_transpose,
+    multi_dot=products.multi_dot,
     norm=norms.norm,
     outer=outer,
     qr=qr,
@@ -392,6 +395,7 @@ __all__ = [
     "fmod",
     "full",
     "full_like",
+    "gradient",
     "greater",
     "greater_equal",
     "heaviside",
@@ -519,6 +523,7 @@ __all__ = [
     "uint32",
     "uint64",
     "unique",
+    "unstack",
     "vander",
     "var",
     "vdot",

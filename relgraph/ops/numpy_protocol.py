@@ -24,6 +24,7 @@ from relgraph.ops import (
     contraction,
     cumulative,
     elementwise,
+    gradient,
     grids,
     indexing,
     inputs,
@@ -212,6 +213,7 @@ ARRAY_FUNCTIONS: dict[Function, Function] = {
     np.diagflat: stacking.diagflat,
     np.dsplit: stacking.dsplit,
     np.dstack: stacking.dstack,
+    np.gradient: gradient.gradient,
     np.ediff1d: stacking.ediff1d,
     np.fliplr: stacking.fliplr,
     np.flipud: stacking.flipud,
@@ -259,12 +261,14 @@ ARRAY_FUNCTIONS: dict[Function, Function] = {
     np.linalg.cross: products.linalg_cross,
     np.linalg.matmul: contraction.matmul,
     np.linalg.matrix_power: products.matrix_power,
+    np.linalg.multi_dot: products.multi_dot,
     np.linalg.vecdot: products.vecdot,
     np.linalg.outer: contraction.outer,
     np.linalg.tensordot: contraction.tensordot,
     np.linalg.matrix_transpose: permutation.matrix_transpose,
     np.linalg.diagonal: matrices.diagonal,
     np.linalg.trace: matrices.trace,
+    **({np.unstack: stacking.unstack} if hasattr(np, "unstack") else {}),  # NumPy 2.1
     **({np.astype: elementwise.cast} if hasattr(np, "astype") else {}),  # NumPy 2.1
     **(
         {

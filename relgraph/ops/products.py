@@ -267,3 +267,35 @@ def matrix_power(a: Any, n: int) -> Any:
         if power:
             square = matmul(square, square)
     return found
+
+
+def multi_dot(arrays: Any) -> Any:
+    """Multiply several matrices, as ``numpy.linalg.multi_dot``.
+
+    Parameters
+    ----------
+    arrays : sequence of Variable or array-like
+        At least two matrices; the first may be a row and the last a column, as vectors.
+
+    Returns
+    -------
+    Variable
+        A product from the left; rewriting chooses the order of products by their cost.
+
+    Raises
+    ------
+    ArgumentError
+        For fewer operands.
+    ShapeError
+        When sizes differ, or for operands of other dimensions.
+    """
+    parts = [typed(x, "multi_dot") for x in arrays]
+    if len(parts) < 2:
+        raise ArgumentError("multi_dot takes at least two arrays", {"given": len(parts)})
+    for place, x in enumerate(parts):
+        if x.ndim != 2 and not (x.ndim == 1 and place in (0, len(parts) - 1)):
+            raise ShapeError(f"multi_dot takes matrices, and vectors at the ends, not {x.type}")
+    found: Any = parts[0]
+    for x in parts[1:]:
+        found = matmul(found, x)
+    return found

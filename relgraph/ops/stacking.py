@@ -11,6 +11,7 @@ from relgraph.errors import ArgumentError, DomainError, ShapeError
 from relgraph.ir.node import Variable
 from relgraph.ops import elementwise
 from relgraph.ops.arguments import check_int, normalise_axis
+from relgraph.ops.indexing import index
 from relgraph.ops.joining import concatenate, split
 from relgraph.ops.matrices import diag
 from relgraph.ops.operands import typed
@@ -308,6 +309,38 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     each, more = divmod(total, parts)
     cuts = [i * each + min(i, more) for i in range(1, parts)]
     return split(x, cuts, axis)
+
+
+def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
+    """Return the parts of an array along an axis, as ``numpy.unstack``.
+
+    Parameters
+    ----------
+    x : Variable or array-like
+        Of a static size along the axis.
+    axis : int
+        Which axis; the parts do not have it.
+
+    Returns
+    -------
+    tuple of Variable
+        As many as the size of the axis.
+
+    Raises
+    ------
+    ShapeError
+        For an axis whose size is not static.
+    """
+    array = _of_rank(x, 1, "unstack")
+    place = normalise_axis(axis, array.ndim, "unstack") + array.ndim
+    count = array.type.shape[place]
+    if not isinstance(count, int):
+        raise ShapeError(
+            f"unstack: the size of axis {axis} is not known",
+            {"operand": f"{array} : {array.type}"},
+            "Declare the size of the input.",
+        )
+    return tuple([index(array, (*[slice(None)] * place, i)) for i in range(count)])
 
 
 def vsplit(ary: Any, indices_or_sections: Any) -> list[Any]:

@@ -90,6 +90,19 @@ def test_matrix_power(n):
         np.linalg.matrix_power(typed("x", B), n)
 
 
+def test_multi_dot():
+    arrays = [B.T, B, B.T, B[:, 0]]
+    for taken in (arrays[:2], arrays[:3], arrays, [B[0], *arrays[:3]], [B[0], B.T @ B[:, 0]]):
+        if taken[0].ndim == 1 or taken[0].shape[0] == 3:
+            check(lambda *xs: np.linalg.multi_dot(xs), np.linalg.multi_dot(taken), *taken,
+                  rtol=1e-12)  # fmt: skip
+    x = typed("x", B)
+    with pytest.raises(ArgumentError, match="at least two"):
+        np.linalg.multi_dot([x])
+    with pytest.raises(ShapeError, match="vectors at the ends"):
+        np.linalg.multi_dot([x, typed("v", B[0]), x])
+
+
 def test_they_trace_and_compile():
     def products(x, y):
         return np.vecdot(x, y), np.cross(x, y), np.polyval([1.0, 2.0], x)

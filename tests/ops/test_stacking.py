@@ -118,6 +118,17 @@ def test_cuts():
         np.array_split(rg.vector("v"), 2)
 
 
+@pytest.mark.skipif(not hasattr(np, "unstack"), reason="NumPy 2.1 has unstack")
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_unstack(axis):
+    expected = np.unstack(T, axis=axis)
+    assert len(np.unstack(typed("x", T), axis=axis)) == len(expected)
+    for i, part in enumerate(expected):
+        check(lambda x, i=i: np.unstack(x, axis=axis)[i], part, T, typings=("static",))
+    with pytest.raises(ShapeError, match="is not known"):
+        np.unstack(rg.vector("v"))
+
+
 @pytest.mark.parametrize("k", [-5, -1, 0, 1, 2, 3, 4])
 def test_rot90(k):
     for array in (A, A[:0], A > 0):

@@ -1,0 +1,157 @@
+"""Differences that approximate derivatives, as ``numpy.gradient``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from relgraph.errors import ArgumentError, DomainError, ShapeError
+from relgraph.ir.node import Constant, Variable, constant
+from relgraph.ops import elementwise
+from relgraph.ops.arguments import normalise_axis
+from relgraph.ops.indexing import index
+from relgraph.ops.joining import concatenate
+from relgraph.ops.operands import typed
+from relgraph.ops.sequences import diff
+from relgraph.ops.shape import expand_dims
+
+
+def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
+    """Approximate derivatives along axes by differences, as ``numpy.gradient``.
+
+    Parameters
+    ----------
+    f : Variable or array-like
+        Values at the points of a grid.
+    *varargs : scalar, vector or Variable
+        The distance of points, or their coordinates: for all axes, or one for each; 1 by default.
+    axis : int, tuple of int or None
+        The axes; None for all.
+    edge_order : {1, 2}
+        Of how many points the differences at the edges are, less one.
+
+    Returns
+    -------
+    Variable or tuple of Variable
+        Of the shape of ``f``, one for each axis; float64 for integers, otherwise its dtype.
+
+    Raises
+    ------
+    ArgumentError
+        For other numbers of distances and axes, or coordinates of more dimensions.
+    DomainError
+        For another ``edge_order``.
+    ShapeError
+        For an axis with fewer points than the differences are of.
+
+    Examples
+    --------
+    >>> import relgraph as rg
+    >>> import relgraph.numpy as rnp
+    >>> y = rg.vector("y")
+    >>> rg.function([y], rnp.gradient(y))([1.0, 2.0, 4.0, 7.0])
+    array([1. , 1.5, 2.5, 3. ])
+    """
+    x = typed(f, "gradient")
+    if edge_order not in (1, 2):
+        raise DomainError(f"gradient takes an edge_order of 1 or 2, not {edge_order!r}")
+    given = range(x.ndim) if axis is None else axis if isinstance(axis, tuple | list) else [axis]
+    places = [normalise_axis(one, x.ndim, "gradient") + x.ndim for one in given]
+    distances = list(varargs) or [1.0]
+    if len(distances) == 1 and (len(places) != 1 or np.ndim(_known(distances[0])) == 0):
+        distances *= len(places)
+    if len(distances) != len(places):
+        raise ArgumentError(
+            "gradient takes one distance, or one for each axis",
+            {"distances": len(distances), "axes": len(places)},
+        )
+    if x.dtype.kind in "iu":  # differences of integers wrap around
+        x = elementwise.cast(x, "float64")
+    dtype = x.dtype if x.dtype.kind == "f" else np.dtype("float64")
+    found = tuple(
+        [
+            elementwise.cast(_along(x, place, _spacing(one, x, place), edge_order), dtype)
+            for place, one in zip(places, distances, strict=True)
+        ]
+    )
+    return found[0] if len(found) == 1 else found
+
+
+def _known(distance: Any) -> Any:
+    """Return an array of as many dimensions as a distance has."""
+    return np.empty((1,) * distance.ndim) if isinstance(distance, Variable) else distance
+
+
+def _spacing(distance: Any, x: Variable, axis: int) -> Any:
+    """Return the distance of all points, or a vector of those of neighbours."""
+    ndim = np.ndim(_known(distance))
+    if ndim == 0:
+        return distance
+    if ndim > 1:
+        raise ArgumentError(
+            "gradient takes distances as scalars, and coordinates as vectors",
+            {"given": distance},
+        )
+    points = typed(distance, "gradient")
+    sizes = points.type.shape[0], x.type.shape[axis]
+    if all(isinstance(size, int) for size in sizes) and sizes[0] != sizes[1]:
+        raise ShapeError(
+            f"gradient takes as many coordinates as there are points along axis {axis}",
+            {"operand": x.type, "coordinates": points.type},
+        )
+    if points.dtype.kind in "iu":
+        points = elementwise.cast(points, "float64")
+    if isinstance(points, Constant):
+        gaps = np.diff(points.value)
+        return gaps[0] if len(gaps) and (gaps == gaps[0]).all() else constant(gaps)
+    return diff(points)
+
+
+def _along(x: Variable, axis: int, gaps: Any, order: int) -> Any:
+    """Return differences along one axis: two edges, and between them central ones."""
+    size = x.type.shape[axis]
+    if isinstance(size, int) and size < order + 1:
+        raise ShapeError(
+            f"gradient needs at least {order + 1} points along axis {axis}",
+            {"operand": x.type},
+            "Name the other axes by axis=.",
+        )
+
+    def at(key: Any) -> Any:
+        taken = index(x, (*[slice(None)] * axis, key))
+        return taken if isinstance(key, slice) else expand_dims(taken, axis)
+
+    def gap(i: int) -> Any:
+        return gaps if uniform else index(gaps, i)
+
+    uniform = np.ndim(_known(gaps)) == 0
+    before, here, after = at(slice(None, -2)), at(slice(1, -1)), at(slice(2, None))
+    if uniform:
+        middle = (after - before) / (2.0 * gaps)
+    else:
+        new = tuple([i for i in range(x.ndim) if i != axis])
+        left, right = (
+            expand_dims(index(gaps, part), new) for part in (slice(None, -1), slice(1, None))
+        )
+        middle = (
+            -right / (left * (left + right)) * before
+            + (right - left) / (left * right) * here
+            + left / (right * (left + right)) * after
+        )
+    if order == 1:
+        first, last = (at(1) - at(0)) / gap(0), (at(-1) - at(-2)) / gap(-1)
+    else:
+        first = _one_sided(gap(0), gap(1), at(0), at(1), at(2))
+        last = -_one_sided(gap(-1), gap(-2), at(-1), at(-2), at(-3))
+    return concatenate([first, middle, last], axis)
+
+
+def _one_sided(near: Any, far: Any, *values: Any) -> Any:
+    """Return the derivative at the first of three points."""
+    both = near + far
+    return (
+        -(near + both) / (near * both) * values[0]
+        + both / (near * far) * values[1]
+        - near / (far * both) * values[2]
+    )
