@@ -4,6 +4,9 @@ An unknown size is taken as equal to any other when a graph is built.  So the ot
 relation may need two sizes to be equal that the matched side does not: ``trace(A B)`` runs for
 ``A`` of 2 by 3 and ``B`` of 3 by 4, and ``sum(A * B.mT)`` does not.  A relation fires only where
 each such equality is proved: by types and facts, or because the matched side needs it too.
+
+Nor may it fire where an operand is broadcast that its statement takes to have the shape of the
+others, unless it is elementwise.
 """
 
 from __future__ import annotations
@@ -11,15 +14,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from relgraph.ir.node import Variable
+from relgraph.ir.node import Constant, Variable
 from relgraph.ir.sizes import Equalities
-from relgraph.ir.types import TensorType
+from relgraph.ir.types import TensorType, covers
 
 LIMIT = 1000  # nodes of either side that are looked at, beyond a few for each operand
 
 
 def proved(
-    built: Variable | None, place: Variable | Sequence[Variable], bound: Iterable[Any]
+    built: Variable | None,
+    place: Variable | Sequence[Variable],
+    bound: Iterable[Any],
+    uniform: bool = False,
 ) -> Variable | None:
     """Return what was built if its sizes fit wherever those of what it replaces do, else None.
 
@@ -32,6 +38,9 @@ def proved(
     bound : iterable
         What the variables of the pattern stand for: both sides are known down to these nodes.
         Where there are none, what is not replaced is found by comparing both sides.
+    uniform : bool
+        Whether it must be proved, too, that nothing is broadcast which is not elementwise alone.
+        Matchers are compiled with tests of that; where kanren answers, it is asked here.
     """
     if built is None:
         return None
@@ -47,9 +56,43 @@ def proved(
     for x in (*given, *ends):
         known.learn(x)
     made = _region((built,), given.keys() | ends.keys(), limit)
-    if len(made) >= limit:
+    if len(made) >= limit or not all(map(known.implies, made)):
         return None
-    return built if all(map(known.implies, made)) else None
+    return None if uniform and _stretches(built, made, roots, given) else built
+
+
+def _stretches(
+    built: Variable,
+    made: dict[Variable, None],
+    roots: Sequence[Variable],
+    given: dict[Variable, None],
+) -> bool:
+    """Tell whether an op of what is replaced, or of what was built, broadcasts an operand.
+
+    A relation is stated for operands of one shape, and only elementwise ops alone may broadcast
+    them freely: ``X (Y + Z) = X Y + X Z`` is wrong for a vector Y that is stretched to a matrix.
+    What both graphs have in common is not looked at, nor are numbers under elementwise ops.
+    """
+    ends = {y for x in (*made, built) for y in (*x.inputs, x) if y in given}
+    changed = [x for x in (*made, *_region(roots, ends, LIMIT)) if x.inputs]
+    pointwise: list[Variable] = []
+    moved: set[Variable] = set()
+    for x in changed:
+        if x.op is not None and x.op.pointwise:
+            pointwise.append(x)
+        else:
+            moved.update(x.inputs)
+    return len(pointwise) < len(changed) and any(
+        not covered(x, y) and not (isinstance(y, Constant) and y.ndim == 0 and y not in moved)
+        for x in pointwise
+        for y in x.inputs
+    )
+
+
+def covered(node: Variable, operand: Variable) -> bool:
+    """Tell whether an operand has the shape of the result, so that nothing is broadcast."""
+    a, b = node.type, operand.type
+    return a is b or a.shape == b.shape or covers(a.shape, b.shape)
 
 
 def _nodes(bound: Iterable[Any]) -> dict[Variable, None]:

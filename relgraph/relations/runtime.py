@@ -14,7 +14,7 @@ from relgraph.ir.node import Constant, Variable, apply, constant
 from relgraph.ir.op import Op
 from relgraph.ir.types import TensorType, TupleType, covers
 from relgraph.relations.ac import alike, canonical, leaves, nary
-from relgraph.relations.proof import proved
+from relgraph.relations.proof import covered, proved
 
 WHOLE = 4  # operands of a nested sum or product up to which a pattern is tried on every split
 
@@ -26,12 +26,6 @@ class Refused(Exception):
 _refusal = Refused()
 # What building a side may raise: our own refusal, and the type errors of ops.
 REFUSED = (Refused, RelgraphError)
-
-
-def covered(node: Variable, operand: Variable) -> bool:
-    """Tell whether an operand has the shape of the result, so that nothing is broadcast."""
-    a, b = node.type, operand.type
-    return a is b or a.shape == b.shape or covers(a.shape, b.shape)
 
 
 def fills(like: TensorType, operand: Variable) -> bool:

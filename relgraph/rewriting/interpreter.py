@@ -86,10 +86,20 @@ def answer(relation: Relation, node: Variable) -> Variable | None:
         When the search runs away.
     """
     for built in answers(relation, node):
-        fitted = proved(fit(built, node.type, node, pointwise=False), node, ())
+        fitted = placed(relation, built, node)
         if fitted is not None:
             return fitted
     return None
+
+
+def placed(relation: Relation, built: Variable, node: Variable) -> Variable | None:
+    """Return an answer of kanren's as what replaces a node, or None where it may not.
+
+    It has the type of the node, runs wherever the node does, and nothing is broadcast on either
+    side, unless the relation is declared with ``broadcast=`` or is elementwise.
+    """
+    fitted = fit(built, node.type, node, pointwise=False)
+    return proved(fitted, node, (), uniform=not relation.broadcast)
 
 
 def answers(relation: Relation, node: Variable) -> Iterator[Variable]:

@@ -18,12 +18,10 @@ from relgraph.ir.etuple import is_open, not_a_graph
 from relgraph.ir.node import Constant, Variable, as_variable
 from relgraph.ir.op import Op
 from relgraph.relations.pattern import fresh
-from relgraph.relations.proof import proved
 from relgraph.relations.relation import Relation
-from relgraph.relations.runtime import fit
 from relgraph.relations.search import STEPS, State, Steps, reified, search, substitution
 from relgraph.relations.skeleton import Atom, Looked, Outline, Skeleton, Watch
-from relgraph.rewriting.interpreter import TRIES, answer
+from relgraph.rewriting.interpreter import TRIES, answer, placed
 
 LEVELS = 3  # levels of applications that a skeleton shows at most
 NODES = 64  # nodes that it has at most
@@ -119,7 +117,7 @@ class Shapes:
                     built = (
                         built if isinstance(built, Variable) else as_variable(built, [node.dtype])
                     )
-                    fitted = proved(fit(built, node.type, node, pointwise=False), node, ())
+                    fitted = placed(self.relation, built, node)
                 except RelgraphError:
                     break
                 if fitted is None:

@@ -12,6 +12,9 @@ from unification import vars as lvars
 
 import relgraph as rg
 from relgraph.checking.instances import canonical
+from relgraph.ops.matrices import Diag
+from relgraph.ops.reducers import Sum
+from relgraph.ops.shape import ExpandDims
 from tests.relations.kanren_goals import dot_distributeo
 from tests.relations.test_converse import arrangements
 
@@ -122,23 +125,81 @@ def test_two_buckets_take_the_larger_saving():
     )
 
 
-def test_sums_of_products_distribute_over_traps_only_where_it_is_true():
-    X, Z = rg.matrices("X Z", shape=(4, 4))
-    Y = rg.vector("Y", shape=(4,))
-    trap = X @ (Y + Z)
-    assert rg.rewrite_graph(trap, distribute_matmulo) is trap
-    a, b = rg.matrix("a", shape=(3, 1)), rg.matrix("b", shape=(3, 5))
+@rg.identity
+def distribute_sumo(x, y):
+    """sum(x + y) = sum(x) + sum(y)."""
+    axis = rg.lvars("axis")[0]
+    return rg.sum(x + y, axis=axis), rg.sum(x, axis=axis) + rg.sum(y, axis=axis)
 
-    @rg.identity
-    def distribute_sumo(x, y):
-        """sum(x + y) = sum(x) + sum(y)."""
-        axis = rg.lvars("axis")[0]
-        return rg.sum(x + y, axis=axis), rg.sum(x, axis=axis) + rg.sum(y, axis=axis)
 
-    stretched = rg.sum(a + b, axis=1)
-    assert rg.rewrite_graph(stretched, distribute_sumo) is stretched
-    c = rg.matrix("c", shape=(3, 5))
-    assert rg.rewrite_graph(rg.sum(c + b, axis=1), distribute_sumo).op is rg.add
+def sum_distributeo(left, right):
+    """The same for sums over the last axis, with miniKanren's goals."""
+    total = Sum((-1,), False)
+    a, b = lvars(2)
+    return kanren.lall(
+        eq(left, etuple(total, etuple(rg.add, a, b))),
+        eq(right, etuple(rg.add, etuple(total, a), etuple(total, b))),
+    )
+
+
+U, V = rg.matrices("U V", shape=(4, 4))
+t = rg.vector("t", shape=(4,))
+narrow, wide = rg.matrix("narrow", shape=(3, 1)), rg.matrix("wide", shape=(3, 5))
+TRAPS = {
+    "a vector beside a matrix": (U @ (t + V), lambda U, t, V: U @ (t + V)),
+    "products of both": (U @ t + U @ V, lambda U, t, V: U @ t + U @ V),
+    "a column": (rg.sum(narrow + wide, axis=1), lambda narrow, wide: (narrow + wide).sum(1)),
+    "sums of both": (
+        rg.sum(narrow, axis=1) + rg.sum(wide, axis=1),
+        lambda narrow, wide: narrow.sum(1) + wide.sum(1),
+    ),
+}
+BOTH = {
+    **FORMS,
+    "sums": (distribute_sumo, distribute_sumo.reversed),
+    "sums by kanren": (sum_distributeo, lambda left, right: sum_distributeo(right, left)),
+}
+MODES = ("o1", "o2", "o3", "o4", "fast_run", "stabilization", "unsafe")
+
+
+@pytest.mark.parametrize("trap", TRAPS)
+def test_traps_of_broadcasting_do_not_fire(trap):
+    graph, meaning = TRAPS[trap]
+    for name, directions in BOTH.items():
+        for goal in directions:
+            assert rg.rewrite_graph(graph, goal) is graph, name
+    values = arrays(rg.FunctionGraph(None, graph).inputs)
+    expected = meaning(**{x.name: value for x, value in values.items()})
+    for mode in MODES:
+        result = rg.evaluate(rg.rewrite_graph(graph, mode=mode), values)
+        np.testing.assert_array_equal(result, expected)
+
+
+@pytest.mark.parametrize("name", ["sums", "sums by kanren"])
+def test_sums_of_one_shape_distribute(name):
+    forward, backward = BOTH[name]
+    other = rg.matrix("other", shape=(3, 5))
+    spread = rg.rewrite_graph(rg.sum(wide + other, axis=1), forward)
+    assert spread is rg.sum(wide, axis=1) + rg.sum(other, axis=1)
+    assert rg.rewrite_graph(spread, backward) is rg.sum(wide + other, axis=1)
+
+
+def test_what_broadcasts_by_intent_is_declared():
+    def scale_rowso(left, right):
+        """diag(v) X = v[:, None] X."""
+        v, X = lvars(2)
+        return kanren.lall(
+            eq(left, etuple(rg.matmul, etuple(Diag(0), v), X)),
+            eq(right, etuple(rg.multiply, etuple(ExpandDims((-1,)), v), X)),
+        )
+
+    graph = rg.diag(t) @ U
+    assert rg.rewrite_graph(graph, rg.relation(scale_rowso)) is graph
+    free = rg.relation(broadcast="*")(scale_rowso)
+    scaled = rg.rewrite_graph(graph, free)
+    assert scaled is rg.expand_dims(t, -1) * U
+    values = arrays([t, U])
+    np.testing.assert_array_equal(rg.evaluate(scaled, values), np.diag(values[t]) @ values[U])
 
 
 def test_pointwise_identities_fire_under_broadcasting():
