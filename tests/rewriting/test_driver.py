@@ -270,3 +270,32 @@ def test_a_log_sees_every_step_even_of_what_is_remembered():
 def test_checking_can_be_switched_on(monkeypatch):
     monkeypatch.setenv("RELGRAPH_CHECK", "1")
     assert normal(A @ (x + y) * 1, distribute_matmulo, remove_multiply_oneo) is A @ x + A @ y
+
+
+def test_one_changed_leaf_costs_its_path_and_an_unchanged_graph_nothing():
+    asked = []
+
+    class Asked(rg.NodeRewriter):
+        """Notes every node that it is asked about."""
+
+        def transform(self, graph, node):
+            asked.append(node)
+
+    def balanced(leaves):
+        while len(leaves) > 1:
+            pairs = zip(leaves[::2], leaves[1::2], strict=True)
+            leaves = [rg.sin(a - b) for a, b in pairs]
+        return leaves[0]
+
+    leaves = [rg.vector(f"leaf{i}") for i in range(1024)]
+    rewriter = rg.EquilibriumGraphRewriter([Asked(), cancel_expo])
+    graph = balanced(leaves)
+    assert rewriter.rewrite(graph) is graph
+    assert len(asked) == len(set(asked)) == 2 * 1023
+    asked.clear()
+    assert rewriter.rewrite(graph) is graph
+    assert asked == []
+    leaves[300] = rg.vector("other")
+    changed = balanced(leaves)
+    assert rewriter.rewrite(changed) is changed
+    assert len(asked) == 2 * 10  # a difference and a sine in each of ten levels
