@@ -17,6 +17,7 @@ from typing import Any
 from relgraph.ir.node import Constant, Variable
 from relgraph.ir.sizes import Equalities
 from relgraph.ir.types import TensorType, covers
+from relgraph.relations.lawful import lawful
 
 LIMIT = 1000  # nodes of either side that are looked at, beyond a few for each operand
 
@@ -39,8 +40,9 @@ def proved(
         What the variables of the pattern stand for: both sides are known down to these nodes.
         Where there are none, what is not replaced is found by comparing both sides.
     uniform : bool
-        Whether it must be proved, too, that nothing is broadcast which is not elementwise alone.
-        Matchers are compiled with tests of that; where kanren answers, it is asked here.
+        Whether it must be shown, too, that nothing is broadcast which is not elementwise alone,
+        and that products hold for the ranks of their operands.  Matchers are compiled with tests
+        of that; where kanren answers, it is asked here.
     """
     if built is None:
         return None
@@ -58,23 +60,31 @@ def proved(
     made = _region((built,), given.keys() | ends.keys(), limit)
     if len(made) >= limit or not all(map(known.implies, made)):
         return None
-    return None if uniform and _stretches(built, made, roots, given) else built
+    if not uniform:
+        return built
+    changed = _changed(built, made, roots, given)
+    holds = not _stretches(changed) and all(lawful(x, built, changed) for x in roots)
+    return built if holds else None
 
 
-def _stretches(
+def _changed(
     built: Variable,
     made: dict[Variable, None],
     roots: Sequence[Variable],
     given: dict[Variable, None],
-) -> bool:
+) -> list[Variable]:
+    """Return the applications that what is replaced and what was built do not share."""
+    ends = {y for x in (*made, built) for y in (*x.inputs, x) if y in given}
+    return [x for x in (*made, *_region(roots, ends, LIMIT)) if x.inputs]
+
+
+def _stretches(changed: Sequence[Variable]) -> bool:
     """Tell whether an op of what is replaced, or of what was built, broadcasts an operand.
 
     A relation is stated for operands of one shape, and only elementwise ops alone may broadcast
     them freely: ``X (Y + Z) = X Y + X Z`` is wrong for a vector Y that is stretched to a matrix.
     What both graphs have in common is not looked at, nor are numbers under elementwise ops.
     """
-    ends = {y for x in (*made, built) for y in (*x.inputs, x) if y in given}
-    changed = [x for x in (*made, *_region(roots, ends, LIMIT)) if x.inputs]
     pointwise: list[Variable] = []
     moved: set[Variable] = set()
     for x in changed:

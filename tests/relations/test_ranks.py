@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import itertools
 
+import kanren
 import numpy as np
 import pytest
+from etuples import etuple
+from kanren.graph import mapo
+from unification import vars as lvars
 
 import relgraph as rg
 from relgraph.relations.ranks import SIZE, Ranks, sample
@@ -150,3 +154,61 @@ def test_what_is_false_for_all_matrices_is_found_by_check():
     found = rg.check(false)
     assert not found
     assert found.counterexample is not None
+
+
+def associate_kanreno(left, right):
+    """(X Y) Z = X (Y Z), beside a goal whose answers do not end."""
+    X, Y, Z, xs = lvars(4)
+    return kanren.lall(
+        kanren.eq(left, etuple(rg.matmul, etuple(rg.matmul, X, Y), Z)),
+        kanren.eq(right, etuple(rg.matmul, X, etuple(rg.matmul, Y, Z))),
+        mapo(kanren.eq, xs, xs),
+    )
+
+
+def invert_kanreno(left, right):
+    """X^-1 (X Y) = Y, beside the same."""
+    X, Y, xs = lvars(3)
+    return kanren.lall(
+        kanren.eq(left, etuple(rg.matmul, etuple(rg.inv, X), etuple(rg.matmul, X, Y))),
+        kanren.eq(right, Y),
+        mapo(kanren.eq, xs, xs),
+    )
+
+
+def test_what_kanren_answers_is_held_to_the_ranks_too():
+    relation = rg.relation(associate_kanreno)
+    assert relation.interpreted
+    A, B = rg.matrices("A B", shape=("n", "n"))
+    u, v = rg.vectors("u v", shape=("n",))
+    T = rg.tensor("T", (2, "n", "n"))
+    wrong = [(A @ v) @ B, (A @ v) @ T, (T @ v) @ B]
+    right = {
+        (A @ B) @ A: A @ (B @ A), (A @ B) @ v: A @ (B @ v), (u @ A) @ B: u @ (A @ B),
+        (u @ A) @ v: u @ (A @ v), (A @ T) @ B: A @ (T @ B), (T @ A) @ v: T @ (A @ v),
+    }  # fmt: skip
+    for _ in range(2):  # asked, and then remembered
+        for graph in wrong:
+            assert rg.rewrite_graph(graph, relation) is graph
+        for graph, expected in right.items():
+            assert rg.rewrite_graph(graph, relation) is expected
+    rng = np.random.default_rng(0)
+    a, b, c = rng.normal(size=(3, 3)), rng.normal(size=3), rng.normal(size=(3, 3))
+    assert not np.allclose((a @ b) @ c, a @ (b @ c))
+    inverse = rg.relation(invert_kanreno)
+    for y in (v, A, T):
+        assert rg.rewrite_graph(rg.inv(A) @ (A @ y), inverse) is y
+
+
+def test_what_holds_of_no_ranks_is_the_word_of_who_declared_it():
+    def projecto(left, right):
+        """P (P x) = P x for what the caller knows to be a projection."""
+        P, x, xs = lvars(3)
+        return kanren.lall(
+            kanren.eq(left, etuple(rg.matmul, P, etuple(rg.matmul, P, x))),
+            kanren.eq(right, etuple(rg.matmul, P, x)),
+            mapo(kanren.eq, xs, xs),
+        )
+
+    P, v = rg.matrix("P", shape=("n", "n")), rg.vector("v", shape=("n",))
+    assert rg.rewrite_graph(P @ (P @ v), rg.relation(projecto)) is P @ v
