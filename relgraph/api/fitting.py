@@ -165,7 +165,9 @@ def as_array(wanted: Input, value: Any) -> Array:
             return np.asarray(value, dtype=dtype)
         except OverflowError as error:
             raise DTypeError(
-                f"a value for the input {wanted.name!r} does not fit {dtype}", {"numpy": error}
+                f"a value for the input {wanted.name!r} does not fit {dtype}",
+                {"numpy": error},
+                "Give a smaller value, or declare the input with a wider dtype.",
             ) from None
     if kind == "O":
         raise ArgumentError(

@@ -293,7 +293,10 @@ def jit(
     if function is None:
         return lambda f: jit(f, mode=mode, target=target, nonfinite=nonfinite, donate=donate)
     if not callable(function):
-        raise ArgumentError(f"jit takes a function, not {function!r}")
+        raise ArgumentError(
+            f"jit takes a function, not {function!r}",
+            fix="Write rg.jit(f), or @rg.jit above a function; a graph is compiled by rg.function.",
+        )
     query_of(name=mode, nonfinite=nonfinite)  # what does not exist is refused before the first call
     donated = [donate] if isinstance(donate, str) else list(donate)
     check_donated(donated, _parameters(function, donated))

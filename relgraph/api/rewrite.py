@@ -101,7 +101,8 @@ def rewrite_graph(
     if asked and strategy != "innermost":
         raise ArgumentError(
             f"strategy={strategy!r} is for relations that are given; phases of a database say "
-            "themselves how they run"
+            "themselves how they run",
+            fix="Pass relations in place of include=, exclude= and mode=, or leave strategy= out.",
         )
     steps: list[Any] = []
     if relations:

@@ -52,7 +52,10 @@ def _vector_library(value: Any) -> str | None:
 
 def _truth(value: Any) -> bool:
     if not isinstance(value, bool):
-        raise DomainError(f"the setting 'contract' is True or False, not {value!r}")
+        raise DomainError(
+            f"the setting 'contract' is True or False, not {value!r}",
+            fix="With True, a product and the sum it is added to are rounded once.",
+        )
     return value
 
 

@@ -479,7 +479,10 @@ def _parsed(
     if len(rest) > 1 and isinstance(rest[0], str) and not isinstance(rest[1], str):
         first = rest.pop(0)
         if name is not None and name != first:
-            raise ArgumentError(f"two names are given: {first!r} and {name!r}")
+            raise ArgumentError(
+                f"two names are given: {first!r} and {name!r}",
+                fix="Write register(item, *tags, name=...), or register(name, item, *tags).",
+            )
         name = first
     if not rest or isinstance(rest[0], str):
         raise ArgumentError(
@@ -496,7 +499,11 @@ def _parsed(
         elif isinstance(tag, str):
             tags.add(tag)
         else:
-            raise ArgumentError(f"register: a tag is a string, not {tag!r}", {"item": given})
+            raise ArgumentError(
+                f"register: a tag is a string, not {tag!r}",
+                {"item": given},
+                "Write register(item, 'tag', 'another tag'); a number is a position.",
+            )
     if position is None and isinstance(item, LoweringChoice):
         position = item.position
     return item, name or item_name(item), frozenset(tags), position

@@ -119,7 +119,9 @@ def mode(name: str | RewriteDatabaseQuery, nonfinite: str = "assume") -> Rewrite
         )
     else:
         raise ArgumentError(
-            f"a mode is a name or a query, not {name!r}", {"modes": ", ".join(MODES)}
+            f"a mode is a name or a query, not {name!r}",
+            {"modes": ", ".join(MODES)},
+            "Write mode='o4', mode=rg.mode('o4').excluding('fusion'), or None for no rewriting.",
         )
     return nonfinite_choice(found, nonfinite)
 

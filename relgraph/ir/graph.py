@@ -231,7 +231,9 @@ class FunctionGraph:
         """
         if old not in set(self._order):
             raise ArgumentError(
-                "the node to replace is not in the graph", {"node": old, "graph": self}
+                "the node to replace is not in the graph",
+                {"node": old, "graph": self},
+                "Take the node from the graph itself: what was replaced before is in it no more.",
             )
         if check and not new.type.narrows(old.type):
             raise ShapeError(

@@ -123,10 +123,15 @@ class Op:
             raise ArgumentError(
                 f"{cls.__name__} takes the parameters ({', '.join(names)})",
                 {"given": f"{args} {kwargs}"},
+                "Operands are not parameters: they are what the op is called with.",
             )
         values = (*args, *(kwargs[name] for name in names[len(args) :] if name in kwargs))
         if len(values) != len(names):
-            raise ArgumentError(f"{cls.__name__} needs the parameters ({', '.join(names)})")
+            raise ArgumentError(
+                f"{cls.__name__} needs the parameters ({', '.join(names)})",
+                {"given": f"{args} {kwargs}"},
+                "Give each of them a value, in this order or by name.",
+            )
         return values
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -191,6 +196,7 @@ class Op:
             raise ArgumentError(
                 f"{self!r} takes {self.arity} operands, not {len(operands)}",
                 {"operands": ", ".join(map(repr, operands)) or "none"},
+                "Call it with as many graphs, arrays or numbers.",
             )
         return node.apply(self, self.coerce(operands))
 

@@ -307,7 +307,10 @@ def unify_dims(a: Dim, b: Dim) -> Dim:
         return a
     if a is None:
         return b
-    raise ShapeError(f"the sizes {dim_text(a)} and {dim_text(b)} differ")
+    raise ShapeError(
+        f"the sizes {dim_text(a)} and {dim_text(b)} differ",
+        fix="Sizes that are equal are declared by one number, or by one name.",
+    )
 
 
 def broadcast_dims(a: Dim, b: Dim) -> Dim:

@@ -213,7 +213,10 @@ def SubstitutionNodeRewriter(op1: Op, op2: Op, *, name: str | None = None) -> Re
     """
     first, second = _op(op1, "op1"), _op(op2, "op2")
     if first is second:
-        raise ArgumentError(f"{first!r} cannot be replaced by itself")
+        raise ArgumentError(
+            f"{first!r} cannot be replaced by itself",
+            fix="Name two ops: the one to replace, and the one that takes its place.",
+        )
     name = name or f"{first.name}_to_{second.name}"
     if first.arity is None or first.arity != second.arity:
 
@@ -316,6 +319,7 @@ def PatternNodeRewriter(
                 raise ArgumentError(
                     f"where= asks for {', '.join(unknown)}, which the patterns do not have",
                     {"variables": ", ".join(names)},
+                    "Name the parameters of where= as the variables of the patterns.",
                 )
             more = where(*[env[p] for p in wanted])
         return (*conditions, *(more if isinstance(more, tuple | list) else (more,)))
@@ -401,7 +405,8 @@ def _collect(pattern: Any, names: dict[str, None]) -> None:
     if isinstance(pattern, str):
         if not pattern.isidentifier():
             raise PatternError(
-                f"a variable of a pattern is named like one of Python's, not {pattern!r}"
+                f"a variable of a pattern is named like one of Python's, not {pattern!r}",
+                fix="Write one name for each variable; a tuple is an op with its operands.",
             )
         names[pattern] = None
     elif isinstance(pattern, Mapping):
@@ -420,7 +425,8 @@ def _built(pattern: Any, env: dict[str, PatternVariable], conditions: list[Suspe
         if unknown or "pattern" not in pattern:
             raise PatternError(
                 f"a pattern given as a dict has the keys 'pattern' and 'constraint', not "
-                f"{', '.join(map(repr, pattern)) or 'none'}"
+                f"{', '.join(map(repr, pattern)) or 'none'}",
+                fix="Write {'pattern': 'x', 'constraint': lambda node: node.ndim == 1}.",
             )
         inner = _built(pattern["pattern"], env, conditions)
         constraint = pattern.get("constraint")

@@ -67,10 +67,15 @@ class GraphRewriter:
     ) -> None:
         if strategy not in STRATEGIES:
             raise ArgumentError(
-                f"there is no strategy {strategy!r}", {"strategies": ", ".join(STRATEGIES)}
+                f"there is no strategy {strategy!r}",
+                {"strategies": ", ".join(STRATEGIES)},
+                "Use one of these; 'once' visits each node one time.",
             )
         if max_use_ratio is not None and not max_use_ratio > 0:
-            raise ArgumentError(f"max_use_ratio must be positive, not {max_use_ratio!r}")
+            raise ArgumentError(
+                f"max_use_ratio must be positive, not {max_use_ratio!r}",
+                fix="Give how often a relation may fire for each node of the graph, or None.",
+            )
         self._name = name
         self.strategy = strategy
         self.max_use_ratio = max_use_ratio
@@ -451,7 +456,8 @@ def _checked(result: Any, rewriter: Any, graph: FunctionGraph) -> FunctionGraph:
     if len(result.outputs) != len(graph.outputs):
         raise ArgumentError(
             f"{item_name(rewriter)}.apply returned {len(result.outputs)} outputs for "
-            f"{len(graph.outputs)}"
+            f"{len(graph.outputs)}",
+            fix="Return a FunctionGraph with an output for each one that was given.",
         )
     for old, new in zip(graph.outputs, result.outputs, strict=True):
         if old is not new and not new.type.narrows(old.type):

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import pickle
 import re
@@ -48,6 +49,35 @@ def test_the_texts_are_those_of_the_snapshot():
 def test_every_class_of_errors_has_a_text():
     named = {c for c in vars(errors).values() if isinstance(c, type) and issubclass(c, Exception)}
     assert named - {RelgraphError, np.linalg.LinAlgError} == {type(error_of(h)) for h in CASES}
+
+
+NAMED = {
+    name for name, c in vars(errors).items() if isinstance(c, type) and issubclass(c, RelgraphError)
+}
+
+
+def without_fix(path):
+    """Return the lines of a module that make an error which does not say how to mend it."""
+    calls = [
+        x for x in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(x, ast.Call)
+    ]
+    return [
+        x.lineno
+        for x in calls
+        if isinstance(x.func, ast.Name) and x.func.id in NAMED
+        and len(x.args) < 3 and not any(isinstance(a, ast.Starred) for a in x.args)
+        and not any(k.arg == "fix" for k in x.keywords)
+    ]  # fmt: skip
+
+
+FOLDERS = ("api", "backends", "checking", "db", "ir", "lowering", "relations", "rewriting")
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_every_error_says_how_to_mend_it(folder):
+    paths = sorted((Path(errors.__file__).parent / folder).rglob("*.py"))
+    assert paths
+    assert {path.name: found for path in paths if (found := without_fix(path))} == {}
 
 
 @pytest.mark.parametrize("heading", CASES)

@@ -261,6 +261,7 @@ def _not_compiled(source: Source, error: Exception) -> CompileError:
     return CompileError(
         f"numba cannot compile the kernel {source.name}",
         {"numba": _first_line(error), "source": source.text},
+        "Use target='cpu' for this graph, and report this text.",
     )
 
 
@@ -571,7 +572,10 @@ class Recording:
 def _checked(result: tuple[Any, ...]) -> Any:
     error, *values = result
     if int(error) != 0:
-        raise CaptureError(f"the CUDA driver refused to record a graph: {error}")
+        raise CaptureError(
+            f"the CUDA driver refused to record a graph: {error}",
+            fix="Call the function without recording it.",
+        )
     return values[0] if values else None
 
 

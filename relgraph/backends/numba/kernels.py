@@ -123,6 +123,7 @@ def _compiled(name: str, text: str, names: tuple[str, ...]) -> tuple[int, ...]:
                     raise CompileError(
                         f"the kernel {name} cannot be compiled",
                         {"compiler": lines[-1], "source": text},
+                        "Use target='numpy' for this graph, and report this text.",
                     ) from error
             addresses = _addresses[name]
     return addresses
@@ -214,6 +215,7 @@ def _code(
         raise CompileError(
             f"the kernel {name} needs functions that no library has",
             {"functions": ", ".join(machine.missing(symbols))},
+            "Set rg.config.veclib to None, or use target='numpy' for this graph.",
         )
     cache.keep(name, key, text, cache.Entry({"symbols": symbols}, code))
     _where[name] = "compiled"

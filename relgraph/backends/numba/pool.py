@@ -234,7 +234,10 @@ class Pool:
             (self._library.pthread_cond_init, DONE),
         ):
             if make(ctypes.c_void_p(self.address + place), None):
-                raise CompileError("the threads of kernels cannot be started")
+                raise CompileError(
+                    "the threads of kernels cannot be started",
+                    fix="Let the process have more threads, or use target='numpy'.",
+                )
 
     def grow(self, helpers: int) -> None:
         """Start helpers until there are as many as asked for, or as the system allows."""
