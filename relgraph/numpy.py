@@ -188,9 +188,11 @@ from relgraph.ops.products import (
     vecdot,
     vecmat,
 )
+from relgraph.ops.quantiles import median, percentile, quantile
 from relgraph.ops.reduction import all, any, argmax, argmin, max, mean, min, prod, sum
 from relgraph.ops.sequences import diff, flip, pad, roll
 from relgraph.ops.shape import broadcast_to, expand_dims, ravel, reshape, shape, squeeze
+from relgraph.ops.sorting import argsort, sort
 from relgraph.ops.stacking import (
     append,
     array_split,
@@ -314,6 +316,7 @@ __all__ = [
     "arctanh",
     "argmax",
     "argmin",
+    "argsort",
     "around",
     "array",
     "array_equal",
@@ -439,6 +442,7 @@ __all__ = [
     "max",
     "maximum",
     "mean",
+    "median",
     "meshgrid",
     "min",
     "minimum",
@@ -467,6 +471,7 @@ __all__ = [
     "ones_like",
     "outer",
     "pad",
+    "percentile",
     "permute_dims",
     "pi",
     "polyval",
@@ -475,6 +480,7 @@ __all__ = [
     "power",
     "prod",
     "ptp",
+    "quantile",
     "rad2deg",
     "radians",
     "ravel",
@@ -496,6 +502,7 @@ __all__ = [
     "sinc",
     "sinh",
     "size",
+    "sort",
     "split",
     "sqrt",
     "square",

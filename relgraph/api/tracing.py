@@ -190,7 +190,9 @@ def _no_attribute(node: Variable, name: str) -> UnsupportedAttributeError:
     return UnsupportedAttributeError(
         f"traced arrays do not have NumPy's attribute {name!r}",
         {"array": node},
-        instead_of(f"np.{name}") or "Write it with NumPy's functions that graphs have.",
+        instead_of(f"np.ndarray.{name}")
+        or instead_of(f"np.{name}")
+        or "Write it with NumPy's functions that graphs have.",
     )
 
 

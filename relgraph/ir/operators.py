@@ -81,6 +81,7 @@ class Operators:
     max, min = _method("max"), _method("min")
     any, all = _method("any"), _method("all")
     argmax, argmin = _method("argmax"), _method("argmin")
+    argsort = _method("argsort")
     std, var = _method("std"), _method("var")
     cumsum, cumprod = _method("cumsum"), _method("cumprod")
     reshape, transpose, squeeze = _method("reshape"), _method("transpose"), _method("squeeze")

@@ -23,6 +23,7 @@ from relgraph.ops import (
     permutation,
     reduction,
     shape,
+    sorting,
     updates,
 )
 from relgraph.ops.arguments import no_rank
@@ -54,6 +55,7 @@ MEANINGS: dict[str, Callable[..., Any]] = {
     "any": reduction.any,
     "argmax": reduction.argmax,
     "argmin": reduction.argmin,
+    "argsort": sorting.argsort,
     "at": updates.at,
     "bitwise_and": elementwise.bitwise_and,
     "bitwise_or": elementwise.bitwise_or,

@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.errors import ArgumentError
+from relgraph.errors import ArgumentError, DomainError
 from relgraph.ir.cost import extent, size
 from relgraph.ir.facts import VALUE_FACTS, Facts, kept, proved
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.ir.types import Type
 from relgraph.ops.arguments import as_operand, normalise_axis, rank_of
+from relgraph.ops.shape import ravel
 
 
 class _Sorting(Op):
@@ -86,45 +87,87 @@ class Argsort(_Sorting):
         return proved("nonnegative")
 
 
-def sort(x: Any, axis: int = -1) -> Any:
-    """Return the elements in ascending order along an axis.
+def sort(a: Any, axis: Any = -1, kind: str | None = None, *, stable: bool | None = None) -> Any:
+    """Return the elements in ascending order along an axis, as ``numpy.sort``.
 
     Parameters
     ----------
-    x : Variable, array-like or pattern
-        Of at least one dimension; NaN come last.
-    axis : int
-        Counted from either end, for a pattern from the end.
+    a : Variable, array-like or pattern
+        Of at least one dimension, unless ``axis`` is None; NaN come last.
+    axis : int or None
+        Counted from either end, for a pattern from the end; None for the flattened array.
+    kind : {"quicksort", "mergesort", "heapsort", "stable"}, optional
+        Checked, and of no effect: equal elements do not differ, but for the signs of zeros.
+    stable : bool, optional
+        The same in another way.
 
     Returns
     -------
     Variable or pattern
-        Of the shape and dtype of ``x``.
+        Of the shape and dtype of ``a``; of one dimension where ``axis`` is None.
+
+    Raises
+    ------
+    DomainError
+        For an axis out of range, as every axis of a scalar is, or another ``kind``.
+
+    Examples
+    --------
+    >>> import relgraph as rg
+    >>> import relgraph.numpy as rnp
+    >>> rg.evaluate(rnp.sort([3.0, 1.0, 2.0]))
+    array([1., 2., 3.])
     """
-    x = as_operand(x)
-    return Sort(_axis(x, axis, "sort"))(x)
+    return _sorted(Sort, a, axis, kind, stable)
 
 
-def argsort(x: Any, axis: int = -1) -> Any:
-    """Return the places of the elements in ascending order along an axis.
+def argsort(a: Any, axis: Any = -1, kind: str | None = None, *, stable: bool | None = None) -> Any:
+    """Return the places of the elements in ascending order along an axis, as ``numpy.argsort``.
 
     Parameters
     ----------
-    x : Variable, array-like or pattern
-        Of at least one dimension; of equal elements the first comes first.
-    axis : int
-        Counted from either end, for a pattern from the end.
+    a : Variable, array-like or pattern
+        Of at least one dimension, unless ``axis`` is None; NaN come last.
+    axis : int or None
+        Counted from either end, for a pattern from the end; None for the flattened array.
+    kind : {"quicksort", "mergesort", "heapsort", "stable"}, optional
+        Checked, and of no effect: of equal elements the first always comes first.
+    stable : bool, optional
+        The same in another way.
 
     Returns
     -------
     Variable or pattern, int64
-        Of the shape of ``x``.
+        Of the shape of ``a``; of one dimension where ``axis`` is None.
+
+    Raises
+    ------
+    DomainError
+        For an axis out of range, as every axis of a scalar is, or another ``kind``.
+
+    Examples
+    --------
+    >>> import relgraph as rg
+    >>> import relgraph.numpy as rnp
+    >>> rg.evaluate(rnp.argsort([3.0, 1.0, 2.0]))
+    array([1, 2, 0])
     """
-    x = as_operand(x)
-    return Argsort(_axis(x, axis, "argsort"))(x)
+    return _sorted(Argsort, a, axis, kind, stable)
 
 
-def _axis(x: Any, axis: Any, function: str) -> Any:
+_KINDS = ("quicksort", "mergesort", "heapsort", "stable")
+
+
+def _sorted(op: type[_Sorting], a: Any, axis: Any, kind: Any, stable: Any) -> Any:
+    if kind is not None and kind not in _KINDS:
+        raise DomainError(
+            f"{op.name} has no kind {kind!r}", {"kinds": ", ".join(_KINDS)}, "Use one of these."
+        )
+    if kind is not None and stable is not None:
+        raise ArgumentError(
+            f"{op.name} takes kind= or stable=, not both", fix="Leave both out: neither matters."
+        )
+    x = as_operand(a)
     if axis is None:
-        raise ArgumentError(f"{function} needs an axis", fix="Sort ravel(x) to sort all elements.")
-    return normalise_axis(axis, rank_of(x), function)
+        x, axis = ravel(x), -1
+    return op(normalise_axis(axis, rank_of(x), op.name))(x)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-_SORTS = "No op sorts: compile what comes before it, and sort the array that is returned."
+_SORTS = "Write np.sort(x), whose elements are in order on both sides of every place."
 _GENERAL = "No op takes a matrix that is not symmetric; of a symmetric one write np.linalg.eigh(A)."
 
 INSTEAD: dict[str, str] = {
-    "sort": _SORTS,
-    "argsort": _SORTS,
+    "ndarray.sort": "Write np.sort(x), which returns a new array.",
+    "ndarray.partition": _SORTS,
     "partition": _SORTS,
-    "argpartition": _SORTS,
-    "median": _SORTS,
-    "percentile": _SORTS,
-    "quantile": _SORTS,
+    "argpartition": "Write np.argsort(x).",
+    "sort_complex": "Write np.sort(x).",
     "unique": "Write rg.unique(x).",
-    "searchsorted": _SORTS,
+    "searchsorted": "Count: np.sum(a < v[..., None], axis=-1), or a <= v for side='right'.",
     "linalg.eig": _GENERAL,
     "linalg.eigvals": _GENERAL,
     "linalg.svdvals": "Write np.linalg.svd(A)[1].",
