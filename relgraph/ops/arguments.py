@@ -115,7 +115,11 @@ def normalise_axes(axes: Any, ndim: int | None, function: str) -> Any:
     if any(map(is_open, found)):
         return tuple(found)
     if len(set(found)) != len(found):
-        raise DomainError(f"{function}: an axis is given twice", {"axes": given})
+        raise DomainError(
+            f"{function}: an axis is given twice",
+            {"axes": given},
+            "Name every axis once; -1 is the last.",
+        )
     return tuple(sorted(found))
 
 

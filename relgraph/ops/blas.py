@@ -48,7 +48,10 @@ class _Accumulation(Op):
         """Return the type of the array; the product has exactly its shape."""
         for position, (one, rank) in enumerate(zip(types, self.ranks, strict=True)):
             if one.ndim != rank:
-                raise ShapeError(f"operand {position} has {one.ndim} dimensions, not {rank}")
+                raise ShapeError(
+                    f"operand {position} has {one.ndim} dimensions, not {rank}",
+                    fix="Reshape it, or write the product and the sum with @ and +.",
+                )
             if one.dtype != types[0].dtype or one.dtype.name not in DTYPES:
                 raise DTypeError(
                     "BLAS takes operands of one dtype, float32 or float64",
@@ -61,6 +64,7 @@ class _Accumulation(Op):
             raise ShapeError(
                 f"{error.what}, and nothing is stretched here",
                 {"array": shape_text(array.shape), "product": shape_text(product)},
+                "Give the array that shape, or write the product and the sum with @ and +.",
             ) from None
         return TensorType(array.dtype, shape)
 

@@ -172,7 +172,10 @@ def block_diag(*blocks: Any) -> Any:
     block_diag(A, block_diag(B, A))
     """
     if not blocks:
-        raise ArgumentError("block_diag needs at least one block")
+        raise ArgumentError(
+            "block_diag needs at least one block",
+            fix="Pass the blocks as arguments: rg.block_diag(A, B).",
+        )
     operands = [as_operand(x) for x in blocks]
     if len(operands) == 1 and not is_pattern(operands[0]):
         last_two(operands[0].type, "a block")

@@ -57,7 +57,10 @@ class SpecifyShape(Rearrangement):
         sizes = []
         for dim, size in zip(x.shape, shape, strict=True):
             if isinstance(dim, int) and size not in (None, dim):
-                raise ShapeError(f"specify_shape: a size of {x} is {dim}, not {size}")
+                raise ShapeError(
+                    f"specify_shape: a size of {x} is {dim}, not {size}",
+                    fix=f"Give {dim} or None for that axis, or declare it as {size}.",
+                )
             sizes.append(dim if size is None else size)  # a name is compared at the call
         return x.with_shape(sizes)  # type: ignore[no-any-return]
 

@@ -358,6 +358,7 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
         raise ArgumentError(
             "select takes as many choices as conditions, and at least one",
             {"conditions": len(conditions), "choices": len(choices)},
+            "Give one choice for each condition; what holds where none does is the third argument.",
         )
     *chosen, found = together("select", *choices, default)
     dtype = common_dtype(*chosen, found)

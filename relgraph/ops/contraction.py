@@ -136,11 +136,17 @@ class Einsum(Op):
         """Return the type; sizes of one label agree, or are statically 1 and stretch."""
         terms, result = self._terms()
         if len(terms) != len(types):
-            raise ArgumentError(f"{self.params[0]!r} has {len(terms)} operands, not {len(types)}")
+            raise ArgumentError(
+                f"{self.params[0]!r} has {len(terms)} operands, not {len(types)}",
+                fix="Write one term for each operand, separated by commas.",
+            )
         sizes: dict[str, Dim] = {}
         for term, type_ in zip(terms, types, strict=True):
             if len(term) != type_.ndim:
-                raise ShapeError(f"the subscripts {term!r} do not fit {type_}")
+                raise ShapeError(
+                    f"the subscripts {term!r} do not fit {type_}",
+                    fix="Write one label for each axis of the operand.",
+                )
             own: dict[str, Dim] = {}
             for label, dim in zip(term, type_.shape, strict=True):
                 own[label] = contracted(own.get(label), dim)
@@ -148,7 +154,10 @@ class Einsum(Op):
                 try:
                     sizes[label] = broadcast_dims(sizes.get(label, 1), dim)
                 except ShapeError as error:
-                    raise ShapeError(f"{error.what} for the label {label!r}") from None
+                    raise ShapeError(
+                        f"{error.what} for the label {label!r}",
+                        fix="Give the axes of one label equal sizes, or label them differently.",
+                    ) from None
         return TensorType(result_dtype(t.dtype for t in types), [sizes[label] for label in result])
 
     def perform(self, *values: Any) -> Any:
@@ -363,11 +372,18 @@ def _contracted_axes(x: Variable, y: Variable, axes: Any) -> tuple[list[int], li
     if isinstance(axes, int | np.integer):
         count = int(axes)
         if not 0 <= count <= min(x.ndim, y.ndim):
-            raise ShapeError(f"tensordot: the operands do not both have {count} axes to sum over")
+            raise ShapeError(
+                f"tensordot: the operands do not both have {count} axes to sum over",
+                fix=f"Use axes=0 to axes={min(x.ndim, y.ndim)}, or name them: axes=([1], [0]).",
+            )
         return list(range(-count, 0)), list(range(-y.ndim, count - y.ndim))
     first, second = ([a] if isinstance(a, int | np.integer) else list(a) for a in axes)
     if len(first) != len(second):
-        raise ArgumentError("tensordot: as many axes of the one operand as of the other")
+        raise ArgumentError(
+            "tensordot: as many axes of the one operand as of the other",
+            {"axes": (first, second)},
+            "Pair them: axes=([1], [0]) sums axis 1 of the first with axis 0 of the second.",
+        )
     found = []
     for operand, given in ((x, first), (y, second)):
         normalise_axes(given, operand.ndim, "tensordot")

@@ -80,6 +80,7 @@ class Elementwise(Op):
             raise ArgumentError(
                 f"there is no elementwise function {name!r}",
                 {"functions": ", ".join(TABLE)},
+                "Use one of these names.",
             )
         row = TABLE[name]
         made: Elementwise = object.__new__(cls)

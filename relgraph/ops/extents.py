@@ -22,7 +22,11 @@ def check_shape(shape: Any, function: str, unknown: bool = False) -> tuple[Any, 
         known = is_int(entry) and entry == -1 and unknown
         found.append(-1 if known else check_dim(entry))
     if found.count(-1) > 1:
-        raise DomainError(f"{function}: only one size can be -1", {"shape": tuple(shape)})
+        raise DomainError(
+            f"{function}: only one size can be -1",
+            {"shape": tuple(shape)},
+            "Give the other sizes; -1 stands for the one that follows from them.",
+        )
     return tuple(found)
 
 

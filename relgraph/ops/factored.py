@@ -199,7 +199,10 @@ def _solution(a: TensorType, b: TensorType) -> TensorType:
     """Return the type of the solution of a system with a matrix ``a``."""
     n = square_size(a, "a system")
     if b.ndim == 0:
-        raise ShapeError("the right side of a system is a vector or a matrix, not a scalar")
+        raise ShapeError(
+            "the right side of a system is a vector or a matrix, not a scalar",
+            fix="Give it an element for each row, for instance with broadcast_to.",
+        )
     dtype = float_dtype(a, b)
     if b.ndim == 1:
         return TensorType(dtype, (*a.shape[:-2], contracted(n, b.shape[0])))

@@ -55,7 +55,10 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
     """
     x = typed(f, "gradient")
     if edge_order not in (1, 2):
-        raise DomainError(f"gradient takes an edge_order of 1 or 2, not {edge_order!r}")
+        raise DomainError(
+            f"gradient takes an edge_order of 1 or 2, not {edge_order!r}",
+            fix="Use 1 or 2, the order of accuracy of the differences at the two ends.",
+        )
     given = range(x.ndim) if axis is None else axis if isinstance(axis, tuple | list) else [axis]
     places = [normalise_axis(one, x.ndim, "gradient") + x.ndim for one in given]
     distances = list(varargs) or [1.0]
@@ -65,6 +68,7 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
         raise ArgumentError(
             "gradient takes one distance, or one for each axis",
             {"distances": len(distances), "axes": len(places)},
+            "Pass one for all axes, one for each, or none where neighbours are 1 apart.",
         )
     if x.dtype.kind in "iu":  # differences of integers wrap around
         x = elementwise.cast(x, "float64")
@@ -92,6 +96,7 @@ def _spacing(distance: Any, x: Variable, axis: int) -> Any:
         raise ArgumentError(
             "gradient takes distances as scalars, and coordinates as vectors",
             {"given": distance},
+            "Pass a vector of coordinates for each axis, in the order of the axes.",
         )
     points = typed(distance, "gradient")
     sizes = points.type.shape[0], x.type.shape[axis]
@@ -99,6 +104,7 @@ def _spacing(distance: Any, x: Variable, axis: int) -> Any:
         raise ShapeError(
             f"gradient takes as many coordinates as there are points along axis {axis}",
             {"operand": x.type, "coordinates": points.type},
+            "Give the coordinate of every point, or a scalar where all distances are equal.",
         )
     if points.dtype.kind in "iu":
         points = elementwise.cast(points, "float64")

@@ -84,7 +84,10 @@ def meshgrid(
         For another ``indexing``.
     """
     if indexing not in ("xy", "ij"):
-        raise DomainError(f"meshgrid takes indexing 'xy' or 'ij', not {indexing!r}")
+        raise DomainError(
+            f"meshgrid takes indexing 'xy' or 'ij', not {indexing!r}",
+            fix="Use 'ij' for axes in the order of the vectors, 'xy' with the first two swapped.",
+        )
     count = len(xi)
     order = list(range(count))
     if indexing == "xy" and count > 1:
@@ -143,7 +146,10 @@ def linspace(  # noqa: PLR0917 - the parameters of NumPy
     """
     count = check_int(num, "linspace: num")
     if count < 0:
-        raise DomainError(f"linspace takes a num of at least 0, not {count}")
+        raise DomainError(
+            f"linspace takes a num of at least 0, not {count}",
+            fix="Give the number of points; np.arange takes the distance between them.",
+        )
     low, high = together("linspace", start, stop)
     real = np.result_type(common_dtype(low, high), 1.0)
     low, high = broadcast_arrays(elementwise.cast(low, real), elementwise.cast(high, real))
@@ -275,7 +281,7 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
     """
     vector = typed(x, "vander")
     if vector.ndim != 1:
-        raise ArgumentError(f"vander takes a vector, not {vector.type}")
+        raise ArgumentError(f"vander takes a vector, not {vector.type}", fix="Use ravel(x) first.")
     columns = vector.type.shape[0] if N is None else check_int(N, "vander: N")
     if not isinstance(columns, int):
         raise ArgumentError(

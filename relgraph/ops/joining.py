@@ -104,7 +104,10 @@ class Stack(_Join):
         dims: list[Dim] = list(types[0].shape)
         for other in types[1:]:
             if other.ndim != ndim:
-                raise ShapeError("the operands of stack have different numbers of dimensions")
+                raise ShapeError(
+                    "the operands of stack have different numbers of dimensions",
+                    fix="Insert axes with expand_dims, or stretch operands with broadcast_to.",
+                )
             for axis in range(-ndim, 0):
                 dims[axis] = _same_size(dims[axis], other.shape[axis], axis, self.name)
         dims.insert(place, len(types))
@@ -122,7 +125,10 @@ def _operands(arrays: Sequence[Any], function: str) -> list[Any]:
         )
     found = [as_operand(x) for x in arrays]
     if not found:
-        raise ArgumentError(f"{function} needs at least one operand")
+        raise ArgumentError(
+            f"{function} needs at least one operand",
+            fix="Pass a list with an array; rg.zeros(shape) makes one that may be empty.",
+        )
     return found
 
 
@@ -316,7 +322,10 @@ def _count(value: object, function: str) -> int:
         raise no_rank(function, "Give the number of repetitions as an int.")
     count = check_int(value, f"{function}: a number of repetitions")
     if count < 0:
-        raise DomainError(f"{function}: a number of repetitions cannot be negative: {count}")
+        raise DomainError(
+            f"{function}: a number of repetitions cannot be negative: {count}",
+            fix="Give 0 for a result without elements, or more.",
+        )
     return count
 
 

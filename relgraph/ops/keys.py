@@ -104,6 +104,7 @@ def indexed_shape(spec: Spec, shape: Shape, operands: tuple[TensorType, ...]) ->
             raise ShapeError(
                 f"too many indices: the array has {count_of(len(shape), 'dimension')}",
                 {"key": spec_text(spec, ["..."] * len(operands))},
+                "Leave some out; a mask takes as many axes as it has dimensions.",
             )
         if kind == "slice":
             bounds = [bound for bound in entry[1:] if bound == "dynamic"]
@@ -121,7 +122,10 @@ def indexed_shape(spec: Spec, shape: Shape, operands: tuple[TensorType, ...]) ->
             advanced.append((None,))
         axis += width
     if next(rest, None) is not None:
-        raise ArgumentError("more operands than the key has dynamic parts")
+        raise ArgumentError(
+            "more operands than the key has dynamic parts",
+            fix="Write x[key], or x.at[key] for an update, which makes the operands with the key.",
+        )
     kept_dims.extend(shape[axis:])
     place = advanced_place(spec)
     if place is None:
@@ -169,7 +173,10 @@ def spec_text(spec: Spec, operands: list[str]) -> str:
 def _next(operands: Iterator[TensorType]) -> TensorType:
     found = next(operands, None)
     if found is None:
-        raise ArgumentError("fewer operands than the key has dynamic parts")
+        raise ArgumentError(
+            "fewer operands than the key has dynamic parts",
+            fix="Write x[key], or x.at[key] for an update, which makes the operands with the key.",
+        )
     return found
 
 
@@ -224,12 +231,17 @@ def parse_key(x: Variable, key: Any) -> tuple[Spec, list[Variable]]:
     widths = [_width(part) for part in parts]
     ellipses = [i for i, part in enumerate(parts) if part is Ellipsis]
     if len(ellipses) > 1:
-        raise ArgumentError("a key can only have one ellipsis ('...')", {"key": key})
+        raise ArgumentError(
+            "a key can only have one ellipsis ('...')",
+            {"key": key},
+            "Keep one: it stands for all axes that the other parts leave.",
+        )
     spare = x.ndim - sum(widths)
     if spare < 0:
         raise ShapeError(
             f"too many indices: {sum(widths)} for an array of {count_of(x.ndim, 'dimension')}",
             {"array": f"{x} : {x.type}"},
+            "Leave some out; a mask takes as many axes as it has dimensions.",
         )
     spec: list[tuple[Any, ...]] = []
     operands: list[Variable] = []
@@ -268,7 +280,11 @@ def _part(part: Any) -> Any:
             fix="Build a mask with rg.equal(x, y): x == y asks whether two graphs are the same.",
         )
     if is_pattern(part):
-        raise PatternError("a pattern cannot be used as an index", {"index": part})
+        raise PatternError(
+            "a pattern cannot be used as an index",
+            {"index": part},
+            "Index with ints, slices and arrays; match a part as a variable of its own.",
+        )
     if isinstance(part, list | tuple):
         part = np.asarray(part)
         if part.size == 0:  # an empty list has no dtype of its own
@@ -348,7 +364,9 @@ def _slice_entry(part: slice, dim: Dim, operands: list[Variable]) -> tuple[Any, 
             "Index with an integer array for a step that is known at the call only.",
         )
     if c == 0:
-        raise DomainError("the step of a slice cannot be 0")
+        raise DomainError(
+            "the step of a slice cannot be 0", fix="Use 1 or more, or -1 or less to go backwards."
+        )
     dynamic = [bound for bound in (a, b) if isinstance(bound, Variable)]
     if dynamic:
         operands.extend(dynamic)

@@ -186,7 +186,10 @@ class _System(Op):
         a, b = types
         n = square_size(a, "a system")
         if b.ndim == 0:
-            raise ShapeError("the right side of a system is a vector or a matrix, not a scalar")
+            raise ShapeError(
+                "the right side of a system is a vector or a matrix, not a scalar",
+                fix="Give it an element for each row, for instance with broadcast_to.",
+            )
         dtype = float_dtype(a, b)
         if b.ndim == 1:
             return TensorType(dtype, (*a.shape[:-2], contracted(n, b.shape[0])))
@@ -269,7 +272,8 @@ class SolveTriangular(_System):
         if not is_open(trans):
             if trans not in _TRANS:
                 raise DomainError(
-                    f"solve_triangular: trans is 0 or 1 ('N', 'T' or 'C'), not {trans!r}"
+                    f"solve_triangular: trans is 0 or 1 ('N', 'T' or 'C'), not {trans!r}",
+                    fix="Use 1 to solve with the transposed matrix, or 0 with the matrix itself.",
                 )
             trans = _TRANS[trans]
         return _flag(lower), trans, _flag(unit)
@@ -289,7 +293,10 @@ def _flag(value: Any) -> Any:
         return value
     if isinstance(value, bool | np.bool_):
         return bool(value)
-    raise ArgumentError(f"a switch is True or False, not {value!r}")
+    raise ArgumentError(
+        f"a switch is True or False, not {value!r}",
+        fix="Pass a bool that is known when the graph is built.",
+    )
 
 
 def _substitute(a: Any, b: Any, trans: int, lower: bool, unit: bool) -> Any:

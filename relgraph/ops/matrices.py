@@ -44,7 +44,10 @@ class Eye(Op):
         found = [a if is_open(a) else check_int(a, "eye: n, m or k") for a in numbers]
         for number in found[:2]:
             if not is_open(number) and number < 0:
-                raise DomainError(f"eye: a size cannot be negative: {number}")
+                raise DomainError(
+                    f"eye: a size cannot be negative: {number}",
+                    fix="Give n and m of at least 0; the diagonal k may be negative.",
+                )
         return (*found, dtype if is_open(dtype) else check_dtype(dtype).name)
 
     def infer(self, *types: Any) -> Type:
@@ -102,7 +105,10 @@ class Diag(_Diagonals):
         """Return the type: square, of the vector's size plus ``abs(k)``."""
         (x,) = types
         if x.ndim == 0:
-            raise ShapeError("a diagonal matrix is made of a vector, not of a scalar")
+            raise ShapeError(
+                "a diagonal matrix is made of a vector, not of a scalar",
+                fix="Make it a vector, for instance with expand_dims.",
+            )
         dim, k = x.shape[-1], abs(self.params[0])
         side: Dim = dim + k if isinstance(dim, int) else (dim if k == 0 else None)
         return x.with_shape((*x.shape[:-1], side, side))  # type: ignore[no-any-return]
@@ -328,7 +334,7 @@ def diag(x: Any, k: int = 0) -> Any:
     if x.ndim != 2:
         raise ShapeError(
             f"diag takes a vector or a matrix, not {x.type}",
-            fix="Use diagonal(x) for the diagonals of a batch of matrices.",
+            fix="Use diagonal(x) for batches of matrices; make a scalar a vector by expand_dims.",
         )
     return Diagonal(k)(x)
 

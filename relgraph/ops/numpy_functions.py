@@ -248,7 +248,10 @@ def eigvalsh(a: Any, /, UPLO: str = "L") -> Any:
 
 def _lower(UPLO: str) -> bool:
     if UPLO not in ("L", "U"):
-        raise DomainError(f"UPLO is 'L' or 'U', not {UPLO!r}")
+        raise DomainError(
+            f"UPLO is 'L' or 'U', not {UPLO!r}",
+            fix="Use 'L' to read the lower triangle, 'U' to read the upper one.",
+        )
     return UPLO == "L"
 
 

@@ -34,7 +34,10 @@ def iterate(x: Any) -> list[Any]:
     if not isinstance(x, Variable):
         raise no_rank("iteration", "Name the parts: x[0], x[1].")
     if x.ndim == 0:
-        raise ArgumentError(f"a scalar cannot be iterated over: {x}")
+        raise ArgumentError(
+            f"a scalar cannot be iterated over: {x}",
+            fix="Use it as it is, or make it a vector with expand_dims.",
+        )
     first = x.type.shape[0]
     if not isinstance(first, int):
         raise ArgumentError(

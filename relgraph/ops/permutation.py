@@ -49,7 +49,8 @@ class Transpose(Rearrangement):
         axes = self.params[0]
         if len(axes) != types[0].ndim:
             raise ShapeError(
-                f"a permutation of {count_of(len(axes), 'axis')} does not fit {types[0]}"
+                f"a permutation of {count_of(len(axes), 'axis')} does not fit {types[0]}",
+                fix="Name every axis once, as in transpose(x, (1, 0)) for a matrix.",
             )
         return types[0].with_shape(types[0].shape[axis] for axis in axes)  # type: ignore[no-any-return]
 
@@ -251,6 +252,7 @@ def moveaxis(x: Any, source: Any, destination: Any) -> Any:
         raise DomainError(
             "moveaxis: as many axes must leave as arrive",
             {"source": source, "destination": destination},
+            "Name one destination for each source.",
         )
     order = [axis for axis in range(-x.ndim, 0) if axis not in old]
     for place, axis in sorted(zip(new, old, strict=True)):
@@ -262,5 +264,9 @@ def _axis_list(axes: Any, ndim: int) -> list[int]:
     given = axes if isinstance(axes, tuple | list) else (axes,)
     found = [normalise_axis(axis, ndim, "moveaxis") for axis in given]
     if len(set(found)) != len(found):
-        raise DomainError("moveaxis: an axis is given twice", {"axes": axes})
+        raise DomainError(
+            "moveaxis: an axis is given twice",
+            {"axes": axes},
+            "Name every axis once; -1 is the last.",
+        )
     return found

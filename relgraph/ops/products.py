@@ -105,14 +105,20 @@ def vecmat(x1: Any, x2: Any) -> Any:
 def _vectors(x: Any, axis: int, function: str) -> Any:
     array = typed(x, function)
     if array.ndim == 0:
-        raise ShapeError(f"{function} takes vectors, not {array.type}")
+        raise ShapeError(
+            f"{function} takes vectors, not {array.type}",
+            fix="Give it at least one dimension; use * to multiply by a scalar.",
+        )
     return moveaxis(array, normalise_axis(axis, array.ndim, function), -1)
 
 
 def _matrices(x: Any, function: str) -> Variable:
     array = typed(x, function)
     if array.ndim < 2:
-        raise ShapeError(f"{function} takes matrices, not {array.type}")
+        raise ShapeError(
+            f"{function} takes matrices, not {array.type}",
+            fix="Give it two dimensions, for instance with expand_dims.",
+        )
     return array
 
 
@@ -253,7 +259,10 @@ def matrix_power(a: Any, n: int) -> Any:
     x = _matrices(a, "matrix_power")
     rows, columns = x.type.shape[-2:]
     if isinstance(rows, int) and isinstance(columns, int) and rows != columns:
-        raise ShapeError(f"matrix_power takes square matrices, not {x.type}")
+        raise ShapeError(
+            f"matrix_power takes square matrices, not {x.type}",
+            fix="Give both sizes the same number or name, as in shape=('n', 'n').",
+        )
     power = check_int(n, "matrix_power: n")
     if power == 0:
         return broadcast_to(eye(dim(x, -1), dtype=x.dtype), shape(x))
@@ -291,10 +300,17 @@ def multi_dot(arrays: Any) -> Any:
     """
     parts = [typed(x, "multi_dot") for x in arrays]
     if len(parts) < 2:
-        raise ArgumentError("multi_dot takes at least two arrays", {"given": len(parts)})
+        raise ArgumentError(
+            "multi_dot takes at least two arrays",
+            {"given": len(parts)},
+            "Pass two or more in one list: multi_dot([A, B]).",
+        )
     for place, x in enumerate(parts):
         if x.ndim != 2 and not (x.ndim == 1 and place in (0, len(parts) - 1)):
-            raise ShapeError(f"multi_dot takes matrices, and vectors at the ends, not {x.type}")
+            raise ShapeError(
+                f"multi_dot takes matrices, and vectors at the ends, not {x.type}",
+                fix="Write the product with @, which takes batches, or with * for scalars.",
+            )
     found: Any = parts[0]
     for x in parts[1:]:
         found = matmul(found, x)

@@ -134,7 +134,10 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
     x = as_array(a, "diff")
     place = normalise_axis(axis, x.ndim, "diff") + x.ndim
     if check_int(n, "diff: n") < 0:
-        raise DomainError(f"diff takes an n of at least 0, not {n}")
+        raise DomainError(
+            f"diff takes an n of at least 0, not {n}",
+            fix="Use 1 for the differences of neighbours; 0 returns the array itself.",
+        )
     if n == 0:
         return x
     before, after = (_joined(x, part, place) for part in (prepend, append))
@@ -226,6 +229,7 @@ def _pairs(given: Any, ndim: int, name: str) -> np.ndarray[Any, Any]:
         raise ShapeError(
             f"pad takes {name} as one number, a pair, or a pair for each of {ndim} axes",
             {name: given},
+            "Write a list with a pair (before, after) for each axis.",
         ) from None
 
 

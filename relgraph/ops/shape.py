@@ -114,7 +114,9 @@ class BroadcastTo(Rearrangement):
         lead = len(shape) - x.ndim
         if lead < 0:
             raise ShapeError(
-                f"{x} has more dimensions than the shape it is to fill", {"shape": shape}
+                f"{x} has more dimensions than the shape it is to fill",
+                {"shape": shape},
+                "Give a size for each axis, or remove axes of size 1 with squeeze.",
             )
         fitted = tuple(
             target if dim == 1 else unify_dims(dim, target)

@@ -500,7 +500,11 @@ def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
     x = _of_rank(m, 2, "rot90")
     first, second = (normalise_axis(a, x.ndim, "rot90") for a in axes)
     if first == second:
-        raise DomainError("rot90 takes two different axes", {"axes": tuple(axes)})
+        raise DomainError(
+            "rot90 takes two different axes",
+            {"axes": tuple(axes)},
+            "Name the two that span the plane.",
+        )
     turns = check_int(k, "rot90: k") % 4
     if turns == 0:
         return x

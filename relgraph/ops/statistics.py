@@ -238,7 +238,10 @@ def _variables(m: Any, rowvar: bool, function: str) -> Variable:
     """Return a matrix with a variable in each row."""
     x = typed(m, function)
     if x.ndim > 2:
-        raise ShapeError(f"{function} takes a vector or a matrix, not {x.type}")
+        raise ShapeError(
+            f"{function} takes a vector or a matrix, not {x.type}",
+            fix="Reshape it to a matrix with one variable in each row.",
+        )
     if x.ndim < 2:
         x = expand_dims(x, tuple(range(2 - x.ndim)))
     elif not rowvar:

@@ -48,6 +48,7 @@ class _Update(Op):
             raise ShapeError(
                 "the value does not broadcast to the part it replaces",
                 {"value": shape_text(value.shape), "part": shape_text(part)},
+                "Reshape the value: each of its sizes is that of the part, or is declared as 1.",
             )
         return x  # type: ignore[no-any-return]
 
@@ -192,7 +193,10 @@ class Part:
 
     def _apply(self, op: type[_Update], value: Any) -> Any:
         if is_pattern(value):
-            raise PatternError("an update cannot take a pattern as its value")
+            raise PatternError(
+                "an update cannot take a pattern as its value",
+                fix="Give it a number, an array or a graph.",
+            )
         value = as_variable(value, like=[self.array.dtype])
         return op(self.spec)(self.array, value, *self.operands)
 

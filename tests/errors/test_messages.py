@@ -70,7 +70,7 @@ def without_fix(path):
     ]  # fmt: skip
 
 
-FOLDERS = ("api", "backends", "checking", "db", "ir", "lowering", "relations", "rewriting")
+FOLDERS = ("api", "backends", "checking", "db", "ir", "lowering", "ops", "relations", "rewriting")
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
