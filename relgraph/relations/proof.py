@@ -90,7 +90,7 @@ def _stretches(changed: Sequence[Variable]) -> bool:
     for x in changed:
         if x.op is not None and x.op.pointwise:
             pointwise.append(x)
-        else:
+        elif x.op is None or x.op.name != "broadcast_to":  # it says itself what it stretches
             moved.update(x.inputs)
     return len(pointwise) < len(changed) and any(
         not covered(x, y) and not (isinstance(y, Constant) and y.ndim == 0 and y not in moved)
