@@ -72,7 +72,7 @@ REWRITERS = ((StructuredProducts(), 1.8), (MatmulChain(), 2.2), (FactorReuse(), 
 REWRITER_TAGS = ("fast_run", "rounded", "assumes_finite", "linear_algebra")
 
 # Sums with a product as calls of BLAS, after everything that looks at products and sums.  The
-# modes make those calls that are faster than a product and a loop that adds; see benchmarks/.
+# modes make those calls that cost no more than a product and a loop that adds; see benchmarks/.
 MOTIFS: tuple[tuple[GraphRewriter, float, tuple[str, ...]], ...] = (
     (SyrkMotif(), 48.0, ("blas", "BlasOpt", "rounded", "assumes_finite")),
     (GerMotif(), 48.1, ("blas", "BlasOpt", "rounded", "assumes_finite")),

@@ -17,8 +17,8 @@ removal of assertions                            x
 
 Linear algebra is what looks at whole graphs: the order of products, structure, and factorisations
 that several ops share.  Of the calls of BLAS that add a product to an array, the modes make those
-that are faster than a product and a loop (``gemm_narrow``); ``including`` adds the others by name:
-``gemm``, ``gemv``, ``ger`` and ``syrk``, or all of them as ``BlasOpt``.
+that cost no more than a product and a loop (``gemm_narrow``); ``including`` adds the others by
+name: ``gemm``, ``gemv``, ``ger`` and ``syrk``, or all of them as ``BlasOpt``.
 
 An assertion is the comparison, at each call, of sizes that nothing says are equal.
 ``(u + v) - v`` is ``u``, and needs ``u`` and ``v`` to have one size only as it is written.  Sizes

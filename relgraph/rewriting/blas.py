@@ -205,13 +205,13 @@ class GemmMotif(BlasMotif):
 
 
 class NarrowGemmMotif(GemmMotif):
-    """Adds a product of few terms to a large matrix by one call, which is faster than a loop.
+    """Adds a product of few terms to a large matrix by one call, which costs no more than a loop.
 
     The call reads and writes the result once less, and that counts where the product itself is
     cheap.  With at least 256 rows and columns, 1 MiB of result and at most 128 terms in each
-    element, the call is 1.1 to 1.9 times as fast on one thread, in float32 and float64.  With more
-    terms it makes no difference; small or very oblong results are added faster in a loop
-    (``benchmarks/results/products.json``).
+    element, the call is 0.9 to 1.2 times as fast on one thread, 1.0 in geometric mean, and 1.4 in
+    geometric mean on two (``benchmarks/results/products.json``).  With more terms it makes no
+    difference; small or very oblong results are added faster in a loop.
 
     A graph in which another product is left stays: NumPy and SciPy each have a BLAS, and threads
     of the one that wait for work keep the cores from those of the other.
