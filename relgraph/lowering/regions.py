@@ -128,6 +128,18 @@ class Regions:
             and self.loop(i) == self.loop(j)
         )
 
+    def in_step(self, i: int, j: int) -> bool:
+        """Tell whether ``j`` reads the array ``i`` element by element, in the shape of its loop.
+
+        A gather reads its table elsewhere, and unknown sizes of the two need not be equal.
+        """
+        array, shape = self.order[i], self.loop(j)
+        if isinstance(array, Constant) or array.type.shape != shape:
+            return False
+        reader = self.order[j]
+        table = reader in self.furthest and array is not reader.inputs[1]
+        return not (table and None in array.type.shape)
+
     def _repeated(self) -> set[int]:
         """Return the maps of numbers that each kernel computes for itself."""
         weights: dict[int, int] = {}
@@ -181,9 +193,7 @@ class Regions:
             for j in operands:
                 if self.stage[j] == self.stage[i] and self.fused(j, i):
                     parent[root(i)] = root(j)
-                elif self.order[j].type.shape == self.loop(i) and not isinstance(
-                    self.order[j], Constant
-                ):  # two that read one array of the loop's shape read it once, in one loop
+                elif self.in_step(j, i):  # two that read one array so read it once, in one loop
                     first = readers.setdefault((j, self.stage[i]), i)
                     parent[root(i)] = root(first)
         found: dict[int, list[int]] = {}

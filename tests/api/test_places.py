@@ -246,3 +246,15 @@ def test_a_donated_array_may_be_a_place():
     step = rg.function([x, y], x - 0.5 * y, donate="x")
     assert step(place, b, out=place) is place
     np.testing.assert_array_equal(place, a - 1)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("place", [7, 62, 63, 64, 67])
+def test_a_result_may_overlap_with_any_of_many_arguments(target, place):
+    xs = [rg.matrix(f"x{k}", shape=("n", "n")) for k in range(70)]
+    graph = sum((x for k, x in enumerate(xs) if k != place), xs[place].mT)
+    arrays = [np.full((3, 3), float(k)) for k in range(70)]
+    arrays[place] = np.arange(9.0).reshape(3, 3)
+    expected = sum(x for k, x in enumerate(arrays) if k != place) + arrays[place].T
+    f = rg.function(xs, graph, mode=None, target=target)
+    np.testing.assert_array_equal(f(*arrays, out=arrays[place]), expected)

@@ -304,3 +304,17 @@ def test_a_number_in_the_place_of_everything(shape):
     one, two = f(np.arange(4.0))
     np.testing.assert_array_equal(one, np.full(4, 0.5))
     np.testing.assert_array_equal(two, np.arange(4.0) * 2)
+
+
+def test_places_and_the_array_may_have_other_unknown_sizes():
+    x, y = rg.vector("x"), rg.vector("y")
+    i = rg.vector("i", dtype="int64")
+    a, b, places = np.arange(6.0), np.linspace(1.0, 2.0, 6), np.array([3, 3, -1])
+    changed = updated(a, "set", places, 2.0)
+    for graph, expected in (
+        (x.at[i].set(2.0) + y, changed + b),
+        (x.at[i].set(2.0) + x, changed + a),
+        (rg.exp(x.at[i].set(2.0)) * x, np.exp(changed) * a),
+        ((x + y).at[i].set(2.0 + y[i]), updated(a + b, "set", places, 2.0 + b[places])),
+    ):
+        np.testing.assert_allclose(rg.function([x, y, i], graph)(a, b, places), expected)

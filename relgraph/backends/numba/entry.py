@@ -32,6 +32,11 @@ test:
   %tested.n = call i64 @entry_of(ptr %table, i64 {TESTED})
   %tested = inttoptr i64 %tested.n to ptr
   %answer = call ptr %test.function(ptr %tested, ptr %args, i64 %nargs)
+  %raised = icmp eq ptr %answer, null
+  br i1 %raised, label %failed, label %answered
+failed:
+  ret ptr null
+answered:
   %answer.n = ptrtoint ptr %answer to i64
   call void @Py_DecRef(ptr %answer)
   %true = call i64 @entry_of(ptr %table, i64 {TRUE})

@@ -23,7 +23,7 @@ Source = tuple[int, int] | int  # an input and its axis, or a size
 _C_CONTIGUOUS, _ALIGNED, _WRITEABLE = 0x1, 0x100, 0x400
 COUNT, PAIRS, ARRAY_TYPE, TRUE, FALSE, PLACES, HEAD = range(7)
 EACH = 4  # entries for an argument
-_BITS = 63  # arguments of which the table can say that a place may be the same array
+_BITS = 63  # arguments of which the table can say that a place may be the same array; bit 63 is 0
 
 # After the head of the table come, for each argument, its dtype object, its rank, the bytes of an
 # element, and, for a place, a bit for each argument that may be the same array; then for each pair
@@ -172,7 +172,8 @@ compare:
   %after.it = icmp uge i64 %r.start, %q.end
   %disjoint = or i1 %before, %after.it
   %itself = icmp eq i64 %q, %r
-  %shifted = lshr i64 %q.mask, %r
+  %r.bit = call i64 @llvm.umin.i64(i64 %r, i64 {_BITS})
+  %shifted = lshr i64 %q.mask, %r.bit
   %bit = and i64 %shifted, 1
   %allowed = icmp ne i64 %bit, 0
   %same.start = icmp eq i64 %q.start, %r.start
