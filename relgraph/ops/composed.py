@@ -25,7 +25,7 @@ def deg2rad(x: Any) -> Any:
     Returns
     -------
     Variable
-        float64 for wide integers, otherwise a float of the size of ``x``.
+        float32 for float32 and for integers of up to 16 bits, otherwise float64.
 
     Examples
     --------
@@ -49,7 +49,7 @@ def rad2deg(x: Any) -> Any:
     Returns
     -------
     Variable
-        float64 for wide integers, otherwise a float of the size of ``x``.
+        float32 for float32 and for integers of up to 16 bits, otherwise float64.
     """
     (x,) = as_floats("rad2deg", x)
     return elementwise.multiply(x, constant(np.rad2deg(x.dtype.type(1))))
@@ -66,7 +66,7 @@ def fabs(x: Any) -> Any:
     Returns
     -------
     Variable
-        float64 for wide integers, otherwise a float of the size of ``x``.
+        float32 for float32 and for integers of up to 16 bits, otherwise float64.
     """
     return elementwise.absolute(*as_floats("fabs", x))
 

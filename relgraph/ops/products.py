@@ -47,6 +47,13 @@ def vecdot(x1: Any, x2: Any, *, axis: int = -1) -> Any:
     float64[n]
     """
     x, y = (_vectors(v, axis, "vecdot") for v in (x1, x2))
+    sizes = [v.type.shape[-1] for v in (x, y)]
+    if all([isinstance(size, int) for size in sizes]) and sizes[0] != sizes[1]:
+        raise ShapeError(
+            f"vecdot takes vectors of one size, not of {sizes[0]} and {sizes[1]}",
+            {"x1": x.type, "x2": y.type},
+            "A vector of one element is not repeated: use * and sum for that.",
+        )
     return matmul(x, y) if x.ndim == y.ndim == 1 else einsum("...i,...i->...", x, y)
 
 

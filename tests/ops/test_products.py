@@ -40,6 +40,8 @@ def test_shapes_that_do_not_fit():
         np.vecdot(typed("x", B), 2.0)
     with pytest.raises(ShapeError):
         np.vecdot(typed("x", B), typed("y", B[:, :2]))
+    with pytest.raises(ShapeError, match="not of 3 and 1"):
+        np.vecdot(rg.matrix("x", shape=("n", 3)), rg.vector("y", shape=(1,)))
 
 
 @pytest.mark.parametrize("dtypes", DTYPES)

@@ -48,21 +48,39 @@ def test_cumulative_ops(dtype):
             compare(f, (rng.normal(size=shape) * 3).astype(dtype), axis)
 
 
-def test_long_rows_are_cut_into_parts():
+def spied(monkeypatch, name):
+    """Return the list of the arguments of the calls of a function of the module."""
+    calls, real = [], getattr(kernels, name)
+
+    def spy(*args):
+        calls.append(args)
+        return real(*args)
+
+    monkeypatch.setattr(kernels, name, spy)
+    return calls
+
+
+def test_long_rows_are_cut_into_parts(monkeypatch):
+    cut = spied(monkeypatch, "total_text")
     x = make_input("x", TensorType("float32", (None, None)))
     f = function([x], [getattr(cumulative, name)(x, 1) for name in NUMPY])
     rng = np.random.default_rng(4)
-    for shape in [(1, 200), (2, 70)]:
+    for shape, in_parts in [((1, 200), NUMPY), ((2, 140), NUMPY), ((2, 70), ())]:
         a = rng.uniform(0.7, 1.4, shape) * rng.choice([-1.0, 1.0], shape)
         compare(f, a.astype("float32"), 1)
+        assert {op.name for op, *_ in cut} == set(in_parts)
+        cut.clear()
 
 
 def test_few_long_columns_are_turned(monkeypatch):
     monkeypatch.setattr(kernels, "LONG", 8)
+    turned = spied(monkeypatch, "_turned")
     x = make_input("x", TensorType("int64", (None, None, None)))
     f = function([x], [getattr(cumulative, name)(x, 1) for name in NUMPY])
     for shape in [(1, 20, 2), (2, 9, 3)]:
         compare(f, np.random.default_rng(5).integers(-3, 4, shape), 1)
+        assert [op.name for _, op, *_ in turned] == list(NUMPY)
+        turned.clear()
 
 
 def test_special_values():
