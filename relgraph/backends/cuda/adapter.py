@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib.metadata
 import itertools
-import linecache
 import warnings
 import weakref
 from collections.abc import Callable, Iterator, Sequence
@@ -19,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from relgraph.backends.source import define
 from relgraph.errors import (
     ArgumentError,
     CaptureError,
@@ -185,10 +185,8 @@ def numba_type(text: str) -> Any:
 
 def function_of(name: str, text: str, namespace: dict[str, Any]) -> Any:
     """Return the Python function that a kernel's text defines."""
-    filename = f"<relgraph {name}>"
-    linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
     scope = {**namespace, "cuda": cuda(), "np": np}
-    exec(compile(text, filename, "exec"), scope)
+    define(name, text, scope)
     return scope[name]
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from relgraph.backends.cuda import adapter, scalars
+from relgraph.backends.source import define
 from relgraph.ir.types import DTYPES
 
 WARP = 32
@@ -75,7 +76,7 @@ def _table(simulated: bool) -> dict[str, Any]:
     table["math"] = math
     table.update(_simulated_functions() if simulated else _device_functions())
     scope = dict(table)
-    exec(compile(scalars.text(), "<relgraph scalars>", "exec"), scope)
+    define("scalars", scalars.text(), scope)
     # The functions call each other by name, so they have to be found under it when one is inlined.
     for name, function in list(scope.items()):
         if callable(function) and getattr(function, "__globals__", None) is scope:

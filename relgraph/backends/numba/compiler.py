@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import linecache
-import weakref
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
@@ -39,6 +37,7 @@ from relgraph.backends.numba.short_source import longest, short_text
 from relgraph.backends.numba.tapes import Taped, Untaped
 from relgraph.backends.numba.templates import literals, supported, weight
 from relgraph.backends.numba.update_source import UpdateText
+from relgraph.backends.source import define
 from relgraph.errors import ShapeError
 from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import Constant, Variable
@@ -236,7 +235,7 @@ class NumbaProgram:
             **{name: _misshapen(node) for name, node in main.verified.items()},
         }
         for name, text in main.parts:
-            self._define(text, namespace)
+            define(name, text, namespace)
             assert name in namespace
         self._main: Callable[..., tuple[Any, ...]] = namespace["main"]
         self._silent = bool(main.calls)
@@ -249,13 +248,6 @@ class NumbaProgram:
         self._namespace = namespace
 
     order = "A"  # of arguments that need no copy before they are passed, as NumPy's flags say it
-
-    def _define(self, text: str, namespace: dict[str, Any]) -> None:
-        """Define a function, with its lines for tracebacks."""
-        filename = f"<relgraph {kernels.digest(text)}>"
-        linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
-        weakref.finalize(self, linecache.cache.pop, filename, None)
-        exec(compile(text, filename, "exec"), namespace)
 
     def quick(
         self, wanted: Sequence[tuple[np.dtype[Any] | None, int]], equal: Sequence[Pair]
@@ -303,7 +295,7 @@ class NumbaProgram:
             return None
         text, pairs = made
         namespace = dict(self._namespace)
-        self._define(text, namespace)
+        define("main", text, namespace)
         constants: dict[Any, Array] = {x: namespace[c] for c, x in main.constants.items()}
         constants |= {values: namespace[c] for c, values in main.packed.items()}
         bound = {
@@ -427,8 +419,8 @@ class NumbaProgram:
         """Compile the function that takes places for results; when one is asked for."""
         text = self._write_into()
         namespace = dict(self._namespace)
-        for _, part in text.parts:
-            self._define(part, namespace)
+        for name, part in text.parts:
+            define(name, part, namespace)
         found: Callable[..., Any] = namespace["main"]
         return found
 
