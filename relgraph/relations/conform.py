@@ -8,6 +8,7 @@ from weakref import WeakKeyDictionary
 from relgraph.ir.node import Variable
 from relgraph.ir.sizes import Place, size_at
 from relgraph.ir.types import TensorType
+from relgraph.relations.proof import as_known
 
 
 def broadcast_like(built: Variable, like: TensorType, place: Any) -> Variable | None:
@@ -27,10 +28,8 @@ def broadcast_like(built: Variable, like: TensorType, place: Any) -> Variable | 
 
     if built.ndim > like.ndim:
         return None
-    for axis, dim in enumerate(built.type.shape):
-        wanted = like.shape[like.ndim - built.ndim + axis]
-        if dim not in (1, wanted) and dim is not None and wanted is not None:
-            return None
+    if not as_known(built.type, like, place):
+        return None
     sources = [place] if isinstance(place, Variable) else list(place)
     sizes: list[Any] = []
     for axis, dim in enumerate(like.shape):

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from relgraph.ir.node import Constant, Variable
-from relgraph.ir.sizes import Equalities
+from relgraph.ir.sizes import Equalities, size_at
 from relgraph.ir.types import TensorType, covers
 from relgraph.relations.lawful import lawful
 
@@ -65,6 +65,42 @@ def proved(
     changed = _changed(built, made, roots, given)
     holds = not _stretches(changed) and all(lawful(x, built, changed) for x in roots)
     return built if holds else None
+
+
+def as_known(type_: TensorType, like: TensorType, place: Variable | Sequence[Variable]) -> bool:
+    """Tell whether the sizes of a result, not 1, are those of what it replaces.
+
+    Where the size of what is replaced is unknown, it must be shown that it is the one built:
+    ``x - x = zeros(3)`` is no law for vectors of another size.
+
+    Parameters
+    ----------
+    type_ : TensorType
+        The type of what was built; of lower rank, it has the last axes.
+    like : TensorType
+        The type of what is replaced.
+    place : Variable or sequence of Variable
+        What is replaced, or the operands of an elementwise op whose combination is.
+    """
+    unknown = []
+    for axis in range(-type_.ndim, 0):
+        mine, theirs = type_.shape[axis], like.shape[axis]
+        if mine is None or mine in (1, theirs):
+            continue
+        if theirs is not None:
+            return False
+        unknown.append((axis, mine))
+    if not unknown:
+        return True
+    roots = (place,) if isinstance(place, Variable) else tuple(place)
+    known = Equalities()
+    known.together(roots)
+    for x in _region(roots, (), LIMIT):
+        known.learn(x)
+    return all(
+        any(known.find(size_at(x, axis)) == mine for x in roots if x.ndim >= -axis)
+        for axis, mine in unknown
+    )
 
 
 def _changed(

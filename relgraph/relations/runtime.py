@@ -14,7 +14,7 @@ from relgraph.ir.node import Constant, Variable, apply, constant
 from relgraph.ir.op import Op
 from relgraph.ir.types import TensorType, TupleType, covers
 from relgraph.relations.ac import alike, canonical, leaves, nary
-from relgraph.relations.proof import covered, proved
+from relgraph.relations.proof import as_known, covered, proved
 
 WHOLE = 4  # operands of a nested sum or product up to which a pattern is tried on every split
 
@@ -198,7 +198,7 @@ def fit(built: Any, like: TensorType, place: Any, pointwise: bool) -> Variable |
             return None
         node = cast(node, like.dtype)
     if node.type.narrows(like) and not _may_stretch(node.type, like):
-        return node
+        return node if as_known(node.type, like, place) else None
     if not pointwise and not isinstance(node, Constant):
         return None
     return broadcast_like(node, like, place)

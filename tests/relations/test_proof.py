@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import relgraph as rg
@@ -64,3 +65,53 @@ def test_what_stands_between_known_operands_may_have_an_unknown_size():
     rows = a[mask]
     assert proved(rg.sum(rows * b.T), rg.trace(rows @ b), (a, mask, b)) is None
     assert proved(rg.sum(a * b.T), rg.trace(a @ b), (a, b)) is not None
+
+
+@rg.identity
+def no_difference(x):
+    """``x - x = 0``, for vectors of three elements."""
+    return x - x, rg.zeros((3,))
+
+
+@rg.identity
+def no_product(x):
+    """``A^-1 A = I``, for matrices of three rows."""
+    return rg.inv(x) @ x, rg.eye(3)
+
+
+three = rg.vector("three", shape=(3,))
+rows = rg.matrix("rows", shape=(None, 3))
+ends = rg.matrix("ends", shape=(3, None), facts=("square",))
+
+
+@pytest.mark.parametrize("graph", [x - x, m - m, rg.inv(square) @ square, rg.sum(x - x)], ids=str)
+def test_an_unknown_size_is_not_replaced_by_a_number(graph):
+    assert rg.rewrite_graph(graph, [no_difference, no_product]) is graph
+
+
+@pytest.mark.parametrize(
+    ("graph", "expected"),
+    [
+        (three - three, "broadcast_to(0, shape=(3,))"),
+        ((x + three) - (x + three), "broadcast_to(0, shape=(3,))"),
+        (rg.sum((three * x - three * x) + x), "sum(broadcast_to(0, shape=(3,)) + x)"),
+        (rg.inv(ends) @ ends, "eye(n=3, m=3, k=0, dtype='float64')"),
+    ],
+    ids=str,
+)
+def test_an_unknown_size_is_replaced_by_the_number_that_it_must_be(graph, expected):
+    assert str(rg.rewrite_graph(graph, [no_difference, no_product])) == expected
+
+
+@pytest.mark.parametrize("shape", [(0,), (1,), (2,), (4,)])
+def test_what_does_not_fire_keeps_its_value(shape):
+    value = np.arange(shape[0], dtype=float)
+    found = rg.function([x], rg.rewrite_graph(x - x, [no_difference]))(value)
+    np.testing.assert_array_equal(found, value - value)
+
+
+def test_a_matrix_is_not_given_rows_of_another_length():
+    graph = rg.rewrite_graph(rows - rows, [no_difference])
+    value = np.ones((4, 3))
+    np.testing.assert_array_equal(rg.function([rows], graph)(value), np.zeros((4, 3)))
+    assert graph is not rows - rows
