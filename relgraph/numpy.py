@@ -64,6 +64,7 @@ from relgraph.ops.composed import (
 )
 from relgraph.ops.contraction import dot, einsum, inner, matmul, outer, tensordot, vdot
 from relgraph.ops.cumulative import cumprod, cumsum, cumulative_prod, cumulative_sum
+from relgraph.ops.cutting import array_split, dsplit, hsplit, unstack, vsplit
 from relgraph.ops.elementwise import (
     absolute,
     add,
@@ -151,7 +152,7 @@ from relgraph.ops.indexing import take
 from relgraph.ops.inputs import arange, full, full_like, ones, ones_like, zeros, zeros_like
 from relgraph.ops.joining import concatenate, repeat, split, stack, tile
 from relgraph.ops.linalg import det, inv, slogdet, solve
-from relgraph.ops.matrices import diag, eye, tril, triu
+from relgraph.ops.matrices import diag, diagflat, eye, tril, triu
 from relgraph.ops.missing import (
     nanargmax,
     nanargmin,
@@ -190,29 +191,18 @@ from relgraph.ops.products import (
 )
 from relgraph.ops.quantiles import median, percentile, quantile
 from relgraph.ops.reduction import all, any, argmax, argmin, max, mean, min, prod, sum
-from relgraph.ops.sequences import diff, flip, pad, roll
+from relgraph.ops.sequences import diff, ediff1d, flip, pad, roll
 from relgraph.ops.shape import broadcast_to, expand_dims, ravel, reshape, shape, squeeze
 from relgraph.ops.sorting import argsort, sort
 from relgraph.ops.stacking import (
     append,
-    array_split,
     atleast_1d,
     atleast_2d,
     atleast_3d,
     block,
     column_stack,
-    diagflat,
-    dsplit,
     dstack,
-    ediff1d,
-    fliplr,
-    flipud,
-    hsplit,
     hstack,
-    rollaxis,
-    rot90,
-    unstack,
-    vsplit,
     vstack,
 )
 from relgraph.ops.statistics import (
@@ -223,6 +213,7 @@ from relgraph.ops.statistics import (
     ptp,
     trapezoid,
 )
+from relgraph.ops.turning import fliplr, flipud, rollaxis, rot90
 
 
 def asarray(a: Any, dtype: npt.DTypeLike | None = None) -> Any:

@@ -13,8 +13,9 @@ from relgraph.ir.node import Variable, constant
 from relgraph.ir.op import Op
 from relgraph.ir.types import Dim, TensorType, Type, check_dtype
 from relgraph.ops.arguments import as_operand, check_int, is_open, is_pattern, no_rank
+from relgraph.ops.operands import typed
 from relgraph.ops.permutation import moveaxis
-from relgraph.ops.shape import broadcast_to
+from relgraph.ops.shape import broadcast_to, ravel
 
 _SURVIVE_ZEROS = ("nonnegative", "nonpositive", "integer", "finite", "not_nan")
 
@@ -337,6 +338,24 @@ def diag(x: Any, k: int = 0) -> Any:
             fix="Use diagonal(x) for batches of matrices; make a scalar a vector by expand_dims.",
         )
     return Diagonal(k)(x)
+
+
+def diagflat(v: Any, k: int = 0) -> Any:
+    """Return a matrix with all elements of an array on a diagonal, as ``numpy.diagflat``.
+
+    Parameters
+    ----------
+    v : Variable or array-like
+        Raveled first.
+    k : int
+        The diagonal: 0 the main one, positive above it.
+
+    Returns
+    -------
+    Variable
+        A matrix, with zeros elsewhere.
+    """
+    return diag(ravel(typed(v, "diagflat")), k)
 
 
 def diagonal(x: Any, offset: int = 0, axis1: int = -2, axis2: int = -1) -> Any:

@@ -23,6 +23,7 @@ from relgraph.ops import (
     composed,
     contraction,
     cumulative,
+    cutting,
     elementwise,
     gradient,
     grids,
@@ -42,6 +43,7 @@ from relgraph.ops import (
     sorting,
     stacking,
     statistics,
+    turning,
 )
 from relgraph.ops.arguments import as_operand
 from relgraph.ops.elementwise import Elementwise
@@ -211,24 +213,24 @@ ARRAY_FUNCTIONS: dict[Function, Function] = {
     np.percentile: quantiles.percentile,
     np.quantile: quantiles.quantile,
     np.append: stacking.append,
-    np.array_split: stacking.array_split,
+    np.array_split: cutting.array_split,
     np.atleast_1d: stacking.atleast_1d,
     np.atleast_2d: stacking.atleast_2d,
     np.atleast_3d: stacking.atleast_3d,
     np.block: stacking.block,
     np.column_stack: stacking.column_stack,
-    np.diagflat: stacking.diagflat,
-    np.dsplit: stacking.dsplit,
+    np.diagflat: matrices.diagflat,
+    np.dsplit: cutting.dsplit,
     np.dstack: stacking.dstack,
     np.gradient: gradient.gradient,
-    np.ediff1d: stacking.ediff1d,
-    np.fliplr: stacking.fliplr,
-    np.flipud: stacking.flipud,
-    np.hsplit: stacking.hsplit,
+    np.ediff1d: sequences.ediff1d,
+    np.fliplr: turning.fliplr,
+    np.flipud: turning.flipud,
+    np.hsplit: cutting.hsplit,
     np.hstack: stacking.hstack,
-    np.rollaxis: stacking.rollaxis,
-    np.rot90: stacking.rot90,
-    np.vsplit: stacking.vsplit,
+    np.rollaxis: turning.rollaxis,
+    np.rot90: turning.rot90,
+    np.vsplit: cutting.vsplit,
     np.vstack: stacking.vstack,
     np.average: statistics.average,
     np.corrcoef: statistics.corrcoef,
@@ -275,7 +277,7 @@ ARRAY_FUNCTIONS: dict[Function, Function] = {
     np.linalg.matrix_transpose: permutation.matrix_transpose,
     np.linalg.diagonal: matrices.diagonal,
     np.linalg.trace: matrices.trace,
-    **({np.unstack: stacking.unstack} if hasattr(np, "unstack") else {}),  # NumPy 2.1
+    **({np.unstack: cutting.unstack} if hasattr(np, "unstack") else {}),  # NumPy 2.1
     **({np.astype: elementwise.cast} if hasattr(np, "astype") else {}),  # NumPy 2.1
     **(
         {

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.errors import PatternError
+from relgraph.errors import PatternError, ShapeError, count_of
 from relgraph.ir.node import Variable
 from relgraph.ops.arguments import as_operand, is_pattern
 from relgraph.ops.elementwise import TABLE, add, cast
@@ -39,6 +39,40 @@ def typed(x: Any, function: str) -> Variable:
         )
     found: Variable = as_operand(x)
     return found
+
+
+def of_rank(x: Any, ndim: int, function: str) -> Variable:
+    """Return an operand as a node of at least so many dimensions.
+
+    Parameters
+    ----------
+    x : Variable or array-like
+        Any dtype.
+    ndim : int
+        The fewest dimensions.
+    function : str
+        Whose operand it is, for messages.
+
+    Returns
+    -------
+    Variable
+        With a type.
+
+    Raises
+    ------
+    PatternError
+        For a pattern, which has no type.
+    ShapeError
+        For fewer dimensions.
+    """
+    array = typed(x, function)
+    if array.ndim < ndim:
+        raise ShapeError(
+            f"{function} takes an array of at least {count_of(ndim, 'dimension')}, "
+            f"not {array.type}",
+            fix="Insert axes with np.expand_dims.",
+        )
+    return array
 
 
 def together(function: str, *values: Any) -> tuple[Variable, ...]:

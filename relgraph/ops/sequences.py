@@ -1,4 +1,4 @@
-"""Elements in order along axes, made of slices and joins: flip, roll, diff and pad."""
+"""Elements in order along axes, made of slices and joins: flip, roll, diff, ediff1d and pad."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from relgraph.ops import elementwise
 from relgraph.ops.arguments import as_operand, check_int, normalise_axes, normalise_axis
 from relgraph.ops.indexing import as_array, index
 from relgraph.ops.joining import concatenate
+from relgraph.ops.operands import typed
 from relgraph.ops.shape import broadcast_to, dim, ravel, reshape, shape
 
 
@@ -158,6 +159,43 @@ def _joined(x: Variable, part: Any, axis: int) -> list[Any]:
     sizes = list(shape(x))
     sizes[axis] = 1
     return [broadcast_to(array, tuple(sizes))]
+
+
+def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
+    """Subtract from each element the one before it, as ``numpy.ediff1d``.
+
+    Parameters
+    ----------
+    ary : Variable or array-like
+        Raveled first.
+    to_end, to_begin : Variable or array-like, optional
+        What to join to the differences, in their dtype.
+
+    Returns
+    -------
+    Variable
+        A vector of the dtype of ``ary``.
+
+    Raises
+    ------
+    ArgumentError
+        For parts that the dtype of ``ary`` cannot hold.
+    """
+    x = ravel(typed(ary, "ediff1d"))
+    if x.dtype.kind == "b":
+        return elementwise.subtract(x, x)  # the error that NumPy raises, too
+    parts = [diff(x)]
+    for part, at in ((to_begin, 0), (to_end, 2)):
+        if part is None:
+            continue
+        more = typed(part, "ediff1d")
+        if not np.can_cast(more.dtype, x.dtype, "same_kind"):
+            raise ArgumentError(
+                f"ediff1d cannot join {more.dtype} to differences in {x.dtype}",
+                fix="Convert it first with .astype(...).",
+            )
+        parts.insert(at, elementwise.cast(ravel(more), x.dtype))
+    return concatenate(parts)
 
 
 def pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0) -> Any:

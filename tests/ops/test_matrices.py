@@ -24,6 +24,14 @@ def tensor(*dims, name="x", dtype="float64", facts=()):
     return make_input(name, TensorType(dtype, dims), facts)
 
 
+@pytest.mark.parametrize("shape", [(), (3,), (2, 3), (2, 2, 2)])
+@pytest.mark.parametrize("k", [0, 2, -1])
+def test_diagflat_agrees_with_numpy(shape, k):
+    for dtype in ("float64", "int8", "bool"):
+        x = array(shape, dtype)
+        check(lambda x: np.diagflat(x, k), np.diagflat(x, k), x)
+
+
 @pytest.mark.parametrize("arguments", [(3,), (2, 4), (4, 2, 1), (3, 3, -1), (0,), (2, 2, 5)])
 @pytest.mark.parametrize("dtype", ["float64", "int8", "bool"])
 def test_eye_agrees_with_numpy(arguments, dtype):

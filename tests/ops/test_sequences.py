@@ -1,4 +1,4 @@
-"""flip, roll, diff and pad, against NumPy; and the ufuncs of signs and of numbers beside NaN."""
+"""flip, roll, diff, ediff1d and pad, against NumPy; and ufuncs of signs and of numbers beside NaN."""
 
 from functools import partial
 
@@ -7,7 +7,7 @@ import pytest
 
 import relgraph as rg
 import relgraph.numpy as rnp
-from relgraph.errors import ArgumentError, DomainError, ShapeError
+from relgraph.errors import ArgumentError, DomainError, DTypeError, ShapeError
 from tests.ops.evaluation import check, typed
 
 A = np.random.default_rng(0).integers(-50, 50, (3, 4)).astype("float64")
@@ -100,3 +100,15 @@ def test_signbit():
     for array in (SPECIAL, SPECIAL.astype("float32"), np.array([-3, 0, 5])):
         check(rnp.signbit, np.signbit(array), array)
         np.testing.assert_array_equal(rg.jit(np.signbit)(array), np.signbit(array), strict=True)
+
+
+@pytest.mark.parametrize("options", [
+    {}, {"to_end": 7}, {"to_begin": [1, 2]}, {"to_begin": 0, "to_end": [[3], [4]]},
+])  # fmt: skip
+def test_ediff1d(options):
+    for array in (A, A.astype("int8"), A.astype("float32"), A[0, :1], A[0, :0]):
+        check(lambda x: np.ediff1d(x, **options), np.ediff1d(array, **options), array)
+    with pytest.raises(ArgumentError, match="cannot join float64"):
+        np.ediff1d(typed("x", A.astype("int8")), to_end=1.5)
+    with pytest.raises(DTypeError):
+        np.ediff1d(typed("x", A > 0))
