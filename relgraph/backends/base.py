@@ -23,8 +23,9 @@ class Program(Protocol):
 
     Calling it may happen in several threads at once.  A program may have a method ``quick``: given
     the dtype and rank of each input and the pairs of sizes that must be equal, it returns a test of
-    arguments, and a function that takes those that pass, one by one, and returns the result, a
-    scalar where it has no dimensions, or a tuple of several; or None.
+    arguments, and a function that takes those that pass, one by one; or None.  That function
+    returns a single result as it is, a scalar where it has no dimensions, and several as a tuple
+    of arrays, those without dimensions too.
     """
 
     @property

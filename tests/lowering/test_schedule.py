@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import relgraph.ops.operators  # noqa: F401  operators of nodes look their functions up
-from relgraph.backends.numba.compiler import FUSION, NumbaBackend
+from relgraph.backends.numba.compiler import NumbaBackend
+from relgraph.backends.numba.schedules import FUSION
 from relgraph.ir.graph import FunctionGraph, toposort
 from relgraph.ir.node import Constant, Input, make_input
 from relgraph.ir.types import TensorType

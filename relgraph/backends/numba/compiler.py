@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from importlib import import_module
 from types import BuiltinFunctionType
@@ -11,15 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.backends.base import Array, OpCall, released
+from relgraph.backends.base import Array, released
 from relgraph.backends.config import config
-from relgraph.backends.failures import failure, misplaced
 from relgraph.backends.numba import kernels
 from relgraph.backends.numba.arena import Arena
-from relgraph.backends.numba.calls import Layout
-from relgraph.backends.numba.fold_source import LOG_SUM
+from relgraph.backends.numba.given_places import (
+    copy_to_places,
+    direct_places,
+    in_place_results,
+    may_share,
+)
 from relgraph.backends.numba.guard import Source
-from relgraph.backends.numba.kernel_source import KernelText
 from relgraph.backends.numba.layouts import (
     FORTRAN,
     Order,
@@ -30,62 +32,22 @@ from relgraph.backends.numba.layouts import (
 )
 from relgraph.backends.numba.lone import alone_first, declared_alone, lone_rows
 from relgraph.backends.numba.main_source import MainText
-from relgraph.backends.numba.product_source import ProductText
-from relgraph.backends.numba.row_source import RowText
-from relgraph.backends.numba.scan_source import ScanText, has_scans
-from relgraph.backends.numba.short_source import longest, short_text
+from relgraph.backends.numba.namespace import namespace_of, ready
+from relgraph.backends.numba.schedules import FUSION, scheduled
 from relgraph.backends.numba.tapes import Taped, Untaped
-from relgraph.backends.numba.templates import literals, supported, weight
-from relgraph.backends.numba.update_source import UpdateText
 from relgraph.backends.source import define
-from relgraph.errors import ShapeError
 from relgraph.ir.graph import FunctionGraph
-from relgraph.ir.node import Constant, Variable
-from relgraph.ir.printing import brief
-from relgraph.ir.types import DTYPES
-from relgraph.lowering.buffers import (
-    has_own_buffer,
-    in_place,
-    last_reads,
-    origins,
-    pinned_values,
-)
-from relgraph.lowering.expansion import expanded, is_flat
-from relgraph.lowering.kernels import Kernel, Step, Structure, schedule, without_assumptions
-from relgraph.lowering.products import join_products
+from relgraph.ir.node import Constant
+from relgraph.lowering.buffers import has_own_buffer, origins
+from relgraph.lowering.kernels import Kernel, Step
 from relgraph.lowering.regions import Fusion
-from relgraph.lowering.rows import join_rows
-from relgraph.lowering.sizes import Check
-from relgraph.lowering.updated_operands import apart
-from relgraph.lowering.updates import join_updates, with_places
-from relgraph.ops.cumulative import Cumulative
-from relgraph.ops.keys import numpy_key
+from relgraph.lowering.sizes import Term
 
 Pair = tuple[Source, Source]
 ORDERS = 8  # programs for inputs that are not in C's order, of one program
-may_share = np.may_share_memory
-
-REDUCTIONS = frozenset({"sum", "prod", "max", "min", "mean", "any", "all"})
 
 
-def reduces(node: Variable) -> bool:
-    """Tell whether a reduction, or a cumulative op, can accumulate in a kernel."""
-    if isinstance(node.op, Cumulative):
-        return bool(node.type.shape[node.op.axis] != 1)
-    return node.op is not None and (node.op.name in REDUCTIONS or is_log_sum(node))
-
-
-def is_log_sum(node: Variable) -> bool:
-    """Tell whether a node is log(sum(exp(x))) of all elements, which one pass computes."""
-    return node.op is not None and node.op.name == LOG_SUM and is_flat(node)
-
-
-FUSION = Fusion(
-    maps=supported, reduces=reduces, weight=weight, literals=literals, views=True, again=30,
-    gathers=True,
-)  # fmt: skip
-
-
+@dataclass(frozen=True)
 class NumbaBackend:
     """Compiles a graph to machine code for the CPU.
 
@@ -108,19 +70,12 @@ class NumbaBackend:
     np.float64(5.0)
     """
 
-    name = "cpu"
+    fusion: Fusion = FUSION
+    reuse: bool = True
+    overwrite: bool = True
+    donated: frozenset[str] = frozenset()
 
-    def __init__(
-        self,
-        fusion: Fusion = FUSION,
-        reuse: bool = True,
-        overwrite: bool = True,
-        donated: frozenset[str] = frozenset(),
-    ) -> None:
-        self.fusion = fusion
-        self.reuse = reuse
-        self.overwrite = overwrite
-        self.donated = donated
+    name = "cpu"
 
     @classmethod
     def with_choices(cls, choices: Collection[str] | None) -> NumbaBackend:
@@ -135,11 +90,11 @@ class NumbaBackend:
         if config.veclib is not None:
             vector_libraries = import_module("relgraph.backends.numba.vector_libraries")
             vector_libraries.require(config.veclib)
-        return NumbaProgram(graph, self.fusion, self.reuse, self.overwrite, self.donated)
+        return NumbaProgram(graph, self)
 
     def donating(self, names: frozenset[str]) -> NumbaBackend:
         """Return a backend whose programs may take over the memory of inputs of these names."""
-        return NumbaBackend(self.fusion, self.reuse, self.overwrite, names)
+        return replace(self, donated=names)
 
 
 class NumbaProgram:
@@ -149,186 +104,67 @@ class NumbaProgram:
     ----------
     graph : FunctionGraph
         The graph.
-    fusion : Fusion
-        What may share a kernel.
-    reuse : bool
-        Whether a value may take over the memory of one that was read last.
-    overwrite : bool
-        Whether an update of an array that nothing else reads may change the array itself.
-    donated : frozenset of str
-        The names of the inputs whose memory may be taken over.
+    choices : NumbaBackend
+        How it is lowered.
     strided : frozenset of int
         The inputs, by position, that are read through the strides they are given with.
     """
 
-    def __init__(
-        self,
-        graph: FunctionGraph,
-        fusion: Fusion,
-        reuse: bool = True,
-        overwrite: bool = True,
-        donated: frozenset[str] = frozenset(),
-        *,
-        strided: frozenset[int] = frozenset(),
-    ) -> None:
-        self._strided = strided
-        original = graph
-        graph = expanded(without_assumptions(graph), lambda node: not is_log_sum(node))
-        graph = apart(graph, fusion)
-        wider = with_places(graph)
-        steps = join_rows(wider, schedule(wider, fusion), fusion)
-        self.steps = join_updates(graph, join_products(wider, steps, fusion), fusion)
-        self._texts: dict[str, str] = {}
-        self._names: dict[Structure, str] = {}
-        functions: dict[str, kernels.Kernel] = {}
-        for step in self.steps:
-            if isinstance(step, Kernel) and step.structure not in self._names:
-                name, text, layout = kernel_text(step)
-                self._names[step.structure] = name
-                self._texts[name] = text
-                short = partial(short_text, step.structure) if layout.longest else None
-                functions[name] = kernels.load(name, text, layout, short)
-        given = [x for x in graph.inputs if x.name in donated]
-        self._donated = [i for i, x in enumerate(graph.inputs) if x in given]
-        write = partial(MainText, graph, self.steps, self._names, reuse, overwrite, donated=given)
-        main = write()
-        self._main_text = main.text()
-        self._write_into = partial(write, into=True)
-        self._into = lru_cache(maxsize=1)(self._compile_into)
-        self._outputs = graph.outputs
-        self._readable = readable(graph, self.steps)
-        for i in {*self._donated, *strided}:
-            self._readable.pop(i, None)
-
-        @lru_cache(maxsize=ORDERS)
-        def laid(which: frozenset[Order]) -> NumbaProgram:
-            given = frozenset(i for i, layout in which if layout != FORTRAN)
-            new = laid_out(original, which)
-            return NumbaProgram(new, fusion, reuse, overwrite, donated, strided=strided | given)
-
-        self._laid = laid
-        self._alone = lru_cache(maxsize=1)(
-            lambda rows: NumbaProgram(declared_alone(original, rows), fusion, reuse, overwrite)
-        )
-        first = origins(graph, self.steps, given if overwrite else None)
-        self._in_place = in_place_results(graph, self.steps, first)
-        self._constants = [x.value for x in graph.outputs if isinstance(x, Constant)]
-        self.arena = Arena()
-        namespace: dict[str, Any] = {
-            "empty": np.empty,
-            "borrow": self.arena.borrow,
-            "give_back": self.arena.give_back,
-            "given": given_or_new,
-            "ready": ready,
-            "matmul": np.matmul,
-            "copyto": np.copyto,
-            "bool": np.bool_,
-            **{name: np.dtype(name).type for name in NUMBERS},
-            **functions,
-            **{name: OpCall(n, n in main.overwrites) for name, n in main.calls.items()},
-            **{name: _packed(values) for name, values in main.packed.items()},
-            **{name: ready(x.value) for name, x in main.constants.items()},
-            **{name: _differ(check) for name, check in main.checks.items()},
-            **{name: _no_elements(node) for name, node in main.nonempty.items()},
-            **{name: _places(node) for name, node in main.gathers.items()},
-            **{name: _part(node) for name, node in main.views.items()},
-            **{name: _misshapen(node) for name, node in main.verified.items()},
-        }
-        for name, text in main.parts:
-            define(name, text, namespace)
-            assert name in namespace
-        self._main: Callable[..., tuple[Any, ...]] = namespace["main"]
-        self._silent = bool(main.calls)
-        made = {x for step in self.steps if has_own_buffer(step) for x in step.results}
-        self._fresh = made.issuperset(graph.outputs) and len(set(graph.outputs)) == len(
-            graph.outputs
-        )
-        plain = self._fresh and not self._silent and not self._donated
-        self._plain = main if plain else None
-        self._namespace = namespace
-
     order = "A"  # of arguments that need no copy before they are passed, as NumPy's flags say it
 
-    def quick(
-        self, wanted: Sequence[tuple[np.dtype[Any] | None, int]], equal: Sequence[Pair]
-    ) -> tuple[Callable[..., bool], Callable[..., Any]] | None:
-        """Return a test of arguments and a function to call with those that pass it.
+    def __init__(
+        self, graph: FunctionGraph, choices: NumbaBackend, strided: frozenset[int] = frozenset()
+    ) -> None:
+        self._schedule = scheduled(graph, choices.fusion)
+        self._donated = [i for i, x in enumerate(graph.inputs) if x.name in choices.donated]
+        self._strided = strided
+        self._readable = readable(self._schedule.graph, self.steps)
+        for i in {*self._donated, *strided}:
+            self._readable.pop(i, None)
+        # Programs of the same graph for other arguments, which are compiled when such come.
+        self._laid = lru_cache(maxsize=ORDERS)(partial(_laid_out, graph, choices, strided))
+        self._alone = lru_cache(maxsize=1)(partial(_alone, graph, choices))
+        self.arena = Arena()
+        self._define(choices)
 
-        Parameters
-        ----------
-        wanted : sequence of (dtype, int)
-            The dtype and rank of each argument; None for a dtype that no array has.
-        equal : sequence of pair of sources
-            Which sizes must be equal: each an argument and its axis, or an int.
+    def _define(self, choices: NumbaBackend) -> None:
+        """Define the main function, and find out what its results are."""
+        made, graph = self._schedule, self._schedule.graph
+        given = [graph.inputs[i] for i in self._donated]
+        write = partial(
+            MainText, graph, made.steps, made.names, choices.reuse, choices.overwrite, donated=given
+        )
+        main = write()
+        self._main_text = main.text()
+        self._namespace = namespace_of(main, made.functions, self.arena)
+        self._main = _defined(main, self._namespace)
+        self._write_into = partial(write, into=True)
+        self._into = lru_cache(maxsize=1)(partial(_into, self._write_into, self._namespace))
+        first = origins(graph, made.steps, given if choices.overwrite else None)
+        self._in_place = in_place_results(graph, made.steps, first)
+        self._outputs = graph.outputs
+        self._constants = [x.value for x in graph.outputs if isinstance(x, Constant)]
+        own = {x for step in made.steps if has_own_buffer(step) for x in step.results}
+        self._fresh = own.issuperset(graph.outputs)
+        self._fresh &= len(set(graph.outputs)) == len(graph.outputs)
+        self._silent = bool(main.calls)
+        plain = self._fresh and not self._silent and not self._donated
+        self._plain = main if plain else None
 
-        Returns
-        -------
-        tuple of two callables, or None
-            The second returns the result, a scalar where it has no dimensions, or a tuple of
-            several; None where the program does more than to call kernels.
-        """
-        if self._plain is None or (made := self._direct(self._plain)) is None:
-            return None
-        main, pairs = made
-        return kernels.guard(wanted, [*equal, *pairs]), main
-
-    def quick_into(
-        self, wanted: Sequence[tuple[np.dtype[Any] | None, int]], equal: Sequence[Pair]
-    ) -> tuple[Callable[..., bool], Callable[..., Any]] | None:
-        """Return the like of :meth:`quick` for arguments that places for results follow."""
-        if self._plain is None or (made := self._direct(self._write_into(), True)) is None:
-            return None
-        main, pairs = made
-        places = [(np.dtype(x.type.dtype.name), x.ndim) for x in self._outputs]
-        test = kernels.guard([*wanted, *places], [*equal, *pairs], self._in_place)
-        return test, main
-
-    def _direct(
-        self, main: MainText, into: bool = False
-    ) -> tuple[Callable[..., Any], Sequence[Pair]] | None:
-        """Return the main function without checks, and the pairs of sizes that it takes as equal.
-
-        Where the program only calls kernels, it is machine code.
-        """
-        made = main.trusting()
-        if made is None:
-            return None
-        text, pairs = made
-        namespace = dict(self._namespace)
-        define("main", text, namespace)
-        constants: dict[Any, Array] = {x: namespace[c] for c, x in main.constants.items()}
-        constants |= {values: namespace[c] for c, values in main.packed.items()}
-        bound = {
-            x: namespace[self._names[x.structure]] for x in self.steps if isinstance(x, Kernel)
-        }
-        function = namespace["main"]
-        lone = None if into else lone_rows(main.graph, self.steps, main.sizes)
-        try:
-            taped = Taped(main, self.steps, bound, constants, into=into, lone=lone)
-        except Untaped:
-            return function, pairs
-        if lone is not None:
-            function = alone_first(main.graph, lone, partial(self._alone, lone.rows), function)
-        return taped.bound(kernels.native(), function), pairs
-
-    def entry(
-        self, test: Callable[..., bool], run: Callable[..., Any], other: Callable[..., Any]
-    ) -> Callable[..., Any] | None:
-        """Return a call in machine code of what :meth:`quick` returned; None where that is Python.
-
-        Arguments that do not pass the test, and those passed by name, go to ``other``.
-        """
-        return kernels.entry(test, run, other) if isinstance(run, BuiltinFunctionType) else None
+    @property
+    def steps(self) -> list[Step]:
+        """The kernels and calls, in order."""
+        return self._schedule.steps
 
     @property
     def source(self) -> str:
         """The kernels and the function that calls them, as one Python module."""
-        return "\n\n".join([*self._texts.values(), self._main_text])
+        return "\n\n".join([*self._schedule.texts.values(), self._main_text])
 
     @property
     def kernels(self) -> tuple[str, ...]:
         """The names of the distinct kernels."""
-        return tuple(self._texts)
+        return tuple(self._schedule.texts)
 
     def __call__(self, arrays: Sequence[Array]) -> list[Any]:
         """Run the program on one array for each input."""
@@ -380,206 +216,109 @@ class NumbaProgram:
         if which:
             return self._laid(which).into(turned(arrays, which), places)
         usable = self._usable(arrays)
-        inputs = [x for x in usable if type(x) is np.ndarray]
-        direct = [
-            place if self._writable(k, place, usable, inputs) else None
-            for k, place in enumerate(places)
-        ]
-        results = self._run(self._into(), [*usable, *direct])
-        waiting = [
-            # A result may be a view of an input that is the place of another one.
-            (place, result.copy() if any(may_share(result, x) for x in places) else result)
-            for place, result in zip(places, results, strict=True)
-            if result is not place and not _same_elements(place, result)
-        ]
-        for place, result in waiting:
-            if place.shape != result.shape:
-                raise misplaced(place.shape, result.shape)
-        for place, result in waiting:
-            np.copyto(place, result)
+        direct = direct_places(places, usable, self._donated, self._in_place)
+        copy_to_places(places, self._run(self._into(), [*usable, *direct]))
 
-    def _writable(
-        self, k: int, place: Array, usable: Sequence[Array], inputs: Sequence[Array]
-    ) -> bool:
-        """Tell whether a result can be computed in its place, whatever else is there."""
-        if ready(place) is not place or not place.dtype.isnative:
-            return False
-        if any(may_share(place, usable[i]) for i in self._donated):
-            return False  # the program may take that memory for something else before or after
-        return not any(
-            may_share(place, x)
-            and not (
-                _same_elements(place, x)
-                and all(usable[i] is not x or i in self._in_place[k] for i in range(len(usable)))
-            )
-            for x in inputs
-        )
+    def quick(
+        self, wanted: Sequence[tuple[np.dtype[Any] | None, int]], equal: Sequence[Pair]
+    ) -> tuple[Callable[..., bool], Callable[..., Any]] | None:
+        """Return a test of arguments and a function to call with those that pass it.
 
-    def _compile_into(self) -> Callable[..., Any]:
-        """Compile the function that takes places for results; when one is asked for."""
-        text = self._write_into()
-        namespace = dict(self._namespace)
-        for name, part in text.parts:
-            define(name, part, namespace)
-        found: Callable[..., Any] = namespace["main"]
-        return found
+        Parameters
+        ----------
+        wanted : sequence of (dtype, int)
+            The dtype and rank of each argument; None for a dtype that no array has.
+        equal : sequence of pair of sources
+            Which sizes must be equal: each an argument and its axis, or an int.
 
+        Returns
+        -------
+        tuple of two callables, or None
+            The second returns a single result as it is, a scalar where it has no dimensions, and
+            several as a tuple of arrays, those without dimensions too.  None where the program
+            does more than to call kernels.
+        """
+        if self._plain is None or (made := self._direct(self._plain)) is None:
+            return None
+        main, pairs = made
+        return kernels.guard(wanted, [*equal, *pairs]), main
 
-def in_place_results(
-    graph: FunctionGraph, steps: Sequence[Step], first: Mapping[Variable, Variable]
-) -> list[set[int]]:
-    """Return for each output the inputs that may be the same array as its place.
+    def quick_into(
+        self, wanted: Sequence[tuple[np.dtype[Any] | None, int]], equal: Sequence[Pair]
+    ) -> tuple[Callable[..., bool], Callable[..., Any]] | None:
+        """Return the like of :meth:`quick` for arguments that places for results follow."""
+        if self._plain is None or (made := self._direct(self._write_into(), True)) is None:
+            return None
+        main, pairs = made
+        places = [(np.dtype(x.type.dtype.name), x.ndim) for x in self._outputs]
+        test = kernels.guard([*wanted, *places], [*equal, *pairs], self._in_place)
+        return test, main
 
-    These are read by no step after the one that computes the output, and by that one element by
-    element, and the memory of no other output may have taken theirs; ``first`` says which value is
-    computed in the memory of each output first.
-    """
-    found: list[set[int]] = []
-    last = last_reads(graph, steps, graph.inputs)
-    viewed = pinned_values(steps)  # a view of an input may be read after the input itself
-    for x in map(first.__getitem__, graph.outputs):
-        made = next((i for i, step in enumerate(steps) if x in step.results), None)
+    def _direct(
+        self, main: MainText, into: bool = False
+    ) -> tuple[Callable[..., Any], Sequence[Pair]] | None:
+        """Return the main function without checks, and the pairs of sizes that it takes as equal.
+
+        Where the program only calls kernels, it is machine code.
+        """
+        made = main.trusting()
         if made is None:
-            found.append(set())
-            continue
-        reads = steps[made].reads
-        safe = set(in_place(steps[made], x, reads))
-        found.append(
-            {
-                k
-                for k, y in enumerate(graph.inputs)
-                if y not in graph.outputs
-                and y not in viewed
-                and last.get(y, -1) <= made
-                and (y in safe or y not in reads)
-            }
-        )
+            return None
+        text, pairs = made
+        namespace = dict(self._namespace)
+        define("main", text, namespace)
+        constants: dict[Any, Array] = {x: namespace[c] for c, x in main.constants.items()}
+        constants |= {values: namespace[c] for c, values in main.packed.items()}
+        bound = {
+            x: namespace[self._schedule.names[x.structure]]
+            for x in self.steps
+            if isinstance(x, Kernel)
+        }
+        function = namespace["main"]
+        lone = None if into else lone_rows(main.graph, self.steps, main.sizes)
+        try:
+            taped = Taped(main, self.steps, bound, constants, into=into, lone=lone)
+        except Untaped:
+            return function, pairs
+        if lone is not None:
+            function = alone_first(main.graph, lone, partial(self._alone, lone.rows), function)
+        return taped.bound(kernels.native(), function), pairs
+
+    def entry(
+        self, test: Callable[..., bool], run: Callable[..., Any], other: Callable[..., Any]
+    ) -> Callable[..., Any] | None:
+        """Return a call in machine code of what :meth:`quick` returned; None where that is Python.
+
+        Arguments that do not pass the test, and those passed by name, go to ``other``.
+        """
+        return kernels.entry(test, run, other) if isinstance(run, BuiltinFunctionType) else None
+
+
+def _laid_out(
+    graph: FunctionGraph, choices: NumbaBackend, strided: frozenset[int], which: frozenset[Order]
+) -> NumbaProgram:
+    """Return the program for inputs that lie in memory as they are said to."""
+    given = frozenset(i for i, layout in which if layout != FORTRAN)
+    return NumbaProgram(laid_out(graph, which), choices, strided | given)
+
+
+def _alone(graph: FunctionGraph, choices: NumbaBackend, rows: Sequence[Term]) -> NumbaProgram:
+    """Return the program for a single row."""
+    return NumbaProgram(declared_alone(graph, rows), choices)
+
+
+def _into(write: Callable[[], MainText], namespace: Mapping[str, Any]) -> Callable[..., Any]:
+    """Return the main function that takes places for results."""
+    return _defined(write(), dict(namespace))
+
+
+def _defined(main: MainText, namespace: dict[str, Any]) -> Callable[..., Any]:
+    """Define the functions of a program in a namespace; return the main one."""
+    for name, text in main.parts:
+        define(name, text, namespace)
+        assert name in namespace
+    found: Callable[..., Any] = namespace["main"]
     return found
 
 
-def _same_elements(a: Array, b: Array) -> bool:
-    one, two = a.__array_interface__["data"], b.__array_interface__["data"]
-    return one == two and a.dtype == b.dtype and a.shape == b.shape and a.strides == b.strides
-
-
-def given_or_new(place: Array | None, shape: tuple[int, ...], dtype: Any) -> Array:
-    """Return the place of a result, or new memory where there is none."""
-    if place is None:
-        return np.empty(shape, dtype)
-    if place.shape != shape:
-        raise misplaced(place.shape, shape)
-    return place
-
-
-def ready(array: Array) -> Array:
-    """Return an array as kernels take it: elements in order, one after the other, and aligned."""
-    flags = array.flags
-    if flags.c_contiguous and flags.aligned:
-        return array
-    return np.require(array, requirements=["C", "A"])
-
-
-NUMBERS = tuple(name for name in DTYPES if name != "bool")
-
-# What an element of a loop takes, in picoseconds: an operation on vectors, and a byte from a cache.
-_OPERATION, _BYTE = 120, 20
-
-
-def kernel_text(step: Kernel) -> tuple[str, str, Layout]:
-    """Return the name of a kernel, its source, and what a call of it takes."""
-    structure = step.structure
-    written = _text(structure)
-    text = written.functions("NAME", f"NAME{kernels.FINISH}")
-    name = f"rgk_{kernels.digest(text)}"
-    weights = list(map(weight, step.nodes))
-    last = len(structure.reduced) - 1
-    given = len(step.arrays) + len(step.tables) + len(step.slots)
-    strided = [*enumerate(written.arrays)]
-    if isinstance(written, KernelText):
-        strided += enumerate(written.stored, given)
-    streams = [np.dtype(dtype).itemsize for dtype, spans in structure.arrays if spans[last]]
-    streams += [np.dtype(structure.rows[row].dtype).itemsize for row in structure.stored]
-    streams += [np.dtype(dtype).itemsize for dtype, full in structure.results if full]
-    layout = Layout(
-        sizes=len(structure.reduced),
-        arrays=given + len(step.results),
-        folds=written.combined,
-        kept=sum(1 << g for g in written.kept),
-        cost=_OPERATION * sum(weights) + _BYTE * sum(streams),
-        strides=tuple((i, axis) for i, array in strided for _, axis in array.strides),
-        longest=0 if has_scans(structure) else longest(structure, max(weights) > 1),
-    )
-    return name, text.replace("NAME", name), layout
-
-
-def _text(structure: Structure) -> KernelText | RowText | ProductText:
-    if structure.products is not None:
-        return ProductText(structure)
-    if has_scans(structure):
-        return ScanText(structure)
-    if any(target is not None and target.places is not None for target in structure.targets):
-        return UpdateText(structure)
-    return RowText(structure) if structure.passes else KernelText(structure)
-
-
-def _packed(values: Sequence[Constant]) -> Array:
-    return np.array([x.uniform for x in values], dtype=values[0].dtype)
-
-
-def _differ(check: Check) -> Callable[[int, int], None]:
-    def differ(left: int, right: int) -> None:
-        raise check.error(left, right)
-
-    return differ
-
-
-def _no_elements(node: Variable) -> Callable[[], None]:
-    def no_elements() -> None:
-        raise ShapeError(
-            f"{node.op!r} has no value over no elements",
-            {"in": brief(node, 24)},
-            "Give it an array that has elements along the reduced axes.",
-        )
-
-    return no_elements
-
-
-def _places(node: Variable) -> Callable[[Array, Array], Array]:
-    def places(index: Array, array: Array) -> Array:
-        """Return indices that are not negative; an index that is too large is an error."""
-        try:
-            array[index]
-        except IndexError as error:
-            raise failure(node, _given(node, array, index), error) from error
-        return np.where(index < 0, index + len(array), index).astype(index.dtype)
-
-    return places
-
-
-def _part(node: Variable) -> Callable[..., Array]:
-    spec = node.op.params[0]  # type: ignore[union-attr]
-
-    def part(array: Array, *operands: Array) -> Array:
-        """Return a view of an array; of one element, too."""
-        try:
-            return array[(*numpy_key(spec, operands), Ellipsis)]
-        except IndexError as error:
-            raise failure(node, _given(node, array, *operands), error) from error
-
-    return part
-
-
-def _given(node: Variable, array: Array, *key: Array) -> tuple[Any, ...]:
-    """Return the operands of an index or an update, of which only the value is not known."""
-    return (array, *[...] * (len(node.inputs) - 1 - len(key)), *key)
-
-
-def _misshapen(node: Variable) -> Callable[[Any, Any], None]:
-    def misshapen(shape: Any, expected: Any) -> None:
-        raise ShapeError(
-            f"{node.op!r} computed the shape {shape}, and {expected} is needed",
-            {"in": brief(node, 24), "type": node.type},
-            "Sizes of one name must be equal within a call.",
-        )
-
-    return misshapen
+__all__ = ["NumbaBackend", "NumbaProgram"]

@@ -96,6 +96,12 @@ def alone_first(
         Returns the program for one row.
     main : callable
         The main function.
+
+    Returns
+    -------
+    callable
+        Returns what the main function does: a single result as it is, a scalar where it has no
+        dimensions, and several as a tuple of arrays.
     """
     places = [
         (i, axis)
@@ -107,8 +113,11 @@ def alone_first(
     def run(*arrays: Array) -> Any:
         if any(arrays[i].shape[axis] != 1 for i, axis in places):
             return main(*arrays)
-        results = tuple(x if x.ndim else x[()] for x in program()(arrays))
-        return results[0] if len(results) == 1 else results
+        results = program()(arrays)
+        if len(results) > 1:
+            return tuple(results)
+        (x,) = results
+        return x if x.ndim else x[()]
 
     return run
 

@@ -1,0 +1,119 @@
+"""Places that a caller gives for results: what is computed there, and what is copied there."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+import numpy as np
+
+from relgraph.backends.base import Array
+from relgraph.backends.failures import misplaced
+from relgraph.backends.numba.namespace import ready
+from relgraph.ir.graph import FunctionGraph
+from relgraph.ir.node import Variable
+from relgraph.lowering.buffers import in_place, last_reads, pinned_values
+from relgraph.lowering.kernels import Step
+
+may_share = np.may_share_memory
+
+
+def direct_places(
+    places: Sequence[Array],
+    arguments: Sequence[Array],
+    donated: Collection[int],
+    in_place: Sequence[Collection[int]],
+) -> list[Array | None]:
+    """Return the places in which results can be computed, whatever else is there; None for others.
+
+    Parameters
+    ----------
+    places : sequence of array
+        One for each result.
+    arguments : sequence of array
+        What the program is called with.
+    donated : collection of int
+        The arguments, by position, whose memory the program may take for anything.
+    in_place : sequence of collection of int
+        For each result the arguments that may be the same array as its place.
+    """
+    arrays = [x for x in arguments if type(x) is np.ndarray]
+
+    def is_free(place: Array, allowed: Collection[int]) -> bool:
+        if ready(place) is not place or not place.dtype.isnative:
+            return False
+        if any(may_share(place, arguments[i]) for i in donated):
+            return False
+        return not any(
+            may_share(place, x)
+            and not (
+                _same_elements(place, x)
+                and all(y is not x or i in allowed for i, y in enumerate(arguments))
+            )
+            for x in arrays
+        )
+
+    return [
+        place if is_free(place, allowed) else None
+        for place, allowed in zip(places, in_place, strict=True)
+    ]
+
+
+def copy_to_places(places: Sequence[Array], results: Sequence[Array]) -> None:
+    """Copy the results that were not computed in their places there.
+
+    Raises
+    ------
+    ShapeError
+        For a place of another shape than the result; then nothing is copied.
+    """
+    waiting = [
+        # A result may be a view of an input that is the place of another one.
+        (place, result.copy() if any(may_share(result, x) for x in places) else result)
+        for place, result in zip(places, results, strict=True)
+        if result is not place and not _same_elements(place, result)
+    ]
+    for place, result in waiting:
+        if place.shape != result.shape:
+            raise misplaced(place.shape, result.shape)
+    for place, result in waiting:
+        np.copyto(place, result)
+
+
+def in_place_results(
+    graph: FunctionGraph, steps: Sequence[Step], first: Mapping[Variable, Variable]
+) -> list[set[int]]:
+    """Return for each output the inputs that may be the same array as its place.
+
+    These are read by no step after the one that computes the output, and by that one element by
+    element, and the memory of no other output may have taken theirs; ``first`` says which value is
+    computed in the memory of each output first.
+    """
+    found: list[set[int]] = []
+    last = last_reads(graph, steps, graph.inputs)
+    viewed = pinned_values(steps)  # a view of an input may be read after the input itself
+    for x in map(first.__getitem__, graph.outputs):
+        made = next((i for i, step in enumerate(steps) if x in step.results), None)
+        if made is None:
+            found.append(set())
+            continue
+        reads = steps[made].reads
+        safe = set(in_place(steps[made], x, reads))
+        found.append(
+            {
+                k
+                for k, y in enumerate(graph.inputs)
+                if y not in graph.outputs
+                and y not in viewed
+                and last.get(y, -1) <= made
+                and (y in safe or y not in reads)
+            }
+        )
+    return found
+
+
+def _same_elements(a: Array, b: Array) -> bool:
+    one, two = a.__array_interface__["data"], b.__array_interface__["data"]
+    return one == two and a.dtype == b.dtype and a.shape == b.shape and a.strides == b.strides
+
+
+__all__ = ["copy_to_places", "direct_places", "in_place_results"]

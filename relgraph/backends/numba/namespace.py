@@ -1,0 +1,140 @@
+"""What the names in the text of a main function stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from relgraph.backends.base import Array, OpCall
+from relgraph.backends.failures import failure, misplaced
+from relgraph.backends.numba.arena import Arena
+from relgraph.backends.numba.main_source import MainText
+from relgraph.errors import ShapeError
+from relgraph.ir.node import Constant, Variable
+from relgraph.ir.printing import brief
+from relgraph.ir.types import DTYPES
+from relgraph.lowering.sizes import Check
+from relgraph.ops.keys import numpy_key
+
+NUMBERS = tuple(name for name in DTYPES if name != "bool")
+
+
+def namespace_of(
+    main: MainText, functions: Mapping[str, Callable[..., None]], arena: Arena
+) -> dict[str, Any]:
+    """Return the namespace in which the functions of a program are defined.
+
+    Parameters
+    ----------
+    main : MainText
+        The program.
+    functions : mapping of str to callable
+        Its kernels, by their names.
+    arena : Arena
+        The memory of its large temporaries.
+    """
+    return {
+        "empty": np.empty,
+        "borrow": arena.borrow,
+        "give_back": arena.give_back,
+        "given": given_or_new,
+        "ready": ready,
+        "matmul": np.matmul,
+        "copyto": np.copyto,
+        "bool": np.bool_,
+        **{name: np.dtype(name).type for name in NUMBERS},
+        **functions,
+        **{name: OpCall(n, n in main.overwrites) for name, n in main.calls.items()},
+        **{name: _packed(values) for name, values in main.packed.items()},
+        **{name: ready(x.value) for name, x in main.constants.items()},
+        **{name: _differ(check) for name, check in main.checks.items()},
+        **{name: _no_elements(node) for name, node in main.nonempty.items()},
+        **{name: _places(node) for name, node in main.gathers.items()},
+        **{name: _part(node) for name, node in main.views.items()},
+        **{name: _misshapen(node) for name, node in main.verified.items()},
+    }
+
+
+def given_or_new(place: Array | None, shape: tuple[int, ...], dtype: Any) -> Array:
+    """Return the place of a result, or new memory where there is none."""
+    if place is None:
+        return np.empty(shape, dtype)
+    if place.shape != shape:
+        raise misplaced(place.shape, shape)
+    return place
+
+
+def ready(array: Array) -> Array:
+    """Return an array as kernels take it: elements in order, one after the other, and aligned."""
+    flags = array.flags
+    if flags.c_contiguous and flags.aligned:
+        return array
+    return np.require(array, requirements=["C", "A"])
+
+
+def _packed(values: Sequence[Constant]) -> Array:
+    return np.array([x.uniform for x in values], dtype=values[0].dtype)
+
+
+def _differ(check: Check) -> Callable[[int, int], None]:
+    def differ(left: int, right: int) -> None:
+        raise check.error(left, right)
+
+    return differ
+
+
+def _no_elements(node: Variable) -> Callable[[], None]:
+    def no_elements() -> None:
+        raise ShapeError(
+            f"{node.op!r} has no value over no elements",
+            {"in": brief(node, 24)},
+            "Give it an array that has elements along the reduced axes.",
+        )
+
+    return no_elements
+
+
+def _places(node: Variable) -> Callable[[Array, Array], Array]:
+    def places(index: Array, array: Array) -> Array:
+        """Return indices that are not negative; an index that is too large is an error."""
+        try:
+            array[index]
+        except IndexError as error:
+            raise failure(node, _given(node, array, index), error) from error
+        return np.where(index < 0, index + len(array), index).astype(index.dtype)
+
+    return places
+
+
+def _part(node: Variable) -> Callable[..., Array]:
+    spec = node.op.params[0]  # type: ignore[union-attr]
+
+    def part(array: Array, *operands: Array) -> Array:
+        """Return a view of an array; of one element, too."""
+        try:
+            return array[(*numpy_key(spec, operands), Ellipsis)]
+        except IndexError as error:
+            raise failure(node, _given(node, array, *operands), error) from error
+
+    return part
+
+
+def _given(node: Variable, array: Array, *key: Array) -> tuple[Any, ...]:
+    """Return the operands of an index or an update, of which only the value is not known."""
+    return (array, *[...] * (len(node.inputs) - 1 - len(key)), *key)
+
+
+def _misshapen(node: Variable) -> Callable[[Any, Any], None]:
+    def misshapen(shape: Any, expected: Any) -> None:
+        raise ShapeError(
+            f"{node.op!r} computed the shape {shape}, and {expected} is needed",
+            {"in": brief(node, 24), "type": node.type},
+            "Sizes of one name must be equal within a call.",
+        )
+
+    return misshapen
+
+
+__all__ = ["given_or_new", "namespace_of", "ready"]

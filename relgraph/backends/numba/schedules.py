@@ -1,0 +1,144 @@
+"""The schedule of a graph: its steps, and a compiled function for each distinct kernel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from relgraph.backends.numba import kernels
+from relgraph.backends.numba.calls import Layout
+from relgraph.backends.numba.fold_source import LOG_SUM
+from relgraph.backends.numba.kernel_source import KernelText
+from relgraph.backends.numba.product_source import ProductText
+from relgraph.backends.numba.row_source import RowText
+from relgraph.backends.numba.scan_source import ScanText, has_scans
+from relgraph.backends.numba.short_source import longest, short_text
+from relgraph.backends.numba.templates import literals, supported, weight
+from relgraph.backends.numba.update_source import UpdateText
+from relgraph.ir.graph import FunctionGraph
+from relgraph.ir.node import Variable
+from relgraph.lowering.expansion import expanded, is_flat
+from relgraph.lowering.kernels import Kernel, Step, Structure, schedule, without_assumptions
+from relgraph.lowering.products import join_products
+from relgraph.lowering.regions import Fusion
+from relgraph.lowering.rows import join_rows
+from relgraph.lowering.updated_operands import apart
+from relgraph.lowering.updates import join_updates, with_places
+from relgraph.ops.cumulative import Cumulative
+
+REDUCTIONS = frozenset({"sum", "prod", "max", "min", "mean", "any", "all"})
+
+
+def reduces(node: Variable) -> bool:
+    """Tell whether a reduction, or a cumulative op, can accumulate in a kernel."""
+    if isinstance(node.op, Cumulative):
+        return bool(node.type.shape[node.op.axis] != 1)
+    return node.op is not None and (node.op.name in REDUCTIONS or is_log_sum(node))
+
+
+def is_log_sum(node: Variable) -> bool:
+    """Tell whether a node is log(sum(exp(x))) of all elements, which one pass computes."""
+    return node.op is not None and node.op.name == LOG_SUM and is_flat(node)
+
+
+FUSION = Fusion(
+    maps=supported, reduces=reduces, weight=weight, literals=literals, views=True, again=30,
+    gathers=True,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """What a program does, in order, and with what functions.
+
+    Attributes
+    ----------
+    graph : FunctionGraph
+        The graph as it is computed, composite ops written out and updates apart from their readers.
+    steps : list of Step
+        Kernels and calls.
+    names : dict of Structure to str
+        The name of the kernel of each structure.
+    texts : dict of str to str
+        The source of each kernel, by its name.
+    functions : dict of str to callable
+        The functions that call them.
+    """
+
+    graph: FunctionGraph
+    steps: list[Step]
+    names: dict[Structure, str]
+    texts: dict[str, str]
+    functions: dict[str, kernels.Kernel]
+
+
+def scheduled(graph: FunctionGraph, fusion: Fusion) -> Schedule:
+    """Return the schedule of a graph, its kernels compiled.
+
+    Parameters
+    ----------
+    graph : FunctionGraph
+        The graph.
+    fusion : Fusion
+        What may share a kernel.
+    """
+    graph = expanded(without_assumptions(graph), lambda node: not is_log_sum(node))
+    graph = apart(graph, fusion)
+    wider = with_places(graph)
+    steps = join_rows(wider, schedule(wider, fusion), fusion)
+    steps = join_updates(graph, join_products(wider, steps, fusion), fusion)
+    made = Schedule(graph, steps, {}, {}, {})
+    for step in steps:
+        if isinstance(step, Kernel) and step.structure not in made.names:
+            name, text, layout = kernel_text(step)
+            short = partial(short_text, step.structure) if layout.longest else None
+            made.names[step.structure] = name
+            made.texts[name] = text
+            made.functions[name] = kernels.load(name, text, layout, short)
+    return made
+
+
+# What an element of a loop takes, in picoseconds: an operation on vectors, and a byte from a cache.
+_OPERATION, _BYTE = 120, 20
+
+
+def kernel_text(step: Kernel) -> tuple[str, str, Layout]:
+    """Return the name of a kernel, its source, and what a call of it takes."""
+    structure = step.structure
+    written = _text(structure)
+    text = written.functions("NAME", f"NAME{kernels.FINISH}")
+    name = f"rgk_{kernels.digest(text)}"
+    weights = list(map(weight, step.nodes))
+    last = len(structure.reduced) - 1
+    given = len(step.arrays) + len(step.tables) + len(step.slots)
+    strided = [*enumerate(written.arrays)]
+    if isinstance(written, KernelText):
+        strided += enumerate(written.stored, given)
+    streams = [np.dtype(dtype).itemsize for dtype, spans in structure.arrays if spans[last]]
+    streams += [np.dtype(structure.rows[row].dtype).itemsize for row in structure.stored]
+    streams += [np.dtype(dtype).itemsize for dtype, full in structure.results if full]
+    layout = Layout(
+        sizes=len(structure.reduced),
+        arrays=given + len(step.results),
+        folds=written.combined,
+        kept=sum(1 << g for g in written.kept),
+        cost=_OPERATION * sum(weights) + _BYTE * sum(streams),
+        strides=tuple((i, axis) for i, array in strided for _, axis in array.strides),
+        longest=0 if has_scans(structure) else longest(structure, max(weights) > 1),
+    )
+    return name, text.replace("NAME", name), layout
+
+
+def _text(structure: Structure) -> KernelText | RowText | ProductText:
+    if structure.products is not None:
+        return ProductText(structure)
+    if has_scans(structure):
+        return ScanText(structure)
+    if any(target is not None and target.places is not None for target in structure.targets):
+        return UpdateText(structure)
+    return RowText(structure) if structure.passes else KernelText(structure)
+
+
+__all__ = ["FUSION", "Schedule", "is_log_sum", "reduces", "scheduled"]
