@@ -7,11 +7,17 @@ expect, so ``except ValueError`` catches a shape error.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
+from typing import ParamSpec, TypeVar
 
 from numpy.linalg import LinAlgError
 
 Facts = Mapping[str, object] | Iterable[tuple[str, object]]
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 
 def count_of(number: int, noun: str) -> str:
@@ -184,7 +190,12 @@ class OscillationError(RelgraphError, RuntimeError):
 
 
 class BudgetError(RelgraphError, RuntimeError):
-    """A relation that fired more often than its budget allows."""
+    """A relation that fired more often than its budget allows.
+
+    The attribute ``relation`` holds its name.
+    """
+
+    relation: str = ""
 
 
 class UnknownTagError(RelgraphError, KeyError):
@@ -213,3 +224,48 @@ class DeviceMemoryError(RelgraphError, MemoryError):
 
 class CaptureError(RelgraphError, RuntimeError):
     """A call on a GPU that cannot be recorded, or arrays that do not fit a recorded one."""
+
+
+def checks_arguments(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Have a function that is called with other arguments than it takes say which it takes.
+
+    Parameters
+    ----------
+    function : callable
+        Written in Python.
+
+    Returns
+    -------
+    callable
+        The function; where Python could not bind the arguments, it raises ArgumentError.
+    """
+
+    @functools.wraps(function)
+    def checked(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        try:
+            return function(*args, **kwargs)
+        except TypeError as error:
+            raised = error.__traceback__
+            if raised is not None and raised.tb_next is not None:
+                raise  # by what the function does: its own frame is among those of the error
+            raise _not_bound(function, error, kwargs) from None
+
+    return checked
+
+
+def _not_bound(
+    function: Callable[..., object], error: TypeError, kwargs: Mapping[str, object]
+) -> ArgumentError:
+    parameters = inspect.signature(function).parameters
+    names = [name for name in parameters if name != "self"]
+    strange = [name for name in kwargs if name not in names]
+    near = get_close_matches(strange[0], names, 1) if strange else []
+    return ArgumentError(
+        str(error).replace(".__init__()", "()"),
+        {"takes": ", ".join(str(parameters[name]).partition(":")[0] for name in names)},
+        f"Did you mean {near[0]}=?"
+        if near
+        else f"Leave {strange[0]}= out."
+        if strange
+        else "Pass what it takes, each once.",
+    )

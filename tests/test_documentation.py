@@ -157,13 +157,29 @@ def test_every_relation_states_its_law_its_labels_and_its_source(label):
     assert source.strip(), f"{label} has no source"
 
 
+class Finder(doctest.DocTestFinder):
+    """Finds the examples of functions that a decorator of another module wraps, too."""
+
+    def _from_module(self, module, object):
+        return super()._from_module(
+            module, inspect.unwrap(object) if inspect.isfunction(object) else object
+        )
+
+
 @pytest.mark.parametrize("name", MODULES)
 def test_examples_in_docstrings(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     module = importlib.import_module(name)
-    flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
-    result = doctest.testmod(module, optionflags=flags)
-    assert result.failed == 0, f"{result.failed} of {result.attempted} examples fail; see above"
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
+    for examples in Finder().find(module, name):
+        runner.run(examples)
+    tried, failed = runner.tries, runner.failures
+    assert failed == 0, f"{failed} of {tried} examples fail; see above"
+
+
+def test_examples_of_decorated_functions_are_found():
+    found = Finder().find(importlib.import_module("relgraph.api.rewrite"))
+    assert any(x.name.endswith(".rewrite_graph") and x.examples for x in found)
 
 
 ROOT = Path(__file__).parents[1]

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from relgraph.backends.base import Array
-from relgraph.errors import ArgumentError, DTypeError, ShapeError, count_of
+from relgraph.errors import ArgumentError, DTypeError, RelgraphError, ShapeError, count_of
 from relgraph.ir.node import Input
 from relgraph.ir.types import DTYPES, NAME_OF
 
@@ -169,24 +169,32 @@ def as_array(wanted: Input, value: Any) -> Array:
                 {"numpy": error},
                 "Give a smaller value, or declare the input with a wider dtype.",
             ) from None
-    if kind == "O":
-        raise ArgumentError(
-            f"the input {wanted.name!r} is {dtype}, and the array given is of Python objects"
-            if isinstance(value, np.ndarray)
-            else f"the value for the input {wanted.name!r} is a {type(value).__name__}, "
-            "not an array",
-            {"declared": wanted.type}
-            | ({"given": f"object, shape {value.shape}"} if isinstance(value, np.ndarray) else {}),
+    raise _unfit(wanted, value, array)
+
+
+def _unfit(wanted: Input, value: Any, array: Array) -> RelgraphError:
+    """Return the error for a value of which no array of the input's dtype is made."""
+    name, dtype, kind = wanted.name, wanted.dtype, array.dtype.kind
+    given = f"{array.dtype}, shape {array.shape}"
+    if not isinstance(value, np.ndarray) and (kind == "O" or (kind in "SU" and array.ndim == 0)):
+        return ArgumentError(
+            f"the value for the input {name!r} is a {type(value).__name__}, not an array",
+            {"declared": wanted.type, "given": f"{value!r:.60}"},
             'Declare the input with layout="csr" or "csc", or pass its .toarray().'
             if hasattr(value, "toarray")
-            else f"Convert it with .astype({dtype.name!r}) if all of its elements are numbers."
-            if isinstance(value, np.ndarray)
             else "Pass an array, a number, or a list of numbers.",
         )
-    raise DTypeError(
-        f"the input {wanted.name!r} is {dtype}, and the array given is {array.dtype}",
-        {"declared": wanted.type, "given": f"{array.dtype}, shape {array.shape}"},
+    if kind in "OSU":
+        what = "Python objects" if kind == "O" else "strings"
+        return ArgumentError(
+            f"the input {name!r} is {dtype}, and the array given is of {what}",
+            {"declared": wanted.type, "given": given},
+            f"Convert it with .astype({dtype.name!r}) if all of its elements are numbers.",
+        )
+    return DTypeError(
+        f"the input {name!r} is {dtype}, and the array given is {array.dtype}",
+        {"declared": wanted.type, "given": given},
         f"Convert it with .astype({dtype.name!r}), or declare the input as {array.dtype.name}."
         if array.dtype in NAME_OF
-        else f"Graphs compute with {', '.join(DTYPES)}.",
+        else f"Convert it to a dtype that graphs compute with: {', '.join(DTYPES)}.",
     )

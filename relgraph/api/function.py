@@ -22,6 +22,7 @@ from relgraph.errors import (
     ArgumentError,
     DomainError,
     ShapeError,
+    checks_arguments,
     count_of,
 )
 from relgraph.ir.graph import FunctionGraph, Outputs, as_outputs
@@ -31,11 +32,13 @@ from relgraph.ir.sizes import Meeting, meetings
 from relgraph.ir.types import TensorType
 
 TARGETS = ("cpu", "numpy", "cuda")
+_MEANT = {"gpu": "cuda", "nvidia": "cuda", "numba": "cpu", "np": "numpy"}
 _FLOAT = TensorType("float64", ())
 
 Container = Variable | list[Variable] | tuple[Variable, ...] | dict[Any, Variable]
 
 
+@checks_arguments
 def function(
     inputs: Variable | Iterable[Variable] | None,
     outputs: Container,
@@ -107,6 +110,7 @@ def function(
     return Function(graph, keys, target, mode, choices, needed=needed, donate=donated)
 
 
+@checks_arguments
 def evaluate(
     outputs: Container,
     values: Mapping[Variable | str, Any] | None = None,
@@ -497,12 +501,18 @@ def backend_of(target: str | Backend, choices: Collection[str] | None = None) ->
 
     Raises
     ------
-    DomainError
+    ArgumentError, DomainError
         For a target that does not exist.
     GPUNotAvailableError
         For "cuda" where no GPU can be used.
     """
     if not isinstance(target, str):
+        if isinstance(target, type) or not callable(getattr(target, "compile", None)):
+            raise ArgumentError(
+                f"the target is neither a name nor a backend: {target!r}",
+                {"targets": ", ".join(TARGETS)},
+                "Use one of these targets, or an object with name and compile(graph).",
+            )
         return target
     if target == "cpu":
         from relgraph.backends.numba.compiler import NumbaBackend
@@ -516,7 +526,8 @@ def backend_of(target: str | Backend, choices: Collection[str] | None = None) ->
         from relgraph.backends.cuda.compiler import CudaBackend
 
         return CudaBackend.with_choices(choices)
-    near = get_close_matches(target, TARGETS, 1)
+    meant = _MEANT.get(target.lower())
+    near = [meant] if meant else get_close_matches(target.lower(), TARGETS, 1)
     raise DomainError(
         f"there is no target {target!r}",
         {"targets": ", ".join(TARGETS)},

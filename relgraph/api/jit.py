@@ -5,10 +5,11 @@ from __future__ import annotations
 import functools
 import inspect
 import threading
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, is_dataclass
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -17,11 +18,17 @@ from relgraph.api.containers import is_named_tuple, rebuilt, why_no_leaf
 from relgraph.api.function import Function, function
 from relgraph.api.leaves import Leaves
 from relgraph.api.methods import BoundMethod, on_attributes
-from relgraph.api.places import check_donated
+from relgraph.api.places import check_donated, listed
 from relgraph.api.rewrite import query_of
 from relgraph.api.tape import NUMBERS, Branch, Number, Tape, prune
 from relgraph.api.tracing import Tracer, WeakScalar, tape_of
-from relgraph.errors import ArgumentError, DTypeError, RelgraphError
+from relgraph.errors import (
+    ArgumentError,
+    CompileError,
+    DTypeError,
+    RelgraphError,
+    checks_arguments,
+)
 from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import Input, Variable, as_variable, make_input
 from relgraph.ir.reference import global_name
@@ -202,6 +209,8 @@ class Jit:
         traced_kwargs = {k: traced(x, k, k) for k, x in kwargs.items()}
         try:
             result = self._function(*traced_args, **traced_kwargs)
+        except RecursionError as error:
+            raise _endless(self.__name__, error) from None
         except (TypeError, AttributeError) as error:
             if isinstance(error, RelgraphError):
                 raise
@@ -226,6 +235,7 @@ class Jit:
         return f"<jit {self.__name__}, {count} signature{'s' * (count != 1)} compiled>"
 
 
+@checks_arguments
 def jit(
     function: Callable[..., Any] | None = None,
     *,
@@ -298,7 +308,7 @@ def jit(
             fix="Write rg.jit(f), or @rg.jit above a function; a graph is compiled by rg.function.",
         )
     query_of(name=mode, nonfinite=nonfinite)  # what does not exist is refused before the first call
-    donated = [donate] if isinstance(donate, str) else list(donate)
+    donated = listed(donate, [p.name for p in _signature(function)])
     check_donated(donated, _parameters(function, donated))
     return Jit(function, mode, target, nonfinite, frozenset(donated))
 
@@ -358,6 +368,25 @@ def _no_arrays(named: Iterable[tuple[str, Any]]) -> list[tuple[str, str]]:
     """Return the arguments that a function may have taken for arrays, with what they are."""
     kinds = (list, tuple, str, *NUMBERS)
     return [(name, f"{type(x).__name__}, {x!r:.60}") for name, x in named if isinstance(x, kinds)]
+
+
+def _endless(name: str, error: RecursionError) -> CompileError:
+    """Return the error for a traced function that calls itself, or another one, without end."""
+    codes: Counter[CodeType] = Counter()
+    raised = error.__traceback__
+    while raised is not None:
+        frame = raised.tb_frame
+        if not str(frame.f_globals.get("__name__")).startswith("relgraph."):
+            codes[frame.f_code] += 1
+        raised = raised.tb_next
+    code, _ = max(codes.items(), key=lambda pair: pair[1])
+    file = code.co_filename.replace("\\", "/").rsplit("/", 1)[-1]
+    return CompileError(
+        f"tracing {name} does not come to an end: it called {code.co_name} past Python's limit",
+        {"called": f"{code.co_name} ({file}:{code.co_firstlineno}), {codes[code]} times deep"},
+        "Tracing cannot see the values of arrays: let the recursion end by a shape, or by an "
+        "argument that is a Python number, or write it as a loop over a range.",
+    )
 
 
 def _packer(

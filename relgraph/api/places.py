@@ -128,10 +128,36 @@ def donated_names(
     ArgumentError
         For a name that no input has.
     """
-    given = [donate] if isinstance(donate, str | Input) else list(donate)
+    given = listed(donate, [x.name for x in inputs])
     names = [x.name if isinstance(x, Input) else x for x in given]
     check_donated(names, [x.name for x in inputs])
     return frozenset(names)
+
+
+def listed(donate: Any, known: Iterable[str]) -> list[Any]:
+    """Return what is donated as a list.
+
+    Parameters
+    ----------
+    donate : str, Input, or iterable of them
+        One, or several.
+    known : iterable of str
+        The names of what can be donated, for the error.
+
+    Raises
+    ------
+    ArgumentError
+        For what is neither, such as True.
+    """
+    if isinstance(donate, str | Variable):
+        return [donate]
+    if isinstance(donate, Iterable):
+        return list(donate)
+    raise ArgumentError(
+        f"donate= takes names of inputs, not {donate!r}",
+        {"inputs": ", ".join(known)},
+        "Name the arrays that a call may write over, such as donate='x' or donate=['x', 'y'].",
+    )
 
 
 def check_donated(names: Iterable[str], known: Collection[str]) -> None:
@@ -159,4 +185,4 @@ def check_donated(names: Iterable[str], known: Collection[str]) -> None:
             )
 
 
-__all__ = ["check_donated", "check_places", "donated_names", "places_of"]
+__all__ = ["check_donated", "check_places", "donated_names", "listed", "places_of"]

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from relgraph.db.default import built_database, default_database
 from relgraph.db.modes import mode, nonfinite_choice
 from relgraph.db.query import RewriteDatabaseQuery
-from relgraph.errors import ArgumentError
+from relgraph.errors import ArgumentError, checks_arguments
 from relgraph.relations.relation import Relation
 from relgraph.rewriting.rewriters import (
     GraphRewriter,
@@ -25,6 +25,7 @@ Graph = TypeVar("Graph")
 DEFAULT = ("canonicalize",)  # what rewrite_graph applies when it is given nothing
 
 
+@checks_arguments
 def rewrite_graph(
     graph: Graph,
     *relations: Any,

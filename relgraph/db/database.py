@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -18,9 +18,11 @@ from relgraph.db.entries import Entry, LoweringChoice, width_of
 from relgraph.db.modes import MODES
 from relgraph.db.names import ABSENT, aliases_of
 from relgraph.db.query import RewriteDatabaseQuery
-from relgraph.errors import ArgumentError, DuplicateNameError, UnknownTagError
+from relgraph.errors import ArgumentError, BudgetError, DuplicateNameError, UnknownTagError
+from relgraph.ir.node import Variable
 from relgraph.ir.reference import NotPickled
 from relgraph.relations.relation import ROUNDINGS, SPECIALS, Relation
+from relgraph.rewriting.limits import SIMPLER
 from relgraph.rewriting.rewriters import (
     EquilibriumGraphRewriter,
     SequentialGraphRewriter,
@@ -115,27 +117,57 @@ class RewriteDatabase(NotPickled):
     def _check_item(self, item: Any, name: str, position: float | None) -> None:
         """Refuse an item, or a position, that this kind of database cannot hold."""
 
-    def unregister(self, name: str) -> None:
-        """Remove an entry, here or in a sub-database; what was queried before stays as it is.
+    def unregister(self, item: Any) -> None:
+        """Remove what :meth:`register` added, here and in sub-databases.
+
+        Queries find it no more from now on.  A rewriter that was queried before, and what was
+        compiled with one, stay as they are.
 
         Parameters
         ----------
-        name : str
-            The name it was registered under.
+        item : str, or what was registered
+            The name it was registered under, or the item itself, which goes under all its names.
 
         Raises
         ------
         UnknownTagError
-            When there is no such name.
+            When nothing of that name is registered.
+        ArgumentError
+            For an item that is not.
+
+        Examples
+        --------
+        >>> import relgraph as rg
+        >>> @rg.identity
+        ... def sqrt_in_logo(x):
+        ...     '''log(sqrt(x)) = log(x) / 2.'''
+        ...     return rg.log(rg.sqrt(x)), rg.log(x) / 2
+        >>> x = rg.vector("x")
+        >>> rg.optdb.register(sqrt_in_logo, "canonicalize")
+        <relation sqrt_in_logo>
+        >>> rg.rewrite_graph(rg.log(rg.sqrt(x)), include="sqrt_in_logo")
+        log(x) / 2
+        >>> rg.optdb.unregister(sqrt_in_logo)
+        >>> "sqrt_in_logo" in rg.optdb
+        False
         """
         with self._lock:
             found = False
             for database in self.databases():
-                found |= database._entries.pop(name, None) is not None
-                database._inner.pop(name, None)
-                database._version = next(_versions)
-            if not found:
-                raise self._unknown(name, "unregister")
+                own = database._entries
+                for name in _names(own, item):
+                    del own[name]
+                    database._inner.pop(name, None)
+                    database._version = next(_versions)
+                    found = True
+            if found:
+                return
+            if isinstance(item, str):
+                raise self._unknown(item, "unregister")
+            raise ArgumentError(
+                f"unregister: {self.name} does not hold {item!r}",
+                fix="Give the item that was registered, or the name it was registered under.",
+            )
 
     def __getitem__(self, name: str) -> Any:
         """Return the item registered under a name, here or in a sub-database."""
@@ -427,6 +459,15 @@ class Phase(EquilibriumGraphRewriter):
         self.entries = tuple(entries)
         super().__init__([entry.item for entry in entries], name=name)
 
+    def _step(self, step: Any, outputs: tuple[Variable, ...]) -> tuple[Variable, ...]:
+        try:
+            return super()._step(step, outputs)
+        except BudgetError as error:
+            for entry in self.entries:
+                if item_name(entry.item) == error.relation:
+                    error.fix = f"Leave it out with excluding({entry.name!r}), or {SIMPLER}"
+            raise
+
     def lines(self, indent: str = "") -> Iterator[str]:
         """Yield the phase's name, and a line for each entry."""
         yield f"{indent}{self.name}, to a fixed point:" + ("" if self.entries else " nothing")
@@ -507,6 +548,13 @@ def _parsed(
     if position is None and isinstance(item, LoweringChoice):
         position = item.position
     return item, name or item_name(item), frozenset(tags), position
+
+
+def _names(entries: Mapping[str, Entry], item: Any) -> list[str]:
+    """Return the names under which an item is registered, or those that are the given name."""
+    if isinstance(item, str):
+        return [item] if item in entries else []
+    return [name for name, entry in entries.items() if entry.item is item]
 
 
 def _as_query(query: tuple[Any, ...]) -> RewriteDatabaseQuery:

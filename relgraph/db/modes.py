@@ -109,13 +109,8 @@ def mode(name: str | RewriteDatabaseQuery, nonfinite: str = "assume") -> Rewrite
     elif isinstance(name, str) and name.lower() in MODES:
         found = MODES[name.lower()]
     elif isinstance(name, str):
-        near = get_close_matches(name.lower(), MODES, 1)
         raise UnknownTagError(
-            f"there is no mode {name!r}",
-            {"modes": ", ".join(MODES)},
-            f"Did you mean {near[0]!r}?"
-            if near
-            else f"To select by tag, write include=[{name!r}].",
+            f"there is no mode {name!r}", {"modes": ", ".join(MODES)}, _instead_of(name)
         )
     else:
         raise ArgumentError(
@@ -124,6 +119,29 @@ def mode(name: str | RewriteDatabaseQuery, nonfinite: str = "assume") -> Rewrite
             "Write mode='o4', mode=rg.mode('o4').excluding('fusion'), or None for no rewriting.",
         )
     return nonfinite_choice(found, nonfinite)
+
+
+def _instead_of(name: str) -> str:
+    """Return what to write for a name that no mode has: a mode, or a tag or relation there is."""
+    from relgraph.db.default import default_database  # it holds what imports this module
+
+    known = default_database().tags()
+    if name in known:
+        return f"It is a tag or name: select by it with rg.Query([{name!r}])."
+    near = get_close_matches(name.lower(), MODES, 1)
+    if not near:
+        holding = sorted(
+            (x for x in known if name.lower() in x.split("_")), key=lambda x: (len(x), x)
+        )[:3]
+        if holding and name:
+            return f"Names with it: {', '.join(holding)}; select with rg.Query([{holding[0]!r}])."
+        tags = get_close_matches(name.lower(), sorted(known), 1, cutoff=0.7)
+        if tags:
+            return f"Did you mean rg.Query([{tags[0]!r}])?"
+        near = get_close_matches(name.lower(), MODES, 1, cutoff=0.5)
+    if near:
+        return f"Did you mean {near[0]!r}?"
+    return "Use one of these modes."
 
 
 def nonfinite_choice(query: RewriteDatabaseQuery, nonfinite: str) -> RewriteDatabaseQuery:

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cache, lru_cache
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -317,6 +318,22 @@ def check_declared(name: str, type_: TensorType, facts: Iterable[str]) -> frozen
                 'Only square matrices can; give it a shape such as ("n", "n").',
             )
     return declared
+
+
+def contradiction(names: Iterable[str]) -> tuple[str, str] | None:
+    """Return two of these facts that no array with a number in it has, or None.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Facts that exist.
+    """
+    for one, other in combinations(sorted(set(names), key=NAMES.index), 2):
+        known = proved(one, other)
+        for sign, opposite in (("positive", "nonpositive"), ("negative", "nonnegative")):
+            if known.holds(sign) and known.holds(opposite):
+                return one, other
+    return None
 
 
 def unknown_fact(name: str) -> DomainError:

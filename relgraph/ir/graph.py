@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from relgraph.errors import ArgumentError, ImmutableGraphError, ShapeError
+from relgraph.errors import ArgumentError, DTypeError, ImmutableGraphError, ShapeError
 from relgraph.ir.node import Apply, Constant, Input, Variable, apply, constant, make_input
 from relgraph.ir.types import TensorType
 
@@ -224,7 +224,7 @@ class FunctionGraph:
 
         Raises
         ------
-        ShapeError
+        DTypeError, ShapeError
             When ``check`` is set and the types do not fit.
         ArgumentError
             When ``old`` is not in the graph.
@@ -236,14 +236,20 @@ class FunctionGraph:
                 "Take the node from the graph itself: what was replaced before is in it no more.",
             )
         if check and not new.type.narrows(old.type):
-            raise ShapeError(
-                "a replacement must have the type of what it replaces",
-                [("old", f"{old} : {old.type}"), ("new", f"{new} : {new.type}")],
-                "Cast or broadcast the new node, or pass check=False.",
-            )
+            raise _of_another_type(old, new)
         outputs = substitute(self.outputs, {old: new})
         inputs = [*self.inputs, *(x for x in free_inputs(outputs) if x not in self.inputs)]
         return FunctionGraph(inputs, outputs)
+
+
+def _of_another_type(old: Variable, new: Variable) -> DTypeError | ShapeError:
+    types = (old.type, new.type)
+    sizes = all(isinstance(x, TensorType) for x in types) and types[0].dtype == types[1].dtype
+    return (ShapeError if sizes else DTypeError)(
+        f"a replacement must have the {'shape' if sizes else 'dtype'} of what it replaces",
+        [("old", f"{old} : {old.type}"), ("new", f"{new} : {new.type}")],
+        f"{'Broadcast or reshape' if sizes else 'Cast'} the new node, or pass check=False.",
+    )
 
 
 def check_inputs(inputs: Iterable[Variable]) -> tuple[Input, ...]:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relgraph.errors import ArgumentError, DomainError, count_of
-from relgraph.ir.facts import BIT, Facts, proved, unknown_fact
+from relgraph.ir.facts import BIT, Facts, contradiction, proved, unknown_fact
 from relgraph.ir.node import Constant, Input, Variable, constant, make_input
 from relgraph.ir.op import Op
 from relgraph.ir.types import Dim, TensorType, Type
@@ -78,14 +78,13 @@ def tensor(
             'shape=("n", "k") for two.',
         )
     made = make_input(name, TensorType(dtype, _dims(shape), layout), facts)
-    known = proved(*made.facts)
-    for one, other in (("positive", "nonpositive"), ("negative", "nonnegative")):
-        if known.holds(one) and known.holds(other):  # of no array with a number in it
-            raise DomainError(
-                f"the input {name!r} cannot be {one} and {other}",
-                {"type": made.type, "facts": ", ".join(sorted(made.facts))},
-                "Declare one of them.",
-            )
+    clash = contradiction(made.facts)
+    if clash is not None:
+        raise DomainError(
+            f"the input {name!r} cannot be {' and '.join(clash)}",
+            {"type": made.type, "facts": ", ".join(sorted(made.facts))},
+            "Declare one of them.",
+        )
     return made
 
 
@@ -518,7 +517,7 @@ def assume(x: Any, *facts: str) -> Any:
     Raises
     ------
     DomainError
-        For a fact that does not exist.
+        For a fact that does not exist, or facts that exclude each other.
 
     Examples
     --------
@@ -527,7 +526,13 @@ def assume(x: Any, *facts: str) -> Any:
     >>> rg.facts(rg.assume(x, "positive")).names()
     ('positive', 'nonnegative', 'nonzero')
     """
-    return Assume(facts)(as_operand(x))
+    op = Assume(facts)
+    clash = contradiction(facts)
+    if clash is not None:
+        raise DomainError(
+            f"assume: {x!r:.60} cannot be {' and '.join(clash)}", fix="Assume one of them."
+        )
+    return op(as_operand(x))
 
 
 __all__ = [

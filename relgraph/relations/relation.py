@@ -18,7 +18,7 @@ from kanren import eq, lall
 from unification import isvar, reify, var
 from unification.utils import transitive_get as walk
 
-from relgraph.errors import ArgumentError, RelationError, RelgraphError
+from relgraph.errors import ArgumentError, RelationError, RelgraphError, checks_arguments
 from relgraph.ir.etuple import raise_
 from relgraph.ir.node import Apply, Variable, constant
 from relgraph.ir.reference import ByReference
@@ -344,6 +344,7 @@ def as_graph(term: Any) -> Any:
         return term
 
 
+@checks_arguments
 def identity(
     function: Callable[..., Any] | None = None,
     *,
@@ -481,6 +482,7 @@ def _declared_as(made: Relation, function: Callable[..., Any]) -> None:
     made.__qualname__ = getattr(function, "__qualname__", "")
 
 
+@checks_arguments
 def relation(
     function: Callable[[Any, Any], Any] | None = None,
     *,

@@ -15,6 +15,7 @@ from relgraph.rewriting.selection import Selection, relation_of
 Log = Callable[[Variable, Variable, Sequence[Firing]], None]
 
 CHAIN = 10_000  # rewrites that may follow from one node before it is called runaway growth
+SIMPLER = "give it a side condition under which its result is simpler than what it matches."
 WORK = 1_000_000  # operands of sums and products that may be looked at, beside 20 for each node
 
 
@@ -90,12 +91,13 @@ class Limits:
 
     def runaway(self, name: str, why: str, before: Variable) -> BudgetError:
         """Return the error for a relation that fires without end."""
-        return BudgetError(
+        error = BudgetError(
             f"{name} does not come to an end: {why}",
             {"last graph": before},
-            f"Leave it out with excluding({name.split('.', maxsplit=1)[0]!r}), or give it a side "
-            "condition under which its result is simpler than what it matches.",
+            f"Leave it out, or {SIMPLER}",
         )
+        error.relation = name
+        return error
 
     def oscillation(self, node: Variable, reduct: Variable) -> OscillationError:
         """Return the error for a chain of rewrites that comes back to where it was."""
@@ -110,7 +112,7 @@ class Limits:
         for a, b in itertools.pairwise(chain):
             cycle.append((self.why.get(a, "(rebuilt)"), a, b))
         names = list(dict.fromkeys(name for name, _, _ in cycle if name != "(rebuilt)"))
-        fix = "Give it a side condition under which its result is simpler than what it matches."
+        fix = f"G{SIMPLER[1:]}"
         if len(names) > 1:
             what = "undo each other"
             fix = (

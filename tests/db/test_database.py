@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import relgraph as rg
+from relgraph.db.catalogue import build_database
+from relgraph.db.modes import MODES, mode
 from relgraph.errors import (
     ArgumentError,
     DuplicateNameError,
@@ -379,3 +381,38 @@ def test_looking_up_a_name():
         db["square"]
     with pytest.raises(UnknownTagError, match="unregister: mine has no tag or name 'square'"):
         db.unregister("square")
+
+
+def test_what_is_unregistered_runs_no_more_and_modes_are_as_before():
+    db = build_database()
+
+    @rg.identity(tags=["canonicalize", "fast_run"])
+    def sin_to_coso(x):
+        return rg.sin(x), rg.cos(x)
+
+    def shown():
+        return [str(db.query(mode(name))) for name in MODES]
+
+    before, tags, entries = shown(), db.tags(), list(db)
+    registrations = [
+        ("sin_to_coso", (sin_to_coso, "canonicalize", "specialize", "trial"), {}),
+        ("turn", (sin_to_coso, "trial"), {"name": "turn", "position": 2.7}),
+    ]
+    for name, args, options in registrations:
+        for removed in (name, sin_to_coso):
+            db.register(*args, **options)
+            assert shown() != before or "fast_run" not in args
+            assert db.query("trial").rewrite(rg.sin(x)) is rg.cos(x)
+            old = db.query("trial")
+            db.unregister(removed)
+            assert old.rewrite(rg.sin(x)) is rg.cos(x)
+            assert (shown(), db.tags(), list(db)) == (before, tags, entries)
+            assert db.query("fast_run").rewrite(rg.sin(x)) is rg.sin(x)
+            with pytest.raises(UnknownTagError, match=f"unregister: optdb has no .* '{name}'"):
+                db.unregister(name)
+    with pytest.raises(ArgumentError, match="optdb does not hold <relation sin_to_coso>"):
+        db.unregister(sin_to_coso)
+    db.unregister("stabilize")
+    left = [stage.name for stage in db.query("fast_run").rewriters]
+    assert "canonicalize" in left
+    assert "stabilize" not in left

@@ -93,6 +93,30 @@ def fact_impossible():
 
 
 @mistake
+def facts_that_exclude():
+    """two facts that exclude each other"""
+    return rg.vector("q", facts=("positive", "negative"))
+
+
+@mistake
+def assumed_that_exclude():
+    """assuming two facts that exclude each other"""
+    return rg.assume(x, "negative", "nonnegative")
+
+
+@mistake
+def replaced_by_integers():
+    """replacing a node by one of another dtype"""
+    return rg.FunctionGraph([x], x + 1).replace(x, rg.vector("k", shape=("n",), dtype="int64"))
+
+
+@mistake
+def replaced_by_matrix():
+    """replacing a node by one of another shape"""
+    return rg.FunctionGraph([x], x + 1).replace(x, A)
+
+
+@mistake
 def not_ground():
     """a term with logic variables where a graph is needed"""
     (v,) = rg.lvars("v")
@@ -112,6 +136,12 @@ def failing_goal():
 def one_sided_goal():
     """a goal of one side"""
     return rg.relation(lambda left: rg.eq(left, 1), name="aloneo")
+
+
+@mistake
+def misspelt_keyword():
+    """an identity with a keyword that it does not take"""
+    return rg.identity(tag=["canonicalize"])
 
 
 @mistake
@@ -318,6 +348,20 @@ def budget():
 
 
 @mistake
+def budget_of_a_mode():
+    """a budget that is spent, of a relation of a mode"""
+
+    @rg.identity(budget=3)
+    def shifto(x):
+        return rg.exp(x), rg.exp(x + 1)
+
+    database = rg.SequenceDB("mine")
+    database.register("canonicalize", rg.EquilibriumDB("canonicalize"), position=1)
+    database.register(shifto, "canonicalize", name="shift_again")
+    return database.query("canonicalize").rewrite(rg.exp(x))
+
+
+@mistake
 def runaway():
     """a goal that recurses without end"""
 
@@ -355,6 +399,36 @@ def unknown_tag():
 def unknown_mode():
     """an unknown mode"""
     return rg.rewrite_graph(x + 0, mode="fast_runn")
+
+
+@mistake
+def mode_of_another_number():
+    """a mode that is nearly one"""
+    return rg.mode("o5")
+
+
+@mistake
+def tag_for_a_mode():
+    """a tag where a mode is expected"""
+    return rg.function([x], x + 0, mode="stabilize")
+
+
+@mistake
+def op_for_a_mode():
+    """the name of an op where a mode or relation is expected"""
+    return rg.check("softplus")
+
+
+@mistake
+def unregistered():
+    """removing a relation that is not registered"""
+    return rg.optdb.unregister(distribute_matmulo)
+
+
+@mistake
+def unregistered_name():
+    """removing a name that is not registered"""
+    return rg.optdb.unregister("cancel_exp_log")
 
 
 @mistake
@@ -400,6 +474,18 @@ def strange_argument():
 def wrong_dtype():
     """an argument of the wrong dtype"""
     return add_function()(np.ones(3), np.ones(3) * 1j)
+
+
+@mistake
+def word_for_an_array():
+    """a string for an array"""
+    return add_function()("abc", np.ones(3))
+
+
+@mistake
+def words_for_an_array():
+    """an array of strings"""
+    return add_function()(np.array(["a", "b"]), np.ones(2))
 
 
 @mistake
@@ -481,6 +567,35 @@ def unknown_target():
 
 
 @mistake
+def gpu_target():
+    """the target 'gpu'"""
+    return rg.function([x], x + 1, target="gpu")
+
+
+@mistake
+def target_of_a_number():
+    """a target that is no name"""
+    return rg.function([x], x + 1, target=0)
+
+
+@mistake
+def missing_outputs():
+    """a function without outputs"""
+    return rg.function([x])
+
+
+@mistake
+def traced_without_end():
+    """a traced function that calls itself without end"""
+
+    @rg.jit(target="numpy")
+    def halved(a):
+        return a if a.sum() is None else halved(a / 2)
+
+    return halved(np.ones(3))
+
+
+@mistake
 def traced_truth():
     """a traced function that asks for the truth of an array"""
 
@@ -500,6 +615,12 @@ def donate_unknown_parameter():
 def donate_unknown_input():
     """donating what is no input"""
     rg.function([x, y], x + y, donate=["x", "z"])
+
+
+@mistake
+def donate_true():
+    """donating True"""
+    rg.jit(lambda state, step: state + step, donate=True)
 
 
 @mistake

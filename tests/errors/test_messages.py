@@ -34,7 +34,7 @@ def message_of(heading):
     """Return the heading, the class with the builtin it derives from, and the text."""
     error = error_of(heading)
     text = re.sub(r"(\w+\.py):\d+", r"\1:LINE", str(error))
-    text = re.sub(r"\d+ in all", "COUNT in all", text)
+    text = re.sub(r"\d+ (in all|times deep)", r"COUNT \1", text)
     builtin = next(c for c in type(error).__mro__ if c.__module__ == "builtins")
     return f"=== {heading}\n{type(error).__name__}({builtin.__name__})\n{text}\n"
 
