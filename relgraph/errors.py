@@ -18,6 +18,7 @@ from numpy.linalg import LinAlgError
 Facts = Mapping[str, object] | Iterable[tuple[str, object]]
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
+_PLURALS = {"axis": "axes", "entry": "entries"}
 
 
 def count_of(number: int, noun: str) -> str:
@@ -35,8 +36,7 @@ def count_of(number: int, noun: str) -> str:
     str
         For a message.
     """
-    plural = "axes" if noun == "axis" else f"{noun}s"
-    return f"{number} {noun if number == 1 else plural}"
+    return f"{number} {noun if number == 1 else _PLURALS.get(noun, f'{noun}s')}"
 
 
 def compose(what: str, facts: Facts = (), fix: str = "") -> str:

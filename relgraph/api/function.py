@@ -411,7 +411,7 @@ class Function:
         takes = {"takes": f"({', '.join(names)})"}
         if len(args) > len(names):
             raise ArgumentError(
-                f"{len(args)} positional arguments for {len(names)} inputs",
+                f"{count_of(len(args), 'positional argument')} for {count_of(len(names), 'input')}",
                 takes,
                 "Pass one array for each input, by position or by name.",
             )

@@ -28,6 +28,7 @@ from relgraph.errors import (
     DTypeError,
     RelgraphError,
     checks_arguments,
+    count_of,
 )
 from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import Input, Variable, as_variable, make_input
@@ -231,8 +232,7 @@ class Jit:
         return _Traced(graph, tuple(feeds), pack, tuple(donated)), named.tape
 
     def __repr__(self) -> str:
-        count = len(self._programs)
-        return f"<jit {self.__name__}, {count} signature{'s' * (count != 1)} compiled>"
+        return f"<jit {self.__name__}, {count_of(len(self._programs), 'signature')} compiled>"
 
 
 @checks_arguments

@@ -72,7 +72,8 @@ def check_places(
     """
     if len(places) != len(outputs):
         raise ArgumentError(
-            f"the function has {count_of(len(outputs), 'result')}, and out {len(places)} arrays",
+            f"the function has {count_of(len(outputs), 'result')}, and out "
+            f"{count_of(len(places), 'array')}",
             fix="Give it one array for each result.",
         )
     for k, (place, node) in enumerate(zip(places, outputs, strict=True)):

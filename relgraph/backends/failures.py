@@ -14,6 +14,7 @@ from relgraph.errors import (
     LinearAlgebraError,
     RelgraphError,
     ShapeError,
+    count_of,
 )
 from relgraph.ir.node import Variable
 from relgraph.ir.printing import brief
@@ -95,7 +96,7 @@ def _shown(value: Any) -> str:
     if value is ...:
         return ""
     if isinstance(value, tuple):
-        return f", given {len(value)} arrays"
+        return f", given {count_of(len(value), 'array')}"
     return (
         f", given {np.asarray(value)}"
         if np.ndim(value) == 0

@@ -18,7 +18,13 @@ from relgraph.db.entries import Entry, LoweringChoice, width_of
 from relgraph.db.modes import MODES
 from relgraph.db.names import ABSENT, aliases_of
 from relgraph.db.query import RewriteDatabaseQuery
-from relgraph.errors import ArgumentError, BudgetError, DuplicateNameError, UnknownTagError
+from relgraph.errors import (
+    ArgumentError,
+    BudgetError,
+    DuplicateNameError,
+    UnknownTagError,
+    count_of,
+)
 from relgraph.ir.node import Variable
 from relgraph.ir.reference import NotPickled
 from relgraph.relations.relation import ROUNDINGS, SPECIALS, Relation
@@ -346,7 +352,7 @@ class RewriteDatabase(NotPickled):
                 yield f"{indent}  {entry.line(width)}"
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.name}: {len(self)} entries>"
+        return f"<{type(self).__name__} {self.name}: {count_of(len(self), 'entry')}>"
 
 
 class EquilibriumDB(RewriteDatabase):

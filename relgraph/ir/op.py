@@ -15,7 +15,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from relgraph.errors import ArgumentError, DomainError, NotOverriddenError
+from relgraph.errors import ArgumentError, DomainError, NotOverriddenError, count_of
 from relgraph.ir.types import TensorType, Type
 
 if TYPE_CHECKING:
@@ -194,7 +194,7 @@ class Op:
                     result = self(result, operand)
                 return result
             raise ArgumentError(
-                f"{self!r} takes {self.arity} operands, not {len(operands)}",
+                f"{self!r} takes {count_of(self.arity, 'operand')}, not {len(operands)}",
                 {"operands": ", ".join(map(repr, operands)) or "none"},
                 "Call it with as many graphs, arrays or numbers.",
             )

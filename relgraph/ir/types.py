@@ -220,7 +220,7 @@ class TupleType(Type):
     def accepts(self, value: object) -> str | None:
         """Say why a tuple of arrays is not of this type, or return None."""
         if not isinstance(value, tuple) or len(value) != len(self.items):
-            return f"it is not a tuple of {len(self.items)} arrays"
+            return f"it is not a tuple of {count_of(len(self.items), 'array')}"
         for position, (item, part) in enumerate(zip(self.items, value, strict=True)):
             why = item.accepts(part)
             if why is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from relgraph.errors import RelgraphError, VerifyError
+from relgraph.errors import RelgraphError, VerifyError, count_of
 from relgraph.ir.graph import Outputs, as_outputs, toposort
 from relgraph.ir.node import Apply, Constant, Input, apply, constant, make_input
 from relgraph.ir.types import TensorType
@@ -50,7 +50,7 @@ def verify(outputs: Outputs) -> None:
 
 def _apply_problem(node: Apply) -> str:
     if node.op.arity is not None and len(node.inputs) != node.op.arity:
-        return f"has {len(node.inputs)} operands, and {node.op!r} takes {node.op.arity}"
+        return f"has {count_of(len(node.inputs), 'operand')}, and {node.op!r} takes {node.op.arity}"
     try:
         inferred = node.op.infer(*(x.type for x in node.inputs))
     except RelgraphError as error:

@@ -23,7 +23,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from relgraph.errors import DTypeError, ShapeError
+from relgraph.errors import DTypeError, ShapeError, count_of
 from relgraph.ir.cost import extent, size
 from relgraph.ir.facts import Facts, kept, proved
 from relgraph.ir.node import Variable
@@ -49,7 +49,7 @@ class _Accumulation(Op):
         for position, (one, rank) in enumerate(zip(types, self.ranks, strict=True)):
             if one.ndim != rank:
                 raise ShapeError(
-                    f"operand {position} has {one.ndim} dimensions, not {rank}",
+                    f"operand {position} has {count_of(one.ndim, 'dimension')}, not {rank}",
                     fix="Reshape it, or write the product and the sum with @ and +.",
                 )
             if one.dtype != types[0].dtype or one.dtype.name not in DTYPES:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.errors import ShapeError
+from relgraph.errors import ShapeError, count_of
 from relgraph.ops.arguments import check_int, normalise_axis
 from relgraph.ops.indexing import index
 from relgraph.ops.joining import split
@@ -42,7 +42,7 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     total = x.type.shape[normalise_axis(axis, x.ndim, "array_split")]
     if parts < 1 or not isinstance(total, int):
         raise ShapeError(
-            f"array_split: axis {axis} cannot be cut into {parts} parts",
+            f"array_split: axis {axis} cannot be cut into {count_of(parts, 'part')}",
             {"operand": f"{x} : {x.type}"},
             "Give the places where to cut, as a list of ints.",
         )

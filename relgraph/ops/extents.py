@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from relgraph.errors import ArgumentError, DomainError, ShapeError
+from relgraph.errors import ArgumentError, DomainError, ShapeError, count_of
 from relgraph.ir.op import Op
 from relgraph.ir.types import Shape, TensorType, check_dim, dim_text
 from relgraph.ops.arguments import (
@@ -34,7 +34,7 @@ def check_sizes(op: Op, shape: tuple[Any, ...], sizes: list[TensorType]) -> None
     expected = sum(not isinstance(entry, int) for entry in shape)
     if len(sizes) != expected:
         raise ArgumentError(
-            f"the shape {shape} takes {expected} sizes as operands, not {len(sizes)}",
+            f"the shape {shape} takes {count_of(expected, 'size')} as operands, not {len(sizes)}",
             fix="Each name or None in the shape needs an integer scalar, in order.",
         )
     for type_ in sizes:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.errors import ArgumentError, DomainError, ShapeError
+from relgraph.errors import ArgumentError, DomainError, ShapeError, count_of
 from relgraph.ir.cost import size
 from relgraph.ir.facts import MATRIX_FACTS, VALUE_FACTS, Facts, kept
 from relgraph.ir.node import Variable
@@ -248,7 +248,7 @@ def split(x: Any, sections: Any, axis: int = 0) -> list[Any]:
         total = x.type.shape[axis]
         if parts < 1 or not isinstance(total, int) or total % parts:
             raise ShapeError(
-                f"split: axis {axis} cannot be cut into {parts} equal parts",
+                f"split: axis {axis} cannot be cut into {count_of(parts, 'equal part')}",
                 {"operand": f"{x} : {x.type}"},
                 "Give the places where to cut, as a list of ints.",
             )

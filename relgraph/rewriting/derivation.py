@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from relgraph.errors import VerifyError
+from relgraph.errors import VerifyError, count_of
 from relgraph.ir.cost import flops
 from relgraph.ir.node import Variable, apply_chain
 from relgraph.ir.printing import brief
@@ -193,7 +193,7 @@ class Derivation:
                 number += 1
                 lines.append(f"{number}. {step}")
         cost = f"{flops(self.before)} -> {flops(self.after)} flops"
-        lines.append(f"result, {number} step{'s' * (number != 1)}, {cost}")
+        lines.append(f"result, {count_of(number, 'step')}, {cost}")
         lines.extend(f"    {brief(x)}" for x in self.after)
         return "\n".join(lines)
 

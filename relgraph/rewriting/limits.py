@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from relgraph.errors import BudgetError, OscillationError
+from relgraph.errors import BudgetError, OscillationError, count_of
 from relgraph.ir.node import Variable
 from relgraph.relations.view import Firing
 from relgraph.rewriting.selection import Selection, relation_of
@@ -86,7 +86,7 @@ class Limits:
             return
         self.spent[owner] = self.spent.get(owner, 0) + times
         if self.spent[owner] > limit:
-            why = f"its budget of {limit} firings is spent"
+            why = f"its budget of {count_of(limit, 'firing')} is spent"
             raise self.runaway(rewrite.relation, why, before)
 
     def runaway(self, name: str, why: str, before: Variable) -> BudgetError:

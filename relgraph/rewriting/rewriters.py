@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, TypeVar
 
-from relgraph.errors import ArgumentError, OscillationError, RelationError
+from relgraph.errors import ArgumentError, OscillationError, RelationError, count_of
 from relgraph.ir.graph import FunctionGraph, as_outputs, free_inputs, substitute
 from relgraph.ir.node import Variable, apply
 from relgraph.ir.op import Op
@@ -207,7 +207,7 @@ class GraphRewriter:
         return "\n".join(self.lines())
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.name}: {len(self.items)} entries>"
+        return f"<{type(self).__name__} {self.name}: {count_of(len(self.items), 'entry')}>"
 
 
 class _Contextual:
@@ -455,7 +455,7 @@ def _checked(result: Any, rewriter: Any, graph: FunctionGraph) -> FunctionGraph:
         )
     if len(result.outputs) != len(graph.outputs):
         raise ArgumentError(
-            f"{item_name(rewriter)}.apply returned {len(result.outputs)} outputs for "
+            f"{item_name(rewriter)}.apply returned {count_of(len(result.outputs), 'output')} for "
             f"{len(graph.outputs)}",
             fix="Return a FunctionGraph with an output for each one that was given.",
         )

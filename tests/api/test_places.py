@@ -83,7 +83,7 @@ def test_places_that_overlap_each_other_are_refused():
     f = rg.function([x], [x + 1.0, x + 2.0])
     with pytest.raises(ArgumentError, match="overlaps with that of another result"):
         f(np.ones(4), out=[memory[:4], memory[2:]])
-    with pytest.raises(ArgumentError, match="2 results, and out 1 arrays"):
+    with pytest.raises(ArgumentError, match="2 results, and out 1 array"):
         f(np.ones(4), out=[memory[:4]])
     g = rg.function([x], {"a": x + 1.0})
     with pytest.raises(ArgumentError, match="dict"):

@@ -51,6 +51,15 @@ def test_every_class_of_errors_has_a_text():
     assert named - {RelgraphError, np.linalg.LinAlgError} == {type(error_of(h)) for h in CASES}
 
 
+@pytest.mark.parametrize(
+    ("number", "noun", "text"),
+    [(1, "axis", "1 axis"), (0, "axis", "0 axes"), (2, "entry", "2 entries"), (1, "part", "1 part"),
+     (3, "positional argument", "3 positional arguments")],
+)  # fmt: skip
+def test_a_number_with_its_noun(number, noun, text):
+    assert errors.count_of(number, noun) == text
+
+
 NAMED = {
     name for name, c in vars(errors).items() if isinstance(c, type) and issubclass(c, RelgraphError)
 }

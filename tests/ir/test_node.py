@@ -182,7 +182,7 @@ def test_types_are_inferred_when_a_node_is_built():
     assert repr(rg.sum(x).type) == "float64[]"
     with pytest.raises(ShapeError, match="operand 1 : u : float64"):
         x + rg.vector("u", shape=("m",))
-    with pytest.raises(ArgumentError, match="takes 1 operands"):
+    with pytest.raises(ArgumentError, match="takes 1 operand"):
         rg.exp(x, x)
 
 

@@ -91,7 +91,7 @@ def test_errors_name_the_op_and_its_operands():
     assert "k : int64[?]" in str(caught.value)
     with pytest.raises(ShapeError, match="operand 0"):
         rg.vector("u", shape=(2,)) + rg.vector("v", shape=(3,))
-    with pytest.raises(ArgumentError, match="takes 1 operands, not 2"):
+    with pytest.raises(ArgumentError, match="takes 1 operand, not 2"):
         Scaled(2)(x, y)
 
 

@@ -122,7 +122,7 @@ def test_reshape_names_what_is_wrong():
         shape.reshape(tensor("n"), -2)
     with pytest.raises(ArgumentError, match="a size is an int"):
         shape.reshape(tensor("n"), 1.5)
-    with pytest.raises(ArgumentError, match="takes 1 sizes"):
+    with pytest.raises(ArgumentError, match="takes 1 size as"):
         Reshape((None, 3))(tensor(6))
     with pytest.raises(DTypeError, match="integer scalar"):
         Reshape((None, 3))(tensor(6), 2.0)
@@ -238,7 +238,7 @@ def test_broadcast_to_names_and_errors():
         shape.broadcast_to(tensor("n"), (3,))
     with pytest.raises(DomainError, match="no dimension"):
         shape.broadcast_to(x, ("k", 1))
-    with pytest.raises(ArgumentError, match="takes 1 sizes"):
+    with pytest.raises(ArgumentError, match="takes 1 size as"):
         BroadcastTo(("k", 2))(x)
 
 

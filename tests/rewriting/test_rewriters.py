@@ -429,7 +429,7 @@ def test_max_use_ratio_is_a_budget():
     generous = rg.EquilibriumGraphRewriter([add_one], max_use_ratio=10)
     assert rg.maximum not in [n.op for n in rg.FunctionGraph(None, generous.rewrite(graph))]
     tight = rg.EquilibriumGraphRewriter([add_one], max_use_ratio=0.3)
-    with pytest.raises(BudgetError, match="its budget of 1 firings is spent"):
+    with pytest.raises(BudgetError, match="its budget of 1 firing is spent"):
         tight.rewrite(graph)
 
 
