@@ -168,6 +168,30 @@ def test_a_call_in_machine_code_takes_what_any_call_takes():
     assert list(inspect.signature(f).parameters) == ["x", "y"]
 
 
+@pytest.mark.parametrize("index", [[0, 1], [-1, 0], [-4, 3]])
+def test_a_result_in_an_argument_is_computed_once_whatever_the_index(index):
+    x, y = rg.vector("x", "n"), rg.vector("y", "m")
+    i = rg.tensor("i", ("k",), "int64")
+    b = np.arange(4.0)
+    for order in ([0, 1], [1, 0]):
+        f = rg.function([x, y, i], [[x + 1, y[i] * 2][k] for k in order], mode=None)
+        places = [np.arange(3.0), np.empty(2)]
+        f(places[0], b, np.array(index), out=[places[k] for k in order])
+        np.testing.assert_array_equal(places[0], np.arange(3.0) + 1)
+        np.testing.assert_array_equal(places[1], b[index] * 2)
+
+
+def test_a_result_in_an_argument_is_computed_once_where_extremes_are_none():
+    x, y = rg.vector("x", "n"), rg.matrix("y")
+    for order in ([0, 1], [1, 0]):
+        f = rg.function([x, y], [[x + 1, rg.max(y, axis=1)][k] for k in order], mode=None)
+        for shape in ((2, 3), (0, 0)):
+            places = [np.arange(3.0), np.empty(shape[0])]
+            f(places[0], np.ones(shape), out=[places[k] for k in order])
+            np.testing.assert_array_equal(places[0], np.arange(3.0) + 1)
+            np.testing.assert_array_equal(places[1], np.ones(shape[0]))
+
+
 def test_a_function_that_is_dropped_keeps_nothing():
     x = rg.tensor("x", (1000,))
     f = rg.function([x], rg.exp(x) / rg.sum(rg.exp(x)) + rg.constant(np.ones(1000)))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from importlib import import_module
 from types import BuiltinFunctionType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -95,6 +95,24 @@ class NumbaBackend:
     def donating(self, names: frozenset[str]) -> NumbaBackend:
         """Return a backend whose programs may take over the memory of inputs of these names."""
         return replace(self, donated=names)
+
+
+class _Direct(NamedTuple):
+    """The main function without checks.
+
+    Attributes
+    ----------
+    run : callable
+        The function.
+    pairs : sequence of Pair
+        The sizes that it takes as equal.
+    early : collection of int
+        The results that must not be computed in an argument.
+    """
+
+    run: Callable[..., Any]
+    pairs: Sequence[Pair]
+    early: Collection[int] = ()
 
 
 class NumbaProgram:
@@ -240,8 +258,7 @@ class NumbaProgram:
         """
         if self._plain is None or (made := self._direct(self._plain)) is None:
             return None
-        main, pairs = made
-        return kernels.guard(wanted, [*equal, *pairs]), main
+        return kernels.guard(wanted, [*equal, *made.pairs]), made.run
 
     def quick_into(
         self, wanted: Sequence[tuple[np.dtype[Any] | None, int]], equal: Sequence[Pair]
@@ -249,18 +266,12 @@ class NumbaProgram:
         """Return the like of :meth:`quick` for arguments that places for results follow."""
         if self._plain is None or (made := self._direct(self._write_into(), True)) is None:
             return None
-        main, pairs = made
         places = [(np.dtype(x.type.dtype.name), x.ndim) for x in self._outputs]
-        test = kernels.guard([*wanted, *places], [*equal, *pairs], self._in_place)
-        return test, main
+        same = [() if k in made.early else inputs for k, inputs in enumerate(self._in_place)]
+        return kernels.guard([*wanted, *places], [*equal, *made.pairs], same), made.run
 
-    def _direct(
-        self, main: MainText, into: bool = False
-    ) -> tuple[Callable[..., Any], Sequence[Pair]] | None:
-        """Return the main function without checks, and the pairs of sizes that it takes as equal.
-
-        Where the program only calls kernels, it is machine code.
-        """
+    def _direct(self, main: MainText, into: bool = False) -> _Direct | None:
+        """Return the main function without checks; machine code, if it only calls kernels."""
         made = main.trusting()
         if made is None:
             return None
@@ -279,10 +290,10 @@ class NumbaProgram:
         try:
             taped = Taped(main, self.steps, bound, constants, into=into, lone=lone)
         except Untaped:
-            return function, pairs
+            return _Direct(function, pairs)
         if lone is not None:
             function = alone_first(main.graph, lone, partial(self._alone, lone.rows), function)
-        return taped.bound(kernels.native(), function), pairs
+        return _Direct(taped.bound(kernels.native(), function), pairs, taped.early)
 
     def entry(
         self, test: Callable[..., bool], run: Callable[..., Any], other: Callable[..., Any]

@@ -1,4 +1,4 @@
-"""Tapes of programs: what a program that only calls kernels is in :mod:`.native`'s terms."""
+"""Tapes of programs: what a program that only calls kernels is for :mod:`.native`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from relgraph.backends.base import Array
 from relgraph.backends.numba.lone import Lone
 from relgraph.backends.numba.main_source import MainText
-from relgraph.backends.numba.native import EQUAL, LONE, RUN, SOME, WITHIN, Tape
+from relgraph.backends.numba.tape_layout import EQUAL, LONE, RUN, SOME, WITHIN, Tape
 from relgraph.ir.node import Input, Variable
 from relgraph.lowering.kernels import Kernel, Step, reduced_axes
 from relgraph.lowering.refs import dtype_name
@@ -40,6 +40,13 @@ class Taped:
     lone : Lone, optional
         The sizes with which it is left to another program.
 
+    Attributes
+    ----------
+    early : set of int
+        The results, by position, that may be computed twice: their places are written to before
+        the last step that the main function may have to take, which then begins anew.  So such a
+        place must not be an argument, too.
+
     Raises
     ------
     Untaped
@@ -66,6 +73,8 @@ class Taped:
         self.places = {x: len(graph.inputs) + k for k, x in enumerate(places)}
         self.tape = Tape(len(graph.inputs) + len(places))
         self.numbers: dict[Any, tuple[str, int]] = {}
+        self.early: set[int] = set()
+        self._written: set[int] = set()  # the places that kernels have written to so far
         self.into = into
         self.results: list[int] = []
         self.steps: list[list[int | tuple[str, int]]] = []
@@ -143,7 +152,7 @@ class Taped:
             if x.op.nonempty:  # type: ignore[union-attr]
                 loop = self.sizes.loop[part]
                 terms = [self._term(loop[axis]) for axis in reduced_axes(x)]
-                self.steps.append([SOME, len(terms), *terms])
+                self._leave([SOME, len(terms), *terms])
         for x in step.results:
             self._allocate(x)
         for gather in step.gathers:
@@ -151,7 +160,7 @@ class Taped:
             if axes(places) is not None:
                 raise Untaped
             size = self._term(self.sizes.shape[vector][0])
-            self.steps.append([WITHIN, self._value(gather.furthest), size])
+            self._leave([WITHIN, self._value(gather.furthest), size])
         line: list[int | tuple[str, int]] = [RUN, table_of(self.kernels[step])]
         loop = self.sizes.loop[step]
         for group in step.groups:
@@ -159,6 +168,13 @@ class Taped:
             line += [len(factors), *factors]
         line += map(self._value, (*step.arrays, *step.tables, *step.slots.values(), *step.results))
         self.steps.append(line)
+        first = len(self.position)
+        self._written.update(self.places[x] - first for x in step.results if x in self.places)
+
+    def _leave(self, step: list[int | tuple[str, int]]) -> None:
+        """Add a step that may be left to the main function, without being an error there."""
+        self.early |= self._written
+        self.steps.append(step)
 
 
 def table_of(function: Callable[..., Any]) -> int:
