@@ -13,8 +13,15 @@ from collections import Counter
 from relgraph.ir.graph import FunctionGraph, map_nodes
 from relgraph.ir.node import Variable, apply
 from relgraph.lowering.regions import Fusion
-from relgraph.lowering.updates import OPS, has_places, is_fusible, part_of
-from relgraph.ops.elementwise import Cast, Elementwise
+from relgraph.lowering.update_rules import (
+    OPS,
+    has_places,
+    is_fusible,
+    joined,
+    part_of,
+    selects_few,
+)
+from relgraph.ops.elementwise import Elementwise
 from relgraph.ops.updates import SetIndex
 
 _CHEAP = 1  # the weight of an op that is moved whatever the key selects
@@ -68,16 +75,7 @@ def _chosen(node: Variable, inputs: tuple[Variable, ...]) -> Variable | None:
         return None
     if None in x.type.shape or key[0].type.shape != x.type.shape:
         return None
-    joined = _joined(node.op.name, x, value)
-    return apply(Elementwise("where"), (key[0], joined, x))
-
-
-def _joined(name: str, x: Variable, value: Variable) -> Variable:
-    """Return what an update makes of elements and a value."""
-    op = OPS[name]
-    if value.dtype != x.dtype:
-        value = apply(Cast(x.dtype), (value,))
-    return value if op is None else apply(op, (x, value))
+    return apply(Elementwise("where"), (key[0], joined(node, x, value), x))
 
 
 def _moved(
@@ -88,8 +86,7 @@ def _moved(
     assert update.op is not None
     if has_places(update) and update.op.name != "set_index":
         return None  # places that repeat are added to more than once
-    few = has_places(update) or any(e[0] in ("int", "dynamic") for e in update.op.params[0])
-    if not few and fusion.weight(node) > _CHEAP:
+    if not selects_few(update) and fusion.weight(node) > _CHEAP:
         return None
     if node.type.shape != update.type.shape:
         return None
@@ -97,7 +94,7 @@ def _moved(
         return None
     x, value, *key = update.inputs
     part = part_of(update)
-    value = _joined(update.op.name, part if OPS[update.op.name] is not None else x, value)
+    value = joined(update, part, value)
 
     def selected(y: Variable) -> Variable:
         if y is update:

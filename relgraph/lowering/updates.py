@@ -10,12 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import Any
 
 from relgraph.ir.graph import FunctionGraph
-from relgraph.ir.node import Constant, Variable, apply
-from relgraph.ir.sizes import Place, Size, size_at
-from relgraph.ir.types import DTYPES, TensorType
+from relgraph.ir.node import Constant, Variable
 from relgraph.lowering.gathers import furthest
 from relgraph.lowering.kernels import (
     Call,
@@ -30,20 +27,11 @@ from relgraph.lowering.kernels import (
 )
 from relgraph.lowering.refs import Ref, Slots, dtype_name
 from relgraph.lowering.regions import Fusion, is_scalar
-from relgraph.lowering.sizes import left_out
 from relgraph.lowering.targets import Target, Update
+from relgraph.lowering.update_rules import OPS, has_places, is_fusible, part_of
 from relgraph.lowering.views import Operand, is_contiguous, is_view, part_axes
-from relgraph.ops.elementwise import Cast, Elementwise
-from relgraph.ops.indexing import Index
+from relgraph.ops.elementwise import Cast
 
-OPS = {
-    "set_index": None,
-    "add_index": Elementwise("add"),
-    "multiply_index": Elementwise("multiply"),
-    "min_index": Elementwise("minimum"),
-    "max_index": Elementwise("maximum"),
-}
-_PLACES = (("array",),)  # the key of places along the first axis
 _REACH = 500  # steps that are looked at to find out whether a kernel waits for itself
 
 
@@ -52,73 +40,6 @@ def with_places(graph: FunctionGraph) -> FunctionGraph:
     extra = dict.fromkeys(furthest(x.inputs[2]) for x in graph if is_fusible(x) and has_places(x))
     new = [x for x in extra if x not in graph.outputs]
     return FunctionGraph(graph.inputs, [*graph.outputs, *new]) if new else graph
-
-
-def is_fusible(node: Variable) -> bool:
-    """Tell whether a kernel can make an update."""
-    if node.op is None or node.op.name not in OPS:
-        return False
-    dense = all(isinstance(x.type, TensorType) and x.type.layout == "dense" for x in node.inputs)
-    if not dense or node.ndim == 0 or any(dtype_name(x) not in DTYPES for x in node.inputs):
-        return False
-    part = part_of(node)
-    if has_places(node):
-        if node.inputs[2].dtype.kind not in "iu":
-            return False
-    elif not is_view(part):
-        return False
-    return _fits(node.inputs[1], part)
-
-
-def part_of(node: Variable) -> Variable:
-    """Return what the key of an update selects."""
-    return apply(Index(node.op.params[0]), (node.inputs[0], *node.inputs[2:]))  # type: ignore[union-attr]
-
-
-def _fits(value: Variable, part: Variable) -> bool:
-    """Tell whether only dimensions that are declared as 1 can be stretched."""
-    if value.ndim > part.ndim:
-        return False
-    for axis in range(-value.ndim, 0):
-        dim = value.type.shape[axis]
-        if isinstance(dim, int) or (dim is not None and dim == part.type.shape[axis]):
-            continue
-        if _size(value, axis) != _size(part, axis):
-            return False
-    return True
-
-
-def _size(x: Variable, axis: int) -> tuple[Size, int]:
-    """Return a size as another one, and how many elements less it is at most."""
-    less = 0
-    while True:
-        size = size_at(x, axis)
-        if not isinstance(size, Place) or size.node.op is None or not is_view(size.node):
-            return size, less
-        x, axis = size
-        if x.op is None or x.op.name != "index":
-            return size, less
-        source = x.inputs[0]
-        kept = [
-            (entry, below)
-            for below, entry in _axes_of(x.op.params[0], source.ndim)
-            if entry[0] in ("slice", "newaxis")
-        ]
-        entry, below = kept[axis]
-        count = left_out(*entry[1:]) if entry[0] == "slice" else None
-        if count is None:
-            return size, less
-        x, axis, less = source, below, less + count
-
-
-def _axes_of(spec: Any, ndim: int) -> list[tuple[int, Any]]:
-    """Return the entries of a basic key with the axes they stand for, counted from the end."""
-    found = []
-    axis = -ndim
-    for entry in spec:
-        found.append((axis, entry))
-        axis += entry[0] != "newaxis"
-    return found + [(a, ("slice", None, None, None)) for a in range(axis, 0)]
 
 
 class _Region(Operand):
@@ -315,9 +236,4 @@ def _looped(kernel: Kernel, views: bool) -> Kernel:
     return replace(kernel, structure=structure, groups=groups)
 
 
-def has_places(node: Variable) -> bool:
-    """Tell whether the key of an update is an array of places along the first axis."""
-    return node.op is not None and node.op.params[0] == _PLACES
-
-
-__all__ = ["OPS", "has_places", "is_fusible", "join_updates", "part_of", "with_places"]
+__all__ = ["join_updates", "with_places"]
