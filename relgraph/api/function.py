@@ -210,34 +210,14 @@ class Function:
         self._choices = choices
         self._donate = donate
         self._program = backend.compile(graph)
-        # By name, because NumPy shares one object among arrays, and `is` is the fastest test.
-        # A sparse input has no dtype here: no array is right for it as it is.
-        self._wanted = [
-            (np.dtype(x.dtype.name) if x.type.layout == "dense" else None, x.ndim)
-            for x in graph.inputs
-        ]
-        self._fixed = [
-            (i, axis, dim)
-            for i, x in enumerate(graph.inputs)
-            for axis, dim in enumerate(x.type.shape)
-            if isinstance(dim, int)
-        ]
-        self._equal = list(equal_sizes(graph.inputs))
-        self._needed = list(needed)
-        self._pairs = [sources(graph.inputs, meeting) for meeting in self._needed]
-        equal: list[tuple[Source, Source]] = [
-            *(((i, axis), size) for i, axis, size in self._fixed),
-            *(((i, axis), (j, other)) for i, axis, j, other in self._equal),
-            *((a, b) for a, b in self._pairs),
-        ]
-        self._sizes = equal
+        self._read_inputs(needed)
         self._takes_out = any(x.name == "out" for x in graph.inputs)
         self._into: tuple[Callable[..., bool], Callable[..., Any]] | None = None
         quick = getattr(self._program, "quick", None)
-        made = None if quick is None else quick(self._wanted, equal)
+        made = None if quick is None else quick(self._wanted, self._sizes)
         self._fits: Callable[..., bool]
         self._direct: Callable[..., Any]
-        self._fits, self._direct = made or (fits(self._wanted, equal), self._listed)
+        self._fits, self._direct = made or (fits(self._wanted, self._sizes), self._listed)
         self._on_device = getattr(self._program, "convert", None)
         # Whether a call returns what the program does, without another look.
         self._single = keys is None and (made is not None or graph.outputs[0].ndim > 0)
@@ -247,6 +227,29 @@ class Function:
             call = self._program.entry(*made, partial(Function.__call__, self))
         if call is not None:  # Python looks calls up in the class
             self.__class__ = type("Function", (type(self),), {"__call__": call, **_OF_CLASS})
+
+    def _read_inputs(self, needed: Sequence[Meeting]) -> None:
+        """Keep what arguments are compared with: dtypes, ranks, and sizes that must be equal."""
+        # By name, because NumPy shares one object among arrays, and `is` is the fastest test.
+        # A sparse input has no dtype here: no array is right for it as it is.
+        self._wanted = [
+            (np.dtype(x.dtype.name) if x.type.layout == "dense" else None, x.ndim)
+            for x in self.inputs
+        ]
+        self._fixed = [
+            (i, axis, dim)
+            for i, x in enumerate(self.inputs)
+            for axis, dim in enumerate(x.type.shape)
+            if isinstance(dim, int)
+        ]
+        self._equal = list(equal_sizes(self.inputs))
+        self._needed = list(needed)
+        self._pairs = [sources(self.inputs, meeting) for meeting in self._needed]
+        self._sizes: list[tuple[Source, Source]] = [
+            *(((i, axis), size) for i, axis, size in self._fixed),
+            *(((i, axis), (j, other)) for i, axis, j, other in self._equal),
+            *((a, b) for a, b in self._pairs),
+        ]
 
     @property
     def source(self) -> str:

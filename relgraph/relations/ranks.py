@@ -39,6 +39,11 @@ from relgraph.relations.pattern import (
 from relgraph.relations.required import fact_asked
 
 SIZE = 3
+# What NumPy, SciPy and the ops raise for arrays of ranks, values or kinds that they do not take.
+REFUSALS = (
+    RelgraphError, ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError,
+    TypeError, ValueError, Warning,
+)  # fmt: skip
 TRIED = 300  # combinations of ranks, at most, in search of one that agrees
 Array = npt.NDArray[Any]
 Alike = Callable[[Any, Any], bool]
@@ -164,7 +169,7 @@ class Ranks:
             try:
                 with np.errstate(all="ignore"):
                     sides.append(evaluate(side, values))
-            except Exception:  # whatever a library raises for ranks that it does not take
+            except REFUSALS:
                 sides.append(None)
         left, right = sides
         if left is None:

@@ -134,13 +134,8 @@ class Groups(Limits):
             # A normal sum grows by one operand: nothing to do unless their keys can match.
             if (nested_x and nested_y) or op.idempotent:
                 return False
-            inner, outer = (x, y) if nested_x else (y, x)
-            keys, key = self.keys_of(inner), key_of(outer)
-            if key not in keys:
-                keys |= {key}
-            elif key is Constant and matcher.fold is not None:
-                return False
-            if matcher.may_match(keys):
+            keys = self._with_one_more(*((x, y) if nested_x else (y, x)), matcher)
+            if keys is None:
                 return False
             self.keys[m] = keys
             normal[n] = normal[m] = m
@@ -162,6 +157,17 @@ class Groups(Limits):
         self.forward[n] = result
         push(result)
         return None
+
+    def _with_one_more(
+        self, inner: Variable, outer: Variable, matcher: AcMatcher
+    ) -> frozenset[Any] | None:
+        """Return the keys of a normal sum and another operand, or None where they may match."""
+        keys, key = self.keys_of(inner), key_of(outer)
+        if key not in keys:
+            keys |= {key}
+        elif key is Constant and matcher.fold is not None:
+            return None
+        return None if matcher.may_match(keys) else keys
 
     def group(self, n: Variable, matcher: AcMatcher, push: Callable[[Variable], None]) -> bool:
         """Advance the group of nested applications below ``n``; True when it is normal."""

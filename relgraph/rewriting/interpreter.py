@@ -59,7 +59,10 @@ class Interpreted:
 
 
 def interpret(selection: Selection, node: Variable) -> tuple[Variable, Any, tuple[Any, ...]] | None:
-    """Try the selection's interpreted relations and transforms on one node."""
+    """Try the selection's interpreted relations and transforms on one node.
+
+    :meth:`~relgraph.rewriting.driver.Driver.run` writes the second loop out.
+    """
     for shapes in selection.shapes:
         result = shapes.answer(node)
         if result is not None and result is not node:

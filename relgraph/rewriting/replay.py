@@ -9,6 +9,7 @@ Then it rewrites the original graph with the steps alone, as ground equations.
 
 from __future__ import annotations
 
+import operator
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import reduce
@@ -260,9 +261,7 @@ class Checker:
                     return True
         return False
 
-    def replay(  # noqa: PLR0915 - one walk
-        self, before: Variable, closed: frozenset[Variable], steps: Sequence[Any]
-    ) -> Any:
+    def replay(self, before: Variable, closed: frozenset[Variable], steps: Sequence[Any]) -> Any:
         """Rewrite a graph with the steps only, innermost first.
 
         Parameters
@@ -276,10 +275,9 @@ class Checker:
         """
         if not steps:
             return before
-        exact = {s.before: s.after for s in steps}
-        rules = {self.key(s.before): s.after for s in reversed(steps)}
+        known = _Equations(steps, self.key)
         done: dict[Variable, Variable] = {}
-        tried: set[Variable] = set()
+        summed: set[Variable] = set()
         stack = [before]
         budget = 100 * (len(steps) + len(toposort(before)) + 10)
         while stack and budget:
@@ -288,40 +286,30 @@ class Checker:
             if x in done:
                 stack.pop()
                 continue
-            if x not in tried and add in self.ac_ops and sum_op(x) is add:
-                tried.add(x)  # as one sum first, then by its parts
-                terms = _signed_leaves(x, closed)
+            if x not in summed and add in self.ac_ops and sum_op(x) is add:
+                terms = _signed_leaves(x, closed)  # as one sum first, then by its parts
                 waiting = [y for y in terms if y not in done]
                 if waiting:
-                    tried.discard(x)
                     stack.extend(waiting)
                     continue
+                summed.add(x)
                 (whole,) = substitute([x], {y: done[y] for y in terms if done[y] is not y})
-                target = exact.get(whole)
-                if target is None:
-                    target = rules.get(self.key(whole))
-                if target is not None and target is not x:
-                    if target in done:
-                        done[x] = done[target]
-                        stack.pop()
-                    else:
-                        stack.append(target)
+                target = known.image(whole, x)
+                if target is not x and target in done:
+                    done[x] = done[target]
+                    stack.pop()
+                    continue
+                if target is not x:
+                    stack.append(target)
                     continue
             op = x.op
-            nested = op in self.ac_ops
-            below = leaves(x, op, closed) if op is not None and nested else x.inputs
+            below = leaves(x, op, closed) if op is not None and op in self.ac_ops else x.inputs
             waiting = [y for y in below if y not in done]
             if waiting:
                 stack.extend(waiting)
                 continue
-            rebuilt = x
-            if any([done[y] is not y for y in below]):
-                assert op is not None
-                images = [done[y] for y in below]
-                rebuilt = apply_chain(op, images) if nested else apply(op, tuple(images))
-            target = exact.get(rebuilt)
-            if target is None:
-                target = rules.get(self.key(rebuilt), rebuilt)
+            rebuilt = self._on(x, [done[y] for y in below], below)
+            target = known.image(rebuilt, rebuilt)
             if target is x or target in done:
                 done[x] = done.get(target, target)
                 stack.pop()
@@ -331,6 +319,32 @@ class Checker:
             else:
                 stack.append(target)
         return done.get(before, before)
+
+    def _on(self, node: Variable, images: list[Variable], below: Sequence[Variable]) -> Variable:
+        """Return a node on the images of its operands, or of its nested ones' operands."""
+        if all(map(operator.is_, images, below)):
+            return node
+        assert node.op is not None
+        if node.op in self.ac_ops:
+            return apply_chain(node.op, images)
+        return apply(node.op, tuple(images))
+
+
+class _Equations:
+    """Steps as ground equations, read forward.
+
+    The exact node is looked for first, then one that is equal up to order and bracketing.
+    """
+
+    def __init__(self, steps: Sequence[Any], key: Keys) -> None:
+        self.key = key
+        self.exact = {s.before: s.after for s in steps}
+        self.rules = {key(s.before): s.after for s in reversed(steps)}
+
+    def image(self, node: Variable, default: Variable) -> Variable:
+        """Return what a step made of a node, or the default."""
+        found: Variable | None = self.exact.get(node)
+        return self.rules.get(self.key(node), default) if found is None else found
 
 
 def _signed_leaves(node: Variable, closed: frozenset[Variable]) -> list[Variable]:
