@@ -103,7 +103,7 @@ class MainText:
         self._names: dict[Variable, str] = {}
         self._terms: dict[Term, str] = {}
         self._packs: dict[tuple[Constant, ...], str] = {}
-        self._ready: set[Variable] = set()
+        self._ready: dict[Variable, str] = {}  # what calls computed, arranged for kernels
         self._parts: dict[Variable, str] = {}  # of the kernel that comes next, what it writes to
         self._block = _Block()
         self._bound = 0
@@ -246,9 +246,10 @@ class MainText:
             for x in memory.dies[i]:
                 if x in memory.spare and x.ndim:
                     self._line(f"give_back({self._name(x)})")
-            dead = [self._names[x] for x in memory.dies[i] if x in self._names]
+            dead = [self._name(x) for x in memory.dies[i] if x in self._names]
+            dead += [self._arranged(x) for x in memory.dies[i] if x in self._ready]
             if dead:
-                self._line(f"del {', '.join(self._name(x) for x in memory.dies[i])}")
+                self._line(f"del {', '.join(dict.fromkeys(dead))}")
         return blocks
 
     def _early_sizes(self, steps: Sequence[Step]) -> dict[Variable, list[Term]]:
@@ -269,11 +270,10 @@ class MainText:
         loop = self.sizes.loop[step]
         sizes = [" * ".join(self._term(loop[a]) for a in g) or "1" for g in step.groups]
         in_place = step.structure.products is None
-        for x in step.tables:
-            self._make_ready(x)
-        for x in step.arrays:
-            if not in_place or axes(x) is None:
-                self._make_ready(x)
+        laid = {x for x in step.arrays if in_place and axes(x) is not None}
+        for x in (*step.tables, *step.arrays):
+            if x not in laid:
+                self._arranged(x)
         for x, part in step.reductions:
             self._guard(f"no_elements_{i}", part, x)
         places: dict[int, str] = {}
@@ -291,8 +291,11 @@ class MainText:
         for x in step.results:
             if x not in parts:
                 self._allocate(x, memory)
-        arrays = [places.get(k) or self._name(x) for k, x in enumerate(step.arrays)]
-        arguments = [*sizes, *arrays, *map(self._name, step.tables)]
+        arrays = [
+            places.get(k) or (self._name(x) if x in laid else self._arranged(x))
+            for k, x in enumerate(step.arrays)
+        ]
+        arguments = [*sizes, *arrays, *map(self._arranged, step.tables)]
         arguments.extend(self._pack(values) for values in step.slots.values())
         arguments.extend(parts.get(x) or self._names[x] for x in step.results)
         self._line(f"{self.kernels[step.structure]}({', '.join(arguments)})")
@@ -319,7 +322,8 @@ class MainText:
     def _regions(self, step: Kernel) -> None:
         """Write the views of arrays that a kernel updates, before anything is written to them."""
         for update in step.updates:
-            self._make_ready(update.array)
+            if axes(update.array) is None:
+                self._arranged(update.array)
             if update.places is None:
                 view = self._part(update, self._name(update.array))
                 other = self._names.get(update.part)  # a view that the graph has
@@ -366,12 +370,27 @@ class MainText:
         self.views[name] = node
         return name
 
-    def _make_ready(self, x: Variable) -> None:
-        """Arrange the elements of what a call has computed, which may be a view."""
-        if x in self.sizes.verified and x not in self._ready:
-            self._ready.add(x)
-            name = self._name(x)
-            self._line(f"{name} = ready({name})")
+    def _arranged(self, x: Variable) -> str:
+        """Return the name of an array whose elements lie in order, whatever a call returned.
+
+        A view keeps its own name beside that: kernels read it where it lies, through its strides.
+        """
+        if x not in self.sizes.verified:
+            return self._name(x)
+        if x not in self._ready:
+            old = self._name(x)
+            new = self._ready[x] = self._bind(x)
+            self._line(f"{new} = ready({old})")
+            if axes(x) is not None:
+                self._names[x] = old
+            else:
+                self._line(f"del {old}")
+        if axes(x) is None:
+            return self._name(x)
+        name = self._ready[x]
+        if name not in self._block.binds:
+            self._block.reads[name] = None
+        return name
 
     def _pack(self, values: tuple[Constant, ...]) -> str:
         name = self._packs.get(values)
@@ -427,7 +446,7 @@ class MainText:
         node = step.node
         assert node.op is not None
         if axes(node) is not None:
-            self._make_ready(root(node))
+            self._arranged(root(node))
             text = view_text(node, self._name(node.inputs[0]))
             if text is not None:
                 self._line(f"{self._bind(node)} = {text}")
