@@ -62,9 +62,10 @@ from relgraph.ops.composed import (
     select,
     sinc,
 )
-from relgraph.ops.contraction import dot, einsum, inner, matmul, outer, tensordot, vdot
+from relgraph.ops.contraction import einsum, matmul, outer
 from relgraph.ops.cumulative import cumprod, cumsum, cumulative_prod, cumulative_sum
 from relgraph.ops.cutting import array_split, dsplit, hsplit, unstack, vsplit
+from relgraph.ops.dots import dot, inner, tensordot, vdot
 from relgraph.ops.elementwise import (
     absolute,
     add,
@@ -273,7 +274,7 @@ linalg = SimpleNamespace(
     matrix_transpose=matrix_transpose,
     multi_dot=products.multi_dot,
     norm=norms.norm,
-    outer=outer,
+    outer=products.linalg_outer,
     qr=qr,
     slogdet=slogdet,
     solve=solve,

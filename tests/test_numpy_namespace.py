@@ -1,15 +1,25 @@
 """relgraph.numpy has NumPy's names, and they mean what NumPy means."""
 
+import inspect
+import itertools
+import math
+import re
+import warnings
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+import relgraph as rg
 import relgraph.numpy as rnp
+from relgraph.errors import DomainError, RelgraphError
 from relgraph.ir.node import Variable, make_input
+from relgraph.ir.op import Op
 from relgraph.ir.types import TensorType
 from relgraph.ops import elementwise
 from relgraph.ops.numpy_protocol import ARRAY_FUNCTIONS, UFUNCS
 from relgraph.ops.unsupported import INSTEAD
-from tests.ops.evaluation import evaluate
+from tests.ops.evaluation import TYPINGS, check, evaluate, typed
 from tests.ops.test_operators import FUNCTIONS, source_of
 
 X = np.random.default_rng(0).standard_normal((3, 3)) + 3 * np.eye(3)
@@ -96,3 +106,133 @@ def test_asarray():
 def test_functions_of_numbers_build_constants():
     assert evaluate(rnp.add(1, 2.5), {}) == 3.5
     assert evaluate(rnp.sum([1, 2, 3]), {}) == 6
+
+
+def documented():
+    """Return the words that stand as code in the page of the ops."""
+    page = (Path(__file__).parents[1] / "docs" / "ops.md").read_text(encoding="utf-8")
+    return {
+        word for code in re.findall(r"`([^`\n]+)`", page) for word in re.findall(r"[\w.]+", code)
+    }
+
+
+def test_every_name_stands_in_the_page_of_the_ops():
+    words = documented()
+    assert [name for name in rnp.__all__ if name not in {*words, "linalg"}] == []
+    linalg = [name for name in vars(rnp.linalg) if not {name, f"linalg.{name}"} & words]
+    assert linalg == []
+    assert [name for name in rg.__all__ if is_op(getattr(rg, name)) and name not in words] == []
+
+
+def is_op(x):
+    """Tell whether a public name is an op, or a function that builds graphs of them."""
+    module = getattr(x, "__module__", None) or ""
+    return isinstance(x, Op) or (inspect.isfunction(x) and module.startswith("relgraph.ops"))
+
+
+REDUCTIONS = [
+    "sum", "prod", "max", "min", "any", "all", "mean", "std", "var", "median", "ptp",
+    "count_nonzero", "average", "argmax", "argmin", "nansum", "nanprod", "nanmax", "nanmin",
+    "nanmean", "nanstd", "nanvar", "nanargmax", "nanargmin",
+]  # fmt: skip
+AXES = [None, 0, -1, 1, (0,), (-1, 0), (), (0, 0), [0]]
+
+
+def outcome(function, *args, **options):
+    """Return the value of a call of NumPy, or None where it raises an error."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        try:
+            return function(*args, **options)
+        except (TypeError, ValueError, IndexError, ZeroDivisionError):
+            return None
+
+
+def agree(build, expected, array, typings=TYPINGS):
+    """Assert that a graph has an answer of NumPy, or is refused where NumPy has none."""
+    if expected is not None:
+        with np.errstate(all="ignore"):
+            check(build, expected, array, typings=typings, rtol=1e-12)
+    else:
+        with pytest.raises(RelgraphError):
+            build(typed("x", array))
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_reductions_of_odd_shapes_and_axes_equal_numpy(name):
+    numpys, ours = getattr(np, name), getattr(rnp, name)
+    for shape in ((), (0,), (1,), (3,), (0, 2), (2, 0), (1, 1)):
+        array = np.arange(1.0, 1.0 + math.prod(shape)).reshape(shape)
+        if name in ("average", "median") and not array.size:
+            continue  # NaN, or nothing, where NumPy raises an error in dividing or reshaping
+        for axis, keepdims in itertools.product(AXES, (False, True)):
+            options = {"axis": axis, "keepdims": keepdims}
+            agree(lambda x, o=options: ours(x, **o), outcome(numpys, array, **options), array,
+                  typings=("static",) if not array.size else TYPINGS)  # fmt: skip
+
+
+def test_sizes_of_several_axes_equal_numpy():
+    x = typed("x", np.ones((2, 0, 3)), "static")
+    for axis in ((0, 1), (0, -1), (), (2,)):
+        assert rnp.size(x, axis) == np.size(np.ones((2, 0, 3)), axis)
+    y = typed("y", np.ones((2, 3)), "unknown")
+    assert evaluate(rnp.size(y, (0, 1)), {"y": np.ones((2, 3))}) == 6
+    with pytest.raises(DomainError, match="given twice"):
+        rnp.size(x, (0, 0))
+
+
+ODD = [
+    lambda np, x: np.cumsum(x, 0),
+    lambda np, x: np.cumprod(x, -1),
+    lambda np, x: np.nancumsum(x, 0),
+    lambda np, x: np.cumulative_sum(x, axis=0),
+    lambda np, x: np.argsort(x),
+    lambda np, x: np.sort(x),
+    lambda np, x: np.squeeze(x, 0),
+    lambda np, x: np.squeeze(x, (-1,)),
+    lambda np, x: np.repeat(x, 2, axis=-1),
+    lambda np, x: np.repeat(x, [1, 0, 2], axis=0),
+    lambda np, x: np.repeat(x, (3,)),
+    lambda np, x: np.repeat(x, [1, 2, 3]),
+    lambda np, x: np.take(x, 0, axis=0),
+    lambda np, x: np.take(x, [[0], [0]], axis=-1),
+    lambda np, x: np.diff(x, 0),
+    lambda np, x: np.diff(x),
+    lambda np, x: np.pad(x, -1),
+    lambda np, x: np.pad(x, 1),
+    lambda np, x: np.pad(x, ((1, 2),)),
+    lambda np, x: np.flip(x, ()),
+    lambda np, x: np.transpose(x, ()),
+    lambda np, x: x.transpose(()),
+    lambda np, x: np.transpose(x, 0),
+    lambda np, x: np.rot90(x, 1, (0,)),
+    lambda np, x: np.rot90(x, 1, (0, 1, 2)),
+    lambda np, x: np.tril(x),
+    lambda np, x: np.triu(x, 1),
+    lambda np, x: np.kron(x, x),
+    lambda np, x: np.kron(x, [[1.0, 2.0]]),
+    lambda np, x: np.linalg.outer(x, x),
+    lambda np, x: np.round(x, -1),
+    lambda np, x: np.zeros_like(x, shape=3),
+    lambda np, x: np.ones_like(x, "int8", shape=(2, 0)),
+    lambda np, x: np.full_like(x, 7, shape=()),
+    lambda np, x: np.linalg.qr(x, "r"),
+    lambda np, x: np.block((x, x)),
+    lambda np, x: np.block([(x, x)]),
+    lambda np, x: np.block([x]),
+    lambda np, x: np.gradient(x, axis=(0, 0)),
+    lambda np, x: np.vander(x, 2),
+    lambda np, x: np.linalg.norm(x, np.inf),
+    lambda np, x: np.linalg.norm(x, 2),
+    lambda np, x: np.linalg.norm(x, axis=()),
+    lambda np, x: np.tensordot(x, x, 1),
+    lambda np, x: np.matvec(x, x),
+    lambda np, x: np.vecdot(x, x),
+]
+
+
+@pytest.mark.parametrize("function", ODD, ids=source_of)
+def test_other_functions_of_odd_shapes_equal_numpy(function):
+    for shape in ((), (0,), (1,), (3,), (0, 3), (3, 0), (1, 1), (3, 3), (2, 2, 3)):
+        array = np.arange(3.0, 3.0 + math.prod(shape)).reshape(shape)
+        agree(lambda x: function(rnp, x), outcome(function, np, array), array, ("static",))

@@ -12,26 +12,12 @@ functions", IMA J. Numer. Anal. 41 (2021): the shift by the largest element.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
-
-import numpy as np
 
 from relgraph.ir.graph import FunctionGraph, map_nodes
 from relgraph.ir.node import Variable, apply, constant
 from relgraph.ops.elementwise import Cast, Elementwise
-from relgraph.ops.reducers import Max, Sum, floating, reduced_axes
+from relgraph.ops.reducers import Sum, Top, floating, reduced_axes
 from relgraph.ops.shape import ExpandDims
-
-
-class Top(Max):
-    """The largest element over axes; -inf over no elements."""
-
-    __slots__ = ()
-    nonempty = False
-
-    def compute(self, x: Any, dtype: np.dtype[Any]) -> Any:
-        """Take the maximum with NumPy."""
-        return np.max(x, axis=self.axis, keepdims=self.keepdims, initial=-np.inf)
 
 
 def _logsumexp(node: Variable, x: Variable) -> Variable:

@@ -7,8 +7,8 @@ a sign, is compared with the size of the vector; negative ones are the largest o
 from __future__ import annotations
 
 from relgraph.ir.node import Variable, apply
-from relgraph.lowering.expansion import Top
 from relgraph.ops.elementwise import Cast
+from relgraph.ops.reducers import Top
 
 
 def is_gather(node: Variable) -> bool:

@@ -123,6 +123,21 @@ def normalise_axes(axes: Any, ndim: int | None, function: str) -> Any:
     return tuple(sorted(found))
 
 
+def is_axis_of_scalar(axis: object, ndim: int | None) -> bool:
+    """Tell whether an axis is 0 or -1 of a scalar: many functions of NumPy take it as no axis."""
+    return ndim == 0 and is_int(axis) and axis in (0, -1)
+
+
+def check_no_list(axis: object, function: str) -> None:
+    """Raise ArgumentError for axes in a list, which NumPy's reductions do not take either."""
+    if isinstance(axis, list):
+        raise ArgumentError(
+            f"{function}: axis is an int or a tuple of ints, not a list",
+            {"axis": axis},
+            f"Write axis={tuple(axis)}.",
+        )
+
+
 def canonical_axes(axes: Any, op: str) -> Any:
     """Return the axes parameter of an op: sorted, all negative, or open."""
     return normalise_axes(axes, None, op)

@@ -14,8 +14,9 @@ from relgraph.ir.op import Op
 from relgraph.ir.types import Dim, TensorType, Type, broadcast_shapes
 from relgraph.ops.arguments import as_operand, is_pattern, result_dtype
 from relgraph.ops.contraction import Outer, product_facts
+from relgraph.ops.elementwise import multiply
 from relgraph.ops.matrices import last_two
-from relgraph.ops.shape import ravel
+from relgraph.ops.shape import expand_dims, ravel, reshape, shape
 
 # What a matrix of blocks has where all blocks have it.
 STRUCTURES = (
@@ -38,7 +39,7 @@ class Kron(Op):
         if a.ndim != 2 or b.ndim != 2:
             raise ShapeError(
                 "a Kronecker product is of two matrices",
-                fix="NumPy's product of more dimensions is einsum followed by reshape.",
+                fix="Write np.kron(a, b), which takes arrays of any dimensions.",
             )
         dims = [_product(m, n) for m, n in zip(a.shape, b.shape, strict=True)]
         return TensorType(result_dtype([a.dtype, b.dtype]), dims)
@@ -112,24 +113,19 @@ def _total(m: Dim, n: Dim) -> Dim:
 
 
 def kron(a: Any, b: Any) -> Any:
-    """Return the Kronecker product of two matrices, or of two vectors.
+    """Return the Kronecker product of two arrays, as ``numpy.kron``.
 
     Parameters
     ----------
     a : Variable, array-like or pattern, [m, n] or [n]
-        A pattern stands for a matrix.
+        Of any number of dimensions; a pattern stands for a matrix.
     b : Variable, array-like or pattern, [p, q] or [q]
-        Of as many dimensions.
+        Where there are fewer dimensions in one of them, axes of size 1 lead.
 
     Returns
     -------
     Variable or pattern, [m p, n q] or [n q]
         The blocks ``a[i, j] * b``.
-
-    Raises
-    ------
-    ShapeError
-        For operands of other dimensions.
 
     Examples
     --------
@@ -139,9 +135,19 @@ def kron(a: Any, b: Any) -> Any:
     float64[4, 9]
     """
     a, b = as_operand(a), as_operand(b)
-    if isinstance(a, Variable) and isinstance(b, Variable) and a.ndim == b.ndim == 1:
+    if not isinstance(a, Variable) or not isinstance(b, Variable):
+        return Kron()(a, b)
+    if a.ndim == 0 or b.ndim == 0:
+        return multiply(a, b)
+    ndim = max(a.ndim, b.ndim)
+    a, b = (expand_dims(x, tuple(range(ndim - x.ndim))) for x in (a, b))
+    if ndim == 1:
         return ravel(Outer()(a, b))
-    return Kron()(a, b)
+    if ndim == 2:
+        return Kron()(a, b)
+    sizes = [m * n for m, n in zip(shape(a), shape(b), strict=True)]
+    a, b = (expand_dims(x, tuple(range(i, 2 * ndim, 2))) for x, i in ((a, 1), (b, 0)))
+    return reshape(multiply(a, b), tuple(sizes))
 
 
 def block_diag(*blocks: Any) -> Any:

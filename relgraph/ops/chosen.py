@@ -145,7 +145,7 @@ def starting_with(
     start = start_value(initial, operand, function)
     values = chosen(operand, where, start, function)
     holds = False
-    for place in reduced_axes(axis, operand.ndim, function):
+    for place in reduced_axes(axis, operand.ndim, function) if operand.ndim else ():
         size = operand.type.shape[place]
         if not isinstance(size, int) or size == 0:
             sizes = list(shape(values))

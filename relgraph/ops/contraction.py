@@ -16,16 +16,12 @@ from relgraph.ir.types import Dim, TensorType, Type, broadcast_dims, broadcast_s
 from relgraph.ops.arguments import (
     as_operand,
     is_open,
-    is_pattern,
     no_rank,
-    normalise_axes,
-    normalise_axis,
     result_dtype,
 )
 from relgraph.ops.definite import of_product
-from relgraph.ops.elementwise import multiply
 from relgraph.ops.permutation import MatrixTranspose, matrix_transpose, transpose
-from relgraph.ops.shape import ravel, reshape, shape
+from relgraph.ops.shape import ravel
 from relgraph.ops.sparse import SparseMatmul, is_sparse
 
 _LETTERS = string.ascii_lowercase + string.ascii_uppercase
@@ -137,7 +133,7 @@ class Einsum(Op):
         terms, result = self._terms()
         if len(terms) != len(types):
             raise ArgumentError(
-                f"{self.params[0]!r} has {len(terms)} operands, not {len(types)}",
+                f"{self.params[0]!r} has {count_of(len(terms), 'operand')}, not {len(types)}",
                 fix="Write one term for each operand, separated by commas.",
             )
         sizes: dict[str, Dim] = {}
@@ -256,67 +252,6 @@ def matmul(x: Any, y: Any) -> Any:
     return Matmul()(x, y)
 
 
-def dot(x: Any, y: Any) -> Any:
-    """Return NumPy's dot product.
-
-    Parameters
-    ----------
-    x, y : Variable, array-like or pattern
-        The sum is over the last axis of ``x`` and the second to last of ``y`` (or its only one);
-        a scalar multiplies.  For vectors, matrices and patterns this is the matrix product.
-
-    Returns
-    -------
-    Variable or pattern
-        The other axes of ``x``, then those of ``y``.
-    """
-    x, y = as_operand(x), as_operand(y)
-    if is_pattern(x) or is_pattern(y):
-        return Matmul()(x, y)
-    if x.ndim == 0 or y.ndim == 0:
-        return multiply(x, y)
-    if y.ndim == 1 or (x.ndim <= 2 and y.ndim == 2):
-        return matmul(x, y)
-    return tensordot(x, y, ([-1], [-2]))
-
-
-def vdot(x: Any, y: Any) -> Any:
-    """Return the sum of the products of all elements of two arrays, taken in C order.
-
-    Parameters
-    ----------
-    x, y : Variable or array-like
-        With the same number of elements.
-
-    Returns
-    -------
-    Variable
-        No dimensions.
-    """
-    return Matmul()(ravel(x), ravel(y))
-
-
-def inner(x: Any, y: Any) -> Any:
-    """Return the inner products over the last axes of ``x`` and ``y``.
-
-    Parameters
-    ----------
-    x : Variable or array-like, [..., k]
-        A scalar multiplies.
-    y : Variable or array-like, [..., k]
-        Its other axes follow those of ``x``.
-
-    Returns
-    -------
-    Variable
-        The other axes of ``x``, then those of ``y``.
-    """
-    x, y = _arrays(x, y, "inner")
-    if x.ndim == 0 or y.ndim == 0:
-        return multiply(x, y)
-    return tensordot(x, y, ([-1], [-1]))
-
-
 def outer(x: Any, y: Any) -> Any:
     """Return the products of every element of ``x`` with every element of ``y``.
 
@@ -331,86 +266,6 @@ def outer(x: Any, y: Any) -> Any:
     """
     x, y = as_operand(x), as_operand(y)
     return Outer()(*(ravel(v) if isinstance(v, Variable) else v for v in (x, y)))
-
-
-def tensordot(x: Any, y: Any, axes: Any = 2) -> Any:
-    """Return the sum of products over several axes; the other axes of ``y`` follow those of ``x``.
-
-    Parameters
-    ----------
-    x, y : Variable or array-like
-        Of any shape.
-    axes : int or pair of int or sequences
-        How many last axes of ``x`` and first axes of ``y``; or which of each.
-
-    Returns
-    -------
-    Variable
-        The axes that are not summed over.
-
-    Raises
-    ------
-    ShapeError
-        When sizes that are summed together differ.
-    """
-    x, y = _arrays(x, y, "tensordot")
-    first, second = _contracted_axes(x, y, axes)
-    for a, b in zip(first, second, strict=True):
-        contracted(x.type.shape[a], y.type.shape[b])
-    free_x = [a for a in range(-x.ndim, 0) if a not in first]
-    free_y = [b for b in range(-y.ndim, 0) if b not in second]
-    sizes = [shape(x)[a] for a in free_x] + [shape(y)[b] for b in free_y]
-    if not first:
-        return reshape(Outer()(ravel(x), ravel(y)), tuple(sizes))
-    left = transpose(x, (*free_x, *first))
-    right = transpose(y, (*second, *free_y))
-    return reshape(Matmul()(_folded(left, len(free_x)), _folded(right, len(second))), tuple(sizes))
-
-
-def _contracted_axes(x: Variable, y: Variable, axes: Any) -> tuple[list[int], list[int]]:
-    """Return the axes to sum over, counted from the end."""
-    if isinstance(axes, int | np.integer):
-        count = int(axes)
-        if not 0 <= count <= min(x.ndim, y.ndim):
-            raise ShapeError(
-                f"tensordot: the operands do not both have {count} axes to sum over",
-                fix=f"Use axes=0 to axes={min(x.ndim, y.ndim)}, or name them: axes=([1], [0]).",
-            )
-        return list(range(-count, 0)), list(range(-y.ndim, count - y.ndim))
-    first, second = ([a] if isinstance(a, int | np.integer) else list(a) for a in axes)
-    if len(first) != len(second):
-        raise ArgumentError(
-            "tensordot: as many axes of the one operand as of the other",
-            {"axes": (first, second)},
-            "Pair them: axes=([1], [0]) sums axis 1 of the first with axis 0 of the second.",
-        )
-    found = []
-    for operand, given in ((x, first), (y, second)):
-        normalise_axes(given, operand.ndim, "tensordot")
-        found.append([normalise_axis(a, operand.ndim, "tensordot") for a in given])
-    return found[0], found[1]
-
-
-def _folded(x: Variable, cut: int) -> Any:
-    """Return ``x`` with its first ``cut`` axes made one, and the rest; none of a kind, no axis."""
-    sizes = shape(x)
-    return reshape(x, tuple(_product(part) for part in (sizes[:cut], sizes[cut:]) if part))
-
-
-def _product(sizes: tuple[Any, ...]) -> Any:
-    total: Any = 1
-    for one in sizes:
-        if isinstance(one, int) and isinstance(total, int):
-            total *= one
-        else:
-            total = one if isinstance(total, int) and total == 1 else multiply(total, one)
-    return total
-
-
-def _arrays(x: Any, y: Any, function: str) -> tuple[Variable, Variable]:
-    if is_pattern(x) or is_pattern(y):
-        raise no_rank(function, "Write it with @ and .mT, or as einsum with explicit subscripts.")
-    return as_operand(x), as_operand(y)
 
 
 def einsum(subscripts: str, *operands: Any) -> Any:
@@ -519,7 +374,8 @@ def _parse(subscripts: str, ranks: list[int | None] | None) -> tuple[list[str], 
     ):
         raise _malformed(subscripts, "only letters, commas, '...' and one '->' are allowed")
     if ranks is not None and len(ranks) != len(terms):
-        raise _malformed(subscripts, f"it has {len(terms)} terms for {len(ranks)} operands")
+        terms_of = f"{count_of(len(terms), 'term')} for {count_of(len(ranks), 'operand')}"
+        raise _malformed(subscripts, f"it has {terms_of}")
     if "..." in inputs:
         terms, result = _without_ellipsis(subscripts, terms, result, bool(arrow), ranks)
     elif not arrow:

@@ -17,7 +17,14 @@ from relgraph.ir.node import Variable, constant
 from relgraph.ir.op import Op
 from relgraph.ir.types import TensorType, Type
 from relgraph.ops import elementwise
-from relgraph.ops.arguments import as_operand, is_pattern, no_rank, normalise_axis, rank_of
+from relgraph.ops.arguments import (
+    as_operand,
+    is_axis_of_scalar,
+    is_pattern,
+    no_rank,
+    normalise_axis,
+    rank_of,
+)
 from relgraph.ops.fact_rules import VALUES, WEAK_SIGNS, holds
 from relgraph.ops.joining import concatenate
 from relgraph.ops.reducers import Max, Min, Prod, Reduction, Sum, accumulator, sums_exactly
@@ -161,7 +168,7 @@ class Cummin(Cumulative):
 def _along(cls: type[Cumulative], x: Any, axis: Any) -> Any:
     """Apply an op along an axis; for None to the elements one after the other."""
     operand = as_operand(x)
-    if axis is None:
+    if axis is None or is_axis_of_scalar(axis, rank_of(operand)):
         if is_pattern(operand):
             raise no_rank(f"{cls.name} without an axis", "Name the axis: axis=-1 is the last.")
         operand, axis = ravel(operand), -1
@@ -269,7 +276,7 @@ def cumulative_sum(
     Parameters
     ----------
     x : Variable or array-like
-        Any dtype, at least one dimension.
+        Any dtype and shape; a scalar is a vector of one element.
     axis : int, optional
         The axis; may be left out for a vector.
     dtype : dtype-like, optional
@@ -303,7 +310,7 @@ def cumulative_prod(
     Parameters
     ----------
     x : Variable or array-like
-        Any dtype, at least one dimension.
+        Any dtype and shape; a scalar is a vector of one element.
     axis : int, optional
         The axis; may be left out for a vector.
     dtype : dtype-like, optional
@@ -331,9 +338,11 @@ def _with_initial(function: Any, x: Any, axis: Any, dtype: Any, initial: int | N
         if axis is not None and initial is None:
             return function(operand, axis, dtype)
         raise no_rank(name, "Write cumsum or cumprod with an axis: axis=-1 is the last.")
-    if operand.ndim == 0 or (axis is None and operand.ndim > 1):
+    if operand.ndim == 0:
+        operand = ravel(operand)
+    if axis is None and operand.ndim > 1:
         raise ArgumentError(
-            f"{name} takes an axis of an array, and is given {axis} for {operand.type}",
+            f"{name} takes an axis of an array of several dimensions, not None of {operand.type}",
             fix="Pass axis=0 for the first axis; cumsum and cumprod flatten without one.",
         )
     place = -1 if axis is None else normalise_axis(axis, operand.ndim, name)
@@ -344,9 +353,3 @@ def _with_initial(function: Any, x: Any, axis: Any, dtype: Any, initial: int | N
     sizes[place] = 1
     first = constant(np.asarray(initial, result.dtype))
     return concatenate([broadcast_to(first, tuple(sizes)), result], place)
-
-
-__all__ = [
-    "Cummax", "Cummin", "Cumprod", "Cumsum", "Cumulative", "cummax", "cummin", "cumprod", "cumsum",
-    "cumulative_prod", "cumulative_sum",
-]  # fmt: skip

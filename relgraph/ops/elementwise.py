@@ -339,9 +339,9 @@ def round(x: Any, decimals: int | None = None) -> Any:
     Parameters
     ----------
     x : Variable or array-like
-        Integers are returned as they are.
+        Integers change where ``decimals`` is negative only.
     decimals : int, optional
-        The number of decimals, not negative; 0 by default.
+        The number of decimals, 0 by default; -1 rounds to tens.
 
     Returns
     -------
@@ -351,7 +351,7 @@ def round(x: Any, decimals: int | None = None) -> Any:
     Raises
     ------
     ArgumentError
-        For a number of decimals that is not an int of at least 0.
+        For a number of decimals that is not an int.
 
     Examples
     --------
@@ -362,10 +362,10 @@ def round(x: Any, decimals: int | None = None) -> Any:
     operand = as_operand(x)
     decimals = 0 if decimals is None else decimals
     if check_int(decimals, "round: decimals") < 0:
-        raise ArgumentError(
-            f"round takes a number of decimals of at least 0, not {decimals}",
-            fix="Divide by a power of ten first.",
-        )
+        unit = 10.0**-decimals
+        rounded = multiply(rint(true_divide(operand, unit)), unit)
+        whole = not is_pattern(operand) and operand.dtype.kind in "iu"
+        return cast(rounded, operand.dtype) if whole else rounded
     if not is_pattern(operand) and operand.dtype.kind in "iu":
         return operand
     if decimals == 0:

@@ -9,12 +9,13 @@ import numpy as np
 from relgraph.errors import ArgumentError, DomainError, ShapeError
 from relgraph.ir.node import Constant, Variable, constant
 from relgraph.ops import elementwise
-from relgraph.ops.arguments import normalise_axis
+from relgraph.ops.arguments import normalise_axes, normalise_axis
+from relgraph.ops.checks import assert_
 from relgraph.ops.indexing import index
 from relgraph.ops.joining import concatenate
 from relgraph.ops.operands import typed
 from relgraph.ops.sequences import diff
-from relgraph.ops.shape import expand_dims
+from relgraph.ops.shape import dim, expand_dims
 
 
 def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
@@ -41,9 +42,10 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
     ArgumentError
         For other numbers of distances and axes, or coordinates of more dimensions.
     DomainError
-        For another ``edge_order``.
+        For another ``edge_order``, or an axis given twice; and at a call, for an axis of unknown
+        size that has fewer points than the differences are of.
     ShapeError
-        For an axis with fewer points than the differences are of.
+        For an axis that is known to have fewer points.
 
     Examples
     --------
@@ -59,17 +61,8 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
             f"gradient takes an edge_order of 1 or 2, not {edge_order!r}",
             fix="Use 1 or 2, the order of accuracy of the differences at the two ends.",
         )
-    given = range(x.ndim) if axis is None else axis if isinstance(axis, tuple | list) else [axis]
-    places = [normalise_axis(one, x.ndim, "gradient") + x.ndim for one in given]
-    distances = list(varargs) or [1.0]
-    if len(distances) == 1 and (len(places) != 1 or np.ndim(_known(distances[0])) == 0):
-        distances *= len(places)
-    if len(distances) != len(places):
-        raise ArgumentError(
-            "gradient takes one distance, or one for each axis",
-            {"distances": len(distances), "axes": len(places)},
-            "Pass one for all axes, one for each, or none where neighbours are 1 apart.",
-        )
+    places = _places(axis, x)
+    distances = _distances(varargs, len(places))
     if x.dtype.kind in "iu":  # differences of integers wrap around
         x = elementwise.cast(x, "float64")
     dtype = x.dtype if x.dtype.kind == "f" else np.dtype("float64")
@@ -80,6 +73,29 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
         ]
     )
     return found[0] if len(found) == 1 else found
+
+
+def _places(axis: Any, x: Variable) -> list[int]:
+    """Return the axes in the order in which they are given, counted from the front."""
+    if axis is None:
+        return list(range(x.ndim))
+    given = tuple(axis) if isinstance(axis, tuple | list) else (axis,)
+    normalise_axes(given, x.ndim, "gradient")
+    return [normalise_axis(one, x.ndim, "gradient") + x.ndim for one in given]
+
+
+def _distances(given: tuple[Any, ...], axes: int) -> list[Any]:
+    """Return one distance, or one vector of coordinates, for each axis."""
+    distances = list(given) or [1.0]
+    if len(distances) == 1 and (axes != 1 or np.ndim(_known(distances[0])) == 0):
+        distances *= axes
+    if len(distances) != axes:
+        raise ArgumentError(
+            "gradient takes one distance, or one for each axis",
+            {"distances": len(distances), "axes": axes},
+            "Pass one for all axes, one for each, or none where neighbours are 1 apart.",
+        )
+    return distances
 
 
 def _known(distance: Any) -> Any:
@@ -116,13 +132,12 @@ def _spacing(distance: Any, x: Variable, axis: int) -> Any:
 
 def _along(x: Variable, axis: int, gaps: Any, order: int) -> Any:
     """Return differences along one axis: two edges, and between them central ones."""
-    size = x.type.shape[axis]
-    if isinstance(size, int) and size < order + 1:
-        raise ShapeError(
-            f"gradient needs at least {order + 1} points along axis {axis}",
-            {"operand": x.type},
-            "Name the other axes by axis=.",
-        )
+    size, fewest = dim(x, axis), order + 1
+    few = f"gradient needs at least {fewest} points along axis {axis}"
+    if not isinstance(size, int):
+        x = assert_(x, elementwise.greater_equal(size, fewest), few)
+    elif size < fewest:
+        raise ShapeError(few, {"operand": x.type}, "Name the other axes by axis=.")
 
     def at(key: Any) -> Any:
         taken = index(x, (*[slice(None)] * axis, key))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from relgraph.errors import ArgumentError, DomainError
+from relgraph.errors import ArgumentError, DomainError, ShapeError
 from relgraph.ir.node import Variable, constant
 from relgraph.ir.types import broadcast_shapes
 from relgraph.ops import elementwise
@@ -150,6 +150,16 @@ def linspace(  # noqa: PLR0917 - the parameters of NumPy
             f"linspace takes a num of at least 0, not {count}",
             fix="Give the number of points; np.arange takes the distance between them.",
         )
+    points, step = _spaced(start, stop, count, endpoint)
+    points = moveaxis(points, 0, axis)
+    if dtype is not None:
+        whole = np.dtype(dtype).kind in "iu"
+        points = elementwise.cast(elementwise.floor(points) if whole else points, dtype)
+    return (points, step) if retstep else points
+
+
+def _spaced(start: Any, stop: Any, count: int, endpoint: bool) -> tuple[Any, Any]:
+    """Return evenly spaced numbers along the first axis, and their distance."""
     low, high = together("linspace", start, stop)
     real = np.result_type(common_dtype(low, high), 1.0)
     low, high = broadcast_arrays(elementwise.cast(low, real), elementwise.cast(high, real))
@@ -161,11 +171,7 @@ def linspace(  # noqa: PLR0917 - the parameters of NumPy
     points = elementwise.add(points, low)
     if endpoint and count > 1:  # no rounding at the end
         points = concatenate([index(points, slice(None, -1)), expand_dims(high, 0)])
-    points = moveaxis(points, 0, axis)
-    if dtype is not None:
-        whole = np.dtype(dtype).kind in "iu"
-        points = elementwise.cast(elementwise.floor(points) if whole else points, dtype)
-    return (points, step) if retstep else points
+    return points, step
 
 
 def logspace(  # noqa: PLR0917 - the parameters of NumPy
@@ -276,12 +282,14 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
 
     Raises
     ------
+    ShapeError
+        For an array that is not a vector.
     ArgumentError
-        For an array that is not a vector, or one of unknown size without ``N``.
+        For a vector of unknown size without ``N``.
     """
     vector = typed(x, "vander")
     if vector.ndim != 1:
-        raise ArgumentError(f"vander takes a vector, not {vector.type}", fix="Use ravel(x) first.")
+        raise ShapeError(f"vander takes a vector, not {vector.type}", fix="Use ravel(x) first.")
     columns = vector.type.shape[0] if N is None else check_int(N, "vander: N")
     if not isinstance(columns, int):
         raise ArgumentError(

@@ -12,7 +12,7 @@ from relgraph.ir.facts import VALUE_FACTS, Facts, kept
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.ir.types import Type
-from relgraph.ops.arguments import as_operand, is_pattern, normalise_axis
+from relgraph.ops.arguments import as_operand, is_axis_of_scalar, is_pattern, normalise_axis
 from relgraph.ops.elementwise import clip, remainder, subtract
 from relgraph.ops.keys import (
     indexed_shape,
@@ -121,6 +121,7 @@ def take(x: Any, indices: Any, axis: int | None = None, *, mode: str = "raise") 
         The shape of ``indices`` in place of the axis.
     """
     x = as_array(x, "take")
+    axis = None if is_axis_of_scalar(axis, x.ndim) else axis  # as NumPy's
     lead = 0 if axis is None else normalise_axis(axis, x.ndim, "take") + x.ndim
     whole = ravel(x) if axis is None else x
     return index(whole, (slice(None),) * lead + (_moved_inside(indices, dim(whole, lead), mode),))

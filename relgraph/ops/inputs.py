@@ -348,7 +348,7 @@ def ones(shape: Any, dtype: npt.DTypeLike = "float64") -> Any:
     return full(shape, 1, dtype)
 
 
-def full_like(x: Any, value: Any, dtype: npt.DTypeLike | None = None) -> Any:
+def full_like(x: Any, value: Any, dtype: npt.DTypeLike | None = None, *, shape: Any = None) -> Any:
     """Return an array of one value with the shape of ``x``.
 
     Parameters
@@ -359,6 +359,8 @@ def full_like(x: Any, value: Any, dtype: npt.DTypeLike | None = None) -> Any:
         What to fill the array with.
     dtype : dtype-like, optional
         That of the result; by default that of ``x``.
+    shape : int or tuple, optional
+        That of the result, as for :func:`full`; by default that of ``x``.
 
     Returns
     -------
@@ -376,11 +378,11 @@ def full_like(x: Any, value: Any, dtype: npt.DTypeLike | None = None) -> Any:
     >>> rg.full_like(rg.vector("x", shape="n"), 2).type
     float64[n]
     """
-    sizes = shape_of(x)
+    sizes = shape_of(x) if shape is None else shape
     return full(sizes, value, as_operand(x).dtype if dtype is None else dtype)
 
 
-def zeros_like(x: Any, dtype: npt.DTypeLike | None = None) -> Any:
+def zeros_like(x: Any, dtype: npt.DTypeLike | None = None, *, shape: Any = None) -> Any:
     """Return zeros with the shape of ``x``.
 
     Parameters
@@ -389,16 +391,18 @@ def zeros_like(x: Any, dtype: npt.DTypeLike | None = None) -> Any:
         Its values are not used.
     dtype : dtype-like, optional
         That of the result; by default that of ``x``.
+    shape : int or tuple, optional
+        That of the result, as for :func:`full`; by default that of ``x``.
 
     Returns
     -------
     Variable
         A constant, broadcast.
     """
-    return full_like(x, 0, dtype)
+    return full_like(x, 0, dtype, shape=shape)
 
 
-def ones_like(x: Any, dtype: npt.DTypeLike | None = None) -> Any:
+def ones_like(x: Any, dtype: npt.DTypeLike | None = None, *, shape: Any = None) -> Any:
     """Return ones with the shape of ``x``.
 
     Parameters
@@ -407,13 +411,15 @@ def ones_like(x: Any, dtype: npt.DTypeLike | None = None) -> Any:
         Its values are not used.
     dtype : dtype-like, optional
         That of the result; by default that of ``x``.
+    shape : int or tuple, optional
+        That of the result, as for :func:`full`; by default that of ``x``.
 
     Returns
     -------
     Variable
         A constant, broadcast.
     """
-    return full_like(x, 1, dtype)
+    return full_like(x, 1, dtype, shape=shape)
 
 
 def arange(
@@ -533,25 +539,3 @@ def assume(x: Any, *facts: str) -> Any:
             f"assume: {x!r:.60} cannot be {' and '.join(clash)}", fix="Assume one of them."
         )
     return op(as_operand(x))
-
-
-__all__ = [
-    "Assume",
-    "Dims",
-    "arange",
-    "assume",
-    "constant",
-    "full",
-    "full_like",
-    "matrices",
-    "matrix",
-    "ones",
-    "ones_like",
-    "scalar",
-    "scalars",
-    "tensor",
-    "vector",
-    "vectors",
-    "zeros",
-    "zeros_like",
-]

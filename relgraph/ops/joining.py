@@ -16,6 +16,7 @@ from relgraph.ir.types import Dim, Type, unify_dims
 from relgraph.ops.arguments import (
     as_operand,
     check_int,
+    is_axis_of_scalar,
     is_open,
     is_pattern,
     no_rank,
@@ -23,7 +24,9 @@ from relgraph.ops.arguments import (
     rank_of,
     result_dtype,
 )
+from relgraph.ops.checks import specify_shape
 from relgraph.ops.elementwise import multiply
+from relgraph.ops.indexing import index
 from relgraph.ops.shape import broadcast_to, expand_dims, ravel, reshape, shape
 
 
@@ -257,33 +260,61 @@ def split(x: Any, sections: Any, axis: int = 0) -> list[Any]:
     return [index(x, (slice(None),) * axis + (slice(a, b),)) for a, b in bounds]
 
 
-def repeat(x: Any, repeats: int, axis: int | None = None) -> Any:
-    """Return ``x`` with each element repeated along an axis.
+def repeat(x: Any, repeats: Any, axis: int | None = None) -> Any:
+    """Return ``x`` with each element repeated along an axis, as ``numpy.repeat``.
 
     Parameters
     ----------
     x : Variable or array-like
         Of any shape.
-    repeats : int
-        How often, the same for each element.
+    repeats : int or sequence of int
+        How often, the same for each element or one number for each.
     axis : int, optional
         Which axis; without it the raveled array is repeated.
 
     Returns
     -------
     Variable
-        Longer along the axis by the factor ``repeats``.
+        Longer along the axis.
+
+    Raises
+    ------
+    ArgumentError
+        For numbers that are not ints known when the graph is built.
+    DomainError
+        For a negative number, or an axis out of range.
+    ShapeError
+        For another number of numbers than there are elements along the axis.
     """
     x = as_operand(x)
     if not isinstance(x, Variable):
         raise no_rank("repeat", "Write it as expand_dims and broadcast_to.")
-    if axis is None:
+    if axis is None or is_axis_of_scalar(axis, x.ndim):  # as NumPy's
         x, axis = ravel(x), 0
-    count = _count(repeats, "repeat")
     axis = normalise_axis(axis, x.ndim, "repeat") + x.ndim
+    if isinstance(repeats, tuple | list | np.ndarray) and np.ndim(repeats) == 1:
+        if len(repeats) != 1:
+            return _each_repeated(x, [_count(n, "repeat") for n in repeats], axis)
+        repeats = repeats[0]
+    count = _count(repeats, "repeat")
     sizes = list(shape(x))
     spread = broadcast_to(expand_dims(x, axis + 1), (*sizes[: axis + 1], count, *sizes[axis + 1 :]))
     return _merge(spread, axis)
+
+
+def _each_repeated(x: Variable, counts: list[int], axis: int) -> Any:
+    """Return ``x`` with each element along an axis as often as a number of its own says."""
+    size = x.type.shape[axis]
+    if isinstance(size, int) and size != len(counts):
+        raise ShapeError(
+            f"repeat takes a number for each of the {count_of(size, 'element')} along axis {axis}, "
+            f"not {len(counts)} numbers",
+            {"operand": f"{x} : {x.type}"},
+            "Give one number for all of them, or one for each.",
+        )
+    known = specify_shape(x, tuple([len(counts) if i == axis else None for i in range(x.ndim)]))
+    places = np.repeat(np.arange(len(counts)), counts)
+    return index(known, (*[slice(None)] * axis, places))
 
 
 def tile(x: Any, reps: Any) -> Any:

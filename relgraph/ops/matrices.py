@@ -15,7 +15,7 @@ from relgraph.ir.types import Dim, TensorType, Type, check_dtype
 from relgraph.ops.arguments import as_operand, check_int, is_open, is_pattern, no_rank
 from relgraph.ops.operands import typed
 from relgraph.ops.permutation import moveaxis
-from relgraph.ops.shape import broadcast_to, ravel
+from relgraph.ops.shape import broadcast_to, dim, ravel
 
 _SURVIVE_ZEROS = ("nonnegative", "nonpositive", "integer", "finite", "not_nan")
 
@@ -198,7 +198,7 @@ class _Triangle(_Diagonals):
 
     def infer(self, *types: Any) -> Type:
         """Return the type of the operand."""
-        last_two(types[0], f"{self.name} of")
+        last_two(types[0], self.name)
         return types[0]  # type: ignore[no-any-return]
 
 
@@ -407,17 +407,22 @@ def tril(x: Any, k: int = 0) -> Any:
 
     Parameters
     ----------
-    x : Variable, array-like or pattern, [..., m, n]
-        A matrix or a batch of them.
+    x : Variable, array-like or pattern, [..., m, n] or [n]
+        A matrix or a batch of them; a vector is each row of a square matrix.
     k : int
         The last diagonal that is kept.
 
     Returns
     -------
-    Variable or pattern, [..., m, n]
+    Variable or pattern, [..., m, n] or [n, n]
         In the dtype of ``x``.
+
+    Raises
+    ------
+    ShapeError
+        For a scalar.
     """
-    return Tril(k)(as_operand(x))
+    return Tril(k)(_as_matrix(x))
 
 
 def triu(x: Any, k: int = 0) -> Any:
@@ -425,17 +430,30 @@ def triu(x: Any, k: int = 0) -> Any:
 
     Parameters
     ----------
-    x : Variable, array-like or pattern, [..., m, n]
-        A matrix or a batch of them.
+    x : Variable, array-like or pattern, [..., m, n] or [n]
+        A matrix or a batch of them; a vector is each row of a square matrix.
     k : int
         The first diagonal that is kept.
 
     Returns
     -------
-    Variable or pattern, [..., m, n]
+    Variable or pattern, [..., m, n] or [n, n]
         In the dtype of ``x``.
+
+    Raises
+    ------
+    ShapeError
+        For a scalar.
     """
-    return Triu(k)(as_operand(x))
+    return Triu(k)(_as_matrix(x))
+
+
+def _as_matrix(x: Any) -> Any:
+    """Return an operand, a vector as a square matrix of equal rows, as NumPy takes it."""
+    operand = as_operand(x)
+    if isinstance(operand, Variable) and operand.ndim == 1:
+        return broadcast_to(operand, (dim(operand, 0),) * 2)
+    return operand
 
 
 def _matrices(x: Any, axis1: int, axis2: int, function: str) -> Any:

@@ -9,11 +9,11 @@ import numpy as np
 from relgraph.errors import DomainError
 from relgraph.ir.node import Variable
 from relgraph.ops import elementwise, reduction
-from relgraph.ops.arguments import as_operand, normalise_axes
+from relgraph.ops.arguments import as_operand, check_no_list, normalise_axes
 from relgraph.ops.decompositions import svd
 from relgraph.ops.operands import typed
 from relgraph.ops.permutation import moveaxis
-from relgraph.ops.reducers import floating
+from relgraph.ops.reducers import Top, floating, reduced_axes
 from relgraph.ops.shape import expand_dims
 
 
@@ -39,24 +39,31 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> An
 
     Raises
     ------
+    ArgumentError
+        For axes in a list.
     DomainError
         For an order that vectors, or matrices, do not have, or other numbers of axes.
+    ShapeError
+        For the smallest of no elements or singular values; the largest of none is 0.
 
     Examples
     --------
     >>> import relgraph as rg
     >>> import relgraph.numpy as rnp
     >>> rnp.linalg.norm(rg.matrix("A"), 1)
-    max(sum(absolute(A), axis=(-2,)))
+    maximum(max(sum(absolute(A), axis=(-2,))), 0)
     """
-    if ord is None:
+    check_no_list(axis, "norm")
+    if ord is None and (axis is None or not isinstance(axis, tuple) or len(axis) in (1, 2)):
         operand = as_operand(x)
+        if isinstance(operand, Variable) and axis is not None:
+            normalise_axes(axis, operand.ndim, "norm")
         if isinstance(operand, Variable):  # squares of integers would wrap around
             operand = elementwise.cast(operand, floating(operand.dtype))
         return elementwise.sqrt(reduction.sum(elementwise.square(operand), axis, keepdims))
     array = typed(x, "norm")
-    given = axis if isinstance(axis, tuple | list) else (axis,)
-    axes = tuple(range(array.ndim)) if axis is None else tuple(given)
+    given = axis if isinstance(axis, tuple) else (axis,)
+    axes = tuple(range(array.ndim)) if axis is None else given
     if len(axes) not in (1, 2):
         raise DomainError(
             f"norm with ord={ord!r} is of vectors or matrices",
@@ -79,8 +86,8 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: Any = False, ord: Any 
         The axes whose elements are one vector; None for all.
     keepdims : bool
         Whether reduced axes stay, with size 1.
-    ord : int or float
-        The order.
+    ord : int, float or None
+        The order; None is 2.
 
     Returns
     -------
@@ -89,12 +96,19 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: Any = False, ord: Any 
 
     Raises
     ------
+    ArgumentError
+        For axes in a list.
     DomainError
         For an order that vectors do not have.
+    ShapeError
+        As of :func:`norm`.
     """
     array = typed(x, "vector_norm")
+    check_no_list(axis, "vector_norm")
+    if axis is not None:
+        normalise_axes(axis, array.ndim, "vector_norm")
     array = elementwise.cast(array, floating(array.dtype))
-    return _of_vectors(array, ord, axis, keepdims)
+    return _of_vectors(array, 2 if ord is None else ord, axis, keepdims)
 
 
 def matrix_norm(x: Any, /, *, keepdims: Any = False, ord: Any = "fro") -> Any:
@@ -118,6 +132,8 @@ def matrix_norm(x: Any, /, *, keepdims: Any = False, ord: Any = "fro") -> Any:
     ------
     DomainError
         For an order that matrices do not have.
+    ShapeError
+        For fewer than two dimensions; and as of :func:`norm`.
     """
     return norm(x, ord, (-2, -1), keepdims)
 
@@ -134,7 +150,7 @@ def _of_vectors(x: Variable, ord: Any, axes: Any, keepdims: Any) -> Any:
         return reduction.sum(counted, axes, keepdims)
     sizes = elementwise.absolute(x)
     if ord == np.inf:
-        return reduction.max(sizes, axes, keepdims)
+        return _largest(sizes, axes, keepdims)
     if ord == -np.inf:
         return reduction.min(sizes, axes, keepdims)
     if ord == 1:
@@ -143,18 +159,27 @@ def _of_vectors(x: Variable, ord: Any, axes: Any, keepdims: Any) -> Any:
     return elementwise.power(total, 1 / float(ord))
 
 
+def _largest(sizes: Variable, axes: Any, keepdims: Any = False) -> Any:
+    """Return the largest of elements that are not negative; 0 where there are none."""
+    places = reduced_axes(axes, sizes.ndim, "norm")
+    if all([isinstance(n, int) and n > 0 for n in (sizes.type.shape[i] for i in places)]):
+        return reduction.max(sizes, axes, keepdims)
+    ordered = None if len(places) == sizes.ndim else normalise_axes(places, sizes.ndim, "norm")
+    return elementwise.maximum(Top(ordered, keepdims)(sizes), 0)
+
+
 def _of_matrices(x: Variable, ord: Any, axes: tuple[int, ...], keepdims: Any) -> Any:
     rows, columns = (axis % x.ndim for axis in axes)
     if ord in ("fro", "f"):
         return elementwise.sqrt(reduction.sum(elementwise.square(x), axes, keepdims))
     if ord in (2, -2, "nuc"):
         values = svd(moveaxis(x, (rows, columns), (-2, -1)), full_matrices=False)[1]
-        combine = {2: reduction.max, -2: reduction.min, "nuc": reduction.sum}[ord]
+        combine: Any = {2: _largest, -2: reduction.min, "nuc": reduction.sum}[ord]
         found = combine(values, -1)
     elif ord in (1, -1, np.inf, -np.inf):
         first, second = (rows, columns) if ord in (1, -1) else (columns, rows)
         sums = reduction.sum(elementwise.absolute(x), first)
-        extreme = reduction.max if ord > 0 else reduction.min
+        extreme = _largest if ord > 0 else reduction.min
         found = extreme(sums, second - (first < second))
     else:
         raise DomainError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -19,7 +20,7 @@ from relgraph.ops import (
     reduction,
     shape,
 )
-from relgraph.ops.arguments import as_operand
+from relgraph.ops.arguments import as_operand, normalise_axes
 
 Function = Callable[..., Any]
 
@@ -158,22 +159,32 @@ def _first_axes(a: Any, axis1: int | None, axis2: int | None) -> tuple[int, ...]
     return (0 if axis1 is None else axis1, 1 if axis2 is None else axis2)
 
 
-def size(a: Any, axis: int | None = None) -> Any:
+def size(a: Any, axis: Any = None) -> Any:
     """Return the number of elements, as ``numpy.size``.
 
     Parameters
     ----------
     a : Variable or array-like
         Any dtype and shape.
-    axis : int, optional
-        Count along this axis only.
+    axis : int or tuple of int, optional
+        Count along these axes only.
 
     Returns
     -------
     int or Variable
         An int where the size is static, otherwise an int64 scalar.
+
+    Raises
+    ------
+    DomainError
+        For an axis out of range, or one given twice.
     """
-    return shape.size(a) if axis is None else shape.dim(a, axis)
+    if axis is None:
+        return shape.size(a)
+    if not isinstance(axis, tuple):
+        return shape.dim(a, axis)
+    sizes = [shape.dim(a, one) for one in normalise_axes(axis, as_operand(a).ndim, "size")]
+    return math.prod(sizes)
 
 
 def ndim(a: Any) -> int:
@@ -280,15 +291,22 @@ def qr(a: Any, /, mode: str = "reduced") -> Any:
     ----------
     a : Variable or array-like, [..., m, n]
         A matrix or a batch of them.
-    mode : {"reduced", "complete"}
-        Whether Q is square.
+    mode : {"reduced", "complete", "r"}
+        Whether Q is square; "r" for R alone.
 
     Returns
     -------
-    tuple of Variable
-        Q and R.
+    Variable or tuple of Variable
+        Q and R, or R.
+
+    Raises
+    ------
+    DomainError
+        For another mode.
+    ShapeError
+        For a scalar or a vector.
     """
-    return decompositions.qr(a, mode)
+    return decompositions.qr(a)[1] if mode == "r" else decompositions.qr(a, mode)
 
 
 def einsum(*operands: Any, optimize: Any = False) -> Any:

@@ -16,6 +16,7 @@ from relgraph.ir.types import dim_text
 from relgraph.ops import (
     contraction,
     cumulative,
+    dots,
     elementwise,
     indexing,
     numpy_functions,
@@ -70,7 +71,7 @@ MEANINGS: dict[str, Callable[..., Any]] = {
     "cumsum": cumulative.cumsum,
     "diagonal": numpy_functions.diagonal,
     "divmod": elementwise.divmod,
-    "dot": contraction.dot,
+    "dot": dots.dot,
     "equal": elementwise.equal,
     "floor_divide": elementwise.floor_divide,
     "greater": elementwise.greater,

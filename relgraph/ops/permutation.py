@@ -157,7 +157,7 @@ def transpose(x: Any, *axes: Any) -> Any:
     order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int | np.integer) else axes
     if is_open(order):
         return Transpose(order)(x)
-    if order is None or order == ():
+    if not axes or order is None:
         if ndim is None:
             return MatrixTranspose()(x)
         order = tuple(reversed(range(ndim)))

@@ -8,7 +8,8 @@ from relgraph.errors import ArgumentError, ShapeError
 from relgraph.ir.node import Constant, Variable
 from relgraph.ops import elementwise
 from relgraph.ops.arguments import check_int, normalise_axis
-from relgraph.ops.contraction import einsum, matmul
+from relgraph.ops.checks import assert_, specify_shape
+from relgraph.ops.contraction import einsum, matmul, outer
 from relgraph.ops.indexing import index
 from relgraph.ops.inputs import zeros_like
 from relgraph.ops.joining import stack
@@ -54,6 +55,8 @@ def vecdot(x1: Any, x2: Any, *, axis: int = -1) -> Any:
             {"x1": x.type, "x2": y.type},
             "A vector of one element is not repeated: use * and sum for that.",
         )
+    if 1 in sizes:  # einsum would stretch it to a size that is not known here
+        x, y = (specify_shape(v, (*[None] * (v.ndim - 1), 1)) for v in (x, y))
     return matmul(x, y) if x.ndim == y.ndim == 1 else einsum("...i,...i->...", x, y)
 
 
@@ -195,8 +198,43 @@ def linalg_cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     -------
     Variable
         The common dtype.
+
+    Raises
+    ------
+    ShapeError
+        For vectors that are not known to have three elements.
     """
     return cross(x1, x2, axis=axis)
+
+
+def linalg_outer(x1: Any, x2: Any, /) -> Any:
+    """Return the products of all pairs of elements of two vectors, as ``numpy.linalg.outer``.
+
+    Parameters
+    ----------
+    x1 : Variable or array-like, [m]
+        A vector.
+    x2 : Variable or array-like, [n]
+        A vector.
+
+    Returns
+    -------
+    Variable, [m, n]
+        The common dtype.
+
+    Raises
+    ------
+    ShapeError
+        For other numbers of dimensions; ``outer`` ravels its operands.
+    """
+    x, y = typed(x1, "outer"), typed(x2, "outer")
+    for operand in (x, y):
+        if operand.ndim != 1:
+            raise ShapeError(
+                f"linalg.outer takes vectors, not {operand.type}",
+                fix="Use np.outer, which ravels its operands.",
+            )
+    return outer(x, y)
 
 
 def polyval(p: Any, x: Any) -> Any:
@@ -260,8 +298,12 @@ def matrix_power(a: Any, n: int) -> Any:
 
     Raises
     ------
+    ArgumentError
+        For a power that is not an int.
     ShapeError
-        For matrices that are not square.
+        For matrices that are known not to be square.
+    DomainError
+        At a call, for the first power of matrices of unknown sizes that are not square.
     """
     x = _matrices(a, "matrix_power")
     rows, columns = x.type.shape[-2:]
@@ -271,17 +313,20 @@ def matrix_power(a: Any, n: int) -> Any:
             fix="Give both sizes the same number or name, as in shape=('n', 'n').",
         )
     power = check_int(n, "matrix_power: n")
+    if power == 1 and (rows != columns or rows is None):  # other powers compare the sizes
+        square = elementwise.equal(dim(x, -2), dim(x, -1))
+        x = assert_(x, square, "matrix_power takes square matrices")
     if power == 0:
         return broadcast_to(eye(dim(x, -1), dtype=x.dtype), shape(x))
-    square: Any = inv(x) if power < 0 else x
+    factor: Any = inv(x) if power < 0 else x
     power = abs(power)
     found: Any = None
     while power:
         if power & 1:
-            found = square if found is None else matmul(found, square)
+            found = factor if found is None else matmul(found, factor)
         power >>= 1
         if power:
-            square = matmul(square, square)
+            factor = matmul(factor, factor)
     return found
 
 

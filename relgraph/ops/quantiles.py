@@ -10,6 +10,7 @@ from relgraph.errors import ArgumentError, DomainError, DTypeError, ShapeError
 from relgraph.ir.node import Variable
 from relgraph.ops import elementwise, reduction
 from relgraph.ops.arguments import normalise_axes
+from relgraph.ops.checks import assert_
 from relgraph.ops.indexing import index
 from relgraph.ops.operands import typed
 from relgraph.ops.permutation import moveaxis, transpose
@@ -79,11 +80,14 @@ def quantile(
     Raises
     ------
     DomainError
-        For another method, or a fraction out of range.
+        For another method, or a fraction out of range; and at a call, for axes of unknown size
+        without elements.
     ArgumentError
         For a ``q`` that is a graph.
+    DTypeError
+        For a ``q`` that is no number, or an array of bool.
     ShapeError
-        For axes without elements.
+        For axes that are known to have no elements.
 
     Examples
     --------
@@ -123,11 +127,14 @@ def percentile(
     Raises
     ------
     DomainError
-        For another method, or a percentage out of range.
+        For another method, or a percentage out of range; and at a call, for axes of unknown size
+        without elements.
     ArgumentError
         For a ``q`` that is a graph.
+    DTypeError
+        For a ``q`` that is no number, or an array of bool.
     ShapeError
-        For axes without elements.
+        For axes that are known to have no elements.
     """
     fractions = np.asarray(np.true_divide(_numbers(q, "percentile"), 100))
     weak = type(q) in (int, float)
@@ -171,9 +178,12 @@ def _quantile(
         raise DTypeError(f"{function} of bool is not defined", fix="Convert it: x.astype(float).")
     rows, axes = _rows(x, axis, function)
     count = dim(rows, -1)
-    if isinstance(count, int) and count == 0:
+    none = f"{function} of no elements is not defined"
+    if not isinstance(count, int):
+        rows = assert_(rows, elementwise.greater(count, 0), none)
+    elif count == 0:
         raise ShapeError(
-            f"{function} of no elements is not defined",
+            none,
             {"operand": f"{x} : {x.type}"},
             "Reduce axes with elements; np.median of none is NaN.",
         )

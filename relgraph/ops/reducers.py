@@ -199,6 +199,21 @@ class Max(Reduction):
         return kept(operands[0], *VALUES)
 
 
+class Top(Max):
+    """The largest element over axes; -inf over no elements."""
+
+    __slots__ = ()
+    nonempty = False
+
+    def compute(self, x: Value, dtype: np.dtype[Value]) -> Value:
+        """Take the maximum with NumPy."""
+        return np.max(x, axis=self.axis, keepdims=self.keepdims, initial=-np.inf)
+
+    def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
+        """One of the elements, or -inf."""
+        return kept(operands[0], *(VALUES if self.filled(node) else ("not_nan",)))
+
+
 class Min(Reduction):
     """The smallest element over axes; NaN where there is one."""
 

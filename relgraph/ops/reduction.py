@@ -19,6 +19,8 @@ from relgraph.ir.node import Variable
 from relgraph.ops import elementwise
 from relgraph.ops.arguments import (
     as_operand,
+    check_no_list,
+    is_axis_of_scalar,
     is_pattern,
     normalise_axes,
     normalise_axis,
@@ -50,6 +52,9 @@ Axis = int | tuple[int, ...] | None
 def _reduce(cls: type[Reduction], x: Value, axis: Value, keepdims: Value) -> Value:
     operand = as_operand(x)
     ndim = rank_of(operand)
+    check_no_list(axis, cls.name)
+    if cls is not Mean and is_axis_of_scalar(axis, ndim):  # as NumPy's
+        axis = None
     axes = None if axis is None else normalise_axes(axis, ndim, cls.name)
     if isinstance(axes, tuple) and ndim is not None and len(axes) == ndim:
         axes = None
@@ -59,6 +64,8 @@ def _reduce(cls: type[Reduction], x: Value, axis: Value, keepdims: Value) -> Val
 def _search(cls: type[Reduction], x: Value, axis: Value, keepdims: Value) -> Value:
     operand = as_operand(x)
     ndim = rank_of(operand)
+    if is_axis_of_scalar(axis, ndim):
+        axis = None
     found = None if axis is None else normalise_axis(axis, ndim, cls.name)
     return cls(None if ndim == 1 else found, keepdims)(operand)
 

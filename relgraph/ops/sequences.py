@@ -133,7 +133,6 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
         For a negative ``n``.
     """
     x = as_array(a, "diff")
-    place = normalise_axis(axis, x.ndim, "diff") + x.ndim
     if check_int(n, "diff: n") < 0:
         raise DomainError(
             f"diff takes an n of at least 0, not {n}",
@@ -141,6 +140,7 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
         )
     if n == 0:
         return x
+    place = normalise_axis(axis, x.ndim, "diff") + x.ndim
     before, after = (_joined(x, part, place) for part in (prepend, append))
     if before or after:
         x = concatenate([*before, x, *after], place)
@@ -235,7 +235,7 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values: 
         given = {normalise_axis(k, x.ndim, "pad") + x.ndim: v for k, v in pad_width.items()}
         pad_width = [given.get(axis, 0) for axis in range(x.ndim)]
         pad_width = [(w, w) if isinstance(w, int) else w for w in pad_width]
-    widths = _pairs(pad_width, x.ndim, "pad_width")
+    widths = _pairs(pad_width, max(x.ndim, 1), "pad_width")  # those of a scalar are checked, too
     values = _pairs(constant_values, x.ndim, "constant_values").astype(x.dtype)
     if widths.dtype.kind not in "iu" or (widths < 0).any():
         raise DomainError(

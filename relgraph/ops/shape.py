@@ -24,7 +24,9 @@ from relgraph.ops.arguments import (
     as_operand,
     canonical_axes,
     check_int,
+    check_no_list,
     check_scalar,
+    is_axis_of_scalar,
     is_open,
     is_pattern,
     no_rank,
@@ -532,6 +534,9 @@ def squeeze(x: Any, axis: Any = None) -> Any:
         if not isinstance(x, Variable):
             raise no_rank("squeeze", "Name the axes, counted from the end.")
         axis = tuple(a for a, entry in enumerate(x.type.shape) if entry == 1)
+    check_no_list(axis, "squeeze")
+    if is_axis_of_scalar(axis, rank_of(x)):  # as NumPy's
+        return x
     axes = normalise_axes(axis, rank_of(x), "squeeze")
     return x if axes == () else Squeeze(axes)(x)
 

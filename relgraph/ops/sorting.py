@@ -12,7 +12,7 @@ from relgraph.ir.facts import VALUE_FACTS, Facts, kept, proved
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.ir.types import Type
-from relgraph.ops.arguments import as_operand, normalise_axis, rank_of
+from relgraph.ops.arguments import as_operand, is_axis_of_scalar, normalise_axis, rank_of
 from relgraph.ops.shape import ravel
 
 
@@ -127,7 +127,7 @@ def argsort(a: Any, axis: Any = -1, kind: str | None = None, *, stable: bool | N
     Parameters
     ----------
     a : Variable, array-like or pattern
-        Of at least one dimension, unless ``axis`` is None; NaN come last.
+        Any dtype and shape; a scalar is a vector of one element.  NaN come last.
     axis : int or None
         Counted from either end, for a pattern from the end; None for the flattened array.
     kind : {"quicksort", "mergesort", "heapsort", "stable"}, optional
@@ -143,7 +143,7 @@ def argsort(a: Any, axis: Any = -1, kind: str | None = None, *, stable: bool | N
     Raises
     ------
     DomainError
-        For an axis out of range, as every axis of a scalar is, or another ``kind``.
+        For an axis out of range, or another ``kind``.
 
     Examples
     --------
@@ -168,6 +168,6 @@ def _sorted(op: type[_Sorting], a: Any, axis: Any, kind: Any, stable: Any) -> An
             f"{op.name} takes kind= or stable=, not both", fix="Leave both out: neither matters."
         )
     x = as_operand(a)
-    if axis is None:
+    if axis is None or (op is Argsort and is_axis_of_scalar(axis, rank_of(x))):  # as NumPy's
         x, axis = ravel(x), -1
     return op(normalise_axis(axis, rank_of(x), op.name))(x)

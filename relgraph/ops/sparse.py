@@ -239,14 +239,3 @@ def sparse_transpose(x: Any) -> Any:
         For a dense operand.
     """
     return SparseTranspose()(as_operand(x))
-
-
-__all__ = [
-    "Densify",
-    "SparseMatmul",
-    "SparseTranspose",
-    "densify",
-    "is_sparse",
-    "sparse_matmul",
-    "sparse_transpose",
-]

@@ -225,7 +225,7 @@ def block(arrays: Any) -> Any:
     Raises
     ------
     ArgumentError
-        For an empty list, or lists of different depths.
+        For an empty list, lists of different depths, or a tuple.
     ShapeError
         When the blocks do not fit.
 
@@ -245,6 +245,12 @@ def block(arrays: Any) -> Any:
 
 def _depth(arrays: Any, leaves: list[Variable]) -> int:
     """Return how deep lists are nested, and collect what is in them."""
+    if isinstance(arrays, tuple):
+        raise ArgumentError(
+            "block takes blocks in lists, not in a tuple",
+            {"given": arrays},
+            "Write lists: [[A, B], [C, D]].",
+        )
     if not isinstance(arrays, list):
         leaves.append(typed(arrays, "block"))
         return 0

@@ -119,6 +119,7 @@ def average(
     sum(x * w) / sum(w)
     """
     x = typed(a, "average")
+    axis = tuple(axis) if isinstance(axis, list) else axis
     if weights is None:
         found = reduction.mean(x, axis, keepdims)
         if not returned:
@@ -136,7 +137,7 @@ def average(
 
 def _aligned(w: Variable, x: Variable, axis: Any) -> Any:
     """Return weights with the dimensions of what they weigh."""
-    axes = list(axis) if isinstance(axis, tuple | list) else [axis]
+    axes = list(axis) if isinstance(axis, tuple) else [axis]
     whole = w.ndim == x.ndim and (axis is None or len(axes) < x.ndim)
     if whole or w.type.shape == x.type.shape:
         axes = list(range(x.ndim))
@@ -216,22 +217,25 @@ def cov(  # noqa: PLR0917 - the parameters of NumPy
     free = ddof if ddof is not None else 0 if bias else 1
     weights = _observation_weights(fweights, aweights)
     middle, totals = average(whole, 1, weights, returned=True, keepdims=True)
-    count: Any = dim(whole, 1)
-    if weights is not None:
-        count = index(totals, (0, 0)) if dim(whole, 0) != 0 else reduction.sum(weights)
-        if aweights is None or free == 0:
-            count = elementwise.subtract(count, free)
-        else:
-            squares = reduction.sum(elementwise.multiply(weights, typed(aweights, "cov")))
-            lost = elementwise.true_divide(elementwise.multiply(free, squares), count)
-            count = elementwise.subtract(count, lost)
+    if weights is None:
+        count = elementwise.subtract(dim(whole, 1), free)
     else:
-        count = elementwise.subtract(count, free)
+        total = index(totals, (0, 0)) if dim(whole, 0) != 0 else reduction.sum(weights)
+        count = _free_weight(total, weights, aweights, free)
     apart = elementwise.subtract(whole, middle)
     weighed = apart if weights is None else elementwise.multiply(apart, weights)
     product = matmul(apart, matrix_transpose(weighed))
     count = elementwise.cast(elementwise.maximum(count, 0), product.dtype)
     return squeeze(elementwise.multiply(product, elementwise.true_divide(1, count)))
+
+
+def _free_weight(total: Any, weights: Any, aweights: Any, free: Any) -> Any:
+    """Return the weight of all observations less what their mean takes."""
+    if aweights is None or free == 0:
+        return elementwise.subtract(total, free)
+    squares = reduction.sum(elementwise.multiply(weights, typed(aweights, "cov")))
+    lost = elementwise.true_divide(elementwise.multiply(free, squares), total)
+    return elementwise.subtract(total, lost)
 
 
 def _variables(m: Any, rowvar: bool, function: str) -> Variable:
@@ -284,6 +288,11 @@ def corrcoef(
     -------
     Variable, [n, n]
         float64 unless ``dtype`` says otherwise; from -1 to 1.
+
+    Raises
+    ------
+    ShapeError
+        For more than two dimensions.
     """
     c = cov(x, y, rowvar, dtype=dtype)
     if c.ndim == 0:
@@ -311,6 +320,13 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     -------
     Variable
         Without the axis.
+
+    Raises
+    ------
+    DomainError
+        For an axis out of range.
+    ShapeError
+        For other numbers of places than of values.
 
     Examples
     --------

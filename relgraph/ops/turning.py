@@ -74,6 +74,8 @@ def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
     ------
     DomainError
         For axes that are not two different ones.
+    ShapeError
+        For fewer dimensions.
 
     Examples
     --------
@@ -83,7 +85,8 @@ def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
     A[::-1, ::-1]
     """
     x = of_rank(m, 2, "rot90")
-    first, second = (normalise_axis(a, x.ndim, "rot90") for a in axes)
+    first, *others = (normalise_axis(a, x.ndim, "rot90") for a in axes)
+    second = others[0] if len(others) == 1 else first
     if first == second:
         raise DomainError(
             "rot90 takes two different axes",

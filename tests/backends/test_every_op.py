@@ -15,6 +15,7 @@ import scipy.special
 import relgraph as rg
 from relgraph.ops import factored, sorting
 from relgraph.ops.blas import Gemm, Gemv, Ger, Syrk
+from relgraph.ops.reducers import Top
 from tests.test_documentation import op_classes
 
 ROOT = Path(__file__).parents[2]
@@ -116,6 +117,11 @@ CLOSE = {
     "Matmul": both(lambda x, y, v: x @ y.T),
     "Matmul, vector": both(lambda x, y, v: x @ v),
     "Einsum": both(lambda x, y, v: np.einsum("ij,ij,j->i", x, y, v)),
+    "Top": (lambda x, y, v: Top((-1,))(x), lambda x, y, v: np.max(x, axis=1)),
+    "Top, of nothing": (
+        lambda x, y, v: Top((-1,))(x[:, :0]),
+        lambda x, y, v: np.full(len(x), -np.inf, x.dtype),
+    ),
     "Argmax": both(lambda x, y, v: np.argmax(x, axis=1)),
     "Argmin": both(lambda x, y, v: np.argmin(x)),
     "Softmax": (

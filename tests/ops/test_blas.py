@@ -157,8 +157,8 @@ def test_types():
     [
         (lambda: Gemm()(C, 1, B, A, 1), ShapeError, "gemm: .*summed over"),
         (lambda: Gemm()(rg.matrix("R", shape=(1, "n")), 1, A, B, 1), ShapeError, "stretched"),
-        (lambda: Gemm()(y, 1, A, B, 1), ShapeError, "operand 0 has 1 dimensions, not 2"),
-        (lambda: Gemm()(C, x, A, B, 1), ShapeError, "operand 1 has 1 dimensions, not 0"),
+        (lambda: Gemm()(y, 1, A, B, 1), ShapeError, "operand 0 has 1 dimension, not 2"),
+        (lambda: Gemm()(C, x, A, B, 1), ShapeError, "operand 1 has 1 dimension, not 0"),
         (lambda: Gemm()(C, rg.scalar("s", dtype="float32"), A, B, 1), DTypeError, "one dtype"),
         (lambda: Gemv()(rg.vector("i", ("m",), "int64"), 1, A, x, 1), DTypeError, "one dtype"),
         (lambda: Ger()(C, 1, x, y), ShapeError, "ger: "),

@@ -8,7 +8,7 @@ from relgraph.errors import ArgumentError, ShapeError
 from relgraph.ir.facts import facts_of
 from relgraph.ir.node import make_input
 from relgraph.ir.types import TensorType
-from relgraph.ops.blocks import STRUCTURES, BlockDiag, block_diag, kron
+from relgraph.ops.blocks import STRUCTURES, BlockDiag, Kron, block_diag, kron
 from tests.ops.evaluation import Term, check, holds, matrix_with
 
 
@@ -49,11 +49,22 @@ def test_structure_of_both_is_kept(make, fact):
     assert all(holds(name, value) for name in names)
 
 
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [((), ()), ((), (2, 3)), ((2,), (3, 2)), ((2, 3), (2,)), ((2, 1, 3), (2, 2)),
+     ((0, 2), (1, 1, 3)), ((2, 1, 2, 2), (1, 2, 1, 3))],
+)  # fmt: skip
+def test_kron_of_any_dimensions(a, b):
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=a), rng.integers(-3, 3, size=b)
+    check(kron, np.kron(x, y), x, y)
+
+
 def test_operands_that_do_not_fit():
     x = make_input("x", TensorType("float64", (3,)))
     m = make_input("m", TensorType("float64", (3, 3)))
     with pytest.raises(ShapeError, match="two matrices"):
-        kron(x, m)
+        Kron()(x, m)
     with pytest.raises(ShapeError, match="needs a matrix"):
         block_diag(x)
     with pytest.raises(ShapeError, match="needs a matrix"):

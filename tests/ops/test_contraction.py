@@ -1,4 +1,4 @@
-"""Matrix products, tensordot and einsum against NumPy: values, types, facts, costs and errors."""
+"""Matrix products and einsum against NumPy: values, types, facts, costs and errors."""
 
 import numpy as np
 import pytest
@@ -38,7 +38,6 @@ PRODUCTS = [
 def test_products_agree_with_numpy(a, b):
     x, y = array(a), array(b, seed=1)
     check(matmul, np.matmul(x, y), x, y)
-    check(contraction.dot, np.dot(array(a), array(b, seed=1)), x, y) if len(b) <= 2 else None
     check(contraction.outer, np.outer(x, y), x, y)
 
 
@@ -50,53 +49,6 @@ def test_products_promote_as_numpy(left, right):
     check(contraction.outer, np.outer(x, y), x, y, typings=["static"])
     expected = np.einsum("ij,jk,k->i", x, y, y[0])
     check(lambda a, b, c: einsum("ij,jk,k->i", a, b, c), expected, x, y, y[0], typings=["static"])
-
-
-@pytest.mark.parametrize(
-    ("a", "b"),
-    [
-        ((2, 3, 4), (4, 5)),
-        ((3,), (2, 3, 4)),
-        ((2, 3), (5, 3, 1)),
-        ((2, 1, 3), (2, 3, 0)),
-        ((), (3,)),
-    ],
-)
-def test_dot_inner_and_vdot_agree_with_numpy(a, b):
-    x, y = array(a), array(b, seed=1)
-    check(contraction.dot, np.dot(x, y), x, y)
-    flip = y.mT.copy() if y.ndim > 1 else y
-    check(contraction.inner, np.inner(x, flip), x, flip)
-    check(contraction.vdot, np.vdot(x, x), x, x)
-    other = x.reshape(-1, 1)
-    check(contraction.vdot, np.vdot(x, other), x, other, typings=["static", "unknown"])
-
-
-TENSORDOT = [
-    ((2, 3), (3, 4), 1), ((2, 3, 4), (3, 4, 5), 2), ((2, 3), (2, 3), 2), ((2, 3), (4,), 0),
-    ((2, 3, 4), (4, 5, 3), ([1, 2], [2, 0])), ((2, 3, 4), (4, 5, 2), ([-1, 0], [0, -1])),
-    ((2, 3), (3,), (1, 0)), ((3,), (2, 3), (0, 1)), ((0, 3), (3, 2), 1), ((2, 0), (0, 3), 1),
-    ((2, 3, 4, 5), (4, 5, 6, 1), 2), ((3, 2, 3), (3, 3), ([0, 2], [0, 1])), ((), (2,), 0),
-    ((2, 3, 0), (0, 4), 1),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("a", "b", "axes"), TENSORDOT)
-def test_tensordot_agrees_with_numpy(a, b, axes):
-    x, y = array(a), array(b, seed=1)
-    check(lambda u, v: contraction.tensordot(u, v, axes), np.tensordot(x, y, axes), x, y)
-
-
-def test_tensordot_errors():
-    x, y = tensor("n", 3), tensor("m", 3, name="y")
-    with pytest.raises(ShapeError, match="sizes n and m differ along the axis that is summed"):
-        contraction.tensordot(x, y, ([0], [0]))
-    with pytest.raises(ShapeError, match="3 axes"):
-        contraction.tensordot(x, y, 3)
-    with pytest.raises(ArgumentError, match="as many axes"):
-        contraction.tensordot(x, y, ([0, 1], [0]))
-    assert contraction.tensordot(x, y, (1, 1)) is matmul(x, matrix_transpose(y))
-    assert contraction.inner(x, y) is matmul(x, matrix_transpose(y))
 
 
 EINSUMS = [
@@ -163,7 +115,7 @@ def test_einsum_builds_products_as_such():
         ("ij,jk->ii", ArgumentError, "each label of the result"),
         ("i$,jk", ArgumentError, "only letters"),
         ("ij->i->j", ArgumentError, "only letters"),
-        ("ij", ArgumentError, "1 terms for 2 operands"),
+        ("ij", ArgumentError, "1 term for 2 operands"),
         ("i,jk", ShapeError, "do not fit an operand of 2 dimensions"),
         ("ij,kl...->ij", ShapeError, None),
         ("i...,jk->", ArgumentError, "lacks the '...'"),
@@ -287,15 +239,10 @@ def test_patterns():
     p, q = Term(), Term()
     assert matmul(p, q).op is Matmul()
     assert matmul(tensor(2), q).operands[1] is q
-    assert contraction.dot(p, q).op is Matmul()
     assert contraction.outer(p, q).op is Outer()
     assert contraction.outer(p, q).operands == (p, q)
     assert einsum("ij,jk->ik", p, q).op is Matmul()
     assert einsum("ij,ij->i", p, q).op is Einsum("ab,ab->a")
-    for ask in (
-        lambda: contraction.inner(p, q),
-        lambda: contraction.tensordot(p, q),
-        lambda: einsum("...i->...", p),
-    ):
+    for ask in (lambda: einsum("...i->...", p),):
         with pytest.raises(PatternError, match="pattern"):
             ask()

@@ -89,8 +89,13 @@ def test_the_value_of_no_elements_comes_first_where_it_is_asked_for(dtype):
 
 def test_a_scalar_becomes_a_vector():
     check(cumulative.cumsum(typed(np.array(2.5))), np.array(2.5), np.cumsum(2.5))
-    with pytest.raises(ArgumentError, match="cumulative_sum takes an axis"):
-        cumulative.cumulative_sum(typed(np.array(2.5)))
+    for axis in (0, -1):
+        check(cumulative.cumsum(typed(np.array(2.5)), axis), np.array(2.5), np.cumsum(2.5, axis))
+    for options in ({}, {"axis": 0}, {"axis": -1, "include_initial": True}):
+        check(cumulative.cumulative_sum(typed(np.array(2.5)), **options), np.array(2.5),
+              np.cumulative_sum(2.5, **options))  # fmt: skip
+    with pytest.raises(DomainError, match="axis 1 is out of range"):
+        cumulative.cumulative_sum(typed(np.array(2.5)), axis=1)
     with pytest.raises(ArgumentError, match="cumulative_prod takes an axis"):
         cumulative.cumulative_prod(typed(np.ones((2, 2))))
 

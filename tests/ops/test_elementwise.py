@@ -434,8 +434,17 @@ def test_round_equals_numpy(decimals):
     computed = run(node)
     np.testing.assert_allclose(computed, np.round(values, decimals), rtol=0, atol=1e-15)
     assert elementwise.round(typed("i", "int8", (2,)), decimals) is typed("i", "int8", (2,))
-    with pytest.raises(ArgumentError, match="decimals of at least 0"):
-        elementwise.round(node, -1)
+    with pytest.raises(ArgumentError, match="is an int"):
+        elementwise.round(node, 0.5)
+
+
+@pytest.mark.parametrize("decimals", [-1, -3])
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "int16", "uint8"])
+def test_round_to_tens_equals_numpy(decimals, dtype):
+    values = np.array([0, 4, 5, 15, 25, 26, 99, 127]).astype(dtype)
+    signed = values if dtype == "uint8" else np.concatenate([values, -values])
+    computed = run(elementwise.round(constant(signed), decimals))
+    np.testing.assert_array_equal(computed, np.round(signed, decimals), strict=True)
 
 
 class Recorder:

@@ -54,10 +54,25 @@ def test_what_is_wrong_is_told():
         (lambda: np.gradient(x, A, axis=0), ArgumentError, "coordinates as vectors"),
         (lambda: np.gradient(x, ROWS, axis=1), ShapeError, "as many coordinates"),
         (lambda: np.gradient(x[:1], axis=0), ShapeError, "at least 2 points"),
+        (lambda: np.gradient(x, axis=(0, -2)), DomainError, "given twice"),
         (lambda: np.gradient(typed("b", A > 0)), DTypeError, "subtract"),
     ):
         with pytest.raises(error, match=text):
             call()
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("target", ["numpy", "cpu"])
+def test_too_few_points_of_an_unknown_size_are_told_at_the_call(order, target):
+    x = rg.vector("x")
+    f = rg.function([x], np.gradient(x, edge_order=order), target=target)
+    points = np.array([1.0, 4.0, 9.0])
+    np.testing.assert_allclose(f(points), np.gradient(points, edge_order=order), rtol=1e-12)
+    for size in range(order + 1):
+        with pytest.raises(ValueError, match="array too small"):
+            np.gradient(points[:size], edge_order=order)
+        with pytest.raises(DomainError, match=f"needs at least {order + 1} points along axis 0"):
+            f(points[:size])
 
 
 def test_it_traces_and_compiles():

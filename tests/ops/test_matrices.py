@@ -105,8 +105,18 @@ def test_types_of_symbolic_matrices():
     assert matrices.trace(tensor("b", "n", "n")).type.shape == ("b",)
 
 
+@pytest.mark.parametrize("k", [0, 1, -2])
+def test_triangles_of_a_vector_are_of_equal_rows(k):
+    for x in (array((3,)), array((0,)), array((1,), "int8")):
+        check(lambda x: matrices.tril(x, k), np.tril(x, k), x)
+        check(lambda x: matrices.triu(x, k), np.triu(x, k), x)
+
+
 def test_errors():
     for ask in (matrices.trace, matrices.tril, matrices.triu, matrices.diagonal):
+        with pytest.raises(ShapeError, match="needs a matrix"):
+            ask(tensor())
+    for ask in (matrices.trace, matrices.diagonal):
         with pytest.raises(ShapeError, match="needs a matrix"):
             ask(tensor(3))
     with pytest.raises(ShapeError, match="not of a scalar"):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import relgraph as rg
-from relgraph.errors import DomainError, PatternError
+from relgraph.errors import ArgumentError, DomainError, PatternError, ShapeError
 from relgraph.ops import norms
 from tests.ops.evaluation import Term, check, typed
 
@@ -57,6 +57,67 @@ def test_of_all_elements():
               rtol=1e-12)  # fmt: skip
     check(np.linalg.norm, np.linalg.norm(A[:0]), A[:0])
     check(lambda x: np.linalg.norm(x, 1), np.linalg.norm(A[0, :0], 1), A[0, :0])
+
+
+@pytest.mark.filterwarnings("ignore:divide by zero")
+@pytest.mark.parametrize("ord", [None, 0, 1, 2, 3, np.inf, -np.inf, -2])
+def test_vectors_without_elements(ord):
+    for shape, axis in (((0,), None), ((0, 3), 0), ((3, 0), -1), ((0, 0), 0), ((2, 0), 0)):
+        array = np.zeros(shape)
+        try:
+            expected = np.linalg.norm(array, ord, axis)
+        except ValueError:
+            with pytest.raises(ShapeError, match="min over axis"):
+                np.linalg.norm(typed("x", array), ord, axis)
+        else:
+            check(lambda x, a=axis: np.linalg.norm(x, ord, a), expected, array)
+            check(lambda x, a=axis: np.linalg.vector_norm(x, ord=ord, axis=a), expected, array)
+
+
+@pytest.mark.parametrize("ord", MATRICES)
+def test_matrices_without_elements(ord):
+    for shape in ((0, 0), (0, 3), (3, 0), (2, 0, 3), (0, 2, 3)):
+        array = np.zeros(shape, "float32")
+        for keepdims in (False, True):
+            try:
+                expected = np.linalg.matrix_norm(array, ord=ord, keepdims=keepdims)
+            except ValueError:
+                with pytest.raises(ShapeError, match="min over axis"):
+                    np.linalg.matrix_norm(typed("x", array), ord=ord, keepdims=keepdims)
+            else:
+                check(lambda x, k=keepdims: np.linalg.matrix_norm(x, ord=ord, keepdims=k),
+                      expected, array)  # fmt: skip
+
+
+def test_unknown_sizes_without_elements_compile():
+    x = rg.matrix("x")
+    orders = [1, 2, np.inf, "nuc", "fro"]
+    for target in ("numpy", "cpu"):
+        f = rg.function([x], [np.linalg.norm(x, ord) for ord in orders], target=target)
+        for array in (A, A[:0], A[:, :0]):
+            expected = [np.linalg.norm(array, ord) for ord in orders]
+            np.testing.assert_allclose(f(array), expected, rtol=1e-12)
+
+
+def test_axes_and_orders_as_numpy_takes_them():
+    check(lambda x: np.linalg.vector_norm(x, ord=None), np.linalg.vector_norm(A), A, rtol=1e-12)
+    for call in (
+        lambda x: np.linalg.norm(x, axis=[0]), lambda x: np.linalg.norm(x, 1, axis=[0, 1]),
+        lambda x: np.linalg.vector_norm(x, axis=[1]),
+    ):  # fmt: skip
+        with pytest.raises(TypeError):
+            call(A)
+        with pytest.raises(ArgumentError, match="not a list"):
+            call(typed("x", A))
+    for call in (
+        lambda x: np.linalg.norm(x, axis=()), lambda x: np.linalg.norm(x, axis=(0, 1, 2)),
+        lambda x: np.linalg.norm(x[0, 0, 0], axis=0),
+        lambda x: np.linalg.vector_norm(x[0, 0, 0], axis=-1),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=r"Improper number|out of bounds"):
+            call(T)
+        with pytest.raises(DomainError):
+            call(typed("x", T))
 
 
 def test_orders_that_there_are_not():

@@ -44,6 +44,25 @@ def test_shapes_that_do_not_fit():
         np.vecdot(rg.matrix("x", shape=("n", 3)), rg.vector("y", shape=(1,)))
 
 
+@pytest.mark.parametrize("target", ["numpy", "cpu"])
+@pytest.mark.parametrize("size", ["n", None])
+def test_vecdot_stretches_no_vector_at_the_call(size, target):
+    x = rg.matrix("x", (None, size))
+    f = rg.function([x], np.vecdot(x, np.array([[2.0]])), target=target)
+    np.testing.assert_array_equal(f(B[:, :1]), np.vecdot(B[:, :1], [[2.0]]))
+    with pytest.raises(ValueError, match="core dimension"):
+        np.vecdot(B, [[2.0]])
+    with pytest.raises(ShapeError):
+        f(B)
+
+
+def test_outer_products_of_vectors():
+    check(np.linalg.outer, np.linalg.outer(B[0], B[1, :2]), B[0], B[1, :2])
+    for x, y in ((B, B[0]), (B[0], np.array(1.0))):
+        with pytest.raises(ShapeError, match="takes vectors"):
+            np.linalg.outer(typed("x", x), typed("y", y))
+
+
 @pytest.mark.parametrize("dtypes", DTYPES)
 def test_cross(dtypes):
     x, y = I.astype(dtypes[0]), (I[::-1] + 1).astype(dtypes[1])
@@ -90,6 +109,18 @@ def test_matrix_power(n):
                   rtol=1e-11)  # fmt: skip
     with pytest.raises(ShapeError, match="square matrices"):
         np.linalg.matrix_power(typed("x", B), n)
+
+
+@pytest.mark.parametrize("n", [0, 1, 2])
+def test_matrix_power_of_unknown_sizes(n):
+    x = rg.matrix("x")
+    f = rg.function([x], np.linalg.matrix_power(x, n))
+    square = B[:3]
+    np.testing.assert_allclose(f(square), np.linalg.matrix_power(square, n), rtol=1e-12)
+    with pytest.raises(ValueError, match="must be square"):
+        np.linalg.matrix_power(B, n)
+    with pytest.raises(ValueError, match=r"square|must have"):
+        f(B)
 
 
 def test_multi_dot():

@@ -12,6 +12,7 @@ from hypothesis.extra import numpy as hnp
 
 import relgraph.ops.operators  # noqa: F401 - the operators of graphs
 from relgraph.errors import ArgumentError, DomainError, PatternError, ShapeError
+from relgraph.ir.facts import fact
 from relgraph.ir.graph import toposort
 from relgraph.ir.node import make_input
 from relgraph.ir.types import DTYPES, TensorType
@@ -182,11 +183,33 @@ def test_dtype_converts_first():
     assert reduction.mean(typed(x), dtype="float32").dtype == "float32"
 
 
+def test_the_largest_of_none_is_minus_infinity():
+    for shape in ((0, 3), (2, 0), (2, 3)):
+        x = np.ones(shape)
+        node = reducers.Top((-1,))(typed(x))
+        expected = np.max(x, axis=1, initial=-np.inf)
+        np.testing.assert_array_equal(evaluate(node, x=x), expected, strict=True)
+    known = make_input("x", TensorType("float64", (3,)), facts=("nonnegative",))
+    unknown = make_input("y", TensorType("float64", ("n",)), facts=("nonnegative", "not_nan"))
+    assert fact(reducers.Top(None)(known), "nonnegative") is True
+    assert fact(reducers.Top(None)(unknown), "nonnegative") is None
+    assert fact(reducers.Top(None)(unknown), "not_nan") is True
+
+
+def test_lists_of_axes_are_refused_as_in_numpy():
+    x = np.ones((2, 3))
+    for name in ("sum", "max", "any", "mean", "var", "ptp", "count_nonzero", "nanmax", "squeeze"):
+        with pytest.raises(TypeError):
+            getattr(np, name)(x, axis=[0])
+        with pytest.raises(ArgumentError, match=r"Write axis=\(0,\)"):
+            getattr(np, name)(typed(x), axis=[0])
+
+
 def test_axes_have_one_form():
     x = make_input("x", TensorType("float64", (2, 3, 4)))
     assert reduction.sum(x, axis=(2, 0)) is reduction.sum(x, axis=(-3, -1))
     assert reduction.sum(x, axis=1).op is reducers.Sum((-2,), False)
-    assert reduction.sum(x, axis=[0, 1, 2]).op is reducers.Sum(None, False)
+    assert reduction.sum(x, axis=(0, 1, 2)).op is reducers.Sum(None, False)
     v = make_input("v", TensorType("float64", ("n",)))
     assert reduction.max(v, axis=0) is reduction.max(v) is reduction.max(v, axis=(-1,))
     assert reduction.argmax(v, axis=0).op is reducers.Argmax(None, False)

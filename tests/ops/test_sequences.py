@@ -1,4 +1,4 @@
-"""flip, roll, diff, ediff1d and pad, against NumPy; and ufuncs of signs and of numbers beside NaN."""
+"""flip, roll, diff and pad against NumPy; and the ufuncs of signs and of numbers beside NaN."""
 
 from functools import partial
 

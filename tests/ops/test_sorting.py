@@ -7,7 +7,7 @@ import pytest
 
 import relgraph as rg
 import relgraph.numpy as rnp
-from relgraph.errors import ArgumentError, DomainError, DTypeError, IndexRangeError, ShapeError
+from relgraph.errors import ArgumentError, DomainError, DTypeError, ShapeError
 from relgraph.ops.sorting import Argsort, Sort
 from tests.ops.evaluation import Term, check, typed
 
@@ -62,8 +62,9 @@ def test_kinds_that_do_not_matter():
             function(x, order="f")
         with pytest.raises(DomainError, match="axis 2 is out of range"):
             function(x, 2)
-        with pytest.raises(DomainError, match="A scalar has no axis"):
-            function(typed("s", np.array(1.0)))
+    with pytest.raises(DomainError, match="A scalar has no axis"):
+        np.sort(typed("s", np.array(1.0)))
+    check(np.argsort, np.argsort(np.array(1.0)), np.array(1.0))
 
 
 # Quantiles.
@@ -183,7 +184,7 @@ def test_compiled_of_any_size():
             expected = *expected, np.percentile(array, 20, axis=0)
             for got, right in zip(f(array), expected, strict=True):
                 np.testing.assert_allclose(got, right, rtol=1e-13)
-        with pytest.raises(IndexRangeError):
+        with pytest.raises(DomainError, match="quantile of no elements"):
             f(A[:, :0])
     f = rg.function([x], np.median(x))
     assert np.isnan(f(A[:0]))
