@@ -48,7 +48,7 @@ def device_call(node: Variable) -> DeviceCall | None:
     """Return what computes a node on the device; None for what runs on the CPU."""
     op = node.op
     assert op is not None
-    if op.name in _VIEWS and not _is_advanced(op):
+    if op.name in _VIEWS and not (op.name == "index" and _has_arrays(op)):
         return lambda run: _view(run, node)
     if op.name in ("concatenate", "stack"):
         return lambda run: _join(run, node)
@@ -62,7 +62,7 @@ def device_call(node: Variable) -> DeviceCall | None:
         return lambda run: _item(run, node)
     if op.name in ("index", "add_index"):
         return _indexed(node)
-    if op.name == "set_index" and not _is_advanced(op) and _same_dtype(node):
+    if op.name == "set_index" and not _has_arrays(op) and _same_dtype(node):
         return lambda run: _replaced(run, node)
     return library_call(node)
 
@@ -106,7 +106,7 @@ def _replaced(run: Run, node: Variable) -> DeviceArray:
         part = stand_in[key if Ellipsis in key else (*key, ...)]
         spread = np.broadcast_to(np.empty(value.shape, np.int8), part.shape)
     except (IndexError, ValueError) as error:
-        raise failure(node, [stand_in, value, *others], error) from error
+        raise failure(node, [run.on_host(x) for x in node.inputs], error) from error
     result = run.empty(array.shape, array.dtype)
     run.copy(array, result)
     start = stand_in.__array_interface__["data"][0]
@@ -116,8 +116,9 @@ def _replaced(run: Run, node: Variable) -> DeviceArray:
     return result
 
 
-def _is_advanced(op: Any) -> bool:
-    return op.name == "index" and any(entry[0] in ("array", "mask") for entry in op.params[0])
+def _has_arrays(op: Any) -> bool:
+    """Tell whether the key of an index or update has arrays, so that what it selects is no view."""
+    return any(entry[0] in ("array", "mask") for entry in op.params[0])
 
 
 def _view(run: Run, node: Variable) -> DeviceArray | None:

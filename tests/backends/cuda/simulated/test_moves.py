@@ -144,6 +144,18 @@ def test_parts_are_replaced():
         f(a, b[:3], 2)
 
 
+def test_elements_at_places_are_replaced_by_the_cpu_the_last_of_equal_places_winning():
+    x, v, k = rg.matrix("x"), rg.matrix("v"), rg.vector("k", dtype="int64")
+    a, b, places = np.zeros((4, 2)), np.arange(6.0).reshape(3, 2), np.array([2, 0, 2])
+    with pytest.warns(RuntimeWarning, match="run on the CPU.*: set_index"):
+        f = function([x, v, k], [at(x)[k].set(v), at(x)[k].set(2.5)])
+    several, one = rg.cuda.to_host(f(a, b, places))
+    np.testing.assert_array_equal(several, [[2, 3], [0, 0], [4, 5], [0, 0]])
+    np.testing.assert_array_equal(one, [[2.5, 2.5], [0, 0], [2.5, 2.5], [0, 0]])
+    with pytest.raises(IndexRangeError):
+        f(a, b, np.array([2, 0, 4]))
+
+
 def test_what_has_no_kernel_runs_on_the_cpu_with_one_warning():
     x = rg.matrix("x", shape=("n", "n"))
     with pytest.warns(RuntimeWarning, match="run on the CPU.*: sort, eigh") as found:
