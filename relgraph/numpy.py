@@ -139,6 +139,7 @@ from relgraph.ops.elementwise import (
     where,
 )  # fmt: skip
 from relgraph.ops.elementwise import cast as astype
+from relgraph.ops.filled import arange, full, full_like, ones, ones_like, zeros, zeros_like
 from relgraph.ops.gradient import gradient
 from relgraph.ops.grids import (
     broadcast_arrays,
@@ -150,7 +151,6 @@ from relgraph.ops.grids import (
     vander,
 )
 from relgraph.ops.indexing import take
-from relgraph.ops.inputs import arange, full, full_like, ones, ones_like, zeros, zeros_like
 from relgraph.ops.joining import concatenate, repeat, split, stack, tile
 from relgraph.ops.linalg import det, inv, slogdet, solve
 from relgraph.ops.matrices import diag, diagflat, eye, tril, triu

@@ -186,6 +186,11 @@ def assert_(x: Any, condition: Any, message: str = "an assertion does not hold")
     Variable or pattern
         Of the type of ``x``.  Mode ``unsafe`` leaves the check out.
 
+    Raises
+    ------
+    DomainError
+        At a call, where the condition is not true.
+
     Examples
     --------
     >>> import relgraph as rg
@@ -209,6 +214,11 @@ def unique(x: Any) -> Any:
     -------
     Variable
         A vector, of a size that is known at the call.
+
+    Raises
+    ------
+    PatternError
+        For a pattern, which is written with the op.
     """
     if is_pattern(x):
         raise no_rank("unique", "Write it as the op: Unique()(x).")

@@ -28,6 +28,13 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: boo
     Variable
         bool.
 
+    Raises
+    ------
+    ShapeError
+        When the shapes do not broadcast.
+    PatternError
+        For a pattern, which has no type.
+
     Examples
     --------
     >>> import relgraph as rg
@@ -67,6 +74,13 @@ def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bo
     -------
     Variable
         bool, no dimensions.
+
+    Raises
+    ------
+    ShapeError
+        When the shapes do not broadcast.
+    PatternError
+        For a pattern, which has no type.
     """
     return reduction.all(isclose(a, b, rtol, atol, equal_nan))
 
@@ -85,6 +99,11 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
     -------
     Variable
         bool, no dimensions.
+
+    Raises
+    ------
+    PatternError
+        For a pattern, which has no type.
 
     Examples
     --------

@@ -27,6 +27,11 @@ def deg2rad(x: Any) -> Any:
     Variable
         float32 for float32 and for integers of up to 16 bits, otherwise float64.
 
+    Raises
+    ------
+    PatternError
+        For a pattern, which has no type.
+
     Examples
     --------
     >>> import relgraph as rg
@@ -50,6 +55,11 @@ def rad2deg(x: Any) -> Any:
     -------
     Variable
         float32 for float32 and for integers of up to 16 bits, otherwise float64.
+
+    Raises
+    ------
+    PatternError
+        For a pattern, which has no type.
     """
     (x,) = as_floats("rad2deg", x)
     return elementwise.multiply(x, constant(np.rad2deg(x.dtype.type(1))))
@@ -67,6 +77,11 @@ def fabs(x: Any) -> Any:
     -------
     Variable
         float32 for float32 and for integers of up to 16 bits, otherwise float64.
+
+    Raises
+    ------
+    PatternError
+        For a pattern, which has no type.
     """
     return elementwise.absolute(*as_floats("fabs", x))
 
@@ -83,6 +98,11 @@ def fix(x: Any) -> Any:
     -------
     Variable
         The dtype of ``x``.
+
+    Raises
+    ------
+    PatternError
+        For a pattern, which has no type.
     """
     return elementwise.trunc(typed(x, "fix"))
 
@@ -99,6 +119,13 @@ def fmod(x1: Any, x2: Any) -> Any:
     -------
     Variable
         The common dtype, with the sign of ``x1``; exact.
+
+    Raises
+    ------
+    ShapeError
+        When the shapes do not broadcast.
+    PatternError
+        For a pattern, which has no type.
 
     Examples
     --------
@@ -134,6 +161,11 @@ def modf(x: Any) -> tuple[Any, Any]:
     -------
     tuple of Variable
         Floats, both with the sign of ``x``.
+
+    Raises
+    ------
+    PatternError
+        For a pattern, which has no type.
     """
     (x,) = as_floats("modf", x)
     finite = elementwise.where(elementwise.isinf(x), 0, x)
@@ -153,6 +185,13 @@ def float_power(x1: Any, x2: Any) -> Any:
     -------
     Variable
         float64.
+
+    Raises
+    ------
+    ShapeError
+        When the shapes do not broadcast.
+    PatternError
+        For a pattern, which has no type.
     """
     x1, x2 = together("float_power", x1, x2)
     return elementwise.power(elementwise.cast(x1, "float64"), elementwise.cast(x2, "float64"))
@@ -170,6 +209,13 @@ def heaviside(x1: Any, x2: Any) -> Any:
     -------
     Variable
         The common float; NaN where ``x1`` is.
+
+    Raises
+    ------
+    ShapeError
+        When the shapes do not broadcast.
+    PatternError
+        For a pattern, which has no type.
 
     Examples
     --------
@@ -197,6 +243,13 @@ def logaddexp2(x1: Any, x2: Any) -> Any:
     -------
     Variable
         The common float.
+
+    Raises
+    ------
+    ShapeError
+        When the shapes do not broadcast.
+    PatternError
+        For a pattern, which has no type.
     """
     a, b = as_floats("logaddexp2", x1, x2)
     distance = elementwise.negative(elementwise.absolute(elementwise.subtract(a, b)))
@@ -221,6 +274,11 @@ def sinc(x: Any) -> Any:
     -------
     Variable
         float64 for integers, otherwise the dtype of ``x``.
+
+    Raises
+    ------
+    PatternError
+        For a pattern, which has no type.
     """
     angle = elementwise.multiply(np.pi, typed(x, "sinc"))
     tiny = float(np.finfo(angle.dtype).eps)  # whose sine is the number itself
@@ -240,6 +298,11 @@ def isposinf(x: Any) -> Any:
     -------
     Variable
         bool.
+
+    Raises
+    ------
+    PatternError
+        For a pattern, which has no type.
     """
     return _is_infinity(typed(x, "isposinf"), np.inf)
 
@@ -256,6 +319,11 @@ def isneginf(x: Any) -> Any:
     -------
     Variable
         bool.
+
+    Raises
+    ------
+    PatternError
+        For a pattern, which has no type.
     """
     return _is_infinity(typed(x, "isneginf"), -np.inf)
 

@@ -197,6 +197,13 @@ def cumsum(a: Any, axis: Any = None, dtype: npt.DTypeLike | None = None) -> Any:
         The shape of ``a``, or a vector; of that dtype, without one int64 for bool and signed
         integers, uint64 for unsigned ones, otherwise the dtype of ``a``.
 
+    Raises
+    ------
+    DomainError
+        For an axis out of range.
+    PatternError
+        For a pattern without an axis, or with one counted from the front.
+
     Examples
     --------
     >>> import relgraph as rg
@@ -223,6 +230,13 @@ def cumprod(a: Any, axis: Any = None, dtype: npt.DTypeLike | None = None) -> Any
     Variable
         The shape of ``a``, or a vector; of that dtype, without one int64 for bool and signed
         integers, uint64 for unsigned ones, otherwise the dtype of ``a``.
+
+    Raises
+    ------
+    DomainError
+        For an axis out of range.
+    PatternError
+        For a pattern without an axis, or with one counted from the front.
     """
     return _cast(_along(Cumprod, _cast(a, dtype), axis), dtype)
 
@@ -241,6 +255,13 @@ def cummax(a: Any, axis: Any = None) -> Any:
     -------
     Variable
         The shape of ``a``, or a vector, and its dtype; NaN from the first NaN on.
+
+    Raises
+    ------
+    DomainError
+        For an axis out of range.
+    PatternError
+        For a pattern without an axis, or with one counted from the front.
     """
     return _along(Cummax, a, axis)
 
@@ -259,6 +280,13 @@ def cummin(a: Any, axis: Any = None) -> Any:
     -------
     Variable
         The shape of ``a``, or a vector, and its dtype; NaN from the first NaN on.
+
+    Raises
+    ------
+    DomainError
+        For an axis out of range.
+    PatternError
+        For a pattern without an axis, or with one counted from the front.
     """
     return _along(Cummin, a, axis)
 

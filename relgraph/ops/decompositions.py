@@ -368,6 +368,11 @@ def eigh(a: Any, lower: bool = True) -> tuple[Any, Any]:
     -------
     eigenvalues, eigenvectors : Variable, [..., n] and [..., n, n]
         Column i of the second belongs to entry i of the first.
+
+    Raises
+    ------
+    ShapeError
+        For an operand that is not a square matrix or a batch of them.
     """
     first, second = _items(Eigh(lower)(as_operand(a)), 2)
     return first, second
@@ -387,6 +392,11 @@ def eigvalsh(a: Any, lower: bool = True) -> Any:
     -------
     Variable or pattern, float[..., n]
         One vector for each matrix.
+
+    Raises
+    ------
+    ShapeError
+        For an operand that is not a square matrix or a batch of them.
     """
     return Eigvalsh(lower)(as_operand(a))
 
@@ -405,6 +415,11 @@ def svd(a: Any, full_matrices: bool = True) -> tuple[Any, Any, Any]:
     -------
     U, S, Vh : Variable
         ``a = (U * S) @ Vh`` where the matrices are not full; S is in descending order.
+
+    Raises
+    ------
+    ShapeError
+        For a scalar or a vector.
     """
     first, second, third = _items(SVD(full_matrices)(as_operand(a)), 3)
     return first, second, third
@@ -424,6 +439,13 @@ def qr(a: Any, mode: str = "reduced") -> tuple[Any, Any]:
     -------
     Q, R : Variable
         ``a = Q @ R``, with orthonormal columns of Q and R upper triangular.
+
+    Raises
+    ------
+    DomainError
+        For another mode.
+    ShapeError
+        For a scalar or a vector.
     """
     first, second = _items(QR(mode)(as_operand(a)), 2)
     return first, second
@@ -441,6 +463,11 @@ def lu(a: Any) -> tuple[Any, Any, Any]:
     -------
     P, L, U : Variable, [..., n, n]
         ``a = P @ L @ U``: a permutation, a unit lower and an upper triangular matrix.
+
+    Raises
+    ------
+    ShapeError
+        For an operand that is not a square matrix or a batch of them.
     """
     first, second, third = _items(LU()(as_operand(a)), 3)
     return first, second, third
@@ -458,6 +485,11 @@ def lu_factor(a: Any) -> tuple[Any, Any]:
     -------
     lu, piv : Variable, float[..., n, n] and int32[..., n]
         Row i was interchanged with row ``piv[i]``.
+
+    Raises
+    ------
+    ShapeError
+        For an operand that is not a square matrix or a batch of them.
     """
     first, second = _items(LUFactor()(as_operand(a)), 2)
     return first, second
@@ -475,6 +507,11 @@ def schur(a: Any) -> tuple[Any, Any]:
     -------
     T, Z : Variable, [..., n, n]
         ``a = Z @ T @ Z.mT`` with Z orthogonal; T has blocks of 2 for pairs of complex eigenvalues.
+
+    Raises
+    ------
+    ShapeError
+        For an operand that is not a square matrix or a batch of them.
     """
     first, second = _items(Schur()(as_operand(a)), 2)
     return first, second
@@ -492,6 +529,11 @@ def qz(a: Any, b: Any) -> tuple[Any, Any, Any, Any]:
     -------
     AA, BB, Q, Z : Variable, [..., n, n]
         ``a = Q @ AA @ Z.mT`` and ``b = Q @ BB @ Z.mT``.
+
+    Raises
+    ------
+    ShapeError
+        For operands that are not square matrices of one size.
     """
     first, second, third, fourth = _items(QZ()(as_operand(a), as_operand(b)), 4)
     return first, second, third, fourth
@@ -509,5 +551,10 @@ def expm(a: Any) -> Any:
     -------
     Variable or pattern, float[..., n, n]
         Not the exponentials of the elements, which are ``exp(a)``.
+
+    Raises
+    ------
+    ShapeError
+        For an operand that is not a square matrix or a batch of them.
     """
     return Expm()(as_operand(a))

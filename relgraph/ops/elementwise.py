@@ -229,6 +229,11 @@ def fmax(x1: Any, x2: Any) -> Any:
     -------
     Variable
         The common dtype.
+
+    Raises
+    ------
+    ShapeError
+        When the shapes do not broadcast.
     """
     return _but_nan(x1, x2, maximum(x1, x2))
 
@@ -245,6 +250,11 @@ def fmin(x1: Any, x2: Any) -> Any:
     -------
     Variable
         The common dtype.
+
+    Raises
+    ------
+    ShapeError
+        When the shapes do not broadcast.
     """
     return _but_nan(x1, x2, minimum(x1, x2))
 
@@ -269,6 +279,11 @@ def clip(x: Any, lo: Any = None, hi: Any = None) -> Any:
     -------
     Variable
         The common dtype of the operands.
+
+    Raises
+    ------
+    ShapeError
+        When the shapes do not broadcast.
 
     Examples
     --------
@@ -329,6 +344,11 @@ def divmod(x1: Any, x2: Any) -> tuple[Any, Any]:
     -------
     tuple of Variable
         ``x1 // x2`` and ``x1 % x2``.
+
+    Raises
+    ------
+    ShapeError
+        When the shapes do not broadcast.
     """
     return floor_divide(x1, x2), remainder(x1, x2)
 

@@ -226,6 +226,11 @@ def lu_solve(lu_and_piv: tuple[Any, Any], b: Any, trans: int = 0) -> Any:
     -------
     Variable
         Of the shape of ``b``.
+
+    Raises
+    ------
+    ShapeError
+        For a factor that is not square, or when the sizes do not fit.
     """
     factors, pivots = lu_and_piv
     return LUSolve(trans)(as_operand(factors), as_operand(pivots), as_operand(b))
@@ -247,6 +252,11 @@ def solve_sylvester(a: Any, b: Any, q: Any) -> Any:
     -------
     Variable or pattern, float[m, n]
         The solution; none is unique where ``a`` and ``-b`` have an eigenvalue in common.
+
+    Raises
+    ------
+    ShapeError
+        For operands that are not square matrices, or when the sizes do not fit.
     """
     return SolveSylvester()(as_operand(a), as_operand(b), as_operand(q))
 
@@ -265,6 +275,11 @@ def cho_solve(factor_and_lower: tuple[Any, bool], b: Any) -> Any:
     -------
     Variable
         Of the shape of ``b``.
+
+    Raises
+    ------
+    ShapeError
+        For a factor that is not square, or when the sizes do not fit.
     """
     factor, lower = factor_and_lower
     return ChoSolve(lower)(as_operand(factor), as_operand(b))

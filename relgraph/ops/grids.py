@@ -239,6 +239,11 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: npt.DTypeLike = float) 
     -------
     Constant
         A matrix.
+
+    Raises
+    ------
+    ArgumentError
+        For sizes or a diagonal that are not ints.
     """
     rows = check_int(N, "tri: N")
     columns = rows if M is None else check_int(M, "tri: M")
@@ -259,6 +264,11 @@ def identity(n: Any, dtype: npt.DTypeLike = float) -> Any:
     -------
     Variable
         A matrix.
+
+    Raises
+    ------
+    ArgumentError
+        For a size that is neither an int nor a scalar.
     """
     return eye(n, dtype=dtype)
 

@@ -119,6 +119,15 @@ def take(x: Any, indices: Any, axis: int | None = None, *, mode: str = "raise") 
     -------
     Variable
         The shape of ``indices`` in place of the axis.
+
+    Raises
+    ------
+    DomainError
+        For an axis or an index that is known to be out of range, or another mode.
+    IndexRangeError
+        At a call, for an index out of range.
+    PatternError
+        For a pattern, whose rank is not known.
     """
     x = as_array(x, "take")
     axis = None if is_axis_of_scalar(axis, x.ndim) else axis  # as NumPy's

@@ -1,4 +1,4 @@
-"""Where a graph begins: inputs, constants, arrays of one value, and declared facts."""
+"""Where a graph begins: inputs, and what is declared of them."""
 
 from __future__ import annotations
 
@@ -10,13 +10,10 @@ import numpy.typing as npt
 
 from relgraph.errors import ArgumentError, DomainError, count_of
 from relgraph.ir.facts import BIT, Facts, contradiction, proved, unknown_fact
-from relgraph.ir.node import Constant, Input, Variable, constant, make_input
+from relgraph.ir.node import Input, Variable, make_input
 from relgraph.ir.op import Op
 from relgraph.ir.types import Dim, TensorType, Type
-from relgraph.ops.arguments import as_operand, is_pattern
-from relgraph.ops.elementwise import cast
-from relgraph.ops.shape import broadcast_to
-from relgraph.ops.shape import shape as shape_of
+from relgraph.ops.arguments import as_operand
 
 Dims = Iterable[Dim] | Dim
 
@@ -124,6 +121,14 @@ def scalar(name: str, dtype: npt.DTypeLike = "float64", facts: Iterable[str] = (
     -------
     Input
         The same object for an equal name, type and facts.
+
+    Raises
+    ------
+    DomainError
+        For a name that is not an identifier, or facts that do not exist or apply, or exclude each
+        other.
+    DTypeError
+        For a dtype that relgraph does not compute with.
     """
     return _of_rank(0, name, (), dtype, facts)
 
@@ -148,6 +153,16 @@ def vector(
     -------
     Input
         The same object for an equal name, type and facts.
+
+    Raises
+    ------
+    DomainError
+        For a name that is not an identifier, or facts that do not exist or apply, or exclude each
+        other.
+    DTypeError
+        For a dtype that relgraph does not compute with.
+    ArgumentError
+        For a shape of another number of dimensions.
     """
     return _of_rank(1, name, shape, dtype, facts)
 
@@ -178,6 +193,16 @@ def matrix(
     -------
     Input
         The same object for an equal name, type and facts.
+
+    Raises
+    ------
+    DomainError
+        For a name that is not an identifier, or facts that do not exist or apply, or exclude each
+        other.
+    DTypeError
+        For a dtype that relgraph does not compute with.
+    ArgumentError
+        For a shape of another number of dimensions.
 
     Examples
     --------
@@ -217,6 +242,14 @@ def scalars(
     -------
     tuple of Input
         One a name, in order.
+
+    Raises
+    ------
+    DomainError
+        For a name that is not an identifier, or facts that do not exist or apply, or exclude each
+        other.
+    DTypeError
+        For a dtype that relgraph does not compute with.
     """
     return tuple(scalar(name, dtype, facts) for name in _names(names))
 
@@ -244,6 +277,16 @@ def vectors(
     -------
     tuple of Input
         One a name, in order.
+
+    Raises
+    ------
+    DomainError
+        For a name that is not an identifier, or facts that do not exist or apply, or exclude each
+        other.
+    DTypeError
+        For a dtype that relgraph does not compute with.
+    ArgumentError
+        For a shape of another number of dimensions.
     """
     return tuple(vector(name, shape, dtype, facts) for name in _names(names))
 
@@ -272,6 +315,16 @@ def matrices(
     tuple of Input
         One a name, in order.
 
+    Raises
+    ------
+    DomainError
+        For a name that is not an identifier, or facts that do not exist or apply, or exclude each
+        other.
+    DTypeError
+        For a dtype that relgraph does not compute with.
+    ArgumentError
+        For a shape of another number of dimensions.
+
     Examples
     --------
     >>> import relgraph as rg
@@ -280,186 +333,6 @@ def matrices(
     A @ B
     """
     return tuple(matrix(name, shape, dtype, facts) for name in _names(names))
-
-
-def full(shape: Any, value: Any, dtype: npt.DTypeLike | None = None) -> Any:
-    """Return an array of one value.
-
-    Parameters
-    ----------
-    shape : int, or tuple of int and integer scalar Variables
-        Sizes; those that are known at the call only are given as in ``rg.shape(x)``.
-    value : Variable or array-like
-        What to fill it with; broadcast to the shape.
-    dtype : dtype-like, optional
-        That of the result; by default that of ``value``.
-
-    Returns
-    -------
-    Variable
-        A constant, broadcast.
-
-    Examples
-    --------
-    >>> import relgraph as rg
-    >>> rg.full((2, 3), 7).type
-    int64[2, 3]
-    """
-    filling = as_operand(value)
-    if dtype is not None:
-        known = isinstance(filling, Constant)
-        filling = constant(filling.value.astype(dtype)) if known else cast(filling, dtype)
-    return broadcast_to(filling, shape)
-
-
-def zeros(shape: Any, dtype: npt.DTypeLike = "float64") -> Any:
-    """Return an array of zeros.
-
-    Parameters
-    ----------
-    shape : int, or tuple of int and integer scalar Variables
-        Sizes, as for :func:`full`.
-    dtype : dtype-like
-        That of the result.
-
-    Returns
-    -------
-    Variable
-        A constant, broadcast.
-    """
-    return full(shape, 0, dtype)
-
-
-def ones(shape: Any, dtype: npt.DTypeLike = "float64") -> Any:
-    """Return an array of ones.
-
-    Parameters
-    ----------
-    shape : int, or tuple of int and integer scalar Variables
-        Sizes, as for :func:`full`.
-    dtype : dtype-like
-        That of the result.
-
-    Returns
-    -------
-    Variable
-        A constant, broadcast.
-    """
-    return full(shape, 1, dtype)
-
-
-def full_like(x: Any, value: Any, dtype: npt.DTypeLike | None = None, *, shape: Any = None) -> Any:
-    """Return an array of one value with the shape of ``x``.
-
-    Parameters
-    ----------
-    x : Variable or array-like
-        Its values are not used; where its sizes are not static, its shape is read at the call.
-    value : Variable or array-like
-        What to fill the array with.
-    dtype : dtype-like, optional
-        That of the result; by default that of ``x``.
-    shape : int or tuple, optional
-        That of the result, as for :func:`full`; by default that of ``x``.
-
-    Returns
-    -------
-    Variable
-        A constant, broadcast.
-
-    Raises
-    ------
-    PatternError
-        For a pattern, which has no shape.
-
-    Examples
-    --------
-    >>> import relgraph as rg
-    >>> rg.full_like(rg.vector("x", shape="n"), 2).type
-    float64[n]
-    """
-    sizes = shape_of(x) if shape is None else shape
-    return full(sizes, value, as_operand(x).dtype if dtype is None else dtype)
-
-
-def zeros_like(x: Any, dtype: npt.DTypeLike | None = None, *, shape: Any = None) -> Any:
-    """Return zeros with the shape of ``x``.
-
-    Parameters
-    ----------
-    x : Variable or array-like
-        Its values are not used.
-    dtype : dtype-like, optional
-        That of the result; by default that of ``x``.
-    shape : int or tuple, optional
-        That of the result, as for :func:`full`; by default that of ``x``.
-
-    Returns
-    -------
-    Variable
-        A constant, broadcast.
-    """
-    return full_like(x, 0, dtype, shape=shape)
-
-
-def ones_like(x: Any, dtype: npt.DTypeLike | None = None, *, shape: Any = None) -> Any:
-    """Return ones with the shape of ``x``.
-
-    Parameters
-    ----------
-    x : Variable or array-like
-        Its values are not used.
-    dtype : dtype-like, optional
-        That of the result; by default that of ``x``.
-    shape : int or tuple, optional
-        That of the result, as for :func:`full`; by default that of ``x``.
-
-    Returns
-    -------
-    Variable
-        A constant, broadcast.
-    """
-    return full_like(x, 1, dtype, shape=shape)
-
-
-def arange(
-    start: float, stop: float | None = None, step: float = 1, dtype: npt.DTypeLike | None = None
-) -> Variable:
-    """Return evenly spaced numbers as a constant.
-
-    Parameters
-    ----------
-    start, stop, step : int or float
-        As in NumPy: ``start`` up to, without, ``stop``; with one argument, from 0 up to it.
-    dtype : dtype-like, optional
-        That of the result.
-
-    Returns
-    -------
-    Constant
-        One dimension.
-
-    Raises
-    ------
-    ArgumentError
-        For a bound that is known at the call only.
-
-    Examples
-    --------
-    >>> import relgraph as rg
-    >>> rg.arange(3)
-    [0, 1, 2]
-    """
-    for bound in (start, stop, step):
-        if isinstance(bound, Variable) or is_pattern(bound):
-            raise ArgumentError(
-                "arange needs numbers that are known when the graph is built",
-                {"given": bound},
-                "Pass the range as an input.",
-            )
-    if stop is None:
-        start, stop = 0, start
-    return constant(np.arange(start, stop, step, dtype=dtype))
 
 
 class Assume(Op):

@@ -331,6 +331,15 @@ def tile(x: Any, reps: Any) -> Any:
     -------
     Variable
         Each size times its entry of ``reps``.
+
+    Raises
+    ------
+    ArgumentError
+        For numbers that are not ints.
+    DomainError
+        For a negative number.
+    PatternError
+        For a pattern, whose rank is not known.
     """
     x = as_operand(x)
     if not isinstance(x, Variable):

@@ -383,6 +383,11 @@ def solve_triangular(
     -------
     Variable or pattern
         Of the shape of ``b``, in a float dtype.
+
+    Raises
+    ------
+    ShapeError
+        For a matrix that is not square, or when the sizes do not fit.
     """
     return SolveTriangular(lower, trans, unit_diagonal)(as_operand(a), as_operand(b))
 
@@ -401,6 +406,13 @@ def cholesky(a: Any, lower: bool = True) -> Any:
     -------
     Variable or pattern, float[..., n, n]
         The factor; the other triangle is zero.
+
+    Raises
+    ------
+    ShapeError
+        For an operand that is not a square matrix or a batch of them.
+    LinearAlgebraError
+        At a call, for a matrix that is not positive definite.
     """
     return Cholesky(lower)(as_operand(a))
 
@@ -412,6 +424,13 @@ def inv(a: Any) -> Any:
     ----------
     a : Variable, array-like or pattern, [..., n, n]
         A square matrix or a batch of them.
+
+    Raises
+    ------
+    ShapeError
+        For an operand that is not a square matrix or a batch of them.
+    LinearAlgebraError
+        At a call, for a singular matrix.
     """
     return Inv()(as_operand(a))
 
@@ -423,6 +442,11 @@ def det(a: Any) -> Any:
     ----------
     a : Variable, array-like or pattern, [..., n, n]
         A square matrix or a batch of them.
+
+    Raises
+    ------
+    ShapeError
+        For an operand that is not a square matrix or a batch of them.
     """
     return Det()(as_operand(a))
 
@@ -439,6 +463,11 @@ def slogdet(a: Any) -> tuple[Any, Any]:
     -------
     sign, logabsdet : Variable
         A singular matrix has 0 and minus infinity.
+
+    Raises
+    ------
+    ShapeError
+        For an operand that is not a square matrix or a batch of them.
     """
     both = Slogdet()(as_operand(a))
     return GetItem(0)(both), GetItem(1)(both)

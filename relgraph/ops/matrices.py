@@ -293,6 +293,14 @@ def eye(n: Any, m: int | None = None, k: int = 0, dtype: Any = "float64") -> Any
     -------
     Variable, [n, m]
 
+    Raises
+    ------
+    ArgumentError
+        For sizes that are not ints.
+    DomainError
+        For a negative size; and where a size is known at the call only, for other numbers of
+        columns or another diagonal.
+
     Examples
     --------
     >>> eye(3)
@@ -354,6 +362,13 @@ def diagflat(v: Any, k: int = 0) -> Any:
     -------
     Variable
         A matrix, with zeros elsewhere.
+
+    Raises
+    ------
+    ArgumentError
+        For a diagonal that is not an int.
+    PatternError
+        For a pattern, which has no type.
     """
     return diag(ravel(typed(v, "diagflat")), k)
 
@@ -373,6 +388,15 @@ def diagonal(x: Any, offset: int = 0, axis1: int = -2, axis2: int = -1) -> Any:
     Returns
     -------
     Variable, [..., min(m, n)] for the main diagonal
+
+    Raises
+    ------
+    DomainError
+        For an axis out of range, or one given twice.
+    ShapeError
+        For a scalar or a vector.
+    PatternError
+        For a pattern with other axes than the last two.
     """
     return Diagonal(offset)(_matrices(x, axis1, axis2, "diagonal"))
 
@@ -393,6 +417,15 @@ def trace(x: Any, offset: int = 0, axis1: int = -2, axis2: int = -1) -> Any:
     -------
     Variable or pattern, [...]
         One number for each matrix.
+
+    Raises
+    ------
+    DomainError
+        For an axis out of range, or one given twice.
+    ShapeError
+        For a scalar or a vector.
+    PatternError
+        For a pattern with other axes than the last two.
     """
     x = _matrices(x, axis1, axis2, "trace")
     if is_open(offset) or offset != 0:

@@ -52,6 +52,17 @@ def nansum(
     Variable
         The dtype of ``sum``; 0 where every element is NaN.
 
+    Raises
+    ------
+    DomainError
+        For an axis out of range, or one given twice.
+    DTypeError
+        For a ``where`` that is not bool.
+    ShapeError
+        For a ``where`` that does not broadcast to the shape of ``a``.
+    PatternError
+        For a pattern, which has no type.
+
     Examples
     --------
     >>> import relgraph as rg
@@ -93,6 +104,17 @@ def nanprod(
     -------
     Variable
         The dtype of ``prod``; 1 where every element is NaN.
+
+    Raises
+    ------
+    DomainError
+        For an axis out of range, or one given twice.
+    DTypeError
+        For a ``where`` that is not bool.
+    ShapeError
+        For a ``where`` that does not broadcast to the shape of ``a``.
+    PatternError
+        For a pattern, which has no type.
     """
     values = _filled(typed(a, "nanprod"), 1)
     return reduction.prod(values, axis, keepdims, dtype=dtype, initial=initial, where=where)
@@ -187,6 +209,15 @@ def nanargmax(a: Any, axis: Any = None, keepdims: Any = False) -> Any:
     -------
     Variable
         int64.
+
+    Raises
+    ------
+    DomainError
+        For an axis out of range; and at a call, where all elements along the axis are NaN.
+    ShapeError
+        For an axis that is statically of size 0.
+    PatternError
+        For a pattern, which has no type.
     """
     x = typed(a, "nanargmax")
     return _some_number(x, axis, reduction.argmax(_filled(x, -np.inf), axis, keepdims))
@@ -208,6 +239,15 @@ def nanargmin(a: Any, axis: Any = None, keepdims: Any = False) -> Any:
     -------
     Variable
         int64.
+
+    Raises
+    ------
+    DomainError
+        For an axis out of range; and at a call, where all elements along the axis are NaN.
+    ShapeError
+        For an axis that is statically of size 0.
+    PatternError
+        For a pattern, which has no type.
     """
     x = typed(a, "nanargmin")
     return _some_number(x, axis, reduction.argmin(_filled(x, np.inf), axis, keepdims))
@@ -296,6 +336,13 @@ def nanvar(
     -------
     Variable
         The dtype of ``var``; NaN where no more elements than ``ddof`` are numbers.
+
+    Raises
+    ------
+    DomainError
+        For an axis out of range, or one given twice.
+    PatternError
+        For a pattern, which has no type.
     """
     x = typed(a, "nanvar")
     free = ddof or correction
@@ -329,6 +376,13 @@ def nanstd(
     -------
     Variable
         The dtype of ``std``; NaN where no more elements than ``ddof`` are numbers.
+
+    Raises
+    ------
+    DomainError
+        For an axis out of range, or one given twice.
+    PatternError
+        For a pattern, which has no type.
     """
     return elementwise.sqrt(nanvar(a, axis, ddof=ddof, keepdims=keepdims, correction=correction))
 
@@ -349,6 +403,13 @@ def nancumsum(a: Any, axis: Any = None, dtype: npt.DTypeLike | None = None) -> A
     -------
     Variable
         The dtype of ``cumsum``.
+
+    Raises
+    ------
+    DomainError
+        For an axis out of range.
+    PatternError
+        For a pattern, which has no type.
     """
     return cumulative.cumsum(_filled(typed(a, "nancumsum"), 0), axis, dtype)
 
@@ -369,5 +430,12 @@ def nancumprod(a: Any, axis: Any = None, dtype: npt.DTypeLike | None = None) -> 
     -------
     Variable
         The dtype of ``cumprod``.
+
+    Raises
+    ------
+    DomainError
+        For an axis out of range.
+    PatternError
+        For a pattern, which has no type.
     """
     return cumulative.cumprod(_filled(typed(a, "nancumprod"), 1), axis, dtype)

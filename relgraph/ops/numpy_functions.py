@@ -41,6 +41,11 @@ def clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: 
     -------
     Variable
         The common dtype of the operands.
+
+    Raises
+    ------
+    ShapeError
+        When the shapes do not broadcast.
     """
     return elementwise.clip(a, min if a_min is None else a_min, max if a_max is None else a_max)
 
@@ -65,6 +70,13 @@ def var(
     -------
     Variable
         float64 for bool and integers, otherwise the dtype of ``a``.
+
+    Raises
+    ------
+    ArgumentError
+        For a ``ddof`` that is no number.
+    DomainError
+        For an axis out of range, or one given twice.
     """
     return reduction.var(a, axis, ddof or correction, keepdims)
 
@@ -89,6 +101,13 @@ def std(
     -------
     Variable
         float64 for bool and integers, otherwise the dtype of ``a``.
+
+    Raises
+    ------
+    ArgumentError
+        For a ``ddof`` that is no number.
+    DomainError
+        For an axis out of range, or one given twice.
     """
     return reduction.std(a, axis, ddof or correction, keepdims)
 
@@ -107,6 +126,11 @@ def transpose(a: Any, axes: Any = None) -> Any:
     -------
     Variable
         The same elements.
+
+    Raises
+    ------
+    DomainError
+        When the axes are not a permutation.
     """
     return permutation.transpose(a) if axes is None else permutation.transpose(a, axes)
 
@@ -127,6 +151,13 @@ def diagonal(a: Any, offset: int = 0, axis1: int | None = None, axis2: int | Non
     -------
     Variable
         The diagonals along the last axis.
+
+    Raises
+    ------
+    DomainError
+        For an axis out of range, or one given twice.
+    ShapeError
+        For a scalar or a vector.
     """
     return matrices.diagonal(a, offset, *_first_axes(a, axis1, axis2))
 
@@ -147,6 +178,13 @@ def trace(a: Any, offset: int = 0, axis1: int | None = None, axis2: int | None =
     -------
     Variable
         The shape of ``a`` without these axes.
+
+    Raises
+    ------
+    DomainError
+        For an axis out of range, or one given twice.
+    ShapeError
+        For a scalar or a vector.
     """
     return matrices.trace(a, offset, *_first_axes(a, axis1, axis2))
 
@@ -217,6 +255,13 @@ def cholesky(a: Any, /, *, upper: bool = False) -> Any:
     -------
     Variable
         The triangular factor.
+
+    Raises
+    ------
+    ShapeError
+        For an operand that is not a square matrix or a batch of them.
+    LinearAlgebraError
+        At a call, for a matrix that is not positive definite.
     """
     return linalg.cholesky(a, lower=not upper)
 
@@ -235,6 +280,13 @@ def eigh(a: Any, /, UPLO: str = "L") -> Any:
     -------
     tuple of Variable
         [..., n] and [..., n, n].
+
+    Raises
+    ------
+    DomainError
+        For another triangle than "L" and "U".
+    ShapeError
+        For an operand that is not a square matrix or a batch of them.
     """
     return decompositions.eigh(a, lower=_lower(UPLO))
 
@@ -253,6 +305,13 @@ def eigvalsh(a: Any, /, UPLO: str = "L") -> Any:
     -------
     Variable, [..., n]
         In ascending order.
+
+    Raises
+    ------
+    DomainError
+        For another triangle than "L" and "U".
+    ShapeError
+        For an operand that is not a square matrix or a batch of them.
     """
     return decompositions.eigvalsh(a, lower=_lower(UPLO))
 
@@ -280,6 +339,11 @@ def svd(a: Any, /, full_matrices: bool = True) -> Any:
     -------
     tuple of Variable
         U, the singular values, and V.mT.
+
+    Raises
+    ------
+    ShapeError
+        For a scalar or a vector.
     """
     return decompositions.svd(a, full_matrices)
 

@@ -206,6 +206,13 @@ def swapaxes(x: Any, axis1: int, axis2: int) -> Any:
     -------
     Variable or pattern
         With the axes in their new order.
+
+    Raises
+    ------
+    DomainError
+        For an axis out of range.
+    PatternError
+        For a pattern, whose rank is not known.
     """
     x = as_operand(x)
     ndim = rank_of(x)

@@ -10,8 +10,8 @@ from relgraph.ops import elementwise
 from relgraph.ops.arguments import check_int, normalise_axis
 from relgraph.ops.checks import assert_, specify_shape
 from relgraph.ops.contraction import einsum, matmul, outer
+from relgraph.ops.filled import zeros_like
 from relgraph.ops.indexing import index
-from relgraph.ops.inputs import zeros_like
 from relgraph.ops.joining import stack
 from relgraph.ops.linalg import inv
 from relgraph.ops.matrices import eye

@@ -35,6 +35,13 @@ def median(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
     Variable
         The dtype of ``mean``; NaN where there is a NaN or no element, without NumPy's warning.
 
+    Raises
+    ------
+    DomainError
+        For an axis out of range, or one given twice.
+    PatternError
+        For a pattern, which has no type.
+
     Examples
     --------
     >>> import relgraph as rg

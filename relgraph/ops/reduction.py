@@ -27,7 +27,7 @@ from relgraph.ops.arguments import (
     rank_of,
 )
 from relgraph.ops.chosen import chosen, start_value, starting_with
-from relgraph.ops.inputs import ones_like
+from relgraph.ops.filled import ones_like
 from relgraph.ops.reducers import (
     All,
     Any,
@@ -155,6 +155,15 @@ def prod(
     Variable
         Of that dtype; without one int64 for bool and signed integers, uint64 for unsigned ones,
         otherwise the dtype of ``x``.
+
+    Raises
+    ------
+    DomainError
+        For an axis out of range, or one given twice.
+    DTypeError
+        For a ``where`` that is not bool.
+    ShapeError
+        For a ``where`` that does not broadcast to the shape of ``x``.
     """
     values = chosen(_cast(x, dtype), where, 1, "prod")
     total = _cast(_reduce(Prod, values, axis, keepdims), dtype)
@@ -266,6 +275,15 @@ def mean(
     -------
     Variable
         Of that dtype; without one float64 for bool and integers, otherwise the dtype of ``x``.
+
+    Raises
+    ------
+    DomainError
+        For an axis out of range, or one given twice.
+    DTypeError
+        For a ``where`` that is not bool.
+    ShapeError
+        For a ``where`` that does not broadcast to the shape of ``x``.
     """
     operand = as_operand(x)
     every = where is None or where is True
@@ -301,6 +319,15 @@ def any(x: Value, axis: Value = None, keepdims: Value = False, *, where: Value =
     -------
     Variable
         bool.
+
+    Raises
+    ------
+    DomainError
+        For an axis out of range, or one given twice.
+    DTypeError
+        For a ``where`` that is not bool.
+    ShapeError
+        For a ``where`` that does not broadcast to the shape of ``x``.
     """
     return _reduce(Any, chosen(x, where, 0, "any"), axis, keepdims)
 
@@ -323,6 +350,15 @@ def all(x: Value, axis: Value = None, keepdims: Value = False, *, where: Value =
     -------
     Variable
         bool.
+
+    Raises
+    ------
+    DomainError
+        For an axis out of range, or one given twice.
+    DTypeError
+        For a ``where`` that is not bool.
+    ShapeError
+        For a ``where`` that does not broadcast to the shape of ``x``.
     """
     return _reduce(All, chosen(x, where, 1, "all"), axis, keepdims)
 
@@ -394,6 +430,11 @@ def logsumexp(x: Value, axis: Value = None, keepdims: Value = False) -> Value:
     Variable
         float64 for bool and integers, otherwise the dtype of ``x``.
 
+    Raises
+    ------
+    DomainError
+        For an axis out of range, or one given twice.
+
     References
     ----------
     P. Blanchard, D. J. Higham and N. J. Higham, "Accurately computing the log-sum-exp and softmax
@@ -416,6 +457,11 @@ def softmax(x: Value, axis: Value = -1) -> Value:
     -------
     Variable
         The shape of ``x``; float64 for bool and integers, otherwise the dtype of ``x``.
+
+    Raises
+    ------
+    DomainError
+        For an axis out of range, as every axis of a scalar is.
     """
     operand = as_operand(x)
     return Softmax(normalise_axis(axis, rank_of(operand), "softmax"))(operand)
@@ -435,6 +481,11 @@ def log_softmax(x: Value, axis: Value = -1) -> Value:
     -------
     Variable
         The shape of ``x``; float64 for bool and integers, otherwise the dtype of ``x``.
+
+    Raises
+    ------
+    DomainError
+        For an axis out of range, as every axis of a scalar is.
     """
     operand = as_operand(x)
     return LogSoftmax(normalise_axis(axis, rank_of(operand), "log_softmax"))(operand)
@@ -458,6 +509,13 @@ def var(x: Value, axis: Value = None, ddof: float = 0, keepdims: Value = False) 
     -------
     Variable
         float64 for bool and integers, otherwise the dtype of ``x``.
+
+    Raises
+    ------
+    ArgumentError
+        For a ``ddof`` that is no number, or in a pattern not 0.
+    DomainError
+        For an axis out of range, or one given twice.
 
     Examples
     --------
@@ -497,6 +555,13 @@ def std(x: Value, axis: Value = None, ddof: float = 0, keepdims: Value = False) 
     -------
     Variable
         float64 for bool and integers, otherwise the dtype of ``x``.
+
+    Raises
+    ------
+    ArgumentError
+        For a ``ddof`` that is no number, or in a pattern not 0.
+    DomainError
+        For an axis out of range, or one given twice.
     """
     return elementwise.sqrt(var(x, axis, ddof, keepdims))
 

@@ -36,6 +36,13 @@ def flip(m: Any, axis: Any = None) -> Any:
     Variable
         The same elements.
 
+    Raises
+    ------
+    DomainError
+        For an axis out of range, or one given twice.
+    PatternError
+        For a pattern, whose rank is not known.
+
     Examples
     --------
     >>> import relgraph as rg

@@ -440,6 +440,13 @@ def dim(x: Any, axis: int) -> Any:
     -------
     int, Variable or pattern
         A Variable is int64 and has no dimensions.
+
+    Raises
+    ------
+    DomainError
+        For an axis out of range.
+    PatternError
+        For a pattern, whose rank is not known.
     """
     x = as_operand(x)
     axis = normalise_axis(axis, rank_of(x), "dim")
@@ -496,6 +503,13 @@ def expand_dims(x: Any, axis: Any) -> Any:
     -------
     Variable or pattern
         With as many more dimensions as there are axes in ``axis``.
+
+    Raises
+    ------
+    DomainError
+        For an axis out of range, or one given twice.
+    PatternError
+        For a pattern and an axis counted from the front.
     """
     x = as_operand(x)
     if is_open(axis):

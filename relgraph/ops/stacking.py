@@ -27,6 +27,11 @@ def atleast_1d(*arys: Any) -> Any:
     Variable or tuple of Variable
         One for each operand; a tuple unless there is one.
 
+    Raises
+    ------
+    PatternError
+        For a pattern, which has no type.
+
     Examples
     --------
     >>> import relgraph as rg
@@ -49,6 +54,11 @@ def atleast_2d(*arys: Any) -> Any:
     -------
     Variable or tuple of Variable
         One for each operand; a tuple unless there is one.
+
+    Raises
+    ------
+    PatternError
+        For a pattern, which has no type.
     """
     return _each(arys, "atleast_2d", lambda x: _lead(x, 2))
 
@@ -65,6 +75,11 @@ def atleast_3d(*arys: Any) -> Any:
     -------
     Variable or tuple of Variable
         [1, n, 1] of a vector and [m, n, 1] of a matrix; a tuple unless there is one operand.
+
+    Raises
+    ------
+    PatternError
+        For a pattern, which has no type.
     """
     new = {0: (0, 1, 2), 1: (0, 2), 2: (2,)}
     return _each(arys, "atleast_3d", lambda x: expand_dims(x, new.get(x.ndim, ())))

@@ -70,6 +70,13 @@ def count_nonzero(a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
     -------
     Variable
         int64.
+
+    Raises
+    ------
+    DomainError
+        For an axis out of range, or one given twice.
+    PatternError
+        For a pattern, which has no type.
     """
     x = typed(a, "count_nonzero")
     test = x if x.dtype.kind == "b" else elementwise.not_equal(x, 0)

@@ -119,6 +119,15 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
     -------
     Variable
         The same elements.
+
+    Raises
+    ------
+    ArgumentError
+        For a ``start`` that is not an int.
+    DomainError
+        For an axis or a ``start`` out of range.
+    PatternError
+        For a pattern, which has no type.
     """
     x = typed(a, "rollaxis")
     source = normalise_axis(axis, x.ndim, "rollaxis") + x.ndim

@@ -14,7 +14,7 @@ from relgraph.ir import operators as ir_operators
 from relgraph.ir.facts import facts_of
 from relgraph.ir.node import Constant, Variable, constant, make_input
 from relgraph.ir.types import TensorType
-from relgraph.ops import elementwise, inputs, numpy_protocol, operators
+from relgraph.ops import elementwise, filled, inputs, numpy_protocol, operators
 from relgraph.ops.operators import iterate
 from tests.ops.evaluation import evaluate
 
@@ -423,16 +423,16 @@ def test_inputs():
 @pytest.mark.parametrize("dtype", [None, "float32", "int8", "bool"])
 def test_filled_arrays_equal_numpy(dtype):
     for shape in ((), (3,), (0,), (2, 3), 4):
-        check_same(inputs.full(shape, 2, dtype), np.full(shape, 2, dtype))
+        check_same(filled.full(shape, 2, dtype), np.full(shape, 2, dtype))
         if dtype:
-            check_same(inputs.zeros(shape, dtype), np.zeros(shape, dtype))
-            check_same(inputs.ones(shape, dtype), np.ones(shape, dtype))
+            check_same(filled.zeros(shape, dtype), np.zeros(shape, dtype))
+            check_same(filled.ones(shape, dtype), np.ones(shape, dtype))
     array = np.zeros((2, 5), "int16")
     x = make_input("x", TensorType("int16", (2, "n")))
     for ours, numpys in [
-        (inputs.zeros_like, np.zeros_like),
-        (inputs.ones_like, np.ones_like),
-        (lambda a, d: inputs.full_like(a, 7, d), lambda a, d: np.full_like(a, 7, d)),
+        (filled.zeros_like, np.zeros_like),
+        (filled.ones_like, np.ones_like),
+        (lambda a, d: filled.full_like(a, 7, d), lambda a, d: np.full_like(a, 7, d)),
     ]:
         node = ours(x, dtype)
         assert node.type is TensorType(numpys(array, dtype).dtype, (2, "n"))
@@ -442,23 +442,18 @@ def test_filled_arrays_equal_numpy(dtype):
 
 def test_full_of_a_graph():
     s = inputs.scalar("s")
-    check_same(inputs.full((2, 2), s), np.full((2, 2), 3.5), s=np.array(3.5))
-    check_same(inputs.full(2, s, "int8"), np.full(2, 3, "int8"), s=np.array(3.5))
+    check_same(filled.full((2, 2), s), np.full((2, 2), 3.5), s=np.array(3.5))
+    check_same(filled.full(2, s, "int8"), np.full(2, 3, "int8"), s=np.array(3.5))
 
 
 def test_arange_equals_numpy():
     for args in [(4,), (1, 5), (1, 6, 2), (0.0, 1.0, 0.25), (5, 0, -2)]:
-        node = inputs.arange(*args)
+        node = filled.arange(*args)
         assert isinstance(node, Constant)
         check_same(node, np.arange(*args))
-    assert inputs.arange(3, dtype="float32").dtype == "float32"
+    assert filled.arange(3, dtype="float32").dtype == "float32"
     with pytest.raises(ArgumentError, match="when the graph is built"):
-        inputs.arange(inputs.scalar("n", "int64"))
-
-
-def test_constants():
-    assert inputs.constant(2.0) is constant(2.0)
-    assert inputs.constant([1, 2], "float32").dtype == "float32"
+        filled.arange(inputs.scalar("n", "int64"))
 
 
 def test_assume():

@@ -1,0 +1,228 @@
+"""Arrays of one value, and ranges of numbers: full, zeros, ones and arange."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from relgraph.errors import ArgumentError
+from relgraph.ir.node import Constant, Variable, constant
+from relgraph.ops.arguments import as_operand, is_pattern
+from relgraph.ops.elementwise import cast
+from relgraph.ops.shape import broadcast_to
+from relgraph.ops.shape import shape as shape_of
+
+
+def full(shape: Any, value: Any, dtype: npt.DTypeLike | None = None) -> Any:
+    """Return an array of one value.
+
+    Parameters
+    ----------
+    shape : int, or tuple of int and integer scalar Variables
+        Sizes; those that are known at the call only are given as in ``rg.shape(x)``.
+    value : Variable or array-like
+        What to fill it with; broadcast to the shape.
+    dtype : dtype-like, optional
+        That of the result; by default that of ``value``.
+
+    Returns
+    -------
+    Variable
+        A constant, broadcast.
+
+    Raises
+    ------
+    ArgumentError
+        For a size that is no int.
+    DomainError
+        For a negative size.
+    ShapeError
+        When the value does not broadcast to the shape.
+
+    Examples
+    --------
+    >>> import relgraph as rg
+    >>> rg.full((2, 3), 7).type
+    int64[2, 3]
+    """
+    filling = as_operand(value)
+    if dtype is not None:
+        known = isinstance(filling, Constant)
+        filling = constant(filling.value.astype(dtype)) if known else cast(filling, dtype)
+    return broadcast_to(filling, shape)
+
+
+def zeros(shape: Any, dtype: npt.DTypeLike = "float64") -> Any:
+    """Return an array of zeros.
+
+    Parameters
+    ----------
+    shape : int, or tuple of int and integer scalar Variables
+        Sizes, as for :func:`full`.
+    dtype : dtype-like
+        That of the result.
+
+    Returns
+    -------
+    Variable
+        A constant, broadcast.
+
+    Raises
+    ------
+    ArgumentError
+        For a size that is no int.
+    DomainError
+        For a negative size.
+    """
+    return full(shape, 0, dtype)
+
+
+def ones(shape: Any, dtype: npt.DTypeLike = "float64") -> Any:
+    """Return an array of ones.
+
+    Parameters
+    ----------
+    shape : int, or tuple of int and integer scalar Variables
+        Sizes, as for :func:`full`.
+    dtype : dtype-like
+        That of the result.
+
+    Returns
+    -------
+    Variable
+        A constant, broadcast.
+
+    Raises
+    ------
+    ArgumentError
+        For a size that is no int.
+    DomainError
+        For a negative size.
+    """
+    return full(shape, 1, dtype)
+
+
+def full_like(x: Any, value: Any, dtype: npt.DTypeLike | None = None, *, shape: Any = None) -> Any:
+    """Return an array of one value with the shape of ``x``.
+
+    Parameters
+    ----------
+    x : Variable or array-like
+        Its values are not used; where its sizes are not static, its shape is read at the call.
+    value : Variable or array-like
+        What to fill the array with.
+    dtype : dtype-like, optional
+        That of the result; by default that of ``x``.
+    shape : int or tuple, optional
+        That of the result, as for :func:`full`; by default that of ``x``.
+
+    Returns
+    -------
+    Variable
+        A constant, broadcast.
+
+    Raises
+    ------
+    PatternError
+        For a pattern, which has no shape.
+
+    Examples
+    --------
+    >>> import relgraph as rg
+    >>> rg.full_like(rg.vector("x", shape="n"), 2).type
+    float64[n]
+    """
+    sizes = shape_of(x) if shape is None else shape
+    return full(sizes, value, as_operand(x).dtype if dtype is None else dtype)
+
+
+def zeros_like(x: Any, dtype: npt.DTypeLike | None = None, *, shape: Any = None) -> Any:
+    """Return zeros with the shape of ``x``.
+
+    Parameters
+    ----------
+    x : Variable or array-like
+        Its values are not used.
+    dtype : dtype-like, optional
+        That of the result; by default that of ``x``.
+    shape : int or tuple, optional
+        That of the result, as for :func:`full`; by default that of ``x``.
+
+    Returns
+    -------
+    Variable
+        A constant, broadcast.
+
+    Raises
+    ------
+    PatternError
+        For a pattern, which has no shape.
+    """
+    return full_like(x, 0, dtype, shape=shape)
+
+
+def ones_like(x: Any, dtype: npt.DTypeLike | None = None, *, shape: Any = None) -> Any:
+    """Return ones with the shape of ``x``.
+
+    Parameters
+    ----------
+    x : Variable or array-like
+        Its values are not used.
+    dtype : dtype-like, optional
+        That of the result; by default that of ``x``.
+    shape : int or tuple, optional
+        That of the result, as for :func:`full`; by default that of ``x``.
+
+    Returns
+    -------
+    Variable
+        A constant, broadcast.
+
+    Raises
+    ------
+    PatternError
+        For a pattern, which has no shape.
+    """
+    return full_like(x, 1, dtype, shape=shape)
+
+
+def arange(
+    start: float, stop: float | None = None, step: float = 1, dtype: npt.DTypeLike | None = None
+) -> Variable:
+    """Return evenly spaced numbers as a constant.
+
+    Parameters
+    ----------
+    start, stop, step : int or float
+        As in NumPy: ``start`` up to, without, ``stop``; with one argument, from 0 up to it.
+    dtype : dtype-like, optional
+        That of the result.
+
+    Returns
+    -------
+    Constant
+        One dimension.
+
+    Raises
+    ------
+    ArgumentError
+        For a bound that is known at the call only.
+
+    Examples
+    --------
+    >>> import relgraph as rg
+    >>> rg.arange(3)
+    [0, 1, 2]
+    """
+    for bound in (start, stop, step):
+        if isinstance(bound, Variable) or is_pattern(bound):
+            raise ArgumentError(
+                "arange needs numbers that are known when the graph is built",
+                {"given": bound},
+                "Pass the range as an input.",
+            )
+    if stop is None:
+        start, stop = 0, start
+    return constant(np.arange(start, stop, step, dtype=dtype))
