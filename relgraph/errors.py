@@ -39,6 +39,26 @@ def count_of(number: int, noun: str) -> str:
     return f"{number} {noun if number == 1 else _PLURALS.get(noun, f'{noun}s')}"
 
 
+def kind_of(value: object) -> str:
+    """Return what a value is, with an article, for a message: "an int", "a list" or "None".
+
+    Parameters
+    ----------
+    value : object
+        Any.
+
+    Returns
+    -------
+    str
+        The name of its class.
+    """
+    if value is None:
+        return "None"
+    name = type(value).__name__
+    vowel = name[0] in "aeiouAEIO" or name == "ndarray"
+    return f"{'an' if vowel else 'a'} {name}"
+
+
 def compose(what: str, facts: Facts = (), fix: str = "") -> str:
     """Lay out a message: a first line, aligned facts, and a last line that says how to mend it.
 
@@ -123,7 +143,7 @@ class UnsupportedAttributeError(RelgraphError, AttributeError):
 
 
 class ImmutableGraphError(RelgraphError, AttributeError):
-    """An attempt to change a graph in place."""
+    """An attempt to change a graph, or a query, in place."""
 
 
 class VerifyError(RelgraphError, AssertionError):

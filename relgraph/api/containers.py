@@ -6,6 +6,8 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import is_dataclass
 from typing import Any
 
+from relgraph.ir.node import Variable
+
 STATIC = (str, bytes, type(None), type)
 
 Leaf = Callable[[Any, str], Any]
@@ -73,6 +75,10 @@ def rebuilt(value: Any, leaf: Leaf, name: str) -> Any:
 
 def why_no_leaf(value: Any) -> str:
     """Return how to pass on a value that is neither a container nor an array."""
+    if isinstance(value, Variable):
+        return "Pass arrays; a graph is compiled by rg.function(inputs, outputs)."
+    if hasattr(value, "toarray"):
+        return 'Pass x.toarray(); rg.function takes it, of an input with layout="csr" or "csc".'
     if is_dataclass(value):
         return "Pass its fields, for instance as the dict dataclasses.asdict(...) or a named tuple."
     return (

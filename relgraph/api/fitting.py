@@ -15,8 +15,16 @@ from typing import Any
 import numpy as np
 
 from relgraph.backends.base import Array
-from relgraph.errors import ArgumentError, DTypeError, RelgraphError, ShapeError, count_of
-from relgraph.ir.node import Input
+from relgraph.errors import (
+    ArgumentError,
+    DTypeError,
+    RelgraphError,
+    ShapeError,
+    count_of,
+    kind_of,
+)
+from relgraph.ir.node import Input, Variable
+from relgraph.ir.printing import brief
 from relgraph.ir.types import DTYPES, NAME_OF
 
 Source = tuple[int, int] | int  # an input and its axis, or a size
@@ -144,6 +152,13 @@ def as_array(wanted: Input, value: Any) -> Array:
     weak = not isinstance(value, np.ndarray | np.generic) and isinstance(
         value, bool | int | float | list | tuple
     )
+    graph = value if isinstance(value, Variable) else getattr(value, "node", None)
+    if isinstance(graph, Variable):
+        raise ArgumentError(
+            f"the value for the input {wanted.name!r} is a graph, not an array",
+            {"declared": wanted.type, "given": brief(graph, 24)},
+            "A compiled function takes arrays: build one graph, and compile it as a whole.",
+        )
     if isinstance(value, np.ma.MaskedArray):
         raise ArgumentError(
             f"the input {wanted.name!r} is a masked array, and graphs have no masks",
@@ -160,7 +175,11 @@ def as_array(wanted: Input, value: Any) -> Array:
     if array.dtype == dtype or np.can_cast(array.dtype, dtype, "safe"):
         return array.astype(dtype, copy=False)
     kind = array.dtype.kind
-    if weak and (array.size == 0 or _RANK.get(kind, 3) <= _RANK[dtype.kind]):
+    if weak and (
+        array.size == 0
+        or _RANK.get(kind, 3) <= _RANK[dtype.kind]
+        or (kind == "O" and all(isinstance(x, int) for x in array.flat))
+    ):
         try:
             return np.asarray(value, dtype=dtype)
         except OverflowError as error:
@@ -178,7 +197,7 @@ def _unfit(wanted: Input, value: Any, array: Array) -> RelgraphError:
     given = f"{array.dtype}, shape {array.shape}"
     if not isinstance(value, np.ndarray) and (kind == "O" or (kind in "SU" and array.ndim == 0)):
         return ArgumentError(
-            f"the value for the input {name!r} is a {type(value).__name__}, not an array",
+            f"the value for the input {name!r} is {kind_of(value)}, not an array",
             {"declared": wanted.type, "given": f"{value!r:.60}"},
             'Declare the input with layout="csr" or "csc", or pass its .toarray().'
             if hasattr(value, "toarray")

@@ -15,15 +15,16 @@ from relgraph.api.fitting import Source, as_array, as_sparse, fits
 from relgraph.api.places import check_places, donated_names, places_of
 from relgraph.api.rewrite import query_of
 from relgraph.api.sizes import equal_sizes, size_of, sources, unmet
+from relgraph.api.targets import backend_of
 from relgraph.backends.base import Array, Backend
 from relgraph.backends.failures import misplaced
 from relgraph.db.default import default_database
 from relgraph.errors import (
     ArgumentError,
-    DomainError,
     ShapeError,
     checks_arguments,
     count_of,
+    kind_of,
 )
 from relgraph.ir.graph import FunctionGraph, Outputs, as_outputs
 from relgraph.ir.node import Input, Variable
@@ -31,8 +32,6 @@ from relgraph.ir.printing import brief
 from relgraph.ir.sizes import Meeting, meetings
 from relgraph.ir.types import TensorType
 
-TARGETS = ("cpu", "numpy", "cuda")
-_MEANT = {"gpu": "cuda", "nvidia": "cuda", "numba": "cpu", "np": "numpy"}
 _FLOAT = TensorType("float64", ())
 
 Container = Variable | list[Variable] | tuple[Variable, ...] | dict[Any, Variable]
@@ -144,9 +143,14 @@ def evaluate(
     >>> rg.evaluate(x + 1, {x: [1.0, 2.0]})
     array([2., 3.])
     """
+    values = {} if values is None else values
+    if not isinstance(values, Mapping):
+        raise ArgumentError(
+            f"the values are {kind_of(values)}, not a dict of values",
+            fix="Write rg.evaluate(graph, {x: [1.0, 2.0]}), keyed by inputs or their names.",
+        )
     named: dict[str, Any] = {
-        key.name if isinstance(key, Input) else str(key): value
-        for key, value in (values or {}).items()
+        key.name if isinstance(key, Input) else str(key): value for key, value in values.items()
     }
     return function(None, outputs, mode=None, target=target)(**named)
 
@@ -196,6 +200,11 @@ class Function:
         needed: Sequence[Meeting] = (),
         donate: frozenset[str] = frozenset(),
     ) -> None:
+        if not isinstance(graph, FunctionGraph):
+            raise ArgumentError(
+                f"Function compiles a FunctionGraph, not {graph!r:.60}",
+                fix="Write rg.function(inputs, outputs).",
+            )
         backend: Any = backend_of(target, choices)
         if donate and hasattr(backend, "donating"):
             backend = backend.donating(donate)
@@ -499,45 +508,6 @@ class Function:
 _OF_CLASS = {"__module__": Function.__module__, "__doc__": Function.__doc__}
 
 
-def backend_of(target: str | Backend, choices: Collection[str] | None = None) -> Backend:
-    """Return the backend of a target, with the lowering choices to make; None for all.
-
-    Raises
-    ------
-    ArgumentError, DomainError
-        For a target that does not exist.
-    GPUNotAvailableError
-        For "cuda" where no GPU can be used.
-    """
-    if not isinstance(target, str):
-        if isinstance(target, type) or not callable(getattr(target, "compile", None)):
-            raise ArgumentError(
-                f"the target is neither a name nor a backend: {target!r}",
-                {"targets": ", ".join(TARGETS)},
-                "Use one of these targets, or an object with name and compile(graph).",
-            )
-        return target
-    if target == "cpu":
-        from relgraph.backends.numba.compiler import NumbaBackend
-
-        return NumbaBackend.with_choices(choices)
-    if target == "numpy":
-        from relgraph.backends.numpy.interpreter import NumpyBackend
-
-        return NumpyBackend()
-    if target == "cuda":
-        from relgraph.backends.cuda.compiler import CudaBackend
-
-        return CudaBackend.with_choices(choices)
-    meant = _MEANT.get(target.lower())
-    near = [meant] if meant else get_close_matches(target.lower(), TARGETS, 1)
-    raise DomainError(
-        f"there is no target {target!r}",
-        {"targets": ", ".join(TARGETS)},
-        f"Did you mean {near[0]!r}?" if near else "Use one of these targets.",
-    )
-
-
 def _opened(outputs: Container) -> tuple[Outputs, Any]:
     """Return the nodes of a container, and the container without them."""
     if isinstance(outputs, Variable):
@@ -547,7 +517,7 @@ def _opened(outputs: Container) -> tuple[Outputs, Any]:
     if isinstance(outputs, list | tuple):
         return as_outputs(outputs), [] if isinstance(outputs, list) else ()
     raise ArgumentError(
-        f"the outputs are a {type(outputs).__name__}, not a graph: {outputs!r}",
+        f"the outputs are {kind_of(outputs)}, not a graph: {outputs!r:.60}",
         fix="Pass a Variable, or a list, tuple or dict of Variables.",
     )
 

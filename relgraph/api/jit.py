@@ -21,6 +21,7 @@ from relgraph.api.methods import BoundMethod, on_attributes
 from relgraph.api.places import check_donated, listed
 from relgraph.api.rewrite import query_of
 from relgraph.api.tape import NUMBERS, Branch, Number, Tape, prune
+from relgraph.api.targets import check_target
 from relgraph.api.tracing import Tracer, WeakScalar, tape_of
 from relgraph.errors import (
     ArgumentError,
@@ -29,6 +30,7 @@ from relgraph.errors import (
     RelgraphError,
     checks_arguments,
     count_of,
+    kind_of,
 )
 from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import Input, Variable, as_variable, make_input
@@ -215,6 +217,8 @@ class Jit:
         except (TypeError, AttributeError) as error:
             if isinstance(error, RelgraphError):
                 raise
+            if error.__traceback__ is not None and error.__traceback__.tb_next is None:
+                raise self._not_bound(error, kwargs) from None
             names = [name for name, _ in positions]
             others = _no_arrays((*zip(names, args, strict=True), *kwargs.items()))
             if not others:
@@ -230,6 +234,18 @@ class Jit:
         feeds = named.tape.inputs
         graph = FunctionGraph([*named.inputs, *feeds.values()], outputs)
         return _Traced(graph, tuple(feeds), pack, tuple(donated)), named.tape
+
+    def _not_bound(self, error: Exception, kwargs: Iterable[str]) -> ArgumentError:
+        """Return the error for arguments that the function does not take."""
+        names = [str(p).partition(":")[0] for p in _signature(self._function)]
+        fix = "Pass what it takes, each once."
+        if "out" in kwargs:
+            fix = "Use donate= to have results written over arguments; rg.function has out=."
+        return ArgumentError(
+            f"{self.__name__} does not take what it is called with: {error}",
+            {"takes": f"({', '.join(names)})"},
+            fix,
+        )
 
     def __repr__(self) -> str:
         return f"<jit {self.__name__}, {count_of(len(self._programs), 'signature')} compiled>"
@@ -308,6 +324,7 @@ def jit(
             fix="Write rg.jit(f), or @rg.jit above a function; a graph is compiled by rg.function.",
         )
     query_of(name=mode, nonfinite=nonfinite)  # what does not exist is refused before the first call
+    check_target(target)
     donated = listed(donate, [p.name for p in _signature(function)])
     check_donated(donated, _parameters(function, donated))
     return Jit(function, mode, target, nonfinite, frozenset(donated))
@@ -417,7 +434,7 @@ def _packer(
         value = as_variable(result)
     else:
         raise ArgumentError(
-            f"{name} returned a {kind.__name__}, which is no array: {result!r}",
+            f"{name} returned {kind_of(result)}, which is no array: {result!r:.60}",
             fix="Return arrays and numbers, or tuples, lists, dicts and named tuples of them."
             if not is_dataclass(result)
             else why_no_leaf(result).replace("Pass", "Return"),

@@ -10,7 +10,7 @@ import numpy as np
 from relgraph.api.containers import STATIC, structure_of, why_no_leaf
 from relgraph.api.tape import NUMBERS, Number
 from relgraph.api.tracing import Tracer, WeakScalar
-from relgraph.errors import ArgumentError
+from relgraph.errors import ArgumentError, kind_of
 
 
 class Leaves:
@@ -63,6 +63,12 @@ class Leaves:
             which = [*range(len(args)), *kwargs][len(parts)]
             what = f"argument {which!r} {error.what}"
             raise ArgumentError(what, error.facts, error.fix) from None
+        except RecursionError:
+            which = [*range(len(args)), *kwargs][len(parts)]
+            raise ArgumentError(
+                f"argument {which!r} is nested too deeply, or holds itself",
+                fix="Pass arrays, or containers of arrays a few levels deep.",
+            ) from None
         return tuple(parts)
 
     def _part(self, x: Any) -> Hashable:
@@ -76,7 +82,7 @@ class Leaves:
         if isinstance(x, np.generic | np.ndarray):
             if isinstance(x, np.ma.MaskedArray | np.matrix):
                 raise ArgumentError(
-                    f"is a {kind.__name__}, whose operators are not those of arrays",
+                    f"is {kind_of(x)}, whose operators are not those of arrays",
                     {"value": x},
                     "Fill a masked array with .filled(value), and pass np.asarray(x) of a matrix.",
                 )
@@ -88,7 +94,7 @@ class Leaves:
         if isinstance(x, (*STATIC, np.dtype)):
             return (kind, x)
         raise ArgumentError(
-            f"is a {kind.__name__}, which cannot be traced",
+            f"is {kind_of(x)}, which cannot be traced",
             {"value": x},
             why_no_leaf(x),
         )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from relgraph.api.containers import is_named_tuple
 from relgraph.api.leaves import Leaves
-from relgraph.errors import ArgumentError
+from relgraph.errors import ArgumentError, kind_of
 
 if TYPE_CHECKING:
     from relgraph.api.jit import Jit
@@ -105,8 +105,8 @@ class BoundMethod:
         attributes = getattr(instance, "__dict__", None)
         if attributes is None or isinstance(instance, tuple | list | dict | type):
             raise ArgumentError(
-                f"the traced method {self.__name__} belongs to a {kind.__name__}, whose attributes "
-                "cannot be passed as arguments",
+                f"the traced method {self.__name__} belongs to {kind_of(instance)}, whose "
+                "attributes cannot be passed as arguments",
                 fix=_ADVICE,
             )
         return attributes
@@ -119,7 +119,7 @@ class BoundMethod:
             except ArgumentError as error:
                 raise ArgumentError(
                     f"the traced method {self.__name__} has its object's attributes as arguments, "
-                    f"and {name!r} is a {type(value).__name__}, which cannot be traced",
+                    f"and {name!r} is {kind_of(value)}, which cannot be traced",
                     error.facts,
                     _ADVICE,
                 ) from None

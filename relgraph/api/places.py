@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.errors import ArgumentError, DTypeError, count_of
+from relgraph.errors import ArgumentError, DTypeError, count_of, kind_of
 from relgraph.ir.node import Input, Variable
 from relgraph.ir.printing import brief
 from relgraph.ir.types import TensorType
@@ -40,7 +40,7 @@ def places_of(out: Any, keys: Any) -> list[Any]:
             return list(out)
         given, needed = "", ""
     raise ArgumentError(
-        f"the function returns a {type(keys).__name__}, and out is a {type(out).__name__}",
+        f"the function returns {kind_of(keys)}, and out is {kind_of(out)}",
         {key: value for key, value in (("needed", needed), ("given", given)) if value},
         f"Give it a {kind} of arrays, one for each result.",
     )
@@ -88,7 +88,7 @@ def check_places(
             continue
         if not isinstance(place, np.ndarray):
             raise ArgumentError(
-                f"{what} is a {type(place).__name__}, not an array of NumPy",
+                f"{what} is {kind_of(place)}, not an array of NumPy",
                 {"result": node.type},
                 "Give it np.empty(shape, dtype).",
             )

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,12 @@ class Tracer(Operators):
         except AttributeError as error:
             if hasattr(np.ndarray, name):
                 raise _no_attribute(self.node, name) from None
-            raise AttributeError(f"a traced array has no attribute {name!r}") from error
+            near = get_close_matches(name, dir(np.ndarray), 1)
+            raise UnsupportedAttributeError(
+                f"a traced array has no attribute {name!r}",
+                {"array": self.node},
+                f"Did you mean {near[0]!r}?" if near else "Use NumPy's functions and attributes.",
+            ) from error
         if callable(found) and not isinstance(found, Variable):
             taken = operand if name == "clip" else unwrap
             return lambda *args, **kwargs: wrap(

@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from types import TracebackType
 from typing import Any
 
-from relgraph.errors import ArgumentError, DomainError
+from relgraph.errors import ArgumentError, DomainError, checks_arguments
 
 VECTOR_LIBRARIES = (None, "svml", "libmvec")
 CACHE_LIMIT = 512 * 2**20
@@ -26,18 +26,26 @@ def processors() -> int:
         return os.cpu_count() or 1
 
 
-def _count(name: str, value: Any) -> int:
+def _threads(value: Any) -> int:
+    if value is None:
+        return processors()
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise DomainError(
-            f"the setting {name!r} is an integer from 1, not {value!r}",
+            f"the setting 'threads' is an integer from 1, not {value!r}",
             {"processors": processors()},
             "Set it to 1 to run on one thread.",
         )
     return value
 
 
-def _threads(value: Any) -> int:
-    return processors() if value is None else _count("threads", value)
+def _cache_limit(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise DomainError(
+            f"the setting 'cache_limit' is a number of bytes, an integer from 1, not {value!r}",
+            {"default": CACHE_LIMIT},
+            "Write cache_limit=512 * 2**20 for 512 MiB.",
+        )
+    return value
 
 
 def _vector_library(value: Any) -> str | None:
@@ -63,7 +71,7 @@ _CHECKS: dict[str, Callable[[Any], Any]] = {
     "threads": _threads,
     "veclib": _vector_library,
     "contract": _truth,
-    "cache_limit": lambda value: _count("cache_limit", value),
+    "cache_limit": _cache_limit,
 }
 
 
@@ -113,6 +121,12 @@ class Config:
         for listener in self._listeners:
             listener()
 
+    def __delattr__(self, name: str) -> None:
+        raise ArgumentError(
+            f"the setting {name!r} cannot be deleted", fix=f"Set it: rg.config.{name} = ..."
+        )
+
+    @checks_arguments
     def __call__(self, **settings: Any) -> _Settings:
         """Change settings.
 

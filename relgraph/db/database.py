@@ -12,26 +12,25 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
+from math import isfinite
 from typing import Any
 
 from relgraph.db.entries import Entry, LoweringChoice, width_of
 from relgraph.db.modes import MODES
 from relgraph.db.names import ABSENT, aliases_of
+from relgraph.db.pipeline import Phase, Pipeline
 from relgraph.db.query import RewriteDatabaseQuery
 from relgraph.errors import (
     ArgumentError,
-    BudgetError,
     DuplicateNameError,
+    NotOverriddenError,
     UnknownTagError,
+    checks_arguments,
     count_of,
 )
-from relgraph.ir.node import Variable
 from relgraph.ir.reference import NotPickled
 from relgraph.relations.relation import ROUNDINGS, SPECIALS, Relation
-from relgraph.rewriting.limits import SIMPLER
 from relgraph.rewriting.rewriters import (
-    EquilibriumGraphRewriter,
-    SequentialGraphRewriter,
     as_item,
     item_name,
     runs_on_nodes,
@@ -51,6 +50,11 @@ class RewriteDatabase(NotPickled):
     """
 
     def __init__(self, name: str = "") -> None:
+        if not isinstance(name, str):
+            raise ArgumentError(
+                f"the name of a database is a string, not {name!r:.60}",
+                fix=f'Write rg.{type(self).__name__}("mine"), or leave the name out.',
+            )
         self.name = name or type(self).__name__
         self._entries: dict[str, Entry] = {}
         self._inner: dict[str, RewriteDatabase] = {}  # the entries that are databases
@@ -59,6 +63,7 @@ class RewriteDatabase(NotPickled):
         self._answers: OrderedDict[Any, Any] = OrderedDict()
         self._version = next(_versions)
 
+    @checks_arguments
     def register(self, *args: Any, name: str | None = None, position: float | None = None) -> Any:
         """Add an entry, as ``register(item, *tags)`` or ``register(name, item, *tags)``.
 
@@ -177,13 +182,18 @@ class RewriteDatabase(NotPickled):
 
     def __getitem__(self, name: str) -> Any:
         """Return the item registered under a name, here or in a sub-database."""
+        if not isinstance(name, str):
+            raise ArgumentError(
+                f"look-up: {self.name} is asked by name, not by {name!r:.60}",
+                fix="Write database['name']; printing the database lists the names.",
+            )
         for database in self.databases():
             if name in database._entries:
                 return database._entries[name].item
         raise self._unknown(name, "look-up")
 
     def __contains__(self, name: object) -> bool:
-        return any(name in database._entries for database in self.databases())
+        return isinstance(name, str) and any(name in x._entries for x in self.databases())
 
     def __iter__(self) -> Iterator[str]:
         """Iterate over the names of all entries, in the order in which they run."""
@@ -265,7 +275,10 @@ class RewriteDatabase(NotPickled):
         return sorted(self._entries.values(), key=lambda entry: entry.position)
 
     def _build(self, query: RewriteDatabaseQuery) -> Any:
-        raise NotImplementedError  # abstract: how entries run is what a kind of database says
+        raise NotOverriddenError(
+            f"the database {self.name} does not say how what is selected runs",
+            fix="Use rg.EquilibriumDB, which runs it to a fixed point, or rg.SequenceDB, in order.",
+        )
 
     def _selected(self, query: RewriteDatabaseQuery) -> list[Entry]:
         """Return the entries that a query selects, those of nested databases in their place."""
@@ -390,6 +403,7 @@ class SequenceDB(RewriteDatabase):
     A relation registered without a position goes into the sub-database that one of its tags names.
     """
 
+    @checks_arguments
     def register(self, *args: Any, name: str | None = None, position: float | None = None) -> Any:
         """Add an entry; see :meth:`RewriteDatabase.register`.
 
@@ -458,66 +472,6 @@ class SequenceDB(RewriteDatabase):
         return Pipeline(self.name, query, stages)
 
 
-class Phase(EquilibriumGraphRewriter):
-    """The entries of one phase, selected by a query, to a fixed point."""
-
-    def __init__(self, name: str, entries: Sequence[Entry]) -> None:
-        self.entries = tuple(entries)
-        super().__init__([entry.item for entry in entries], name=name)
-
-    def _step(self, step: Any, outputs: tuple[Variable, ...]) -> tuple[Variable, ...]:
-        try:
-            return super()._step(step, outputs)
-        except BudgetError as error:
-            for entry in self.entries:
-                if item_name(entry.item) == error.relation:
-                    error.fix = f"Leave it out with excluding({entry.name!r}), or {SIMPLER}"
-            raise
-
-    def lines(self, indent: str = "") -> Iterator[str]:
-        """Yield the phase's name, and a line for each entry."""
-        yield f"{indent}{self.name}, to a fixed point:" + ("" if self.entries else " nothing")
-        width = width_of(self.entries)
-        for entry in self.entries:
-            yield f"{indent}  {entry.line(width)}"
-
-
-class Pipeline(SequentialGraphRewriter):
-    """The phases and choices that a query selected, in order.
-
-    Attributes
-    ----------
-    query : Query
-        What selected them.
-    """
-
-    def __init__(
-        self, name: str, query: RewriteDatabaseQuery, stages: Iterable[tuple[Entry, Any]]
-    ) -> None:
-        self.query = query
-        self.stages = tuple(stages)
-        super().__init__(*[rewriter for _, rewriter in self.stages], name=name)
-
-    @property
-    def choices(self) -> tuple[str, ...]:
-        """The names of the lowering choices that are selected."""
-        return tuple(x.name for x in self.rewriters if isinstance(x, LoweringChoice))
-
-    def lines(self, indent: str = "") -> Iterator[str]:
-        """Yield the query, then each stage with its position and what it runs."""
-        yield f"{indent}{self.name}, in order: {self.query}"
-        if not self.stages:
-            yield f"{indent}  nothing"
-        width = width_of([entry for entry, x in self.stages if not isinstance(x, Phase | Pipeline)])
-        for entry, rewriter in self.stages:
-            if isinstance(rewriter, Phase | Pipeline):
-                first, *rest = rewriter.lines()
-                yield f"{indent}  {entry.position:<4g}  {first}"
-                yield from (f"{indent}        {line}" for line in rest)
-            else:
-                yield f"{indent}  {entry.position:<4g}  {entry.line(width)}"
-
-
 def _parsed(
     args: Sequence[Any], name: str | None, position: float | None
 ) -> tuple[Any, str, frozenset[str], float | None]:
@@ -553,6 +507,18 @@ def _parsed(
             )
     if position is None and isinstance(item, LoweringChoice):
         position = item.position
+    if name is not None and not isinstance(name, str):
+        raise ArgumentError(
+            f"register: a name is a string, not {name!r:.60}",
+            {"item": given},
+            "Write register(item, 'tag', name='my_name').",
+        )
+    if position is not None and not (isinstance(position, int | float) and isfinite(position)):
+        raise ArgumentError(
+            f"register: a position is a finite number, not {position!r:.60}",
+            {"item": given},
+            "Entries run in order of their positions, such as position=2.5.",
+        )
     return item, name or item_name(item), frozenset(tags), position
 
 
@@ -586,3 +552,6 @@ def _abridged(tag: str, known: Iterable[str]) -> str:
 def _did_you_mean(tag: str, known: Iterable[str]) -> str:
     near = get_close_matches(tag, sorted(known), 1)
     return f"Did you mean {near[0]!r}?" if near else "Use one of these."
+
+
+__all__ = ["EquilibriumDB", "Phase", "Pipeline", "RewriteDatabase", "SequenceDB"]

@@ -36,7 +36,7 @@ from typing import Any
 
 from relgraph.db.names import FAMILIAR
 from relgraph.db.query import RewriteDatabaseQuery
-from relgraph.errors import ArgumentError, UnknownTagError
+from relgraph.errors import ArgumentError, UnknownTagError, checks_arguments
 
 
 class Mode(RewriteDatabaseQuery):
@@ -75,6 +75,7 @@ MODES: dict[str, RewriteDatabaseQuery] = {
 NONFINITE = ("assume", "keep")
 
 
+@checks_arguments
 def mode(name: str | RewriteDatabaseQuery, nonfinite: str = "assume") -> RewriteDatabaseQuery:
     """Return a mode's query; it can be refined like any other.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from relgraph.errors import ArgumentError
+from relgraph.errors import ArgumentError, ImmutableGraphError, checks_arguments
 
 Tags = str | Iterable[str]
 
@@ -47,6 +47,7 @@ class RewriteDatabaseQuery:
     exclude: frozenset[str]
     subquery: Mapping[str, RewriteDatabaseQuery]
 
+    @checks_arguments
     def __init__(
         self,
         include: Tags,
@@ -54,6 +55,11 @@ class RewriteDatabaseQuery:
         exclude: Tags = (),
         subquery: Mapping[str, RewriteDatabaseQuery] | None = None,
     ) -> None:
+        if subquery is not None and not isinstance(subquery, Mapping):
+            raise ArgumentError(
+                f"subquery= is a dict from names of databases to queries, not {subquery!r:.60}",
+                fix='Write subquery={"specialize": rg.Query(include=[...])}.',
+            )
         given = dict(subquery or {})
         for name, query in given.items():
             if not isinstance(query, RewriteDatabaseQuery):
@@ -74,8 +80,10 @@ class RewriteDatabaseQuery:
         return self.include, self.require, self.exclude, frozenset(self.subquery.items())
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(
-            f"a query cannot be changed: {name}; including, requiring and excluding return new ones"
+        raise ImmutableGraphError(
+            f"a query cannot be changed: {name}",
+            {"query": self},
+            "query.including(...), requiring(...) and excluding(...) return new ones.",
         )
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -195,7 +203,10 @@ class _Frozen(dict[str, RewriteDatabaseQuery]):
     """A mapping that refuses to be changed."""
 
     def _refuse(self, *args: object, **kwargs: object) -> Any:
-        raise AttributeError("the subqueries of a query cannot be changed; build a new query")
+        raise ImmutableGraphError(
+            "the subqueries of a query cannot be changed",
+            fix="Build a new query: rg.Query([...], subquery={...}).",
+        )
 
     __setitem__ = __delitem__ = clear = pop = popitem = setdefault = update = _refuse
     __ior__ = _refuse

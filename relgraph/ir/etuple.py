@@ -21,7 +21,7 @@ from etuples.dispatch import apply as etuple_apply
 from unification import isvar
 from unification.core import _reify, _unify
 
-from relgraph.errors import NonGroundError
+from relgraph.errors import ArgumentError, NonGroundError
 from relgraph.ir.node import Apply, Constant, Variable, as_variable
 from relgraph.ir.op import Op
 
@@ -56,6 +56,11 @@ def lower(node: Variable) -> Any:
     from relgraph.ir.graph import toposort
 
     image: dict[Variable, Any] = {}
+    if not isinstance(node, Variable):
+        raise ArgumentError(
+            f"lower takes one graph, not {node!r:.60}",
+            fix="Lower each output on its own; rg.constant(...) wraps an array.",
+        )
     for x in toposort(node):
         if x.op is None:
             image[x] = x

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
-from relgraph.errors import DomainError
+from relgraph.errors import ArgumentError, DomainError, kind_of
 from relgraph.ir.types import TensorType
 
 if TYPE_CHECKING:
@@ -139,8 +139,13 @@ def facts_of(node: Variable) -> Facts:
     >>> rg.facts(rg.exp(x)).names()
     ('nonnegative',)
     """
-    from relgraph.ir.node import Constant, set_facts
+    from relgraph.ir.node import Constant, Variable, set_facts
 
+    if not isinstance(node, Variable):
+        raise ArgumentError(
+            f"facts are of graphs, and {node!r:.60} is {kind_of(node)}",
+            fix="Pass a Variable; rg.constant(...) wraps an array.",
+        )
     if node._facts is not None:
         return cast(Facts, node._facts)
     stack = [node]
@@ -184,7 +189,7 @@ def fact(node: Variable, name: str) -> bool | None:
     DomainError
         For a fact that does not exist.
     """
-    if name not in BIT:
+    if not isinstance(name, str) or name not in BIT:
         raise unknown_fact(name)
     return facts_of(node).holds(name)
 
@@ -302,10 +307,18 @@ def _is_definite(value: Any) -> bool:
 
 def check_declared(name: str, type_: TensorType, facts: Iterable[str]) -> frozenset[str]:
     """Return declared facts as a set, or raise DomainError for one that cannot hold."""
-    declared = frozenset((facts,) if isinstance(facts, str) else facts)
-    for one in sorted(map(str, declared)):
-        if one not in BIT:
+    if not isinstance(facts, Iterable):
+        raise ArgumentError(
+            f"the facts of {name!r} are names, not {facts!r:.60}",
+            {"facts": ", ".join(NAMES)},
+            'Write facts=("positive",), or leave it out.',
+        )
+    given = (facts,) if isinstance(facts, str) else tuple(facts)
+    for one in given:
+        if not isinstance(one, str) or one not in BIT:
             raise unknown_fact(one)
+    declared = frozenset(given)
+    for one in sorted(declared):
         oblong = one == "selection" and type_.ndim >= 2  # one 1 in each row, zeros elsewhere
         if (
             one in MATRIX_FACTS
@@ -336,7 +349,7 @@ def contradiction(names: Iterable[str]) -> tuple[str, str] | None:
     return None
 
 
-def unknown_fact(name: str) -> DomainError:
+def unknown_fact(name: object) -> DomainError:
     """Return the error for a fact that does not exist."""
     from difflib import get_close_matches
 

@@ -9,7 +9,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from relgraph.errors import ArgumentError, DTypeError, ImmutableGraphError, ShapeError
+from relgraph.errors import (
+    ArgumentError,
+    DTypeError,
+    ImmutableGraphError,
+    ShapeError,
+    checks_arguments,
+    kind_of,
+)
 from relgraph.ir.node import Apply, Constant, Input, Variable, apply, constant, make_input
 from relgraph.ir.types import TensorType
 
@@ -18,14 +25,24 @@ Outputs = Variable | Iterable[Variable]
 
 def as_outputs(outputs: Outputs) -> tuple[Variable, ...]:
     """Return outputs as a tuple of nodes, or raise ArgumentError naming what is not a node."""
-    nodes = (outputs,) if isinstance(outputs, Variable) else tuple(outputs)
+    nodes = (outputs,) if isinstance(outputs, Variable) else _listed(outputs, "outputs")
     for position, node in enumerate(nodes):
         if not isinstance(node, Variable):
             raise ArgumentError(
-                f"output {position} is a {type(node).__name__}, not a graph: {node!r}",
+                f"output {position} is {kind_of(node)}, not a graph: {node!r:.60}",
                 fix="Build graphs from rg.tensor(...) inputs; rg.constant(...) wraps an array.",
             )
     return nodes
+
+
+def _listed(nodes: Any, what: str) -> tuple[Any, ...]:
+    """Return several nodes as a tuple, or raise ArgumentError for what holds none."""
+    if isinstance(nodes, str) or not isinstance(nodes, Iterable):
+        raise ArgumentError(
+            f"the {what} are graphs, not {nodes!r:.60}",
+            fix="Pass a Variable such as rg.vector('x'), or a list of them.",
+        )
+    return tuple(nodes)
 
 
 def toposort(outputs: Outputs) -> list[Variable]:
@@ -139,6 +156,7 @@ class FunctionGraph:
     inputs: tuple[Input, ...]
     outputs: tuple[Variable, ...]
 
+    @checks_arguments
     def __init__(self, inputs: Iterable[Variable] | None, outputs: Outputs) -> None:
         nodes = as_outputs(outputs)
         needed = free_inputs(nodes)
@@ -229,6 +247,13 @@ class FunctionGraph:
         ArgumentError
             When ``old`` is not in the graph.
         """
+        for node in (old, new):
+            if not isinstance(node, Variable):
+                raise ArgumentError(
+                    f"replace takes two nodes, and {node!r:.60} is {kind_of(node)}",
+                    {"graph": self},
+                    "Write graph.replace(old, new); rg.constant(...) wraps an array.",
+                )
         if old not in set(self._order):
             raise ArgumentError(
                 "the node to replace is not in the graph",
@@ -254,7 +279,7 @@ def _of_another_type(old: Variable, new: Variable) -> DTypeError | ShapeError:
 
 def check_inputs(inputs: Iterable[Variable]) -> tuple[Input, ...]:
     """Return inputs as a tuple of distinct Inputs of distinct names, or raise ArgumentError."""
-    given = (inputs,) if isinstance(inputs, Variable) else tuple(inputs)
+    given = (inputs,) if isinstance(inputs, Variable) else _listed(inputs, "inputs")
     names: dict[str, Variable] = {}
     for position, node in enumerate(given):
         if not isinstance(node, Input):

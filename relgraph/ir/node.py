@@ -18,7 +18,14 @@ import numpy as np
 import numpy.typing as npt
 from unification import isvar
 
-from relgraph.errors import ArgumentError, DomainError, DTypeError, ImmutableGraphError
+from relgraph.errors import (
+    ArgumentError,
+    DomainError,
+    DTypeError,
+    ImmutableGraphError,
+    RelgraphError,
+    kind_of,
+)
 from relgraph.ir.op import Op, digest_of
 from relgraph.ir.operators import Operators
 from relgraph.ir.types import NAME_OF, TensorType, Type, check_dtype
@@ -290,8 +297,24 @@ def constant(value: npt.ArrayLike, dtype: npt.DTypeLike | None = None) -> Consta
     ------
     DTypeError
         For a dtype that relgraph does not compute with.
+    ArgumentError
+        For what is no array, or a masked one.
     """
-    array = np.array(value, dtype=dtype, order="C")
+    if isinstance(value, np.ma.MaskedArray):
+        raise ArgumentError(
+            "a constant is no masked array: graphs have no masks",
+            fix="Fill it first: array.filled(value).",
+        )
+    try:
+        array = np.array(value, dtype=dtype, order="C")
+    except (ValueError, TypeError) as error:
+        if isinstance(error, RelgraphError):
+            raise
+        raise ArgumentError(
+            f"{value!r:.60} does not become a constant",
+            {"numpy": error},
+            "Pass an array, a number, or lists of equal lengths, and a dtype that they convert to.",
+        ) from None
     native = check_dtype(array.dtype)
     if native is not array.dtype:
         array = array.astype(native)
@@ -375,7 +398,7 @@ def as_variable(value: Any, like: Iterable[np.dtype[Any]] = ()) -> Variable:
         if array.dtype != object:
             return constant(array)
     raise ArgumentError(
-        f"{value!r} is not a graph, a number or an array: it is a {type(value).__name__}",
+        f"{value!r:.60} is not a graph, a number or an array: it is {kind_of(value)}",
         fix="Write it as etuple(op, ...), or take the variables of a goal from rg.lvars."
         if isvar(value)
         else "Pass Variables, Python numbers or NumPy arrays.",

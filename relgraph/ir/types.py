@@ -16,7 +16,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 import numpy.typing as npt
 
-from relgraph.errors import ArgumentError, DomainError, DTypeError, ShapeError, count_of
+from relgraph.errors import ArgumentError, DomainError, DTypeError, ShapeError, count_of, kind_of
 
 Dim = int | str | None
 Shape = tuple[Dim, ...]
@@ -81,6 +81,11 @@ class TensorType(Type):
         cls, dtype: npt.DTypeLike, shape: Iterable[Dim] = (), layout: str = "dense"
     ) -> TensorType:
         resolved = check_dtype(dtype)
+        if not isinstance(shape, Iterable):
+            raise ArgumentError(
+                f"a shape is a tuple of sizes, not {shape!r}",
+                fix='Write shapes like (3, "n", None), and () for no dimensions.',
+            )
         dims = tuple(map(check_dim, shape))
         key: tuple[Any, ...] = (resolved, dims)
         if layout != "dense":
@@ -153,9 +158,9 @@ class TensorType(Type):
         """
         if self.layout != "dense":
             if getattr(value, "format", None) != self.layout:
-                return f"it is a {type(value).__name__}, not a {self.layout} matrix of scipy.sparse"
+                return f"it is {kind_of(value)}, not a {self.layout} matrix of scipy.sparse"
         elif not isinstance(value, np.ndarray | np.generic):
-            return f"it is a {type(value).__name__}, not an array"
+            return f"it is {kind_of(value)}, not an array"
         array: Any = value
         if array.dtype != self.dtype:
             return f"its dtype is {array.dtype}, not {self.dtype}"

@@ -15,7 +15,15 @@ from cons import cons
 from kanren import eq, lall
 from unification import var
 
-from relgraph.errors import ArgumentError, NotOverriddenError, PatternError, RelationError
+from relgraph.errors import (
+    ArgumentError,
+    NotOverriddenError,
+    PatternError,
+    RelationError,
+    checks_arguments,
+    count_of,
+    kind_of,
+)
 from relgraph.ir.etuple import op_term
 from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import Variable
@@ -189,6 +197,7 @@ def checked_type(new: Any, old: Variable, name: str) -> Variable:
     )
 
 
+@checks_arguments
 def SubstitutionNodeRewriter(op1: Op, op2: Op, *, name: str | None = None) -> Relation:
     """Return the relation that ``op1`` and ``op2`` agree on all operands.
 
@@ -235,6 +244,7 @@ def SubstitutionNodeRewriter(op1: Op, op2: Op, *, name: str | None = None) -> Re
     return _declared(sides, [f"x{i}" for i in range(first.arity)], name)
 
 
+@checks_arguments
 def RemovalNodeRewriter(op: Op, *, name: str | None = None) -> Relation:
     """Return the relation that ``op(x)`` is ``x``.
 
@@ -267,6 +277,7 @@ def RemovalNodeRewriter(op: Op, *, name: str | None = None) -> Relation:
     return _declared(lambda x: (removed(x), x), ["x"], name)
 
 
+@checks_arguments
 def PatternNodeRewriter(
     in_pattern: Any,
     out_pattern: Any,
@@ -391,7 +402,7 @@ def _declared(
     for function in (sides, where):
         if function is not None:
             function.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-    caller = sys._getframe(2)
+    caller = sys._getframe(3)  # of the constructor, and of what checks its arguments
     file = caller.f_code.co_filename.replace("\\", "/").rsplit("/", 1)[-1]
     sides.__doc__ = name
     made: Relation = identity(
@@ -441,10 +452,21 @@ def _built(pattern: Any, env: dict[str, PatternVariable], conditions: list[Suspe
                 {"pattern": pattern},
                 "Write it as (op, operand, ...), for instance (rg.add, 'x', 'y').",
             )
+        if (
+            isinstance(head, Op)
+            and head.arity not in (None, len(operands))
+            and (not head.associative or len(operands) < 2)
+        ):
+            raise PatternError(
+                f"{head!r} takes {count_of(head.arity or 0, 'operand')}, and the pattern gives it "
+                f"{len(operands)}",
+                {"pattern": pattern},
+                "Write (op, operand, ...) with as many operands as the op takes.",
+            )
         return head(*[_built(x, env, conditions) for x in operands])
     if isinstance(pattern, Pattern | Variable | bool | int | float):
         return pattern
     raise PatternError(
-        f"{pattern!r} cannot stand in a pattern: it is a {type(pattern).__name__}",
+        f"{pattern!r:.60} cannot stand in a pattern: it is {kind_of(pattern)}",
         fix="Use (op, operand, ...), strings for variables, numbers and graph nodes.",
     )

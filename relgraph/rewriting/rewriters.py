@@ -12,7 +12,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, TypeVar
 
-from relgraph.errors import ArgumentError, OscillationError, RelationError, count_of
+from relgraph.errors import (
+    ArgumentError,
+    OscillationError,
+    RelationError,
+    checks_arguments,
+    count_of,
+    kind_of,
+)
 from relgraph.ir.graph import FunctionGraph, as_outputs, free_inputs, substitute
 from relgraph.ir.node import Variable, apply
 from relgraph.ir.op import Op
@@ -57,6 +64,7 @@ class GraphRewriter:
     2 * x
     """
 
+    @checks_arguments
     def __init__(
         self,
         selection: Selection | Iterable[Any] = (),
@@ -71,9 +79,10 @@ class GraphRewriter:
                 {"strategies": ", ".join(STRATEGIES)},
                 "Use one of these; 'once' visits each node one time.",
             )
-        if max_use_ratio is not None and not max_use_ratio > 0:
+        number = isinstance(max_use_ratio, int | float) and not isinstance(max_use_ratio, bool)
+        if max_use_ratio is not None and not (number and max_use_ratio > 0):
             raise ArgumentError(
-                f"max_use_ratio must be positive, not {max_use_ratio!r}",
+                f"max_use_ratio is a positive number, not {max_use_ratio!r}",
                 fix="Give how often a relation may fire for each node of the graph, or None.",
             )
         self._name = name
@@ -116,6 +125,11 @@ class GraphRewriter:
         FunctionGraph
             With the same inputs; the same object where nothing changed.
         """
+        if not isinstance(graph, FunctionGraph):
+            raise ArgumentError(
+                f"{self.name}.apply takes a FunctionGraph, not {graph!r:.60}",
+                fix="Write rewriter.rewrite(graph), which takes Variables and containers too.",
+            )
         return with_outputs(graph, self.outputs_of(graph.outputs))
 
     def rewrite(self, graph: Graph) -> Graph:
@@ -422,7 +436,7 @@ def map_graph(graph: Graph, rewriter: Any) -> Graph:
         given = as_outputs(graph)
     else:
         raise ArgumentError(
-            f"this is a {type(graph).__name__}, not a graph: {graph!r}",
+            f"this is {kind_of(graph)}, not a graph: {graph!r:.60}",
             fix="Pass a Variable, a list, tuple or dict of Variables, or a FunctionGraph.",
         )
     outputs = _rewritten(rewriter, given)
@@ -482,6 +496,7 @@ class WalkingGraphRewriter(GraphRewriter):
         What it is printed as.
     """
 
+    @checks_arguments
     def __init__(self, *rewriters: Any, name: str | None = None) -> None:
         super().__init__(rewriters, "once", name=name)
 
@@ -500,6 +515,7 @@ class EquilibriumGraphRewriter(GraphRewriter):
         What it is printed as.
     """
 
+    @checks_arguments
     def __init__(
         self,
         rewriters: Iterable[Any],
@@ -521,6 +537,7 @@ class SequentialGraphRewriter(GraphRewriter):
         What it is printed as.
     """
 
+    @checks_arguments
     def __init__(self, *rewriters: Any, name: str | None = None) -> None:
         super().__init__(name=name)
         items = [as_item(x) for x in flat(rewriters)]

@@ -96,7 +96,7 @@ def test_inputs_may_be_found_or_unused():
         function([X], X + Y)
     with pytest.raises(ArgumentError, match="given twice"):
         function([X, X], X)
-    with pytest.raises(ArgumentError, match="the outputs are a int"):
+    with pytest.raises(ArgumentError, match="the outputs are an int"):
         function([X], 3)
     with pytest.raises(ArgumentError, match="output 1 is a float"):
         function([X], [X, 2.0])

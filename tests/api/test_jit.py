@@ -378,7 +378,7 @@ def test_what_cannot_be_taken_or_returned():
     with pytest.raises(DTypeError, match="'v' has the dtype complex128"):
         traced(lambda v: v)(x * 1j)
     for value, text in [
-        (None, "returned a NoneType"),
+        (None, "returned None"),
         ("text", "returned a str, which is no array: 'text'"),
         ([{"a": 1j}], "returned a complex"),
         (Pair(1), r"returned a Pair(.|\n)*Return its fields"),

@@ -111,9 +111,9 @@ def test_what_cannot_be_traced_is_told():
         model.learn(X)
     np.testing.assert_array_equal(model.weights, [1.0, 2.0, 3.0])
     model.log = object()
-    with pytest.raises(ArgumentError, match=r"'log' is a object(.|\n)*compile that with rg\.jit"):
+    with pytest.raises(ArgumentError, match=r"'log' is an object(.|\n)*compile that with rg\.jit"):
         model.shifted(X)
-    with pytest.raises(ArgumentError, match=r"argument 1 is a object"):
+    with pytest.raises(ArgumentError, match=r"argument 1 is an object"):
         Line(X).at(object())
     with pytest.raises(ArgumentError, match="belongs to a Slotted"):
         Slotted().at(X)

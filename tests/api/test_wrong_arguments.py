@@ -5,7 +5,7 @@ import pytest
 
 import relgraph as rg
 from relgraph.api.fitting import as_array
-from relgraph.api.function import backend_of
+from relgraph.api.targets import backend_of
 from relgraph.backends.cuda import adapter
 from relgraph.errors import ArgumentError, DomainError, GPUNotAvailableError, ShapeError
 
@@ -17,7 +17,7 @@ CALL = rg.Function(rg.FunctionGraph([A], [A + 1]), None, target="numpy")
     ("value", "what", "fix"),
     [
         (np.array([[1, "a"]], dtype=object), "float64, and the array given is of Python", "astype"),
-        (None, "is a NoneType, not an array", "Pass an array"),
+        (None, "is None, not an array", "Pass an array"),
         ([[1.0, 2.0], [3.0]], "is not an array", "equal lengths"),
     ],
 )

@@ -218,7 +218,7 @@ def test_removal():
         (lambda: rg.GraphRewriter([3]), "3 is no relation and no rewriter"),
         (lambda: rg.GraphRewriter([Local]), "Local is a class, not a rewriter"),
         (lambda: rg.GraphRewriter([], strategy="outermost"), "there is no strategy 'outermost'"),
-        (lambda: rg.EquilibriumGraphRewriter([], max_use_ratio=0), "must be positive"),
+        (lambda: rg.EquilibriumGraphRewriter([], max_use_ratio=0), "is a positive number"),
     ],
 )
 def test_bad_arguments(make, text):

@@ -1,0 +1,66 @@
+"""Targets: the names of backends, each imported when it is first asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from difflib import get_close_matches
+
+from relgraph.backends.base import Backend
+from relgraph.errors import ArgumentError, DomainError
+
+TARGETS = ("cpu", "numpy", "cuda")
+_MEANT = {"gpu": "cuda", "nvidia": "cuda", "numba": "cpu", "np": "numpy"}
+
+
+def check_target(target: str | Backend) -> None:
+    """Refuse a target that does not exist.
+
+    Raises
+    ------
+    ArgumentError, DomainError
+        Naming those that do.
+    """
+    if not isinstance(target, str):
+        if isinstance(target, type) or not callable(getattr(target, "compile", None)):
+            raise ArgumentError(
+                f"the target is neither a name nor a backend: {target!r:.60}",
+                {"targets": ", ".join(TARGETS)},
+                "Use one of these targets, or an object with name and compile(graph).",
+            )
+    elif target not in TARGETS:
+        meant = _MEANT.get(target.lower())
+        near = [meant] if meant else get_close_matches(target.lower(), TARGETS, 1)
+        raise DomainError(
+            f"there is no target {target!r}",
+            {"targets": ", ".join(TARGETS)},
+            f"Did you mean {near[0]!r}?" if near else "Use one of these targets.",
+        )
+
+
+def backend_of(target: str | Backend, choices: Collection[str] | None = None) -> Backend:
+    """Return the backend of a target, with the lowering choices to make; None for all.
+
+    Raises
+    ------
+    ArgumentError, DomainError
+        For a target that does not exist.
+    GPUNotAvailableError
+        For "cuda" where no GPU can be used.
+    """
+    check_target(target)
+    if not isinstance(target, str):
+        return target
+    if target == "cpu":
+        from relgraph.backends.numba.compiler import NumbaBackend
+
+        return NumbaBackend.with_choices(choices)
+    if target == "numpy":
+        from relgraph.backends.numpy.interpreter import NumpyBackend
+
+        return NumpyBackend()
+    from relgraph.backends.cuda.compiler import CudaBackend
+
+    return CudaBackend.with_choices(choices)
+
+
+__all__ = ["TARGETS", "backend_of", "check_target"]

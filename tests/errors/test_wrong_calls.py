@@ -1,0 +1,222 @@
+"""Calls of what is public with arguments of the wrong kind, number or name.
+
+Each row is a call, the class of its error, a part of the first line, and a part of the last one.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import relgraph as rg
+from relgraph.errors import (
+    ArgumentError,
+    CompileError,
+    DomainError,
+    DTypeError,
+    ImmutableGraphError,
+    NotOverriddenError,
+    PatternError,
+    UnsupportedAttributeError,
+    kind_of,
+)
+
+x = rg.vector("x", shape=("n",))
+y = rg.vector("y", shape=("n",))
+k = rg.vector("k", shape=("n",), dtype="int64")
+graph = rg.FunctionGraph([x, y], x + y)
+ones = np.ones(2)
+
+
+@rg.identity
+def double_addo(a):
+    """a + a = 2 a."""
+    return a + a, 2 * a
+
+
+@functools.cache
+def added():
+    return rg.function([x, y], x + y, target="numpy")
+
+
+@functools.cache
+def integers():
+    return rg.function([k], k + 1, target="numpy")
+
+
+def jitted(function, **options):
+    return rg.jit(function, target="numpy", **options)
+
+
+def holding_itself():
+    made = []
+    made.append(made)
+    return made
+
+
+def change(owner, name, value=None):
+    setattr(owner, name, value)
+
+
+GRAPHS = [
+    (lambda: rg.tensor("t", facts=3), ArgumentError, "the facts of 't' are names", "facts="),
+    (lambda: rg.tensor("t", facts=None), ArgumentError, "the facts of 't' are names", "leave it"),
+    (
+        lambda: rg.tensor("t", facts=[["positive"]]),
+        DomainError,
+        r"no fact \['positive'\]",
+        "positive",
+    ),
+    (lambda: rg.TensorType("float64", None), ArgumentError, "a tuple of sizes, not None", "()"),
+    (lambda: rg.constant([[1], [2, 3]]), ArgumentError, "does not become a constant", "lengths"),
+    (lambda: rg.constant("a", dtype="int8"), ArgumentError, "'a' does not become", "convert"),
+    (lambda: rg.constant(np.ma.array([1.0])), ArgumentError, "is no masked array", "filled"),
+    (lambda: rg.fact("x", "positive"), ArgumentError, "'x' is a str", "Pass a Variable"),
+    (lambda: rg.fact(x, ["positive"]), DomainError, "there is no fact", "positive"),
+    (lambda: rg.facts(ones), ArgumentError, "is an ndarray", "rg.constant"),
+    (lambda: rg.flops(None), ArgumentError, "the outputs are graphs, not None", "a list of them"),
+    (lambda: rg.dprint(3), ArgumentError, "the outputs are graphs, not 3", "a list of them"),
+    (lambda: rg.pprint("x"), ArgumentError, "the outputs are graphs, not 'x'", "a list of them"),
+    (lambda: rg.verify([x, 3]), ArgumentError, "output 1 is an int", "rg.constant"),
+    (lambda: rg.lower([x]), ArgumentError, r"takes one graph, not \[x\]", "on its own"),
+    (lambda: rg.lower(3), ArgumentError, "takes one graph, not 3", "rg.constant"),
+    (lambda: x + None, ArgumentError, "it is None", "NumPy arrays"),
+    (rg.FunctionGraph, ArgumentError, "missing 2 required", "each once"),
+    (lambda: rg.FunctionGraph([x], None), ArgumentError, "the outputs are graphs", "Variable"),
+    (lambda: rg.FunctionGraph(3, [x]), ArgumentError, "the inputs are graphs, not 3", "Variable"),
+    (lambda: graph.replace(x, None), ArgumentError, "None is None", "rg.constant"),
+    (lambda: graph.replace([x], y), ArgumentError, r"\[x\] is a list", "replace\\(old, new"),
+]
+
+RELATIONS = [
+    (lambda: rg.relation(rg.eq, tag="t"), ArgumentError, "'tag'", "tags="),
+    (lambda: rg.rewrite_graph(x, inclde="a"), ArgumentError, "'inclde'", "include="),
+    (rg.rewrite_graph, ArgumentError, "missing 1 required", "each once"),
+    (lambda: rg.explain(x, mod="o4"), ArgumentError, "'mod'", "mode="),
+    (lambda: rg.rewrite_graph(3), ArgumentError, "this is an int, not a graph", "a Variable"),
+    (lambda: rg.GraphRewriter([double_addo], max_use_ratio="1"), ArgumentError,
+     "is a positive number, not '1'", "or None"),
+    (lambda: rg.GraphRewriter([double_addo], max_use_ratio=True), ArgumentError,
+     "is a positive number, not True", "or None"),
+    (lambda: rg.GraphRewriter([double_addo], max_ratio=1), ArgumentError,
+     "'max_ratio'", "max_use_ratio="),
+    (lambda: rg.EquilibriumGraphRewriter([double_addo], max_ratio=1), ArgumentError,
+     "'max_ratio'", "max_use_ratio="),
+    (lambda: rg.WalkingGraphRewriter(double_addo, order="in"), ArgumentError, "'order'", "Leave"),
+    (lambda: rg.SequentialGraphRewriter(double_addo, nme="a"), ArgumentError, "'nme'", "name="),
+    (lambda: rg.GraphRewriter([double_addo]).apply(x), ArgumentError,
+     "apply takes a FunctionGraph, not x", "rewrite\\(graph\\)"),
+    (lambda: rg.SubstitutionNodeRewriter(rg.exp), ArgumentError, "'op2'", "each once"),
+    (lambda: rg.RemovalNodeRewriter(rg.exp, nme="a"), ArgumentError, "'nme'", "name="),
+    (lambda: rg.PatternNodeRewriter((rg.exp, "x"), "x", wher=1), ArgumentError, "wher", "where="),
+    (lambda: rg.PatternNodeRewriter((rg.exp, "x", "y"), "x"), PatternError,
+     "exp takes 1 operand, and the pattern gives it 2", "as many"),
+    (lambda: rg.PatternNodeRewriter((rg.add, "x"), "x"), PatternError,
+     "add takes 2 operands, and the pattern gives it 1", "as many"),
+]  # fmt: skip
+
+DATABASES = [
+    (rg.Query, ArgumentError, "missing 1 required", "each once"),
+    (lambda: rg.Query(["a"], exlude=["b"]), ArgumentError, "'exlude'", "exclude="),
+    (lambda: rg.Query(["a"], subquery=["b"]), ArgumentError, "subquery= is a dict", "rg.Query"),
+    (lambda: change(rg.Query(["a"]), "include"), ImmutableGraphError, "include", "including"),
+    (rg.Query(["a"]).subquery.clear, ImmutableGraphError, "subqueries", "new query"),
+    (lambda: rg.mode("o4", non_finite="keep"), ArgumentError, "'non_finite'", "nonfinite="),
+    (lambda: rg.SequenceDB(3), ArgumentError, "the name of a database is a string", "SequenceDB"),
+    (lambda: rg.SequenceDB("m").register(double_addo, nme="a"), ArgumentError, "'nme'", "name="),
+    (lambda: rg.SequenceDB("m").register(double_addo, name=3), ArgumentError, "not 3", "name="),
+    (lambda: rg.SequenceDB("m").register(double_addo, position="first"), ArgumentError,
+     "a position is a finite number, not 'first'", "position=2.5"),
+    (lambda: rg.SequenceDB("m").register(double_addo, position=np.nan), ArgumentError,
+     "a position is a finite number, not nan", "position=2.5"),
+    (lambda: rg.SequenceDB("m")[["a"]], ArgumentError, "asked by name", "database\\['name'\\]"),
+    (lambda: rg.RewriteDatabase("m").query(), NotOverriddenError, "database m", "EquilibriumDB"),
+]  # fmt: skip
+
+CALLS = [
+    (lambda: rg.function([x], x, traget="cpu"), ArgumentError, "'traget'", "target="),
+    (lambda: rg.function([x], None), ArgumentError, "the outputs are None", "a Variable"),
+    (lambda: rg.Function(x, None), ArgumentError, "a FunctionGraph, not x", "rg.function"),
+    (lambda: rg.evaluate(x, [1.0]), ArgumentError, "the values are a list", "evaluate\\(graph"),
+    (lambda: rg.evaluate(x, x=[1.0]), ArgumentError, "keyword argument 'x'", "Leave x= out"),
+    (lambda: added()(x, y), ArgumentError, "the input 'x' is a graph", "as a whole"),
+    (lambda: jitted(lambda a: added()(a, a))(ones), ArgumentError, "is a graph", "as a whole"),
+    (lambda: added()({1.0}, ones), ArgumentError, "is a set, not an array", "Pass an array"),
+    (lambda: integers()([2**70]), DTypeError, "does not fit int64", "wider dtype"),
+    (lambda: added()(ones, ones, out=3), ArgumentError, "is an int, not an array", "np.empty"),
+    (lambda: rg.jit(abs, target="gpuu"), DomainError, "no target 'gpuu'", "targets"),
+    (lambda: rg.jit(abs, static=0), ArgumentError, "'static'", "Leave static= out"),
+    (jitted(lambda a: a), ArgumentError, "missing 1 required", "each once"),
+    (lambda: jitted(lambda a: a)(1, 2), ArgumentError, "takes 1 positional", "each once"),
+    (lambda: jitted(lambda a: a)(ones, out=ones), ArgumentError, "'out'", "donate="),
+    (lambda: jitted(lambda a: a)(holding_itself()), ArgumentError, "holds itself", "containers"),
+    (lambda: jitted(lambda a: a)(x), ArgumentError, "is an Input", "rg.function"),
+    (lambda: jitted(lambda a: a)(scipy.sparse.eye_array(2)), ArgumentError, "traced", "toarray"),
+    (lambda: jitted(lambda a: a.zzzz)(ones), UnsupportedAttributeError, "'zzzz'", "Use NumPy"),
+    (lambda: jitted(lambda a: a.shap)(ones), UnsupportedAttributeError, "'shap'", "'shape'"),
+    (lambda: jitted(lambda a: {1})(ones), ArgumentError, "returned a set", "Return arrays"),
+    (lambda: rg.config(3), ArgumentError, "positional argument", "each once"),
+    (lambda: rg.config(cache_limit=0.5), DomainError, "number of bytes", "512"),
+    (lambda: delattr(rg.config, "threads"), ArgumentError, "cannot be deleted", "Set it"),
+]
+
+
+@pytest.mark.parametrize(("call", "kind", "what", "fix"), [*GRAPHS, *RELATIONS, *DATABASES, *CALLS])
+def test_a_wrong_call_says_what_is_wrong_and_how_to_mend_it(call, kind, what, fix):
+    with pytest.raises(kind, match=what) as caught:
+        call()
+    assert type(caught.value) is kind
+    assert re.search(fix, caught.value.fix)
+
+
+def test_an_error_of_a_function_that_is_called_rightly_stays_as_it_is():
+    def faulty(a):
+        return a + len(3)
+
+    with pytest.raises(TypeError, match="has no len") as caught:
+        rg.identity(faulty)
+    assert not isinstance(caught.value, ArgumentError)
+    with pytest.raises(TypeError, match="has no len") as caught:
+        jitted(faulty)(ones)
+    assert not isinstance(caught.value, ArgumentError)
+
+
+def test_recursion_that_ends_is_traced():
+    @jitted
+    def power(a, n):
+        return a if n == 1 else a * power(a, n - 1)
+
+    np.testing.assert_array_equal(power(np.array([2.0, 3.0]), 5), [32.0, 243.0])
+
+    @jitted
+    def endless(a):
+        return other(a + 1)
+
+    def other(a):
+        return endless(a)
+
+    with pytest.raises(CompileError, match="tracing endless does not come to an end"):
+        endless(ones)
+
+
+def test_looking_for_what_is_no_name():
+    assert ["a"] not in rg.SequenceDB("m")
+    assert 3 not in rg.SequenceDB("m")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (3, "an int"),
+        (None, "None"),
+        ("a", "a str"),
+        (len, "a builtin_function_or_method"),
+        (x, "an Input"),
+    ],
+)
+def test_what_a_value_is(value, text):
+    assert kind_of(value) == text
