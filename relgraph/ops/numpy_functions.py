@@ -325,7 +325,7 @@ def _lower(UPLO: str) -> bool:
     return UPLO == "L"
 
 
-def svd(a: Any, /, full_matrices: bool = True) -> Any:
+def svd(a: Any, /, full_matrices: bool = True, compute_uv: bool = True) -> Any:
     """Return the singular value decomposition of a matrix, as ``numpy.linalg.svd``.
 
     Parameters
@@ -334,10 +334,12 @@ def svd(a: Any, /, full_matrices: bool = True) -> Any:
         A matrix or a batch of them.
     full_matrices : bool
         Whether U and V are square.
+    compute_uv : bool
+        False for the singular values alone.
 
     Returns
     -------
-    tuple of Variable
+    Variable or tuple of Variable
         U, the singular values, and V.mT.
 
     Raises
@@ -345,7 +347,8 @@ def svd(a: Any, /, full_matrices: bool = True) -> Any:
     ShapeError
         For a scalar or a vector.
     """
-    return decompositions.svd(a, full_matrices)
+    found = decompositions.svd(a, full_matrices if compute_uv else False)
+    return found if compute_uv else found[1]
 
 
 def qr(a: Any, /, mode: str = "reduced") -> Any:

@@ -15,7 +15,7 @@ INSTEAD: dict[str, str] = {
     "searchsorted": "Count: np.sum(a < v[..., None], axis=-1), or a <= v for side='right'.",
     "linalg.eig": _GENERAL,
     "linalg.eigvals": _GENERAL,
-    "linalg.svdvals": "Write np.linalg.svd(A)[1].",
+    "linalg.svdvals": "Write np.linalg.svd(A, compute_uv=False).",
     "linalg.pinv": "For a matrix of full column rank, write np.linalg.solve(A.T @ A, A.T).",
     "linalg.lstsq": "For a matrix of full column rank, write np.linalg.solve(A.T @ A, A.T @ b).",
     "piecewise": "Write np.where(condition, a, b), one inside the other.",

@@ -12,7 +12,7 @@ import relgraph.numpy as rnp
 from relgraph.errors import ArgumentError, DomainError, PatternError
 from relgraph.ir import operators as ir_operators
 from relgraph.ir.facts import facts_of
-from relgraph.ir.node import Constant, Variable, constant, make_input
+from relgraph.ir.node import Constant, Variable, make_input
 from relgraph.ir.types import TensorType
 from relgraph.ops import elementwise, filled, inputs, numpy_protocol, operators
 from relgraph.ops.operators import iterate
