@@ -324,19 +324,24 @@ def _within_budget(regions: Regions, pieces: Iterable[tuple[list[int], bool]]) -
 
 
 def _by_axes(regions: Regions, piece: list[int]) -> list[list[int]]:
-    """Split off the reductions, and the cumulative ops, over other axes than the first one's."""
+    """Split off the reductions, and the cumulative ops, over other axes than the first one's.
+
+    Beside gathers every cumulative op is split off: kernels of rows, which these need, gather not.
+    """
     main: list[int] = []
     other: dict[Hashable, list[int]] = {}
     first: Hashable = None
+    gathers = any(regions.order[i] in regions.furthest for i in piece)
     for i in piece:
         if regions.role[i] != REDUCE:
             main.append(i)
             continue
         node = regions.order[i]
         axes = (is_scan(node), reduced_axes(node))
-        if first is None:
+        alone = gathers and is_scan(node)
+        if first is None and not alone:
             first = axes
-        if axes == first:
+        if axes == first and not alone:
             main.append(i)
         else:
             other.setdefault((axes, node.inputs[0]), []).append(i)

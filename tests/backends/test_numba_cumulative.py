@@ -153,6 +153,21 @@ def test_reductions_of_a_vector_beside_it():
     np.testing.assert_allclose(total, expected.sum(), rtol=1e-13)
 
 
+@pytest.mark.parametrize("size", [None, 0, 1, 6])
+def test_what_is_gathered_is_summed_up(size):
+    x, k = tensor(shape=(None,)), tensor("int64", (size,), "k")
+    gathered = rg.exp(x[k])
+    f = function([x, k], [cumulative.cumsum(gathered, 0), cumulative.cumprod(x[k] + 1.0, 0)])
+    a, places = normals((5,)), np.array([4, 0, -1, 2, 2, 3])[:size]
+    sums, products = f(a, places)
+    np.testing.assert_allclose(sums, np.cumsum(np.exp(a[places])), rtol=1e-14)
+    check(products, np.cumprod(a[places] + 1.0))
+    both = function([x, k], [cumulative.cumsum(x[k], 0), reduction.sum(x[k]), x[k]])(a, places)
+    check(both[0], np.cumsum(a[places]))
+    np.testing.assert_allclose(both[1], a[places].sum(), rtol=1e-13, atol=1e-15)
+    check(both[2], a[places])
+
+
 def test_axes_that_differ_are_kernels_of_their_own():
     x = tensor()
     graph = cumulative.cumsum(cumulative.cumsum(x, 0), 1) + cumulative.cumsum(x * 2.0, 1)
