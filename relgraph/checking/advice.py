@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from relgraph.checking import instances as made
-from relgraph.checking.labels import Promise, disagreement, promise_of
+from relgraph.checking.labels import FAILS, Promise, disagreement, promise_of
+from relgraph.checking.products import NO_MATRICES
 from relgraph.checking.smallest import Counterexample, Problem
 from relgraph.ir.graph import free_inputs
 from relgraph.relations.pattern import variables
@@ -16,16 +17,22 @@ _FALSE = (
     "The sides differ by more than rounding where every value is finite: add a condition (where=) "
     "that says where they are equal, or mend a side."
 )
+_MATRICES = (
+    "It holds for factors of other ranks at most: add a condition (where=) on them, such as "
+    "rg.checko(lambda x: x.ndim == 1, x), or mend a side."
+)
 _OF_OTHERS = {
     "changes a type": (
         "Add a condition (where=) on the shapes and dtypes for which the sides have one type."
     ),
+    NO_MATRICES: _MATRICES,
     "makes up an input": "Build the other side of what the matched side binds.",
     "has sides that are not equal": _FALSE,
     "loses more digits than its steps explain": (
         "Add a condition (where=) that leaves out where the side that is built is inaccurate."
     ),
 }
+_OF_VALUES = "Add a condition (where=) that leaves out what the side that is built does not take."
 _SIZES = "Add a condition (where=) on the shapes for which both sides run and agree."
 
 
@@ -39,8 +46,12 @@ def advised(found: Counterexample, floats: bool) -> Counterexample:
     floats : bool
         Whether inputs of float64 were compared, and did not contradict the relation.
     """
-    if found.problem.what != "changes a value":
-        return replace(found, fix=_OF_OTHERS.get(found.problem.what, _SIZES))
+    what = found.problem.what
+    if what == FAILS:
+        shapes = any(np.ndim(v) for v in found.values.values())
+        return replace(found, fix=_dtype(found, floats) or (_SIZES if shapes else _OF_VALUES))
+    if what != "changes a value":
+        return replace(found, fix=_OF_OTHERS.get(what, _SIZES))
     return replace(found, fix=_label(found) or _dtype(found, floats) or _FALSE)
 
 

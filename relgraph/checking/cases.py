@@ -129,11 +129,16 @@ def rewrite_of(relation: Relation, clause: Clause) -> Any:
 
 @lru_cache(2048)
 def cases(
-    relation: Relation, dtypes: tuple[str, ...] = ("float64",), most: int = 24, facts: bool = True
+    relation: Relation,
+    dtypes: tuple[str, ...] = ("float64",),
+    most: int = 24,
+    facts: bool = True,
+    equal: bool = False,
 ) -> list[tuple[Clause, list[Side]]]:
     """Return ``(clause, sides)`` for all clauses that run in the relation's direction.
 
-    A side is ``(graph to match, graph to make, instance)``.
+    A side is ``(graph to match, graph to make, instance)``.  With ``equal``, all sizes are equal;
+    of what is elementwise, where types tell nothing either way, there is nothing then.
     """
     found = []
     for clause in relation.clauses or ():
@@ -142,7 +147,13 @@ def cases(
         own = dtypes
         if len(dtypes) == 1:
             own = tuple([dtypes[0] if d == "float64" else d for d in dtypes_of(clause)])
-        drawn = made.instances(clause, profile(relation, clause), own, most, facts)
+        kind = profile(relation, clause)
+        drawn: list[made.Instance] = []
+        if not (equal and kind == "elementwise"):
+            shapes = made.EQUAL_SHAPES if equal else None
+            drawn = made.instances(
+                clause, kind, own, most, facts, shapes=shapes, name=relation.name
+            )
         found.append((clause, sides_of(relation, drawn)))
     return found
 

@@ -5,19 +5,22 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from relgraph.checking import labels
+from relgraph.checking import labels, products, stability
 from relgraph.checking.advice import advised
 from relgraph.checking.cases import both_directions
 from relgraph.checking.report import RelationReport, SelectionReport
 from relgraph.errors import RelgraphError
+from relgraph.ir.node import Variable
 from relgraph.relations.relation import Relation, as_relation
 
 CHECKS = {
     "values": labels.keeps_values,
+    "values of equal sizes": labels.keeps_equal_sizes,
     "values of other dtypes": labels.keeps_every_dtype,
     "special values": labels.keeps_specials,
     "calls with other sizes": labels.runs_wherever,
 }
+OF_FLOATS = ("values", "values of equal sizes")
 
 
 def check(subject: Any, **options: Any) -> RelationReport | SelectionReport:
@@ -26,7 +29,8 @@ def check(subject: Any, **options: Any) -> RelationReport | SelectionReport:
     A relation is tried, in every direction that it can run, on graphs made from its sides: of many
     shapes, sizes 0 and 1, broadcast operands, all dtypes, infinities, NaN and zeros of both signs;
     and mpmath judges its rounding.  A counterexample proves that the relation does not hold; to
-    find none proves nothing.
+    find none proves nothing.  The report also tells, as no fault, of products on which the relation
+    is false and does not fire, and of inputs for which it loses digits.
 
     In a selection, relations are looked for that never fire because others are there first, that
     undo each other, whose conditions nothing satisfies, that follow from the others, and pairs that
@@ -78,21 +82,32 @@ def check_relation(relation: Relation) -> RelationReport:
     """
     outcomes: dict[str, dict[str, labels.Outcome]] = {}
     refused = refusals(relation)
+    left_out: dict[str, list[Variable]] = {}
+    unstable: dict[str, stability.Loss] = {}
     for direction in both_directions(relation):
-        found = outcomes[direction.label] = {}
+        label = direction.label
+        found = outcomes[label] = {}
         for name, run in CHECKS.items():
             found[name] = one = run(direction)
             if one.failure is not None:
-                floats = name != "values" and bool(found["values"].tried)
+                floats = name not in OF_FLOATS and bool(found["values"].tried)
                 found[name] = replace(one, failure=advised(one.failure, floats))
                 return RelationReport(relation, outcomes, refused)
+        left_out[label], failure = products.left_out(direction)
+        if failure is not None:
+            failure = advised(failure, floats=False)
+            found["values of matrices"] = labels.Outcome(failure=failure)
+            return RelationReport(relation, outcomes, refused)
         if relation.rounding == "rounded":
+            loss = stability.loses_digits(direction)
+            if loss is not None:
+                unstable[label] = loss
             for dtype in ("float64", "float32"):
                 one = labels.keeps_digits(direction, dtype)
                 if one.failure is not None:
                     one = replace(one, failure=advised(one.failure, floats=True))
                 found[f"exact values in {dtype}"] = one
-    return RelationReport(relation, outcomes, refused)
+    return RelationReport(relation, outcomes, refused, left_out, unstable)
 
 
 def refusals(relation: Relation) -> dict[str, str]:

@@ -15,13 +15,18 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.errors import RelgraphError
+from relgraph.errors import RelationError, RelgraphError
 from relgraph.ir.etuple import raise_
 from relgraph.ir.graph import free_inputs
 from relgraph.ir.node import Apply, Input, Variable, apply, constant, make_input
 from relgraph.ir.types import TensorType
+from relgraph.ops.arguments import is_open
 from relgraph.ops.shape import BroadcastTo, Reshape
+from relgraph.relations.ac import leaves
+from relgraph.relations.ac_matcher import AcMatcher
 from relgraph.relations.catalogue.conditions import Number
+from relgraph.relations.declaration import axis_kinds
+from relgraph.relations.matcher import opened
 from relgraph.relations.pattern import (
     OpPattern,
     PatternNode,
@@ -40,7 +45,7 @@ SHAPES = {
     "cumulative": [(2, 3), (2,), (3,), (4, 3), (2, 4, 3), (1, 3), (0, 3), (2, 1)],
 }
 PARAMETERS: dict[str, list[Any]] = {
-    "axis": [(-1,), None, (-2,), (-2, -1), ()],
+    "axis": [(-1,), None, (-2,), (-2, -1), (), (-3,)],
     "axes": [(-1,), (-2,), (-1, -2), (-2, -1), (-1, -3, -2), (-2, -3, -1), (-3, -1, -2)],
     "keepdims": [False, True],
     "shape": [(2, 3), (6,), (3, 2), (-1,), (1, 6), (1, 2, 3), (3, -1), (4, 2, 3), (None,),
@@ -49,6 +54,8 @@ PARAMETERS: dict[str, list[Any]] = {
     "n": [3], "m": [3], "k": [0], "lower": [True, False], "full_matrices": [False, True],
     "mode": ["reduced", "complete"],
     "message": ["it does not hold"],
+    "assume": ["general", "spd"], "trans": [0, 1], "unit_diagonal": [False, True], "index": [0, 1],
+    "facts": [("positive",), ("finite",)], "subscripts": ["ab,bc->ac", "ab->ba", "a,a->"],
     "spec": [
         (("int", 1),), (("slice", None, 2, None),), (("slice", 2, None, None),),
         (("slice", None, None, None), ("int", 1)), (("int", 0),), (),
@@ -59,6 +66,7 @@ PARAMETERS: dict[str, list[Any]] = {
         (("slice", None, 1, None),), (("slice", None, None, None), ("slice", 1, None, None)),
     ],
 }  # fmt: skip
+ONE_AXIS: list[Any] = [-1, -2]  # of ops that take no more, such as softmax
 # The shapes to draw from, for the themes that are not elementwise.
 SHAPES_OF = {
     "linalg": "linalg", "products": "linalg", "structure": "linalg", "blocks": "linalg",
@@ -78,11 +86,17 @@ OPEN_SHAPES: dict[str, list[tuple[Any, ...]]] = {
     "indexing": [(None,), (), (3,), (4, None), (None, 3), (None, None), (1, 3), (2, 4, None)],
     "cumulative": [(None,), (2,), (3,), (2, None), (None, 2), (None, None), (1, 3), (2, 4, None)],
 }  # fmt: skip
+# Sizes that are all equal, the case in which types tell the least: axes that are mixed up, and
+# matrices that are turned, have one type.
+EQUAL_SHAPES = {
+    theme: [(4,) * n if theme == "indexing" else (3,) * n for n in (2, 3, 1, 4, 0)]
+    for theme in SHAPES
+}
 # What the smallest counterexample is looked for in, smallest first.
 SMALL_SHAPES = {
     "elementwise": [(), (1,), (2,), (1, 2)],
-    "reductions": [(), (1,), (2,), (1, 1), (1, 2), (2, 1), (2, 2)],
-    "shape": [(1,), (2,), (1, 1), (1, 2), (2, 1), (2, 2), (1, 1, 2)],
+    "reductions": [(), (1,), (2,), (1, 1), (1, 2), (2, 1), (2, 2), (2, 2, 2)],
+    "shape": [(1,), (2,), (1, 1), (1, 2), (2, 1), (2, 2), (1, 1, 2), (2, 2, 2)],
     "linalg": [(), (1,), (2,), (1, 1), (2, 1), (1, 2), (2, 2), (1, 2, 2)],
     "indexing": [(), (2,), (1,), (2, 2), (4,), (4, 3)],
     "cumulative": [(1,), (2,), (1, 2), (2, 1), (2, 2), (4,)],
@@ -91,12 +105,6 @@ SMALL_SHAPES = {
 SOLVERS = {
     "inv", "solve", "solve_triangular", "cho_solve", "lu_solve", "solve_sylvester", "cholesky",
     "slogdet",
-}  # fmt: skip
-SINGLE: dict[str, list[Any]] = {  # of one int, or None
-    "softmax": [-1, -2], "log_softmax": [-1, -2], "dim": [-1, -2], "concatenate": [-1, -2],
-    "stack": [-1, -2],
-    "cumsum": [-1, -2], "cumprod": [-1, -2], "cummax": [-1, -2], "cummin": [-1, -2],
-    "argmax": [-1, None, -2], "argmin": [-1, None, -2],
 }  # fmt: skip
 
 
@@ -172,6 +180,7 @@ def instances(
     *,
     shapes: dict[str, list[Any]] | None = None,
     draws: int = 3000,
+    name: str = "",
 ) -> list[Instance]:
     """Return instances of a clause, the same ones in every run.
 
@@ -191,6 +200,14 @@ def instances(
         The shapes of each theme; by default ``SHAPES``.
     draws : int
         How many combinations to try at most.
+    name : str
+        Of the relation: with it, a parameter that a condition computes and no op takes is an
+        error, and otherwise one more combination that is left out.
+
+    Raises
+    ------
+    RelationError
+        Where a condition computes a parameter that its op never takes.
     """
     fields = fields_of(clause)
     both = dict.fromkeys([*variables(clause.left), *variables(clause.right)])
@@ -219,7 +236,7 @@ def instances(
         others = (tuple(rng.choice(c) for c in choices) for _ in range(draws))
         drawn = chain((tuple(c[0] for c in choices),), others)
     asked = {v: facts_of(clause, v) if facts else () for v in operands}
-    roles = Roles(fields, operands, open_, asked, keys, tuple(own))
+    roles = Roles(fields, operands, open_, asked, keys, tuple(own), name)
     made = (_instance(clause, roles, one) for one in drawn)
     return list(islice(filter(None, made), most))
 
@@ -234,6 +251,7 @@ class Roles:
     asked: dict[PatternVariable, tuple[str, ...]]
     keys: frozenset[PatternVariable] = frozenset()  # integers that an index takes
     own: tuple[Input, ...] = ()  # of the graph nodes in the clause
+    name: str = ""  # of the relation
 
 
 def zeros_of(clause: Any) -> frozenset[Any]:
@@ -282,9 +300,9 @@ def parameters_of(clause: Any, v: PatternVariable, field: str) -> list[Any]:
 
     A shape has as many sizes without a number as operands give them.
     """
-    op, _, name = field.partition(".")
-    if name == "axis" and op in SINGLE:
-        return SINGLE[op]
+    name = field.partition(".")[2]
+    if name == "axis":
+        return [x for x in ONE_AXIS + PARAMETERS[name] if _is_taken(clause, v, x)]
     values = PARAMETERS[name]
     given = {
         len(x.args) - 1
@@ -296,6 +314,11 @@ def parameters_of(clause: Any, v: PatternVariable, field: str) -> list[Any]:
         and v in x.op.params
     }
     return [s for s in values if s.count(None) in given] or values if given else values
+
+
+def _is_taken(clause: Any, v: PatternVariable, axis: Any) -> bool:
+    """Tell whether all ops that a variable is the axis of take this one, as it is."""
+    return all(type(axis) in kinds for kinds in axis_kinds(clause).get(v, {}).values())
 
 
 def _instance(clause: Any, roles: Roles, chosen: Any) -> Instance | None:
@@ -344,13 +367,39 @@ def _instance(clause: Any, roles: Roles, chosen: Any) -> Instance | None:
                 *[tokens[token(x)] for x in c.args]
             ):
                 return None
-        left, right = build(clause.left, values), build(clause.right, values)
+        wrong = _wrong_parameter(clause, values, roles.name)
+        if wrong is None:
+            left, right = build(clause.left, values), build(clause.right, values)
     except (RelgraphError, IndexError, TypeError, ValueError):
         return None
-    if not isinstance(left, Variable):
+    if wrong is not None and roles.name:
+        raise wrong
+    if wrong is not None or not isinstance(left, Variable):
         return None
     drawn = [x for x in values.values() if isinstance(x, Input)]
     return Instance(left, right, (*drawn, *roles.own))
+
+
+def _wrong_parameter(clause: Any, values: dict[Any, Any], name: str) -> RelationError | None:
+    """Return what is wrong with a parameter that a condition computed, if an op never takes it.
+
+    It was computed from a side that can be built: what no graph has may compute anything.
+    """
+    computed = {c.args[0]: repr(c) for c in clause.conditions if c.kind == "calc"}
+    wrong = None
+    for side in (clause.left, clause.right):
+        if not any(v in computed for v in variables(side)):
+            build(side, values)
+        for x in subterms(side) if wrong is None else ():
+            op = x.op if isinstance(x, PatternNode) else None
+            if isinstance(op, OpPattern) and any(p in computed for p in op.params):
+                said = ", ".join(computed[p] for p in op.params if p in computed)
+                given = tuple(values.get(p, p) if is_open(p) else p for p in op.params)
+                try:
+                    opened(op.cls, given, name, said)
+                except RelationError as error:
+                    wrong = error
+    return wrong
 
 
 def examples_of(clause: Any) -> dict[Any, tuple[float, ...]]:
@@ -377,10 +426,22 @@ def match(relation: Any, node: Variable) -> Variable | None:
     matcher = selection.ac_of(op)
     if matcher is not None:
         found = matcher.pair(*node.inputs)
+        if found is None and (selection.regroups or node.dtype.kind != "f"):
+            return _matched_whole(matcher, node)
     else:
         compiled = selection.plain(op)
         found = compiled(node) if compiled is not None else None
     return None if found is None else found[0]
+
+
+def _matched_whole(matcher: AcMatcher, node: Variable) -> Variable | None:
+    """Return what a matcher makes of all operands of a nested application, or None."""
+    operands = leaves(node, matcher.op)
+    if len(operands) < 3:
+        return None
+    view = matcher.view()
+    steps = matcher.step(view, list(view.fill(operands)))
+    return next((m.firing.result for m in steps if len(m.slots) == len(operands)), None)
 
 
 def swaps(node: Variable, most: int = 64) -> list[Variable]:

@@ -21,6 +21,24 @@ EXTREME = (
 LARGE = (800.0, -800.0, 40.0, -40.0, 5.0, -5.0, 1e-10, -1e-10, 1.0)
 
 
+def _small(rng: np.random.Generator, shape: Any, low: float = -12, high: float = -3) -> Array:
+    return 10 ** rng.uniform(low, high, shape) * rng.choice([-1.0, 1.0], shape)
+
+
+def _clustered(rng: np.random.Generator, shape: Any) -> Array:
+    base, spread = _small(rng, (), 2, 7), float(10 ** rng.uniform(-6, -3))
+    return base * (1 + spread * rng.uniform(-1, 1, shape))
+
+
+# Floats of which steps cancel that another form avoids.
+CANCELLING: dict[str, Any] = {
+    "tiny": _small,
+    "near one": lambda rng, shape: 1 + _small(rng, shape),
+    "clustered": _clustered,
+    "wide": lambda rng, shape: _small(rng, shape, -6, 6),
+}
+
+
 def shape_of(x: Any, size: int = 3) -> tuple[int, ...]:
     """Return the shape of an input, with one size in the place of those that are no numbers."""
     return tuple([d if isinstance(d, int) else size for d in x.type.shape])
@@ -39,7 +57,7 @@ def draw(
     ----------
     x : Input
         Its type and facts are obeyed.
-    kind : {"moderate", "special", "zeros", "extreme", "large"}
+    kind : {"moderate", "special", "zeros", "extreme", "large", *CANCELLING}
         Which floats to draw.
     regular : bool
         Whether matrices are to be well conditioned.
@@ -57,7 +75,9 @@ def draw(
         value = np.where(rare, ends, small.astype(dtype))
     else:
         pool = {"special": SPECIAL, "zeros": ZEROS, "extreme": EXTREME, "large": LARGE}.get(kind)
-        if pool is None:
+        if kind in CANCELLING:
+            value = CANCELLING[kind](rng, shape)
+        elif pool is None:
             value = rng.uniform(-3, 3, shape)
         else:
             value = rng.choice(np.array(pool), shape)

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from relgraph.checking.labels import Outcome
 from relgraph.checking.smallest import Counterexample
+from relgraph.checking.stability import Loss
 from relgraph.errors import RelationError, UnsoundRelationError, compose
+from relgraph.ir.graph import free_inputs
+from relgraph.ir.node import Variable
 from relgraph.relations.clause import Clause
 from relgraph.relations.relation import Relation
 
+_PLURAL = re.compile(r"(?<=[^s])s\b")
+
 # The checks that tell for which clauses they compared values.
-BY_CLAUSE = ("values", "values of other dtypes", "special values")
+BY_CLAUSE = ("values", "values of equal sizes", "values of other dtypes", "special values")
 
 
 class RelationReport:
@@ -27,6 +33,10 @@ class RelationReport:
         For each direction that runs, by label, what each check found.
     refused : mapping of str to str
         Why the other directions do not run, by label.
+    left_out : mapping of str to sequence of Variable
+        For each direction, graphs of its matched side on which it is false and does not fire.
+    unstable : mapping of str to Loss
+        For the directions that lose digits, where they do.
 
     Attributes
     ----------
@@ -42,8 +52,12 @@ class RelationReport:
         relation: Relation,
         outcomes: Mapping[str, Mapping[str, Outcome]],
         refused: Mapping[str, str],
+        left_out: Mapping[str, Sequence[Variable]] | None = None,
+        unstable: Mapping[str, Loss] | None = None,
     ) -> None:
         self.relation = relation
+        self.unstable = dict(unstable or {})
+        self.left_out = {label: tuple(x) for label, x in (left_out or {}).items() if x}
         self.outcomes = outcomes
         self.refused = refused
         failures = [o.failure for found in outcomes.values() for o in found.values() if o.failure]
@@ -82,8 +96,12 @@ class RelationReport:
             ("promises", f"{relation.rounding}, {relation.specials}"),
         ]
         for label, found in self.outcomes.items():
-            rows += [(label, ", ".join(f"{o.tried} {name}" for name, o in found.items()))]
+            shown = [counted(o.tried, name) for name, o in found.items() if o.tried]
+            rows += [(label, ", ".join(shown) or "nothing")]
             rows += [("never compared", c) for c in self.untried.get(label, ())]
+            if label in self.unstable:
+                rows += [("loses digits", self.unstable[label])]
+            rows += [("false, and left alone", _typed(x)) for x in self.left_out.get(label, ())[:2]]
         rows += [(f"{label} cannot run", why) for label, why in self.refused.items()]
         if not self:
             return compose(*self._untried())
@@ -106,7 +124,18 @@ class RelationReport:
         if self.counterexample is not None:
             return f"<check of {self.relation.name}: {self.counterexample.problem.what}>"
         rest = "no counterexample" if self else "not tried in full"
-        return f"<check of {self.relation.name}: {self.tried} comparisons, {rest}>"
+        shown = counted(self.tried, "comparisons")
+        return f"<check of {self.relation.name}: {shown}, {rest}>"
+
+
+def counted(number: int, what: str) -> str:
+    """Return a number with what it counts, of which the first word in the plural is one of many."""
+    return f"{number} {what if number != 1 else _PLURAL.sub('', what, count=1)}"
+
+
+def _typed(graph: Variable) -> str:
+    """Write a graph with the types of its inputs."""
+    return f"{graph} of {', '.join(f'{x}: {x.type}' for x in free_inputs([graph]))}"
 
 
 def _idle(found: Mapping[str, Outcome]) -> tuple[Clause, ...]:
@@ -226,16 +255,16 @@ class SelectionReport:
         """
         if self.faults:
             raise UnsoundRelationError(
-                f"{self.name} has {len(self.faults)} faults",
+                f"{self.name} has {counted(len(self.faults), 'faults')}",
                 [(f.kind, f.text) for f in self.faults],
                 "Mend the relations, or leave one of each pair out.",
             )
 
     def __str__(self) -> str:
-        counted = ", ".join(f"{n} {what}" for what, n in self.counts.items())
+        looked_at = ", ".join(counted(n, what) for what, n in self.counts.items())
         kinds = Counter(f.kind for f in self.findings)
         expected = Counter(f.kind for f in self.findings if f.reason)
-        lines = [f"{self.name}: {counted}"]
+        lines = [f"{self.name}: {looked_at}"]
         for kind, what in {**FAULTS, **NOTES}.items():
             if kinds[kind]:
                 known = f", {expected[kind]} of them expected" if expected[kind] else ""
@@ -246,7 +275,7 @@ class SelectionReport:
         return "\n".join(lines)
 
     def __repr__(self) -> str:
-        return f"<check of {self.name}: {len(self.faults)} faults>"
+        return f"<check of {self.name}: {counted(len(self.faults), 'faults')}>"
 
 
 def _told(finding: Finding) -> bool:

@@ -97,10 +97,10 @@ def check_selection(
     SelectionReport
         With counts, and one finding a line.
     """
+    subject, findings = _in_one_direction(subject)
     name, stages, final = stages_of(subject)
     wanted = None if only is None else set(only)
     counts: Counter[str] = Counter()
-    findings: list[Finding] = []
     for number, stage in enumerate(stages):
         examined = Examined(stage, wanted)
         findings += examined.findings()
@@ -110,6 +110,23 @@ def check_selection(
             counts += examined.counts_of_pairs
     counts["phases"] = len(stages)
     return SelectionReport(name, counts, [expected(f) for f in findings])
+
+
+def _in_one_direction(subject: Any) -> tuple[Any, list[Finding]]:
+    """Return a list without the second direction of a relation, and a fault for each such."""
+    if not isinstance(subject, list | tuple | set | frozenset | Iterator):
+        return subject, []
+    kept: list[Any] = []
+    found: list[Finding] = []
+    first: dict[int, Relation] = {}
+    for x in flat(subject):
+        other = first.setdefault(id(x._goal), x) if isinstance(x, Relation) else None
+        if other is None or other.backward == x.backward:
+            kept.append(x)
+            continue
+        text = f"{other.label}: {x.label} is selected too, and each undoes the other"
+        found.append(Finding("oscillates", "", (other.label, x.label), text))
+    return kept, found
 
 
 def stages_of(subject: Any) -> tuple[str, list[Stage], list[Any]]:

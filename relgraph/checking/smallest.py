@@ -88,10 +88,12 @@ class Counterexample:
         for x in made.inputs_of(self.relation, self.graph):
             if x.name in self.values:
                 facts = f" ({', '.join(sorted(x.facts))})" if x.facts else ""
-                yield x.name, f"{x.type}{facts} = {shown(self.values[x.name])}"
+                yield x.name, f"{x.type}{facts} = {shown(self.values[x.name], in_full=True)}"
         if self.problem.expected is not None:
-            yield "expected", shown(self.problem.expected)
-            yield "computed", shown(self.problem.found)
+            results = self.problem.expected, self.problem.found
+            alike = shown(results[0]) == shown(results[1])
+            for name, value in zip(("expected", "computed"), results, strict=True):
+                yield name, shown(value, in_full=alike)
 
     def error(self) -> UnsoundRelationError:
         """Return the error that says so."""
@@ -105,10 +107,12 @@ class Counterexample:
         return str(self.error())
 
 
-def shown(value: Any) -> str:
-    """Write an array in one line, with its numbers in full."""
+def shown(value: Any, *, in_full: bool = False) -> str:
+    """Write an array in one line; in full, with the digits that tell it from any other."""
     if isinstance(value, np.ndarray | np.generic):
-        return " ".join(np.array2string(np.asarray(value), threshold=20).split())
+        mode: Any = "unique" if in_full else "maxprec"
+        text = np.array2string(np.asarray(value), threshold=20, floatmode=mode)
+        return " ".join(text.split()).replace("[ ", "[").replace(" ]", "]")
     return str(value)
 
 

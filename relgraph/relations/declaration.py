@@ -8,13 +8,23 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
+from contextlib import suppress
+from functools import cache
 from types import FunctionType
 from typing import Any
 
-from relgraph.errors import RelationError
+from relgraph.errors import RelationError, RelgraphError
 from relgraph.relations.clause import Clause, up_to_laws
 from relgraph.relations.goals import Suspended
-from relgraph.relations.pattern import Pattern, PatternVariable, from_term, text
+from relgraph.relations.pattern import (
+    OpPattern,
+    Pattern,
+    PatternNode,
+    PatternVariable,
+    from_term,
+    subterms,
+    text,
+)
 
 
 def location_of(function: Callable[..., Any]) -> str:
@@ -110,8 +120,52 @@ def names_of(names: str | Iterable[str]) -> tuple[str, ...]:
     return (names,) if isinstance(names, str) else tuple(names)
 
 
+def axis_kinds(clause: Clause) -> dict[PatternVariable, dict[str, frozenset[type]]]:
+    """Return what the axes are that variables of a clause stand for, by the names of the ops.
+
+    The axis of a reduction is a tuple or None, that of ``argmax`` an int or None, and that of
+    ``softmax`` an int.
+    """
+    found: dict[PatternVariable, dict[str, frozenset[type]]] = {}
+    for side in (clause.left, clause.right):
+        for x in subterms(side):
+            op = x.op if isinstance(x, PatternNode) else None
+            if isinstance(op, OpPattern) and "axis" in op.cls.parameters:
+                cls: Any = op.cls
+                v = op.params[cls.parameters.index("axis")]
+                if isinstance(v, PatternVariable):
+                    found.setdefault(v, {})[cls.name] = _kinds_of(cls)
+    return found
+
+
+@cache
+def _kinds_of(op: Any) -> frozenset[type]:
+    """Return the types of the axes that a class of ops stores."""
+    place, kinds = op.parameters.index("axis"), set()
+    for axis in (-1, None):
+        with suppress(RelgraphError, TypeError):
+            kinds.add(type(op.canonical(axis=axis)[place]))
+    return frozenset(kinds)
+
+
+def _check_axes(clause: Clause, name: str, location: str) -> None:
+    """Refuse a variable that stands for axes of two kinds, which no value is."""
+    for v, by_op in axis_kinds(clause).items():
+        if not frozenset.intersection(*by_op.values()):
+            single = [op for op, kinds in by_op.items() if int in kinds]
+            other = [op for op in by_op if op not in single]
+            raise RelationError(
+                f"{name}: no axis is {v.name}, which {single[0]} takes as an int and {other[0]} "
+                "as a tuple",
+                {"relation": clause, "declared": location},
+                f"Use two variables, such as a of {other[0]} and b of {single[0]}, and a "
+                "condition: where=lambda a, b: "
+                "rg.calco(b, lambda a: a[0] if a and len(a) == 1 else None, a).",
+            )
+
+
 def check_clause(clause: Clause, name: str, location: str) -> None:
-    """Refuse sides that are no terms, and sides that are the same."""
+    """Refuse sides that are no terms or are the same, and axes that never match."""
     for side in (clause.left, clause.right):
         if isinstance(side, Pattern):
             continue
@@ -129,3 +183,4 @@ def check_clause(clause: Clause, name: str, location: str) -> None:
             {"declared": location},
             "The laws of an op, such as x + y = y + x, hold without being declared; leave it out.",
         )
+    _check_axes(clause, name, location)

@@ -8,23 +8,26 @@ graphs are computed from random matrices in the place of what they have in commo
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import islice, product
 from typing import Any
 
 import numpy as np
 
-from relgraph.ir.facts import fact
+from relgraph.ir.facts import MATRIX_FACTS, fact
 from relgraph.ir.node import Constant, Variable
 from relgraph.ir.op import digest_of
 from relgraph.ir.types import TensorType
-from relgraph.relations.ranks import TRIED, sample
+from relgraph.relations.ranks import REFUSALS, TRIED, sample
 
 KEPT = 4096  # shapes of instances that are remembered
-_FACTS = ("positive", "nonnegative", "nonzero", "diagonal", "lower_triangular",
-          "upper_triangular", "symmetric", "spd", "orthogonal", "invertible")  # fmt: skip
-_remembered: dict[tuple[Any, ...], bool] = {}
+_FACTS = ("positive", "nonnegative", "nonzero", *MATRIX_FACTS)
+_remembered: OrderedDict[tuple[Any, ...], bool] = OrderedDict()
+_lock = threading.Lock()
 
 
 def lawful(place: Variable, built: Variable, changed: Sequence[Variable]) -> bool:
@@ -40,14 +43,11 @@ def lawful(place: Variable, built: Variable, changed: Sequence[Variable]) -> boo
     Returns
     -------
     bool
-        True where neither has a product with a vector or a batch, where the node cannot be computed
-        from random matrices, and where no ranks are found for which both agree: it holds of
-        particular matrices then, which is the word of who declared it.
+        True where neither has a product, where the node cannot be computed from random matrices,
+        and where no ranks are found for which both agree: it holds of particular matrices then,
+        which is the word of who declared it.
     """
-    if not any(
-        x.op is not None and x.op.name == "matmul" and any(y.ndim != 2 for y in x.inputs)
-        for x in changed
-    ):
+    if not any(x.op is not None and x.op.name == "matmul" for x in changed):
         return True
     order = _ordered((place, built), set(changed))
     numbers = {x: i for i, x in enumerate(order)}
@@ -60,12 +60,16 @@ def lawful(place: Variable, built: Variable, changed: Sequence[Variable]) -> boo
         *[(x.op, *[numbers[y] for y in x.inputs]) for x in order],
         *[x if _is_number(x) else (x.ndim, x.dtype, *_known(x)) for x in leaves],
     )
-    found = _remembered.get(key)
-    if found is None:
-        found = _holds(partial(_agree, place, built, order, leaves), leaves)
-        if len(_remembered) >= KEPT:
-            _remembered.clear()
+    with _lock:
+        found = _remembered.get(key)
+        if found is not None:
+            _remembered.move_to_end(key)
+            return found
+    found = _holds(partial(_agree, place, built, order, leaves), leaves)
+    with _lock:
         _remembered[key] = found
+        while len(_remembered) > KEPT:
+            _remembered.popitem(last=False)
     return found
 
 
@@ -107,7 +111,8 @@ def _agree(
     ranks: Sequence[int],
 ) -> bool | None:
     """Tell whether both graphs have one value; None where the first one has none."""
-    for more in ((), ("spd",)):  # some ops take SPD matrices only
+    # An inverse that does not exist may be computed all the same, and some ops take SPD only.
+    for more in (("invertible",), ("spd",)):
         rng = np.random.default_rng(abs(digest_of(tuple(ranks))) % 2**32)
         values: dict[Variable, Any] = {}
         for x, rank in zip(leaves, ranks, strict=True):
@@ -117,11 +122,10 @@ def _agree(
                 values[x] = sample(rng, min(rank, 3), (*_known(x), *more)).astype(x.dtype)
         for x in order:
             op: Any = x.op
-            try:
-                with np.errstate(all="ignore"):
-                    values[x] = op.perform(*[values[y] for y in x.inputs])
-            except Exception:  # of an operand that has none, or what a library raises for its rank
+            if any(y not in values for y in x.inputs):
                 continue
+            with suppress(*REFUSALS), np.errstate(all="ignore"):
+                values[x] = op.perform(*[values[y] for y in x.inputs])
         if place in values:
             return built in values and _equal(values[place], values[built])
     return None

@@ -16,10 +16,13 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
+from relgraph.errors import RelationError, RelgraphError
 from relgraph.ir.etuple import same_number
 from relgraph.ir.node import Constant, Variable, apply, constant
 from relgraph.ir.op import Op
 from relgraph.ir.types import DTYPES
+from relgraph.ops.reducers import Argmax, Argmin
+from relgraph.ops.sorting import Argsort
 from relgraph.relations import runtime
 from relgraph.relations.ac import NEAR
 from relgraph.relations.clause import Rewrite, computes, is_ac, is_pointwise
@@ -31,10 +34,12 @@ from relgraph.relations.pattern import (
     PatternVariable,
     Term,
     flat_args,
+    subterms,
     variables,
 )
 from relgraph.relations.ranks import Ranks
 
+PLACES = (Argmax, Argmin, Argsort)  # their dtype tells nothing of the numbers they are places of
 Line = tuple[str, bool]  # a statement, and whether what follows is indented under it
 
 
@@ -62,7 +67,7 @@ class Names:
 
     def __init__(self) -> None:
         self.globals: dict[str, Any] = {name: getattr(runtime, name) for name in runtime.__all__}
-        self.globals |= {"Constant": Constant, "apply": apply}
+        self.globals |= {"Constant": Constant, "apply": apply, "opened": opened}
         self._known: dict[Any, str] = {}
         self._kept: list[Any] = []
         self._conditions: dict[tuple[str, int], Callable[..., Any]] = {}
@@ -98,6 +103,27 @@ def guarded_condition(condition: Suspended, relation: str) -> Callable[..., Any]
     return decide
 
 
+def opened(cls: type[Op], params: tuple[Any, ...], relation: str, computed: str) -> Op:
+    """Return an op with parameters that a side condition computed.
+
+    Raises
+    ------
+    RelationError
+        Where the op does not take them, whatever its operands are.
+    """
+    try:
+        op: Op = cls(*params)
+    except Exception as error:
+        reason = error.what if isinstance(error, RelgraphError) else repr(error)
+        raise RelationError(
+            f"{relation} computes a parameter that {cls.name} does not take",
+            [*zip(cls.parameters, params, strict=True), ("computed", computed), ("error", reason)],
+            "Let the function of rg.calco return a parameter as the op stores it, such as (-1,) "
+            "for the axis of a sum, or None where the relation does not hold.",
+        ) from error
+    return op
+
+
 class Compiler:
     """Turns one rewrite into lines."""
 
@@ -107,6 +133,7 @@ class Compiler:
         self.lines: list[Line] = []
         self.env: dict[PatternVariable, str] = {}
         self.computed: set[PatternVariable] = set()  # perhaps to a number
+        self.opened: dict[OpPattern, str] = {}  # made with computed parameters
         self.nodes: set[PatternVariable] = set()  # bound to a node, not to a parameter or number
         self.guarded = not rewrite.pointwise
         self.done: list[Suspended] = []
@@ -197,7 +224,29 @@ class Compiler:
         """Return an expression for an op, its open parameters taken from the bindings."""
         if isinstance(op, Op):
             return self.names.of(op, op.name)
+        if op in self.opened:
+            return self.opened[op]
         return f"{self.names.of(op.cls, op.cls.__name__)}({', '.join(map(self.value, op.params))})"
+
+    def open_computed(self) -> None:
+        """Make the ops whose parameters were computed: a wrong one is an error, and no refusal."""
+        for x in subterms(self.rewrite.result):
+            op = x.op if isinstance(x, PatternNode) else None
+            if not isinstance(op, OpPattern) or op in self.opened:
+                continue
+            conditions = [
+                repr(c)
+                for c in self.rewrite.conditions
+                if c.computes and any(c.args[0] == p and p in self.computed for p in op.params)
+            ]
+            if conditions:
+                name = self.fresh("o")
+                values = ", ".join(map(self.value, op.params))
+                cls, said = self.names.of(op.cls, op.cls.__name__), ", ".join(conditions)
+                self.let(
+                    f"{name} = opened({cls}, ({values},), {self.rewrite.relation!r}, {said!r})"
+                )
+                self.opened[op] = name
 
     def head(self, op: Op | OpPattern, at: str) -> None:
         """Test the op of a node."""
@@ -354,6 +403,7 @@ class Compiler:
             self.test(f"{self.names.of(ranked, 'ranks')}(({kinds},){values})")
         if self.inner:
             self.test(f"steady({like}, ({', '.join(self.inner)},))")
+        self.open_computed()
         body: list[str] = []
         built = self.build(self.rewrite.result, body, like, root=True)
         tag = self.names.of(self.rewrite, "rewrite")
@@ -381,7 +431,8 @@ class Compiler:
             return self.names.of(term, "node")
         if isinstance(term, Block):
             return self.build_block(term, body, like, root)
-        args = [self.build(x, body, like) for x in term.args]
+        inner = self.like_of_operands(like) if root else like
+        args = [self.build(x, body, inner) for x in term.args]
         op = self.op_value(term.op)
         numbers = any(isinstance(x, bool | int | float) or x in self.computed for x in term.args)
         name = self.fresh("b")
@@ -396,6 +447,15 @@ class Compiler:
                 if not self.may_broadcast(arg):
                     body.append(f"if not covered({name}, {text}): raise Refused")
         return name
+
+    def like_of_operands(self, like: str) -> str:
+        """Return an expression for the type that what is made below the root is compared with.
+
+        It is that of what is replaced; where both sides are places of elements, of the elements.
+        """
+        pattern, result = self.rewrite.pattern, self.rewrite.result
+        places = isinstance(pattern, PatternNode) and _are_places(pattern.op)
+        return "n_0.type" if places and _are_places(result.op) else like
 
     def build_block(self, block: Block, body: list[str], like: str, root: bool) -> str:
         """Append the statements that combine one instance of the element for each term."""
@@ -418,6 +478,10 @@ class Compiler:
         if computes(block.op):
             body.append(f"{'whole' if root else 'checked'}({name}, {like})")
         return name
+
+
+def _are_places(op: Op | OpPattern) -> bool:
+    return issubclass(op.cls if isinstance(op, OpPattern) else type(op), PLACES)
 
 
 def _cost(term: Term) -> int:

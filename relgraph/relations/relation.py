@@ -41,6 +41,7 @@ from relgraph.relations.pattern import (
     rename,
     to_term,
 )
+from relgraph.relations.proof import proved
 from relgraph.relations.required import unproved
 from relgraph.relations.search import answers
 from relgraph.relations.view import anchor
@@ -270,7 +271,9 @@ class Relation(ByReference):
         -------
         tuple
             The asked side of each answer, or pairs when both are asked for.  A ground answer is a
-            graph; one with logic variables left is a term.
+            graph; one with logic variables left is a term.  A graph that does not run wherever the
+            one that is given does, or to which the relation does not apply since an operand is
+            broadcast or has another rank, is left out, as in rewriting.
 
         Examples
         --------
@@ -299,13 +302,22 @@ class Relation(ByReference):
         for final in answers(lambda: self(a, b), self.label):
             if left is not None and right is not None and RESIDUALS in final:
                 continue
-            answer = reify(asked, final)
-            found.append(
-                tuple(map(as_graph, answer)) if isinstance(asked, tuple) else as_graph(answer)
-            )
+            sides = as_graph(reify(a, final)), as_graph(reify(b, final))
+            if not self._equals(*(sides if left is not None else sides[::-1])):
+                continue
+            found.append(sides if isinstance(asked, tuple) else sides[asked is b])
             if n is not None and len(found) >= n:
                 break
         return tuple(found)
+
+    def _equals(self, given: Any, answer: Any) -> bool:
+        """Tell whether an answer of kanren's may stand for a graph that is given, as in rewriting.
+
+        Where either is no graph, there is nothing to tell.
+        """
+        if not isinstance(given, Variable) or not isinstance(answer, Variable):
+            return True
+        return proved(answer, given, (), uniform=not self.broadcast) is not None
 
     def __str__(self) -> str:
         if self.clauses is None:

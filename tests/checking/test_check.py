@@ -10,6 +10,7 @@ from kanren.constraints import neq
 import relgraph as rg
 from relgraph.checking import labels, selections
 from relgraph.checking.numbers import obeys
+from relgraph.checking.report import counted
 from relgraph.checking.smallest import Problem, shown, smallest
 from relgraph.errors import RelationError, UnsoundRelationError
 
@@ -322,3 +323,39 @@ def test_an_exception_that_is_no_error_of_a_relation_is_not_swallowed(monkeypatc
     monkeypatch.setattr(selections.Examined, "of_relation", interrupted)
     with pytest.raises(TimeoutError):
         rg.check([annihilateo, equal_selfo])
+
+
+def rows_of(report):
+    """Return the facts that a report prints, by name."""
+    lines = [line.partition(" : ") for line in str(report).splitlines()[1:-1]]
+    return {name.strip(): text for name, colon, text in lines if colon}
+
+
+def test_numbers_that_differ_by_rounding_are_printed_so():
+    report = rg.check(rg.identity(lambda x, y: (x / y, x * (1 / y)), name="o", rounding="exact"))
+    rows = rows_of(report)
+    assert rows["expected"] != rows["computed"]
+
+
+def test_what_a_graph_computes_is_printed_where_its_replacement_fails():
+    @rg.identity(specials="assumes_finite")
+    def power_of_powero(x, a, b):
+        """x^(a b) = (x^a)^b, wrong where x^a is negative, and for integers."""
+        return x ** (a * b), (x**a) ** b
+
+    report = rg.check(power_of_powero)
+    found = report.counterexample
+    assert isinstance(found.problem.found, ValueError)
+    assert any(v.dtype.kind in "iu" for v in found.values.values())
+    expected = eval(str(found.graph), {}, dict(found.values))  # of NumPy's arrays
+    assert rows_of(report)["expected"] == shown(expected)
+    assert "floato" in str(report).splitlines()[-1]
+    assert "shapes" not in str(report).splitlines()[-1]
+
+
+def test_one_of_anything_is_counted_in_the_singular():
+    assert counted(1, "critical pairs") == "1 critical pair"
+    assert counted(1, "values of other dtypes") == "1 value of other dtypes"
+    assert counted(2, "phases") == "2 phases"
+    assert counted(1, "derived") == "1 derived"
+    assert str(rg.check([annihilateo])).startswith("annihilateo: 1 relation, ")

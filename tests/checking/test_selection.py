@@ -56,7 +56,7 @@ def test_a_relation_that_never_fires_is_shadowed():
     assert not report
     (found,) = report.of_kind("shadowed")
     assert found.relations == ("cancel_log_exp_negativeo", "cancel_log_expo")
-    with pytest.raises(UnsoundRelationError, match="1 faults"):
+    with pytest.raises(UnsoundRelationError, match="1 fault"):
         report.raise_()
 
 
@@ -104,6 +104,16 @@ def test_relations_that_undo_each_other_oscillate():
     found = report.of_kind("oscillates")
     assert {"sin_negativeo", "sin_outo"} <= {name for f in found for name in f.relations}
     assert report.of_kind("unmeasured")
+
+
+def test_both_directions_of_a_relation_are_told_and_the_rest_is_checked():
+    report = rg.check([sin_negativeo, cancel_log_expo, [sin_negativeo.reversed]])
+    assert not report
+    (found,) = report.of_kind("oscillates")
+    assert found.relations == ("sin_negativeo", "sin_negativeo.reversed")
+    assert report.counts["relations"] == 2
+    with pytest.raises(UnsoundRelationError, match="1 fault"):
+        report.raise_()
 
 
 def test_a_condition_that_nothing_satisfies_is_found():

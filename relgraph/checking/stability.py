@@ -1,0 +1,159 @@
+"""Whether a direction loses digits that the side it matches keeps.
+
+``rounded`` says that both sides have one exact value, and that what is built errs as its own steps
+explain.  ``log(1 + x)`` explains the loss of every digit at 1e-17, since ``1 + x`` is rounded, and
+``log1p(x)`` loses none.  So both sides are computed where steps cancel, and each is compared with
+the exact value: a direction is unstable that has lost half of its digits where the side that it
+matches has lost less than a quarter.  That is no fault, since many identities do so somewhere.
+
+References
+----------
+N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., SIAM, 2002, sections 1.7 (of
+cancellation) and 1.14 (of ``expm1`` and ``log1p``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from math import prod
+from typing import Any
+
+import mpmath
+import numpy as np
+
+from relgraph.checking import exact, matrices, numbers
+from relgraph.checking import instances as made
+from relgraph.checking.cases import Side, cases, generator
+from relgraph.checking.smallest import Values, shown
+from relgraph.ir.graph import toposort
+from relgraph.ir.node import Variable
+from relgraph.relations.relation import Relation
+
+# How far these are off depends on the matrix, and is small beside the largest element only.
+CONDITIONED = ("linalg", "decompositions", "factored")
+KINDS = ("tiny", "near one", "clustered", "wide")
+DRAWS = 2  # of each kind
+GRAPHS = 2  # of each clause
+CLAUSES = 4  # of each relation
+DIGITS = 60
+
+
+@dataclass(frozen=True)
+class Loss:
+    """Where what a direction builds has lost digits that the side it matches has not.
+
+    Attributes
+    ----------
+    graph, result : Variable
+        What it matches, and what it makes of it.
+    values : mapping of str to array
+        For the inputs.
+    errors : tuple of float
+        How far each is off there, beside the exact value.
+    """
+
+    graph: Variable
+    result: Variable
+    values: Values
+    errors: tuple[float, float]
+
+    def __str__(self) -> str:
+        at = ", ".join(f"{name} = {shown(v, in_full=True)}" for name, v in self.values.items())
+        first, second = self.errors
+        return f"{self.graph}  ->  {self.result} is off by {second:.0e} beside {first:.0e} at {at}"
+
+
+def loses_digits(relation: Relation) -> Loss | None:
+    """Return where a direction loses digits, or None where it does not as far as was tried.
+
+    Parameters
+    ----------
+    relation : Relation
+        In one direction.
+    """
+    for clause, sides in cases(relation)[:CLAUSES]:
+        small = sorted(sides, key=_elements) if made.is_pointwise(clause) else _of_several(sides)
+        fired = (
+            (graph, result, instance)
+            for graph, _, instance in small
+            if graph.dtype.kind == "f"
+            and (result := made.match(relation, graph)) is not None
+            and not _is_conditioned(graph, result)
+        )
+        for graph, result, instance in islice(fired, GRAPHS):
+            loss = _lost(relation, graph, result, instance)
+            if loss is not None:
+                return loss
+    return None
+
+
+def _is_conditioned(*graphs: Variable) -> bool:
+    """Tell whether graphs factor matrices, of which single elements need not be accurate."""
+    ops = [x.op for x in toposort(list(graphs)) if x.op is not None]
+    return any(type(op).__module__.rpartition(".")[2] in CONDITIONED for op in ops)
+
+
+def _elements(side: Side) -> int:
+    return sum(prod(numbers.shape_of(x)) for x in side[2].inputs)
+
+
+def _of_several(sides: list[Side]) -> list[Side]:
+    """Return the graphs of inputs with several elements, the smallest first."""
+    several = [s for s in sides if all(prod(numbers.shape_of(x)) > 1 for x in s[2].inputs)]
+    return sorted(several, key=_elements)
+
+
+def _lost(
+    relation: Relation, graph: Variable, result: Variable, instance: made.Instance
+) -> Loss | None:
+    eps = float(np.finfo(graph.dtype).eps)
+    for values in _drawn(relation, instance):
+        found = errors(graph, result, values)
+        worst = max(found, key=lambda pair: pair[1] / max(pair[0], eps), default=(0.0, 0.0))
+        if worst[1] > eps**0.5 and worst[0] < eps**0.75:
+            return Loss(graph, result, values, worst)
+    return None
+
+
+def _drawn(relation: Relation, instance: made.Instance) -> Iterator[Values]:
+    for kind in KINDS:
+        for number in range(DRAWS):
+            rng = generator(relation.name, str(instance), kind, number)
+            yield {x.name: numbers.draw(x, rng, kind) for x in instance.inputs}
+
+
+def errors(graph: Variable, result: Variable, values: Values) -> list[tuple[float, float]]:
+    """Return the relative errors of both sides, for each element where these are defined.
+
+    Parameters
+    ----------
+    graph, result : Variable
+        Of one exact value.
+    values : dict of str to ndarray
+        For the inputs.
+
+    Returns
+    -------
+    list of tuple of float
+        None where a side has no exact value, or the exact values are not equal.
+    """
+    try:
+        done = numbers.evaluate((graph, result), values)
+        with mpmath.workdps(DIGITS):
+            return list(_pairs(done[graph], done[result], graph, result, values))
+    except (matrices.Undefined, ValueError, np.linalg.LinAlgError):
+        return []
+
+
+def _pairs(
+    first: Any, second: Any, graph: Variable, result: Variable, values: Values
+) -> Iterator[tuple[float, float]]:
+    info = np.finfo(graph.dtype)
+    left, right = exact.value(graph, values), exact.value(result, values)
+    for x, y, a, b in zip(left.flat, right.flat, first.flat, second.flat, strict=True):
+        normal = float(info.tiny) / float(info.eps) < abs(x) < float(info.max)
+        if normal and np.isfinite(a) and np.isfinite(b) and abs(x - y) <= info.eps * abs(x):
+            off, other = (float(abs(mpmath.mpf(float(v)) - x) / abs(x)) for v in (a, b))
+            yield off, other

@@ -1,0 +1,159 @@
+"""What fires is tried: axes of one number, sums of three terms, parameters of every op."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import pkgutil
+
+import numpy as np
+import pytest
+
+import relgraph as rg
+import relgraph.ops
+from relgraph.checking import instances as made
+from relgraph.errors import RelationError, RelgraphError
+from relgraph.ir.op import Op
+from relgraph.relations.pattern import OpPattern, lvars
+
+x = rg.vector("x", shape=(3,))
+M = rg.matrix("M", shape=(2, 3))
+
+TRUE = {
+    "sorted twice": lambda x, a: (rg.sort(rg.sort(x, axis=a), axis=a), rg.sort(x, axis=a)),
+    "a sum of three": lambda x, y, z: (x + y + rg.exp(z) * 0.5, rg.exp(z) / 2 + (x + y)),
+    "a product with two numbers": lambda x: ((x * 0.5) * 2, x),
+}
+
+
+@pytest.mark.parametrize("case", TRUE)
+def test_what_fires_is_compared(case):
+    report = rg.check(rg.identity(TRUE[case], name="firingo", specials="assumes_finite"))
+    assert report, str(report)
+    assert report.tried > 10
+
+
+def test_places_of_sorted_elements_are_compared():
+    @rg.identity
+    def places_of_sortedo(x, a):
+        """argsort(sort(x)) = argsort(x), wrong."""
+        return rg.argsort(rg.sort(x, axis=a), axis=a), rg.argsort(x, axis=a)
+
+    found = rg.check(places_of_sortedo).counterexample
+    (value,) = found.values.values()
+    axis = found.graph.op.params[0]
+    assert (np.argsort(np.sort(value, axis), axis) != np.argsort(value, axis)).any()
+
+
+def ops_with_parameters():
+    for module in pkgutil.iter_modules(relgraph.ops.__path__):
+        importlib.import_module(f"relgraph.ops.{module.name}")
+    found, waiting = {}, [Op]
+    while waiting:
+        cls = waiting.pop()
+        waiting += cls.__subclasses__()
+        if cls.parameters and cls.__module__.startswith("relgraph.ops.") and cls.name != "op":
+            found[cls.__name__] = cls
+    return found
+
+
+OPS = ops_with_parameters()
+
+
+@pytest.mark.parametrize("name", sorted(OPS))
+def test_every_parameter_of_every_op_has_values_that_it_takes(name):
+    cls = OPS[name]
+    names = lvars(" ".join(cls.parameters))
+    clause = type("Sides", (), {"left": OpPattern(cls, names)(*lvars("x y")), "right": 0})
+    fields = made.fields_of(clause)
+    assert set(fields) == set(names)
+    choices = [made.parameters_of(clause, v, fields[v]) for v in names]
+    assert all(choices)
+    taken = []
+    for value in choices[0]:
+        with contextlib.suppress(RelgraphError):  # shared with ops that take others
+            taken.append(cls(value, *[c[0] for c in choices[1:]]).params[0])
+    assert set(taken) & set(choices[0])
+    assert len(taken) == len(choices[0]) or "axis" not in cls.parameters
+
+
+def test_the_place_of_an_extreme_is_rewritten_through_floats():
+    @rg.identity
+    def smallesto(x):
+        """argmin(x) = argmax(-x)."""
+        return rg.argmin(x), rg.argmax(-x)
+
+    made_of = rg.rewrite_graph(rg.argmin(M, axis=0), rg.identity(
+        lambda x, a: (rg.argmin(x, axis=a), rg.argmax(-x, axis=a)), name="smallest_of_axiso"
+    ))  # fmt: skip
+    assert str(made_of) == "argmax(-M, axis=-2)"
+    assert rg.rewrite_graph(rg.argmin(x), smallesto) is rg.argmax(-x)
+    assert rg.rewrite_graph(rg.argmax(-x), smallesto.reversed) is rg.argmin(x)
+    found = rg.check(smallesto).counterexample  # of the least integer, whose negative it is
+    (value,) = found.values.values()
+    assert value.dtype.kind in "iu"
+    assert np.argmin(value) != np.argmax(-value)
+    floats = rg.identity(smallesto_of_floats, name="smallest_floato", where=rg.floato)
+    report = rg.check(floats)
+    assert report, str(report)
+
+
+def smallesto_of_floats(x):
+    return rg.argmin(x), rg.argmax(-x)
+
+
+def test_an_intermediate_of_a_wider_dtype_still_holds_a_place_back():
+    graph = rg.argmin(rg.vector("i", dtype="int32"))
+    wide = rg.identity(lambda x: (rg.argmin(x), rg.argmax(-0.5 * x)), name="wideo")
+    assert rg.rewrite_graph(graph, wide) is graph
+
+
+def test_a_parameter_that_no_op_takes_is_an_error_of_the_relation():
+    wrong = rg.identity(
+        lambda x, a, b: (rg.sum(x, axis=a), rg.sum(rg.exp(x), axis=b)),
+        name="miscomputedo",
+        where=lambda a, b: rg.calco(b, lambda a: "last", a),
+    )
+    for use in (lambda: rg.rewrite_graph(rg.sum(x), wrong), lambda: rg.check(wrong)):
+        with pytest.raises(RelationError, match="miscomputedo computes a parameter") as caught:
+            use()
+        assert "axis     : last" in str(caught.value)
+        assert "b == " in str(caught.value)
+
+
+def test_a_computed_parameter_that_one_operand_does_not_take_is_no_error():
+    last_but_two = rg.identity(
+        lambda x, a, b: (rg.sum(rg.exp(x), axis=a), rg.prod(x, axis=b)),
+        name="last_but_twoo",
+        where=lambda a, b: rg.calco(b, lambda a: (-3,), a),
+    )
+    graph = rg.sum(rg.exp(M), axis=0)
+    assert rg.rewrite_graph(graph, last_but_two) is graph
+
+
+def test_one_variable_is_not_the_axis_of_a_sum_and_of_a_softmax():
+    sides = lambda x, a: (  # noqa: E731
+        rg.max(rg.softmax(x, axis=a), axis=a), rg.exp(rg.max(rg.log_softmax(x, axis=a), axis=a)),
+    )  # fmt: skip
+    with pytest.raises(RelationError, match="as an int and max as a tuple") as caught:
+        rg.identity(sides, name="largesto")
+    assert "rg.calco(b, lambda a: a[0] if a and len(a) == 1 else None, a)" in str(caught.value)
+
+    largest = rg.identity(
+        lambda x, a, b: (
+            rg.max(rg.softmax(x, axis=b), axis=a),
+            rg.exp(rg.max(rg.log_softmax(x, axis=b), axis=a)),
+        ),
+        name="largesto",
+        where=lambda a, b: rg.calco(b, lambda a: a[0] if a and len(a) == 1 else None, a),
+    )
+    graph = rg.max(rg.softmax(M, axis=1), axis=1)
+    found = rg.rewrite_graph(graph, largest)
+    assert str(found) == "exp(max(log_softmax(M, axis=-1), axis=(-1,)))"
+    value = np.array([[1.0, 2.0, 4.0], [0.5, -1.0, 0.0]])
+    softmax = np.exp(value) / np.exp(value).sum(-1, keepdims=True)
+    np.testing.assert_allclose(rg.function([M], found, target="numpy")(value), softmax.max(-1))
+    crossed = rg.max(rg.softmax(M, axis=0), axis=1)
+    assert rg.rewrite_graph(crossed, largest) is crossed
+    report = rg.check(largest)
+    assert report, str(report)
