@@ -1,6 +1,7 @@
 """Products of a tall matrix with vectors, and what is between them, in one pass over the matrix."""
 
 from functools import partial
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -56,6 +57,23 @@ def test_a_logistic_likelihood_and_its_gradient_are_one_kernel(dtype):
         assert abs(total - expected) <= 64 * unit * (1 + e.sum())
         bound = np.abs(wide[0]).T @ (1 + e)
         assert (np.abs(gradient - slope) <= (64 + k) * unit * bound).all()
+
+
+@pytest.mark.parametrize("kept", [x for n in (1, 2, 3) for x in combinations(range(4), n)], ids=str)
+def test_any_of_the_results_may_be_all_that_is_asked_for(kept):
+    """``X.T @ (X @ w)`` is one: a product and its transpose, and nothing between or beside them."""
+
+    def results(X, w, y):
+        e = X @ w
+        return [X.T @ e, e, (e * y).sum(), (y - e) @ X]
+
+    inputs = variables()
+    f = function(inputs, [results(*inputs)[i] for i in kept])
+    for n, k in SHAPES:
+        arrays = observations(n, k)
+        expected = results(*arrays)
+        for result, i in zip(f(*arrays), kept, strict=True):
+            np.testing.assert_allclose(result, expected[i], rtol=1e-11, atol=1e-11)
 
 
 def test_several_products_of_one_matrix():

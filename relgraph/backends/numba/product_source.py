@@ -158,13 +158,13 @@ class ProductText(Lines):
         folds = self.structure.folds
         self.depth = 1
         self.start(enumerate(folds))
-        self.open("for b in range(start, stop):")
         for i, fold in enumerate(folds):
+            self.open("for b in range(start, stop):")
             if in_blocks(fold):
                 self.add(i, f"w{i}[b]")
             else:
                 self.line(f"a{i} = {combine(fold, f'a{i}', f'w{i}[b]')}")
-        self.depth -= 1
+            self.depth -= 1
         for i, fold in enumerate(folds):
             value = self.sum(i) if in_blocks(fold) else f"a{i}"
             if fold.op.name == "mean":
