@@ -13,6 +13,8 @@ sum(exp(x))
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from difflib import get_close_matches
 from types import SimpleNamespace
 from typing import Any
 
@@ -37,6 +39,7 @@ from numpy import (
     uint64,
 )
 
+from relgraph.errors import UnsupportedAttributeError, checks_arguments
 from relgraph.ops import matrices, norms, products
 from relgraph.ops.arguments import as_operand
 from relgraph.ops.blocks import kron
@@ -215,8 +218,10 @@ from relgraph.ops.statistics import (
     trapezoid,
 )
 from relgraph.ops.turning import fliplr, flipud, rollaxis, rot90
+from relgraph.ops.unsupported import instead_of
 
 
+@checks_arguments
 def asarray(a: Any, dtype: npt.DTypeLike | None = None) -> Any:
     """Return a graph as it is, and an array or a number as a constant.
 
@@ -261,7 +266,32 @@ permute_dims = transpose
 pow = power
 radians = deg2rad
 
-linalg = SimpleNamespace(
+
+class _Namespace(SimpleNamespace):
+    """Functions under their names in NumPy; what is not there is told with what to write."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise _lacking("linalg.", name, vars(self))
+
+
+def _lacking(prefix: str, name: str, known: Iterable[str]) -> AttributeError:
+    """Return the error for a name that is not here."""
+    if name.startswith("__"):  # what Python and its libraries ask for
+        return AttributeError(name)
+    near = get_close_matches(name, [x for x in known if not x.startswith("_")], 3)
+    alike = " or ".join(f"{prefix}{x}" for x in near)
+    return UnsupportedAttributeError(
+        f"relgraph.numpy has no {prefix}{name}",
+        fix=instead_of(f"np.{prefix}{name}")
+        or (f"Did you mean {alike}?" if near else "Write it with the functions that are there."),
+    )
+
+
+def __getattr__(name: str) -> Any:
+    raise _lacking("", name, __all__)
+
+
+linalg = _Namespace(
     cholesky=cholesky,
     cross=products.linalg_cross,
     det=det,

@@ -12,7 +12,7 @@ import pytest
 
 import relgraph as rg
 import relgraph.numpy as rnp
-from relgraph.errors import DomainError, RelgraphError
+from relgraph.errors import ArgumentError, DomainError, RelgraphError, UnsupportedAttributeError
 from relgraph.ir.node import Variable, make_input
 from relgraph.ir.op import Op
 from relgraph.ir.types import TensorType
@@ -32,8 +32,9 @@ def graph(array=X):
 def test_all_is_complete_and_sorted():
     public = {name for name in vars(rnp) if not name.startswith("_")}
     helpers = {
-        "SimpleNamespace", "Any", "annotations", "as_operand", "matrices", "norms", "npt",
-        "products",
+        "Any", "Iterable", "SimpleNamespace", "UnsupportedAttributeError", "annotations",
+        "as_operand", "checks_arguments", "get_close_matches", "instead_of", "matrices", "norms",
+        "npt", "products",
     }  # fmt: skip
     inside_linalg = {
         "cholesky", "det", "eigh", "eigvalsh", "inv", "qr", "slogdet", "solve", "svd",
@@ -106,6 +107,56 @@ def test_asarray():
 def test_functions_of_numbers_build_constants():
     assert evaluate(rnp.add(1, 2.5), {}) == 3.5
     assert evaluate(rnp.sum([1, 2, 3]), {}) == 6
+
+
+FUNCTIONS_HERE = [
+    (name, getattr(space, name))
+    for space in (rnp, rnp.linalg)
+    for name in vars(space)
+    if name in (*rnp.__all__, *vars(rnp.linalg))
+    and callable(getattr(space, name))
+    and not isinstance(getattr(space, name), type)
+]
+
+
+@pytest.mark.parametrize(("name", "function"), FUNCTIONS_HERE, ids=[n for n, _ in FUNCTIONS_HERE])
+def test_an_argument_that_there_is_not_is_told(name, function):
+    with pytest.raises(ArgumentError, match=r"nonsense=|'nonsense'"):
+        function(nonsense=1)
+
+
+@pytest.mark.parametrize(
+    ("call", "fix"),
+    [
+        (lambda x: rg.sum(x, axes=0), "Did you mean axis=?"),
+        (lambda x: x.sum(keepdim=True), "Did you mean keepdims=?"),
+        (lambda x: rg.sort(x, descending=True), "Leave descending= out."),
+        (lambda x: rnp.linalg.norm(x, order=2), "Did you mean ord=?"),
+        (lambda x: rg.exp(x, dtype="float32"), "convert the result with .astype(...)"),
+    ],
+)
+def test_arguments_nearly_right_are_told(call, fix):
+    with pytest.raises(ArgumentError) as caught:
+        call(typed("x", np.ones(3)))
+    assert fix in str(caught.value).splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("look", "what", "fix"),
+    [
+        (lambda: rnp.linalg.eigg, "no linalg.eigg", "linalg.eigh"),
+        (lambda: rnp.linalg.eig, "no linalg.eig", "of a symmetric one write np.linalg.eigh(A)"),
+        (lambda: rnp.cumsumm, "no cumsumm", "Did you mean cumsum"),
+        (lambda: rnp.searchsorted, "no searchsorted", "Count: np.sum"),
+        (lambda: rnp.qqqq, "no qqqq", "Write it with the functions that are there."),
+    ],
+)
+def test_names_that_are_not_there_are_told(look, what, fix):
+    with pytest.raises(UnsupportedAttributeError) as caught:
+        look()
+    first, *_, last = str(caught.value).splitlines()
+    assert what in first and fix in last
+    assert not hasattr(rnp, "qqqq") and not hasattr(rnp.linalg, "__wrapped__")
 
 
 def documented():

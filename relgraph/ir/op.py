@@ -160,13 +160,15 @@ class Op:
             return self.params[type(self).parameters.index(name)]
         raise AttributeError(f"the op {type(self).__name__} has no attribute {name!r}")
 
-    def __call__(self, *operands: Any) -> Any:
+    def __call__(self, *operands: Any, **unknown: Any) -> Any:
         """Apply the op: to Variables (a node), numbers and arrays (constants), or patterns.
 
         Parameters
         ----------
         *operands : Variable, array-like or pattern
             Python numbers are weak, as in NumPy: they take the dtype of the other operands.
+        **unknown
+            None are taken.
 
         Returns
         -------
@@ -176,12 +178,19 @@ class Op:
         Raises
         ------
         ArgumentError
-            For a wrong number of operands.
+            For a wrong number of operands, or an argument by name.
         ShapeError, DTypeError
             When the operands do not fit; the message names them.
         """
         from relgraph.ir import node
 
+        if unknown:
+            raise ArgumentError(
+                f"{self!r} does not take {next(iter(unknown))}=",
+                {"operands": ", ".join(map(repr, operands)) or "none"},
+                "Pass operands only; convert the result with .astype(...), and choose among "
+                "elements with rg.where(condition, a, b).",
+            )
         for operand in operands:
             if not isinstance(operand, node.Variable):
                 handler = getattr(type(operand), "__relgraph_op__", None)
@@ -330,6 +339,21 @@ class Op:
         """
         return ()
 
+    def described(self, operands: list[str]) -> str:
+        """Return how a message names the op, or the application of it.
+
+        Parameters
+        ----------
+        operands : list of str
+            The operands, printed briefly.
+
+        Returns
+        -------
+        str
+            For the first line.
+        """
+        return repr(self)
+
     def infix(self, operands: list[str]) -> str | None:
         """Return an own way to print an application, or None for the usual one.
 
@@ -407,7 +431,8 @@ def operand_error(op: Op, inputs: tuple[Variable, ...], error: Exception) -> Exc
     if not isinstance(error, RelgraphError):
         return error
     rows = [(f"operand {i}", f"{brief(x)} : {x.type}") for i, x in enumerate(inputs)]
-    return type(error)(f"{op!r}: {error.what}", [*rows, *error.facts], error.fix)
+    name = op.described([brief(x) for x in inputs])
+    return type(error)(f"{name}: {error.what}", [*rows, *error.facts], error.fix)
 
 
 class GetItem(Op):

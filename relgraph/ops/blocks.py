@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.errors import ArgumentError, ShapeError
+from relgraph.errors import ArgumentError, ShapeError, checks_arguments
 from relgraph.ir.cost import size
 from relgraph.ir.facts import Facts, kept
 from relgraph.ir.node import Variable
@@ -112,6 +112,7 @@ def _total(m: Dim, n: Dim) -> Dim:
     return n if m == 0 else (m if n == 0 else None)
 
 
+@checks_arguments
 def kron(a: Any, b: Any) -> Any:
     """Return the Kronecker product of two arrays, as ``numpy.kron``.
 
@@ -150,6 +151,7 @@ def kron(a: Any, b: Any) -> Any:
     return reshape(multiply(a, b), tuple(sizes))
 
 
+@checks_arguments
 def block_diag(*blocks: Any) -> Any:
     """Return a matrix with blocks on its diagonal and zeros elsewhere.
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from relgraph.errors import ArgumentError, DomainError, ShapeError
+from relgraph.errors import ArgumentError, DomainError, ShapeError, checks_arguments
 from relgraph.ir.facts import VALUE_FACTS, Facts, kept
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
@@ -133,6 +134,7 @@ class Unique(Op):
         return kept(operands[0], *VALUE_FACTS)
 
 
+@checks_arguments
 def specify_shape(x: Any, shape: Any) -> Any:
     """Return ``x`` with sizes that the graph may rely on; they are compared at the call.
 
@@ -150,6 +152,8 @@ def specify_shape(x: Any, shape: Any) -> Any:
 
     Raises
     ------
+    ArgumentError
+        For a shape that is not a sequence of ints and None.
     ShapeError
         For a size that ``x`` cannot have.
 
@@ -161,14 +165,20 @@ def specify_shape(x: Any, shape: Any) -> Any:
     >>> specify_shape(x, (3, None)).type
     float64[3, n]
     """
-    if is_pattern(x) and not is_open(shape):
+    if not is_open(shape):
+        if not isinstance(shape, Iterable):
+            raise ArgumentError(
+                f"specify_shape takes a size for each axis, not {shape!r:.60}",
+                fix="Write specify_shape(x, (3, None)).",
+            )
         shape = tuple(shape)
-    node = SpecifyShape(shape if is_open(shape) else tuple(shape))(as_operand(x))
+    node = SpecifyShape(shape)(as_operand(x))
     if isinstance(node, Variable) and node.type is node.inputs[0].type:
         return node.inputs[0]
     return node
 
 
+@checks_arguments
 def assert_(x: Any, condition: Any, message: str = "an assertion does not hold") -> Any:
     """Return ``x``; a call where the condition is not true in all elements raises an error.
 
@@ -202,6 +212,7 @@ def assert_(x: Any, condition: Any, message: str = "an assertion does not hold")
     return Assert(message)(as_operand(x), as_operand(condition))
 
 
+@checks_arguments
 def unique(x: Any) -> Any:
     """Return the distinct elements of ``x``, sorted, as ``numpy.unique`` does.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from relgraph.errors import checks_arguments
 from relgraph.ir.node import constant
 from relgraph.ops import elementwise, reduction
 from relgraph.ops.indexing import index
@@ -11,6 +12,7 @@ from relgraph.ops.operands import together, typed
 from relgraph.ops.shape import dim
 
 
+@checks_arguments
 def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
     """Tell where elements are equal within a tolerance, as ``numpy.isclose``.
 
@@ -58,6 +60,7 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: boo
     return elementwise.logical_or(found, both)
 
 
+@checks_arguments
 def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
     """Tell whether all elements are equal within a tolerance, as ``numpy.allclose``.
 
@@ -85,6 +88,7 @@ def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bo
     return reduction.all(isclose(a, b, rtol, atol, equal_nan))
 
 
+@checks_arguments
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
     """Tell whether two arrays have the same shape and elements, as ``numpy.array_equal``.
 

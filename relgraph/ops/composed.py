@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.errors import ArgumentError, DTypeError
+from relgraph.errors import ArgumentError, DTypeError, checks_arguments
 from relgraph.ir.node import Constant, Variable, constant
 from relgraph.ops import elementwise
 from relgraph.ops.operands import as_floats, common_dtype, together, typed
@@ -14,6 +14,7 @@ from relgraph.ops.operands import as_floats, common_dtype, together, typed
 _LOG2_E = 1.4426950408889634
 
 
+@checks_arguments
 def deg2rad(x: Any) -> Any:
     """Convert degrees to radians, as ``numpy.deg2rad``.
 
@@ -43,6 +44,7 @@ def deg2rad(x: Any) -> Any:
     return elementwise.multiply(x, constant(np.deg2rad(x.dtype.type(1))))
 
 
+@checks_arguments
 def rad2deg(x: Any) -> Any:
     """Convert radians to degrees, as ``numpy.rad2deg``.
 
@@ -65,6 +67,7 @@ def rad2deg(x: Any) -> Any:
     return elementwise.multiply(x, constant(np.rad2deg(x.dtype.type(1))))
 
 
+@checks_arguments
 def fabs(x: Any) -> Any:
     """Return absolute values as floats, as ``numpy.fabs``.
 
@@ -86,6 +89,7 @@ def fabs(x: Any) -> Any:
     return elementwise.absolute(*as_floats("fabs", x))
 
 
+@checks_arguments
 def fix(x: Any) -> Any:
     """Round towards zero, as ``numpy.fix``.
 
@@ -107,6 +111,7 @@ def fix(x: Any) -> Any:
     return elementwise.trunc(typed(x, "fix"))
 
 
+@checks_arguments
 def fmod(x1: Any, x2: Any) -> Any:
     """Return the remainder of a division that is cut towards zero, as ``numpy.fmod``.
 
@@ -149,6 +154,7 @@ def fmod(x1: Any, x2: Any) -> Any:
     return elementwise.where(moved, elementwise.subtract(rest, x2), rest)
 
 
+@checks_arguments
 def modf(x: Any) -> tuple[Any, Any]:
     """Return fractional and whole parts, as ``numpy.modf``.
 
@@ -173,6 +179,7 @@ def modf(x: Any) -> tuple[Any, Any]:
     return elementwise.copysign(rest, x), elementwise.trunc(x)
 
 
+@checks_arguments
 def float_power(x1: Any, x2: Any) -> Any:
     """Raise to a power in float64, as ``numpy.float_power``.
 
@@ -197,6 +204,7 @@ def float_power(x1: Any, x2: Any) -> Any:
     return elementwise.power(elementwise.cast(x1, "float64"), elementwise.cast(x2, "float64"))
 
 
+@checks_arguments
 def heaviside(x1: Any, x2: Any) -> Any:
     """Return 0 below zero, 1 above it, and ``x2`` at zero, as ``numpy.heaviside``.
 
@@ -231,6 +239,7 @@ def heaviside(x1: Any, x2: Any) -> Any:
     return elementwise.where(elementwise.isnan(x), x, found)
 
 
+@checks_arguments
 def logaddexp2(x1: Any, x2: Any) -> Any:
     """Return ``log2(2**x1 + 2**x2)`` without overflow, as ``numpy.logaddexp2``.
 
@@ -262,6 +271,7 @@ def logaddexp2(x1: Any, x2: Any) -> Any:
     )
 
 
+@checks_arguments
 def sinc(x: Any) -> Any:
     """Return ``sin(pi x) / (pi x)``, 1 at zero, as ``numpy.sinc``.
 
@@ -286,6 +296,7 @@ def sinc(x: Any) -> Any:
     return elementwise.true_divide(elementwise.sin(angle), angle)
 
 
+@checks_arguments
 def isposinf(x: Any) -> Any:
     """Tell where elements are infinity, as ``numpy.isposinf``.
 
@@ -307,6 +318,7 @@ def isposinf(x: Any) -> Any:
     return _is_infinity(typed(x, "isposinf"), np.inf)
 
 
+@checks_arguments
 def isneginf(x: Any) -> Any:
     """Tell where elements are minus infinity, as ``numpy.isneginf``.
 
@@ -332,6 +344,7 @@ def _is_infinity(x: Variable, infinity: float) -> Any:
     return elementwise.equal(x, infinity) if x.dtype.kind == "f" else elementwise.isinf(x)
 
 
+@checks_arguments
 def nan_to_num(
     x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
 ) -> Any:
@@ -389,6 +402,7 @@ def nan_to_num(
     return found
 
 
+@checks_arguments
 def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     """Choose each element by the first condition that is true, as ``numpy.select``.
 

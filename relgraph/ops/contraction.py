@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.errors import ArgumentError, ShapeError, count_of
+from relgraph.errors import ArgumentError, ShapeError, checks_arguments, count_of
 from relgraph.ir.cost import extent, size
 from relgraph.ir.facts import NOTHING, Facts, proved
 from relgraph.ir.node import Variable
@@ -218,6 +218,7 @@ def _transposes(x: Variable, y: Variable) -> bool:
     return (y.op is flip and y.inputs[0] is x) or (x.op is flip and x.inputs[0] is y)
 
 
+@checks_arguments
 def matmul(x: Any, y: Any) -> Any:
     """Return the matrix product ``x @ y``.
 
@@ -252,6 +253,7 @@ def matmul(x: Any, y: Any) -> Any:
     return Matmul()(x, y)
 
 
+@checks_arguments
 def outer(x: Any, y: Any) -> Any:
     """Return the products of every element of ``x`` with every element of ``y``.
 
@@ -268,6 +270,7 @@ def outer(x: Any, y: Any) -> Any:
     return Outer()(*(ravel(v) if isinstance(v, Variable) else v for v in (x, y)))
 
 
+@checks_arguments
 def einsum(subscripts: str, *operands: Any) -> Any:
     """Return Einstein's summation of the operands.
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from relgraph.errors import ArgumentError
+from relgraph.errors import ArgumentError, checks_arguments
 from relgraph.ir.facts import NOTHING, Facts, kept
 from relgraph.ir.node import Variable, constant
 from relgraph.ir.op import Op
@@ -179,6 +179,7 @@ def _cast(x: Any, dtype: npt.DTypeLike | None) -> Any:
     return x if dtype is None else elementwise.cast(x, dtype)
 
 
+@checks_arguments
 def cumsum(a: Any, axis: Any = None, dtype: npt.DTypeLike | None = None) -> Any:
     """Add up the elements so far along an axis, as ``numpy.cumsum``.
 
@@ -213,6 +214,7 @@ def cumsum(a: Any, axis: Any = None, dtype: npt.DTypeLike | None = None) -> Any:
     return _cast(_along(Cumsum, _cast(a, dtype), axis), dtype)
 
 
+@checks_arguments
 def cumprod(a: Any, axis: Any = None, dtype: npt.DTypeLike | None = None) -> Any:
     """Multiply the elements so far along an axis, as ``numpy.cumprod``.
 
@@ -241,6 +243,7 @@ def cumprod(a: Any, axis: Any = None, dtype: npt.DTypeLike | None = None) -> Any
     return _cast(_along(Cumprod, _cast(a, dtype), axis), dtype)
 
 
+@checks_arguments
 def cummax(a: Any, axis: Any = None) -> Any:
     """Take the largest of the elements so far, as ``numpy.maximum.accumulate``.
 
@@ -266,6 +269,7 @@ def cummax(a: Any, axis: Any = None) -> Any:
     return _along(Cummax, a, axis)
 
 
+@checks_arguments
 def cummin(a: Any, axis: Any = None) -> Any:
     """Take the smallest of the elements so far, as ``numpy.minimum.accumulate``.
 
@@ -291,6 +295,7 @@ def cummin(a: Any, axis: Any = None) -> Any:
     return _along(Cummin, a, axis)
 
 
+@checks_arguments
 def cumulative_sum(
     x: Any,
     /,
@@ -325,6 +330,7 @@ def cumulative_sum(
     return _with_initial(cumsum, x, axis, dtype, 0 if include_initial else None)
 
 
+@checks_arguments
 def cumulative_prod(
     x: Any,
     /,

@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.errors import ShapeError, count_of
+from relgraph.errors import ShapeError, checks_arguments, count_of
 from relgraph.ops.arguments import check_int, normalise_axis
 from relgraph.ops.indexing import index
 from relgraph.ops.joining import split
 from relgraph.ops.operands import of_rank, typed
 
 
+@checks_arguments
 def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     """Cut an array along an axis into parts of nearly equal sizes, as ``numpy.array_split``.
 
@@ -51,6 +52,7 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     return split(x, cuts, axis)
 
 
+@checks_arguments
 def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
     """Return the parts of an array along an axis, as ``numpy.unstack``.
 
@@ -83,6 +85,7 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
     return tuple([index(array, (*[slice(None)] * place, i)) for i in range(count)])
 
 
+@checks_arguments
 def vsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
     """Cut an array along its first axis, as ``numpy.vsplit``.
 
@@ -106,6 +109,7 @@ def vsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
     return split(of_rank(ary, 2, "vsplit"), indices_or_sections, 0)
 
 
+@checks_arguments
 def hsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
     """Cut an array along its second axis, a vector along its only one, as ``numpy.hsplit``.
 
@@ -130,6 +134,7 @@ def hsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
     return split(x, indices_or_sections, min(x.ndim - 1, 1))
 
 
+@checks_arguments
 def dsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
     """Cut an array along its third axis, as ``numpy.dsplit``.
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.errors import DomainError
+from relgraph.errors import DomainError, checks_arguments
 from relgraph.ir.cost import extent
 from relgraph.ir.facts import NOTHING, Facts, kept, proved
 from relgraph.ir.node import Variable
@@ -354,6 +354,7 @@ def _items(both: Any, count: int) -> tuple[Any, ...]:
     return tuple(GetItem(i)(both) for i in range(count))
 
 
+@checks_arguments
 def eigh(a: Any, lower: bool = True) -> tuple[Any, Any]:
     """Return the eigenvalues of a symmetric matrix in ascending order, and its eigenvectors.
 
@@ -378,6 +379,7 @@ def eigh(a: Any, lower: bool = True) -> tuple[Any, Any]:
     return first, second
 
 
+@checks_arguments
 def eigvalsh(a: Any, lower: bool = True) -> Any:
     """Return the eigenvalues of a symmetric matrix in ascending order.
 
@@ -401,6 +403,7 @@ def eigvalsh(a: Any, lower: bool = True) -> Any:
     return Eigvalsh(lower)(as_operand(a))
 
 
+@checks_arguments
 def svd(a: Any, full_matrices: bool = True) -> tuple[Any, Any, Any]:
     """Return the singular value decomposition of a matrix.
 
@@ -425,6 +428,7 @@ def svd(a: Any, full_matrices: bool = True) -> tuple[Any, Any, Any]:
     return first, second, third
 
 
+@checks_arguments
 def qr(a: Any, mode: str = "reduced") -> tuple[Any, Any]:
     """Return the QR decomposition of a matrix.
 
@@ -451,6 +455,7 @@ def qr(a: Any, mode: str = "reduced") -> tuple[Any, Any]:
     return first, second
 
 
+@checks_arguments
 def lu(a: Any) -> tuple[Any, Any, Any]:
     """Return the LU decomposition of a square matrix with partial pivoting.
 
@@ -473,6 +478,7 @@ def lu(a: Any) -> tuple[Any, Any, Any]:
     return first, second, third
 
 
+@checks_arguments
 def lu_factor(a: Any) -> tuple[Any, Any]:
     """Return both LU factors in one matrix, and the row interchanges.
 
@@ -495,6 +501,7 @@ def lu_factor(a: Any) -> tuple[Any, Any]:
     return first, second
 
 
+@checks_arguments
 def schur(a: Any) -> tuple[Any, Any]:
     """Return the real Schur decomposition of a square matrix.
 
@@ -517,6 +524,7 @@ def schur(a: Any) -> tuple[Any, Any]:
     return first, second
 
 
+@checks_arguments
 def qz(a: Any, b: Any) -> tuple[Any, Any, Any, Any]:
     """Return the real generalised Schur decomposition of two square matrices.
 
@@ -539,6 +547,7 @@ def qz(a: Any, b: Any) -> tuple[Any, Any, Any, Any]:
     return first, second, third, fourth
 
 
+@checks_arguments
 def expm(a: Any) -> Any:
     """Return the exponential of a square matrix.
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.errors import ArgumentError, ShapeError, count_of
+from relgraph.errors import ArgumentError, ShapeError, checks_arguments, count_of
 from relgraph.ir.node import Variable
 from relgraph.ops.arguments import as_operand, is_pattern, no_rank, normalise_axes, normalise_axis
 from relgraph.ops.checks import assert_
@@ -17,6 +17,7 @@ from relgraph.ops.permutation import transpose
 from relgraph.ops.shape import dim, ravel, reshape, shape
 
 
+@checks_arguments
 def dot(x: Any, y: Any) -> Any:
     """Return NumPy's dot product.
 
@@ -46,6 +47,7 @@ def dot(x: Any, y: Any) -> Any:
     return tensordot(x, y, ([-1], [-2]))
 
 
+@checks_arguments
 def vdot(x: Any, y: Any) -> Any:
     """Return the sum of the products of all elements of two arrays, taken in C order.
 
@@ -67,6 +69,7 @@ def vdot(x: Any, y: Any) -> Any:
     return Matmul()(ravel(x), ravel(y))
 
 
+@checks_arguments
 def inner(x: Any, y: Any) -> Any:
     """Return the inner products over the last axes of ``x`` and ``y``.
 
@@ -93,6 +96,7 @@ def inner(x: Any, y: Any) -> Any:
     return tensordot(x, y, ([-1], [-1]))
 
 
+@checks_arguments
 def tensordot(x: Any, y: Any, axes: Any = 2) -> Any:
     """Return the sum of products over several axes; the other axes of ``y`` follow those of ``x``.
 

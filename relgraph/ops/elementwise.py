@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from relgraph.errors import ArgumentError, DTypeError
+from relgraph.errors import ArgumentError, DTypeError, checks_arguments
 from relgraph.ir.cost import size
 from relgraph.ir.facts import NOTHING, Facts, kept, proved
 from relgraph.ir.node import Variable
@@ -182,6 +182,7 @@ class Cast(Op):
         return found
 
 
+@checks_arguments
 def cast(x: Any, dtype: npt.DTypeLike, *, copy: bool = True) -> Any:
     """Convert to another dtype, as ``x.astype(dtype)``.
 
@@ -217,6 +218,7 @@ def cast(x: Any, dtype: npt.DTypeLike, *, copy: bool = True) -> Any:
     return op(operand)
 
 
+@checks_arguments
 def fmax(x1: Any, x2: Any) -> Any:
     """Take the larger of two numbers, or the one that is not NaN, as ``numpy.fmax``.
 
@@ -238,6 +240,7 @@ def fmax(x1: Any, x2: Any) -> Any:
     return _but_nan(x1, x2, maximum(x1, x2))
 
 
+@checks_arguments
 def fmin(x1: Any, x2: Any) -> Any:
     """Take the smaller of two numbers, or the one that is not NaN, as ``numpy.fmin``.
 
@@ -265,6 +268,7 @@ def _but_nan(x1: Any, x2: Any, extreme: Any) -> Any:
     return where(isnan(x1), x2, where(isnan(x2), x1, extreme))
 
 
+@checks_arguments
 def clip(x: Any, lo: Any = None, hi: Any = None) -> Any:
     """Limit to an interval: ``minimum(maximum(x, lo), hi)``.
 
@@ -300,6 +304,7 @@ def clip(x: Any, lo: Any = None, hi: Any = None) -> Any:
     return Elementwise("clip")(x, lo, hi)
 
 
+@checks_arguments
 def positive(x: Any) -> Any:
     """Return the operand itself, as ``+x`` does.
 
@@ -316,6 +321,7 @@ def positive(x: Any) -> Any:
     return as_operand(x)
 
 
+@checks_arguments
 def conjugate(x: Any) -> Any:
     """Return the operand itself, which is real.
 
@@ -332,6 +338,7 @@ def conjugate(x: Any) -> Any:
     return as_operand(x)
 
 
+@checks_arguments
 def divmod(x1: Any, x2: Any) -> tuple[Any, Any]:
     """Return the quotient rounded down and the remainder, as ``divmod(x1, x2)`` does.
 
@@ -353,6 +360,7 @@ def divmod(x1: Any, x2: Any) -> tuple[Any, Any]:
     return floor_divide(x1, x2), remainder(x1, x2)
 
 
+@checks_arguments
 def round(x: Any, decimals: int | None = None) -> Any:
     """Round to a number of decimals, halves to even.
 

@@ -8,10 +8,14 @@ from typing import Any
 from relgraph.errors import ArgumentError, DomainError, ShapeError, count_of
 from relgraph.ir.op import Op
 from relgraph.ir.types import Shape, TensorType, check_dim, dim_text
-from relgraph.ops.arguments import (
-    check_scalar,
-    is_int,
-)
+from relgraph.ops.arguments import check_scalar, is_int, is_open
+
+
+def one_tuple(shape: tuple[Any, ...]) -> Any:
+    """Return a shape given as one tuple, or as sizes one by one."""
+    if len(shape) == 1 and (isinstance(shape[0], tuple | list) or is_open(shape[0])):
+        return shape[0]
+    return shape
 
 
 def check_shape(shape: Any, function: str, unknown: bool = False) -> tuple[Any, ...]:

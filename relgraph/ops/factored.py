@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.errors import ShapeError
+from relgraph.errors import ShapeError, checks_arguments
 from relgraph.ir.cost import extent, size
 from relgraph.ir.op import Op
 from relgraph.ir.types import TensorType, Type, broadcast_shapes
@@ -210,6 +210,7 @@ def _solution(a: TensorType, b: TensorType) -> TensorType:
     return TensorType(dtype, (*batch, contracted(n, b.shape[-2]), b.shape[-1]))
 
 
+@checks_arguments
 def lu_solve(lu_and_piv: tuple[Any, Any], b: Any, trans: int = 0) -> Any:
     """Return the solution x of ``a @ x = b``, given ``lu_factor(a)``.
 
@@ -236,6 +237,7 @@ def lu_solve(lu_and_piv: tuple[Any, Any], b: Any, trans: int = 0) -> Any:
     return LUSolve(trans)(as_operand(factors), as_operand(pivots), as_operand(b))
 
 
+@checks_arguments
 def solve_sylvester(a: Any, b: Any, q: Any) -> Any:
     """Return the solution x of Sylvester's equation ``a @ x + x @ b = q``.
 
@@ -261,6 +263,7 @@ def solve_sylvester(a: Any, b: Any, q: Any) -> Any:
     return SolveSylvester()(as_operand(a), as_operand(b), as_operand(q))
 
 
+@checks_arguments
 def cho_solve(factor_and_lower: tuple[Any, bool], b: Any) -> Any:
     """Return the solution x of ``a @ x = b``, given Cholesky's factor of ``a``.
 

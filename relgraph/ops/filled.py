@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from relgraph.errors import ArgumentError
+from relgraph.errors import ArgumentError, checks_arguments
 from relgraph.ir.node import Constant, Variable, constant
 from relgraph.ops.arguments import as_operand, is_pattern
 from relgraph.ops.elementwise import cast
@@ -15,6 +15,7 @@ from relgraph.ops.shape import broadcast_to
 from relgraph.ops.shape import shape as shape_of
 
 
+@checks_arguments
 def full(shape: Any, value: Any, dtype: npt.DTypeLike | None = None) -> Any:
     """Return an array of one value.
 
@@ -54,6 +55,7 @@ def full(shape: Any, value: Any, dtype: npt.DTypeLike | None = None) -> Any:
     return broadcast_to(filling, shape)
 
 
+@checks_arguments
 def zeros(shape: Any, dtype: npt.DTypeLike = "float64") -> Any:
     """Return an array of zeros.
 
@@ -79,6 +81,7 @@ def zeros(shape: Any, dtype: npt.DTypeLike = "float64") -> Any:
     return full(shape, 0, dtype)
 
 
+@checks_arguments
 def ones(shape: Any, dtype: npt.DTypeLike = "float64") -> Any:
     """Return an array of ones.
 
@@ -104,6 +107,7 @@ def ones(shape: Any, dtype: npt.DTypeLike = "float64") -> Any:
     return full(shape, 1, dtype)
 
 
+@checks_arguments
 def full_like(x: Any, value: Any, dtype: npt.DTypeLike | None = None, *, shape: Any = None) -> Any:
     """Return an array of one value with the shape of ``x``.
 
@@ -138,6 +142,7 @@ def full_like(x: Any, value: Any, dtype: npt.DTypeLike | None = None, *, shape: 
     return full(sizes, value, as_operand(x).dtype if dtype is None else dtype)
 
 
+@checks_arguments
 def zeros_like(x: Any, dtype: npt.DTypeLike | None = None, *, shape: Any = None) -> Any:
     """Return zeros with the shape of ``x``.
 
@@ -163,6 +168,7 @@ def zeros_like(x: Any, dtype: npt.DTypeLike | None = None, *, shape: Any = None)
     return full_like(x, 0, dtype, shape=shape)
 
 
+@checks_arguments
 def ones_like(x: Any, dtype: npt.DTypeLike | None = None, *, shape: Any = None) -> Any:
     """Return ones with the shape of ``x``.
 
@@ -188,6 +194,7 @@ def ones_like(x: Any, dtype: npt.DTypeLike | None = None, *, shape: Any = None) 
     return full_like(x, 1, dtype, shape=shape)
 
 
+@checks_arguments
 def arange(
     start: float, stop: float | None = None, step: float = 1, dtype: npt.DTypeLike | None = None
 ) -> Variable:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.errors import ArgumentError, DomainError, ShapeError
+from relgraph.errors import ArgumentError, DomainError, ShapeError, checks_arguments
 from relgraph.ir.node import Constant, Variable, constant
 from relgraph.ops import elementwise
 from relgraph.ops.arguments import normalise_axes, normalise_axis
@@ -18,6 +18,7 @@ from relgraph.ops.sequences import diff
 from relgraph.ops.shape import dim, expand_dims
 
 
+@checks_arguments
 def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
     """Approximate derivatives along axes by differences, as ``numpy.gradient``.
 

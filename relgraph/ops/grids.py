@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from relgraph.errors import ArgumentError, DomainError, ShapeError
+from relgraph.errors import ArgumentError, DomainError, ShapeError, checks_arguments
 from relgraph.ir.node import Variable, constant
 from relgraph.ir.types import broadcast_shapes
 from relgraph.ops import elementwise
@@ -21,6 +21,7 @@ from relgraph.ops.permutation import moveaxis
 from relgraph.ops.shape import broadcast_to, dim, expand_dims, ravel
 
 
+@checks_arguments
 def broadcast_arrays(*args: Any) -> tuple[Any, ...]:
     """Stretch arrays to their common shape, as ``numpy.broadcast_arrays``.
 
@@ -57,6 +58,7 @@ def broadcast_arrays(*args: Any) -> tuple[Any, ...]:
     return tuple([broadcast_to(x, tuple(sizes)) for x in arrays])
 
 
+@checks_arguments
 def meshgrid(
     *xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy"
 ) -> tuple[Any, ...]:
@@ -100,6 +102,7 @@ def meshgrid(
     return tuple(found) if sparse else broadcast_arrays(*found)
 
 
+@checks_arguments
 def linspace(  # noqa: PLR0917 - the parameters of NumPy
     start: Any,
     stop: Any,
@@ -174,6 +177,7 @@ def _spaced(start: Any, stop: Any, count: int, endpoint: bool) -> tuple[Any, Any
     return points, step
 
 
+@checks_arguments
 def logspace(  # noqa: PLR0917 - the parameters of NumPy
     start: Any,
     stop: Any,
@@ -223,6 +227,7 @@ def logspace(  # noqa: PLR0917 - the parameters of NumPy
     return found if dtype is None else elementwise.cast(found, dtype)
 
 
+@checks_arguments
 def tri(N: int, M: int | None = None, k: int = 0, dtype: npt.DTypeLike = float) -> Any:
     """Return ones on and below a diagonal, as ``numpy.tri``.
 
@@ -250,6 +255,7 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: npt.DTypeLike = float) 
     return constant(np.tri(rows, columns, check_int(k, "tri: k"), dtype))
 
 
+@checks_arguments
 def identity(n: Any, dtype: npt.DTypeLike = float) -> Any:
     """Return a square matrix with ones on the diagonal, as ``numpy.identity``.
 
@@ -273,6 +279,7 @@ def identity(n: Any, dtype: npt.DTypeLike = float) -> Any:
     return eye(n, dtype=dtype)
 
 
+@checks_arguments
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
     """Return the powers of the elements of a vector as columns, as ``numpy.vander``.
 

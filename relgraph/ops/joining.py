@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.errors import ArgumentError, DomainError, ShapeError, count_of
+from relgraph.errors import ArgumentError, DomainError, ShapeError, checks_arguments, count_of
 from relgraph.ir.cost import size
 from relgraph.ir.facts import MATRIX_FACTS, VALUE_FACTS, Facts, kept
 from relgraph.ir.node import Variable
@@ -154,6 +154,7 @@ def _sum(dims: list[Dim]) -> Dim:
     return sum(static) if len(static) == len(sizes) else None
 
 
+@checks_arguments
 def concatenate(arrays: Sequence[Any], axis: Any = 0) -> Any:
     """Join arrays along an axis that they have.
 
@@ -191,6 +192,7 @@ def concatenate(arrays: Sequence[Any], axis: Any = 0) -> Any:
     return operands[0] if len(operands) == 1 else Concatenate(axis)(*operands)
 
 
+@checks_arguments
 def stack(arrays: Sequence[Any], axis: Any = 0) -> Any:
     """Join arrays of one shape along a new axis.
 
@@ -216,6 +218,7 @@ def stack(arrays: Sequence[Any], axis: Any = 0) -> Any:
     return Stack(normalise_axis(axis, ranks[0] + 1 if ranks else None, "stack"))(*operands)
 
 
+@checks_arguments
 def split(x: Any, sections: Any, axis: int = 0) -> list[Any]:
     """Cut an array along an axis.
 
@@ -260,6 +263,7 @@ def split(x: Any, sections: Any, axis: int = 0) -> list[Any]:
     return [index(x, (slice(None),) * axis + (slice(a, b),)) for a, b in bounds]
 
 
+@checks_arguments
 def repeat(x: Any, repeats: Any, axis: int | None = None) -> Any:
     """Return ``x`` with each element repeated along an axis, as ``numpy.repeat``.
 
@@ -317,6 +321,7 @@ def _each_repeated(x: Variable, counts: list[int], axis: int) -> Any:
     return index(known, (*[slice(None)] * axis, places))
 
 
+@checks_arguments
 def tile(x: Any, reps: Any) -> Any:
     """Return ``x`` laid out as often as ``reps`` says along each axis.
 

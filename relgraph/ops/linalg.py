@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.errors import ArgumentError, DomainError, ShapeError
+from relgraph.errors import ArgumentError, DomainError, ShapeError, checks_arguments
 from relgraph.ir.cost import extent, size
 from relgraph.ir.facts import Facts, kept, proved
 from relgraph.ir.node import Variable
@@ -328,6 +328,7 @@ def _substitute(a: Any, b: Any, trans: int, lower: bool, unit: bool) -> Any:
     return result[..., 0] if vector else result
 
 
+@checks_arguments
 def solve(a: Any, b: Any, assume: str = "general") -> Any:
     """Return the solution x of ``a @ x = b``.
 
@@ -361,6 +362,7 @@ def solve(a: Any, b: Any, assume: str = "general") -> Any:
     return Solve(assume)(as_operand(a), as_operand(b))
 
 
+@checks_arguments
 def solve_triangular(
     a: Any, b: Any, lower: bool = False, trans: int | str = 0, unit_diagonal: bool = False
 ) -> Any:
@@ -392,6 +394,7 @@ def solve_triangular(
     return SolveTriangular(lower, trans, unit_diagonal)(as_operand(a), as_operand(b))
 
 
+@checks_arguments
 def cholesky(a: Any, lower: bool = True) -> Any:
     """Return the triangular factor of a symmetric positive definite matrix.
 
@@ -417,6 +420,7 @@ def cholesky(a: Any, lower: bool = True) -> Any:
     return Cholesky(lower)(as_operand(a))
 
 
+@checks_arguments
 def inv(a: Any) -> Any:
     """Return the inverse of a square matrix.
 
@@ -435,6 +439,7 @@ def inv(a: Any) -> Any:
     return Inv()(as_operand(a))
 
 
+@checks_arguments
 def det(a: Any) -> Any:
     """Return the determinant of a square matrix.
 
@@ -451,6 +456,7 @@ def det(a: Any) -> Any:
     return Det()(as_operand(a))
 
 
+@checks_arguments
 def slogdet(a: Any) -> tuple[Any, Any]:
     """Return the sign of a determinant, and the logarithm of its absolute value.
 

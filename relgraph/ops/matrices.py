@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.errors import DomainError, ShapeError
+from relgraph.errors import DomainError, ShapeError, checks_arguments
 from relgraph.ir.cost import extent, size
 from relgraph.ir.facts import VALUE_FACTS, Facts, kept, proved
 from relgraph.ir.node import Variable, constant
@@ -275,6 +275,7 @@ def _sum_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype("uint64" if dtype.kind == "u" else "int64")
 
 
+@checks_arguments
 def eye(n: Any, m: int | None = None, k: int = 0, dtype: Any = "float64") -> Any:
     """Return a matrix with ones on one diagonal and zeros elsewhere.
 
@@ -317,6 +318,7 @@ def eye(n: Any, m: int | None = None, k: int = 0, dtype: Any = "float64") -> Any
     return Eye(n, n if m is None else m, k, dtype)()
 
 
+@checks_arguments
 def diag(x: Any, k: int = 0) -> Any:
     """Return a diagonal matrix made of a vector, or a diagonal of a matrix.
 
@@ -348,6 +350,7 @@ def diag(x: Any, k: int = 0) -> Any:
     return Diagonal(k)(x)
 
 
+@checks_arguments
 def diagflat(v: Any, k: int = 0) -> Any:
     """Return a matrix with all elements of an array on a diagonal, as ``numpy.diagflat``.
 
@@ -373,6 +376,7 @@ def diagflat(v: Any, k: int = 0) -> Any:
     return diag(ravel(typed(v, "diagflat")), k)
 
 
+@checks_arguments
 def diagonal(x: Any, offset: int = 0, axis1: int = -2, axis2: int = -1) -> Any:
     """Return one diagonal of each matrix.
 
@@ -401,6 +405,7 @@ def diagonal(x: Any, offset: int = 0, axis1: int = -2, axis2: int = -1) -> Any:
     return Diagonal(offset)(_matrices(x, axis1, axis2, "diagonal"))
 
 
+@checks_arguments
 def trace(x: Any, offset: int = 0, axis1: int = -2, axis2: int = -1) -> Any:
     """Return the sum of a diagonal of each matrix.
 
@@ -435,6 +440,7 @@ def trace(x: Any, offset: int = 0, axis1: int = -2, axis2: int = -1) -> Any:
     return Trace()(x)
 
 
+@checks_arguments
 def tril(x: Any, k: int = 0) -> Any:
     """Return the lower triangle of each matrix: zeros above the diagonal ``k``.
 
@@ -458,6 +464,7 @@ def tril(x: Any, k: int = 0) -> Any:
     return Tril(k)(_as_matrix(x))
 
 
+@checks_arguments
 def triu(x: Any, k: int = 0) -> Any:
     """Return the upper triangle of each matrix: zeros below the diagonal ``k``.
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from relgraph.errors import DTypeError
+from relgraph.errors import DTypeError, checks_arguments
 from relgraph.ir.node import Variable
 from relgraph.ops import cumulative, elementwise, reduction
 from relgraph.ops.checks import assert_
@@ -21,6 +21,7 @@ def _filled(x: Variable, value: float) -> Any:
     return elementwise.where(elementwise.isnan(x), value, x)
 
 
+@checks_arguments
 def nansum(
     a: Any,
     axis: Any = None,
@@ -74,6 +75,7 @@ def nansum(
     return reduction.sum(values, axis, keepdims, dtype=dtype, initial=initial, where=where)
 
 
+@checks_arguments
 def nanprod(
     a: Any,
     axis: Any = None,
@@ -120,6 +122,7 @@ def nanprod(
     return reduction.prod(values, axis, keepdims, dtype=dtype, initial=initial, where=where)
 
 
+@checks_arguments
 def nanmax(
     a: Any, axis: Any = None, keepdims: Any = False, *, initial: Any = None, where: Any = None
 ) -> Any:
@@ -153,6 +156,7 @@ def nanmax(
     return found if initial is not None else _nan_of_nothing(x, axis, keepdims, found)
 
 
+@checks_arguments
 def nanmin(
     a: Any, axis: Any = None, keepdims: Any = False, *, initial: Any = None, where: Any = None
 ) -> Any:
@@ -193,6 +197,7 @@ def _nan_of_nothing(x: Variable, axis: Any, keepdims: Any, found: Any) -> Any:
     return elementwise.where(nothing, np.nan, found)
 
 
+@checks_arguments
 def nanargmax(a: Any, axis: Any = None, keepdims: Any = False) -> Any:
     """Find the first place of the largest element that is not NaN, as ``numpy.nanargmax``.
 
@@ -223,6 +228,7 @@ def nanargmax(a: Any, axis: Any = None, keepdims: Any = False) -> Any:
     return _some_number(x, axis, reduction.argmax(_filled(x, -np.inf), axis, keepdims))
 
 
+@checks_arguments
 def nanargmin(a: Any, axis: Any = None, keepdims: Any = False) -> Any:
     """Find the first place of the smallest element that is not NaN, as ``numpy.nanargmin``.
 
@@ -260,6 +266,7 @@ def _some_number(x: Variable, axis: Any, place: Any) -> Any:
     return assert_(place, numbers, "all elements along the axis are NaN")
 
 
+@checks_arguments
 def nanmean(
     a: Any,
     axis: Any = None,
@@ -316,6 +323,7 @@ def _quotient(total: Any, count: Any) -> Any:
     return elementwise.cast(elementwise.true_divide(total, count), total.dtype)
 
 
+@checks_arguments
 def nanvar(
     a: Any, axis: Any = None, *, ddof: float = 0, keepdims: Any = False, correction: float = 0
 ) -> Any:
@@ -356,6 +364,7 @@ def nanvar(
     return elementwise.where(elementwise.less_equal(count, 0), np.nan, found)
 
 
+@checks_arguments
 def nanstd(
     a: Any, axis: Any = None, *, ddof: float = 0, keepdims: Any = False, correction: float = 0
 ) -> Any:
@@ -387,6 +396,7 @@ def nanstd(
     return elementwise.sqrt(nanvar(a, axis, ddof=ddof, keepdims=keepdims, correction=correction))
 
 
+@checks_arguments
 def nancumsum(a: Any, axis: Any = None, dtype: npt.DTypeLike | None = None) -> Any:
     """Add up elements one by one, NaN as 0, as ``numpy.nancumsum``.
 
@@ -414,6 +424,7 @@ def nancumsum(a: Any, axis: Any = None, dtype: npt.DTypeLike | None = None) -> A
     return cumulative.cumsum(_filled(typed(a, "nancumsum"), 0), axis, dtype)
 
 
+@checks_arguments
 def nancumprod(a: Any, axis: Any = None, dtype: npt.DTypeLike | None = None) -> Any:
     """Multiply elements one by one, NaN as 1, as ``numpy.nancumprod``.
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.errors import DomainError
+from relgraph.errors import DomainError, checks_arguments
 from relgraph.ir.node import Variable
 from relgraph.ops import elementwise, reduction
 from relgraph.ops.arguments import as_operand, check_no_list, normalise_axes
@@ -17,6 +17,7 @@ from relgraph.ops.reducers import Top, floating, reduced_axes
 from relgraph.ops.shape import expand_dims
 
 
+@checks_arguments
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Any:
     """Return norms of vectors or matrices, as ``numpy.linalg.norm``.
 
@@ -75,6 +76,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> An
     return (_of_vectors if len(axes) == 1 else _of_matrices)(array, ord, axes, keepdims)
 
 
+@checks_arguments
 def vector_norm(x: Any, /, *, axis: Any = None, keepdims: Any = False, ord: Any = 2) -> Any:
     """Return norms of vectors, as ``numpy.linalg.vector_norm``.
 
@@ -111,6 +113,7 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: Any = False, ord: Any 
     return _of_vectors(array, 2 if ord is None else ord, axis, keepdims)
 
 
+@checks_arguments
 def matrix_norm(x: Any, /, *, keepdims: Any = False, ord: Any = "fro") -> Any:
     """Return norms of matrices, as ``numpy.linalg.matrix_norm``.
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.errors import DomainError
+from relgraph.errors import DomainError, checks_arguments
 from relgraph.ir.node import Variable
 from relgraph.ops import (
     contraction,
@@ -25,6 +25,7 @@ from relgraph.ops.arguments import as_operand, normalise_axes
 Function = Callable[..., Any]
 
 
+@checks_arguments
 def clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Any:
     """Limit to an interval, as ``numpy.clip``: bounds by either of their names.
 
@@ -50,6 +51,7 @@ def clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: 
     return elementwise.clip(a, min if a_min is None else a_min, max if a_max is None else a_max)
 
 
+@checks_arguments
 def var(
     a: Any, axis: Any = None, *, ddof: float = 0, keepdims: Any = False, correction: float = 0
 ) -> Any:
@@ -81,6 +83,7 @@ def var(
     return reduction.var(a, axis, ddof or correction, keepdims)
 
 
+@checks_arguments
 def std(
     a: Any, axis: Any = None, *, ddof: float = 0, keepdims: Any = False, correction: float = 0
 ) -> Any:
@@ -112,6 +115,7 @@ def std(
     return reduction.std(a, axis, ddof or correction, keepdims)
 
 
+@checks_arguments
 def transpose(a: Any, axes: Any = None) -> Any:
     """Permute axes, as ``numpy.transpose``: reversed without ``axes``.
 
@@ -135,6 +139,7 @@ def transpose(a: Any, axes: Any = None) -> Any:
     return permutation.transpose(a) if axes is None else permutation.transpose(a, axes)
 
 
+@checks_arguments
 def diagonal(a: Any, offset: int = 0, axis1: int | None = None, axis2: int | None = None) -> Any:
     """Return diagonals, as ``numpy.diagonal``: of the first two axes.
 
@@ -162,6 +167,7 @@ def diagonal(a: Any, offset: int = 0, axis1: int | None = None, axis2: int | Non
     return matrices.diagonal(a, offset, *_first_axes(a, axis1, axis2))
 
 
+@checks_arguments
 def trace(a: Any, offset: int = 0, axis1: int | None = None, axis2: int | None = None) -> Any:
     """Add up diagonals, as ``numpy.trace``: of the first two axes.
 
@@ -197,6 +203,7 @@ def _first_axes(a: Any, axis1: int | None, axis2: int | None) -> tuple[int, ...]
     return (0 if axis1 is None else axis1, 1 if axis2 is None else axis2)
 
 
+@checks_arguments
 def size(a: Any, axis: Any = None) -> Any:
     """Return the number of elements, as ``numpy.size``.
 
@@ -225,6 +232,7 @@ def size(a: Any, axis: Any = None) -> Any:
     return math.prod(sizes)
 
 
+@checks_arguments
 def ndim(a: Any) -> int:
     """Return the number of dimensions, as ``numpy.ndim``.
 
@@ -241,6 +249,7 @@ def ndim(a: Any) -> int:
     return int(as_operand(a).ndim)
 
 
+@checks_arguments
 def cholesky(a: Any, /, *, upper: bool = False) -> Any:
     """Factor a symmetric positive definite matrix, as ``numpy.linalg.cholesky``.
 
@@ -266,6 +275,7 @@ def cholesky(a: Any, /, *, upper: bool = False) -> Any:
     return linalg.cholesky(a, lower=not upper)
 
 
+@checks_arguments
 def eigh(a: Any, /, UPLO: str = "L") -> Any:
     """Return eigenvalues and eigenvectors of a symmetric matrix, as ``numpy.linalg.eigh``.
 
@@ -291,6 +301,7 @@ def eigh(a: Any, /, UPLO: str = "L") -> Any:
     return decompositions.eigh(a, lower=_lower(UPLO))
 
 
+@checks_arguments
 def eigvalsh(a: Any, /, UPLO: str = "L") -> Any:
     """Return the eigenvalues of a symmetric matrix, as ``numpy.linalg.eigvalsh``.
 
@@ -325,6 +336,7 @@ def _lower(UPLO: str) -> bool:
     return UPLO == "L"
 
 
+@checks_arguments
 def svd(a: Any, /, full_matrices: bool = True, compute_uv: bool = True) -> Any:
     """Return the singular value decomposition of a matrix, as ``numpy.linalg.svd``.
 
@@ -351,6 +363,7 @@ def svd(a: Any, /, full_matrices: bool = True, compute_uv: bool = True) -> Any:
     return found if compute_uv else found[1]
 
 
+@checks_arguments
 def qr(a: Any, /, mode: str = "reduced") -> Any:
     """Return the QR decomposition of a matrix, as ``numpy.linalg.qr``.
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.errors import DomainError, ShapeError, count_of
+from relgraph.errors import DomainError, ShapeError, checks_arguments, count_of
 from relgraph.ir.facts import MATRIX_FACTS, VALUE_FACTS, Facts, kept, proved
 from relgraph.ir.node import Variable
 from relgraph.ir.types import Type
@@ -118,7 +118,7 @@ def _permutation(axes: Any, ndim: int) -> tuple[int, ...]:
     )
     if len(found) != ndim or len(set(found)) != ndim:
         raise DomainError(
-            f"transpose: {tuple(axes)} is not a permutation of {ndim} axes",
+            f"transpose: {tuple(axes)} is not a permutation of {count_of(ndim, 'axis')}",
             fix="Name every axis once.",
         )
     return found
@@ -170,6 +170,7 @@ def transpose(x: Any, *axes: Any) -> Any:
     return Transpose(found)(x)
 
 
+@checks_arguments
 def matrix_transpose(x: Any) -> Any:
     """Return ``x`` with its last two axes swapped.
 
@@ -192,6 +193,7 @@ def matrix_transpose(x: Any) -> Any:
     return SparseTranspose()(x) if is_sparse(x) else MatrixTranspose()(x)
 
 
+@checks_arguments
 def swapaxes(x: Any, axis1: int, axis2: int) -> Any:
     """Return ``x`` with two axes swapped.
 
@@ -229,6 +231,7 @@ def swapaxes(x: Any, axis1: int, axis2: int) -> Any:
     return transpose(x, tuple(order))
 
 
+@checks_arguments
 def moveaxis(x: Any, source: Any, destination: Any) -> Any:
     """Return ``x`` with axes moved to other places; the rest keep their order.
 

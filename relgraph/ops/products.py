@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from relgraph.errors import ArgumentError, ShapeError
+from relgraph.errors import ArgumentError, ShapeError, checks_arguments
 from relgraph.ir.node import Constant, Variable
 from relgraph.ops import elementwise
 from relgraph.ops.arguments import check_int, normalise_axis
@@ -20,6 +20,7 @@ from relgraph.ops.permutation import moveaxis
 from relgraph.ops.shape import broadcast_to, dim, expand_dims, shape, squeeze
 
 
+@checks_arguments
 def vecdot(x1: Any, x2: Any, *, axis: int = -1) -> Any:
     """Return the dot products of vectors, as ``numpy.vecdot``.
 
@@ -60,6 +61,7 @@ def vecdot(x1: Any, x2: Any, *, axis: int = -1) -> Any:
     return matmul(x, y) if x.ndim == y.ndim == 1 else einsum("...i,...i->...", x, y)
 
 
+@checks_arguments
 def matvec(x1: Any, x2: Any) -> Any:
     """Return the products of matrices and vectors, as ``numpy.matvec``.
 
@@ -86,6 +88,7 @@ def matvec(x1: Any, x2: Any) -> Any:
     return squeeze(matmul(matrix, expand_dims(vector, -1)), -1)
 
 
+@checks_arguments
 def vecmat(x1: Any, x2: Any) -> Any:
     """Return the products of vectors and matrices, as ``numpy.vecmat``.
 
@@ -132,6 +135,7 @@ def _matrices(x: Any, function: str) -> Variable:
     return array
 
 
+@checks_arguments
 def cross(  # noqa: PLR0917 - the parameters of NumPy
     a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
 ) -> Any:
@@ -184,6 +188,7 @@ def cross(  # noqa: PLR0917 - the parameters of NumPy
     return stack(parts, normalise_axis(axisc, parts[0].ndim + 1, "cross"))
 
 
+@checks_arguments
 def linalg_cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     """Return the cross products of vectors of three elements, as ``numpy.linalg.cross``.
 
@@ -207,6 +212,7 @@ def linalg_cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     return cross(x1, x2, axis=axis)
 
 
+@checks_arguments
 def linalg_outer(x1: Any, x2: Any, /) -> Any:
     """Return the products of all pairs of elements of two vectors, as ``numpy.linalg.outer``.
 
@@ -237,6 +243,7 @@ def linalg_outer(x1: Any, x2: Any, /) -> Any:
     return outer(x, y)
 
 
+@checks_arguments
 def polyval(p: Any, x: Any) -> Any:
     """Evaluate a polynomial by Horner's rule, as ``numpy.polyval``.
 
@@ -281,6 +288,7 @@ def polyval(p: Any, x: Any) -> Any:
     return found
 
 
+@checks_arguments
 def matrix_power(a: Any, n: int) -> Any:
     """Multiply square matrices with themselves, as ``numpy.linalg.matrix_power``.
 
@@ -330,6 +338,7 @@ def matrix_power(a: Any, n: int) -> Any:
     return found
 
 
+@checks_arguments
 def multi_dot(arrays: Any) -> Any:
     """Multiply several matrices, as ``numpy.linalg.multi_dot``.
 

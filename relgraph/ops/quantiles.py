@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.errors import ArgumentError, DomainError, DTypeError, ShapeError
+from relgraph.errors import ArgumentError, DomainError, DTypeError, ShapeError, checks_arguments
 from relgraph.ir.node import Variable
 from relgraph.ops import elementwise, reduction
 from relgraph.ops.arguments import normalise_axes
@@ -18,6 +18,7 @@ from relgraph.ops.shape import dim, expand_dims, ravel, reshape, shape
 from relgraph.ops.sorting import sort
 
 
+@checks_arguments
 def median(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """Return the middle element in ascending order, or the mean of both, as ``numpy.median``.
 
@@ -59,6 +60,7 @@ def median(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
     return expand_dims(found, axes) if keepdims else found
 
 
+@checks_arguments
 def quantile(
     a: Any, q: Any, axis: Any = None, method: str = "linear", keepdims: bool = False
 ) -> Any:
@@ -108,6 +110,7 @@ def quantile(
     return _quantile("quantile", a, fractions, weak, axis=axis, method=method, keepdims=keepdims)
 
 
+@checks_arguments
 def percentile(
     a: Any, q: Any, axis: Any = None, method: str = "linear", keepdims: bool = False
 ) -> Any:

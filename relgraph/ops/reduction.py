@@ -14,7 +14,7 @@ from typing import Any as Value  # Any is a reduction
 import numpy as np
 import numpy.typing as npt
 
-from relgraph.errors import ArgumentError
+from relgraph.errors import ArgumentError, checks_arguments
 from relgraph.ir.node import Variable
 from relgraph.ops import elementwise
 from relgraph.ops.arguments import (
@@ -74,6 +74,7 @@ def _cast(x: Value, dtype: npt.DTypeLike | None) -> Value:
     return x if dtype is None else elementwise.cast(x, dtype)
 
 
+@checks_arguments
 def sum(
     x: Value,
     axis: Value = None,
@@ -124,6 +125,7 @@ def sum(
     return elementwise.add(total, start_value(initial, total, "sum"))
 
 
+@checks_arguments
 def prod(
     x: Value,
     axis: Value = None,
@@ -172,6 +174,7 @@ def prod(
     return elementwise.multiply(total, start_value(initial, total, "prod"))
 
 
+@checks_arguments
 def max(
     x: Value,
     axis: Value = None,
@@ -210,6 +213,7 @@ def max(
     return found if start is None else elementwise.maximum(found, start)
 
 
+@checks_arguments
 def min(
     x: Value,
     axis: Value = None,
@@ -248,6 +252,7 @@ def min(
     return found if start is None else elementwise.minimum(found, start)
 
 
+@checks_arguments
 def mean(
     x: Value,
     axis: Value = None,
@@ -301,6 +306,7 @@ def mean(
     return _cast(quotient, total.dtype)
 
 
+@checks_arguments
 def any(x: Value, axis: Value = None, keepdims: Value = False, *, where: Value = None) -> Value:
     """Tell whether some element over axes is not zero (NaN is not).
 
@@ -332,6 +338,7 @@ def any(x: Value, axis: Value = None, keepdims: Value = False, *, where: Value =
     return _reduce(Any, chosen(x, where, 0, "any"), axis, keepdims)
 
 
+@checks_arguments
 def all(x: Value, axis: Value = None, keepdims: Value = False, *, where: Value = None) -> Value:
     """Tell whether every element over axes is not zero (NaN is not).
 
@@ -363,6 +370,7 @@ def all(x: Value, axis: Value = None, keepdims: Value = False, *, where: Value =
     return _reduce(All, chosen(x, where, 1, "all"), axis, keepdims)
 
 
+@checks_arguments
 def argmax(x: Value, axis: Value = None, keepdims: Value = False) -> Value:
     """Find the first place of the largest element, or of the first NaN.
 
@@ -388,6 +396,7 @@ def argmax(x: Value, axis: Value = None, keepdims: Value = False) -> Value:
     return _search(Argmax, x, axis, keepdims)
 
 
+@checks_arguments
 def argmin(x: Value, axis: Value = None, keepdims: Value = False) -> Value:
     """Find the first place of the smallest element, or of the first NaN.
 
@@ -413,6 +422,7 @@ def argmin(x: Value, axis: Value = None, keepdims: Value = False) -> Value:
     return _search(Argmin, x, axis, keepdims)
 
 
+@checks_arguments
 def logsumexp(x: Value, axis: Value = None, keepdims: Value = False) -> Value:
     """Compute ``log(sum(exp(x)))`` over axes without overflow; ``-inf`` over no elements.
 
@@ -443,6 +453,7 @@ def logsumexp(x: Value, axis: Value = None, keepdims: Value = False) -> Value:
     return _reduce(LogSumExp, x, axis, keepdims)
 
 
+@checks_arguments
 def softmax(x: Value, axis: Value = -1) -> Value:
     """Compute ``exp(x) / sum(exp(x))`` along an axis without overflow.
 
@@ -467,6 +478,7 @@ def softmax(x: Value, axis: Value = -1) -> Value:
     return Softmax(normalise_axis(axis, rank_of(operand), "softmax"))(operand)
 
 
+@checks_arguments
 def log_softmax(x: Value, axis: Value = -1) -> Value:
     """Compute ``x - logsumexp(x)`` along an axis without overflow.
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.errors import ArgumentError, DomainError, ShapeError
+from relgraph.errors import ArgumentError, DomainError, ShapeError, checks_arguments, count_of
 from relgraph.ir.node import Constant, Variable, constant
 from relgraph.ops import elementwise
 from relgraph.ops.arguments import as_operand, check_int, normalise_axes, normalise_axis
@@ -21,6 +21,7 @@ def _along(x: Variable, axis: int, part: slice) -> Any:
     return index(x, (slice(None),) * axis + (part,))
 
 
+@checks_arguments
 def flip(m: Any, axis: Any = None) -> Any:
     """Reverse the order of elements along axes, as ``numpy.flip``.
 
@@ -55,6 +56,7 @@ def flip(m: Any, axis: Any = None) -> Any:
     return index(x, tuple(slice(None, None, -1 if a in axes else None) for a in range(-x.ndim, 0)))
 
 
+@checks_arguments
 def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     """Move elements along axes, and those at the end to the front, as ``numpy.roll``.
 
@@ -115,6 +117,7 @@ def _rolled(x: Variable, shift: Any, axis: int) -> Any:
     return concatenate([first, second], axis)
 
 
+@checks_arguments
 def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
     """Subtract from each element the one before it, as ``numpy.diff``.
 
@@ -168,6 +171,7 @@ def _joined(x: Variable, part: Any, axis: int) -> list[Any]:
     return [broadcast_to(array, tuple(sizes))]
 
 
+@checks_arguments
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     """Subtract from each element the one before it, as ``numpy.ediff1d``.
 
@@ -205,6 +209,7 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     return concatenate(parts)
 
 
+@checks_arguments
 def pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0) -> Any:
     """Put constants around an array, as ``numpy.pad`` in the mode "constant".
 
@@ -272,7 +277,8 @@ def _pairs(given: Any, ndim: int, name: str) -> np.ndarray[Any, Any]:
         return np.broadcast_to(array, (ndim, 2))
     except ValueError:
         raise ShapeError(
-            f"pad takes {name} as one number, a pair, or a pair for each of {ndim} axes",
+            f"pad takes {name} as one number, a pair, or a pair for each of "
+            f"{count_of(ndim, 'axis')}",
             {name: given},
             "Write a list with a pair (before, after) for each axis.",
         ) from None

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.errors import DomainError, ShapeError
+from relgraph.errors import DomainError, ShapeError, checks_arguments
 from relgraph.ir.facts import MATRIX_FACTS, VALUE_FACTS, Facts, kept, proved
 from relgraph.ir.node import Constant, Variable
 from relgraph.ir.op import Op
@@ -34,7 +34,7 @@ from relgraph.ops.arguments import (
     normalise_axis,
     rank_of,
 )
-from relgraph.ops.extents import check_shape, check_sizes, fill, solve
+from relgraph.ops.extents import check_shape, check_sizes, fill, one_tuple, solve
 
 
 class Rearrangement(Op):
@@ -289,6 +289,7 @@ class Dim(Op):
         return proved("nonnegative")
 
 
+@checks_arguments
 def reshape(x: Any, *shape: Any, order: str = "C") -> Any:
     """Return the elements of ``x`` in another shape.
 
@@ -322,7 +323,7 @@ def reshape(x: Any, *shape: Any, order: str = "C") -> Any:
     >>> reshape(x, "n", 2, 3).type, reshape(x, -1, 3).type
     (float64[n, 2, 3], float64[?, 3])
     """
-    entries = _one_tuple(shape)
+    entries = one_tuple(shape)
     if order != "C":
         return _reshaped_by_columns(x, entries, order)
     if is_open(entries):
@@ -370,6 +371,7 @@ def _inferred(
     return sizes, operands
 
 
+@checks_arguments
 def ravel(x: Any, order: str = "C") -> Any:
     """Return all elements of ``x`` as a vector.
 
@@ -388,6 +390,7 @@ def ravel(x: Any, order: str = "C") -> Any:
     return reshape(x, (-1,), order=order)
 
 
+@checks_arguments
 def broadcast_to(x: Any, shape: Any) -> Any:
     """Return ``x`` stretched to a shape, by NumPy's rule.
 
@@ -420,12 +423,13 @@ def broadcast_to(x: Any, shape: Any) -> Any:
     if is_open(shape):
         return BroadcastTo(shape)(as_operand(x))
     x = as_operand(x)
-    sizes, operands = _entries(x, _one_tuple((shape,)), "broadcast_to")
+    sizes, operands = _entries(x, one_tuple((shape,)), "broadcast_to")
     if isinstance(x, Variable) and tuple(sizes) == x.type.shape and None not in sizes:
         return x
     return BroadcastTo(tuple(sizes))(x, *operands)
 
 
+@checks_arguments
 def dim(x: Any, axis: int) -> Any:
     """Return the size of one dimension: an int where it is static, otherwise an int64 scalar.
 
@@ -460,6 +464,7 @@ def dim(x: Any, axis: int) -> Any:
     return Dim(axis)(x)
 
 
+@checks_arguments
 def shape(x: Any) -> tuple[Any, ...]:
     """Return the shape of ``x``: ints where sizes are static, otherwise int64 scalars.
 
@@ -489,6 +494,7 @@ def size(x: Any) -> Any:
     return dim(ravel(x), -1)
 
 
+@checks_arguments
 def expand_dims(x: Any, axis: Any) -> Any:
     """Return ``x`` with axes of size 1 inserted.
 
@@ -520,6 +526,7 @@ def expand_dims(x: Any, axis: Any) -> Any:
     return ExpandDims(axes)(x) if axes else x
 
 
+@checks_arguments
 def squeeze(x: Any, axis: Any = None) -> Any:
     """Return ``x`` without axes of size 1.
 
@@ -553,13 +560,6 @@ def squeeze(x: Any, axis: Any = None) -> Any:
         return x
     axes = normalise_axes(axis, rank_of(x), "squeeze")
     return x if axes == () else Squeeze(axes)(x)
-
-
-def _one_tuple(shape: tuple[Any, ...]) -> Any:
-    """Return a shape given as one tuple, or as sizes one by one."""
-    if len(shape) == 1 and (isinstance(shape[0], tuple | list) or is_open(shape[0])):
-        return shape[0]
-    return shape
 
 
 def _entries(x: Any, entries: Any, function: str) -> tuple[list[Any], list[Any]]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.errors import ArgumentError, DomainError
+from relgraph.errors import ArgumentError, DomainError, checks_arguments
 from relgraph.ir.cost import extent, size
 from relgraph.ir.facts import VALUE_FACTS, Facts, kept, proved
 from relgraph.ir.node import Variable
@@ -87,6 +87,7 @@ class Argsort(_Sorting):
         return proved("nonnegative")
 
 
+@checks_arguments
 def sort(a: Any, axis: Any = -1, kind: str | None = None, *, stable: bool | None = None) -> Any:
     """Return the elements in ascending order along an axis, as ``numpy.sort``.
 
@@ -121,6 +122,7 @@ def sort(a: Any, axis: Any = -1, kind: str | None = None, *, stable: bool | None
     return _sorted(Sort, a, axis, kind, stable)
 
 
+@checks_arguments
 def argsort(a: Any, axis: Any = -1, kind: str | None = None, *, stable: bool | None = None) -> Any:
     """Return the places of the elements in ascending order along an axis, as ``numpy.argsort``.
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.errors import ArgumentError, ShapeError
+from relgraph.errors import ArgumentError, ShapeError, checks_arguments
 from relgraph.ir.cost import extent, size
 from relgraph.ir.facts import MATRIX_FACTS, NOTHING, VALUE_FACTS, Facts, kept, proved
 from relgraph.ir.node import Variable
@@ -156,6 +156,7 @@ class Densify(Op):
         return operands[0]
 
 
+@checks_arguments
 def densify(x: Any) -> Any:
     """Return the dense array of a sparse matrix; what is dense is returned as it is.
 
@@ -180,6 +181,7 @@ def densify(x: Any) -> Any:
     return x if isinstance(x, Variable) and not is_sparse(x) else Densify()(x)
 
 
+@checks_arguments
 def sparse_matmul(x: Any, y: Any) -> Any:
     """Return the product of a sparse matrix and a dense array, in either order.
 
@@ -220,6 +222,7 @@ def sparse_matmul(x: Any, y: Any) -> Any:
     return SparseMatmul()(as_operand(x), as_operand(y))
 
 
+@checks_arguments
 def sparse_transpose(x: Any) -> Any:
     """Return the transpose of a sparse matrix, which ``x.T`` builds; for patterns too.
 

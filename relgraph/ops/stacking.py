@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.errors import ArgumentError
+from relgraph.errors import ArgumentError, checks_arguments
 from relgraph.ir.node import Variable
 from relgraph.ops.joining import concatenate
 from relgraph.ops.operands import typed
 from relgraph.ops.shape import expand_dims
 
 
+@checks_arguments
 def atleast_1d(*arys: Any) -> Any:
     """Return scalars as vectors of one element, as ``numpy.atleast_1d``.
 
@@ -42,6 +43,7 @@ def atleast_1d(*arys: Any) -> Any:
     return _each(arys, "atleast_1d", lambda x: expand_dims(x, 0) if x.ndim == 0 else x)
 
 
+@checks_arguments
 def atleast_2d(*arys: Any) -> Any:
     """Return vectors as matrices of one row, as ``numpy.atleast_2d``.
 
@@ -63,6 +65,7 @@ def atleast_2d(*arys: Any) -> Any:
     return _each(arys, "atleast_2d", lambda x: _lead(x, 2))
 
 
+@checks_arguments
 def atleast_3d(*arys: Any) -> Any:
     """Return vectors and matrices with three axes, as ``numpy.atleast_3d``.
 
@@ -107,6 +110,7 @@ def _parts(arrays: Any, function: str) -> list[Variable]:
     return [typed(x, function) for x in arrays]
 
 
+@checks_arguments
 def vstack(tup: Any) -> Any:
     """Join arrays by rows, vectors as one row each, as ``numpy.vstack``.
 
@@ -135,6 +139,7 @@ def vstack(tup: Any) -> Any:
     return concatenate([_lead(x, 2) for x in _parts(tup, "vstack")], 0)
 
 
+@checks_arguments
 def hstack(tup: Any) -> Any:
     """Join arrays by columns, vectors end to end, as ``numpy.hstack``.
 
@@ -157,6 +162,7 @@ def hstack(tup: Any) -> Any:
     return concatenate(parts, 0 if parts[0].ndim == 1 else 1)
 
 
+@checks_arguments
 def dstack(tup: Any) -> Any:
     """Join arrays along the third axis, as ``numpy.dstack``.
 
@@ -178,6 +184,7 @@ def dstack(tup: Any) -> Any:
     return concatenate([atleast_3d(x) for x in _parts(tup, "dstack")], 2)
 
 
+@checks_arguments
 def column_stack(tup: Any) -> Any:
     """Join vectors as columns, and matrices by columns, as ``numpy.column_stack``.
 
@@ -200,6 +207,7 @@ def column_stack(tup: Any) -> Any:
     return concatenate(parts, 1)
 
 
+@checks_arguments
 def append(arr: Any, values: Any, axis: int | None = None) -> Any:
     """Join one array to the end of another, as ``numpy.append``.
 
@@ -224,6 +232,7 @@ def append(arr: Any, values: Any, axis: int | None = None) -> Any:
     return concatenate(parts, axis)
 
 
+@checks_arguments
 def block(arrays: Any) -> Any:
     """Join blocks given as nested lists, as ``numpy.block``.
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from relgraph.errors import DTypeError, ShapeError
+from relgraph.errors import DTypeError, ShapeError, checks_arguments
 from relgraph.ir.node import Variable
 from relgraph.ops import elementwise, reduction
 from relgraph.ops.arguments import normalise_axis
@@ -21,6 +21,7 @@ from relgraph.ops.sequences import diff
 from relgraph.ops.shape import broadcast_to, dim, expand_dims, shape, size, squeeze
 
 
+@checks_arguments
 def ptp(a: Any, axis: Any = None, keepdims: Any = False) -> Any:
     """Return the largest less the smallest element over axes, as ``numpy.ptp``.
 
@@ -54,6 +55,7 @@ def ptp(a: Any, axis: Any = None, keepdims: Any = False) -> Any:
     return elementwise.subtract(reduction.max(x, axis, keepdims), reduction.min(x, axis, keepdims))
 
 
+@checks_arguments
 def count_nonzero(a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
     """Count the elements that are not zero, as ``numpy.count_nonzero``.
 
@@ -83,6 +85,7 @@ def count_nonzero(a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
     return reduction.sum(test, axis, keepdims)
 
 
+@checks_arguments
 def average(
     a: Any,
     axis: Any = None,
@@ -166,6 +169,7 @@ def _misfit(w: Variable, x: Variable, axis: Any) -> ShapeError:
     )
 
 
+@checks_arguments
 def cov(  # noqa: PLR0917 - the parameters of NumPy
     m: Any,
     y: Any = None,
@@ -275,6 +279,7 @@ def _observation_weights(fweights: Any, aweights: Any) -> Any:
     return more if weights is None else elementwise.multiply(weights, more)
 
 
+@checks_arguments
 def corrcoef(
     x: Any, y: Any = None, rowvar: bool = True, *, dtype: npt.DTypeLike | None = None
 ) -> Any:
@@ -309,6 +314,7 @@ def corrcoef(
     return elementwise.clip(elementwise.true_divide(c, expand_dims(spread, 0)), -1, 1)
 
 
+@checks_arguments
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     """Integrate along an axis by the trapezoidal rule, as ``numpy.trapezoid``.
 

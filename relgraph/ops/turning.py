@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from relgraph.errors import DomainError
+from relgraph.errors import DomainError, checks_arguments
 from relgraph.ops.arguments import check_int, normalise_axis
 from relgraph.ops.operands import of_rank, typed
 from relgraph.ops.permutation import swapaxes, transpose
 from relgraph.ops.sequences import flip
 
 
+@checks_arguments
 def flipud(m: Any) -> Any:
     """Reverse the order of rows, as ``numpy.flipud``.
 
@@ -32,6 +33,7 @@ def flipud(m: Any) -> Any:
     return flip(of_rank(m, 1, "flipud"), 0)
 
 
+@checks_arguments
 def fliplr(m: Any) -> Any:
     """Reverse the order of columns, as ``numpy.fliplr``.
 
@@ -53,6 +55,7 @@ def fliplr(m: Any) -> Any:
     return flip(of_rank(m, 2, "fliplr"), 1)
 
 
+@checks_arguments
 def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
     """Rotate by quarter turns in a plane of axes, as ``numpy.rot90``.
 
@@ -103,6 +106,7 @@ def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
     return flip(swapaxes(x, first, second), second)
 
 
+@checks_arguments
 def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
     """Move an axis in front of another one, as ``numpy.rollaxis``.
 

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from relgraph.errors import DTypeError, PatternError, ShapeError
+from relgraph.errors import DTypeError, PatternError, ShapeError, UnsupportedAttributeError
 from relgraph.ir.cost import size
 from relgraph.ir.facts import NOTHING, VALUE_FACTS, Facts, kept
 from relgraph.ir.node import Variable, as_variable
@@ -16,6 +16,7 @@ from relgraph.ops.arguments import is_pattern
 from relgraph.ops.extents import shape_text
 from relgraph.ops.indexing import as_array
 from relgraph.ops.keys import Spec, indexed_shape, numpy_key, parse_key, spec_text
+from relgraph.ops.permutation import postfix_operand
 
 
 class _Update(Op):
@@ -91,6 +92,12 @@ class _Update(Op):
         key = spec_text(self.params[0], operands[2:])
         return f"at({operands[0]})[{key}].{self.name.split('_')[0]}({operands[1]})"
 
+    def described(self, operands: list[str]) -> str:
+        """Name it as it is typed with the property ``at``."""
+        array, value, *others = operands
+        key = spec_text(self.params[0], others)
+        return f"{postfix_operand(array)}.at[{key}].{self.name.split('_')[0]}({value})"
+
 
 class SetIndex(_Update):
     """A copy of an array with a part replaced; of updates to one element the last holds."""
@@ -162,6 +169,16 @@ class At:
     def __getitem__(self, key: Any) -> Part:
         return Part(self.array, *parse_key(self.array, key))
 
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # what Python and its libraries ask for
+            raise AttributeError(name)
+        raise UnsupportedAttributeError(
+            f"x.at has no attribute {name!r}: it takes a key first",
+            fix=f"Write x.at[key].{name}(value), with x.at[...] for the whole array."
+            if name in UPDATES
+            else f"Write x.at[key] and one of {_listed(UPDATES)}.",
+        )
+
 
 class Part:
     """One part of an array, and the updates of it; each takes a value that broadcasts to it."""
@@ -170,6 +187,15 @@ class Part:
 
     def __init__(self, array: Variable, spec: Spec, operands: list[Variable]) -> None:
         self.array, self.spec, self.operands = array, spec, operands
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # what Python and its libraries ask for
+            raise AttributeError(name)
+        raise UnsupportedAttributeError(
+            f"a part of an array, x.at[key], has no update {name!r}",
+            {"updates": _listed(UPDATES)},
+            _INSTEAD.get(name, "Write x.at[key].set(value), where value may be made of x[key]."),
+        )
 
     def set(self, value: Any) -> Any:
         """Return the array with the part replaced."""
@@ -199,6 +225,24 @@ class Part:
             )
         value = as_variable(value, like=[self.array.dtype])
         return op(self.spec)(self.array, value, *self.operands)
+
+
+UPDATES = ("set", "add", "multiply", "min", "max")
+
+_INSTEAD = {
+    "get": "Write x[key].",
+    "subtract": "Write x.at[key].add(-value).",
+    "divide": "Write x.at[key].multiply(1 / value).",
+    "mul": "Write x.at[key].multiply(value).",
+    "minimum": "Write x.at[key].min(value).",
+    "maximum": "Write x.at[key].max(value).",
+    "power": "Write x.at[key].set(x[key] ** value).",
+    "apply": "Write x.at[key].set(function(x[key])).",
+}
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return ", ".join(f".{name}(value)" for name in names)
 
 
 def at(x: Any) -> At:

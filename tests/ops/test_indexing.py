@@ -8,12 +8,20 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, integer_array_indices
 
-from relgraph.errors import ArgumentError, DomainError, DTypeError, PatternError, ShapeError
+from relgraph.errors import (
+    ArgumentError,
+    DomainError,
+    DTypeError,
+    PatternError,
+    ShapeError,
+    UnsupportedAttributeError,
+)
 from relgraph.ir.etuple import lower, raise_
 from relgraph.ir.facts import fact, facts_of
 from relgraph.ir.node import Constant, constant, make_input
 from relgraph.ir.printing import brief
 from relgraph.ir.types import TensorType
+from relgraph.ops import updates
 from relgraph.ops.elementwise import add, negative
 from relgraph.ops.indexing import Index, index, take
 from relgraph.ops.permutation import matrix_transpose
@@ -368,3 +376,38 @@ def test_an_ellipsis_of_no_axes_before_an_integer_and_a_whole_axis(kind):
     updated = getattr(at(typed("x", x))[key], kind)(typed("v", value))
     found = evaluate(updated, {"x": x, "v": value})
     np.testing.assert_array_equal(found, expected, strict=True)
+
+
+def test_messages_of_updates_show_what_was_written():
+    x = tensor("n", 3)
+    for update, text in (
+        (lambda: x.at[0].set(np.ones(4)), "x.at[0].set([1., 1., 1., 1.]): the value does not"),
+        (lambda: negative(x).at[:, 1:].add(tensor("k", name="v")), "(-x).at[:, 1:].add(v): the va"),
+    ):
+        with pytest.raises(ShapeError) as caught:
+            update()
+        assert str(caught.value).startswith(text)
+
+
+@pytest.mark.parametrize(
+    ("look", "fix"),
+    [
+        (lambda x: x.at.set, "Write x.at[key].set(value), with x.at[...] for the whole array."),
+        (lambda x: x.at.put, "Write x.at[key] and one of .set(value), .add(value)"),
+        (lambda x: x.at[0].subtract, "Write x.at[key].add(-value)."),
+        (lambda x: x.at[0].get, "Write x[key]."),
+        (lambda x: x.at[0].xor, "Write x.at[key].set(value), where value may be made of x[key]."),
+    ],
+)
+def test_updates_that_there_are_not_are_told(look, fix):
+    x = tensor("n", 3)
+    with pytest.raises(UnsupportedAttributeError) as caught:
+        look(x)
+    assert str(caught.value).splitlines()[-1].startswith(fix)
+    assert not hasattr(x.at, "__array_interface__") and not hasattr(x.at[0], "__len__")
+
+
+def test_every_update_that_is_named_is_there():
+    part = tensor("n", 3).at[0]
+    assert set(updates.UPDATES) == UPDATES.keys()
+    assert [name for name in updates.UPDATES if not callable(getattr(part, name))] == []
