@@ -211,7 +211,7 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
 
 @checks_arguments
 def pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0) -> Any:
-    """Put constants around an array, as ``numpy.pad`` in the mode "constant".
+    """Put elements around an array, as ``numpy.pad``.
 
     Parameters
     ----------
@@ -219,10 +219,10 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values: 
         Any dtype and shape.
     pad_width : int, (before, after), a sequence of one such pair for each axis, or dict of axes
         How many elements to add.
-    mode : {"constant"}
-        Other modes are not supported.
+    mode : {"constant", "edge", "reflect", "symmetric", "wrap"}
+        What to add: constants, or elements of an array whose padded axes have static sizes.
     constant_values : scalar, or pairs as ``pad_width``
-        What to add, in the dtype of ``array``.
+        The constants, in the dtype of ``array``.
 
     Returns
     -------
@@ -235,34 +235,65 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values: 
         For another mode.
     DomainError
         For a negative width.
+    ShapeError
+        For an axis without elements, or of unknown size, to add its elements to; and for other
+        numbers of widths than of axes.
     """
     x = as_array(array, "pad")
-    if mode != "constant":
+    if mode not in _MODES:
         raise ArgumentError(
             f"pad with mode={mode!r} is not supported",
-            fix="Join slices of the array with np.concatenate, such as [x[:1], x, x[-1:]] for the "
-            "mode 'edge'.",
+            {"modes": ", ".join(_MODES)},
+            "Use one of these, or join arrays with np.concatenate.",
         )
-    if isinstance(pad_width, dict):
-        given = {normalise_axis(k, x.ndim, "pad") + x.ndim: v for k, v in pad_width.items()}
-        pad_width = [given.get(axis, 0) for axis in range(x.ndim)]
-        pad_width = [(w, w) if isinstance(w, int) else w for w in pad_width]
-    widths = _pairs(pad_width, max(x.ndim, 1), "pad_width")  # those of a scalar are checked, too
+    widths = _widths(pad_width, x.ndim)
     values = _pairs(constant_values, x.ndim, "constant_values").astype(x.dtype)
-    if widths.dtype.kind not in "iu" or (widths < 0).any():
-        raise DomainError(
-            "pad takes widths that are ints of at least 0",
-            {"pad_width": pad_width},
-            "Take a slice to remove elements.",
-        )
     for axis in range(x.ndim):
+        if not widths[axis].any():
+            continue
+        if mode != "constant":
+            places = _places(x, axis, widths[axis], mode)
+            x = index(x, (*[slice(None)] * axis, places))
+            continue
         sides = [
             _block(x, axis, int(width), value)
             for width, value in zip(widths[axis], values[axis], strict=True)
         ]
-        if widths[axis].any():
-            x = concatenate([*sides[0], x, *sides[1]], axis)
+        x = concatenate([*sides[0], x, *sides[1]], axis)
     return x
+
+
+_MODES = ("constant", "edge", "reflect", "symmetric", "wrap")
+
+
+def _places(x: Variable, axis: int, widths: np.ndarray[Any, Any], mode: Any) -> Any:
+    """Return where in ``x`` the elements of the padded axis are."""
+    size = x.type.shape[axis]
+    if not isinstance(size, int) or size == 0:
+        raise ShapeError(
+            f"pad with mode={mode!r} adds elements of axis {axis}, which "
+            + ("has none" if size == 0 else "is of unknown size"),
+            {"operand": f"{x} : {x.type}"},
+            "Declare the size of the input, or pad with constants.",
+        )
+    return np.pad(np.arange(size), widths, mode=mode)
+
+
+def _widths(given: Any, ndim: int) -> np.ndarray[Any, Any]:
+    """Return how many elements come before and after along each axis."""
+    pairs = given
+    if isinstance(given, dict):
+        by_axis = {normalise_axis(k, ndim, "pad") + ndim: v for k, v in given.items()}
+        pairs = [by_axis.get(axis, 0) for axis in range(ndim)]
+        pairs = [(w, w) if isinstance(w, int) else w for w in pairs]
+    widths = _pairs(pairs, max(ndim, 1), "pad_width")  # those of a scalar are checked, too
+    if widths.dtype.kind not in "iu" or (widths < 0).any():
+        raise DomainError(
+            "pad takes widths that are ints of at least 0",
+            {"pad_width": given},
+            "Take a slice to remove elements.",
+        )
+    return widths
 
 
 def _pairs(given: Any, ndim: int, name: str) -> np.ndarray[Any, Any]:

@@ -221,27 +221,29 @@ def cov(  # noqa: PLR0917 - the parameters of NumPy
     >>> rnp.cov(rg.matrix("X", (2, "k"))).type
     float64[2, 2]
     """
-    x = _variables(m, rowvar, "cov")
-    given = [x] if y is None else [x, _variables(y, rowvar, "cov")]
+    given = [_variables(v, rowvar, "cov") for v in (m, y) if v is not None]
     real = np.result_type("float64", *[v.dtype for v in given]) if dtype is None else dtype
     whole = concatenate([elementwise.cast(v, real) for v in given])
     free = ddof if ddof is not None else 0 if bias else 1
     weights = _observation_weights(fweights, aweights)
     middle, totals = average(whole, 1, weights, returned=True, keepdims=True)
-    if weights is None:
-        count = elementwise.subtract(dim(whole, 1), free)
-    else:
-        total = index(totals, (0, 0)) if dim(whole, 0) != 0 else reduction.sum(weights)
-        count = _free_weight(total, weights, aweights, free)
-    apart = elementwise.subtract(whole, middle)
+    count = _free_weight(whole, totals, weights, aweights, free)
+    return _mean_products(elementwise.subtract(whole, middle), weights, count)
+
+
+def _mean_products(apart: Any, weights: Any, count: Any) -> Any:
+    """Return the products of all pairs of rows, weighed and divided by a count."""
     weighed = apart if weights is None else elementwise.multiply(apart, weights)
     product = matmul(apart, matrix_transpose(weighed))
     count = elementwise.cast(elementwise.maximum(count, 0), product.dtype)
     return squeeze(elementwise.multiply(product, elementwise.true_divide(1, count)))
 
 
-def _free_weight(total: Any, weights: Any, aweights: Any, free: Any) -> Any:
+def _free_weight(whole: Any, totals: Any, weights: Any, aweights: Any, free: Any) -> Any:
     """Return the weight of all observations less what their mean takes."""
+    if weights is None:
+        return elementwise.subtract(dim(whole, 1), free)
+    total = index(totals, (0, 0)) if dim(whole, 0) != 0 else reduction.sum(weights)
     if aweights is None or free == 0:
         return elementwise.subtract(total, free)
     squares = reduction.sum(elementwise.multiply(weights, typed(aweights, "cov")))

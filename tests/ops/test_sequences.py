@@ -63,11 +63,25 @@ def test_pad(width, values):
     check(lambda x: np.pad(x, 2), np.pad(A[0], 2), A[0])
 
 
+@pytest.mark.parametrize("mode", ["edge", "reflect", "symmetric", "wrap"])
+@pytest.mark.parametrize("width", [0, 1, 3, 9, (2, 0), ((0, 1), (5, 2))])
+def test_pad_with_elements(mode, width):
+    for array in (A, A.astype("int8"), A > 0, A[:, :1]):
+        check(lambda x: np.pad(x, width, mode=mode), np.pad(array, width, mode=mode), array,
+              typings=("static",))  # fmt: skip
+    check(lambda x: np.pad(x, ((0, 0), (1, 2)), mode=mode),
+          np.pad(A[:0], ((0, 0), (1, 2)), mode=mode), A[:0], typings=("static",))  # fmt: skip
+
+
 def test_pad_names_what_is_wrong():
     x = typed("x", A)
     check(lambda x: rnp.pad(x, {0: 1, -1: (0, 2)}), np.pad(A, ((1, 1), (0, 2))), A)
-    with pytest.raises(ArgumentError, match="mode='edge' is not supported"):
-        np.pad(x, 1, mode="edge")
+    with pytest.raises(ArgumentError, match="mode='mean' is not supported"):
+        np.pad(x, 1, mode="mean")
+    with pytest.raises(ShapeError, match="axis 0, which is of unknown size"):
+        np.pad(rg.vector("v"), 1, mode="edge")
+    with pytest.raises(ShapeError, match="axis 0, which has none"):
+        np.pad(x[:0], 1, mode="wrap")
     with pytest.raises(DomainError, match="at least 0"):
         np.pad(x, -1)
     with pytest.raises(ShapeError, match="a pair for each of 2 axes"):
