@@ -277,15 +277,15 @@ def _not_bound(
     function: Callable[..., object], error: TypeError, kwargs: Mapping[str, object]
 ) -> ArgumentError:
     parameters = inspect.signature(function).parameters
-    names = [name for name in parameters if name != "self"]
-    strange = [name for name in kwargs if name not in names]
-    near = get_close_matches(strange[0], names, 1) if strange else []
-    return ArgumentError(
-        str(error).replace(".__init__()", "()"),
-        {"takes": ", ".join(str(parameters[name]).partition(":")[0] for name in names)},
-        f"Did you mean {near[0]}=?"
-        if near
-        else f"Leave {strange[0]}= out."
-        if strange
-        else "Pass what it takes, each once.",
-    )
+    shown = [str(p).partition(":")[0] for name, p in parameters.items() if name != "self"]
+    named = [
+        p.name for p in parameters.values() if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)
+    ]
+    strange = next((name for name in kwargs if name not in named), None)
+    fix = "Pass what it takes, each once."
+    if f"*{strange}" in shown:
+        fix = f"Pass {strange} by position."
+    elif strange is not None:
+        near = get_close_matches(strange, named, 1)
+        fix = f"Did you mean {near[0]}=?" if near else f"Leave {strange}= out."
+    return ArgumentError(str(error).replace(".__init__()", "()"), {"takes": ", ".join(shown)}, fix)

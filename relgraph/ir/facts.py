@@ -318,7 +318,28 @@ def check_declared(name: str, type_: TensorType, facts: Iterable[str]) -> frozen
         if not isinstance(one, str) or one not in BIT:
             raise unknown_fact(one)
     declared = frozenset(given)
-    for one in sorted(declared):
+    check_possible(f"the input {name!r}", type_, declared)
+    return declared
+
+
+def check_possible(what: str, type_: TensorType, facts: Iterable[str]) -> None:
+    """Refuse facts that exist and that no value of a type has.
+
+    Parameters
+    ----------
+    what : str
+        What the facts are said of, for the error.
+    type_ : TensorType
+        Its type.
+    facts : iterable of str
+        The facts.
+
+    Raises
+    ------
+    DomainError
+        For a fact of square matrices, of anything else.
+    """
+    for one in sorted(facts):
         oblong = one == "selection" and type_.ndim >= 2  # one 1 in each row, zeros elsewhere
         if (
             one in MATRIX_FACTS
@@ -326,11 +347,10 @@ def check_declared(name: str, type_: TensorType, facts: Iterable[str]) -> frozen
             and (type_.ndim < 2 or of_type(type_).holds("square") is False)
         ):
             raise DomainError(
-                f"the input {name!r} cannot be {one}",
+                f"{what} cannot be {one}",
                 {"type": type_},
                 'Only square matrices can; give it a shape such as ("n", "n").',
             )
-    return declared
 
 
 def contradiction(names: Iterable[str]) -> tuple[str, str] | None:

@@ -12,7 +12,7 @@ import hashlib
 import threading
 import weakref
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -103,6 +103,12 @@ class Variable(_Slots, Operators):
     """
 
     __slots__ = ()
+
+    def __new__(cls, *args: object, **kwargs: object) -> Self:
+        raise ArgumentError(
+            f"{cls.__name__} is not called: equal nodes are one object",
+            fix="Inputs are made by rg.tensor, constants by rg.constant, others by calling ops.",
+        )
 
     @property
     def digest(self) -> int:
@@ -297,8 +303,8 @@ def constant(value: npt.ArrayLike, dtype: npt.DTypeLike | None = None) -> Consta
     ------
     DTypeError
         For a dtype that relgraph does not compute with.
-    ArgumentError
-        For what is no array, or a masked one.
+    ArgumentError, DomainError
+        For what is no array, or a masked one, or has no value in the dtype.
     """
     if isinstance(value, np.ma.MaskedArray):
         raise ArgumentError(
@@ -310,7 +316,8 @@ def constant(value: npt.ArrayLike, dtype: npt.DTypeLike | None = None) -> Consta
     except (ValueError, TypeError) as error:
         if isinstance(error, RelgraphError):
             raise
-        raise ArgumentError(
+        kind = DomainError if isinstance(error, ValueError) else ArgumentError
+        raise kind(
             f"{value!r:.60} does not become a constant",
             {"numpy": error},
             "Pass an array, a number, or lists of equal lengths, and a dtype that they convert to.",

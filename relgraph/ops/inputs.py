@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from relgraph.errors import ArgumentError, DomainError, count_of
-from relgraph.ir.facts import BIT, Facts, contradiction, proved, unknown_fact
+from relgraph.errors import ArgumentError, DomainError, checks_arguments, count_of
+from relgraph.ir.facts import BIT, Facts, check_possible, contradiction, proved, unknown_fact
 from relgraph.ir.node import Input, Variable, make_input
 from relgraph.ir.op import Op
 from relgraph.ir.types import Dim, TensorType, Type
@@ -22,9 +22,15 @@ def _dims(shape: Dims) -> tuple[Dim, ...]:
     """Return a shape as a tuple; a lone size or name is a shape of one dimension."""
     if shape is None or isinstance(shape, int | str | np.integer):
         return (shape,)
+    if not isinstance(shape, Iterable):
+        raise ArgumentError(
+            f"a shape is a tuple of sizes, not {shape!r:.60}",
+            fix='Write shapes like (3, "n", None).',
+        )
     return tuple(shape)
 
 
+@checks_arguments
 def tensor(
     name: str,
     shape: Dims = (),
@@ -105,6 +111,7 @@ def _of_rank(
     return tensor(name, dims, dtype, facts, layout)
 
 
+@checks_arguments
 def scalar(name: str, dtype: npt.DTypeLike = "float64", facts: Iterable[str] = ()) -> Input:
     """Return an input without dimensions.
 
@@ -133,6 +140,7 @@ def scalar(name: str, dtype: npt.DTypeLike = "float64", facts: Iterable[str] = (
     return _of_rank(0, name, (), dtype, facts)
 
 
+@checks_arguments
 def vector(
     name: str, shape: Dims = None, dtype: npt.DTypeLike = "float64", facts: Iterable[str] = ()
 ) -> Input:
@@ -167,6 +175,7 @@ def vector(
     return _of_rank(1, name, shape, dtype, facts)
 
 
+@checks_arguments
 def matrix(
     name: str,
     shape: Dims = None,
@@ -224,6 +233,7 @@ def _names(names: str | Iterable[str]) -> list[str]:
     return list(names)
 
 
+@checks_arguments
 def scalars(
     names: str | Iterable[str], dtype: npt.DTypeLike = "float64", facts: Iterable[str] = ()
 ) -> tuple[Input, ...]:
@@ -254,6 +264,7 @@ def scalars(
     return tuple(scalar(name, dtype, facts) for name in _names(names))
 
 
+@checks_arguments
 def vectors(
     names: str | Iterable[str],
     shape: Dims = None,
@@ -291,6 +302,7 @@ def vectors(
     return tuple(vector(name, shape, dtype, facts) for name in _names(names))
 
 
+@checks_arguments
 def matrices(
     names: str | Iterable[str],
     shape: Dims = None,
@@ -355,11 +367,11 @@ class Assume(Op):
         """Sort the names; an open parameter passes through."""
         if not isinstance(facts, tuple | list | set | frozenset | str):
             return (facts,)
-        names = (facts,) if isinstance(facts, str) else tuple(sorted(set(facts)))
+        names = (facts,) if isinstance(facts, str) else tuple(facts)
         for name in names:
-            if name not in BIT:
+            if not isinstance(name, str) or name not in BIT:
                 raise unknown_fact(name)
-        return (names,)
+        return (tuple(sorted(set(names))),)
 
     def infer(self, *types: Any) -> Type:
         """Keep the type."""
@@ -378,6 +390,7 @@ class Assume(Op):
         return operands[0] | proved(*self.params[0])
 
 
+@checks_arguments
 def assume(x: Any, *facts: str) -> Any:
     """Return ``x`` with facts that are taken as true.
 
@@ -396,7 +409,7 @@ def assume(x: Any, *facts: str) -> Any:
     Raises
     ------
     DomainError
-        For a fact that does not exist, or facts that exclude each other.
+        For a fact that does not exist or cannot hold, or facts that exclude each other.
 
     Examples
     --------
@@ -405,10 +418,12 @@ def assume(x: Any, *facts: str) -> Any:
     >>> rg.facts(rg.assume(x, "positive")).names()
     ('positive', 'nonnegative', 'nonzero')
     """
-    op = Assume(facts)
+    op, operand = Assume(facts), as_operand(x)
+    if isinstance(operand, Variable) and isinstance(operand.type, TensorType):
+        check_possible(f"assume: {operand!r:.60}", operand.type, facts)
     clash = contradiction(facts)
     if clash is not None:
         raise DomainError(
             f"assume: {x!r:.60} cannot be {' and '.join(clash)}", fix="Assume one of them."
         )
-    return op(as_operand(x))
+    return op(operand)

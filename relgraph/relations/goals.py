@@ -189,6 +189,15 @@ class Predicate:
         raise TypeError(f"{name} returned {what}, not True or False")
 
 
+def _require_function(function: Any, goal: str, before: str = "") -> None:
+    """Refuse what a goal could not call, where the goal is written."""
+    if not callable(function):
+        raise ArgumentError(
+            f"{goal} takes {before}a function, not {function!r:.60}",
+            fix=f"Write rg.{goal}({'result, ' if before else ''}function, argument, ...).",
+        )
+
+
 def checko(function: Callable[..., bool], *args: Any, label: str = "") -> Suspended:
     """Relate terms for which a predicate holds.
 
@@ -207,6 +216,7 @@ def checko(function: Callable[..., bool], *args: Any, label: str = "") -> Suspen
     goal
         Suspended until every argument is bound.
     """
+    _require_function(function, "checko")
     shown = label or f"{getattr(function, '__name__', 'check')}({', '.join(map(repr, args))})"
     return Suspended("check", args, shown, Predicate(function))
 
@@ -237,6 +247,7 @@ def calco(out: Any, function: Callable[..., Any], *args: Any) -> Suspended:
     >>> kanren.run(1, q, rg.calco(q, max, 2, 5))
     (5,)
     """
+    _require_function(function, "calco", "the result first, then ")
     shown = f"{out!r} == {getattr(function, '__name__', 'f')}({', '.join(map(repr, args))})"
     return Suspended("calc", (out, *args), shown, function)
 
@@ -261,7 +272,7 @@ def facto(x: Any, name: str) -> Suspended:
     DomainError
         For a fact that does not exist.
     """
-    if name not in BIT:
+    if not isinstance(name, str) or name not in BIT:
         raise unknown_fact(name)
     return Suspended("check", (x,), f"{name}({x!r})", partial(_proved, name))
 
@@ -497,6 +508,7 @@ def mapo(relation: Callable[[Any, Any], Goal], xs: Any, ys: Any) -> Suspended:
     >>> kanren.run(1, q, rg.mapo(lambda x, y: rg.calco(y, abs, x), [-1, 2], q))
     ([1, 2],)
     """
+    _require_function(relation, "mapo")
     return Suspended("map", (xs, ys), f"mapo({xs!r}, {ys!r})", relation)
 
 

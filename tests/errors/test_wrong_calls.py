@@ -63,6 +63,21 @@ def change(owner, name, value=None):
 
 
 GRAPHS = [
+    (lambda: rg.tensor("t", shap=("n",)), ArgumentError, "'shap'", "shape="),
+    (lambda: rg.vector("t", dtyp="float32"), ArgumentError, "'dtyp'", "dtype="),
+    (rg.matrix, ArgumentError, "missing 1 required", "each once"),
+    (lambda: rg.scalar("t", shape=()), ArgumentError, "'shape'", "Leave shape= out"),
+    (lambda: rg.vectors("u v", shpe="n"), ArgumentError, "'shpe'", "shape="),
+    (lambda: rg.tensor("t", object()), ArgumentError, "a shape is a tuple of sizes", "None"),
+    (lambda: rg.tensor("t", 2.5), ArgumentError, "a shape is a tuple of sizes, not 2.5", "None"),
+    (lambda: rg.assume(x, facts="positive"), ArgumentError, "'facts'", "by position"),
+    (lambda: rg.assume(x, ["positive"]), DomainError, "there is no fact", "positive"),
+    (lambda: rg.assume(x, "symmetric"), DomainError, "assume: x cannot be symmetric", "square"),
+    (lambda: rg.specify_shape(x, None), ArgumentError, "a size for each axis, not None", "3, None"),
+    (rg.Variable, ArgumentError, "Variable is not called", "rg.tensor"),
+    (lambda: rg.Input("x", x.type), ArgumentError, "Input is not called", "rg.tensor"),
+    (lambda: rg.Constant(3), ArgumentError, "Constant is not called", "rg.constant"),
+    (lambda: rg.Apply(rg.exp, [x]), ArgumentError, "Apply is not called", "calling ops"),
     (lambda: rg.tensor("t", facts=3), ArgumentError, "the facts of 't' are names", "facts="),
     (lambda: rg.tensor("t", facts=None), ArgumentError, "the facts of 't' are names", "leave it"),
     (
@@ -72,8 +87,10 @@ GRAPHS = [
         "positive",
     ),
     (lambda: rg.TensorType("float64", None), ArgumentError, "a tuple of sizes, not None", "()"),
-    (lambda: rg.constant([[1], [2, 3]]), ArgumentError, "does not become a constant", "lengths"),
-    (lambda: rg.constant("a", dtype="int8"), ArgumentError, "'a' does not become", "convert"),
+    (lambda: rg.constant([[1], [2, 3]]), DomainError, "does not become a constant", "lengths"),
+    (lambda: rg.constant("a", dtype="int8"), DomainError, "'a' does not become", "convert"),
+    (lambda: rg.constant(np.nan, "int8"), DomainError, "nan does not become", "convert"),
+    (lambda: rg.constant({}, "int8"), ArgumentError, "{} does not become", "convert"),
     (lambda: rg.constant(np.ma.array([1.0])), ArgumentError, "is no masked array", "filled"),
     (lambda: rg.fact("x", "positive"), ArgumentError, "'x' is a str", "Pass a Variable"),
     (lambda: rg.fact(x, ["positive"]), DomainError, "there is no fact", "positive"),
@@ -93,6 +110,12 @@ GRAPHS = [
 ]
 
 RELATIONS = [
+    (lambda: rg.calco(x, 3), ArgumentError, "the result first, then a function, not 3", "result,"),
+    (lambda: rg.checko("positive", x), ArgumentError, "a function, not 'positive'", "function, a"),
+    (lambda: rg.mapo(3, [x], [y]), ArgumentError, "mapo takes a function, not 3", "rg.mapo"),
+    (lambda: rg.facto(x, ["positive"]), DomainError, "there is no fact", "positive"),
+    (rg.conde, ArgumentError, "conde joins alternatives", "one at least"),
+    (rg.lany, ArgumentError, "lany joins alternatives", "one at least"),
     (lambda: rg.relation(rg.eq, tag="t"), ArgumentError, "'tag'", "tags="),
     (lambda: rg.rewrite_graph(x, inclde="a"), ArgumentError, "'inclde'", "include="),
     (rg.rewrite_graph, ArgumentError, "missing 1 required", "each once"),
