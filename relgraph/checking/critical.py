@@ -14,8 +14,9 @@ F. Baader and T. Nipkow, Term Rewriting and All That, Cambridge University Press
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property, partial
 from itertools import islice
 from typing import Any
 
@@ -58,6 +59,30 @@ class Rule:
     def head(self) -> Any:
         """The op it matches, or the class of it where its parameters are open."""
         return head_of(self.pattern)
+
+    @cached_property
+    def apart(self) -> tuple[PatternNode, tuple[Suspended, ...]]:
+        """Its pattern and conditions with variables that no other rule has."""
+        fresh: dict[PatternVariable, PatternVariable] = {}
+
+        def image(v: PatternVariable) -> PatternVariable:
+            if v not in fresh:
+                fresh[v] = PatternVariable(v.name)
+            return fresh[v]
+
+        pattern = rename(self.pattern, image)
+        return pattern, tuple([_mapped(c, lambda x: rename(x, image)) for c in self.conditions])
+
+    @property
+    def conditions(self) -> tuple[Suspended, ...]:
+        """The conditions of its clause."""
+        return self.clause.conditions
+
+
+def _mapped(condition: Suspended, image: Callable[[Term], Term]) -> Suspended:
+    """Return a condition of other arguments."""
+    args = tuple(map(image, condition.args))
+    return Suspended(condition.kind, args, condition.label, condition.function)
 
 
 @dataclass(frozen=True)
@@ -104,15 +129,19 @@ def rules_of(relations: Sequence[Relation]) -> list[Rule]:
 
 def peaks(rules: Sequence[Rule]) -> Iterator[Peak]:
     """Yield the overlaps of rules, each pair at its root once."""
+    by_head: dict[Any, list[int]] = {}
     by_class: dict[Any, list[int]] = {}
     for i, rule in enumerate(rules):
+        by_head.setdefault(rule.head, []).append(i)
         cls = rule.head if isinstance(rule.head, type) else type(rule.head)
         by_class.setdefault(cls, []).append(i)
     for i, outer in enumerate(rules):
         for path, part in _parts(outer.pattern, ()):
             head = head_of(part)
-            cls = head if isinstance(head, type) else type(head)
-            for j in by_class.get(cls, ()):
+            alike = by_class.get(head, ())
+            if not isinstance(head, type):
+                alike = sorted([*by_head.get(head, ()), *by_head.get(type(head), ())])
+            for j in alike:
                 if path or j > i:
                     yield from _overlaps(outer, rules[j], path, part)
 
@@ -125,22 +154,11 @@ def _parts(term: Term, path: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...],
 
 
 def _overlaps(outer: Rule, inner: Rule, path: tuple[int, ...], part: PatternNode) -> Iterator[Peak]:
-    fresh: dict[PatternVariable, PatternVariable] = {}
-
-    def apart(v: PatternVariable) -> PatternVariable:
-        return fresh.setdefault(v, PatternVariable(v.name))
-
-    other = rename(inner.pattern, apart)
-    asked = [
-        Suspended(c.kind, tuple(rename(x, apart) for x in c.args), c.label, c.function)
-        for c in inner.clause.conditions
-    ]
+    other, asked = inner.apart
     for s in islice(unified(part, other, {}), UNIFIERS):
         whole = substituted(outer.pattern, s)
-        conditions = [
-            Suspended(c.kind, tuple(substituted(x, s) for x in c.args), c.label, c.function)
-            for c in (*outer.clause.conditions, *asked)
-        ]
+        image = partial(substituted, s=s)
+        conditions = [_mapped(c, image) for c in (*outer.conditions, *asked)]
         yield Peak(outer, inner, path, whole, tuple(conditions))
 
 
@@ -278,12 +296,13 @@ def _graphs(peak: Peak, kind: str) -> Iterator[Variable]:
         for _ in range(TRIES if len(free) > 1 or len(dtypes) > 1 else 0)
     )
     first = alike if len(dtypes) == 1 else alike[:1]
+    choices = {v: made.parameters_of(clause, v, field) for v, field in fields.items()}
     for chosen in (*first, *mixed):
         try:
             values: dict[Any, Any] = {}
             for i, v in enumerate(free):
                 if v in fields:
-                    values[v] = rng.choice(made.parameters_of(clause, v, fields[v]))
+                    values[v] = rng.choice(choices[v])
                 elif v in constants:
                     values[v] = constant(float(i + 2))
                 else:

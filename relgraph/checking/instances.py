@@ -209,12 +209,9 @@ def instances(
     RelationError
         Where a condition computes a parameter that its op never takes.
     """
-    fields = fields_of(clause)
-    both = dict.fromkeys([*variables(clause.left), *variables(clause.right)])
-    computed = {c.args[0] for c in clause.conditions if c.kind == "calc"}
-    operands = [v for v in both if v not in fields and v not in computed]
-    open_ = [v for v in both if v in fields and v not in computed]
-    keys, own = index_operands(clause), own_inputs(clause)
+    roles = Roles(clause, facts=facts, name=name)
+    fields, operands, open_, keys = roles.fields, roles.operands, roles.open_, roles.keys
+    own = roles.own
     if len({x.name for x in own}) < len(own):
         return []  # values are given by name
     fitting = [*shapes_beside(own), *(shapes or SHAPES)[theme]]
@@ -235,23 +232,86 @@ def instances(
     else:
         others = (tuple(rng.choice(c) for c in choices) for _ in range(draws))
         drawn = chain((tuple(c[0] for c in choices),), others)
-    asked = {v: facts_of(clause, v) if facts else () for v in operands}
-    roles = Roles(fields, operands, open_, asked, keys, tuple(own), name)
     made = (_instance(clause, roles, one) for one in drawn)
     return list(islice(filter(None, made), most))
 
 
-@dataclass(frozen=True)
 class Roles:
-    """What the variables of a clause stand for: operands, with facts, and parameters."""
+    """What the variables of a clause stand for: operands, with facts, and parameters.
 
-    fields: dict[PatternVariable, str]
-    operands: list[PatternVariable]
-    open_: list[PatternVariable]
-    asked: dict[PatternVariable, tuple[str, ...]]
-    keys: frozenset[PatternVariable] = frozenset()  # integers that an index takes
-    own: tuple[Input, ...] = ()  # of the graph nodes in the clause
-    name: str = ""  # of the relation
+    Parameters
+    ----------
+    clause : Clause
+        With its conditions.
+    facts : bool
+        Whether operands declare the facts that the clause asks for.
+    name : str
+        Of the relation.
+
+    Attributes
+    ----------
+    fields : dict of PatternVariable to str
+        The open parameters.
+    operands, open_ : list of PatternVariable
+        What is drawn for: operands, and parameters that no condition computes.
+    """
+
+    def __init__(self, clause: Any, *, facts: bool, name: str) -> None:
+        self.name = name
+        self.fields = fields = fields_of(clause)
+        right = variables(clause.right)
+        both = dict.fromkeys([*variables(clause.left), *right])
+        computed = {c.args[0] for c in clause.conditions if c.kind == "calc"}
+        self.operands = operands = [v for v in both if v not in fields and v not in computed]
+        self.open_ = open_ = [v for v in both if v in fields and v not in computed]
+        self.asked = {v: facts_of(clause, v) if facts else () for v in operands}
+        self.keys = index_operands(clause)  # integers that an index takes
+        self.own = tuple(own_inputs(clause))  # of the graph nodes in the clause
+        self.names = names_beside(self.own)
+        self.zeros, self.examples = zeros_of(clause), examples_of(clause)
+        self.coefficients = {
+            c.args[0] for c in clause.conditions if c.label.startswith("coefficient(")
+        }
+        self.constants = {
+            c.args[1]
+            for c in clause.conditions
+            if c.kind == "calc"
+            and c.args[0] in right
+            and c.args[0] not in fields
+            and not getattr(c.function, "of_type", False)
+        } - set(open_)  # what a number is computed from must be one
+        self._made: dict[Any, Variable | None] = {}
+
+    def operand(self, number: int, shape: tuple[int, ...], dtype: str) -> Variable | None:
+        """Return what an operand of a type is, or None where there is none.
+
+        Parameters
+        ----------
+        number : int
+            Its place among the operands.
+        shape, dtype : tuple of int, str
+            Of the operand.
+        """
+        key = number, shape, dtype
+        if key not in self._made:
+            self._made[key] = self._operand(number, shape, dtype)
+        return self._made[key]
+
+    def _operand(self, number: int, shape: tuple[int, ...], dtype: str) -> Variable | None:
+        v = self.operands[number]
+        examples = self.examples.get(token(v))
+        if v in self.keys or token(v) in self.zeros:
+            return constant(np.zeros(shape, dtype))  # of keys the first place, which every axis has
+        if examples is not None:
+            one = examples[(number + sum(shape)) % len(examples)]
+            return constant(np.full(shape, one).astype(dtype))
+        if v in self.coefficients:
+            return constant(np.full(shape, number + 2, dtype))
+        if v in self.constants:
+            return _constant(dtype, shape)
+        if "negative" in self.asked[v] and dtype[0] in "bu":
+            return None  # of which there are none
+        return make_input(self.names[number], TensorType(dtype, shape), self.asked[v])
 
 
 def zeros_of(clause: Any) -> frozenset[Any]:
@@ -302,7 +362,8 @@ def parameters_of(clause: Any, v: PatternVariable, field: str) -> list[Any]:
     """
     name = field.partition(".")[2]
     if name == "axis":
-        return [x for x in ONE_AXIS + PARAMETERS[name] if _is_taken(clause, v, x)]
+        kinds = frozenset.intersection(*axis_kinds(clause)[v].values())
+        return [x for x in ONE_AXIS + PARAMETERS[name] if type(x) in kinds]
     values = PARAMETERS[name]
     given = {
         len(x.args) - 1
@@ -316,46 +377,17 @@ def parameters_of(clause: Any, v: PatternVariable, field: str) -> list[Any]:
     return [s for s in values if s.count(None) in given] or values if given else values
 
 
-def _is_taken(clause: Any, v: PatternVariable, axis: Any) -> bool:
-    """Tell whether all ops that a variable is the axis of take this one, as it is."""
-    return all(type(axis) in kinds for kinds in axis_kinds(clause).get(v, {}).values())
-
-
 def _instance(clause: Any, roles: Roles, chosen: Any) -> Instance | None:
-    fields, operands, open_, asked = roles.fields, roles.operands, roles.open_, roles.asked
-    values: dict[Any, Any] = {}
-    constants = {
-        c.args[1]
-        for c in clause.conditions
-        if c.kind == "calc"
-        and c.args[0] in variables(clause.right)
-        and c.args[0] not in fields
-        and not getattr(c.function, "of_type", False)
-    } - set(open_)  # what a number is computed from must be one
-    coefficients = {c.args[0] for c in clause.conditions if c.label.startswith("coefficient(")}
-    zeros, examples = zeros_of(clause), examples_of(clause)
-    names = names_beside(roles.own)
+    operands = roles.operands
+    shapes = chosen[: len(operands)]
+    if not roles.keys.isdisjoint(operands) and any(0 in shape for shape, _ in shapes):
+        return None  # it has no place that a key selects
+    values: dict[Any, Any] = dict(zip(roles.open_, chosen[len(operands) :], strict=True))
     try:
-        for i, (v, (shape, dtype)) in enumerate(zip(operands, chosen, strict=False)):
-            name = names[i]
-            if v in roles.keys:  # the first place, which every axis that is not empty has
-                values[v] = constant(np.zeros(shape, dtype))
-                if any(0 in size for size, _ in chosen[: len(operands)]):
-                    return None
-            elif token(v) in zeros:
-                values[v] = constant(np.zeros(shape, dtype))
-            elif token(v) in examples:
-                one = examples[token(v)][(i + sum(shape)) % len(examples[token(v)])]
-                values[v] = constant(np.full(shape, one).astype(dtype))
-            elif v in coefficients:
-                values[v] = constant(np.full(shape, i + 2, dtype))
-            elif v in constants:
-                values[v] = _constant(dtype, shape)
-            elif "negative" in asked[v] and dtype[0] in "bu":
-                return None  # of which there are none
-            else:
-                values[v] = make_input(name, TensorType(dtype, shape), asked[v])
-        values |= dict(zip(open_, chosen[len(operands) :], strict=True))
+        for i, (v, (shape, dtype)) in enumerate(zip(operands, shapes, strict=True)):
+            values[v] = roles.operand(i, shape, dtype)
+            if values[v] is None:
+                return None
         tokens = {token(v): x for v, x in values.items()}
         for c in clause.conditions:
             if c.kind == "calc":
@@ -367,16 +399,18 @@ def _instance(clause: Any, roles: Roles, chosen: Any) -> Instance | None:
                 *[tokens[token(x)] for x in c.args]
             ):
                 return None
-        wrong = _wrong_parameter(clause, values, roles.name)
-        if wrong is None:
-            left, right = build(clause.left, values), build(clause.right, values)
     except (RelgraphError, IndexError, TypeError, ValueError):
         return None
-    if wrong is not None and roles.name:
-        raise wrong
-    if wrong is not None or not isinstance(left, Variable):
+    try:
+        left, right = build(clause.left, values), build(clause.right, values)
+    except (RelgraphError, IndexError, TypeError, ValueError) as error:
+        wrong = _wrong_parameter(clause, values, roles.name) if roles.name else None
+        if wrong is not None:
+            raise wrong from error
         return None
-    drawn = [x for x in values.values() if isinstance(x, Input)]
+    if not isinstance(left, Variable):
+        return None
+    drawn = [values[v] for v in operands if isinstance(values[v], Input)]
     return Instance(left, right, (*drawn, *roles.own))
 
 
@@ -386,20 +420,22 @@ def _wrong_parameter(clause: Any, values: dict[Any, Any], name: str) -> Relation
     It was computed from a side that can be built: what no graph has may compute anything.
     """
     computed = {c.args[0]: repr(c) for c in clause.conditions if c.kind == "calc"}
-    wrong = None
-    for side in (clause.left, clause.right):
+    for side in (clause.left, clause.right) if computed else ():
         if not any(v in computed for v in variables(side)):
-            build(side, values)
-        for x in subterms(side) if wrong is None else ():
-            op = x.op if isinstance(x, PatternNode) else None
-            if isinstance(op, OpPattern) and any(p in computed for p in op.params):
-                said = ", ".join(computed[p] for p in op.params if p in computed)
-                given = tuple(values.get(p, p) if is_open(p) else p for p in op.params)
-                try:
-                    opened(op.cls, given, name, said)
-                except RelationError as error:
-                    wrong = error
-    return wrong
+            try:
+                build(side, values)
+            except (RelgraphError, IndexError, TypeError, ValueError):
+                return None
+    for x in chain(subterms(clause.left), subterms(clause.right)):
+        op = x.op if isinstance(x, PatternNode) else None
+        if isinstance(op, OpPattern) and any(p in computed for p in op.params):
+            said = ", ".join(computed[p] for p in op.params if p in computed)
+            given = tuple(values.get(p, p) if is_open(p) else p for p in op.params)
+            try:
+                opened(op.cls, given, name, said)
+            except RelationError as error:
+                return error
+    return None
 
 
 def examples_of(clause: Any) -> dict[Any, tuple[float, ...]]:
