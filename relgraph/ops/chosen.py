@@ -15,7 +15,7 @@ from relgraph.ir.node import Constant, Variable, constant
 from relgraph.ops import elementwise
 from relgraph.ops.arguments import as_operand, is_pattern
 from relgraph.ops.joining import concatenate
-from relgraph.ops.reducers import reduced_axes
+from relgraph.ops.reducers import may_be_empty, reduced_axes
 from relgraph.ops.shape import broadcast_to, shape
 
 
@@ -111,7 +111,7 @@ def start_value(initial: Any, like: Variable, function: str) -> Any:
 
 def starting_with(
     x: Any, axis: Any, initial: Any, where: Any, function: str
-) -> tuple[Any, Variable | None]:
+) -> tuple[Any, Variable | None, bool]:
     """Return what an extreme over axes that starts with a value is the extreme of.
 
     Parameters
@@ -129,13 +129,14 @@ def starting_with(
 
     Returns
     -------
-    tuple of (Variable, Variable or None)
-        An operand that has elements along each axis, and the start where that does not hold it:
-        along an axis that may be empty, the start is one more element.
+    tuple of (Variable, Variable or None, bool)
+        The operand; the start where the operand does not hold it; and whether the operand may have
+        no elements along an axis.  Of floats an infinity is the extreme then.  Of other dtypes the
+        start is one more element of the operand.
     """
     if initial is None:
         if where is None or where is True:
-            return x, None
+            return x, None, False
         raise ArgumentError(
             f"{function} with where= needs initial=, the result where no element is chosen",
             fix="Pass a bound of all elements as initial=.",
@@ -144,15 +145,15 @@ def starting_with(
     _no_pattern(operand, function, "initial")
     start = start_value(initial, operand, function)
     values = chosen(operand, where, start, function)
-    holds = False
-    for place in reduced_axes(axis, operand.ndim, function) if operand.ndim else ():
-        size = operand.type.shape[place]
-        if not isinstance(size, int) or size == 0:
-            sizes = list(shape(values))
-            sizes[place] = 1
-            values = concatenate([values, broadcast_to(start, tuple(sizes))], place)
-            holds = True
-    return values, None if holds else start
+    places = reduced_axes(axis, operand.ndim, function) if operand.ndim else ()
+    unfilled = [place for place in places if may_be_empty(operand.type.shape[place])]
+    if operand.dtype.kind == "f" or not unfilled:
+        return values, start, bool(unfilled)
+    for place in unfilled:
+        sizes = list(shape(values))
+        sizes[place] = 1
+        values = concatenate([values, broadcast_to(start, tuple(sizes))], place)
+    return values, None, False
 
 
 def _fits(start: Constant, dtype: np.dtype[Any]) -> bool:

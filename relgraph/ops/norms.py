@@ -13,7 +13,7 @@ from relgraph.ops.arguments import as_operand, check_no_list, normalise_axes
 from relgraph.ops.decompositions import svd
 from relgraph.ops.operands import typed
 from relgraph.ops.permutation import moveaxis
-from relgraph.ops.reducers import Top, floating, reduced_axes
+from relgraph.ops.reducers import Top, floating, may_be_empty, reduced_axes
 from relgraph.ops.shape import expand_dims
 
 
@@ -165,7 +165,7 @@ def _of_vectors(x: Variable, ord: Any, axes: Any, keepdims: Any) -> Any:
 def _largest(sizes: Variable, axes: Any, keepdims: Any = False) -> Any:
     """Return the largest of elements that are not negative; 0 where there are none."""
     places = reduced_axes(axes, sizes.ndim, "norm")
-    if all([isinstance(n, int) and n > 0 for n in (sizes.type.shape[i] for i in places)]):
+    if not any([may_be_empty(sizes.type.shape[place]) for place in places]):
         return reduction.max(sizes, axes, keepdims)
     ordered = None if len(places) == sizes.ndim else normalise_axes(places, sizes.ndim, "norm")
     return elementwise.maximum(Top(ordered, keepdims)(sizes), 0)

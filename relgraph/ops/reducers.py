@@ -116,11 +116,12 @@ class Reduction(Op):
         """Tell whether each result provably reduces at least one element."""
         (x,) = node.inputs
         axes = reduced_axes(self.axis, x.ndim, self.name)
-        return all(_at_least_one(x.type.shape[axis]) for axis in axes)
+        return not any(may_be_empty(x.type.shape[axis]) for axis in axes)
 
 
-def _at_least_one(dim: Dim) -> bool:
-    return isinstance(dim, int) and dim >= 1
+def may_be_empty(dim: Dim) -> bool:
+    """Tell whether a size is not known to be 1 or more."""
+    return not isinstance(dim, int) or dim == 0
 
 
 def reduced_axes(axis: Value, ndim: int, name: str) -> tuple[int, ...]:
@@ -228,6 +229,21 @@ class Min(Reduction):
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """One of the elements."""
         return kept(operands[0], *VALUES)
+
+
+class Bottom(Min):
+    """The smallest element over axes; inf over no elements."""
+
+    __slots__ = ()
+    nonempty = False
+
+    def compute(self, x: Value, dtype: np.dtype[Value]) -> Value:
+        """Take the minimum with NumPy."""
+        return np.min(x, axis=self.axis, keepdims=self.keepdims, initial=np.inf)
+
+    def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
+        """One of the elements, or inf."""
+        return kept(operands[0], *(VALUES if self.filled(node) else ("not_nan",)))
 
 
 class Mean(Reduction):

@@ -33,6 +33,7 @@ from relgraph.ops.reducers import (
     Any,
     Argmax,
     Argmin,
+    Bottom,
     LogSoftmax,
     LogSumExp,
     Max,
@@ -42,6 +43,7 @@ from relgraph.ops.reducers import (
     Reduction,
     Softmax,
     Sum,
+    Top,
     floating,
     reduced_axes,
 )
@@ -208,8 +210,8 @@ def max(
     ShapeError
         For an axis that is statically of size 0, without ``initial``.
     """
-    values, start = starting_with(x, axis, initial, where, "max")
-    found = _reduce(Max, values, axis, keepdims)
+    values, start, unfilled = starting_with(x, axis, initial, where, "max")
+    found = _reduce(Top if unfilled else Max, values, axis, keepdims)
     return found if start is None else elementwise.maximum(found, start)
 
 
@@ -247,8 +249,8 @@ def min(
     ShapeError
         For an axis that is statically of size 0, without ``initial``.
     """
-    values, start = starting_with(x, axis, initial, where, "min")
-    found = _reduce(Min, values, axis, keepdims)
+    values, start, unfilled = starting_with(x, axis, initial, where, "min")
+    found = _reduce(Bottom if unfilled else Min, values, axis, keepdims)
     return found if start is None else elementwise.minimum(found, start)
 
 

@@ -5,6 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 
+import relgraph as rg
 from relgraph.errors import ArgumentError, DTypeError, ShapeError
 from relgraph.ops import reduction
 from tests.ops.evaluation import check, typed
@@ -49,8 +50,23 @@ def test_initial_and_where_equal_numpy(name, dtype):
 @pytest.mark.parametrize("shape, axis", [((0,), 0), ((2, 0), 1), ((0, 0), None), ((0, 2), 1)])
 def test_initial_is_the_extreme_of_no_elements(name, shape, axis):
     ours, numpys = getattr(reduction, name), getattr(np, name)
-    a = np.zeros(shape)
-    check(lambda x: ours(x, axis=axis, initial=-2.5), numpys(a, axis=axis, initial=-2.5), a)
+    for dtype in ("float64", "float32", "int8"):
+        a = np.zeros(shape, dtype)
+        start = -2 if dtype == "int8" else -2.5
+        expected = numpys(a, axis=axis, initial=start)
+        check(lambda x, s=start: ours(x, axis=axis, initial=s), expected, a)
+
+
+@pytest.mark.parametrize("name", ["max", "min"])
+@pytest.mark.parametrize("target", ["numpy", "cpu"])
+def test_extremes_of_unknown_sizes_that_start_with_a_number_compile(name, target):
+    ours, numpys = getattr(reduction, name), getattr(np, name)
+    x = rg.matrix("x")
+    axes = (None, 0, 1)
+    f = rg.function([x], [ours(x * 2, axis, initial=0.5) for axis in axes], target=target)
+    for a in (np.array([[1.0, -3.0], [np.nan, 0.125]]), np.zeros((0, 2)), np.zeros((2, 0))):
+        for axis, got in zip(axes, f(a), strict=True):
+            np.testing.assert_array_equal(got, numpys(a * 2, axis, initial=0.5), strict=True)
 
 
 @pytest.mark.parametrize("name", ["any", "all", "mean", "sum"])

@@ -183,17 +183,22 @@ def test_dtype_converts_first():
     assert reduction.mean(typed(x), dtype="float32").dtype == "float32"
 
 
-def test_the_largest_of_none_is_minus_infinity():
+def test_extremes_of_none_are_infinite():
     for shape in ((0, 3), (2, 0), (2, 3)):
         x = np.ones(shape)
-        node = reducers.Top((-1,))(typed(x))
-        expected = np.max(x, axis=1, initial=-np.inf)
-        np.testing.assert_array_equal(evaluate(node, x=x), expected, strict=True)
+        for op, meaning, of_none in (
+            (reducers.Top, np.max, -np.inf),
+            (reducers.Bottom, np.min, np.inf),
+        ):
+            expected = meaning(x, axis=1, initial=of_none)
+            np.testing.assert_array_equal(evaluate(op((-1,))(typed(x)), x=x), expected, strict=True)
     known = make_input("x", TensorType("float64", (3,)), facts=("nonnegative",))
     unknown = make_input("y", TensorType("float64", ("n",)), facts=("nonnegative", "not_nan"))
     assert fact(reducers.Top(None)(known), "nonnegative") is True
     assert fact(reducers.Top(None)(unknown), "nonnegative") is None
     assert fact(reducers.Top(None)(unknown), "not_nan") is True
+    finite = make_input("z", TensorType("float64", ("n",)), facts=("finite",))
+    assert fact(reducers.Bottom(None)(finite), "finite") is None
 
 
 def test_lists_of_axes_are_refused_as_in_numpy():

@@ -47,6 +47,17 @@ def test_reductions_of_empty_arrays():
 
 
 @pytest.mark.parametrize("name", ["max", "min"])
+def test_an_extreme_that_starts_with_a_number_is_it_over_nothing(name):
+    x = make_input("x", TensorType("float64", (None, None)))
+    starts = [(None, 0.5), (0, -2.0), (1, np.inf)]
+    f = function([x], [getattr(reduction, name)(x, axis, initial=start) for axis, start in starts])
+    for a in (np.array([[1.0, np.nan], [-3.0, 0.25]]), *map(np.ones, EMPTY)):
+        for (axis, start), result in zip(starts, f(a), strict=True):
+            expected = getattr(np, name)(a, axis=axis, initial=start)
+            np.testing.assert_array_equal(result.to_host(), expected, strict=True)
+
+
+@pytest.mark.parametrize("name", ["max", "min"])
 def test_an_extreme_of_nothing_is_an_error(name):
     x = make_input("x", TensorType("float64", (None, None)))
     f = function([x], getattr(reduction, name)(x, axis=0))
