@@ -12,6 +12,7 @@ from kanren.graph import mapo
 from unification import vars as lvars
 
 import relgraph as rg
+from relgraph.relations import lawful
 from relgraph.relations.ranks import SIZE, Ranks, sample
 
 RANKS = (1, 2, 3)
@@ -212,3 +213,66 @@ def test_what_holds_of_no_ranks_is_the_word_of_who_declared_it():
 
     P, v = rg.matrix("P", shape=("n", "n")), rg.vector("v", shape=("n",))
     assert rg.rewrite_graph(P @ (P @ v), rg.relation(projecto)) is P @ v
+
+
+@pytest.mark.parametrize("error", [AssertionError, RuntimeError, KeyError, ZeroDivisionError])
+def test_an_op_that_refuses_a_rank_has_no_value_there(error):
+    class Halved(rg.Op):
+        name = "halved"
+        arity = 1
+
+        def infer(self, x):
+            return x
+
+        def perform(self, x):
+            if x.ndim == 1:
+                raise error("no vectors")
+            return x / 2
+
+    half = Halved()
+    ranks = Ranks.of(rg.identity(lambda X, Y: (half(X @ Y), X @ half(Y)), name="halvo").rewrites[0])
+    assert ranks((2, 2))
+    assert not ranks((2, 1))
+
+
+def test_a_mistake_in_an_op_is_not_taken_for_a_refusal():
+    class Halved(rg.Op):
+        name = "halved"
+        arity = 1
+
+        def infer(self, x):
+            return x
+
+        def perform(self, x):
+            return x / half_of_it  # noqa: F821
+
+    half = Halved()
+    left = rg.identity(lambda X, Y: (half(X @ Y), X @ half(Y)), name="halvo")
+    with pytest.raises(NameError, match="half_of_it"):
+        Ranks.of(left.rewrites[0])((2, 2))
+    A, v = rg.matrix("A", shape=("n", "n")), rg.vector("v", shape=("n",))
+
+    def halvo(left, right):
+        X, y, xs = lvars(3)
+        return kanren.lall(
+            kanren.eq(left, etuple(half, etuple(rg.matmul, X, y))),
+            kanren.eq(right, etuple(rg.matmul, X, etuple(half, y))),
+            mapo(kanren.eq, xs, xs),
+        )
+
+    with pytest.raises(NameError, match="half_of_it"):
+        rg.rewrite_graph(half(A @ v), rg.relation(halvo))
+
+
+def test_few_instances_are_remembered(monkeypatch):
+    monkeypatch.setattr(lawful, "KEPT", 3)
+    monkeypatch.setattr(lawful, "_remembered", type(lawful._remembered)())
+    relation = rg.relation(associate_kanreno)
+    A, B = rg.matrices("A B", shape=("n", "n"))
+    u, v = rg.vectors("u v", shape=("n",))
+    T = rg.tensor("T", (2, "n", "n"))
+    sizes = []
+    for x, y, z in ((A, B, v), (u, A, B), (u, A, v), (A, T, B), (T, A, v)):
+        assert rg.rewrite_graph((x @ y) @ z, relation) is x @ (y @ z)
+        sizes.append(len(lawful._remembered))
+    assert sizes == [1, 2, 3, 3, 3]
