@@ -229,10 +229,20 @@ class Op:
             if isinstance(x, np.ndarray | np.generic):
                 strong.append(TensorType(x.dtype, x.shape))
         dtypes = [t.dtype for t in strong if isinstance(t, TensorType)]
-        return tuple(
-            x if isinstance(x, node.Variable) else node.as_variable(x, like=dtypes)
-            for x in operands
-        )
+        try:
+            return tuple(
+                x if isinstance(x, node.Variable) else node.as_variable(x, like=dtypes)
+                for x in operands
+            )
+        except ArgumentError as error:
+            from relgraph.ir.printing import brief
+
+            shown = [
+                f"{brief(x)} : {x.type}" if isinstance(x, node.Variable) else f"{x!r:.60}"
+                for x in operands
+            ]
+            facts = [(f"operand {i}", text) for i, text in enumerate(shown)]
+            raise ArgumentError(f"{self!r}: {error.what}", facts, error.fix) from None
 
     # What a subclass says of itself.
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.errors import DomainError, PatternError
+from relgraph.errors import DomainError, PatternError, checks_arguments
 from relgraph.ir.cost import size
 from relgraph.ir.facts import VALUE_FACTS, Facts, kept
 from relgraph.ir.node import Variable
@@ -59,6 +59,10 @@ class Index(Op):
         """Print as ``x[0, 1:, i]``."""
         return f"{postfix_operand(operands[0])}[{spec_text(self.params[0], operands[1:])}]"
 
+    def described(self, operands: list[str]) -> str:
+        """Name it as it is typed."""
+        return str(self.infix(operands))
+
 
 def index(x: Any, key: Any) -> Any:
     """Return the part of ``x`` that a key selects, by NumPy's rules.
@@ -100,6 +104,7 @@ def index(x: Any, key: Any) -> Any:
     return expand_dims(part, axes) if axes else part
 
 
+@checks_arguments
 def take(x: Any, indices: Any, axis: int | None = None, *, mode: str = "raise") -> Any:
     """Return the elements of ``x`` at some places along an axis.
 
@@ -154,7 +159,9 @@ def as_array(x: Any, function: str) -> Variable:
     if is_pattern(x):
         raise PatternError(
             f"{function} needs the rank of its operand, and a pattern has none",
-            fix="Patterns speak of whole arrays; match the parts as variables of their own.",
+            fix='In a pattern, apply the op to its key: Index((("int", 0),))(x) for x[0], or '
+            "Index(s)(x) for any, of relgraph.ops.indexing; SetIndex(s)(x, v) of "
+            "relgraph.ops.updates.",
         )
     found: Variable = as_operand(x)
     return found

@@ -373,7 +373,7 @@ def test_result_type_and_split():
         (lambda x: np.logaddexp.reduce(x, initial=1), "does not take initial="),
         (lambda x: operator.iadd(np.ones((3, 3)), x), "does not take out="),
         (np.asarray, "no values"),
-        (lambda x: x + "a", "is not a graph"),
+        (lambda x: x + "a", "add: 'a' is not a graph"),
     ],
 )
 def test_what_graphs_do_not_have_raises(call, text):
