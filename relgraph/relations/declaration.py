@@ -14,6 +14,7 @@ from types import FunctionType
 from typing import Any
 
 from relgraph.errors import RelationError, RelgraphError
+from relgraph.ir.op import Op
 from relgraph.relations.clause import Clause, up_to_laws
 from relgraph.relations.goals import Suspended
 from relgraph.relations.pattern import (
@@ -65,6 +66,12 @@ def conditions_of(
     """Return the side conditions of an identity, of the parameters that ``where`` asks for."""
     if where is None:
         return ()
+    if not callable(where):
+        raise RelationError(
+            f"{name}: where= is a function, not {where!r:.60}",
+            {"declared": location},
+            "Write where=lambda x: rg.positiveo(x), of parameters of the identity.",
+        )
     wanted = _plain_parameters(where) or list(inspect.signature(where).parameters)
     unknown = [p for p in wanted if p not in parameters]
     if unknown:
@@ -115,9 +122,31 @@ def _plain_parameters(function: Callable[..., Any]) -> list[str] | None:
     return list(code.co_varnames[: code.co_argcount])
 
 
-def names_of(names: str | Iterable[str]) -> tuple[str, ...]:
+def names_of(names: str | Iterable[str], what: str) -> tuple[str, ...]:
     """Return one name, or several, as a tuple."""
-    return (names,) if isinstance(names, str) else tuple(names)
+    if isinstance(names, str):
+        return (names,)
+    found = tuple(names) if isinstance(names, Iterable) else (names,)
+    if not all(isinstance(x, str) for x in found):
+        raise RelationError(
+            f"{what} takes names, which are strings, not {names!r:.60}",
+            fix=f'Write {what}["a name", "another"], or leave it out.',
+        )
+    return found
+
+
+def check_function(function: Any, name: Any, kind: str, example: str) -> None:
+    """Refuse to declare a relation by what is no function, or under what is no name."""
+    if not callable(function) or isinstance(function, type | Op):
+        raise RelationError(
+            f"{kind} takes a function of {example}, not {function!r:.60}",
+            fix=f"Write @rg.{kind} above a function.",
+        )
+    if name is not None and not isinstance(name, str):
+        raise RelationError(
+            f"{kind}: a name is a string, not {name!r:.60}",
+            fix="Leave it out for the name of the function.",
+        )
 
 
 def axis_kinds(clause: Clause) -> dict[PatternVariable, dict[str, frozenset[type]]]:

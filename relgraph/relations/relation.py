@@ -21,10 +21,12 @@ from unification.utils import transitive_get as walk
 from relgraph.errors import ArgumentError, RelationError, RelgraphError, checks_arguments
 from relgraph.ir.etuple import raise_
 from relgraph.ir.node import Apply, Variable, constant
+from relgraph.ir.op import Op
 from relgraph.ir.reference import ByReference
 from relgraph.relations.clause import Clause, Rewrite, is_ac, is_bound, orient, with_block
 from relgraph.relations.declaration import (
     check_clause,
+    check_function,
     check_two_sides,
     conditions_of,
     location_of,
@@ -48,6 +50,7 @@ from relgraph.relations.view import anchor
 
 ROUNDINGS = ("exact", "rounded")
 SPECIALS = ("kept", "assumes_finite")
+_NO_SIDE: Any = object()
 
 
 class Relation(ByReference):
@@ -99,7 +102,9 @@ class Relation(ByReference):
         location: str = "",
         budget: int | None = None,
     ) -> None:
-        if budget is not None and (not isinstance(budget, int) or budget < 1):
+        if budget is not None and (
+            not isinstance(budget, int) or isinstance(budget, bool) or budget < 1
+        ):
             raise RelationError(
                 f"{name}: budget={budget!r} is no number of firings",
                 fix="Give a positive integer, or leave it out.",
@@ -115,10 +120,10 @@ class Relation(ByReference):
                     "Use one of these labels.",
                 )
         self.name = name
-        self.tags = (tags,) if isinstance(tags, str) else tuple(tags)
+        self.tags = names_of(tags, f"{name}: tags=")
         self.rounding = rounding
         self.specials = specials
-        self.broadcast = frozenset((broadcast,) if isinstance(broadcast, str) else broadcast)
+        self.broadcast = frozenset(names_of(broadcast, f"{name}: broadcast="))
         self.location = location
         self.budget = budget
         self.__doc__ = doc
@@ -135,8 +140,15 @@ class Relation(ByReference):
             return getattr, (self.reversed, "reversed")
         return super().__reduce__()
 
-    def __call__(self, left: Any, right: Any) -> Any:
+    def __call__(self, left: Any, right: Any = _NO_SIDE) -> Any:
         """Return the goal that ``left`` and ``right`` are related, with fresh variables."""
+        if right is _NO_SIDE:
+            raise ArgumentError(
+                f"{self.label} relates two sides, and one is given",
+                {"given": left},
+                f"To rewrite a graph, write rg.rewrite_graph(graph, {self.label}); "
+                "relation.run(1, graph) asks for the other side.",
+            )
         if self.backward:
             left, right = right, left
         return self._goal(left, right)
@@ -257,6 +269,7 @@ class Relation(ByReference):
         # A direction that does not run at all says so here.
         return tuple(dict.fromkeys([anchor(r.pattern) for r in self.rewrites]))
 
+    @checks_arguments
     def run(self, n: int | None, left: Any = None, right: Any = None) -> tuple[Any, ...]:
         """Ask kanren for related pairs, or for the side that is left out.
 
@@ -274,6 +287,11 @@ class Relation(ByReference):
             graph; one with logic variables left is a term.  A graph that does not run wherever the
             one that is given does, or to which the relation does not apply since an operand is
             broadcast or has another rank, is left out, as in rewriting.
+
+        Raises
+        ------
+        ArgumentError
+            For a number of answers that is not an int.
 
         Examples
         --------
@@ -420,15 +438,11 @@ def identity(
             f, name=name, tags=tags, where=where, rounding=rounding, specials=specials,
             broadcast=broadcast, budget=budget, location=location,
         )  # fmt: skip
-    if not callable(function):
-        raise RelationError(
-            f"identity takes a function of logic variables, not {function!r}",
-            fix="Write @rg.identity above a function that returns its two sides.",
-        )
-    name = name or function.__name__
+    check_function(function, name, "identity", "logic variables that returns two sides")
+    name = name or str(getattr(function, "__name__", "identity"))
     location = location or location_of(function)
     parameters = parameters_of(function, name, location)
-    unknown = sorted({*names_of(broadcast)} - {*parameters, "*"})
+    unknown = sorted({*names_of(broadcast, f"{name}: broadcast=")} - {*parameters, "*"})
     if unknown:
         raise RelationError(
             f"{name}: broadcast= names {', '.join(unknown)}, which the identity does not have",
@@ -539,6 +553,7 @@ def relation(
             f, name=name, tags=tags, rounding=rounding, specials=specials, broadcast=broadcast,
             budget=budget,
         )  # fmt: skip
+    check_function(function, name, "relation", "both sides")
     body = function
     label = str(name or getattr(function, "__name__", "relation"))
     check_two_sides(function, label)
@@ -559,7 +574,7 @@ def as_relation(x: Any) -> Relation:
     """Return ``x`` as a relation: itself, or a goal constructor of two arguments wrapped."""
     if isinstance(x, Relation):
         return x
-    if callable(x) and not isinstance(x, type):
+    if callable(x) and not isinstance(x, type | Op):
         return relation(x)  # type: ignore[no-any-return]
     raise RelationError(
         f"{x!r} is not a relation",

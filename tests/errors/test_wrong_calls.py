@@ -21,6 +21,7 @@ from relgraph.errors import (
     ImmutableGraphError,
     NotOverriddenError,
     PatternError,
+    RelationError,
     UnsupportedAttributeError,
     kind_of,
 )
@@ -36,6 +37,10 @@ ones = np.ones(2)
 def double_addo(a):
     """a + a = 2 a."""
     return a + a, 2 * a
+
+
+def doubled(**options):
+    return rg.identity(lambda a: (a + a, 2 * a), **{"name": "doubled", **options})
 
 
 @functools.cache
@@ -110,6 +115,19 @@ GRAPHS = [
 ]
 
 RELATIONS = [
+    (lambda: rg.identity(3), RelationError, "takes a function of logic variables", "@rg.identity"),
+    (lambda: rg.identity(int), RelationError, "not <class 'int'>", "@rg.identity"),
+    (lambda: rg.relation(3), RelationError, "takes a function of both sides", "@rg.relation"),
+    (lambda: rg.relation(rg.exp), RelationError, "both sides, not exp", "@rg.relation"),
+    (lambda: rg.check(rg.exp), RelationError, "exp is not a relation", "@rg.identity"),
+    (lambda: doubled(name=3), RelationError, "a name is a string, not 3", "Leave it out"),
+    (lambda: doubled(tags=3), RelationError, "doubled: tags= takes names", 'tags=\\["a name"'),
+    (lambda: doubled(tags=[3]), RelationError, r"not \[3\]", "tags="),
+    (lambda: doubled(broadcast=True), RelationError, "broadcast= takes names", "broadcast="),
+    (lambda: doubled(where=True), RelationError, "where= is a function, not True", "rg.positiveo"),
+    (lambda: doubled(budget=True), RelationError, "budget=True", "positive integer"),
+    (lambda: double_addo(x), ArgumentError, "relates two sides, and one is", "rewrite_graph"),
+    (lambda: double_addo.run(1, lhs=x), ArgumentError, "'lhs'", "Leave lhs= out"),
     (lambda: rg.calco(x, 3), ArgumentError, "the result first, then a function, not 3", "result,"),
     (lambda: rg.checko("positive", x), ArgumentError, "a function, not 'positive'", "function, a"),
     (lambda: rg.mapo(3, [x], [y]), ArgumentError, "mapo takes a function, not 3", "rg.mapo"),
@@ -224,6 +242,12 @@ def test_recursion_that_ends_is_traced():
 
     with pytest.raises(CompileError, match="tracing endless does not come to an end"):
         endless(ones)
+
+
+def test_a_partial_function_declares_an_identity():
+    shifted = functools.partial(lambda number, a: (a + number, number + a + 0), 1)
+    assert rg.identity(shifted, name="shifto").name == "shifto"
+    assert rg.identity(shifted).name == "identity"
 
 
 def test_looking_for_what_is_no_name():
