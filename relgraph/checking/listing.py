@@ -148,6 +148,11 @@ def catalogue(text: str = "") -> Catalogue:
     Catalogue
         A sequence that prints as a table, with the best matches first.
 
+    Raises
+    ------
+    ArgumentError
+        For a text that is not a string.
+
     Examples
     --------
     >>> import relgraph as rg

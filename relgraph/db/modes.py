@@ -95,6 +95,8 @@ def mode(name: str | RewriteDatabaseQuery, nonfinite: str = "assume") -> Rewrite
 
     Raises
     ------
+    ArgumentError
+        For what is neither a name nor a query.
     UnknownTagError
         For a mode that does not exist.  ``including``, ``requiring`` and ``excluding`` of the
         result raise it for what :data:`relgraph.optdb` does not have.

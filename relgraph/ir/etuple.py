@@ -46,6 +46,11 @@ def lower(node: Variable) -> Any:
     ExpressionTuple or Variable
         ``etuple(op, operand, ...)`` to any depth; an input or a constant is itself.
 
+    Raises
+    ------
+    ArgumentError
+        For what is not one node.
+
     Examples
     --------
     >>> import relgraph as rg

@@ -132,6 +132,11 @@ def facts_of(node: Variable) -> Facts:
     Facts
         What is proved true and what is proved false; ``names()`` lists the former.
 
+    Raises
+    ------
+    ArgumentError
+        For what is not a node.
+
     Examples
     --------
     >>> import relgraph as rg

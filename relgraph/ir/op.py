@@ -117,6 +117,11 @@ class Op:
         -------
         tuple
             One entry a parameter.
+
+        Raises
+        ------
+        ArgumentError
+            For other parameters than the op has.
         """
         names = cls.parameters
         if len(args) > len(names) or not set(kwargs) <= set(names[len(args) :]):
@@ -221,6 +226,11 @@ class Op:
         -------
         tuple of Variable
             In the same order.
+
+        Raises
+        ------
+        ArgumentError
+            For what is neither a graph, a number nor an array.
         """
         from relgraph.ir import node
 

@@ -128,6 +128,11 @@ def kron(a: Any, b: Any) -> Any:
     Variable or pattern, [m p, n q] or [n q]
         The blocks ``a[i, j] * b``.
 
+    Raises
+    ------
+    ShapeError
+        For an operand beside a pattern that is not a matrix.
+
     Examples
     --------
     >>> from relgraph.ops.inputs import matrices

@@ -213,6 +213,11 @@ def SubstitutionNodeRewriter(op1: Op, op2: Op, *, name: str | None = None) -> Re
     Relation
         It runs backward too, replacing ``op2`` by ``op1``.
 
+    Raises
+    ------
+    ArgumentError
+        For one op twice.
+
     Examples
     --------
     >>> import relgraph as rg
@@ -260,6 +265,11 @@ def RemovalNodeRewriter(op: Op, *, name: str | None = None) -> Relation:
     Relation
         It has no backward direction.
 
+    Raises
+    ------
+    ArgumentError
+        For an op of another number of operands.
+
     Examples
     --------
     >>> import relgraph as rg
@@ -302,6 +312,11 @@ def PatternNodeRewriter(
     -------
     Relation
         It runs in every direction that its patterns allow.
+
+    Raises
+    ------
+    ArgumentError
+        For a side condition that asks for variables that the patterns do not have.
 
     Examples
     --------
@@ -356,6 +371,11 @@ def KanrenRelationSub(goal: Callable[[Any, Any], Any], *, name: str | None = Non
     -------
     Relation
         Compiled where the answers of the goal can be enumerated.
+
+    Raises
+    ------
+    ArgumentError
+        For a goal that is no function of two arguments.
 
     Examples
     --------

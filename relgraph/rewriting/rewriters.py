@@ -124,6 +124,11 @@ class GraphRewriter:
         -------
         FunctionGraph
             With the same inputs; the same object where nothing changed.
+
+        Raises
+        ------
+        ArgumentError
+            For a graph that is not a FunctionGraph.
         """
         if not isinstance(graph, FunctionGraph):
             raise ArgumentError(
