@@ -9,9 +9,7 @@ from __future__ import annotations
 import importlib.metadata
 import itertools
 import warnings
-import weakref
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -21,7 +19,6 @@ import numpy as np
 from relgraph.backends.source import define
 from relgraph.errors import (
     ArgumentError,
-    CaptureError,
     CompileError,
     DeviceMemoryError,
     GPUNotAvailableError,
@@ -406,19 +403,6 @@ def adopt(address: int, dtype: np.dtype[Any], count: int, owner: Any) -> Any:
     return cuda().as_cuda_array(Exposed(address, dtype, count, owner), sync=False)
 
 
-def memory_device(address: int) -> int | None:
-    """Return the number of the device that an address belongs to; None where it cannot be told."""
-    if simulated():
-        return 0
-    try:
-        from cuda.bindings import driver
-    except ImportError:
-        return None
-    attribute = driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
-    error, number = driver.cuPointerGetAttribute(attribute, address)
-    return int(number) if int(error) == 0 else None
-
-
 # Streams.
 
 
@@ -492,89 +476,6 @@ def wait(stream: Any, other: Any) -> None:
     event = cuda().event(timing=False)
     event.record(other)
     event.wait(stream)
-
-
-class Recording:
-    """Work that is recorded on a stream, as CUDA graphs with calls of the CPU between them.
-
-    Parameters
-    ----------
-    stream : object
-        The stream, which is not the default one.
-    """
-
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
-        self._parts: list[Callable[[], None]] = []
-
-    @contextmanager
-    def of_launches(self) -> Iterator[None]:
-        """Record the launches of a block instead of running them."""
-        self._begin()
-        try:
-            yield
-        except BaseException:
-            self._dropped()  # the stream works again
-            raise
-        self._end()
-
-    def note(self, work: Callable[[], None]) -> None:
-        """Note work that is on the stream: the driver does so itself."""
-        if simulated():
-            self._parts.append(work)
-
-    def between(self, work: Callable[[], None]) -> None:
-        """Note work that cannot be a part of a graph: it is done between two of them."""
-        self._end()
-        self._parts.append(work)
-        self._begin()
-
-    def replay(self) -> None:
-        """Do all that was recorded."""
-        for part in self._parts:
-            part()
-
-    def _begin(self) -> None:
-        if simulated():
-            return
-        from cuda.bindings import driver
-
-        # Relaxed: what the garbage collector frees meanwhile is no part of the graph.
-        mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
-        _checked(driver.cuStreamBeginCapture(self._handle(), mode))
-
-    def _dropped(self) -> None:
-        if not simulated():
-            from cuda.bindings import driver
-
-            driver.cuStreamEndCapture(self._handle())
-
-    def _end(self) -> None:
-        if simulated():
-            return
-        from cuda.bindings import driver
-
-        graph = _checked(driver.cuStreamEndCapture(self._handle()))
-        executable = _checked(driver.cuGraphInstantiate(graph, 0))
-        weakref.finalize(self, driver.cuGraphExecDestroy, executable).atexit = False
-        weakref.finalize(self, driver.cuGraphDestroy, graph).atexit = False
-        handle = self._handle()
-        self._parts.append(lambda: _checked(driver.cuGraphLaunch(executable, handle)))
-
-    def _handle(self) -> Any:
-        from cuda.bindings import driver
-
-        return driver.CUstream(stream_handle(self._stream))
-
-
-def _checked(result: tuple[Any, ...]) -> Any:
-    error, *values = result
-    if int(error) != 0:
-        raise CaptureError(
-            f"the CUDA driver refused to record a graph: {error}",
-            fix="Call the function without recording it.",
-        )
-    return values[0] if values else None
 
 
 def copy(source: Any, target: Any, stream: Any) -> None:

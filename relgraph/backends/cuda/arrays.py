@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.backends.cuda import adapter
+from relgraph.backends.cuda import adapter, driver
 from relgraph.errors import ArgumentError, DeviceMemoryError
 
 CUDA_DEVICES = (2, 13)  # DLPack's numbers for memory of a CUDA device, and for managed memory
@@ -302,7 +302,7 @@ def foreign(value: Any) -> Foreign:
 
 
 def _check_device(array: Foreign) -> None:
-    number = adapter.memory_device(array.address) if array.address else None
+    number = driver.memory_device(array.address) if array.address else None
     here = adapter.device_number()
     if number is not None and number != here:
         raise ArgumentError(

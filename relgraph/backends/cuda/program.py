@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from relgraph.backends.base import OpCall
-from relgraph.backends.cuda import adapter
+from relgraph.backends.cuda import adapter, driver
 from relgraph.backends.cuda.arrays import (
     DeviceArray,
     Foreign,
@@ -83,7 +83,7 @@ class Run:
     stream: Any
     deterministic: bool = True
     checks: list[Callable[[], None]] = field(default_factory=list)
-    recording: adapter.Recording | None = None
+    recording: driver.Recording | None = None
     places: dict[Variable, DeviceArray] = field(default_factory=dict)
     device: dict[Variable, Any] = field(default_factory=dict)
     host: dict[Variable, Any] = field(default_factory=dict)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from relgraph.backends.cuda import adapter
+from relgraph.backends.cuda import adapter, driver
 from relgraph.backends.cuda.arrays import DeviceArray, Pool
 from relgraph.errors import CaptureError
 
@@ -39,7 +39,7 @@ class Recorded:
         self._run = program.start(arrays, self._stream, self._pool)
         self._inputs = self._fixed(self._run)
         adapter.synchronise(self._stream)
-        self._recording = self._run.recording = adapter.Recording(self._stream)
+        self._recording = self._run.recording = driver.Recording(self._stream)
         with self._recording.of_launches():
             program.run(self._run)
             self._results = program.results(self._run)

@@ -20,6 +20,8 @@ def test_only_the_adapter_imports_numba_cuda():
     )
     found = {path.name for path in folder.glob("*.py") if pattern.search(path.read_text())}
     assert found == {"adapter.py"}
+    found = {path.name for path in folder.glob("*.py") if "cuda.bindings" in path.read_text()}
+    assert found == {"driver.py"}
 
 
 def test_the_names_of_cuda_import_no_compiler():

@@ -68,6 +68,7 @@ def assert_fits(text, folder):
     registers = re.findall(r"Used (\d+) registers", done.stderr)
     assert spills
     assert not any(map(int, spills)), done.stderr
+    assert set(re.findall(r"(\d+) bytes stack frame", done.stderr)) == {"0"}, done.stderr
     assert max(map(int, registers)) <= MOST_REGISTERS, done.stderr
     ran["assembled"] += 1
 
@@ -138,6 +139,41 @@ def test_patterns_need_few_registers(pattern, dtype, tmp_path):
         assert re.search(rf"ld\.global\.{wide}", together), "no loads of 16 bytes"
     if pattern not in ("elementwise", "broadcast", "sum and max of columns"):
         assert "shfl.sync" in together
+    assert ".local" not in together, "values outside of registers"
+    assert not re.search(r"\b(atom|red)\.", together), "an order that is not fixed"
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_elementwise_stores_are_of_16_bytes_with_a_scalar_rest(dtype):
+    (text,) = kernels(*elementwise(dtype)).values()
+    kind = "f32" if dtype == "float32" else "f64"
+    wide = rf"v{16 // np.dtype(dtype).itemsize}\.{kind}"
+    for access, count in (("ld", 2), ("st", 1)):
+        assert len(re.findall(rf"{access}\.global\.{wide}", text)) == count
+        assert len(re.findall(rf"{access}\.global\.{kind}", text)) == count
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("function", [softmax, log_softmax])
+def test_a_row_in_registers_is_read_once_and_written_once(function, dtype):
+    *held, online = kernels(*row(function)(dtype)).values()
+    assert len(held) == 4  # a warp or a block for a row, vectors or not
+    for text in held:
+        accesses = [len(re.findall(rf"{access}\.global\.", text)) for access in ("ld", "st")]
+        assert accesses[0] == accesses[1] > 0
+    assert len(re.findall(r"ld\.global\.", online)) > len(re.findall(r"st\.global\.", online))
+
+
+def test_a_transpose_goes_through_shared_memory_without_conflicts():
+    text = compiled(movement.transpose_text("float32", 32, 8))
+    assert re.search(rf"\.shared \.align 4 \.b8 \w+\[{32 * 33 * 4}\]", text)  # a padded tile
+    for access in ("ld.shared.f32", "st.shared.f32", "ld.global.f32", "st.global.f32"):
+        assert access in text
+
+
+def test_additions_to_places_are_atomic_only_where_that_is_chosen():
+    assert not re.search(r"\b(atom|red)\.", compiled(indexed.scatter_text("float32", 256)))
+    assert re.search(r"\b(atom|red)\.", compiled(indexed.atomic_text("float32", "int64", 256)))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import relgraph as rg
-from relgraph.backends.cuda import adapter, arrays, launches
+from relgraph.backends.cuda import adapter, arrays, driver, launches
 from relgraph.backends.cuda.arrays import DeviceArray, Pool
 from relgraph.backends.cuda.compiler import CudaBackend
 from relgraph.backends.cuda.movement import copy_text
@@ -125,7 +125,7 @@ def test_wrong_device_arrays_are_named():
 def test_arrays_of_two_devices(monkeypatch):
     x = rg.vector("x")
     f = function([x], x * 2)
-    monkeypatch.setattr(adapter, "memory_device", lambda address: 1)
+    monkeypatch.setattr(driver, "memory_device", lambda address: 1)
     with pytest.raises(ArgumentError, match="on device 1, and the function runs on device 0"):
         f(Foreign(np.ones(3)))
 

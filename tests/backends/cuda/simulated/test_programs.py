@@ -1,6 +1,7 @@
 """Whole programs, rewritten by the default mode and simulated on the device, equal NumPy's."""
 
 import numpy as np
+import pytest
 from scipy import special
 
 import relgraph as rg
@@ -68,3 +69,14 @@ def test_a_function_of_one_kernel_for_each_op():
     a = np.random.default_rng(3).normal(size=(3, 5))
     expected = np.exp(a) * 2 + a.sum(1, keepdims=True)
     np.testing.assert_allclose(f(a).to_host(), expected, rtol=1e-14, atol=1e-14)
+
+
+@pytest.mark.parametrize("mode", [None, "o1", "o2", "o3", "o4", "fast_compile"])
+def test_every_mode(mode):
+    x, y = rg.matrix("x"), rg.vector("y")
+    outputs = [rg.log(rg.sum(rg.exp(x), axis=1)) + 0 * y, (x.T.T + 1 - 1) * y[:, None] * 1]
+    f = rg.function([x, y], outputs, mode=mode, target="cuda")
+    a, b = np.random.default_rng(4).normal(size=(3, 5)), np.arange(3.0)
+    first, second = rg.cuda.to_host(f(a, b))
+    np.testing.assert_allclose(first, special.logsumexp(a, axis=1), rtol=1e-13)
+    np.testing.assert_allclose(second, a * b[:, None], rtol=1e-13)

@@ -1,0 +1,237 @@
+"""What is asked of a device and its driver, in order: with a driver that only takes notes.
+
+The simulator has no driver, so these calls are not made there.
+"""
+
+import gc
+import os
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from relgraph.backends.cuda import adapter, arrays, driver
+from relgraph.errors import ArgumentError, CaptureError, DeviceMemoryError
+
+pytestmark = pytest.mark.skipif(
+    os.environ.get("NUMBA_ENABLE_CUDASIM") == "1", reason="the simulator has no driver"
+)
+
+
+class Driver:
+    """The functions of ``cuda.bindings.driver`` that are called, with a list of the calls."""
+
+    CUstreamCaptureMode = SimpleNamespace(CU_STREAM_CAPTURE_MODE_RELAXED="relaxed")
+    CUpointer_attribute = SimpleNamespace(CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL="device")
+
+    def __init__(self, refused=()):
+        self.calls = []
+        self.refused = refused
+        self.graphs = 0
+
+    def CUstream(self, handle):
+        return handle
+
+    def answer(self, call, *values):
+        self.calls.append(call)
+        return (900 if call[0] in self.refused else 0, *values)
+
+    def cuStreamBeginCapture(self, stream, mode):
+        return self.answer(("begin", stream, mode))
+
+    def cuStreamEndCapture(self, stream):
+        self.graphs += 1
+        return self.answer(("end", stream), f"graph {self.graphs}")
+
+    def cuGraphInstantiate(self, graph, flags):
+        return self.answer(("instantiate", graph), f"run of {graph}")
+
+    def cuGraphLaunch(self, executable, stream):
+        return self.answer(("launch", executable, stream))
+
+    def cuGraphExecDestroy(self, executable):
+        return self.answer(("destroy", executable))
+
+    def cuGraphDestroy(self, graph):
+        return self.answer(("destroy", graph))
+
+    def cuPointerGetAttribute(self, attribute, address):
+        return self.answer((attribute, address), 3)
+
+
+@pytest.fixture
+def noting(monkeypatch):
+    """Return a function that puts a driver in the place of NVIDIA's."""
+
+    def put(*refused):
+        found = Driver(refused)
+        monkeypatch.setattr(driver, "_driver", lambda: found)
+        return found
+
+    return put
+
+
+STREAM = 17
+
+
+def test_launches_are_recorded_as_one_graph_which_one_launch_replays(noting):
+    found = noting()
+    recording = driver.Recording(STREAM)
+    with recording.of_launches():
+        recording.note(lambda: found.calls.append("a launch"))  # the driver records it itself
+    assert found.calls == [("begin", 17, "relaxed"), ("end", 17), ("instantiate", "graph 1")]
+    found.calls.clear()
+    for _ in range(2):
+        recording.replay()
+    assert found.calls == [("launch", "run of graph 1", 17)] * 2
+    found.calls.clear()
+    del recording
+    gc.collect()
+    assert sorted(found.calls) == [("destroy", "graph 1"), ("destroy", "run of graph 1")]
+
+
+def test_what_cannot_be_recorded_is_done_between_two_graphs(noting):
+    found = noting()
+    recording = driver.Recording(STREAM)
+    with recording.of_launches():
+        recording.between(lambda: found.calls.append("a product"))
+    assert [call[0] for call in found.calls] == [
+        "begin", "end", "instantiate", "begin", "end", "instantiate",
+    ]  # fmt: skip
+    found.calls.clear()
+    recording.replay()
+    runs = [("launch", f"run of graph {k}", 17) for k in (1, 2)]
+    assert found.calls == [runs[0], "a product", runs[1]]
+
+
+def test_an_exception_ends_the_recording_and_keeps_no_graph(noting):
+    found = noting()
+    recording = driver.Recording(STREAM)
+    with pytest.raises(RuntimeError, match="in the middle"), recording.of_launches():
+        raise RuntimeError("in the middle")
+    assert found.calls == [("begin", 17, "relaxed"), ("end", 17), ("destroy", "graph 1")]
+    found.calls.clear()
+    with recording.of_launches():  # the stream works again
+        pass
+    recording.replay()
+    assert found.calls[-1] == ("launch", "run of graph 2", 17)
+
+
+@pytest.mark.parametrize("refused", ["begin", "end", "instantiate", "launch"])
+def test_what_the_driver_refuses_is_an_error_and_leaks_no_graph(noting, refused):
+    found = noting(refused)
+    recording = driver.Recording(STREAM)
+    with pytest.raises(CaptureError, match="the CUDA driver refused to record a graph: 900"):
+        with recording.of_launches():
+            pass
+        recording.replay()
+    del recording
+    gc.collect()
+    made = {"begin": 0, "end": 0, "instantiate": 1, "launch": 2}[refused]
+    assert len([call for call in found.calls if call[0] == "destroy"]) == made
+
+
+def test_the_driver_tells_the_device_of_an_address(noting, monkeypatch):
+    found = noting()
+    assert driver.memory_device(0x1000) == 3
+    assert found.calls == [("device", 0x1000)]
+    noting("device")
+    assert driver.memory_device(0x1000) is None
+
+    def missing():
+        raise ImportError("no cuda.bindings")
+
+    monkeypatch.setattr(driver, "_driver", missing)
+    assert driver.memory_device(0x1000) is None
+
+
+def test_the_driver_has_what_is_called():
+    real = pytest.importorskip("cuda.bindings.driver", reason="no cuda.bindings")
+    for name in vars(Driver):
+        assert name in ("answer", "__init__") or name.startswith("__") or hasattr(real, name)
+    assert hasattr(real.CUstreamCaptureMode, "CU_STREAM_CAPTURE_MODE_RELAXED")
+    assert hasattr(real.CUpointer_attribute, "CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL")
+
+
+class Exporter:
+    """An array with DLPack alone, which notes the stream that it is to be ready on."""
+
+    def __init__(self, array):
+        self.array = array
+        self.stream = None
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+    def __dlpack__(self, *, stream=None, **options):
+        self.stream = stream
+        return self.array.__dlpack__(**options)
+
+
+def test_arrays_with_dlpack_alone_are_read_where_they_lie(monkeypatch):
+    pytest.importorskip("cuda.core.utils", reason="no cuda.core")
+    monkeypatch.setattr(driver, "memory_device", lambda address: 0)
+    monkeypatch.setattr(adapter, "device_number", lambda: 0)
+    a = np.arange(12, dtype=np.float32).reshape(3, 4)
+    for array, strides in ((a, None), (a.T, (1, 4)), (a[:, ::2], (4, 2))):
+        given = Exporter(array)
+        found = arrays.foreign(given)
+        assert (found.shape, found.strides, found.dtype) == (array.shape, strides, array.dtype)
+        assert found.address == array.ctypes.data
+        assert given.stream == 1  # ready on the default stream
+        assert found.owner[0] is given
+    monkeypatch.setattr(driver, "memory_device", lambda address: 1)
+    with pytest.raises(ArgumentError, match="on device 1, and the function runs on device 0"):
+        arrays.foreign(Exporter(a))
+
+
+class Full:
+    """``numba.cuda`` on a device without memory."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def device_array(self, count, dtype):
+        raise self.error
+
+    def current_context(self):
+        return SimpleNamespace(get_memory_info=lambda: (10, 2000))
+
+
+class DriverError(Exception):
+    def __init__(self, code):
+        super().__init__(f"[{code}]")
+        self.code = code
+
+
+@pytest.mark.parametrize("error", [MemoryError(), DriverError(adapter.OUT_OF_MEMORY)])
+def test_memory_that_a_device_does_not_have(monkeypatch, error):
+    monkeypatch.setattr(adapter, "cuda", lambda: Full(error))
+    with pytest.raises(DeviceMemoryError, match="not enough memory left") as caught:
+        adapter.allocate(4096)
+    facts = dict(caught.value.facts)
+    assert facts == {"needed": "4,096 bytes", "free": "10 of 2,000 bytes"}
+    assert caught.value.__cause__ is error
+
+
+def test_another_error_of_the_driver_is_passed_on(monkeypatch):
+    error = DriverError(700)
+    monkeypatch.setattr(adapter, "cuda", lambda: Full(error))
+    with pytest.raises(DriverError) as caught:
+        adapter.allocate(4096)
+    assert caught.value is error
+
+
+def test_numbers_are_launched_in_the_dtypes_of_the_kernel():
+    given = []
+
+    class Kernel:
+        def __getitem__(self, configuration):
+            assert configuration == ((2,), (3, 4), STREAM)
+            return lambda *arguments: given.extend(arguments)
+
+    array = object()
+    kernel = adapter.Compiled(Kernel(), (None, np.uint32, np.float32))
+    adapter.launch(kernel, [2], [3, 4], [array, 7, 0.5], STREAM)
+    assert given == [array, 7, 0.5]
+    assert [type(x) for x in given[1:]] == [np.uint32, np.float32]

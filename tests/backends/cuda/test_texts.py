@@ -1,0 +1,51 @@
+"""The texts of kernels for a device: what is read once, and how many sums are added at a time."""
+
+import os
+import re
+
+import pytest
+
+import relgraph as rg
+from relgraph.backends.cuda.arrays import Pool
+from relgraph.backends.cuda.launches import FoldLauncher
+from relgraph.backends.cuda.program import FUSION, CudaProgram
+
+pytestmark = pytest.mark.skipif(
+    os.environ.get("NUMBA_ENABLE_CUDASIM") == "1", reason="the simulator has other widths"
+)
+
+
+def text_of(inputs, output):
+    """Return the text of the one kernel of a graph, for a device."""
+    program = CudaProgram(rg.FunctionGraph(inputs, [output]), FUSION, Pool())
+    (launcher,) = program._launchers.values()
+    text = launcher.text(False, 256) if isinstance(launcher, FoldLauncher) else launcher.text(False)
+    return text.module()[1]
+
+
+def test_an_operand_of_one_element_is_read_before_the_loops():
+    x, s = rg.vector("x", "n", dtype="float32"), rg.vector("s", 1, dtype="float32")
+    text = text_of([x, s], x * s + s)
+    before, loops = text.split("while", 1)
+    assert re.findall(r"x1\[.*\]", text) == ["x1[0]"]
+    assert "x1[0]" in before
+    assert "load_float32_4(x0" in loops
+
+
+def test_a_row_that_is_broadcast_is_read_where_it_varies():
+    x, r = rg.matrix("x", shape=("n", "m")), rg.vector("r", "m")
+    c = rg.matrix("c", shape=("n", 1))
+    text = text_of([x, r, c], x * r + c)
+    assert re.search(r"x1\[uindex\(i1\)\]", text)
+    assert re.search(r"x2\[uindex\(i0\)\]", text)
+
+
+@pytest.mark.parametrize(("dtype", "lanes"), [("float32", 4), ("float64", 2)])
+def test_each_thread_adds_several_sums_at_a_time(dtype, lanes):
+    x = rg.matrix("x", shape=("n", "m"), dtype=dtype)
+    text = text_of([x], rg.sum(x * x, axis=1))
+    sums = re.findall(r"(a0_\d) = float64\(\1 \+ b0\)", text)
+    assert sums == [f"a0_{k}" for k in range(lanes)]
+    joins = re.findall(r"a0 = float64\(a0 \+ (a0_\d)\)", text)
+    assert joins == sums  # in a fixed order
+    assert "float64(0)" in text  # float32 is added in float64
