@@ -11,10 +11,9 @@ import scipy.special
 import relgraph.numpy as rnp
 from relgraph.errors import ArgumentError, DomainError, PatternError
 from relgraph.ir import operators as ir_operators
-from relgraph.ir.facts import facts_of
-from relgraph.ir.node import Constant, Variable, make_input
+from relgraph.ir.node import Variable, make_input
 from relgraph.ir.types import TensorType
-from relgraph.ops import elementwise, filled, inputs, numpy_protocol, operators
+from relgraph.ops import numpy_protocol, operators
 from relgraph.ops.operators import iterate
 from tests.ops.evaluation import evaluate
 
@@ -392,78 +391,3 @@ def test_every_name_that_the_operators_use_has_a_meaning():
     names |= set(re.findall(r'FUNCTIONS\["(\w+)"\]', source))
     assert names <= set(ir_operators.FUNCTIONS)
     assert names <= set(operators.MEANINGS)
-
-
-# Inputs and constants.
-
-
-def test_inputs():
-    assert inputs.tensor("x", (None, 3, "k"), "float32").type is TensorType(
-        "float32", (None, 3, "k")
-    )
-    assert inputs.scalar("s").type is TensorType("float64")
-    assert inputs.vector("v").type is TensorType("float64", (None,))
-    assert inputs.vector("v", shape="n") is inputs.vector("v", shape=("n",))
-    assert inputs.vector("v", 3).type.shape == (3,)
-    assert inputs.matrix("A", shape=("n", 2)).type.shape == ("n", 2)
-    assert inputs.matrix("A").type.shape == (None, None)
-    a, b = inputs.matrices("A B", shape=("n", "n"), dtype="float32")
-    assert (a.name, b.name) == ("A", "B") and a.type is b.type
-    assert [x.name for x in inputs.vectors("a, b c")] == ["a", "b", "c"]
-    with pytest.raises(ArgumentError, match=r"take their names, not 3"):
-        inputs.vectors(3)
-    assert [x.name for x in inputs.scalars(["p", "q"], "int8")] == ["p", "q"]
-    assert facts_of(inputs.matrix("S", ("n", "n"), facts=("spd",))).holds("symmetric")
-    with pytest.raises(ArgumentError, match="a matrix has 2 dimensions"):
-        inputs.matrix("A", shape=(3,))
-    with pytest.raises(DomainError):
-        inputs.scalar("not a name")
-
-
-@pytest.mark.parametrize("dtype", [None, "float32", "int8", "bool"])
-def test_filled_arrays_equal_numpy(dtype):
-    for shape in ((), (3,), (0,), (2, 3), 4):
-        check_same(filled.full(shape, 2, dtype), np.full(shape, 2, dtype))
-        if dtype:
-            check_same(filled.zeros(shape, dtype), np.zeros(shape, dtype))
-            check_same(filled.ones(shape, dtype), np.ones(shape, dtype))
-    array = np.zeros((2, 5), "int16")
-    x = make_input("x", TensorType("int16", (2, "n")))
-    for ours, numpys in [
-        (filled.zeros_like, np.zeros_like),
-        (filled.ones_like, np.ones_like),
-        (lambda a, d: filled.full_like(a, 7, d), lambda a, d: np.full_like(a, 7, d)),
-    ]:
-        node = ours(x, dtype)
-        assert node.type is TensorType(numpys(array, dtype).dtype, (2, "n"))
-        np.testing.assert_array_equal(evaluate(node, {"x": array}), numpys(array, dtype))
-        check_same(ours(array, dtype), numpys(array, dtype))
-
-
-def test_full_of_a_graph():
-    s = inputs.scalar("s")
-    check_same(filled.full((2, 2), s), np.full((2, 2), 3.5), s=np.array(3.5))
-    check_same(filled.full(2, s, "int8"), np.full(2, 3, "int8"), s=np.array(3.5))
-
-
-def test_arange_equals_numpy():
-    for args in [(4,), (1, 5), (1, 6, 2), (0.0, 1.0, 0.25), (5, 0, -2)]:
-        node = filled.arange(*args)
-        assert isinstance(node, Constant)
-        check_same(node, np.arange(*args))
-    assert filled.arange(3, dtype="float32").dtype == "float32"
-    with pytest.raises(ArgumentError, match="when the graph is built"):
-        filled.arange(inputs.scalar("n", "int64"))
-
-
-def test_assume():
-    x = graph(X)
-    node = inputs.assume(x, "positive", "finite")
-    assert node is inputs.assume(x, "finite", "positive") and node is not x
-    assert node.op is inputs.Assume(("finite", "positive"))
-    assert facts_of(node).holds("positive") and facts_of(node).holds("not_nan")
-    assert facts_of(elementwise.log(node)).holds("finite")
-    assert node.type is x.type and node.op.flops((x.type,), x.type) == 0
-    check_same(node, X, x=X)
-    with pytest.raises(DomainError, match="Did you mean 'positive'"):
-        inputs.assume(x, "positiv")
