@@ -545,11 +545,15 @@ def bare(op: Op) -> Op:
 
 
 def ordered(graph: FunctionGraph, steps: Sequence[Step]) -> list[Step]:
-    """Order steps depth first from the outputs, so that a value is used soon after it is made."""
+    """Order steps depth first from the outputs, so that a value is used soon after it is made.
+
+    No step may wait for itself through others: who joins steps sees to that.
+    """
     producer: dict[Variable, int] = {}
     for i, step in enumerate(steps):
         for node in step.results:
             producer[node] = i
+    begun: set[int] = set()
     done: set[int] = set()
     result: list[Step] = []
     stack = [producer[x] for x in reversed(graph.outputs) if x in producer]
@@ -560,6 +564,8 @@ def ordered(graph: FunctionGraph, steps: Sequence[Step]) -> list[Step]:
             continue
         waiting = [producer[x] for x in steps[i].reads if x in producer and producer[x] not in done]
         if waiting:
+            assert i not in begun, f"the steps wait for each other: {steps[i]}"
+            begun.add(i)
             stack.extend(reversed(waiting))
             continue
         stack.pop()

@@ -66,6 +66,8 @@ class _Products(Clusters):
     def kind(self, step: Step, cluster: Cluster) -> str | None:
         """Take other products of the matrix, and kernels over vectors as long as its columns."""
         made = self.made(step, cluster)
+        if any(transposed_product(x) is not None for x in made):
+            return None  # its elements are sums over all rows; a square matrix has as many
         rows = self.shape(cluster.key)[:1]
         if isinstance(step, Call):
             forward, back = inner_product(step.node), transposed_product(step.node)

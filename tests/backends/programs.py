@@ -5,6 +5,7 @@ A program is a list of steps; a step is a function of all values so far, the inp
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -37,8 +38,9 @@ def program(rng: np.random.Generator, values: Sequence[Any], length: int) -> lis
     while len(steps) < length:
         made = step(rng, len(found), len(values))
         try:
-            value = np.asarray(made(found))
-        except (ValueError, IndexError):
+            with warnings.catch_warnings(action="error"):
+                value = np.asarray(made(found))
+        except (ValueError, IndexError, RuntimeWarning):
             continue
         if value.ndim <= 3 and np.abs(value).max(initial=0.0) < LARGEST:
             steps.append(made)

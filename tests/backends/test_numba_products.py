@@ -76,6 +76,19 @@ def test_any_of_the_results_may_be_all_that_is_asked_for(kept):
             np.testing.assert_allclose(result, expected[i], rtol=1e-11, atol=1e-11)
 
 
+@pytest.mark.parametrize("twice", [False, True])
+def test_what_is_computed_from_the_second_product_of_a_square_matrix_waits_for_it(twice):
+    X, w, _ = variables(n=4, k=4)
+    g = X.T @ (X @ w)
+    f = function([X, w], [reduction.logsumexp(X.T @ exp(-g) if twice else g), exp(g)])
+    A, p, _ = observations(4, 4)
+    expected = A.T @ (A @ p)
+    last = A.T @ np.exp(-expected) if twice else expected
+    total, elements = f(A, p)
+    np.testing.assert_allclose(total, np.log(np.exp(last).sum()), rtol=1e-12)
+    np.testing.assert_allclose(elements, np.exp(expected), rtol=1e-12)
+
+
 def test_several_products_of_one_matrix():
     X, w, y = variables()
     v = make_input("v", TensorType("float64", ("k",)))

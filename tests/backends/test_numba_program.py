@@ -341,6 +341,17 @@ def test_an_unwritable_folder_means_one_warning(tmp_path, monkeypatch):
     np.testing.assert_allclose(g(np.array([8.0])), 6 / 17)
 
 
+def test_the_warning_is_raised_as_it_is_where_a_filter_makes_it_an_error(tmp_path, monkeypatch):
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    monkeypatch.setenv("RELGRAPH_CACHE_DIR", str(blocked / "folder"))
+    x = vector("x")
+    graph = Elementwise("cbrt")(x) * 5.0 - 19.0
+    with pytest.raises(RuntimeWarning, match="Set RELGRAPH_CACHE_DIR to a folder"):
+        function([x], graph)
+    np.testing.assert_allclose(function([x], graph)(np.array([8.0])), -9.0)
+
+
 def test_importing_the_interface_imports_no_compiler():
     out = run(
         "import sys, relgraph.api.function, relgraph.backends.base, relgraph.lowering.buffers\n"
