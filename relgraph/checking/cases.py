@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
 from importlib import import_module
 from itertools import islice, product
@@ -140,7 +140,19 @@ def cases(
     A side is ``(graph to match, graph to make, instance)``.  With ``equal``, all sizes are equal;
     of what is elementwise, where types tell nothing either way, there is nothing then.
     """
-    found = []
+    found = each_case(relation, dtypes, most, facts, equal=equal)
+    return [(clause, list(sides)) for clause, sides in found]
+
+
+def each_case(
+    relation: Relation,
+    dtypes: tuple[str, ...] = ("float64",),
+    most: int = 24,
+    facts: bool = True,
+    *,
+    equal: bool = False,
+) -> Iterator[tuple[Clause, Iterator[Side]]]:
+    """Yield what :func:`cases` returns, each side made when it is asked for."""
     for clause in relation.clauses or ():
         if rewrite_of(relation, clause) is None:
             continue
@@ -148,20 +160,24 @@ def cases(
         if len(dtypes) == 1:
             own = tuple([dtypes[0] if d == "float64" else d for d in dtypes_of(clause)])
         kind = profile(relation, clause)
-        drawn: list[made.Instance] = []
+        drawn: Iterator[made.Instance] = iter(())
         if not (equal and kind == "elementwise"):
             shapes = made.EQUAL_SHAPES if equal else None
-            drawn = made.instances(
-                clause, kind, own, most, facts, shapes=shapes, name=relation.name
-            )
-        found.append((clause, sides_of(relation, drawn)))
-    return found
+            drawn = made.each_instance(clause, kind, own, facts, shapes=shapes, name=relation.name)
+        yield clause, each_side(relation, islice(drawn, most))
 
 
-def sides_of(relation: Relation, drawn: list[made.Instance]) -> list[Side]:
-    """Return instances as the side to match and the side to make, in a relation's direction."""
-    pairs = [(x.right, x.left, x) if relation.backward else (x.left, x.right, x) for x in drawn]
-    return [s for s in pairs if isinstance(s[0], Variable)]
+def each_side(relation: Relation, drawn: Iterable[made.Instance]) -> Iterator[Side]:
+    """Yield instances as the side to match and the side to make, in a relation's direction."""
+    for x in drawn:
+        side = (x.right, x.left, x) if relation.backward else (x.left, x.right, x)
+        if isinstance(side[0], Variable):
+            yield side
+
+
+def sides_of(relation: Relation, drawn: Iterable[made.Instance]) -> list[Side]:
+    """Return what :func:`each_side` yields."""
+    return list(each_side(relation, drawn))
 
 
 def one_sided(
@@ -206,6 +222,16 @@ def graphs_of_side(clause: Clause, side: Any, kind: str, alike: bool = False) ->
     for v in free:
         found = v in fields
         choices.append(made.parameters_of(clause, v, fields[v]) if found else shapes)
+    asked = [made.facts_of(clause, v) for v in free]
+    inputs: dict[Any, Variable] = {}
+
+    def operand(i: int, type_: Any, facts: bool) -> Variable:
+        key = i, type_, facts
+        if key not in inputs:
+            shape, dtype = type_
+            inputs[key] = make_input(names[i], TensorType(dtype, shape), asked[i] if facts else ())
+        return inputs[key]
+
     rng = random.Random(str(clause))
     for _ in range(DRAWS):
         few = rng.sample(shapes, 2) if alike else shapes
@@ -224,11 +250,7 @@ def graphs_of_side(clause: Clause, side: Any, kind: str, alike: bool = False) ->
                 if made.token(v) in examples
                 else constant(float(i))
                 if v in constants
-                else make_input(
-                    names[i],
-                    TensorType(chosen[v][1], chosen[v][0]),
-                    made.facts_of(clause, v) if facts else (),
-                )
+                else operand(i, chosen[v], facts)
                 for i, v in enumerate(free)
             }
             graph = made.build(side, values | _determined(clause, fields, values))

@@ -9,7 +9,7 @@ from relgraph.checking import labels, products, stability
 from relgraph.checking.advice import advised
 from relgraph.checking.cases import both_directions
 from relgraph.checking.report import RelationReport, SelectionReport
-from relgraph.errors import RelgraphError
+from relgraph.errors import ArgumentError, RelgraphError, checks_arguments
 from relgraph.ir.node import Variable
 from relgraph.relations.relation import Relation, as_relation
 
@@ -65,11 +65,15 @@ def check(subject: Any, **options: Any) -> RelationReport | SelectionReport:
     """
     from relgraph.checking.selections import check_selection
 
-    if isinstance(subject, Relation):
-        return check_relation(subject)
     if callable(subject) and not hasattr(subject, "apply") and not isinstance(subject, type):
+        if options:
+            raise ArgumentError(
+                f"rg.check of one relation does not take {', '.join(options)}",
+                {"relation": subject},
+                "Leave it out; rg.check([relation], ...) looks at a selection.",
+            )
         return check_relation(as_relation(subject))
-    return check_selection(subject, **options)
+    return checks_arguments(check_selection)(subject, **options)
 
 
 def check_relation(relation: Relation) -> RelationReport:

@@ -7,9 +7,9 @@ parameter a value; combinations that no op takes, or that a side condition rejec
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from itertools import chain, islice, product
 from typing import Any
 
@@ -167,8 +167,28 @@ def build(term: Any, values: dict[Any, Any]) -> Any:
                 *[values.get(p, p) if isinstance(p, PatternVariable) else p for p in op.params]
             )
         parts = [build(x, values) for x in term.args]
-        return op(*[constant(x) if isinstance(x, bool) else x for x in parts])
+        return _applied(op, [constant(x) if isinstance(x, bool) else x for x in parts])
     return term
+
+
+# Ops with types of operands that they refuse: most combinations that are drawn are refused, and
+# an error takes longer to write than a graph to build.
+_refused: set[Any] = set()
+KEPT = 4096
+
+
+def _applied(op: Any, operands: list[Any]) -> Any:
+    """Apply an op; what it refuses once it is not asked again."""
+    key = op, *[x.type if isinstance(x, Input | Apply) else x for x in operands]
+    if key in _refused:
+        raise TypeError(f"{op.name} refuses these operands")
+    try:
+        return op(*operands)
+    except RelgraphError:
+        if len(_refused) >= KEPT:
+            _refused.clear()
+        _refused.add(key)
+        raise
 
 
 def instances(
@@ -182,7 +202,22 @@ def instances(
     draws: int = 3000,
     name: str = "",
 ) -> list[Instance]:
-    """Return instances of a clause, the same ones in every run.
+    """Return instances of a clause, the same ones in every run; see :func:`each_instance`."""
+    found = each_instance(clause, theme, dtypes, facts, shapes=shapes, draws=draws, name=name)
+    return list(islice(found, most))
+
+
+def each_instance(
+    clause: Any,
+    theme: str,
+    dtypes: tuple[str, ...] = ("float64",),
+    facts: bool = True,
+    *,
+    shapes: dict[str, list[Any]] | None = None,
+    draws: int = 3000,
+    name: str = "",
+) -> Iterator[Instance]:
+    """Yield instances of a clause, the same ones in every run, each made when it is asked for.
 
     Parameters
     ----------
@@ -192,8 +227,6 @@ def instances(
         Whose shapes to draw from.
     dtypes : tuple of str
         The dtypes that inputs may have; with several, each input draws its own.
-    most : int
-        How many at most.
     facts : bool
         Whether inputs declare the facts that the clause asks for.
     shapes : dict of str to list, optional
@@ -213,7 +246,7 @@ def instances(
     fields, operands, open_, keys = roles.fields, roles.operands, roles.open_, roles.keys
     own = roles.own
     if len({x.name for x in own}) < len(own):
-        return []  # values are given by name
+        return  # values are given by name
     fitting = [*shapes_beside(own), *(shapes or SHAPES)[theme]]
     choices: list[list[Any]] = [
         [((), "int64"), ((2,), "int64")] if v in keys else list(product(fitting, dtypes))
@@ -233,7 +266,7 @@ def instances(
         others = (tuple(rng.choice(c) for c in choices) for _ in range(draws))
         drawn = chain((tuple(c[0] for c in choices),), others)
     made = (_instance(clause, roles, one) for one in drawn)
-    return list(islice(filter(None, made), most))
+    yield from filter(None, made)
 
 
 class Roles:
@@ -327,8 +360,12 @@ def own_inputs(*clauses: Any) -> list[Input]:
 
 def inputs_of(relation: Any, graph: Variable) -> list[Input]:
     """Return the inputs of a graph, and those of the relation's own graph nodes."""
-    own = own_inputs(*(relation.clauses or ()))
-    return list(dict.fromkeys([*free_inputs([graph]), *own]))
+    return list(dict.fromkeys([*free_inputs([graph]), *_own_inputs(relation)]))
+
+
+@lru_cache(256)
+def _own_inputs(relation: Any) -> tuple[Input, ...]:
+    return tuple(own_inputs(*(relation.clauses or ())))
 
 
 def names_beside(own: Sequence[Input]) -> list[str]:

@@ -341,33 +341,52 @@ def _positions(
 # Whatever the sizes turn out to be.
 
 
-def unrunnable(relation: Relation, graph: Variable, values: Values, kind: str) -> Problem | bool:
-    """Run a graph and its replacement on arrays of some sizes, where the graph runs."""
-    result = made.match(relation, graph)
-    if result is None:
-        return SKIPPED
-    inputs = made.inputs_of(relation, graph)
-    if not _fit(inputs, values):
-        return SKIPPED
-    if not set(free_inputs([result])) <= set(inputs):
-        return Problem("makes up an input", inputs, free_inputs([result]))
-    arrays = [values[x.name] for x in inputs]
-    first, second = (NumpyBackend().compile(FunctionGraph(inputs, [x])) for x in (graph, result))
-    try:
-        expected = np.asarray(first(arrays)[0])
-    except (RelgraphError, np.linalg.LinAlgError, ValueError):
-        return SKIPPED
-    try:
-        found = np.asarray(second(arrays)[0])
-    except (RelgraphError, np.linalg.LinAlgError, ValueError) as error:
-        return Problem(FAILS, expected, error)
-    if found.shape != expected.shape or found.dtype != expected.dtype:
-        return Problem("changes a shape or dtype", expected, found)
-    if kind == "moderate" and numbers.all_finite(numbers.evaluate((graph, result), values)):
-        with np.errstate(all="ignore"):
-            agree = np.allclose(found, expected, rtol=1e-6, atol=1e-6)
-        return HELD if agree else Problem("changes a value", expected, found)
-    return HELD
+class _Calls:
+    """A graph that a direction matches and its replacement, to be called with arrays of any sizes.
+
+    Parameters
+    ----------
+    relation : Relation
+        In one direction.
+    graph : Variable
+        Which it matches.
+    """
+
+    def __init__(self, relation: Relation, graph: Variable) -> None:
+        result = made.match(relation, graph)
+        assert result is not None
+        self.graph, self.result = graph, result
+        self.inputs = made.inputs_of(relation, graph)
+        self.known = set(free_inputs([result])) <= set(self.inputs)
+        self.programs = [
+            NumpyBackend().compile(FunctionGraph(self.inputs, [x]))
+            for x in (graph, result if self.known else graph)
+        ]
+
+    def verdict(self, values: Values, kind: str) -> Problem | bool:
+        """Run both on arrays of some sizes, where the graph runs."""
+        if not _fit(self.inputs, values):
+            return SKIPPED
+        if not self.known:
+            return Problem("makes up an input", self.inputs, free_inputs([self.result]))
+        arrays = [values[x.name] for x in self.inputs]
+        first, second = self.programs
+        try:
+            expected = np.asarray(first(arrays)[0])
+        except (RelgraphError, np.linalg.LinAlgError, ValueError):
+            return SKIPPED
+        try:
+            found = np.asarray(second(arrays)[0])
+        except (RelgraphError, np.linalg.LinAlgError, ValueError) as error:
+            return Problem(FAILS, expected, error)
+        if found.shape != expected.shape or found.dtype != expected.dtype:
+            return Problem("changes a shape or dtype", expected, found)
+        both = self.graph, self.result
+        if kind == "moderate" and numbers.all_finite(numbers.evaluate(both, values)):
+            with np.errstate(all="ignore"):
+                agree = np.allclose(found, expected, rtol=1e-6, atol=1e-6)
+            return HELD if agree else Problem("changes a value", expected, found)
+        return HELD
 
 
 def _fit(inputs: list[Any], values: Values) -> bool:
@@ -392,16 +411,17 @@ def _runs_on(relation: Relation, graphs: list[tuple[Clause, Variable]]) -> Outco
     checked = 0
     failures = []
     for clause, graph in graphs:
-        regular = needs_regular(graph, made.match(relation, graph))
-        inputs = made.inputs_of(relation, graph)
+        calls = _Calls(relation, graph)
+        regular, text = needs_regular(graph, calls.result), str(graph)
         for number in range(CALLS):
-            rng = generator(relation.label, str(graph), number)
+            rng = generator(relation.label, text, number)
             kind = "zeros" if regular and number % 2 else "moderate"
-            values = arguments(inputs, rng, kind, regular and kind == "moderate")
-            verdict = unrunnable(relation, graph, values, kind)
+            values = arguments(calls.inputs, rng, kind, regular and kind == "moderate")
+            verdict = calls.verdict(values, kind)
             if isinstance(verdict, Problem):
-                result = made.match(relation, graph)
-                failures.append(Counterexample(relation, clause, graph, result, values, verdict))
+                failures.append(
+                    Counterexample(relation, clause, graph, calls.result, values, verdict)
+                )
             checked += not isinstance(verdict, Problem) and verdict
     return Outcome(checked, min(failures, key=_elements, default=None))
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from relgraph.checking import critical, numbers
 from relgraph.checking import instances as made
-from relgraph.checking.cases import EVERY_DTYPE, Side, cases, one_sided
+from relgraph.checking.cases import EVERY_DTYPE, Side, each_case, one_sided
 from relgraph.checking.known import expected
 from relgraph.checking.report import Finding, SelectionReport
 from relgraph.db.database import Pipeline, RewriteDatabase
@@ -383,9 +383,9 @@ def has_value(graph: Variable) -> bool:
     return True
 
 
-def drawn(relation: Relation, dtypes: tuple[str, ...]) -> list[tuple[Clause, list[Side]]]:
-    """Return graphs made of the clauses of a relation, with inputs of these dtypes."""
-    return cases(relation, dtypes, 60 if dtypes == EVERY_DTYPE else 24, True)
+def drawn(relation: Relation, dtypes: tuple[str, ...]) -> Iterator[tuple[Clause, Iterator[Side]]]:
+    """Yield graphs made of the clauses of a relation, with inputs of these dtypes."""
+    return each_case(relation, dtypes, 60 if dtypes == EVERY_DTYPE else 24)
 
 
 def matched(relation: Relation, sides: Iterable[Side]) -> Iterator[tuple[Variable, Variable]]:
@@ -417,7 +417,7 @@ def refused(relation: Relation, clause: Clause, backward: bool) -> str | None:
 
 
 def _why_idle(relation: Relation) -> str:
-    tried = sum(len(sides) for _, sides in drawn(relation, EVERY_DTYPE))
+    tried = sum(len(list(sides)) for _, sides in drawn(relation, EVERY_DTYPE))
     asked = [repr(c) for clause in relation.clauses or () for c in clause.conditions]
     shown = f"; it asks for {', '.join(asked)}" if asked else ""
     if not tried:

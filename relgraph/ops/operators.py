@@ -33,7 +33,7 @@ from relgraph.ops.arguments import no_rank
 def iterate(x: Any) -> list[Any]:
     """Return the parts of ``x`` along its first axis, whose size must be static."""
     if not isinstance(x, Variable):
-        raise no_rank("iteration", "Name the parts: x[0], x[1].")
+        raise no_rank("iteration", "Make each part a variable of the identity.")
     if x.ndim == 0:
         raise ArgumentError(
             f"a scalar cannot be iterated over: {x}",

@@ -12,8 +12,10 @@ import pytest
 import relgraph as rg
 import relgraph.ops
 from relgraph.checking import instances as made
-from relgraph.errors import RelationError, RelgraphError
+from relgraph.errors import PatternError, RelationError, RelgraphError
 from relgraph.ir.op import Op
+from relgraph.ops.indexing import Index
+from relgraph.ops.updates import SetIndex
 from relgraph.relations.pattern import OpPattern, lvars
 
 x = rg.vector("x", shape=(3,))
@@ -157,3 +159,25 @@ def test_one_variable_is_not_the_axis_of_a_sum_and_of_a_softmax():
     assert rg.rewrite_graph(crossed, largest) is crossed
     report = rg.check(largest)
     assert report, str(report)
+
+
+def test_keys_of_patterns_are_written_as_the_error_says():
+    for sides in (lambda x: (x[0], x), lambda x: (x.at[0].set(1), x), lambda x: (np.flip(x), x)):
+        with pytest.raises(PatternError) as caught:
+            rg.identity(sides)
+        last = str(caught.value).splitlines()[-1]
+        assert 'Index((("int", 0),))(x) for x[0]' in last
+    first = rg.identity(
+        lambda x, v: (Index((("int", 0),))(SetIndex((("int", 0),))(x, v)), v), name="first_seto"
+    )
+    v = rg.scalar("v")
+    assert rg.rewrite_graph(x.at[0].set(v)[0], first) is v
+    report = rg.check(first)
+    assert report, str(report)
+    any_key = rg.identity(
+        lambda x, s: (Index(s)(rg.exp(x)), rg.exp(Index(s)(x))), name="index_expo", rounding="exact"
+    )
+    assert rg.rewrite_graph(rg.exp(M)[:, ::-1], any_key) is rg.exp(M[:, ::-1])
+    report = rg.check(any_key)
+    assert report, str(report)
+    assert report.tried > 100
