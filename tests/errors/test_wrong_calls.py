@@ -120,6 +120,8 @@ RELATIONS = [
     (lambda: rg.relation(3), RelationError, "takes a function of both sides", "@rg.relation"),
     (lambda: rg.relation(rg.exp), RelationError, "both sides, not exp", "@rg.relation"),
     (lambda: rg.check(rg.exp), RelationError, "exp is not a relation", "@rg.identity"),
+    (lambda: rg.check(double_addo, most=3), ArgumentError, "does not take most", "selection"),
+    (lambda: rg.check([double_addo], mst=3), ArgumentError, "'mst'", "most="),
     (lambda: doubled(name=3), RelationError, "a name is a string, not 3", "Leave it out"),
     (lambda: doubled(tags=3), RelationError, "doubled: tags= takes names", 'tags=\\["a name"'),
     (lambda: doubled(tags=[3]), RelationError, r"not \[3\]", "tags="),

@@ -118,6 +118,8 @@ def _compiled(name: str, text: str, names: tuple[str, ...]) -> tuple[int, ...]:
             if name not in _addresses:
                 try:
                     _addresses[name] = _load(name, text, names)
+                except Warning:  # a filter makes it an error; it says itself what to do
+                    raise
                 except Exception as error:
                     lines = str(error).strip().splitlines() or [type(error).__name__]
                     raise CompileError(
