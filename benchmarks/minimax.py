@@ -212,8 +212,9 @@ def _atanh_tail_5(z: Real) -> Real:
     return (_atanh_tail(z) - mpf(2) / 3) / z
 
 
-def _scaled_erfcx(a: Real) -> Real:
-    return (1 + 2 * a) * mp.erfc(a) * mp.exp(a * a)
+def _scaled_erfcx(t: Real) -> Real:
+    a = 1 / t - mpf("2.5")
+    return mp.erfc(a) * mp.exp(a * a) / t
 
 
 def fits() -> list[Fit]:
@@ -298,15 +299,20 @@ def fits() -> list[Fit]:
         ),
         *(
             Fit(
-                "ERFCX",
-                "(1 + 2 a) exp(a**2) erfc(a) - 5/4 of (a - c) / (a + c); c is 3 and 4 in float64",
-                lambda q, c=c: _scaled_erfcx(c * (1 + q) / (1 - q)) - mpf(5) / 4,
-                lambda q, c=c: 1 / _scaled_erfcx(c * (1 + q) / (1 - q)),
-                mpf(-1),
-                (mpf(high) - c) / (mpf(high) + c),
+                "ERFC",
+                "exp(a**2) erfc(a) / t of t - c for t = 1 / (a + 2.5); c is 119/1024 and 86/1024 "
+                "in float64",
+                lambda u, c=c: _scaled_erfcx(u + c),
+                lambda u, c=c: 1 / _scaled_erfcx(u + c),
+                1 / (mpf(high) + mpf("2.5")) - c,
+                mpf("0.4") - c,
                 degrees,
             )
-            for c, high, degrees in ((3, "10.3", (10, -1)), (4, "27.5", (-1, 23)))
+            # Where the value and its slope are nearly in the format, and no terms cancel.
+            for c, high, degrees in (
+                (mpf(119) / 1024, "10.3", (9, -1)),
+                (mpf(86) / 1024, "27.5", (-1, 24)),
+            )
         ),
         *(
             Fit(

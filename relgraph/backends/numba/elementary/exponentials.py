@@ -10,7 +10,6 @@ Functions", 3rd ed., 11.1.  With a fused multiply-add the first step of the redu
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from relgraph.backends.numba.elementary.coefficients import EXP2, EXP_TAIL, LN2, LOG2_E
@@ -23,59 +22,76 @@ class Limits:
 
     Parameters
     ----------
-    overflow : float
-        The largest number whose exponential is finite.
     underflow : float
         A number whose exponential rounds to 0.
-    small : float
-        Below it the exponential may be below the smallest normal number.
+    overflow : float
+        A number whose exponential is infinite.
     """
 
-    overflow: float
     underflow: float
-    small: float
+    overflow: float
+
+    def clamped(self, x: Value) -> Value:
+        """Return the nearest number between them; NaN for NaN."""
+        x = where(x > self.overflow, x.constant(self.overflow), x)
+        return self.raised(x)
+
+    def raised(self, x: Value) -> Value:
+        """Return a number, or the lower one where it is less; NaN for NaN."""
+        return where(x < self.underflow, x.constant(self.underflow), x)
 
 
-EXP_LIMITS = {
-    "float32": Limits(88.72283172607422, -104.5, -87.0),
-    "float64": Limits(709.782712893384, -746.0, -708.0),
-}
-EXP2_LIMITS = {
-    "float32": Limits(127.99999237060547, -151.0, -125.0),
-    "float64": Limits(1023.9999999999999, -1076.0, -1021.0),
-}
-_LIFT = {"float32": 32, "float64": 64}  # added to the exponent of what may be subnormal
+EXP_LIMITS = {"float32": Limits(-104.5, 89.0), "float64": Limits(-746.0, 710.0)}
+EXP2_LIMITS = {"float32": Limits(-151.0, 128.0), "float64": Limits(-1076.0, 1024.0)}
+LIFT = {"float32": 32, "float64": 64}  # added to the exponent of what may be subnormal
 
 
-def rounded(x: Value, factor: float) -> tuple[Value, Value]:
-    """Return ``x * factor`` rounded to an integer: as a float, and in the lowest bits."""
-    shifted = fma(x, factor, x.format.magic)
-    return shifted - x.format.magic, shifted.bits()
+def rounded(x: Value, factor: float, more: int = 0) -> tuple[Value, Value]:
+    """Return ``x * factor`` rounded to an integer as a float, and that plus ``more`` in bits.
+
+    The lowest bits of the second are the integer; those above are of no use.
+    """
+    magic = x.format.magic + more
+    shifted = fma(x, factor, magic)
+    return shifted - magic, shifted.bits()
 
 
-def reduced(x: Value) -> tuple[Value, Value]:
-    """Return ``r`` and the bits whose lowest are ``k``, for ``x = k log(2) + r``."""
+def reduced(x: Value, more: int = 0) -> tuple[Value, Value]:
+    """Return ``r`` and the bits whose lowest are ``k + more``, for ``x = k log(2) + r``."""
     high, low = LN2[x.format.name]
-    k, bits = rounded(x, LOG2_E[x.format.name][0])
+    k, bits = rounded(x, LOG2_E[x.format.name][0], more)
     return fma(k, -low, fma(k, -high, x)), bits
 
 
 def power_of_two(bits: Value) -> Value:
     """Return ``2**k``, for ``k`` in the lowest bits and ``2**k`` a normal number."""
-    kind = bits.format
-    return ((bits + kind.bias) << kind.mantissa).as_float()
+    return _power(bits + bits.format.bias)
 
 
-def scaled(p: Value, bits: Value, small: Value) -> Value:
-    """Return ``p * 2**k``, rounded once, for ``p`` near 1 and ``k`` in the lowest bits.
+def _power(biased: Value) -> Value:
+    return (biased << biased.format.mantissa).as_float()
 
-    Adding ``k`` to the exponent does it, unless the result may be subnormal; then a larger number
-    is made and multiplied by a power of two.
+
+def reduced_below(x: Value) -> tuple[Value, Value]:
+    """Return ``r`` and ``2**(k + LIFT)`` for a number that is not positive.
+
+    That power is normal for each whose exponential is not 0: what is multiplied by it, and then by
+    ``2**-LIFT``, is rounded once, subnormal or not.
     """
-    lift = _LIFT[p.format.name]
-    bits = where(small, bits + lift, bits)
-    number = (p.bits() + (bits << p.format.mantissa)).as_float()
-    return number * where(small, p.constant(2.0**-lift), 1.0)
+    r, bits = reduced(x, x.format.bias + LIFT[x.format.name])
+    return r, _power(bits)
+
+
+def halves(bits: Value) -> tuple[Value, Value]:
+    """Return two normal numbers whose product is ``2**k``, infinite or subnormal as that may be.
+
+    Parameters
+    ----------
+    bits : Value
+        Bits whose lowest are ``k`` and twice the bias of the format.
+    """
+    half = bits >> 1
+    return _power(half), _power(bits - half)
 
 
 def tail(r: Value) -> Value:
@@ -85,21 +101,18 @@ def tail(r: Value) -> Value:
 
 def exp(x: Value) -> Value:
     """Compute the exponential."""
-    limits = EXP_LIMITS[x.format.name]
-    y = where(x > limits.underflow, x, limits.underflow)
-    r, bits = reduced(y)
-    result = scaled(tail(r) + 1.0, bits, y < limits.small)
-    return where(x <= limits.overflow, result, x + math.inf)
+    r, bits = reduced(EXP_LIMITS[x.format.name].clamped(x), 2 * x.format.bias)
+    first, second = halves(bits)
+    return fma(tail(r), first, first) * second
 
 
 def exp2(x: Value) -> Value:
     """Compute the power of two."""
-    limits = EXP2_LIMITS[x.format.name]
-    y = where(x > limits.underflow, x, limits.underflow)
-    k, bits = rounded(y, 1.0)
+    y = EXP2_LIMITS[x.format.name].clamped(x)
+    k, bits = rounded(y, 1.0, 2 * x.format.bias)
     r = y - k
-    p = fma(r, polynomial(r, EXP2[x.format.name]), 1.0)
-    return where(x <= limits.overflow, scaled(p, bits, y < limits.small), x + math.inf)
+    first, second = halves(bits)
+    return fma(r * first, polynomial(r, EXP2[x.format.name]), first) * second
 
 
 def expm1(x: Value) -> Value:
@@ -107,20 +120,14 @@ def expm1(x: Value) -> Value:
 
     ``2**k (exp(r) - 1) + (2**k - 1)``, where half of ``2**k`` keeps it finite.
     """
-    limits = EXP_LIMITS[x.format.name]
     lowest = -40.0  # the result is -1
-    y = where(x > lowest, x, lowest)
-    r, bits = reduced(y)
+    r, bits = reduced(Limits(lowest, EXP_LIMITS[x.format.name].overflow).clamped(x))
     half = power_of_two(bits - 1)
     result = fma(tail(r), half, half - 0.5) * 2.0
-    result = where(x <= limits.overflow, result, x + math.inf)
     return where(x.equals(0.0), x, result)
 
 
 def exp_below(x: Value) -> Value:
     """Compute the exponential of a number that is not positive, or NaN."""
-    limits = EXP_LIMITS[x.format.name]
-    y = where(x > limits.underflow, x, limits.underflow)
-    r, bits = reduced(y)
-    result = scaled(tail(r) + 1.0, bits, y < limits.small)
-    return where(x.differs(x), x, result)
+    r, power = reduced_below(EXP_LIMITS[x.format.name].raised(x))
+    return fma(tail(r), power, power) * 2.0 ** -LIFT[x.format.name]

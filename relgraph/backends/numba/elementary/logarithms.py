@@ -28,10 +28,9 @@ from relgraph.backends.numba.elementary.coefficients import (
 )
 from relgraph.backends.numba.elementary.exponentials import (
     EXP_LIMITS,
+    LIFT,
     exp_below,
-    power_of_two,
-    reduced,
-    scaled,
+    reduced_below,
     tail,
 )
 from relgraph.backends.numba.elementary.values import (
@@ -197,12 +196,11 @@ def log1mexp(x: Value) -> Value:
     Above ``-log(2)`` from ``1 - exp(x)`` without cancellation, and below it from the difference
     and what it rounds off.
     """
-    limits = EXP_LIMITS[x.format.name]
-    y = where(x > limits.underflow, x, limits.underflow)
-    r, bits = reduced(y)
+    r, power = reduced_below(EXP_LIMITS[x.format.name].raised(x))
     t = tail(r)
-    e = scaled(t + 1.0, bits, y < limits.small)
-    power = power_of_two(bits)
+    down = 2.0 ** -LIFT[x.format.name]
+    e = fma(t, power, power) * down
+    power = power * down
     near = x > -LN2[x.format.name][0]
     rest = 1.0 - e
     u = where(near, (1.0 - power) - t * power, rest)

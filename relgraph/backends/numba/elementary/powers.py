@@ -24,7 +24,12 @@ from relgraph.backends.numba.elementary.coefficients import (
     LOG_TAIL,
     LOG_TAIL_5,
 )
-from relgraph.backends.numba.elementary.exponentials import power_of_two, reduced, tail
+from relgraph.backends.numba.elementary.exponentials import (
+    halves,
+    power_of_two,
+    reduced,
+    tail,
+)
 from relgraph.backends.numba.elementary.logarithms import exponent, normal, split
 from relgraph.backends.numba.elementary.values import (
     SINGLE,
@@ -94,12 +99,10 @@ def _double(a: Value, y: Value) -> Value:
     inside = absolute(product) < 800.0
     rest = where(inside, rest, 0.0)
     product = where(inside, product, with_sign(product.constant(800.0), product))
-    r, bits = reduced(product)
+    r, bits = reduced(product, 2 * product.format.bias)
     r = r + rest
-    # Half of the power of two twice: each is normal where the result is not zero or infinite.
-    half = ((bits + 2048) >> 1) - 1024
-    other = bits - half
-    return (tail(r) + 1.0) * power_of_two(half) * power_of_two(other)
+    first, second = halves(bits)
+    return fma(tail(r), first, first) * second
 
 
 def _logarithm(f: Value, k: Value) -> tuple[Value, Value]:

@@ -59,7 +59,7 @@ TABLE: dict[str, Elementary] = {
     "tanh": Elementary(hyperbolic.tanh, 1.6, 1.6),
     "sigmoid": Elementary(hyperbolic.sigmoid, 2.5, 2.5),
     "erf": Elementary(errors.erf, 1.2, 1.3),
-    "erfc": Elementary(errors.erfc, 3.5, 3.2),
+    "erfc": Elementary(errors.erfc, 3.0, 2.9),
     "sin": Elementary(circular.sin, 2.2, 2.4),
     "cos": Elementary(circular.cos, 2.2, 2.5),
     "tan": Elementary(circular.tan, 4.0, 4.0),
