@@ -18,7 +18,7 @@ from relgraph.backends.config import config
 from relgraph.backends.numba import machine, vector_libraries
 from relgraph.backends.numba.elementary.table import TABLE
 from relgraph.backends.numba.elementary.values import FLOAT32, FLOAT64, definition
-from relgraph.backends.numba.translate import Scalar
+from relgraph.backends.numba.instructions import Scalar
 
 
 def compile_scalar(callee: str, dtypes: tuple[str, ...], symbol: str) -> Scalar:

@@ -27,21 +27,21 @@ from __future__ import annotations
 
 import ast
 import math
-import struct
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
+from relgraph.backends.numba.instructions import (
+    TYPES,
+    Instructions,
+    Module,
+    Provider,
+    Scalar,
+    Value,
+    memory_type,
+)
 from relgraph.ir.types import DTYPES
-
-TYPES = {
-    "bool": "i1", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64",
-    "uint8": "i8", "uint16": "i16", "uint32": "i32", "uint64": "i64",
-    "float32": "float", "float64": "double",
-}  # fmt: skip
 
 _COMPARE = {ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge"}
 _FLOAT = {ast.Add: "fadd", ast.Sub: "fsub", ast.Mult: "fmul", ast.Div: "fdiv"}
@@ -63,34 +63,6 @@ _INSTRUCTIONS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
-    """A scalar: its dtype, and its name in LLVM; a literal has neither yet, only a number."""
-
-    dtype: str | None
-    text: str = ""
-    number: Any = None
-
-
-@dataclass(frozen=True, slots=True)
-class Scalar:
-    """A compiled function of scalars.
-
-    Attributes
-    ----------
-    symbol : str
-        Its name; it takes a place for its result, a place for an exception, and its arguments.
-    result : str
-        The dtype of its result.
-    code : bytes
-        Its definition, as LLVM bitcode.
-    """
-
-    symbol: str
-    result: str
-    code: bytes
-
-
-@dataclass(frozen=True, slots=True)
 class Translation:
     """A module in LLVM's language, and the functions that it calls.
 
@@ -104,9 +76,6 @@ class Translation:
 
     text: str
     scalars: dict[str, Scalar]
-
-
-Provider = Callable[[str, tuple[str, ...]], Scalar]
 
 
 def translate(source: str, scalar: Provider, contract: bool = False) -> Translation:
@@ -131,7 +100,7 @@ def translate(source: str, scalar: Provider, contract: bool = False) -> Translat
     SyntaxError
         For what is not of the language.
     """
-    module = _Module(scalar, " contract" if contract else "")
+    module = Module(scalar, " contract" if contract else "")
     texts = [
         _Function(module, node).text()
         for node in ast.parse(source).body
@@ -139,23 +108,6 @@ def translate(source: str, scalar: Provider, contract: bool = False) -> Translat
     ]
     declared = "\n".join(sorted(module.declared))
     return Translation("\n".join([*texts, declared, *module.metadata]) + "\n", module.scalars)
-
-
-class _Module:
-    """What the functions of a module share."""
-
-    def __init__(self, scalar: Provider, flags: str) -> None:
-        self.scalar = scalar
-        self.flags = flags
-        self.declared: set[str] = set()
-        self.scalars: dict[str, Scalar] = {}
-        self.metadata: list[str] = []
-
-    def node(self, text: str) -> str:
-        """Add a line of metadata that may name itself as ``SELF``."""
-        name = f"!{len(self.metadata)}"
-        self.metadata.append(f"{name} = distinct !{{{text.replace('SELF', name)}}}")
-        return name
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,14 +119,10 @@ class _Array:
     strides: tuple[ast.expr | None, ...]
 
 
-class _Function:
-    def __init__(self, module: _Module, node: ast.FunctionDef) -> None:
-        self.module = module
+class _Function(Instructions):
+    def __init__(self, module: Module, node: ast.FunctionDef) -> None:
+        super().__init__(module)
         self.node = node
-        self.entry: list[str] = []  # what is reserved or loaded once
-        self.lines: list[str] = []
-        self.block = "entry"
-        self.counter = 0
         self.group = ""  # of the accesses in the innermost loop, where one is open
         self.arrays: dict[str, _Array] = {}
         self.values: dict[str, Value] = {}
@@ -201,21 +149,6 @@ class _Function:
     @staticmethod
     def _lines(lines: list[str]) -> str:
         return "".join(f"{line}\n" for line in lines)
-
-    # Names.
-
-    def _fresh(self) -> str:
-        self.counter += 1
-        return f"%v{self.counter}"
-
-    def _emit(self, text: str) -> str:
-        name = self._fresh()
-        self.lines.append(f"  {name} = {text}")
-        return name
-
-    def _label(self, name: str) -> None:
-        self.lines.append(f"{name}:")
-        self.block = name
 
     def _parameters(self) -> None:
         arguments = self.node.args.args
@@ -277,7 +210,7 @@ class _Function:
 
     def _scratch(self, name: str, dtype: str, size: str) -> None:
         self.arrays[name] = _Array(dtype, (ast.Constant(int(size)),), (None,))
-        self.entry.append(f"  %{name} = alloca [{size} x {_memory(dtype)}], align 64")
+        self.entry.append(f"  %{name} = alloca [{size} x {memory_type(dtype)}], align 64")
 
     def _assign(self, name: str, value: Value) -> None:
         if self.stored[name] == 1:
@@ -285,12 +218,14 @@ class _Function:
             return
         place = self.places.get(name)
         if place is None:
-            value = self._typed(value)
+            value = self.typed(value)
             assert value.dtype is not None
             place = self.places[name] = (value.dtype, f"%{name}.place")
             self.entry.append(f"  %{name}.place = alloca {TYPES[value.dtype]}")
         dtype, where = place
-        self.lines.append(f"  store {TYPES[dtype]} {self._as(value, dtype).text}, ptr {where}")
+        self.lines.append(
+            f"  store {TYPES[dtype]} {self.converted(value, dtype).text}, ptr {where}"
+        )
 
     def _for(self, node: ast.For) -> None:
         if not (
@@ -299,7 +234,7 @@ class _Function:
             and ast.unparse(node.iter.func) in ("range", "in_order")
         ):
             raise self._refused(node)
-        bounds = [self._as(self._value(x), "int64").text for x in node.iter.args]
+        bounds = [self.converted(self._value(x), "int64").text for x in node.iter.args]
         low, high, step = ("0", bounds[0], "1") if len(bounds) == 1 else (*bounds, "1")[:3]
         self.counter += 1
         k = self.counter
@@ -307,13 +242,13 @@ class _Function:
         before = self.block
         innermost = not any(isinstance(x, ast.For) for s in node.body for x in ast.walk(s))
         self.lines.append(f"  br label %head.{k}")
-        self._label(f"head.{k}")
+        self.label(f"head.{k}")
         self.lines += [
             f"  {index} = phi i64 [ {low}, %{before} ], [ {index}.next, %latch.{k} ]",
             f"  {index}.more = icmp slt i64 {index}, {high}",
             f"  br i1 {index}.more, label %body.{k}, label %exit.{k}",
         ]
-        self._label(f"body.{k}")
+        self.label(f"body.{k}")
         loop = ""
         if innermost and ast.unparse(node.iter.func) == "range":
             self.group = self.module.node("")
@@ -324,12 +259,12 @@ class _Function:
             self._statement(statement)
         self.group = ""
         self.lines.append(f"  br label %latch.{k}")
-        self._label(f"latch.{k}")
+        self.label(f"latch.{k}")
         self.lines += [
             f"  {index}.next = add nsw i64 {index}, {step}",
             f"  br label %head.{k}{loop}",
         ]
-        self._label(f"exit.{k}")
+        self.label(f"exit.{k}")
 
     # Elements of arrays.
 
@@ -341,23 +276,23 @@ class _Function:
         indices = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         if array is None or len(indices) != len(array.sizes):
             raise self._refused(node)
-        texts = [self._as(self._value(x), "int64").text for x in indices]
+        texts = [self.converted(self._value(x), "int64").text for x in indices]
         if all(stride is None for stride in array.strides):
             offset = texts[0]
             for text, size in zip(texts[1:], array.sizes[1:], strict=True):
-                extent = self._as(self._value(size), "int64").text
-                offset = self._emit(f"mul nsw i64 {offset}, {extent}")
-                offset = self._emit(f"add nsw i64 {offset}, {text}")
-            kind = _memory(array.dtype)
-            return array.dtype, self._emit(
+                extent = self.converted(self._value(size), "int64").text
+                offset = self.emit(f"mul nsw i64 {offset}, {extent}")
+                offset = self.emit(f"add nsw i64 {offset}, {text}")
+            kind = memory_type(array.dtype)
+            return array.dtype, self.emit(
                 f"getelementptr inbounds {kind}, ptr %{name}, i64 {offset}"
             )
         address = f"%{name}"
         for text, stride in zip(texts, array.strides, strict=True):
             assert stride is not None
-            distance = self._as(self._value(stride), "int64").text
-            offset = self._emit(f"mul nsw i64 {text}, {distance}")
-            address = self._emit(f"getelementptr inbounds i8, ptr {address}, i64 {offset}")
+            distance = self.converted(self._value(stride), "int64").text
+            offset = self.emit(f"mul nsw i64 {text}, {distance}")
+            address = self.emit(f"getelementptr inbounds i8, ptr {address}, i64 {offset}")
         return array.dtype, address
 
     def _access(self) -> str:
@@ -365,16 +300,16 @@ class _Function:
 
     def _store(self, target: ast.Subscript, value: Value) -> None:
         dtype, address = self._element(target)
-        text = self._as(value, dtype).text
+        text = self.converted(value, dtype).text
         if dtype == "bool":
-            text = self._emit(f"zext i1 {text} to i8")
-        self.lines.append(f"  store {_memory(dtype)} {text}, ptr {address}{self._access()}")
+            text = self.emit(f"zext i1 {text} to i8")
+        self.lines.append(f"  store {memory_type(dtype)} {text}, ptr {address}{self._access()}")
 
     def _read(self, node: ast.Subscript) -> Value:
         dtype, address = self._element(node)
-        text = self._emit(f"load {_memory(dtype)}, ptr {address}{self._access()}")
+        text = self.emit(f"load {memory_type(dtype)}, ptr {address}{self._access()}")
         if dtype == "bool":
-            text = self._emit(f"icmp ne i8 {text}, 0")
+            text = self.emit(f"icmp ne i8 {text}, 0")
         return Value(dtype, text)
 
     # Expressions.
@@ -383,7 +318,7 @@ class _Function:
         if isinstance(node, ast.Name):
             if node.id in self.places:
                 dtype, place = self.places[node.id]
-                return Value(dtype, self._emit(f"load {TYPES[dtype]}, ptr {place}"))
+                return Value(dtype, self.emit(f"load {TYPES[dtype]}, ptr {place}"))
             if node.id in self.values:
                 return self.values[node.id]
             raise self._refused(node)
@@ -400,38 +335,10 @@ class _Function:
         if isinstance(node, ast.Compare) and len(node.ops) == 1:
             return self._compare(node)
         if isinstance(node, ast.IfExp):
-            return self._choice(*map(self._value, (node.test, node.body, node.orelse)))
+            return self.choice(*map(self._value, (node.test, node.body, node.orelse)))
         if isinstance(node, ast.Call):
             return self._call(node)
         raise self._refused(node)
-
-    def _typed(self, value: Value) -> Value:
-        """Give a literal the dtype that it has alone."""
-        if value.dtype is not None:
-            return value
-        kinds = {bool: "bool", int: "int64", float: "float64"}
-        return self._as(value, kinds[type(value.number)])
-
-    def _same(self, a: Value, b: Value) -> tuple[Value, Value, str]:
-        """Bring two operands to one dtype."""
-        if a.dtype is None and b.dtype is None:
-            a = self._typed(a)
-        if a.dtype is None:
-            a = self._beside(a, b)
-        if b.dtype is None:
-            b = self._beside(b, a)
-        assert a.dtype is not None
-        assert b.dtype is not None
-        dtype = a.dtype
-        if a.dtype != b.dtype:
-            dtype = np.promote_types(a.dtype, b.dtype).name
-        return self._as(a, dtype), self._as(b, dtype), dtype
-
-    def _beside(self, literal: Value, other: Value) -> Value:
-        assert other.dtype is not None
-        if isinstance(literal.number, float) and other.dtype[0] != "f":
-            return self._as(literal, "float64")
-        return self._as(literal, other.dtype)
 
     def _binary(self, node: ast.BinOp) -> Value:
         left, right = self._value(node.left), self._value(node.right)
@@ -439,9 +346,9 @@ class _Function:
         if left.dtype is None and right.dtype is None and kind in _PYTHON:
             return Value(None, number=_PYTHON[kind](left.number, right.number))
         if kind is ast.Pow:
-            a, b, dtype = self._same(left, right)
-            return self._function("pow", [a, b], (dtype, dtype))
-        a, b, dtype = self._same(left, right)
+            a, b, dtype = self.same(left, right)
+            return self.call_function("pow", [a, b], (dtype, dtype))
+        a, b, dtype = self.same(left, right)
         if dtype[0] == "f":
             if kind not in _FLOAT:
                 raise self._refused(node)
@@ -451,7 +358,7 @@ class _Function:
             operation = _INTEGER[kind]
         else:
             raise self._refused(node)
-        return Value(dtype, self._emit(f"{operation} {TYPES[dtype]} {a.text}, {b.text}"))
+        return Value(dtype, self.emit(f"{operation} {TYPES[dtype]} {a.text}, {b.text}"))
 
     def _unary(self, node: ast.UnaryOp) -> Value:
         x = self._value(node.operand)
@@ -460,141 +367,50 @@ class _Function:
                 return Value(None, number=-x.number)
             kind = TYPES[x.dtype]
             if x.dtype[0] == "f":
-                return Value(x.dtype, self._emit(f"fneg {kind} {x.text}"))
-            return Value(x.dtype, self._emit(f"sub {kind} 0, {x.text}"))
+                return Value(x.dtype, self.emit(f"fneg {kind} {x.text}"))
+            return Value(x.dtype, self.emit(f"sub {kind} 0, {x.text}"))
         if isinstance(node.op, ast.Not):
-            x = self._as(x, "bool")
-            return Value("bool", self._emit(f"xor i1 {x.text}, true"))
+            x = self.converted(x, "bool")
+            return Value("bool", self.emit(f"xor i1 {x.text}, true"))
         if isinstance(node.op, ast.Invert) and x.dtype is not None and x.dtype[0] != "f":
-            return Value(x.dtype, self._emit(f"xor {TYPES[x.dtype]} {x.text}, -1"))
+            return Value(x.dtype, self.emit(f"xor {TYPES[x.dtype]} {x.text}, -1"))
         raise self._refused(node)
 
     def _compare(self, node: ast.Compare) -> Value:
-        a, b, dtype = self._same(self._value(node.left), self._value(node.comparators[0]))
+        a, b, dtype = self.same(self._value(node.left), self._value(node.comparators[0]))
         name = _COMPARE[type(node.ops[0])]
         if dtype[0] == "f":
             test = f"fcmp {'u' if name == 'ne' else 'o'}{name}"
         else:
             sign = "" if name in ("eq", "ne") else "s" if dtype[0] == "i" else "u"
             test = f"icmp {sign}{name}"
-        return Value("bool", self._emit(f"{test} {TYPES[dtype]} {a.text}, {b.text}"))
-
-    def _choice(self, test: Value, yes: Value, no: Value) -> Value:
-        condition = self._as(test, "bool")
-        a, b, dtype = self._same(yes, no)
-        kind = TYPES[dtype]
-        return Value(
-            dtype, self._emit(f"select i1 {condition.text}, {kind} {a.text}, {kind} {b.text}")
-        )
+        return Value("bool", self.emit(f"{test} {TYPES[dtype]} {a.text}, {b.text}"))
 
     def _call(self, node: ast.Call) -> Value:
         callee = ast.unparse(node.func)
         values = [self._value(x) for x in node.args]
         if callee in DTYPES:
-            return self._as(self._typed(values[0]) if callee == "bool" else values[0], callee)
+            return self.converted(self.typed(values[0]) if callee == "bool" else values[0], callee)
         if callee == "min":  # of integers: the ends of blocks
-            a, b, dtype = self._same(*values)
-            return self._intrinsic("llvm.smin", [a, b], dtype)
+            a, b, dtype = self.same(*values)
+            return self.intrinsic("llvm.smin", [a, b], dtype)
         if callee == "add_any_order":
-            a, b, dtype = self._same(*values)
-            return Value(dtype, self._emit(f"fadd reassoc {TYPES[dtype]} {a.text}, {b.text}"))
+            a, b, dtype = self.same(*values)
+            return Value(dtype, self.emit(f"fadd reassoc {TYPES[dtype]} {a.text}, {b.text}"))
         if all(x.dtype is not None and x.dtype[0] == "f" for x in values):
             instruction = _INSTRUCTIONS.get(callee)
             if instruction is not None and len({x.dtype for x in values}) == 1:
-                return self._intrinsic(instruction, values, str(values[0].dtype))
+                return self.intrinsic(instruction, values, str(values[0].dtype))
         if callee == "abs":
             x = values[0]
             assert x.dtype is not None
-            return self._choice(
-                Value("bool", self._emit(f"icmp slt {TYPES[x.dtype]} {x.text}, 0")),
-                Value(x.dtype, self._emit(f"sub {TYPES[x.dtype]} 0, {x.text}")),
+            return self.choice(
+                Value("bool", self.emit(f"icmp slt {TYPES[x.dtype]} {x.text}, 0")),
+                Value(x.dtype, self.emit(f"sub {TYPES[x.dtype]} 0, {x.text}")),
                 x,
             )
-        typed = [self._typed(x) for x in values]
-        return self._function(callee, typed, tuple(str(x.dtype) for x in typed))
-
-    def _intrinsic(self, name: str, values: list[Value], dtype: str) -> Value:
-        kind = TYPES[dtype]
-        suffix = {"float32": "f32", "float64": "f64"}.get(dtype, kind)
-        arguments = ", ".join(f"{kind} {x.text}" for x in values)
-        self.module.declared.add(
-            f"declare {kind} @{name}.{suffix}({', '.join([kind] * len(values))})"
-        )
-        # NumPy leaves open which of two zeros is the larger; telling takes half of the time.
-        flags = "nsz " if name in ("llvm.maximum", "llvm.minimum") else ""
-        return Value(dtype, self._emit(f"call {flags}{kind} @{name}.{suffix}({arguments})"))
-
-    def _function(self, callee: str, values: list[Value], dtypes: tuple[str, ...]) -> Value:
-        """Call a function that numba compiles, in the way that numba's functions are called."""
-        scalar = self.module.scalar(callee, dtypes)
-        self.module.scalars[scalar.symbol] = scalar
-        kinds = [_memory(dtype) for dtype in dtypes]
-        self.module.declared.add(
-            f"declare i32 @{scalar.symbol}({', '.join(['ptr', 'ptr', *kinds])})"
-        )
-        arguments = []
-        for x, kind in zip(values, kinds, strict=True):
-            text = self._emit(f"zext i1 {x.text} to i8") if x.dtype == "bool" else x.text
-            arguments.append(f"{kind} {text}")
-        self.counter += 1
-        place, error = f"%result.{self.counter}", f"%error.{self.counter}"
-        kind = _memory(scalar.result)
-        self.entry += [f"  {place} = alloca {kind}", f"  {error} = alloca ptr"]
-        given = ", ".join([f"ptr {place}", f"ptr {error}", *arguments])
-        self._emit(f"call i32 @{scalar.symbol}({given})")
-        text = self._emit(f"load {kind}, ptr {place}")
-        if scalar.result == "bool":
-            text = self._emit(f"icmp ne i8 {text}, 0")
-        return Value(scalar.result, text)
-
-    # Conversions.
-
-    def _as(self, value: Value, dtype: str) -> Value:
-        """Convert a value; a float that becomes an integer must fit."""
-        if value.dtype == dtype:
-            return value
-        if value.dtype is None:
-            return Value(dtype, _literal(value.number, dtype))
-        source, target = value.dtype, dtype
-        a, b = TYPES[source], TYPES[target]
-        if a == b:
-            return Value(dtype, value.text)
-        if target == "bool":
-            test = "fcmp une" if source[0] == "f" else "icmp ne"
-            zero = "0.0" if source[0] == "f" else "0"
-            return Value(dtype, self._emit(f"{test} {a} {value.text}, {zero}"))
-        return Value(dtype, self._emit(f"{_conversion(source, target)} {a} {value.text} to {b}"))
+        typed = [self.typed(x) for x in values]
+        return self.call_function(callee, typed, tuple(str(x.dtype) for x in typed))
 
 
-def _conversion(source: str, target: str) -> str:
-    signed = source[0] == "i"
-    if source[0] == "f":
-        if target[0] == "f":
-            return "fpext" if target == "float64" else "fptrunc"
-        return "fptosi" if target[0] == "i" else "fptoui"
-    if target[0] == "f":
-        return "sitofp" if signed else "uitofp"
-    if _width(source) < _width(target):
-        return "sext" if signed else "zext"
-    return "trunc"
-
-
-def _width(dtype: str) -> int:
-    return 1 if dtype == "bool" else 8 * np.dtype(dtype).itemsize
-
-
-def _memory(dtype: str) -> str:
-    """Return the type of an element in memory, where a bool is a byte."""
-    return "i8" if dtype == "bool" else TYPES[dtype]
-
-
-def _literal(number: Any, dtype: str) -> str:
-    if dtype[0] == "f":
-        rounded = float(np.dtype(dtype).type(number))
-        return "0x" + struct.pack(">d", rounded).hex().upper()
-    if dtype == "bool":
-        return "true" if number else "false"
-    return str(int(number))
-
-
-__all__ = ["Provider", "Scalar", "Translation", "Value", "translate"]
+__all__ = ["Scalar", "Translation", "translate"]
