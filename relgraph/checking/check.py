@@ -50,6 +50,11 @@ def check(subject: Any, **options: Any) -> RelationReport | SelectionReport:
         True where nothing was found; prints what was.  ``raise_()`` raises it.  Of a relation, it
         is false as well where one of its clauses could not be compared on any graph.
 
+    Raises
+    ------
+    ArgumentError
+        For what is neither, and for options that it does not take.
+
     Examples
     --------
     >>> import relgraph as rg

@@ -312,7 +312,7 @@ def _each_repeated(x: Variable, counts: list[int], axis: int) -> Any:
     if isinstance(size, int) and size != len(counts):
         raise ShapeError(
             f"repeat takes a number for each of the {count_of(size, 'element')} along axis {axis}, "
-            f"not {len(counts)} numbers",
+            f"not {len(counts)}",
             {"operand": f"{x} : {x.type}"},
             "Give one number for all of them, or one for each.",
         )
