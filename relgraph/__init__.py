@@ -273,7 +273,8 @@ def __getattr__(name: str) -> Any:
         found = getattr(import_module(_LAZY[name]), name)
         globals()[name] = found
         return found
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    there = f"Write relgraph.numpy.{name}." if name in numpy.__all__ else ""
+    raise errors.no_attribute("relgraph", name, __all__, there)
 
 
 def __dir__() -> list[str]:

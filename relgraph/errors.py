@@ -246,6 +246,28 @@ class CaptureError(RelgraphError, RuntimeError):
     """A call on a GPU that cannot be recorded, or arrays that do not fit a recorded one."""
 
 
+def no_attribute(owner: str, name: str, known: Iterable[str], fix: str = "") -> AttributeError:
+    """Return the error for a name that a module or namespace has not.
+
+    Parameters
+    ----------
+    owner : str
+        What was asked, as users write it.
+    name : str
+        What it has not.
+    known : iterable of str
+        What it has: where names are near, they are told.
+    fix : str, optional
+        What to write instead, where that is known better.
+    """
+    if name.startswith("__"):  # what Python and its libraries ask for
+        return AttributeError(name)
+    near = get_close_matches(name, [x for x in known if not x.startswith("_")], 3)
+    meant = " or ".join(f"{owner}.{x}" for x in near)
+    fix = fix or (f"Did you mean {meant}?" if near else f"dir({owner}) lists what is there.")
+    return UnsupportedAttributeError(f"{owner} has no {name}", fix=fix)
+
+
 def checks_arguments(function: Callable[_P, _R]) -> Callable[_P, _R]:
     """Have a function that is called with other arguments than it takes say which it takes.
 

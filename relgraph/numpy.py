@@ -13,8 +13,6 @@ sum(exp(x))
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from difflib import get_close_matches
 from types import SimpleNamespace
 from typing import Any
 
@@ -39,7 +37,7 @@ from numpy import (
     uint64,
 )
 
-from relgraph.errors import UnsupportedAttributeError, checks_arguments
+from relgraph.errors import checks_arguments, no_attribute
 from relgraph.ops import matrices, norms, products
 from relgraph.ops.arguments import as_operand
 from relgraph.ops.blocks import kron
@@ -271,24 +269,17 @@ class _Namespace(SimpleNamespace):
     """Functions under their names in NumPy; what is not there is told with what to write."""
 
     def __getattr__(self, name: str) -> Any:
-        raise _lacking("linalg.", name, vars(self))
-
-
-def _lacking(prefix: str, name: str, known: Iterable[str]) -> AttributeError:
-    """Return the error for a name that is not here."""
-    if name.startswith("__"):  # what Python and its libraries ask for
-        return AttributeError(name)
-    near = get_close_matches(name, [x for x in known if not x.startswith("_")], 3)
-    alike = " or ".join(f"{prefix}{x}" for x in near)
-    return UnsupportedAttributeError(
-        f"relgraph.numpy has no {prefix}{name}",
-        fix=instead_of(f"np.{prefix}{name}")
-        or (f"Did you mean {alike}?" if near else "Write it with the functions that are there."),
-    )
+        raise no_attribute(
+            "relgraph.numpy.linalg", name, vars(self), instead_of(f"np.linalg.{name}")
+        )
 
 
 def __getattr__(name: str) -> Any:
-    raise _lacking("", name, __all__)
+    raise no_attribute("relgraph.numpy", name, __all__, instead_of(f"np.{name}"))
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
 
 
 linalg = _Namespace(

@@ -144,11 +144,13 @@ def test_arguments_nearly_right_are_told(call, fix):
 @pytest.mark.parametrize(
     ("look", "what", "fix"),
     [
-        (lambda: rnp.linalg.eigg, "no linalg.eigg", "linalg.eigh"),
-        (lambda: rnp.linalg.eig, "no linalg.eig", "of a symmetric one write np.linalg.eigh(A)"),
-        (lambda: rnp.cumsumm, "no cumsumm", "Did you mean cumsum"),
+        (lambda: rnp.linalg.eigg, "linalg has no eigg", "linalg.eigh"),
+        (lambda: rnp.linalg.eig, "linalg has no eig", "of a symmetric one write np.linalg.eigh(A)"),
+        (lambda: rnp.cumsumm, "no cumsumm", "Did you mean relgraph.numpy.cumsum"),
         (lambda: rnp.searchsorted, "no searchsorted", "Count: np.sum"),
-        (lambda: rnp.qqqq, "no qqqq", "Write it with the functions that are there."),
+        (lambda: rg.rewrite_grap, "relgraph has no rewrite_grap", "relgraph.rewrite_graph"),
+        (lambda: rg.vstack, "relgraph has no vstack", "Write relgraph.numpy.vstack."),
+        (lambda: rnp.qqqq, "no qqqq", "dir(relgraph.numpy) lists"),
     ],
 )
 def test_names_that_are_not_there_are_told(look, what, fix):

@@ -60,7 +60,9 @@ def failure(node: Variable, values: Sequence[Any], error: Exception) -> Relgraph
     sizes = _CORE.search(what)
     if sizes is not None:
         what = f"the sizes {sizes[2]} and {sizes[1]} do not fit"
-    return kind(f"{op.name}: {_lower(what)}", rows, fix)
+    named = op.described([brief(x) for x in node.inputs])
+    named = op.name if named == repr(op) else named
+    return kind(f"{named}: {_lower(what)}", rows, fix)
 
 
 def _kind(
@@ -105,7 +107,8 @@ def _shown(value: Any) -> str:
 
 
 def _lower(text: str) -> str:
-    return text[:1].lower() + text[1:]
+    """Begin in lower case, unless with an abbreviation."""
+    return text if text[:2].isupper() else text[:1].lower() + text[1:]
 
 
 def no_elements(node: Variable) -> ShapeError:
