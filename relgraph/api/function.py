@@ -21,6 +21,7 @@ from relgraph.backends.failures import misplaced
 from relgraph.db.default import default_database
 from relgraph.errors import (
     ArgumentError,
+    CompileError,
     ShapeError,
     checks_arguments,
     count_of,
@@ -219,6 +220,12 @@ class Function:
         self._choices = choices
         self._donate = donate
         self._program = backend.compile(graph)
+        if not callable(self._program):
+            raise CompileError(
+                f"the backend {backend.name} compiled to {kind_of(self._program)}, no program",
+                {"graph": graph},
+                "Return what is called with the list of arrays from compile(graph).",
+            )
         self._read_inputs(needed)
         self._takes_out = any(x.name == "out" for x in graph.inputs)
         self._into: tuple[Callable[..., bool], Callable[..., Any]] | None = None

@@ -15,7 +15,13 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from relgraph.errors import ArgumentError, DomainError, NotOverriddenError, count_of
+from relgraph.errors import (
+    ArgumentError,
+    CompileError,
+    DomainError,
+    NotOverriddenError,
+    count_of,
+)
 from relgraph.ir.types import TensorType, Type
 
 if TYPE_CHECKING:
@@ -93,7 +99,14 @@ class Op:
                 return handler(value, cls, args, kwargs)
         params = cls.canonical(*args, **kwargs)
         key = (cls, *map(_typed, params))
-        found = cls._interned.get(key)
+        try:
+            found = cls._interned.get(key)
+        except TypeError:
+            raise ArgumentError(
+                f"the parameters of {cls.__name__} are part of what it is, and one has no hash",
+                {"given": params},
+                "Give tuples for lists, and numbers for arrays; values are operands.",
+            ) from None
         if found is None:
             made = object.__new__(cls)
             made.params = params
@@ -406,6 +419,8 @@ class Op:
         ------
         ShapeError, DTypeError
             Naming each operand with its type.
+        CompileError
+            Where :meth:`infer` returns no type.
         """
         key = tuple([x.type for x in inputs])
         found = self._types.get(key)
@@ -416,6 +431,12 @@ class Op:
                 found = self.infer(*key)
             except (ArgumentError, DomainError, TypeError, ValueError) as error:
                 raise operand_error(self, inputs, error) from None
+            if not isinstance(found, Type):
+                raise CompileError(
+                    f"the type rule of {self!r} returned no type, but {found!r:.60}",
+                    {"operands": ", ".join(map(str, key)) or "none"},
+                    "Return one of them, or TensorType(dtype, shape), from infer(self, *types).",
+                )
             if len(self._types) >= 1024:
                 self._types.clear()
             self._types[key] = found

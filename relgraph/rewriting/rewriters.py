@@ -253,6 +253,13 @@ class _Contextual:
                 if result is None:
                     continue
                 pairs = result if isinstance(result, dict) else {node: result}
+                if not all(isinstance(old, Variable) for old in pairs):
+                    raise ArgumentError(
+                        f"{transform.name}.transform must return a dict of nodes, "
+                        f"not {result!r:.60}",
+                        {"node": node},
+                        "Write {node: replacement}; nodes that stay are left out.",
+                    )
                 new = {
                     old: checked_type(new, old, transform.name)
                     for old, new in pairs.items()

@@ -39,6 +39,25 @@ def double_addo(a):
     return a + a, 2 * a
 
 
+def made_op(**fields):
+    methods = {"infer": lambda self, a: a, "perform": lambda self, a: a}
+    return type("Made", (rg.Op,), {"name": "made", "arity": 1, **methods, **fields})
+
+
+def made_rewriter(result):
+    methods = {"transform": lambda self, graph, node: result, "contextual": True}
+    return type("Made", (rg.NodeRewriter,), methods)()
+
+
+class Nothing:
+    """A backend that compiles nothing."""
+
+    name = "nothing"
+
+    def compile(self, graph):
+        return None
+
+
 def doubled(**options):
     return rg.identity(lambda a: (a + a, 2 * a), **{"name": "doubled", **options})
 
@@ -113,6 +132,14 @@ GRAPHS = [
     (lambda: graph.replace(x, None), ArgumentError, "None is None", "rg.constant"),
     (lambda: graph.replace([x], y), ArgumentError, r"\[x\] is a list", "replace\\(old, new"),
 ]
+
+OPS = [
+    (lambda: made_op(infer=lambda self, a: None)()(x), CompileError, "no type, but None", "infer"),
+    (lambda: made_op(parameters=("p",))([1]), ArgumentError, "one has no hash", "tuples for lists"),
+    (lambda: rg.rewrite_graph(rg.exp(x), made_rewriter({3: x})), ArgumentError,
+     r"a dict of nodes, not \{3: x\}", "node: replacement"),
+    (lambda: rg.function([x], x, target=Nothing()), CompileError, "compiled to None", "compile"),
+]  # fmt: skip
 
 RELATIONS = [
     (lambda: rg.identity(3), RelationError, "takes a function of logic variables", "@rg.identity"),
@@ -208,7 +235,9 @@ CALLS = [
 ]
 
 
-@pytest.mark.parametrize(("call", "kind", "what", "fix"), [*GRAPHS, *RELATIONS, *DATABASES, *CALLS])
+@pytest.mark.parametrize(
+    ("call", "kind", "what", "fix"), [*GRAPHS, *OPS, *RELATIONS, *DATABASES, *CALLS]
+)
 def test_a_wrong_call_says_what_is_wrong_and_how_to_mend_it(call, kind, what, fix):
     with pytest.raises(kind, match=what) as caught:
         call()
