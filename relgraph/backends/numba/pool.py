@@ -36,30 +36,30 @@ _PAUSE = {
 _PAUSE["arm64"] = _PAUSE["aarch64"]
 _PAUSE["AMD64"] = _PAUSE["x86_64"]
 
-
-def text() -> str:
-    """Return the module of the two functions: ``NAME_share`` for callers, ``NAME_help``."""
-    declared, pause = _PAUSE.get(platform.machine(), ("", ""))
-    return f"""
+_DECLARED = """
 declare i32 @pthread_mutex_lock(ptr)
 declare i32 @pthread_mutex_unlock(ptr)
 declare i32 @pthread_cond_wait(ptr, ptr)
 declare i32 @pthread_cond_broadcast(ptr)
 declare i64 @llvm.smin.i64(i64, i64)
-{declared}
+"""
 
-define internal i64 @get(ptr %pool, i64 %offset) alwaysinline {{
+_FIELDS = """
+; The fields of a pool.
+define internal i64 @get(ptr %pool, i64 %offset) alwaysinline {
   %at = getelementptr i8, ptr %pool, i64 %offset
   %value = load i64, ptr %at, align 8
   ret i64 %value
-}}
+}
 
-define internal void @set(ptr %pool, i64 %offset, i64 %value) alwaysinline {{
+define internal void @set(ptr %pool, i64 %offset, i64 %value) alwaysinline {
   %at = getelementptr i8, ptr %pool, i64 %offset
   store i64 %value, ptr %at, align 8
   ret void
-}}
+}
+"""
 
+_PIECES = f"""
 ; Take piece after piece of the job until none is left.
 define internal void @work(ptr %pool, ptr %kernel, ptr %arrays, ptr %integers, i64 %count,
                            i64 %chunk, i64 %chunks) {{
@@ -79,7 +79,12 @@ run:
 none:
   ret void
 }}
+"""
 
+# The job is written under the lock, and may be read while ACTIVE helpers are in it: the next caller
+# writes another one only once TAKEN is 0, which this one sets after OPEN and ACTIVE have become 0.
+_SHARE = f"""
+; Offer a range to the helpers and take part in it; alone, where another caller has them.
 define void @NAME_share(ptr %kernel, ptr %arrays, ptr %integers, i64 %count, i64 %chunk,
                         i64 %chunks, i64 %threads, ptr %pool) {{
 entry:
@@ -126,7 +131,7 @@ look:  ; helpers end a piece at about the time the caller does
   %free = icmp eq i64 %left, 0
   br i1 %free, label %leave, label %again
 again:
-  {pause}
+  PAUSE
   %i.next = add i64 %i, 1
   %patient = icmp slt i64 %i.next, {SPINS}
   br i1 %patient, label %look, label %sleep
@@ -147,7 +152,11 @@ leave:
   store atomic i64 0, ptr %taken seq_cst, align 8
   ret void
 }}
+"""
 
+# NUMBER counts jobs, so that a helper that looks without the lock sees that there is a new one.
+_HELP = f"""
+; What a helper does, for ever: join the job that is open, or wait for one.
 define ptr @NAME_help(ptr %pool) {{
 entry:
   %mutex = getelementptr i8, ptr %pool, i64 {MUTEX}
@@ -204,12 +213,19 @@ spin:  ; the next job often comes at once
   %new = icmp ne i64 %now, %seen
   br i1 %new, label %lock, label %spun
 spun:
-  {pause}
+  PAUSE
   %i.next = add i64 %i, 1
   %patient = icmp slt i64 %i.next, {SPINS}
   br i1 %patient, label %spin, label %lock
 }}
 """
+
+
+def text() -> str:
+    """Return the module of the two functions: ``NAME_share`` for callers, ``NAME_help``."""
+    declared, pause = _PAUSE.get(platform.machine(), ("", ""))
+    module = f"{_DECLARED}{declared}\n{_FIELDS}{_PIECES}{_SHARE}{_HELP}"
+    return module.replace("PAUSE", pause)
 
 
 class Pool:
