@@ -8,6 +8,8 @@ import os
 import re
 import shutil
 import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -259,6 +261,19 @@ def test_indices_have_32_bits_where_they_fit():
     (text,) = kernels([x, y], x + y).values()
     assert re.search(r"(div|rem)\.u32", text)
     assert not re.search(r"(div|rem)\.[us]64", text)
+
+
+def test_the_benchmark_compiles_its_kernels_without_a_gpu():
+    script = Path(__file__).parents[3] / "benchmarks" / "cuda.py"
+    environment = {**os.environ, "PYTHONPATH": str(script.parents[1])}
+    done = subprocess.run(
+        [sys.executable, str(script), "--dry"],
+        env=environment, capture_output=True, text=True, timeout=240, check=True,
+    )  # fmt: skip
+    rows = re.findall(r"(\d+) kernels, (\d+) with loads of 16 bytes", done.stdout)
+    assert len(rows) == 6
+    assert all(int(wide) > 0 for _, wide in rows)
+    assert "nothing was measured" in done.stdout
 
 
 def test_how_many_checks_ran(capsys):
