@@ -259,6 +259,11 @@ def no_attribute(owner: str, name: str, known: Iterable[str], fix: str = "") -> 
         What it has: where names are near, they are told.
     fix : str, optional
         What to write instead, where that is known better.
+
+    Returns
+    -------
+    AttributeError
+        To be raised.
     """
     if name.startswith("__"):  # what Python and its libraries ask for
         return AttributeError(name)
