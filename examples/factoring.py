@@ -20,7 +20,7 @@ import relgraph as rg
 
 TERMS = 64
 FACTORS = 4
-ROUNDS = 7
+ROUNDS = 21
 
 
 @rg.identity(specials="assumes_finite")
