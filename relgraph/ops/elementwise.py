@@ -9,13 +9,14 @@ where a dimension is statically 1.
 
 from __future__ import annotations
 
+import sys
 import threading
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from relgraph.errors import ArgumentError, DTypeError, checks_arguments
+from relgraph.errors import ArgumentError, DomainError, DTypeError, checks_arguments
 from relgraph.ir.cost import size
 from relgraph.ir.facts import NOTHING, Facts, kept, proved
 from relgraph.ir.node import Variable
@@ -380,6 +381,8 @@ def round(x: Any, decimals: int | None = None) -> Any:
     ------
     ArgumentError
         For a number of decimals that is not an int.
+    DomainError
+        For more than 308 decimals, or fewer than -308: NumPy makes all numbers NaN.
 
     Examples
     --------
@@ -388,17 +391,26 @@ def round(x: Any, decimals: int | None = None) -> Any:
     rint(x * 10) / 10
     """
     operand = as_operand(x)
-    decimals = 0 if decimals is None else decimals
-    if check_int(decimals, "round: decimals") < 0:
-        unit = 10.0**-decimals
-        rounded = multiply(rint(true_divide(operand, unit)), unit)
-        whole = not is_pattern(operand) and operand.dtype.kind in "iu"
-        return cast(rounded, operand.dtype) if whole else rounded
-    if not is_pattern(operand) and operand.dtype.kind in "iu":
+    decimals = 0 if decimals is None else check_int(decimals, "round: decimals")
+    whole = not is_pattern(operand) and operand.dtype.kind in "iu"
+    if decimals >= 0 and whole:
         return operand
     if decimals == 0:
         return rint(operand)
-    return true_divide(rint(multiply(operand, 10.0**decimals)), 10.0**decimals)
+    if abs(decimals) > _MOST_DECIMALS:
+        raise DomainError(
+            f"round: 10 to the power of {abs(decimals)} is no float64",
+            {"decimals": decimals},
+            f"Give decimals from {-_MOST_DECIMALS} to {_MOST_DECIMALS}.",
+        )
+    unit = 10.0 ** abs(decimals)
+    if decimals > 0:
+        return true_divide(rint(multiply(operand, unit)), unit)
+    rounded = multiply(rint(true_divide(operand, unit)), unit)
+    return cast(rounded, operand.dtype) if whole else rounded
+
+
+_MOST_DECIMALS = sys.float_info.max_10_exp
 
 
 add = Elementwise("add")

@@ -210,7 +210,7 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
 
 
 @checks_arguments
-def pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0) -> Any:
+def pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any = None) -> Any:
     """Put elements around an array, as ``numpy.pad``.
 
     Parameters
@@ -221,8 +221,8 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values: 
         How many elements to add.
     mode : {"constant", "edge", "reflect", "symmetric", "wrap"}
         What to add: constants, or elements of an array whose padded axes have static sizes.
-    constant_values : scalar, or pairs as ``pad_width``
-        The constants, in the dtype of ``array``.
+    constant_values : scalar, or pairs as ``pad_width``, optional
+        The constants, in the dtype of ``array``; 0 by default.
 
     Returns
     -------
@@ -232,7 +232,7 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values: 
     Raises
     ------
     ArgumentError
-        For another mode.
+        For another mode, and for constants given with a mode that adds none.
     DomainError
         For a negative width.
     ShapeError
@@ -247,7 +247,14 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values: 
             "Use one of these, or join arrays with np.concatenate.",
         )
     widths = _widths(pad_width, x.ndim)
-    values = _pairs(constant_values, x.ndim, "constant_values").astype(x.dtype)
+    if mode != "constant" and constant_values is not None:
+        raise ArgumentError(
+            f"pad with mode={mode!r} takes no constant_values",
+            {"constant_values": constant_values},
+            "Leave constant_values= out, or pad with mode='constant'.",
+        )
+    given = 0 if constant_values is None else constant_values
+    values = _pairs(given, x.ndim, "constant_values").astype(x.dtype)
     for axis in range(x.ndim):
         if not widths[axis].any():
             continue

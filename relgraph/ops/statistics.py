@@ -226,8 +226,11 @@ def cov(  # noqa: PLR0917 - the parameters of NumPy
     whole = concatenate([elementwise.cast(v, real) for v in given])
     free = ddof if ddof is not None else 0 if bias else 1
     weights = _observation_weights(fweights, aweights)
-    middle, totals = average(whole, 1, weights, returned=True, keepdims=True)
-    count = _free_weight(whole, totals, weights, aweights, free)
+    middle = average(whole, 1, weights, keepdims=True)
+    total = dim(whole, 1)
+    if weights is not None:
+        total = reduction.sum(weights, dtype=middle.dtype)
+    count = _free_weight(total, weights, aweights, free)
     return _mean_products(elementwise.subtract(whole, middle), weights, count)
 
 
@@ -239,11 +242,8 @@ def _mean_products(apart: Any, weights: Any, count: Any) -> Any:
     return squeeze(elementwise.multiply(product, elementwise.true_divide(1, count)))
 
 
-def _free_weight(whole: Any, totals: Any, weights: Any, aweights: Any, free: Any) -> Any:
+def _free_weight(total: Any, weights: Any, aweights: Any, free: Any) -> Any:
     """Return the weight of all observations less what their mean takes."""
-    if weights is None:
-        return elementwise.subtract(dim(whole, 1), free)
-    total = index(totals, (0, 0)) if dim(whole, 0) != 0 else reduction.sum(weights)
     if aweights is None or free == 0:
         return elementwise.subtract(total, free)
     squares = reduction.sum(elementwise.multiply(weights, typed(aweights, "cov")))

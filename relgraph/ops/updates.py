@@ -232,7 +232,7 @@ UPDATES = ("set", "add", "multiply", "min", "max")
 _INSTEAD = {
     "get": "Write x[key].",
     "subtract": "Write x.at[key].add(-value).",
-    "divide": "Write x.at[key].multiply(1 / value).",
+    "divide": "Write x.at[key].set(x[key] / value).",
     "mul": "Write x.at[key].multiply(value).",
     "minimum": "Write x.at[key].min(value).",
     "maximum": "Write x.at[key].max(value).",

@@ -447,6 +447,22 @@ def test_round_to_tens_equals_numpy(decimals, dtype):
     np.testing.assert_array_equal(computed, np.round(signed, decimals), strict=True)
 
 
+def test_round_takes_decimals_of_which_the_power_is_a_float():
+    values = np.array([1.5, -2e300, 0.0])
+    with np.errstate(over="ignore"):
+        for decimals in (-308, 300):
+            computed = run(elementwise.round(constant(values), decimals))
+            np.testing.assert_array_equal(computed, np.round(values, decimals), strict=True)
+    for decimals in (-309, 309, np.int16(-400)):
+        with pytest.raises(DomainError, match="no float64") as caught:
+            elementwise.round(constant(values), decimals)
+        assert str(caught.value).endswith("Give decimals from -308 to 308.")
+    whole = constant(np.array([1, 2]))
+    assert elementwise.round(whole, 400) is whole
+    with pytest.raises(DomainError, match="no float64"):
+        elementwise.round(whole, -400)
+
+
 class Recorder:
     """A pattern, as the relations layer has: it records the op applied to it."""
 

@@ -395,6 +395,7 @@ def test_messages_of_updates_show_what_was_written():
         (lambda x: x.at.set, "Write x.at[key].set(value), with x.at[...] for the whole array."),
         (lambda x: x.at.put, "Write x.at[key] and one of .set(value), .add(value)"),
         (lambda x: x.at[0].subtract, "Write x.at[key].add(-value)."),
+        (lambda x: x.at[0].divide, "Write x.at[key].set(x[key] / value)."),
         (lambda x: x.at[0].get, "Write x[key]."),
         (lambda x: x.at[0].xor, "Write x.at[key].set(value), where value may be made of x[key]."),
     ],

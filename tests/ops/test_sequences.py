@@ -88,6 +88,11 @@ def test_pad_names_what_is_wrong():
         np.pad(x, ((1, 2), (3, 4), (5, 6)))
     with pytest.raises(ArgumentError, match="known when the graph is built"):
         np.pad(x, 1, constant_values=rg.scalar("c"))
+    with pytest.raises(ValueError, match="constant_values"):
+        np.pad(A, 1, mode="edge", constant_values=3)
+    with pytest.raises(ArgumentError, match="mode='edge' takes no constant_values") as error:
+        np.pad(x, 1, mode="edge", constant_values=3)
+    assert "pad with mode='constant'." in str(error.value).splitlines()[-1]
 
 
 SPECIAL = np.array([1.5, -2.0, 0.0, -0.0, np.inf, -np.inf, np.nan, -np.nan])

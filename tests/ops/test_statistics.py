@@ -81,6 +81,17 @@ def test_cov(options):
               rtol=1e-5 if "float32" in str(options) else 1e-12)  # fmt: skip
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of NumPy's division by no weight
+@pytest.mark.parametrize("options", [
+    {"fweights": np.array([1, 2, 0, 3, 1])}, {"aweights": WEIGHTS},
+    {"fweights": np.array([1, 2, 0, 3, 1]), "aweights": WEIGHTS, "dtype": "float32"},
+])  # fmt: skip
+def test_cov_of_no_variables(options):
+    expected = np.cov(A[:0], **options)
+    assert expected.shape == (0, 0)
+    check(lambda x: np.cov(x, **options), expected, A[:0], typings=("static", "unknown"))
+
+
 def test_cov_of_two():
     expected = np.cov(A, A**2)
     check(np.cov, expected, A, A**2, rtol=1e-12)
