@@ -115,7 +115,7 @@ def tensordot(x: Any, y: Any, axes: Any = 2) -> Any:
     Raises
     ------
     ArgumentError
-        For other numbers of axes of the two operands.
+        For other numbers of axes of the two operands, and axes that are no int and no pair.
     DomainError
         For an axis out of range or given twice; and at a call, for sizes of several axes that
         are not known before and differ.
@@ -160,7 +160,13 @@ def _contracted_axes(x: Variable, y: Variable, axes: Any) -> tuple[list[int], li
                 fix=f"Use axes=0 to axes={min(x.ndim, y.ndim)}, or name them: axes=([1], [0]).",
             )
         return list(range(-count, 0)), list(range(-y.ndim, count - y.ndim))
-    first, second = ([a] if isinstance(a, int | np.integer) else list(a) for a in axes)
+    try:
+        first, second = ([a] if isinstance(a, int | np.integer) else list(a) for a in axes)
+    except (TypeError, ValueError):
+        raise ArgumentError(
+            f"tensordot takes axes as an int or a pair, not {axes!r:.60}",
+            fix="Write axes=2 for two axes, or name them: axes=([1], [0]).",
+        ) from None
     if len(first) != len(second):
         raise ArgumentError(
             "tensordot: as many axes of the one operand as of the other",

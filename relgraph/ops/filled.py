@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from relgraph.errors import ArgumentError, checks_arguments
+from relgraph.errors import ArgumentError, DomainError, RelgraphError, checks_arguments
 from relgraph.ir.node import Constant, Variable, constant
+from relgraph.ir.types import check_dtype
 from relgraph.ops.arguments import as_operand, is_pattern
 from relgraph.ops.elementwise import cast
 from relgraph.ops.shape import broadcast_to
@@ -38,7 +39,9 @@ def full(shape: Any, value: Any, dtype: npt.DTypeLike | None = None) -> Any:
     ArgumentError
         For a size that is no int.
     DomainError
-        For a negative size.
+        For a negative size, and for an int that an integer dtype cannot hold.
+    DTypeError
+        For a dtype that relgraph does not compute with.
     ShapeError
         When the value does not broadcast to the shape.
 
@@ -48,11 +51,27 @@ def full(shape: Any, value: Any, dtype: npt.DTypeLike | None = None) -> Any:
     >>> rg.full((2, 3), 7).type
     int64[2, 3]
     """
+    if dtype is not None:
+        dtype = check_dtype(dtype)
+        _check_fits(value, dtype)
     filling = as_operand(value)
     if dtype is not None:
         known = isinstance(filling, Constant)
         filling = constant(filling.value.astype(dtype)) if known else cast(filling, dtype)
     return broadcast_to(filling, shape)
+
+
+def _check_fits(value: Any, dtype: np.dtype[Any]) -> None:
+    """Refuse a Python int that an integer dtype cannot hold, as NumPy does; arrays wrap around."""
+    if dtype.kind not in "iu" or not isinstance(value, int):
+        return
+    limits = np.iinfo(dtype)
+    if not limits.min <= value <= limits.max:
+        raise DomainError(
+            f"full: the number {value} does not fit {dtype}",
+            {"range": f"{limits.min} to {limits.max}"},
+            "Give a wider dtype, or a number of that range.",
+        )
 
 
 @checks_arguments
@@ -215,7 +234,11 @@ def arange(
     Raises
     ------
     ArgumentError
-        For a bound that is known at the call only.
+        For a bound that is known at the call only, or is no number.
+    DomainError
+        For a step of 0, and bounds between which there is no range.
+    DTypeError
+        For a dtype that relgraph does not compute with.
 
     Examples
     --------
@@ -230,6 +253,18 @@ def arange(
                 {"given": bound},
                 "Pass the range as an input.",
             )
+    dtype = None if dtype is None else check_dtype(dtype)
+    given = {"start": start, "stop": stop, "step": step}
     if stop is None:
         start, stop = 0, start
-    return constant(np.arange(start, stop, step, dtype=dtype))
+    try:
+        return constant(np.arange(start, stop, step, dtype=dtype))
+    except (ArithmeticError, TypeError, ValueError) as error:
+        if isinstance(error, RelgraphError):
+            raise
+        kind = ArgumentError if isinstance(error, TypeError) else DomainError
+        raise kind(
+            "arange has no range between what it is given",
+            {**given, "numpy": error},
+            "Give finite numbers, a step that is not 0, and a dtype of numbers.",
+        ) from None

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
-from relgraph.errors import DomainError, checks_arguments
+from relgraph.errors import ArgumentError, DomainError, checks_arguments
 from relgraph.ops.arguments import check_int, normalise_axis
 from relgraph.ops.operands import of_rank, typed
 from relgraph.ops.permutation import swapaxes, transpose
@@ -75,6 +76,8 @@ def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
 
     Raises
     ------
+    ArgumentError
+        For axes that are no sequence.
     DomainError
         For axes that are not two different ones.
     ShapeError
@@ -88,6 +91,10 @@ def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
     A[::-1, ::-1]
     """
     x = of_rank(m, 2, "rot90")
+    if not isinstance(axes, Iterable):
+        raise ArgumentError(
+            f"rot90 takes two axes, not {axes!r:.60}", fix="Write them as a pair: axes=(0, 1)."
+        )
     first, *others = (normalise_axis(a, x.ndim, "rot90") for a in axes)
     second = others[0] if len(others) == 1 else first
     if first == second:

@@ -73,6 +73,10 @@ def test_tensordot_errors():
         dots.tensordot(x, y, 3)
     with pytest.raises(ArgumentError, match="as many axes"):
         dots.tensordot(x, y, ([0, 1], [0]))
+    for axes in ("a", None, 2.0, ([0], [1], [0]), (None, [1])):
+        with pytest.raises(ArgumentError, match="axes as an int or a pair, not") as caught:
+            dots.tensordot(x, y, axes)
+        assert str(caught.value).endswith("or name them: axes=([1], [0]).")
     assert dots.tensordot(x, y, (1, 1)) is matmul(x, matrix_transpose(y))
     assert dots.inner(x, y) is matmul(x, matrix_transpose(y))
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from relgraph.errors import ArgumentError
+from relgraph.errors import ArgumentError, DomainError, DTypeError
 from relgraph.ir.node import Constant, make_input
 from relgraph.ir.types import TensorType
 from relgraph.ops import filled, inputs
@@ -48,3 +48,29 @@ def test_arange_equals_numpy():
     assert filled.arange(3, dtype="float32").dtype == "float32"
     with pytest.raises(ArgumentError, match="when the graph is built"):
         filled.arange(inputs.scalar("n", "int64"))
+
+
+@pytest.mark.parametrize(("numpys", "wrong", "what", "fix"), [
+    (lambda m: m.arange(0, 3, 0), DomainError, "no range", "a step that is not 0"),
+    (lambda m: m.arange(0, 3, np.nan), DomainError, "no range", "Give finite numbers"),
+    (lambda m: m.arange("a"), ArgumentError, "no range", "Give finite numbers"),
+    (lambda m: m.arange([1, 2]), ArgumentError, "no range", "Give finite numbers"),
+    (lambda m: m.arange(0, 3, 1, "foo"), DTypeError, "not a dtype", "Use one of these dtypes"),
+    (lambda m: m.full(3, 1, "foo"), DTypeError, "not a dtype", "Use one of these dtypes"),
+    (lambda m: m.full(3, 300, "int8"), DomainError, "300 does not fit int8", "a wider dtype"),
+    (lambda m: m.full(3, -1, "uint8"), DomainError, "-1 does not fit uint8", "a wider dtype"),
+    (lambda m: m.full(3, 10**30, "int64"), DomainError, "does not fit int64", "a wider dtype"),
+    (lambda m: m.full_like(np.ones(2, "int8"), 128), DomainError, "fit int8", "a wider dtype"),
+])  # fmt: skip
+def test_what_numpy_refuses_is_refused(numpys, wrong, what, fix):
+    with pytest.raises((ArithmeticError, TypeError, ValueError)):
+        numpys(np)
+    with pytest.raises(wrong, match=what) as caught:
+        numpys(filled)
+    assert fix in str(caught.value).splitlines()[-1]
+
+
+def test_full_wraps_arrays_and_truncates_floats_as_numpy():
+    for value in (np.array([300, -1, 2]), np.int64(300), 3.7):
+        same(filled.full(3, value, "int8"), np.full(3, value, "int8"))
+    same(filled.full(3, 255, "uint8"), np.full(3, 255, "uint8"))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import relgraph as rg
-from relgraph.errors import DomainError, ShapeError
+from relgraph.errors import ArgumentError, DomainError, ShapeError
 from tests.ops.evaluation import check, typed
 
 A = np.arange(12.0).reshape(3, 4) - 5
@@ -28,6 +28,9 @@ def test_reversals():
         np.fliplr(typed("x", A[0]))
     with pytest.raises(DomainError, match="two different axes"):
         np.rot90(typed("x", A), 1, (0, -2))
+    with pytest.raises(ArgumentError, match="two axes, not 3") as caught:
+        np.rot90(typed("x", A), axes=3)
+    assert str(caught.value).endswith("Write them as a pair: axes=(0, 1).")
 
 
 @pytest.mark.parametrize(("axis", "start"), [(2, 0), (0, 3), (0, 2), (-1, 1), (1, 1), (2, -2)])
