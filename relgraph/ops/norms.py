@@ -52,7 +52,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> An
     >>> import relgraph as rg
     >>> import relgraph.numpy as rnp
     >>> rnp.linalg.norm(rg.matrix("A"), 1)
-    maximum(max(sum(absolute(A), axis=(-2,))), 0)
+    maximum(max(sum(absolute(A), axis=(-2,)), initial=-inf), 0)
     """
     check_no_list(axis, "norm")
     if ord is None and (axis is None or not isinstance(axis, tuple) or len(axis) in (1, 2)):

@@ -67,6 +67,7 @@ class Reduction(Op):
     parameters = ("axis", "keepdims")
     arity = 1
     nonempty = False  # whether a reduction over no elements has no value
+    initial = ""  # the value over no elements, as it is printed where the name does not tell it
     weight = 1
 
     @classmethod
@@ -107,6 +108,18 @@ class Reduction(Op):
     def compute(self, x: Value, dtype: np.dtype[Value]) -> Value:
         """Return the reduced array, computed in ``dtype``."""
         raise NotImplementedError  # abstract: each reduction has its NumPy meaning
+
+    def infix(self, operands: list[str]) -> str | None:
+        """Print with the value over no elements, where the name does not tell it."""
+        if not self.initial:
+            return None
+        told = {"axis": self.axis, "keepdims": self.keepdims}
+        shown = [f"{name}={value!r}" for name, value in told.items() if value not in (None, False)]
+        return f"{self.name}({', '.join([*operands, *shown, f'initial={self.initial}'])})"
+
+    def __repr__(self) -> str:
+        plain = super().__repr__()
+        return f"{plain[:-1]}, initial={self.initial}}}" if self.initial else plain
 
     def flops(self, types: tuple[Value, ...], result: Value) -> int:
         """Return the weight for each element of the operand."""
@@ -205,6 +218,7 @@ class Top(Max):
 
     __slots__ = ()
     nonempty = False
+    initial = "-inf"
 
     def compute(self, x: Value, dtype: np.dtype[Value]) -> Value:
         """Take the maximum with NumPy."""
@@ -236,6 +250,7 @@ class Bottom(Min):
 
     __slots__ = ()
     nonempty = False
+    initial = "inf"
 
     def compute(self, x: Value, dtype: np.dtype[Value]) -> Value:
         """Take the minimum with NumPy."""

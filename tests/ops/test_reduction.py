@@ -183,6 +183,16 @@ def test_dtype_converts_first():
     assert reduction.mean(typed(x), dtype="float32").dtype == "float32"
 
 
+def test_extremes_of_none_are_printed_with_their_value():
+    x = make_input("x", TensorType("float64", ("m", "n")))
+    assert str(reducers.Max((-1,))(x)) == "max(x, axis=(-1,))"
+    assert str(reducers.Top((-1,))(x)) == "max(x, axis=(-1,), initial=-inf)"
+    assert str(reducers.Bottom(None)(x)) == "min(x, initial=inf)"
+    assert str(reducers.Top(None, True)(x)) == "max(x, keepdims=True, initial=-inf)"
+    assert repr(reducers.Bottom(None)) == "min{axis=None, keepdims=False, initial=inf}"
+    assert repr(reducers.Min(None)) == "min{axis=None, keepdims=False}"
+
+
 def test_extremes_of_none_are_infinite():
     for shape in ((0, 3), (2, 0), (2, 3)):
         x = np.ones(shape)
