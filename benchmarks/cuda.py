@@ -37,7 +37,7 @@ RESULTS = HERE / "results" / "cuda.json"
 TESTS = HERE.parent / "tests" / "backends" / "cuda" / "simulated"
 SUITES = (
     "programs", "device_arrays", "rows", "moves", "products", "extremes", "cumulative",
-    "elementwise", "reductions",
+    "elementwise", "reductions", "random_programs",
 )  # fmt: skip
 BUDGET = 420.0  # seconds
 PEERS = ("torch", "jax", "cupy")

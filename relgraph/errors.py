@@ -266,7 +266,7 @@ def no_attribute(owner: str, name: str, known: Iterable[str], fix: str = "") -> 
         To be raised.
     """
     if name.startswith("__"):  # what Python and its libraries ask for
-        return AttributeError(name)
+        return AttributeError(f"{owner} has no {name}")
     near = get_close_matches(name, [x for x in known if not x.startswith("_")], 3)
     meant = " or ".join(f"{owner}.{x}" for x in near)
     fix = fix or (f"Did you mean {meant}?" if near else f"dir({owner}) lists what is there.")

@@ -178,7 +178,7 @@ def as_array(wanted: Input, value: Any) -> Array:
     if weak and (
         array.size == 0
         or _RANK.get(kind, 3) <= _RANK[dtype.kind]
-        or (kind == "O" and all(isinstance(x, int) for x in array.flat))
+        or (dtype.kind != "b" and kind == "O" and all(isinstance(x, int) for x in array.flat))
     ):
         try:
             return np.asarray(value, dtype=dtype)
@@ -195,7 +195,7 @@ def _unfit(wanted: Input, value: Any, array: Array) -> RelgraphError:
     """Return the error for a value of which no array of the input's dtype is made."""
     name, dtype, kind = wanted.name, wanted.dtype, array.dtype.kind
     given = f"{array.dtype}, shape {array.shape}"
-    if not isinstance(value, np.ndarray) and (kind == "O" or (kind in "SU" and array.ndim == 0)):
+    if not isinstance(value, np.ndarray) and kind in "OSU":
         return ArgumentError(
             f"the value for the input {name!r} is {kind_of(value)}, not an array",
             {"declared": wanted.type, "given": f"{value!r:.60}"},

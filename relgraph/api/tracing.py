@@ -47,7 +47,7 @@ class Tracer(Operators):
         except AttributeError as error:
             if hasattr(np.ndarray, name):
                 raise _no_attribute(self.node, name) from None
-            near = get_close_matches(name, dir(np.ndarray), 1)
+            near = get_close_matches(name, dir(np.ndarray), 1, 0.7)
             raise UnsupportedAttributeError(
                 f"a traced array has no attribute {name!r}",
                 {"array": self.node},

@@ -43,12 +43,12 @@ def shipped() -> list[tuple[str, Relation]]:
 
 @cache
 def _themes() -> dict[int, str]:
-    return {id(r._goal): theme for theme, r in shipped()}
+    return {id(r.goal): theme for theme, r in shipped()}
 
 
 def theme_of(relation: Relation) -> str | None:
     """Return the theme of a relation of the catalogue, None for any other."""
-    return _themes().get(id(relation._goal))
+    return _themes().get(id(relation.goal))
 
 
 def registered(relation: Relation) -> bool:

@@ -304,7 +304,9 @@ def keeps_digits(relation: Relation, dtype: str = "float64") -> Outcome:
         fired = [
             (graph, instance)
             for graph, _, instance in sides
-            if graph.dtype.kind == "f" and made.match(relation, graph) is not None
+            if graph.dtype.kind == "f"
+            and not any(0 in x.type.shape for x in instance.inputs)  # no digits to judge
+            and made.match(relation, graph) is not None
         ]
         for graph, instance in fired[:2]:
             for kind in kinds:

@@ -120,7 +120,7 @@ def _in_one_direction(subject: Any) -> tuple[Any, list[Finding]]:
     found: list[Finding] = []
     first: dict[int, Relation] = {}
     for x in flat(subject):
-        other = first.setdefault(id(x._goal), x) if isinstance(x, Relation) else None
+        other = first.setdefault(id(x.goal), x) if isinstance(x, Relation) else None
         if other is None or other.backward == x.backward:
             kept.append(x)
             continue

@@ -526,7 +526,12 @@ def _names(entries: Mapping[str, Entry], item: Any) -> list[str]:
     """Return the names under which an item is registered, or those that are the given name."""
     if isinstance(item, str):
         return [item] if item in entries else []
-    return [name for name, entry in entries.items() if entry.item is item]
+    return [
+        name
+        for name, entry in entries.items()
+        if entry.item is item
+        or getattr(getattr(entry.item, "goal", None), "__wrapped__", entries) is item
+    ]
 
 
 def _as_query(query: tuple[Any, ...]) -> RewriteDatabaseQuery:

@@ -30,7 +30,7 @@ class Phase(EquilibriumGraphRewriter):
         except BudgetError as error:
             for entry in self.entries:
                 if item_name(entry.item) == error.relation:
-                    error.fix = f"Leave it out with excluding({entry.name!r}), or {SIMPLER}"
+                    error.fix = f"Leave it out with excluding({entry.name!r}), or give it {SIMPLER}"
             raise
 
     def lines(self, indent: str = "") -> Iterator[str]:

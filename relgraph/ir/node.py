@@ -308,6 +308,7 @@ def constant(value: npt.ArrayLike, dtype: npt.DTypeLike | None = None) -> Consta
     ArgumentError, DomainError
         For what is no array, or a masked one, or has no value in the dtype.
     """
+    # The first test spares numbers the import of numpy.ma.
     if isinstance(value, np.ndarray) and isinstance(value, np.ma.MaskedArray):
         raise ArgumentError(
             "a constant is no masked array: graphs have no masks",

@@ -12,8 +12,6 @@ from typing import Any
 
 import kanren
 
-from relgraph.errors import ArgumentError
-
 
 class Equation:
     """The goal that two terms unify.
@@ -115,7 +113,6 @@ def lany(*goals: Any) -> Any:
     goal
         That one of them holds.
     """
-    _require_some(goals, "lany")
     return Disjunction(goals) if _each(goals) else kanren.lany(*goals)
 
 
@@ -132,19 +129,9 @@ def conde(*goals: Any) -> Any:
     goal
         That all goals of one of them hold.
     """
-    _require_some(goals, "conde")
     if all(isinstance(x, list | tuple) and _each(tuple(x)) for x in goals):
         return Disjunction(tuple([Conjunction(tuple(x)) for x in goals]))
     return kanren.conde(*goals)
-
-
-def _require_some(goals: tuple[Any, ...], name: str) -> None:
-    """Refuse no alternatives at all: miniKanren takes them for a goal that always holds."""
-    if not goals:
-        raise ArgumentError(
-            f"{name} joins alternatives, and there are none",
-            fix=f"Write rg.{name}(...) with one at least; rg.lall() always holds.",
-        )
 
 
 def _each(goals: tuple[Any, ...]) -> bool:

@@ -9,8 +9,9 @@ they can be used in any kanren goal.
 from __future__ import annotations
 
 import itertools
+import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -55,6 +56,38 @@ class Pattern(Operators):
 
     def __repr__(self) -> str:
         return text(self)
+
+
+# The code of the function whose sides are being stated, in this thread.
+_stated = threading.local()
+
+
+def stated(function: Callable[..., Any], parameters: Iterable[Any]) -> Any:
+    """Return what a function states of logic variables.
+
+    Raises
+    ------
+    PatternError
+        Where it compares a pattern with ``==``, which asks whether two are the same: the answer,
+        False, would be a part of what it states.
+    """
+    outer = getattr(_stated, "code", None)
+    _stated.code = getattr(function, "__code__", None)
+    try:
+        return function(*parameters)
+    finally:
+        _stated.code = outer
+
+
+def _other(a: Any, b: Any) -> bool:
+    """Return that two are not the same, to ``==``; an error where an identity is stated with it."""
+    code = getattr(_stated, "code", None)
+    if code is not None and sys._getframe(2).f_code is code:
+        raise PatternError(
+            f"'==' and '!=' on patterns ask whether two are the same: {a!r}, {b!r}",
+            fix="Use rg.equal(a, b) or rg.not_equal(a, b) to compare elements.",
+        )
+    return False
 
 
 def _untyped(name: str) -> PatternError:
@@ -115,7 +148,8 @@ class PatternVariable(Pattern):
         return OpPattern(cls, tuple(given[name] for name in names))
 
     def __eq__(self, other: object) -> Any:
-        return isinstance(other, PatternVariable) and self.token is other.token
+        same = isinstance(other, PatternVariable) and self.token is other.token
+        return same or _other(self, other)
 
     def __hash__(self) -> int:
         return id(self.token) >> 4
@@ -139,12 +173,13 @@ class PatternNode(Pattern):
         self.args = args
 
     def __eq__(self, other: object) -> Any:
-        return (
+        same = (
             isinstance(other, PatternNode)
             and self.op == other.op
             and len(self.args) == len(other.args)
             and all(map(same_term, self.args, other.args))
         )
+        return same or _other(self, other)
 
     def __hash__(self) -> int:
         return hash((self.op, self.args))

@@ -41,7 +41,7 @@ from relgraph.relations.required import fact_asked
 SIZE = 3
 # What NumPy, SciPy and the ops raise for arrays of ranks, values or kinds that they do not take.
 REFUSALS = (
-    RelgraphError, ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError,
+    RelgraphError, ArithmeticError, AssertionError, LookupError, RuntimeError,
     TypeError, ValueError, Warning,
 )  # fmt: skip
 TRIED = 300  # combinations of ranks, at most, in search of one that agrees

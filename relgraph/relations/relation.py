@@ -41,6 +41,7 @@ from relgraph.relations.pattern import (
     PatternNode,
     PatternVariable,
     rename,
+    stated,
     to_term,
 )
 from relgraph.relations.proof import proved
@@ -86,6 +87,8 @@ class Relation(ByReference):
         ``"kept"``, or ``"assumes_finite"`` where it holds for finite inputs and intermediates only.
     location : str
         ``file:line`` of its declaration.
+    goal : callable
+        The goal constructor that it was made of.
     """
 
     def __init__(
@@ -127,7 +130,7 @@ class Relation(ByReference):
         self.location = location
         self.budget = budget
         self.__doc__ = doc
-        self._goal = goal
+        self.goal = goal
         self._given = clauses
         self._twin: Relation | None = None
         self._oriented: dict[int, Rewrite | None] = {}
@@ -151,7 +154,7 @@ class Relation(ByReference):
             )
         if self.backward:
             left, right = right, left
-        return self._goal(left, right)
+        return self.goal(left, right)
 
     @property
     def reversed(self) -> Relation:
@@ -185,7 +188,7 @@ class Relation(ByReference):
         """Its clauses as declared, or None when its answers cannot be enumerated."""
         if self._given is not None:
             return self._given
-        return enumerate_clauses(self._goal, self.name, self.location)
+        return enumerate_clauses(self.goal, self.name, self.location)
 
     @property
     def interpreted(self) -> bool:
@@ -449,7 +452,7 @@ def identity(
             {"parameters": ", ".join(parameters), "declared": location},
             'Name parameters of the identity, or "*" for all operands.',
         )
-    sides = function(*parameters.values())
+    sides = stated(function, parameters.values())
     if not isinstance(sides, tuple) or len(sides) != 2:
         raise RelationError(
             f"{name} must return its two sides, not {sides!r}",
@@ -560,6 +563,8 @@ def relation(
 
     def goal(left: Any, right: Any) -> Any:
         return require_goal(body(left, right), label)
+
+    goal.__wrapped__ = body  # type: ignore[attr-defined]
 
     made = Relation(
         label, goal, tags=tags, rounding=rounding, specials=specials, broadcast=broadcast,

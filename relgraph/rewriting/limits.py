@@ -15,7 +15,7 @@ from relgraph.rewriting.selection import Selection, relation_of
 Log = Callable[[Variable, Variable, Sequence[Firing]], None]
 
 CHAIN = 10_000  # rewrites that may follow from one node before it is called runaway growth
-SIMPLER = "give it a side condition under which its result is simpler than what it matches."
+SIMPLER = "a side condition under which its result is simpler than what it matches."
 WORK = 1_000_000  # operands of sums and products that may be looked at, beside 20 for each node
 
 
@@ -94,7 +94,7 @@ class Limits:
         error = BudgetError(
             f"{name} does not come to an end: {why}",
             {"last graph": before},
-            f"Leave it out, or {SIMPLER}",
+            f"Leave it out, or give it {SIMPLER}",
         )
         error.relation = name
         return error
@@ -112,7 +112,7 @@ class Limits:
         for a, b in itertools.pairwise(chain):
             cycle.append((self.why.get(a, "(rebuilt)"), a, b))
         names = list(dict.fromkeys(name for name, _, _ in cycle if name != "(rebuilt)"))
-        fix = f"G{SIMPLER[1:]}"
+        fix = f"Give it {SIMPLER}"
         if len(names) > 1:
             what = "undo each other"
             fix = (

@@ -138,7 +138,7 @@ class Selection:
     def _check_directions(self) -> None:
         seen: dict[int, Relation] = {}
         for relation in self.relations:
-            key = id(relation._goal)
+            key = id(relation.goal)
             other = seen.setdefault(key, relation)
             if other.backward != relation.backward:
                 raise OscillationError(

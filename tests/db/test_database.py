@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from etuples import etuple
+from kanren import eq, lall, var
 
 import relgraph as rg
 from relgraph.db.catalogue import build_database
+from relgraph.db.database import EquilibriumDB
 from relgraph.db.modes import MODES, mode
 from relgraph.errors import (
     ArgumentError,
@@ -381,6 +384,20 @@ def test_looking_up_a_name():
         db["square"]
     with pytest.raises(UnknownTagError, match="unregister: mine has no tag or name 'square'"):
         db.unregister("square")
+
+
+def test_a_goal_is_unregistered_as_it_was_registered():
+    def halves(left, right):
+        term = var()
+        return lall(eq(left, etuple(rg.sin, term)), eq(right, etuple(rg.cos, term)))
+
+    db = EquilibriumDB("trial")
+    db.register(halves, "trial")
+    assert db.query("trial").rewrite(rg.sin(x)) is rg.cos(x)
+    db.unregister(halves)
+    assert list(db) == []
+    with pytest.raises(ArgumentError, match="does not hold"):
+        db.unregister(halves)
 
 
 def test_what_is_unregistered_runs_no_more_and_modes_are_as_before():

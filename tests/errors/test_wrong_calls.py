@@ -161,8 +161,6 @@ RELATIONS = [
     (lambda: rg.checko("positive", x), ArgumentError, "a function, not 'positive'", "function, a"),
     (lambda: rg.mapo(3, [x], [y]), ArgumentError, "mapo takes a function, not 3", "rg.mapo"),
     (lambda: rg.facto(x, ["positive"]), DomainError, "there is no fact", "positive"),
-    (rg.conde, ArgumentError, "conde joins alternatives", "one at least"),
-    (rg.lany, ArgumentError, "lany joins alternatives", "one at least"),
     (lambda: rg.relation(rg.eq, tag="t"), ArgumentError, "'tag'", "tags="),
     (lambda: rg.rewrite_graph(x, inclde="a"), ArgumentError, "'inclde'", "include="),
     (rg.rewrite_graph, ArgumentError, "missing 1 required", "each once"),

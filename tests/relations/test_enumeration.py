@@ -225,7 +225,7 @@ def searched(relation, monkeypatch):
     """Return what a search finds for a relation, as texts and the functions of its conditions."""
     with monkeypatch.context() as patch:
         patch.setattr(enumeration, "stated", lambda *_: None)
-        return shown(enumerate_clauses(relation._goal, relation.name, relation.location))
+        return shown(enumerate_clauses(relation.goal, relation.name, relation.location))
 
 
 def shown(clauses):
@@ -254,7 +254,7 @@ def test_a_goal_that_states_its_clauses_has_those_that_a_search_finds(theme, mon
 
 def test_most_goals_of_the_catalogue_state_their_clauses(monkeypatch):
     left, right = var(), var()
-    read = [r for r in GOALS if enumeration.stated(r._goal(left, right), left, right) is not None]
+    read = [r for r in GOALS if enumeration.stated(r.goal(left, right), left, right) is not None]
     assert len(read) > 0.9 * len(GOALS)
 
 

@@ -184,3 +184,23 @@ def test_an_open_op_takes_all_of_its_parameters():
     with pytest.raises(PatternError, match=r"given : keepdims=b, to=a"):
         Sum(keepdims=b, to=a)
     assert Sum(a, keepdims=b).params == Sum(a, b).params == (a, b)
+
+
+def test_elements_are_not_compared_with_python_s_equality_in_an_identity():
+    for function in (
+        lambda a: (rg.where(a == 0, 1.0, rg.sin(a) / a), rg.sin(a) / a),
+        lambda a: (rg.where(rg.sin(a) != 0, rg.sin(a), 0.0), rg.sin(a)),
+        lambda a, b: (rg.where(a == b, a, b), b),
+    ):
+        with pytest.raises(PatternError, match="ask whether two are the same") as caught:
+            rg.identity(function, name="choiceo")
+        assert "rg.equal(a, b)" in caught.value.fix
+    made = rg.identity(lambda a, b: (rg.where(rg.equal(a, b), a, b), b), name="choiceo")
+    assert rg.rewrite_graph(rg.where(rg.equal(x, y), x, y), made) is y
+
+
+def test_patterns_are_compared_elsewhere():
+    a, b = rg.lvars("a b")
+    assert a != b
+    assert (rg.sin(a) == rg.sin(a)) is True
+    assert (a == 3) is False

@@ -19,7 +19,6 @@ from relgraph.backends.numba.given_places import (
     copy_to_places,
     direct_places,
     in_place_results,
-    may_share,
 )
 from relgraph.backends.numba.guard import Source
 from relgraph.backends.numba.layouts import (
@@ -204,7 +203,9 @@ class NumbaProgram:
         ]
         for i in self._donated:  # not where somebody else would see it change
             others = (x for k, x in enumerate(usable) if k != i and type(x) is np.ndarray)
-            if not usable[i].flags.writeable or any(may_share(usable[i], x) for x in others):
+            if not usable[i].flags.writeable or any(
+                np.may_share_memory(usable[i], x) for x in others
+            ):
                 usable[i] = usable[i].copy()
         return usable
 

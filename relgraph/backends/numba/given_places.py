@@ -14,8 +14,6 @@ from relgraph.ir.node import Variable
 from relgraph.lowering.buffers import in_place, last_reads, pinned_values
 from relgraph.lowering.kernels import Step
 
-may_share = np.may_share_memory
-
 
 def direct_places(
     places: Sequence[Array],
@@ -41,10 +39,10 @@ def direct_places(
     def is_free(place: Array, allowed: Collection[int]) -> bool:
         if ready(place) is not place or not place.dtype.isnative:
             return False
-        if any(may_share(place, arguments[i]) for i in donated):
+        if any(np.may_share_memory(place, arguments[i]) for i in donated):
             return False
         return not any(
-            may_share(place, x)
+            np.may_share_memory(place, x)
             and not (
                 _same_elements(place, x)
                 and all(y is not x or i in allowed for i, y in enumerate(arguments))
@@ -68,7 +66,7 @@ def copy_to_places(places: Sequence[Array], results: Sequence[Array]) -> None:
     """
     waiting = [
         # A result may be a view of an input that is the place of another one.
-        (place, result.copy() if any(may_share(result, x) for x in places) else result)
+        (place, result.copy() if any(np.may_share_memory(result, x) for x in places) else result)
         for place, result in zip(places, results, strict=True)
         if result is not place and not _same_elements(place, result)
     ]
