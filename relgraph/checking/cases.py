@@ -200,64 +200,108 @@ def one_sided(
 
 def graphs_of_side(clause: Clause, side: Any, kind: str, alike: bool = False) -> Iterator[Variable]:
     """Yield graphs of one side of a clause, whether or not the other can be built."""
-    fields = made.fields_of(Clause(side, side))
-    free = variables(side)
-    own = made.own_inputs(clause)
-    names = made.names_beside(own)
-    fitting = [*made.shapes_beside(own), *made.OPEN_SHAPES[kind]]
-    shapes = list(product(fitting, dtypes_of(clause)))
-    every = made.fields_of(clause)
-    computed = [
-        c
-        for c in clause.conditions
-        if c.kind == "calc" and c.args[0] not in every and not getattr(c.function, "of_type", False)
-    ]
-    constants = {x for c in computed for x in c.args[1:]}
-    constants |= {c.args[0] for c in clause.conditions if c.label.startswith("coefficient(")}
-    zeros, examples = made.zeros_of(clause), made.examples_of(clause)
-    keys = made.index_operands(clause)
-    if examples:
-        constants = {v for v in constants if made.token(v) in examples}
-    choices: list[list[Any]] = []
-    for v in free:
-        found = v in fields
-        choices.append(made.parameters_of(clause, v, fields[v]) if found else shapes)
-    asked = [made.facts_of(clause, v) for v in free]
-    inputs: dict[Any, Variable] = {}
-
-    def operand(i: int, type_: Any, facts: bool) -> Variable:
-        key = i, type_, facts
-        if key not in inputs:
-            shape, dtype = type_
-            inputs[key] = make_input(names[i], TensorType(dtype, shape), asked[i] if facts else ())
-        return inputs[key]
-
+    roles = _OneSided(clause, side, kind)
+    refused: made.Refused = set()
     rng = random.Random(str(clause))
     for _ in range(DRAWS):
-        few = rng.sample(shapes, 2) if alike else shapes
-        drawn = [few if c is shapes else c for c in choices]
-        chosen = dict(zip(free, [rng.choice(c) for c in drawn], strict=True))
+        shapes = rng.sample(roles.shapes, 2) if alike else roles.shapes
+        chosen = [rng.choice(roles.parameters.get(v, shapes)) for v in roles.free]
         facts = rng.random() < 0.7
         try:
             values = {
-                v: chosen[v]
-                if v in fields
-                else constant(np.zeros(rng.choice([(), (2,)]), "int64"))
-                if v in keys
-                else constant(np.zeros([d or 3 for d in chosen[v][0]], chosen[v][1]))
-                if made.token(v) in zeros
-                else constant(float(rng.choice(examples[made.token(v)])))
-                if made.token(v) in examples
-                else constant(float(i))
-                if v in constants
-                else operand(i, chosen[v], facts)
-                for i, v in enumerate(free)
+                v: roles.value(i, one, facts, rng)
+                for i, (v, one) in enumerate(zip(roles.free, chosen, strict=True))
             }
-            graph = made.build(side, values | _determined(clause, fields, values))
+            values |= _determined(clause, roles.parameters, values)
+            graph = made.build(side, values, refused)
         except (RelgraphError, IndexError, TypeError, ValueError):
             continue
         if isinstance(graph, Variable) and graph.op is not None:
             yield graph
+
+
+class _OneSided:
+    """What the variables of one side of a clause stand for, where the other is not built.
+
+    Parameters
+    ----------
+    clause : Clause
+        With its conditions.
+    side : pattern
+        One of its sides.
+    kind : str
+        Whose shapes to draw from.
+
+    Attributes
+    ----------
+    free : list of PatternVariable
+        The variables of the side.
+    shapes : list of tuple
+        The shapes and dtypes that operands may have.
+    parameters : dict of PatternVariable to list
+        The values to try for each open parameter of the side.
+    """
+
+    def __init__(self, clause: Clause, side: Any, kind: str) -> None:
+        self.free = variables(side)
+        own = made.own_inputs(clause)
+        self._names = made.names_beside(own)
+        fitting = [*made.shapes_beside(own), *made.OPEN_SHAPES[kind]]
+        self.shapes = list(product(fitting, dtypes_of(clause)))
+        fields = made.fields_of(Clause(side, side))
+        self.parameters = {v: made.parameters_of(clause, v, field) for v, field in fields.items()}
+        self._zeros, self._examples = made.zeros_of(clause), made.examples_of(clause)
+        self._keys = made.index_operands(clause)
+        # Where conditions name examples, these alone are numbers.
+        self._constants = set() if self._examples else _constants(clause)
+        self._asked = {v: made.facts_of(clause, v) for v in self.free}
+        self._inputs: dict[Any, Variable] = {}
+
+    def value(self, number: int, chosen: Any, facts: bool, rng: random.Random) -> Any:
+        """Return what a variable stands for.
+
+        Parameters
+        ----------
+        number : int
+            Its place among the variables.
+        chosen : object
+            The value of a parameter, or the shape and dtype of an operand.
+        facts : bool
+            Whether an operand declares the facts that the clause asks for.
+        rng : random.Random
+            To draw constants with.
+        """
+        v = self.free[number]
+        if v in self.parameters:
+            return chosen
+        if v in self._keys:
+            return constant(np.zeros(rng.choice([(), (2,)]), "int64"))
+        shape, dtype = chosen
+        if made.token(v) in self._zeros:
+            return constant(np.zeros([d or 3 for d in shape], dtype))
+        if made.token(v) in self._examples:
+            return constant(float(rng.choice(self._examples[made.token(v)])))
+        if v in self._constants:
+            return constant(float(number))
+        key = number, chosen, facts
+        if key not in self._inputs:
+            asked = self._asked[v] if facts else ()
+            self._inputs[key] = make_input(self._names[number], TensorType(dtype, shape), asked)
+        return self._inputs[key]
+
+
+def _constants(clause: Clause) -> set[Any]:
+    """Return the variables of a clause that must be numbers, since others are computed of them."""
+    fields = made.fields_of(clause)
+    found = {
+        x
+        for c in clause.conditions
+        if c.kind == "calc"
+        and c.args[0] not in fields
+        and not getattr(c.function, "of_type", False)
+        for x in c.args[1:]
+    }
+    return found | {c.args[0] for c in clause.conditions if c.label.startswith("coefficient(")}
 
 
 def _determined(clause: Clause, fields: Any, values: dict[Any, Any]) -> dict[Any, Any]:

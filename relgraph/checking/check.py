@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -23,7 +24,14 @@ CHECKS = {
 OF_FLOATS = ("values", "values of equal sizes")
 
 
-def check(subject: Any, **options: Any) -> RelationReport | SelectionReport:
+@checks_arguments
+def check(
+    subject: Any,
+    *,
+    pairs: bool = True,
+    most: int | None = None,
+    only: Iterable[str] | None = None,
+) -> RelationReport | SelectionReport:
     """Check a relation against its labels, or a selection of relations against itself.
 
     A relation is tried, in every direction that it can run, on graphs made from its sides: of many
@@ -41,8 +49,14 @@ def check(subject: Any, **options: Any) -> RelationReport | SelectionReport:
     subject : relation, mode, Query, database or list of relations
         A relation or goal constructor; the name of a mode such as ``"o4"``; a query of
         :data:`relgraph.optdb`; a database; a rewriter; or a list of relations.
-    **options
-        For a selection, see :func:`relgraph.checking.selections.check_selection`.
+    pairs : bool
+        Of a selection: whether to look for critical pairs that do not join, which takes longest.
+    most : int, optional
+        Of a selection: how many critical pairs to try in each phase where one relation applies
+        below the other, taken from all of them at equal distances.  All are tried where both apply
+        at the root, and their order decides.
+    only : iterable of str, optional
+        Of a selection: names of the relations to look at; the others are present all the same.
 
     Returns
     -------
@@ -53,7 +67,8 @@ def check(subject: Any, **options: Any) -> RelationReport | SelectionReport:
     Raises
     ------
     ArgumentError
-        For what is neither, and for options that it does not take.
+        For what is neither, and for arguments that it does not take: one relation is checked
+        alone, without any of these.
 
     Examples
     --------
@@ -71,14 +86,16 @@ def check(subject: Any, **options: Any) -> RelationReport | SelectionReport:
     from relgraph.checking.selections import check_selection
 
     if callable(subject) and not hasattr(subject, "apply") and not isinstance(subject, type):
-        if options:
+        given = {"pairs": not pairs, "most": most is not None, "only": only is not None}
+        if any(given.values()):
+            names = ", ".join(name for name in given if given[name])
             raise ArgumentError(
-                f"rg.check of one relation does not take {', '.join(options)}",
+                f"rg.check of one relation does not take {names}",
                 {"relation": subject},
                 "Leave it out; rg.check([relation], ...) looks at a selection.",
             )
         return check_relation(as_relation(subject))
-    return checks_arguments(check_selection)(subject, **options)
+    return check_selection(subject, pairs=pairs, most=most, only=only)
 
 
 def check_relation(relation: Relation) -> RelationReport:

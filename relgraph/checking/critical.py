@@ -297,6 +297,7 @@ def _graphs(peak: Peak, kind: str) -> Iterator[Variable]:
     )
     first = alike if len(dtypes) == 1 else alike[:1]
     choices = {v: made.parameters_of(clause, v, field) for v, field in fields.items()}
+    refused: made.Refused = set()
     for chosen in (*first, *mixed):
         try:
             values: dict[Any, Any] = {}
@@ -308,7 +309,7 @@ def _graphs(peak: Peak, kind: str) -> Iterator[Variable]:
                 else:
                     shape, dtype = chosen[v]
                     values[v] = make_input(f"x{i}", TensorType(dtype, shape), tuple(facts[v]))
-            graph = made.build(peak.pattern, values)
+            graph = made.build(peak.pattern, values, refused)
         except (RelgraphError, IndexError, KeyError, TypeError, ValueError):
             continue
         if isinstance(graph, Variable) and graph.op is not None:

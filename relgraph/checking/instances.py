@@ -156,8 +156,22 @@ def is_pointwise(clause: Any) -> bool:
     )
 
 
-def build(term: Any, values: dict[Any, Any]) -> Any:
-    """Return the graph of a pattern, given nodes and parameters for its variables."""
+Refused = set[tuple[Any, ...]]  # ops with the operands that they refuse
+
+
+def build(term: Any, values: dict[Any, Any], refused: Refused) -> Any:
+    """Return the graph of a pattern, given nodes and parameters for its variables.
+
+    Parameters
+    ----------
+    term : pattern or graph
+        To build.
+    values : dict
+        What each variable is.
+    refused : set
+        What ops refused in earlier calls, to which that of this one is added: most combinations
+        that are drawn are refused, and an error takes longer to write than a graph to build.
+    """
     if isinstance(term, PatternVariable):
         return values[term]
     if isinstance(term, PatternNode):
@@ -166,29 +180,28 @@ def build(term: Any, values: dict[Any, Any]) -> Any:
             op = op.cls(
                 *[values.get(p, p) if isinstance(p, PatternVariable) else p for p in op.params]
             )
-        parts = [build(x, values) for x in term.args]
-        return _applied(op, [constant(x) if isinstance(x, bool) else x for x in parts])
+        parts = [build(x, values, refused) for x in term.args]
+        return _applied(op, [constant(x) if isinstance(x, bool) else x for x in parts], refused)
     return term
 
 
-# Ops with types of operands that they refuse: most combinations that are drawn are refused, and
-# an error takes longer to write than a graph to build.
-_refused: set[Any] = set()
-KEPT = 4096
-
-
-def _applied(op: Any, operands: list[Any]) -> Any:
+def _applied(op: Any, operands: list[Any], refused: Refused) -> Any:
     """Apply an op; what it refuses once it is not asked again."""
-    key = op, *[x.type if isinstance(x, Input | Apply) else x for x in operands]
-    if key in _refused:
+    key = op, *map(_kind, operands)
+    if key in refused:
         raise TypeError(f"{op.name} refuses these operands")
     try:
         return op(*operands)
     except RelgraphError:
-        if len(_refused) >= KEPT:
-            _refused.clear()
-        _refused.add(key)
+        refused.add(key)
         raise
+
+
+def _kind(x: Any) -> Any:
+    """Return what an op goes by to refuse an operand; 1, 1.0 and True are equal, and differ."""
+    if isinstance(x, Input | Apply):
+        return x.type
+    return x if isinstance(x, Variable) else (type(x), x)
 
 
 def instances(
@@ -287,6 +300,8 @@ class Roles:
         The open parameters.
     operands, open_ : list of PatternVariable
         What is drawn for: operands, and parameters that no condition computes.
+    refused : set
+        What ops refused of what was built for the clause.
     """
 
     def __init__(self, clause: Any, *, facts: bool, name: str) -> None:
@@ -313,6 +328,7 @@ class Roles:
             and c.args[0] not in fields
             and not getattr(c.function, "of_type", False)
         } - set(open_)  # what a number is computed from must be one
+        self.refused: Refused = set()
         self._made: dict[Any, Variable | None] = {}
 
     def operand(self, number: int, shape: tuple[int, ...], dtype: str) -> Variable | None:
@@ -439,9 +455,9 @@ def _instance(clause: Any, roles: Roles, chosen: Any) -> Instance | None:
     except (RelgraphError, IndexError, TypeError, ValueError):
         return None
     try:
-        left, right = build(clause.left, values), build(clause.right, values)
+        left, right = (build(side, values, roles.refused) for side in (clause.left, clause.right))
     except (RelgraphError, IndexError, TypeError, ValueError) as error:
-        wrong = _wrong_parameter(clause, values, roles.name) if roles.name else None
+        wrong = _wrong_parameter(clause, values, roles) if roles.name else None
         if wrong is not None:
             raise wrong from error
         return None
@@ -451,7 +467,7 @@ def _instance(clause: Any, roles: Roles, chosen: Any) -> Instance | None:
     return Instance(left, right, (*drawn, *roles.own))
 
 
-def _wrong_parameter(clause: Any, values: dict[Any, Any], name: str) -> RelationError | None:
+def _wrong_parameter(clause: Any, values: dict[Any, Any], roles: Roles) -> RelationError | None:
     """Return what is wrong with a parameter that a condition computed, if an op never takes it.
 
     It was computed from a side that can be built: what no graph has may compute anything.
@@ -460,7 +476,7 @@ def _wrong_parameter(clause: Any, values: dict[Any, Any], name: str) -> Relation
     for side in (clause.left, clause.right) if computed else ():
         if not any(v in computed for v in variables(side)):
             try:
-                build(side, values)
+                build(side, values, roles.refused)
             except (RelgraphError, IndexError, TypeError, ValueError):
                 return None
     for x in chain(subterms(clause.left), subterms(clause.right)):
@@ -469,7 +485,7 @@ def _wrong_parameter(clause: Any, values: dict[Any, Any], name: str) -> Relation
             said = ", ".join(computed[p] for p in op.params if p in computed)
             given = tuple(values.get(p, p) if is_open(p) else p for p in op.params)
             try:
-                opened(op.cls, given, name, said)
+                opened(op.cls, given, roles.name, said)
             except RelationError as error:
                 return error
     return None

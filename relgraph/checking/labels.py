@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import mpmath
@@ -360,10 +361,15 @@ class _Calls:
         self.graph, self.result = graph, result
         self.inputs = made.inputs_of(relation, graph)
         self.known = set(free_inputs([result])) <= set(self.inputs)
-        self.programs = [
+
+    @cached_property
+    def programs(self) -> tuple[Any, Any]:
+        """What runs the graph and its replacement, of which all inputs are known."""
+        first, second = (
             NumpyBackend().compile(FunctionGraph(self.inputs, [x]))
-            for x in (graph, result if self.known else graph)
-        ]
+            for x in (self.graph, self.result)
+        )
+        return first, second
 
     def verdict(self, values: Values, kind: str) -> Problem | bool:
         """Run both on arrays of some sizes, where the graph runs."""

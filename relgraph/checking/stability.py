@@ -26,6 +26,7 @@ import numpy as np
 from relgraph.checking import exact, matrices, numbers
 from relgraph.checking import instances as made
 from relgraph.checking.cases import Side, cases, generator
+from relgraph.checking.labels import DIGITS
 from relgraph.checking.smallest import Values, shown
 from relgraph.ir.graph import toposort
 from relgraph.ir.node import Variable
@@ -33,11 +34,9 @@ from relgraph.relations.relation import Relation
 
 # How far these are off depends on the matrix, and is small beside the largest element only.
 CONDITIONED = ("linalg", "decompositions", "factored")
-KINDS = ("tiny", "near one", "clustered", "wide")
-DRAWS = 2  # of each kind
+DRAWS = 2  # of each kind of floats of which steps cancel
 GRAPHS = 2  # of each clause
 CLAUSES = 4  # of each relation
-DIGITS = 60
 
 
 @dataclass(frozen=True)
@@ -118,7 +117,7 @@ def _lost(
 
 
 def _drawn(relation: Relation, instance: made.Instance) -> Iterator[Values]:
-    for kind in KINDS:
+    for kind in numbers.CANCELLING:
         for number in range(DRAWS):
             rng = generator(relation.name, str(instance), kind, number)
             yield {x.name: numbers.draw(x, rng, kind) for x in instance.inputs}

@@ -12,7 +12,7 @@ from relgraph.checking import labels, selections
 from relgraph.checking.numbers import obeys
 from relgraph.checking.report import counted
 from relgraph.checking.smallest import Problem, shown, smallest
-from relgraph.errors import RelationError, UnsoundRelationError
+from relgraph.errors import ArgumentError, RelationError, UnsoundRelationError
 
 
 @rg.identity
@@ -359,3 +359,21 @@ def test_one_of_anything_is_counted_in_the_singular():
     assert counted(2, "phases") == "2 phases"
     assert counted(1, "derived") == "1 derived"
     assert str(rg.check([annihilateo])).startswith("annihilateo: 1 relation, ")
+
+
+@pytest.mark.parametrize("subject", [root_producto, [root_producto]], ids=["one", "several"])
+def test_a_mistaken_argument_is_told_of_the_function_that_was_called(subject):
+    with pytest.raises(ArgumentError, match=r"^check\(\) got an unexpected .*'mots'") as caught:
+        rg.check(subject, mots=3)
+    said = str(caught.value)
+    assert "takes : subject, pairs" in said
+    assert said.endswith("Did you mean most=?")
+
+
+@pytest.mark.parametrize("given", [{"pairs": False}, {"most": 3}, {"only": []}], ids=str)
+def test_one_relation_is_checked_without_what_selections_take(given):
+    (name,) = given
+    with pytest.raises(ArgumentError, match=f"one relation does not take {name}\n") as caught:
+        rg.check(root_producto, **given)
+    assert "rg.check([relation], ...)" in str(caught.value)
+    assert rg.check([root_producto], **given).counts["phases"] == 1

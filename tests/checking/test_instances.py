@@ -181,3 +181,45 @@ def test_keys_of_patterns_are_written_as_the_error_says():
     report = rg.check(any_key)
     assert report, str(report)
     assert report.tried > 100
+
+
+def test_what_an_op_refuses_of_one_number_it_may_take_of_an_equal_one():
+    def refused(number):
+        sides = lambda x: (rg.left_shift(x, number), rg.left_shift(x, number) + 0)  # noqa: E731
+        return rg.check(rg.identity(sides, name="refusedo"))
+
+    def doubled():
+        sides = lambda x: (rg.left_shift(x, 1), x + x)  # noqa: E731
+        return rg.check(rg.identity(sides, name="shifto", rounding="exact"))
+
+    assert np.left_shift(3, 1) == 3 + 3
+    with pytest.raises(TypeError, match="not supported"):
+        np.left_shift(3, 1.0)
+    alone = doubled()
+    assert alone, str(alone)
+    assert alone.tried > 100
+    assert not refused(1.0).tried
+    after = doubled()
+    assert after, str(after)
+    assert after.tried == alone.tried
+    assert not refused(1.0).tried
+
+
+def test_what_is_refused_is_asked_once_for_each_kind_of_operand():
+    asked = []
+
+    class Picky(rg.Op):
+        name = "picky"
+        arity = 1
+
+        def infer(self, x):
+            asked.append(x)
+            raise rg.errors.DomainError("picky takes nothing")
+
+    (v,) = lvars("v")
+    term = Picky()(v)
+    refused = set()
+    for value in (1, 1, 1.0, 1.0, True, x, rg.vector("y", shape=(3,)), M):
+        with pytest.raises((RelgraphError, TypeError)):
+            made.build(term, {v: value}, refused)
+    assert len(refused) == len(asked) == 5

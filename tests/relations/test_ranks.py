@@ -215,8 +215,9 @@ def test_what_holds_of_no_ranks_is_the_word_of_who_declared_it():
     assert rg.rewrite_graph(P @ (P @ v), rg.relation(projecto)) is P @ v
 
 
-@pytest.mark.parametrize("error", [AssertionError, RuntimeError, KeyError, ZeroDivisionError])
-def test_an_op_that_refuses_a_rank_has_no_value_there(error):
+def halved(perform):
+    """Return an op of one operand that a function computes."""
+
     class Halved(rg.Op):
         name = "halved"
         arity = 1
@@ -225,28 +226,26 @@ def test_an_op_that_refuses_a_rank_has_no_value_there(error):
             return x
 
         def perform(self, x):
-            if x.ndim == 1:
-                raise error("no vectors")
-            return x / 2
+            return perform(x)
 
-    half = Halved()
+    return Halved()
+
+
+@pytest.mark.parametrize("error", [AssertionError, RuntimeError, KeyError, ZeroDivisionError])
+def test_an_op_that_refuses_a_rank_has_no_value_there(error):
+    def of_matrices(x):
+        if x.ndim == 1:
+            raise error("no vectors")
+        return x / 2
+
+    half = halved(of_matrices)
     ranks = Ranks.of(rg.identity(lambda X, Y: (half(X @ Y), X @ half(Y)), name="halvo").rewrites[0])
     assert ranks((2, 2))
     assert not ranks((2, 1))
 
 
 def test_a_mistake_in_an_op_is_not_taken_for_a_refusal():
-    class Halved(rg.Op):
-        name = "halved"
-        arity = 1
-
-        def infer(self, x):
-            return x
-
-        def perform(self, x):
-            return x / half_of_it  # noqa: F821
-
-    half = Halved()
+    half = halved(lambda x: x / half_of_it)  # noqa: F821
     left = rg.identity(lambda X, Y: (half(X @ Y), X @ half(Y)), name="halvo")
     with pytest.raises(NameError, match="half_of_it"):
         Ranks.of(left.rewrites[0])((2, 2))
