@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.errors import ArgumentError, DomainError, ShapeError, checks_arguments
+from relgraph.errors import ArgumentError, DomainError, RelgraphError, ShapeError, checks_arguments
 from relgraph.ir.facts import VALUE_FACTS, Facts, kept
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
@@ -88,8 +88,8 @@ class Assert(Rearrangement):
 
     Parameters
     ----------
-    message : str
-        What the error says.
+    message : str, or tuple of str
+        What the error says; or its class ("DomainError" or "ShapeError"), that, and its fix.
     """
 
     __slots__ = ()
@@ -102,14 +102,21 @@ class Assert(Rearrangement):
         return types[0]  # type: ignore[no-any-return]
 
     def perform(self, *values: Any) -> Any:
-        """Return the first operand, or raise DomainError with the message."""
-        if not np.all(values[1]):
-            raise DomainError(str(self.params[0]), fix="Give values for which the condition holds.")
-        return values[0]
+        """Return the first operand, or raise the error."""
+        if np.all(values[1]):
+            return values[0]
+        message = self.params[0]
+        if not isinstance(message, tuple):
+            message = ("DomainError", str(message), "Give values for which the condition holds.")
+        kind, what, fix = message
+        raise _ERRORS[kind](what, fix=fix)
 
     def keeps_matrices(self, node: Variable) -> bool:
         """Keep everything."""
         return True
+
+
+_ERRORS: dict[str, type[RelgraphError]] = {"DomainError": DomainError, "ShapeError": ShapeError}
 
 
 class Unique(Op):
@@ -179,7 +186,12 @@ def specify_shape(x: Any, shape: Any) -> Any:
 
 
 @checks_arguments
-def assert_(x: Any, condition: Any, message: str = "an assertion does not hold") -> Any:
+def assert_(
+    x: Any,
+    condition: Any,
+    message: str = "an assertion does not hold",
+    fix: str | None = None,
+) -> Any:
     """Return ``x``; a call where the condition is not true in all elements raises an error.
 
     Parameters
@@ -190,6 +202,8 @@ def assert_(x: Any, condition: Any, message: str = "an assertion does not hold")
         Of any shape.
     message : str
         What the error says.
+    fix : str, optional
+        How to mend it: the last line of the error.
 
     Returns
     -------
@@ -209,7 +223,28 @@ def assert_(x: Any, condition: Any, message: str = "an assertion does not hold")
     >>> f([1.0])
     array([0.])
     """
-    return Assert(message)(as_operand(x), as_operand(condition))
+    told = message if fix is None else ("DomainError", message, fix)
+    return Assert(told)(as_operand(x), as_operand(condition))
+
+
+def assert_sizes(x: Any, condition: Any, message: str, fix: str) -> Any:
+    """Return ``x``; a call where the condition on sizes is not true raises ShapeError.
+
+    Parameters
+    ----------
+    x : Variable
+        What is returned.
+    condition : Variable
+        Of sizes that are known at the call only.
+    message, fix : str
+        What the error says, and how to mend it: as where the sizes are known before.
+
+    Returns
+    -------
+    Variable
+        Of the type of ``x``.
+    """
+    return Assert(("ShapeError", message, fix))(x, as_operand(condition))
 
 
 @checks_arguments

@@ -10,7 +10,7 @@ import numpy as np
 from relgraph.errors import ArgumentError, ShapeError, checks_arguments, count_of
 from relgraph.ir.node import Variable
 from relgraph.ops.arguments import as_operand, is_pattern, no_rank, normalise_axes, normalise_axis
-from relgraph.ops.checks import assert_
+from relgraph.ops.checks import assert_sizes
 from relgraph.ops.contraction import Matmul, Outer, contracted, matmul
 from relgraph.ops.elementwise import equal, logical_and, multiply
 from relgraph.ops.permutation import transpose
@@ -117,10 +117,9 @@ def tensordot(x: Any, y: Any, axes: Any = 2) -> Any:
     ArgumentError
         For other numbers of axes of the two operands, and axes that are no int and no pair.
     DomainError
-        For an axis out of range or given twice; and at a call, for sizes of several axes that
-        are not known before and differ.
+        For an axis out of range or given twice.
     ShapeError
-        When sizes that are summed together differ.
+        When sizes that are summed together differ; at the call, where they are not known before.
     """
     x, y = _arrays(x, y, "tensordot")
     first, second = _contracted_axes(x, y, axes)
@@ -147,7 +146,12 @@ def _checked(x: Variable, y: Variable, first: list[int], second: list[int]) -> A
     if [m == n and m is not None for m, n in pairs].count(False) < 2:
         return x
     equal_ = [equal(dim(x, a), dim(y, b)) for a, b in zip(first, second, strict=True)]
-    return assert_(x, reduce(logical_and, equal_), "tensordot: sizes that are summed differ")
+    return assert_sizes(
+        x,
+        reduce(logical_and, equal_),
+        "tensordot: sizes that are summed differ",
+        "Transpose or reshape one operand so that these sizes agree.",
+    )
 
 
 def _contracted_axes(x: Variable, y: Variable, axes: Any) -> tuple[list[int], list[int]]:

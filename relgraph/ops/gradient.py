@@ -10,7 +10,7 @@ from relgraph.errors import ArgumentError, DomainError, ShapeError, checks_argum
 from relgraph.ir.node import Constant, Variable, constant
 from relgraph.ops import elementwise
 from relgraph.ops.arguments import normalise_axes, normalise_axis
-from relgraph.ops.checks import assert_
+from relgraph.ops.checks import assert_sizes
 from relgraph.ops.indexing import index
 from relgraph.ops.joining import concatenate
 from relgraph.ops.operands import typed
@@ -43,10 +43,10 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
     ArgumentError
         For other numbers of distances and axes, or coordinates of more dimensions.
     DomainError
-        For another ``edge_order``, or an axis given twice; and at a call, for an axis of unknown
-        size that has fewer points than the differences are of.
+        For another ``edge_order``, or an axis given twice.
     ShapeError
-        For an axis that is known to have fewer points.
+        For an axis that has fewer points than the differences are of; at the call, where its size
+        is not known before.
 
     Examples
     --------
@@ -135,10 +135,11 @@ def _along(x: Variable, axis: int, gaps: Any, order: int) -> Any:
     """Return differences along one axis: two edges, and between them central ones."""
     size, fewest = dim(x, axis), order + 1
     few = f"gradient needs at least {fewest} points along axis {axis}"
+    fix = "Pass more points, or name the other axes by axis=."
     if not isinstance(size, int):
-        x = assert_(x, elementwise.greater_equal(size, fewest), few)
+        x = assert_sizes(x, elementwise.greater_equal(size, fewest), few, fix)
     elif size < fewest:
-        raise ShapeError(few, {"operand": x.type}, "Name the other axes by axis=.")
+        raise ShapeError(few, {"operand": x.type}, fix)
 
     def at(key: Any) -> Any:
         taken = index(x, (*[slice(None)] * axis, key))

@@ -263,7 +263,12 @@ def _some_number(x: Variable, axis: Any, place: Any) -> Any:
     if x.dtype.kind != "f":
         return place
     numbers = reduction.any(elementwise.logical_not(elementwise.isnan(x)), axis)
-    return assert_(place, numbers, "all elements along the axis are NaN")
+    return assert_(
+        place,
+        numbers,
+        "all elements along the axis are NaN",
+        "Leave these slices out, or use np.argmin or np.argmax: there the first NaN counts.",
+    )
 
 
 @checks_arguments

@@ -8,7 +8,7 @@ from relgraph.errors import ArgumentError, ShapeError, checks_arguments
 from relgraph.ir.node import Constant, Variable
 from relgraph.ops import elementwise
 from relgraph.ops.arguments import check_int, normalise_axis
-from relgraph.ops.checks import assert_, specify_shape
+from relgraph.ops.checks import assert_sizes, specify_shape
 from relgraph.ops.contraction import einsum, matmul, outer
 from relgraph.ops.filled import zeros_like
 from relgraph.ops.indexing import index
@@ -309,9 +309,7 @@ def matrix_power(a: Any, n: int) -> Any:
     ArgumentError
         For a power that is not an int.
     ShapeError
-        For matrices that are known not to be square.
-    DomainError
-        At a call, for the first power of matrices of unknown sizes that are not square.
+        For matrices that are not square; at the call, where their sizes are not known before.
     """
     x = _matrices(a, "matrix_power")
     rows, columns = x.type.shape[-2:]
@@ -323,7 +321,12 @@ def matrix_power(a: Any, n: int) -> Any:
     power = check_int(n, "matrix_power: n")
     if power == 1 and (rows != columns or rows is None):  # other powers compare the sizes
         square = elementwise.equal(dim(x, -2), dim(x, -1))
-        x = assert_(x, square, "matrix_power takes square matrices")
+        x = assert_sizes(
+            x,
+            square,
+            "matrix_power takes square matrices",
+            "Pass matrices with as many rows as columns.",
+        )
     if power == 0:
         return broadcast_to(eye(dim(x, -1), dtype=x.dtype), shape(x))
     factor: Any = inv(x) if power < 0 else x

@@ -10,7 +10,7 @@ from relgraph.errors import ArgumentError, DomainError, DTypeError, ShapeError, 
 from relgraph.ir.node import Variable
 from relgraph.ops import elementwise, reduction
 from relgraph.ops.arguments import normalise_axes
-from relgraph.ops.checks import assert_
+from relgraph.ops.checks import assert_sizes
 from relgraph.ops.indexing import index
 from relgraph.ops.operands import typed
 from relgraph.ops.permutation import moveaxis, transpose
@@ -89,14 +89,13 @@ def quantile(
     Raises
     ------
     DomainError
-        For another method, or a fraction out of range; and at a call, for axes of unknown size
-        without elements.
+        For another method, or a fraction out of range.
     ArgumentError
         For a ``q`` that is a graph.
     DTypeError
         For a ``q`` that is no number, or an array of bool.
     ShapeError
-        For axes that are known to have no elements.
+        For axes without elements; at the call, where their sizes are not known before.
 
     Examples
     --------
@@ -137,14 +136,13 @@ def percentile(
     Raises
     ------
     DomainError
-        For another method, or a percentage out of range; and at a call, for axes of unknown size
-        without elements.
+        For another method, or a percentage out of range.
     ArgumentError
         For a ``q`` that is a graph.
     DTypeError
         For a ``q`` that is no number, or an array of bool.
     ShapeError
-        For axes that are known to have no elements.
+        For axes without elements; at the call, where their sizes are not known before.
     """
     fractions = np.asarray(np.true_divide(_numbers(q, "percentile"), 100))
     weak = type(q) in (int, float)
@@ -189,14 +187,11 @@ def _quantile(
     rows, axes = _rows(x, axis, function)
     count = dim(rows, -1)
     none = f"{function} of no elements is not defined"
+    fix = "Reduce axes with elements; np.median of none is NaN."
     if not isinstance(count, int):
-        rows = assert_(rows, elementwise.greater(count, 0), none)
+        rows = assert_sizes(rows, elementwise.greater(count, 0), none, fix)
     elif count == 0:
-        raise ShapeError(
-            none,
-            {"operand": f"{x} : {x.type}"},
-            "Reduce axes with elements; np.median of none is NaN.",
-        )
+        raise ShapeError(none, {"operand": f"{x} : {x.type}"}, fix)
     ordered = sort(rows)
     if q.dtype.kind == "f":
         found = _interpolated(ordered, count, q, weak)

@@ -36,8 +36,27 @@ def test_an_assertion_is_checked_at_the_call(target):
     np.testing.assert_array_equal(f(np.array([1.0, 2.0])), [2.0, 4.0])
     with pytest.raises(DomainError, match="x must be positive"):
         f(np.array([1.0, -2.0]))
+    told = rg.assert_(x, x > 0, "x must be positive", "Pass abs(x).")
+    with pytest.raises(DomainError, match=r"x must be positive\nPass abs\(x\)\.$"):
+        rg.function([x], told, target=target)(np.array([-2.0]))
     unsafe = rg.function([x], rg.assert_(x, x > 0) * 2, mode="unsafe", target=target)
     np.testing.assert_array_equal(unsafe(np.array([1.0, -2.0])), [2.0, -4.0])
+
+
+@both
+@pytest.mark.parametrize(("build", "value", "wrong", "fix"), [
+    (np.gradient, np.ones(1), ShapeError, "Pass more points, or name the other axes"),
+    (lambda v: np.quantile(v, 0.5), np.ones(0), ShapeError, "Reduce axes with elements"),
+    (lambda v: np.linalg.matrix_power(rg.outer(v, v[1:]), 1), np.ones(3), ShapeError,
+     "Pass matrices with as many rows as columns."),
+    (np.nanargmax, np.full(2, np.nan), DomainError, "Leave these slices out"),
+])  # fmt: skip
+def test_checks_at_the_call_say_what_to_do(build, value, wrong, fix, target):
+    with pytest.raises((ValueError, IndexError)):
+        build(value)
+    with pytest.raises(wrong) as caught:
+        rg.function([x], build(x), target=target)(value)
+    assert str(caught.value).splitlines()[-1].startswith(fix)
 
 
 @both
