@@ -72,6 +72,12 @@ def integers():
     return rg.function([k], k + 1, target="numpy")
 
 
+@functools.cache
+def truths():
+    b = rg.vector("b", dtype="bool")
+    return rg.function([b], b, target="numpy")
+
+
 def jitted(function, **options):
     return rg.jit(function, target="numpy", **options)
 
@@ -215,6 +221,8 @@ CALLS = [
     (lambda: jitted(lambda a: added()(a, a))(ones), ArgumentError, "is a graph", "as a whole"),
     (lambda: added()({1.0}, ones), ArgumentError, "is a set, not an array", "Pass an array"),
     (lambda: integers()([2**70]), DTypeError, "does not fit int64", "wider dtype"),
+    (lambda: truths()([2**70]), ArgumentError, "is a list, not an array", "list of numbers"),
+    (lambda: integers()(["a", "b"]), ArgumentError, "is a list, not an array", "list of numbers"),
     (lambda: added()(ones, ones, out=3), ArgumentError, "is an int, not an array", "np.empty"),
     (lambda: rg.jit(abs, target="gpuu"), DomainError, "no target 'gpuu'", "targets"),
     (lambda: rg.jit(abs, static=0), ArgumentError, "'static'", "Leave static= out"),
