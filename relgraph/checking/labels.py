@@ -119,6 +119,9 @@ def disagreement(
         return SKIPPED
     if not result.type.narrows(graph.type):
         return Problem("changes a type", graph.type, result.type)
+    made_up = _made_up(relation, graph, result)
+    if made_up is not None:
+        return made_up
     try:
         expected = numbers.evaluate((graph,), values)[graph]
     except ValueError:  # sizes that are operands need not fit
@@ -139,6 +142,15 @@ def disagreement(
     else:
         agree = numbers.close(a, b, done, coarsest(done, graph))
     return HELD if agree else Problem("changes a value", a, b)
+
+
+def _made_up(relation: Relation, graph: Variable, result: Variable) -> Problem | None:
+    """Return what is wrong where a result has inputs that a graph and the relation have not."""
+    known, found = made.inputs_of(relation, graph), free_inputs([result])
+    if set(found) <= set(known):
+        return None
+    first, second = (", ".join(map(str, inputs)) or "no inputs" for inputs in (known, found))
+    return Problem("makes up an input", first, second)
 
 
 def _asked_to_be_finite(
@@ -360,7 +372,7 @@ class _Calls:
         assert result is not None
         self.graph, self.result = graph, result
         self.inputs = made.inputs_of(relation, graph)
-        self.known = set(free_inputs([result])) <= set(self.inputs)
+        self.made_up = _made_up(relation, graph, result)
 
     @cached_property
     def programs(self) -> tuple[Any, Any]:
@@ -375,8 +387,8 @@ class _Calls:
         """Run both on arrays of some sizes, where the graph runs."""
         if not _fit(self.inputs, values):
             return SKIPPED
-        if not self.known:
-            return Problem("makes up an input", self.inputs, free_inputs([self.result]))
+        if self.made_up is not None:
+            return self.made_up
         arrays = [values[x.name] for x in self.inputs]
         first, second = self.programs
         try:

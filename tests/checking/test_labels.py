@@ -1,4 +1,4 @@
-"""What ``rg.check`` compares: arrays of equal sizes, which types tell the least of."""
+"""What ``rg.check`` compares: inputs, and arrays of equal sizes, of which types tell the least."""
 
 from __future__ import annotations
 
@@ -74,3 +74,20 @@ def test_elementwise_identities_need_no_equal_sizes():
 
     assert labels.keeps_equal_sizes(negateo).tried == 0
     assert rg.check(negateo)
+
+
+def test_an_input_that_a_condition_makes_up_is_a_fault():
+    out_of_nothing = rg.identity(
+        lambda x, y: (rg.exp(x), rg.exp(x) + 0 * y),
+        name="made_upo",
+        where=lambda x, y: rg.calco(y, lambda x: rg.tensor("made_up", shape=x.type.shape), x),
+    )
+    found = rg.check(out_of_nothing).counterexample
+    assert "made_up" in str(found.result)
+    assert "made_up" not in found.values
+    said = str(found)
+    assert said.startswith("made_upo makes up an input")
+    assert "computed : made_up" in said
+    assert said.endswith("Build the other side of what the matched side binds.")
+    for outcome in (labels.keeps_values(out_of_nothing), labels.runs_wherever(out_of_nothing)):
+        assert outcome.failure.problem.what == "makes up an input"
