@@ -358,20 +358,31 @@ def check_possible(what: str, type_: TensorType, facts: Iterable[str]) -> None:
             )
 
 
-def contradiction(names: Iterable[str]) -> tuple[str, str] | None:
-    """Return two of these facts that no array with a number in it has, or None.
+def check_consistent(what: str, facts: Iterable[str]) -> None:
+    """Refuse two facts that no array with a number in it has.
 
     Parameters
     ----------
-    names : iterable of str
+    what : str
+        What the facts are said of, for the error.
+    facts : iterable of str
         Facts that exist.
+
+    Raises
+    ------
+    DomainError
+        For facts that exclude each other.
     """
-    for one, other in combinations(sorted(set(names), key=NAMES.index), 2):
+    given = set(facts)
+    for one, other in combinations(sorted(given, key=NAMES.index), 2):
         known = proved(one, other)
         for sign, opposite in (("positive", "nonpositive"), ("negative", "nonnegative")):
             if known.holds(sign) and known.holds(opposite):
-                return one, other
-    return None
+                raise DomainError(
+                    f"{what} cannot be {one} and {other}",
+                    {"facts": ", ".join(sorted(given))},
+                    "Leave one of them out.",
+                )
 
 
 def unknown_fact(name: object) -> DomainError:

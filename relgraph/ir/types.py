@@ -81,12 +81,7 @@ class TensorType(Type):
         cls, dtype: npt.DTypeLike, shape: Iterable[Dim] = (), layout: str = "dense"
     ) -> TensorType:
         resolved = check_dtype(dtype)
-        if not isinstance(shape, Iterable):
-            raise ArgumentError(
-                f"a shape is a tuple of sizes, not {shape!r}",
-                fix='Write shapes like (3, "n", None), and () for no dimensions.',
-            )
-        dims = tuple(map(check_dim, shape))
+        dims = tuple(map(check_dim, entries_of(shape)))
         key: tuple[Any, ...] = (resolved, dims)
         if layout != "dense":
             key = (*key, _check_layout(layout, len(dims)))
@@ -268,6 +263,16 @@ def _check_layout(layout: object, ndim: int) -> str:
             'Give it two sizes, such as shape=("m", "n").',
         )
     return str(layout)
+
+
+def entries_of(shape: Iterable[Dim]) -> tuple[Any, ...]:
+    """Return the entries of a shape as they are given, or raise ArgumentError where it has none."""
+    if not isinstance(shape, Iterable):
+        raise ArgumentError(
+            f"a shape is a tuple of sizes, not {shape!r:.60}",
+            fix='Write shapes like (3, "n", None), and () for no dimensions.',
+        )
+    return tuple(shape)
 
 
 def check_dim(dim: object) -> Dim:

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from relgraph.errors import ArgumentError, DomainError, checks_arguments, count_of
-from relgraph.ir.facts import BIT, Facts, check_possible, contradiction, proved, unknown_fact
+from relgraph.errors import ArgumentError, checks_arguments, count_of
+from relgraph.ir.facts import BIT, Facts, check_consistent, check_possible, proved, unknown_fact
 from relgraph.ir.node import Input, Variable, make_input
 from relgraph.ir.op import Op
-from relgraph.ir.types import Dim, TensorType, Type
+from relgraph.ir.types import Dim, TensorType, Type, entries_of
 from relgraph.ops.arguments import as_operand
 
 Dims = Iterable[Dim] | Dim
@@ -22,12 +22,7 @@ def _dims(shape: Dims) -> tuple[Dim, ...]:
     """Return a shape as a tuple; a lone size or name is a shape of one dimension."""
     if shape is None or isinstance(shape, int | str | np.integer):
         return (shape,)
-    if not isinstance(shape, Iterable):
-        raise ArgumentError(
-            f"a shape is a tuple of sizes, not {shape!r:.60}",
-            fix='Write shapes like (3, "n", None).',
-        )
-    return tuple(shape)
+    return entries_of(shape)
 
 
 @checks_arguments
@@ -81,13 +76,7 @@ def tensor(
             'shape=("n", "k") for two.',
         )
     made = make_input(name, TensorType(dtype, _dims(shape), layout), facts)
-    clash = contradiction(made.facts)
-    if clash is not None:
-        raise DomainError(
-            f"the input {name!r} cannot be {' and '.join(clash)}",
-            {"type": made.type, "facts": ", ".join(sorted(made.facts))},
-            "Declare one of them.",
-        )
+    check_consistent(f"the input {name!r}", made.facts)
     return made
 
 
@@ -421,9 +410,5 @@ def assume(x: Any, *facts: str) -> Any:
     op, operand = Assume(facts), as_operand(x)
     if isinstance(operand, Variable) and isinstance(operand.type, TensorType):
         check_possible(f"assume: {operand!r:.60}", operand.type, facts)
-    clash = contradiction(facts)
-    if clash is not None:
-        raise DomainError(
-            f"assume: {x!r:.60} cannot be {' and '.join(clash)}", fix="Assume one of them."
-        )
+    check_consistent(f"assume: {operand!r:.60}", facts)
     return op(operand)
