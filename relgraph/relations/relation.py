@@ -16,6 +16,7 @@ from cons.core import ConsPair
 from etuples.core import ExpressionTuple
 from kanren import eq, lall
 from unification import isvar, reify, var
+from unification.core import isground
 from unification.utils import transitive_get as walk
 
 from relgraph.errors import ArgumentError, RelationError, RelgraphError, checks_arguments
@@ -332,12 +333,10 @@ class Relation(ByReference):
         return tuple(found)
 
     def _equals(self, given: Any, answer: Any) -> bool:
-        """Tell whether an answer of kanren's may stand for a graph that is given, as in rewriting.
-
-        Where either is no graph, there is nothing to tell.
-        """
+        """Tell whether an answer may stand for a graph that is given, as in rewriting."""
         if not isinstance(given, Variable) or not isinstance(answer, Variable):
-            return True
+            # A term without logic variables is a graph, unless an op does not take its operands.
+            return not (isinstance(answer, ExpressionTuple) and isground(answer, {}))
         return proved(answer, given, (), uniform=not self.broadcast) is not None
 
     def __str__(self) -> str:

@@ -199,3 +199,14 @@ def test_rewriting_keeps_the_value():
     a, u, v = rng.normal(size=(4, 4)), rng.normal(size=4), rng.normal(size=4)
     graph = rg.rewrite_graph(A @ (x + y), distribute_matmulo)
     np.testing.assert_allclose(rg.evaluate(graph, {A: a, x: u, y: v}), a @ (u + v), rtol=1e-12)
+
+
+def test_a_query_has_no_answer_that_no_op_takes():
+    @rg.identity(specials="assumes_finite")
+    def trace_of_producto(X, Y):
+        return rg.trace(X @ rg.matrix_transpose(Y)), rg.sum(X * Y)
+
+    a, b = rg.vectors("a b", shape=("n",))
+    A, B = rg.matrices("A B", shape=("n", "n"))
+    assert trace_of_producto.run(None, None, rg.sum(a * b)) == ()
+    assert trace_of_producto.run(1, None, rg.sum(A * B)) == (rg.trace(A @ rg.matrix_transpose(B)),)
