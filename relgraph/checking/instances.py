@@ -26,6 +26,7 @@ from relgraph.relations.ac import leaves
 from relgraph.relations.ac_matcher import AcMatcher
 from relgraph.relations.catalogue.conditions import Number
 from relgraph.relations.declaration import axis_kinds
+from relgraph.relations.goals import condition_failed
 from relgraph.relations.matcher import opened
 from relgraph.relations.pattern import (
     OpPattern,
@@ -443,17 +444,18 @@ def _instance(clause: Any, roles: Roles, chosen: Any) -> Instance | None:
                 return None
         tokens = {token(v): x for v, x in values.items()}
         for c in clause.conditions:
+            given = [tokens[token(x)] for x in (c.args[1:] if c.kind == "calc" else c.args)]
             if c.kind == "calc":
-                found = c.function(*[tokens[token(x)] for x in c.args[1:]])
+                found = c.function(*given)
                 if found is None:
                     return None
                 values[c.args[0]] = tokens[token(c.args[0])] = found
-            elif not isinstance(c.function, partial) and not c.function(
-                *[tokens[token(x)] for x in c.args]
-            ):
+            elif not isinstance(c.function, partial) and not c.function(*given):
                 return None
     except (RelgraphError, IndexError, TypeError, ValueError):
         return None
+    except Exception as error:  # a mistake in a condition, as it is told where it is rewritten with
+        raise condition_failed(c.label, given, error, roles.name) from error
     try:
         left, right = (build(side, values, roles.refused) for side in (clause.left, clause.right))
     except (RelgraphError, IndexError, TypeError, ValueError) as error:

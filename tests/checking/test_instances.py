@@ -223,3 +223,12 @@ def test_what_is_refused_is_asked_once_for_each_kind_of_operand():
         with pytest.raises((RelgraphError, TypeError)):
             made.build(term, {v: value}, refused)
     assert len(refused) == len(asked) == 5
+
+
+def test_a_mistake_in_a_condition_is_told_with_the_relation():
+    @rg.identity(where=lambda a: rg.checko(lambda n: 1 / 0, a))
+    def mistakeno(a):
+        return rg.exp(a) + 0, rg.exp(a)
+
+    with pytest.raises(RelationError, match="mistakeno: a side condition failed"):
+        rg.check(mistakeno)
