@@ -244,6 +244,13 @@ def test_an_op_that_refuses_a_rank_has_no_value_there(error):
     assert not ranks((2, 1))
 
 
+def test_a_misspelt_attribute_in_an_op_is_not_taken_for_a_refusal():
+    half = halved(lambda x: x.halff())
+    left = rg.identity(lambda X, Y: (half(X @ Y), X @ half(Y)), name="halvo")
+    with pytest.raises(AttributeError, match="halff"):
+        Ranks.of(left.rewrites[0])((2, 2))
+
+
 def test_a_mistake_in_an_op_is_not_taken_for_a_refusal():
     half = halved(lambda x: x / half_of_it)  # noqa: F821
     left = rg.identity(lambda X, Y: (half(X @ Y), X @ half(Y)), name="halvo")
