@@ -91,3 +91,17 @@ def test_an_input_that_a_condition_makes_up_is_a_fault():
     assert said.endswith("Build the other side of what the matched side binds.")
     for outcome in (labels.keeps_values(out_of_nothing), labels.runs_wherever(out_of_nothing)):
         assert outcome.failure.problem.what == "makes up an input"
+
+
+def test_what_a_library_errs_in_is_decided_exactly():
+    """SciPy's expm is off by 900 eps here: no reason to refuse a law, nor to accept another."""
+    A = rg.matrix("x", shape=(2, 2))
+    values = {"x": np.array([[1.0, 2.0], [2.0, 2.0]])}
+
+    def verdict(function):
+        made = rg.identity(function, name="expmo", specials="assumes_finite")
+        return labels.disagreement(made, rg.det(rg.expm(A)), values, "moderate")
+
+    assert verdict(lambda X: (rg.det(rg.expm(X)), rg.exp(rg.trace(X)))) is labels.HELD
+    near = verdict(lambda X: (rg.det(rg.expm(X)), rg.exp(rg.trace(X)) * (1 + 1e-12)))
+    assert isinstance(near, labels.Problem)
