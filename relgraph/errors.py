@@ -122,6 +122,10 @@ class DTypeError(RelgraphError, TypeError):
     """A dtype that an op does not take, or a mix of dtypes that has no common one."""
 
 
+class NumberRangeError(DTypeError, OverflowError):
+    """A number that the dtype it is to have does not hold, such as 300 among int8."""
+
+
 class ArgumentError(RelgraphError, TypeError):
     """An argument of the wrong kind, or missing, or one too many."""
 

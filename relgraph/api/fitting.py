@@ -18,6 +18,7 @@ from relgraph.backends.base import Array
 from relgraph.errors import (
     ArgumentError,
     DTypeError,
+    NumberRangeError,
     RelgraphError,
     ShapeError,
     count_of,
@@ -146,7 +147,9 @@ def as_array(wanted: Input, value: Any) -> Array:
     ArgumentError
         For what is no array.
     DTypeError
-        For an array of a dtype that does not convert safely, or a number that does not fit.
+        For an array of a dtype that does not convert safely.
+    NumberRangeError
+        For a number that does not fit.
     """
     dtype = wanted.dtype
     weak = not isinstance(value, np.ndarray | np.generic) and isinstance(
@@ -183,7 +186,7 @@ def as_array(wanted: Input, value: Any) -> Array:
         try:
             return np.asarray(value, dtype=dtype)
         except OverflowError as error:
-            raise DTypeError(
+            raise NumberRangeError(
                 f"a value for the input {wanted.name!r} does not fit {dtype}",
                 {"numpy": error},
                 "Give a smaller value, or declare the input with a wider dtype.",

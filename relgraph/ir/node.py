@@ -21,8 +21,8 @@ from unification import isvar
 from relgraph.errors import (
     ArgumentError,
     DomainError,
-    DTypeError,
     ImmutableGraphError,
+    NumberRangeError,
     RelgraphError,
     kind_of,
 )
@@ -305,6 +305,8 @@ def constant(value: npt.ArrayLike, dtype: npt.DTypeLike | None = None) -> Consta
     ------
     DTypeError
         For a dtype that relgraph does not compute with.
+    NumberRangeError
+        For a number beyond the range of the dtype, or an integer beyond 64 bits.
     ArgumentError, DomainError
         For what is no array, or a masked one, or has no value in the dtype.
     """
@@ -316,6 +318,12 @@ def constant(value: npt.ArrayLike, dtype: npt.DTypeLike | None = None) -> Consta
         )
     try:
         array = np.array(value, dtype=dtype, order="C")
+    except OverflowError as error:
+        raise NumberRangeError(
+            f"{_value_text(value)} does not become a constant of dtype {np.dtype(dtype)}",
+            {"numpy": error},
+            "Give a wider dtype, or numbers in its range.",
+        ) from None
     except (ValueError, TypeError) as error:
         if isinstance(error, RelgraphError):
             raise
@@ -325,6 +333,8 @@ def constant(value: npt.ArrayLike, dtype: npt.DTypeLike | None = None) -> Consta
             {"numpy": error},
             "Pass an array, a number, or lists of equal lengths, and a dtype that they convert to.",
         ) from None
+    if array.dtype == object and array.size and all(isinstance(x, int) for x in array.flat):
+        raise _too_long(_value_text(value))
     native = check_dtype(array.dtype)
     if native is not array.dtype:
         array = array.astype(native)
@@ -377,7 +387,7 @@ def as_variable(value: Any, like: Iterable[np.dtype[Any]] = ()) -> Variable:
     ------
     ArgumentError
         For an object that is no array.
-    DTypeError
+    NumberRangeError
         For a Python integer that does not fit the dtype of the other operands.
     """
     if isinstance(value, Variable):
@@ -389,19 +399,19 @@ def as_variable(value: Any, like: Iterable[np.dtype[Any]] = ()) -> Variable:
         dtypes = list(like)
         if isinstance(value, float | bool) and (not dtypes or isinstance(value, bool)):
             return constant(value)
+        if not dtypes and not -(2**63) <= value < 2**64:
+            raise _too_long(_value_text(value))
+        dtype = np.result_type(*dtypes, value) if dtypes else _integer(value)
         try:
-            dtype = np.result_type(*dtypes, value) if dtypes else _integer(value)
             with np.errstate(over="ignore"):  # beyond float32 a number is inf, without a word
                 return constant(value, dtype)
-        except OverflowError as error:
-            beside = f" beside {', '.join(d.name for d in dtypes)}" if dtypes else " an integer"
-            wide = dtypes and -(2**63) <= value < 2**64
-            raise DTypeError(
-                f"the number {_number_text(value)} does not fit{beside}",
-                {"numpy": error} if dtypes else {"largest": "uint64"},
+        except NumberRangeError as error:
+            raise NumberRangeError(
+                f"{_value_text(value)} does not fit beside {', '.join(d.name for d in dtypes)}",
+                error.facts,
                 "Cast the array first, for instance with .astype('int64')."
-                if wide
-                else "Write it as a float; integers have at most 64 bits.",
+                if -(2**63) <= value < 2**64
+                else _AS_FLOAT,
             ) from None
     if isinstance(value, np.ndarray | np.generic | list | tuple):
         array = np.asarray(value)
@@ -415,18 +425,40 @@ def as_variable(value: Any, like: Iterable[np.dtype[Any]] = ()) -> Variable:
     )
 
 
+def is_weak(value: Any) -> bool:
+    """Tell whether an operand is a Python number, which takes the dtype of those beside it.
+
+    Parameters
+    ----------
+    value : object
+        Any operand; a number whose value is not known yet is one, too.
+    """
+    if isinstance(value, Variable | np.generic):
+        return False
+    return isinstance(value, bool | int | float) or hasattr(type(value), "__relgraph_operand__")
+
+
 def _integer(value: float) -> str:
-    """Return NumPy's dtype of a Python integer on its own."""
-    if not -(2**63) <= value < 2**64:
-        raise OverflowError
+    """Return NumPy's dtype of a Python integer on its own, which has 64 bits at most."""
     return "int64" if value < 2**63 else "uint64"
 
 
-def _number_text(value: float) -> str:
-    """Return a number as text; Python prints no integer of thousands of digits."""
-    if isinstance(value, int) and value.bit_length() > 128:
-        return f"of {value.bit_length()} bits"
-    return str(value)
+_AS_FLOAT = "Write it as a float; integers have at most 64 bits."
+
+
+def _too_long(text: str) -> NumberRangeError:
+    return NumberRangeError(f"{text} does not fit an integer", {"largest": "uint64"}, _AS_FLOAT)
+
+
+def _value_text(value: Any) -> str:
+    """Return a value as text; Python prints no integer of thousands of digits."""
+    if isinstance(value, int):
+        long = value.bit_length() > 128
+        return f"the number of {value.bit_length()} bits" if long else f"the number {value}"
+    try:
+        return f"{value!r:.60}"
+    except ValueError:  # such an integer in a list
+        return kind_of(value)
 
 
 def _restore(flat: tuple[Any, ...]) -> Variable:

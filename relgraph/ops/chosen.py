@@ -10,7 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.errors import ArgumentError, DTypeError, PatternError, ShapeError
+from relgraph.errors import (
+    ArgumentError,
+    DTypeError,
+    NumberRangeError,
+    PatternError,
+    ShapeError,
+)
 from relgraph.ir.node import Constant, Variable, constant
 from relgraph.ops import elementwise
 from relgraph.ops.arguments import as_operand, is_pattern
@@ -85,7 +91,7 @@ def start_value(initial: Any, like: Variable, function: str) -> Any:
 
     Raises
     ------
-    DTypeError
+    NumberRangeError
         For a number that does not fit the dtype.
     ShapeError
         For an array.
@@ -98,7 +104,7 @@ def start_value(initial: Any, like: Variable, function: str) -> Any:
             fix="Combine an array with the result: rg.maximum(rg.max(x, axis=0), array).",
         )
     if isinstance(start, Constant) and like.dtype.kind in "iu" and not _fits(start, like.dtype):
-        raise DTypeError(
+        raise NumberRangeError(
             f"initial= of {function} does not fit {like.dtype}",
             {"initial": start},
             "Convert the operand to a wider dtype, or pass a number in its range.",

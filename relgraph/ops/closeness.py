@@ -45,7 +45,7 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: boo
     >>> rg.function([x], rnp.isclose(x, 1))([1.0, 1.000001, 1.1])
     array([ True,  True, False])
     """
-    x, y = together("isclose", a, b)
+    x, y = together("isclose", a, b, rule="true_divide")
     if y.dtype.kind != "f":  # differences of integers wrap around
         y = elementwise.cast(y, "float64")
     tolerance = elementwise.add(atol, elementwise.multiply(rtol, elementwise.absolute(y)))

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.errors import ArgumentError, DTypeError
-from relgraph.ir.node import Variable, as_variable, constant
+from relgraph.errors import ArgumentError, NumberRangeError
+from relgraph.ir.node import Constant, Variable, as_variable, constant, is_weak
 from relgraph.ir.op import Op
 from relgraph.ops import fact_rules as rules
 from relgraph.ops.functions import ACI, COMMUTATIVE, Function, choice_loop, ufunc
@@ -21,7 +21,7 @@ def prepare_comparison(op: Op, operands: tuple[Any, ...]) -> tuple[Variable, ...
     """
     try:
         return Op.coerce(op, operands)
-    except DTypeError:
+    except NumberRangeError:
         plain = [isinstance(x, int) and not isinstance(x, bool) for x in operands]
         others = [as_variable(x) for x, is_int in zip(operands, plain, strict=True) if not is_int]
         if any(x.dtype.kind == "f" for x in others):
@@ -50,7 +50,28 @@ def prepare_choice(op: Op, operands: tuple[Any, ...]) -> tuple[Variable, ...]:
             "'==' and '!=' on graphs ask whether two nodes are the same; use rg.equal(a, b) or "
             "rg.not_equal(a, b) to compare elements.",
         )
-    return as_variable(condition), *Op.coerce(op, tuple(branches))
+    try:
+        return as_variable(condition), *Op.coerce(op, tuple(branches))
+    except NumberRangeError:
+        return as_variable(condition), *_wrapped(branches)
+
+
+def _wrapped(branches: list[Any]) -> list[Variable]:
+    """Let Python integers beyond the other branch's dtype wrap around in it, as NumPy does."""
+    from relgraph.ops.elementwise import Cast
+
+    nodes = [as_variable(x) for x in branches]
+    weak = [is_weak(x) for x in branches]
+    strong = [node.dtype for node, number in zip(nodes, weak, strict=True) if not number]
+    to = Cast(np.result_type(*strong))
+    return [
+        node
+        if not number
+        else constant(to.perform(node.value))
+        if isinstance(node, Constant)
+        else to(node)
+        for node, number in zip(nodes, weak, strict=True)
+    ]
 
 
 def _test(function: np.ufunc, **fields: Any) -> Function:

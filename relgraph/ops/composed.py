@@ -200,8 +200,8 @@ def float_power(x1: Any, x2: Any) -> Any:
     PatternError
         For a pattern, which has no type.
     """
-    x1, x2 = together("float_power", x1, x2)
-    return elementwise.power(elementwise.cast(x1, "float64"), elementwise.cast(x2, "float64"))
+    operands = together("float_power", x1, x2, rule="true_divide")
+    return elementwise.power(*(elementwise.cast(x, "float64") for x in operands))
 
 
 @checks_arguments

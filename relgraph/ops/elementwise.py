@@ -16,7 +16,13 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from relgraph.errors import ArgumentError, DomainError, DTypeError, checks_arguments
+from relgraph.errors import (
+    ArgumentError,
+    DomainError,
+    DTypeError,
+    NumberRangeError,
+    checks_arguments,
+)
 from relgraph.ir.cost import size
 from relgraph.ir.facts import NOTHING, Facts, kept, proved
 from relgraph.ir.node import Variable
@@ -26,7 +32,7 @@ from relgraph.ops.arguments import as_operand, check_int, is_pattern
 from relgraph.ops.arithmetic import ARITHMETIC
 from relgraph.ops.comparison import COMPARISON
 from relgraph.ops.fact_rules import VALUES, structure
-from relgraph.ops.functions import Function
+from relgraph.ops.functions import Function, in_floats
 from relgraph.ops.transcendental import TRANSCENDENTALS
 
 _lock = threading.RLock()
@@ -105,7 +111,15 @@ class Elementwise(Op):
     def coerce(self, operands: tuple[Any, ...]) -> tuple[Variable, ...]:
         """Turn numbers and arrays into constants, by the function's own rule where it has one."""
         prepare = self.function.prepare
-        return super().coerce(operands) if prepare is None else prepare(self, operands)
+        if prepare is not None:
+            return prepare(self, operands)
+        try:
+            return super().coerce(operands)
+        except NumberRangeError:
+            found = in_floats(self.function, operands)
+            if found is None:
+                raise
+            return found
 
     def infer(self, *types: Any) -> Type:
         """Return NumPy's dtype and the broadcast shape."""
@@ -296,6 +310,7 @@ def clip(x: Any, lo: Any = None, hi: Any = None) -> Any:
     >>> rg.clip(rg.vector("x"), None, 1)
     minimum(x, 1)
     """
+    lo, hi = _within_dtype(x, lo, hi)
     if lo is None and hi is None:
         return as_operand(x)
     if hi is None:
@@ -303,6 +318,16 @@ def clip(x: Any, lo: Any = None, hi: Any = None) -> Any:
     if lo is None:
         return minimum(x, hi)
     return Elementwise("clip")(x, lo, hi)
+
+
+def _within_dtype(x: Any, lo: Any, hi: Any) -> tuple[Any, Any]:
+    """Return bounds without those that bind no integer of the dtype, as NumPy does."""
+    dtype = getattr(x, "dtype", None) if not is_pattern(x) else None
+    if isinstance(dtype, np.dtype) and dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        lo = None if isinstance(lo, int) and lo < limits.min else lo
+        hi = None if isinstance(hi, int) and hi > limits.max else hi
+    return lo, hi
 
 
 @checks_arguments

@@ -7,7 +7,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from relgraph.errors import ArgumentError, DomainError, RelgraphError, checks_arguments
+from relgraph.errors import (
+    ArgumentError,
+    DomainError,
+    NumberRangeError,
+    RelgraphError,
+    checks_arguments,
+)
 from relgraph.ir.node import Constant, Variable, constant
 from relgraph.ir.types import check_dtype
 from relgraph.ops.arguments import as_operand, is_pattern
@@ -39,9 +45,11 @@ def full(shape: Any, value: Any, dtype: npt.DTypeLike | None = None) -> Any:
     ArgumentError
         For a size that is no int.
     DomainError
-        For a negative size, and for an int that an integer dtype cannot hold.
+        For a negative size.
     DTypeError
         For a dtype that relgraph does not compute with.
+    NumberRangeError
+        For an int that an integer dtype cannot hold.
     ShapeError
         When the value does not broadcast to the shape.
 
@@ -67,7 +75,7 @@ def _check_fits(value: Any, dtype: np.dtype[Any]) -> None:
         return
     limits = np.iinfo(dtype)
     if not limits.min <= value <= limits.max:
-        raise DomainError(
+        raise NumberRangeError(
             f"full: the number {value} does not fit {dtype}",
             {"range": f"{limits.min} to {limits.max}"},
             "Give a wider dtype, or a number of that range.",

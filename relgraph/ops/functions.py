@@ -11,7 +11,7 @@ import numpy as np
 
 from relgraph.errors import DTypeError
 from relgraph.ir.facts import NOTHING, Facts
-from relgraph.ir.node import Variable
+from relgraph.ir.node import Variable, as_variable, is_weak
 
 DTypes = tuple[np.dtype[Any], ...]
 LoopRule = Callable[[str, DTypes], DTypes]
@@ -114,6 +114,32 @@ def ufunc_loop(function: np.ufunc) -> LoopRule:
         return tuple(d.newbyteorder("=") for d in found)
 
     return loop
+
+
+def in_floats(function: Function, operands: tuple[Any, ...]) -> tuple[Variable, ...] | None:
+    """Return operands with the Python integers as floats that a function computes in.
+
+    Parameters
+    ----------
+    function : Function
+        It is given an integer that does not fit the dtype of its other operands.
+    operands : tuple of Variable, array-like or number
+        As a caller gives them.
+
+    Returns
+    -------
+    tuple of Variable or None
+        As nodes: ``uint8_array / -1`` divides by -1.0.  None where it computes in integers.
+    """
+    strong = [as_variable(x).dtype for x in operands if not is_weak(x)]
+    common = np.result_type(*strong) if strong else None
+    if common is None:
+        return None
+    dtypes = tuple([common if is_weak(x) else as_variable(x).dtype for x in operands])
+    loop = function.loop(function.name, dtypes)
+    if any(is_weak(x) and d.kind != "f" for x, d in zip(operands, loop, strict=False)):
+        return None
+    return tuple([as_variable(x, [d]) for x, d in zip(operands, loop, strict=False)])
 
 
 def promote_loop(name: str, dtypes: DTypes) -> DTypes:

@@ -163,7 +163,7 @@ def linspace(  # noqa: PLR0917 - the parameters of NumPy
 
 def _spaced(start: Any, stop: Any, count: int, endpoint: bool) -> tuple[Any, Any]:
     """Return evenly spaced numbers along the first axis, and their distance."""
-    low, high = together("linspace", start, stop)
+    low, high = together("linspace", start, stop, rule="true_divide")
     real = np.result_type(common_dtype(low, high), 1.0)
     low, high = broadcast_arrays(elementwise.cast(low, real), elementwise.cast(high, real))
     gaps = count - 1 if endpoint else count
@@ -220,10 +220,7 @@ def logspace(  # noqa: PLR0917 - the parameters of NumPy
             {"base": base},
             "Write np.power(base, np.linspace(start, stop)).",
         )
-    low, high, foot = together("logspace", start, stop, base)
-    real = np.result_type(common_dtype(low, high, foot), 1.0)
-    exponents = linspace(elementwise.cast(low, real), high, num, endpoint, axis=axis)
-    found = elementwise.power(elementwise.cast(foot, real), exponents)
+    found = elementwise.power(base, linspace(start, stop, num, endpoint, axis=axis))
     return found if dtype is None else elementwise.cast(found, dtype)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from relgraph.errors import PatternError, ShapeError, count_of
 from relgraph.ir.node import Variable
 from relgraph.ops.arguments import as_operand, is_pattern
-from relgraph.ops.elementwise import TABLE, add, cast
+from relgraph.ops.elementwise import TABLE, Elementwise, cast
 
 
 def typed(x: Any, function: str) -> Variable:
@@ -75,7 +75,7 @@ def of_rank(x: Any, ndim: int, function: str) -> Variable:
     return array
 
 
-def together(function: str, *values: Any) -> tuple[Variable, ...]:
+def together(function: str, *values: Any, rule: str = "add") -> tuple[Variable, ...]:
     """Return operands as nodes; Python numbers take the dtype of the others.
 
     Parameters
@@ -84,6 +84,8 @@ def together(function: str, *values: Any) -> tuple[Variable, ...]:
         Whose operands they are, for messages.
     *values : Variable, array-like or number
         Any dtype and shape.
+    rule : str
+        The elementwise function whose rule Python integers follow that do not fit.
 
     Returns
     -------
@@ -92,13 +94,15 @@ def together(function: str, *values: Any) -> tuple[Variable, ...]:
 
     Raises
     ------
+    NumberRangeError
+        For such an integer where that function computes in integers.
     PatternError
         For a pattern, which has no type.
     """
     for value in values:
         if is_pattern(value):
             typed(value, function)
-    return add.coerce(values)
+    return Elementwise(rule).coerce(values)
 
 
 def as_floats(function: str, *values: Any) -> tuple[Variable, ...]:
@@ -116,9 +120,9 @@ def as_floats(function: str, *values: Any) -> tuple[Variable, ...]:
     tuple of Variable
         float32 or float64.
     """
-    operands = together(function, *values)
-    rule = TABLE["exp" if len(operands) == 1 else "arctan2"].loop
-    dtype = rule(function, tuple([x.dtype for x in operands]))[-1]
+    rule = "exp" if len(values) == 1 else "arctan2"
+    operands = together(function, *values, rule=rule)
+    dtype = TABLE[rule].loop(function, tuple([x.dtype for x in operands]))[-1]
     return tuple([cast(x, dtype) for x in operands])
 
 

@@ -6,7 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.errors import ArgumentError, DomainError, ShapeError, checks_arguments, count_of
+from relgraph.errors import (
+    ArgumentError,
+    DomainError,
+    NumberRangeError,
+    ShapeError,
+    checks_arguments,
+    count_of,
+)
 from relgraph.ir.node import Constant, Variable, constant
 from relgraph.ops import elementwise
 from relgraph.ops.arguments import as_operand, check_int, normalise_axes, normalise_axis
@@ -235,6 +242,8 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values: 
         For another mode, and for constants given with a mode that adds none.
     DomainError
         For a negative width.
+    NumberRangeError
+        For an integer of more than 64 bits.
     ShapeError
         For an axis without elements, or of unknown size, to add its elements to; and for other
         numbers of widths than of axes.
@@ -254,7 +263,12 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values: 
             "Leave constant_values= out, or pad with mode='constant'.",
         )
     given = 0 if constant_values is None else constant_values
-    values = _pairs(given, x.ndim, "constant_values").astype(x.dtype)
+    try:
+        values = constant(_pairs(given, x.ndim, "constant_values"), x.dtype).value
+    except NumberRangeError as error:
+        raise NumberRangeError(
+            f"pad: constant_values do not fit {x.dtype}", error.facts, error.fix
+        ) from None
     for axis in range(x.ndim):
         if not widths[axis].any():
             continue

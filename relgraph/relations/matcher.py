@@ -55,7 +55,7 @@ def _literal_bits(kind: str, text: str, number: bool | int | float) -> frozenset
     for name in DTYPES:
         try:
             value = constant(number, name)
-        except (OverflowError, RelgraphError):  # an integer is never NaN
+        except RelgraphError:  # an integer is never NaN, nor beyond its range
             continue
         if value.bits is not None and same_number(value.uniform, number):
             found.add(value.bits)

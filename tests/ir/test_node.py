@@ -11,7 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import relgraph as rg
-from relgraph.errors import ArgumentError, DomainError, DTypeError, ImmutableGraphError, ShapeError
+from relgraph.errors import (
+    ArgumentError,
+    DomainError,
+    DTypeError,
+    ImmutableGraphError,
+    NumberRangeError,
+    ShapeError,
+)
 from relgraph.ir.types import DTYPES
 
 x, y = rg.vectors("x y", shape=("n",))
@@ -113,8 +120,22 @@ def test_numpy_scalars_are_strong_as_in_numpy(dtype, other):
 def test_integers_that_do_not_fit(dtype, number):
     with pytest.raises(OverflowError):
         np.ones(2, dtype) + number
-    with pytest.raises(DTypeError, match="does not fit"):
-        rg.vector("v", dtype=dtype) + number
+    for error in (DTypeError, OverflowError):
+        with pytest.raises(error, match="does not fit"):
+            rg.vector("v", dtype=dtype) + number
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype"),
+    [(300, "int8"), ([1, -1], "uint8"), (2**70, "int64"), (np.inf, "int8"), (10**400, "float32")],
+)
+def test_constants_that_their_dtype_does_not_hold(value, dtype):
+    with pytest.raises(OverflowError):
+        np.array(value, dtype)
+    with pytest.raises(NumberRangeError, match=f"become a constant of dtype {dtype}") as caught:
+        rg.constant(value, dtype)
+    assert isinstance(caught.value, OverflowError)
+    assert str(caught.value).endswith("Give a wider dtype, or numbers in its range.")
 
 
 def test_numbers_beyond_float32_are_infinite_without_a_warning():
@@ -125,8 +146,13 @@ def test_numbers_beyond_float32_are_infinite_without_a_warning():
 def test_integers_that_no_dtype_holds():
     assert rg.constant(2**64 - 1).dtype == (rg.exp(2**64 - 1)).inputs[0].dtype == "uint64"
     for number in (2**64, -(2**63) - 1, 10**5000):
-        with pytest.raises(DTypeError, match="does not fit an integer"):
+        with pytest.raises(NumberRangeError, match="does not fit an integer"):
             rg.exp(number)
+        with pytest.raises(NumberRangeError, match="does not fit an integer"):
+            rg.constant(number)
+    for numbers in ([2**70, 1], [10**5000]):
+        with pytest.raises(NumberRangeError, match="does not fit an integer"):
+            rg.constant(numbers)
     with pytest.raises(DTypeError, match="of 16610 bits does not fit beside float64"):
         rg.vector("v") + 10**5000
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from relgraph.errors import ArgumentError, DomainError, DTypeError
+from relgraph.errors import ArgumentError, DomainError, DTypeError, NumberRangeError
 from relgraph.ir.node import Constant, make_input
 from relgraph.ir.types import TensorType
 from relgraph.ops import filled, inputs
@@ -57,10 +57,10 @@ def test_arange_equals_numpy():
     (lambda m: m.arange([1, 2]), ArgumentError, "no range", "Give finite numbers"),
     (lambda m: m.arange(0, 3, 1, "foo"), DTypeError, "not a dtype", "Use one of these dtypes"),
     (lambda m: m.full(3, 1, "foo"), DTypeError, "not a dtype", "Use one of these dtypes"),
-    (lambda m: m.full(3, 300, "int8"), DomainError, "300 does not fit int8", "a wider dtype"),
-    (lambda m: m.full(3, -1, "uint8"), DomainError, "-1 does not fit uint8", "a wider dtype"),
-    (lambda m: m.full(3, 10**30, "int64"), DomainError, "does not fit int64", "a wider dtype"),
-    (lambda m: m.full_like(np.ones(2, "int8"), 128), DomainError, "fit int8", "a wider dtype"),
+    (lambda m: m.full(3, 300, "int8"), NumberRangeError, "300 does not fit int8", "a wider dtype"),
+    (lambda m: m.full(3, -1, "uint8"), NumberRangeError, "-1 does not fit uint8", "a wider dtype"),
+    (lambda m: m.full(3, 10**30, "int64"), NumberRangeError, "does not fit int64", "a wider dtype"),
+    (lambda m: m.full_like(np.ones(2, "int8"), 128), NumberRangeError, "fit int8", "a wider dtype"),
 ])  # fmt: skip
 def test_what_numpy_refuses_is_refused(numpys, wrong, what, fix):
     with pytest.raises((ArithmeticError, TypeError, ValueError)):

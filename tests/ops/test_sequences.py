@@ -7,7 +7,13 @@ import pytest
 
 import relgraph as rg
 import relgraph.numpy as rnp
-from relgraph.errors import ArgumentError, DomainError, DTypeError, ShapeError
+from relgraph.errors import (
+    ArgumentError,
+    DomainError,
+    DTypeError,
+    NumberRangeError,
+    ShapeError,
+)
 from tests.ops.evaluation import check, typed
 
 A = np.random.default_rng(0).integers(-50, 50, (3, 4)).astype("float64")
@@ -88,6 +94,8 @@ def test_pad_names_what_is_wrong():
         np.pad(x, ((1, 2), (3, 4), (5, 6)))
     with pytest.raises(ArgumentError, match="known when the graph is built"):
         np.pad(x, 1, constant_values=rg.scalar("c"))
+    with pytest.raises(NumberRangeError, match="pad: constant_values do not fit"):
+        np.pad(rg.vector("i", dtype="int8"), 1, constant_values=2**70)
     with pytest.raises(ValueError, match="constant_values"):
         np.pad(A, 1, mode="edge", constant_values=3)
     with pytest.raises(ArgumentError, match="mode='edge' takes no constant_values") as error:
