@@ -16,6 +16,7 @@ from relgraph.errors import ArgumentError, DomainError, checks_arguments
 
 VECTOR_LIBRARIES = (None, "svml", "libmvec")
 CACHE_LIMIT = 512 * 2**20
+ARENA_LIMIT = 256 * 2**20
 
 
 def processors() -> int:
@@ -38,14 +39,18 @@ def _threads(value: Any) -> int:
     return value
 
 
-def _cache_limit(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise DomainError(
-            f"the setting 'cache_limit' is a number of bytes, an integer from 1, not {value!r}",
-            {"default": CACHE_LIMIT},
-            "Write cache_limit=512 * 2**20 for 512 MiB.",
-        )
-    return value
+def _bytes(name: str, least: int, default: int) -> Callable[[Any], int]:
+    def check(value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value < 2**62:
+            raise DomainError(
+                f"the setting {name!r} is a number of bytes, an integer from {least}, "
+                f"not {value!r}",
+                {"default": default},
+                f"Write {name}=512 * 2**20 for 512 MiB.",
+            )
+        return value
+
+    return check
 
 
 def _vector_library(value: Any) -> str | None:
@@ -71,7 +76,8 @@ _CHECKS: dict[str, Callable[[Any], Any]] = {
     "threads": _threads,
     "veclib": _vector_library,
     "contract": _truth,
-    "cache_limit": _cache_limit,
+    "cache_limit": _bytes("cache_limit", 1, CACHE_LIMIT),
+    "arena_limit": _bytes("arena_limit", 0, ARENA_LIMIT),
 }
 
 
@@ -90,6 +96,9 @@ class Config:
         ``a * a - b * b`` differ from 0 for equal a and b.
     cache_limit : int
         The bytes of compiled code that are kept on disk.
+    arena_limit : int
+        The bytes of memory of large arrays, results and temporaries, that are kept for the next
+        ones when nothing refers to them any more; 0 gives all of it back to the system at once.
 
     Examples
     --------
@@ -105,11 +114,12 @@ class Config:
     veclib: str | None
     contract: bool
     cache_limit: int
+    arena_limit: int
 
     def __init__(self) -> None:
         self.__dict__.update(
             threads=processors(), veclib=None, contract=False, cache_limit=CACHE_LIMIT,
-            _listeners=[], _given=set(),
+            arena_limit=ARENA_LIMIT, _listeners=[], _given=set(),
         )  # fmt: skip
 
     def __setattr__(self, name: str, value: Any) -> None:

@@ -40,14 +40,11 @@ class Plan:
         Updates of arrays that nothing else reads, which are made in the array itself.
     dies : list of tuple of Variable
         For each step the values that no later step reads and whose memory nobody takes over.
-    spare : set of Variable
-        Those among them whose memory the program allocated, and nothing else refers to.
     """
 
     takes: dict[Variable, Variable] = field(default_factory=dict)
     dies: list[tuple[Variable, ...]] = field(default_factory=list)
     overwrites: set[Variable] = field(default_factory=set)
-    spare: set[Variable] = field(default_factory=set)
 
 
 def plan(
@@ -121,9 +118,7 @@ def plan(
             waiting[i][x] = None
             if reuse and x not in pinned:
                 free.setdefault((dtype_name(x), sizes.shape[x]), []).append(x)
-    own = {x for step in steps if has_own_buffer(step) for x in step.results}
     result.dies.extend(tuple(names) for names in waiting)
-    result.spare.update(x for names in waiting for x in names if x in own and x not in pinned)
     return result
 
 

@@ -238,6 +238,7 @@ CALLS = [
     (lambda: jitted(lambda a: {1})(ones), ArgumentError, "returned a set", "Return arrays"),
     (lambda: rg.config(3), ArgumentError, "positional argument", "each once"),
     (lambda: rg.config(cache_limit=0.5), DomainError, "number of bytes", "512"),
+    (lambda: rg.config(arena_limit=2**62), DomainError, "integer from 0", "arena_limit=512"),
     (lambda: delattr(rg.config, "threads"), ArgumentError, "cannot be deleted", "Set it"),
 ]
 

@@ -1,37 +1,331 @@
-"""Memory that a program keeps for its temporaries from one call to the next.
+"""Memory of large arrays, kept from one use to the next.
 
 An array of many megabytes comes from the system as pages that have to be filled with zeros when
-they are first touched, which takes longer than computing what is written there.  So large
-temporaries are kept when a call has no more use for them.  Results are not: they are the caller's.
+they are first touched, which takes longer than most kernels need to write there.  So the memory of
+large results and temporaries goes, when nothing refers to it any more, not to the system but to the
+next array of about its size.  There is one arena in a process, for all programs and threads.
+
+NumPy lets the memory of an array come from a handler, which it also gives it back to (NEP 49,
+https://numpy.org/neps/nep-0049.html).  The arena is such a handler in machine code, set only while
+a program makes an array that is large.  So a result is an array as any other: it owns its memory,
+views keep it alive, and it may be resized, pickled or handed on for good.
+
+Kept blocks stand in slots, which are emptied and filled by atomic exchanges.  There is no lock that
+a child of the process could find taken.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from math import prod
+import ctypes
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from relgraph.backends.base import Array
+from relgraph.backends.config import config
+from relgraph.backends.numba import numpy_api
+from relgraph.backends.numba.launch import ENTRY_OF
 
-LARGE = 2**20  # bytes from which on an array is kept
-MOST = 2**28  # bytes that a program keeps
+LARGE = 2**20  # bytes from which on a block is kept
+FEW = LARGE // 8  # elements below which an array is not large, whatever its dtype
+SLOTS = 64  # blocks that are kept at most
+SPARE = 8  # a block is taken for an array that leaves at most one part in so many of it unused
+_LINE = 64  # bytes of a line of the cache, at which blocks begin
+_NAME = b"mem_handler"  # by which NumPy knows a capsule that holds a handler
+_HEAD = 16  # bytes before a block: the address to free, and how many bytes the block has
+
+# The table that is the context of the handler: the bytes that are kept and that may be, whose turn
+# it is to leave, NumPy's own handler as functions with its context, and the slots.
+KEPT, LIMIT, TURN, OWN, OWN_MALLOC, OWN_FREE, FIRST = range(7)
+
+_BLOCKS = f"""
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
+declare i64 @llvm.umin.i64(i64, i64)
+declare {{ i64, i1 }} @llvm.umul.with.overflow.i64(i64, i64)
+{ENTRY_OF}
+
+define internal i64 @capacity(ptr %block) alwaysinline {{
+  %at = getelementptr i8, ptr %block, i64 -8
+  %bytes = load i64, ptr %at, align 8
+  ret i64 %bytes
+}}
+
+; A block from NumPy's own allocator; null where there is no memory.
+define internal ptr @obtain(ptr %arena, i64 %bytes) {{
+entry:
+  %whole = add i64 %bytes, {_HEAD + _LINE - 1}
+  %sane = icmp ugt i64 %whole, %bytes
+  br i1 %sane, label %ask, label %none
+ask:
+  %own.n = call i64 @entry_of(ptr %arena, i64 {OWN})
+  %own = inttoptr i64 %own.n to ptr
+  %malloc.n = call i64 @entry_of(ptr %arena, i64 {OWN_MALLOC})
+  %malloc = inttoptr i64 %malloc.n to ptr
+  %base = call ptr %malloc(ptr %own, i64 %whole)
+  %refused = icmp eq ptr %base, null
+  br i1 %refused, label %none, label %given
+given:
+  %base.n = ptrtoint ptr %base to i64
+  %above = add i64 %base.n, {_HEAD + _LINE - 1}
+  %block.n = and i64 %above, -{_LINE}
+  %block = inttoptr i64 %block.n to ptr
+  %base.at = getelementptr i8, ptr %block, i64 -16
+  store ptr %base, ptr %base.at, align 8
+  %bytes.at = getelementptr i8, ptr %block, i64 -8
+  store i64 %bytes, ptr %bytes.at, align 8
+  ret ptr %block
+none:
+  ret ptr null
+}}
+
+; Give a block back to NumPy's own allocator.
+define internal void @release(ptr %arena, ptr %block) {{
+  %own.n = call i64 @entry_of(ptr %arena, i64 {OWN})
+  %own = inttoptr i64 %own.n to ptr
+  %free.n = call i64 @entry_of(ptr %arena, i64 {OWN_FREE})
+  %free = inttoptr i64 %free.n to ptr
+  %bytes = call i64 @capacity(ptr %block)
+  %whole = add i64 %bytes, {_HEAD + _LINE - 1}
+  %base.at = getelementptr i8, ptr %block, i64 -16
+  %base = load ptr, ptr %base.at, align 8
+  call void %free(ptr %own, ptr %base, i64 %whole)
+  ret void
+}}
+"""
+
+_SLOTS = f"""
+define internal ptr @slot(ptr %arena, i64 %i) alwaysinline {{
+  %at = add i64 %i, {FIRST}
+  %place = getelementptr i64, ptr %arena, i64 %at
+  ret ptr %place
+}}
+
+; Put a block in an empty slot; it is released where there is none.  Its bytes are counted already.
+define internal void @put(ptr %arena, ptr %block) {{
+entry:
+  br label %look
+look:
+  %i = phi i64 [ 0, %entry ], [ %i.next, %next ]
+  %more = icmp slt i64 %i, {SLOTS}
+  br i1 %more, label %try, label %full
+try:
+  %place = call ptr @slot(ptr %arena, i64 %i)
+  %found = cmpxchg ptr %place, ptr null, ptr %block seq_cst seq_cst
+  %empty = extractvalue {{ ptr, i1 }} %found, 1
+  br i1 %empty, label %done, label %next
+next:
+  %i.next = add i64 %i, 1
+  br label %look
+full:
+  %bytes = call i64 @capacity(ptr %block)
+  %kept = atomicrmw sub ptr %arena, i64 %bytes seq_cst
+  call void @release(ptr %arena, ptr %block)
+  br label %done
+done:
+  ret void
+}}
+
+; Release kept blocks, one slot after the other, until no more than so many bytes are kept.
+define internal void @shrink(ptr %arena, i64 %most) {{
+entry:
+  %turn.at = getelementptr i64, ptr %arena, i64 {TURN}
+  br label %look
+look:
+  %i = phi i64 [ 0, %entry ], [ %i.next, %next ]
+  %i.next = add i64 %i, 1
+  %kept = load atomic i64, ptr %arena seq_cst, align 8
+  %over = icmp sgt i64 %kept, %most
+  %more = icmp slt i64 %i, {SLOTS}
+  %both = and i1 %over, %more
+  br i1 %both, label %empty, label %done
+empty:
+  %turn = atomicrmw add ptr %turn.at, i64 1 seq_cst
+  %which = urem i64 %turn, {SLOTS}
+  %place = call ptr @slot(ptr %arena, i64 %which)
+  %block = atomicrmw xchg ptr %place, ptr null seq_cst
+  %nothing = icmp eq ptr %block, null
+  br i1 %nothing, label %next, label %some
+some:
+  %bytes = call i64 @capacity(ptr %block)
+  %before = atomicrmw sub ptr %arena, i64 %bytes seq_cst
+  call void @release(ptr %arena, ptr %block)
+  br label %next
+next:
+  br label %look
+done:
+  ret void
+}}
+
+define void @NAME_shrink(ptr %arena, i64 %most) {{
+  call void @shrink(ptr %arena, i64 %most)
+  ret void
+}}
+"""
+
+_HANDLER = f"""
+; A kept block that fits, or a new one.
+define ptr @NAME_malloc(ptr %arena, i64 %bytes) {{
+entry:
+  br label %look
+look:
+  %i = phi i64 [ 0, %entry ], [ %i.next, %next ]
+  %i.next = add i64 %i, 1
+  %more = icmp slt i64 %i, {SLOTS}
+  br i1 %more, label %peek, label %new
+peek:
+  %place = call ptr @slot(ptr %arena, i64 %i)
+  %seen = load atomic ptr, ptr %place seq_cst, align 8
+  %nothing = icmp eq ptr %seen, null
+  br i1 %nothing, label %next, label %take
+take:  ; only what was taken may be looked into: another thread may release what is only seen
+  %block = atomicrmw xchg ptr %place, ptr null seq_cst
+  %gone = icmp eq ptr %block, null
+  br i1 %gone, label %next, label %compare
+compare:
+  %capacity = call i64 @capacity(ptr %block)
+  %enough = icmp uge i64 %capacity, %bytes
+  %unused = sub i64 %capacity, %bytes
+  %part = udiv i64 %capacity, {SPARE}
+  %near = icmp ule i64 %unused, %part
+  %fits = and i1 %enough, %near
+  br i1 %fits, label %ours, label %back
+back:
+  call void @put(ptr %arena, ptr %block)
+  br label %next
+next:
+  br label %look
+ours:
+  %before = atomicrmw sub ptr %arena, i64 %capacity seq_cst
+  ret ptr %block
+new:
+  %first = call ptr @obtain(ptr %arena, i64 %bytes)
+  %refused = icmp eq ptr %first, null
+  br i1 %refused, label %again, label %given
+again:  ; what is kept may be what is missing
+  call void @shrink(ptr %arena, i64 0)
+  %second = call ptr @obtain(ptr %arena, i64 %bytes)
+  ret ptr %second
+given:
+  ret ptr %first
+}}
+
+define void @NAME_free(ptr %arena, ptr %block, i64 %size) {{
+entry:
+  %nothing = icmp eq ptr %block, null
+  br i1 %nothing, label %done, label %some
+some:
+  %bytes = call i64 @capacity(ptr %block)
+  %limit = call i64 @entry_of(ptr %arena, i64 {LIMIT})
+  %small = icmp ult i64 %bytes, {LARGE}
+  %huge = icmp ugt i64 %bytes, %limit
+  %either = or i1 %small, %huge
+  br i1 %either, label %drop, label %keep
+drop:
+  call void @release(ptr %arena, ptr %block)
+  br label %done
+keep:
+  %room = sub i64 %limit, %bytes
+  call void @shrink(ptr %arena, i64 %room)
+  %before = atomicrmw add ptr %arena, i64 %bytes seq_cst
+  call void @put(ptr %arena, ptr %block)
+  br label %done
+done:
+  ret void
+}}
+
+define ptr @NAME_calloc(ptr %arena, i64 %count, i64 %item) {{
+entry:
+  %product = call {{ i64, i1 }} @llvm.umul.with.overflow.i64(i64 %count, i64 %item)
+  %bytes = extractvalue {{ i64, i1 }} %product, 0
+  %over = extractvalue {{ i64, i1 }} %product, 1
+  br i1 %over, label %none, label %ask
+ask:
+  %block = call ptr @NAME_malloc(ptr %arena, i64 %bytes)
+  %refused = icmp eq ptr %block, null
+  br i1 %refused, label %none, label %given
+given:
+  call void @llvm.memset.p0.i64(ptr %block, i8 0, i64 %bytes, i1 false)
+  ret ptr %block
+none:
+  ret ptr null
+}}
+
+define ptr @NAME_realloc(ptr %arena, ptr %block, i64 %bytes) {{
+entry:
+  %new = call ptr @NAME_malloc(ptr %arena, i64 %bytes)
+  %refused = icmp eq ptr %new, null
+  %nothing = icmp eq ptr %block, null
+  %either = or i1 %refused, %nothing
+  br i1 %either, label %done, label %move
+move:
+  %old = call i64 @capacity(ptr %block)
+  %common = call i64 @llvm.umin.i64(i64 %old, i64 %bytes)
+  call void @llvm.memcpy.p0.p0.i64(ptr %new, ptr %block, i64 %common, i1 false)
+  call void @NAME_free(ptr %arena, ptr %block, i64 %old)
+  br label %done
+done:
+  ret ptr %new
+}}
+"""
+
+TEXT = f"{_BLOCKS}{_SLOTS}{_HANDLER}"
+"""The handler, in LLVM's language: the functions NAME_malloc, _calloc, _realloc, _free; _shrink."""
+ENDS = ("_malloc", "_calloc", "_realloc", "_free", "_shrink")
+
+
+class _Allocator(ctypes.Structure):
+    _fields_ = [
+        ("context", ctypes.c_void_p),
+        ("malloc", ctypes.c_void_p),
+        ("calloc", ctypes.c_void_p),
+        ("realloc", ctypes.c_void_p),
+        ("free", ctypes.c_void_p),
+    ]
+
+
+class _Handler(ctypes.Structure):
+    """NumPy's ``PyDataMem_Handler``."""
+
+    _fields_ = [
+        ("name", ctypes.c_char * 127),
+        ("version", ctypes.c_uint8),
+        ("allocator", _Allocator),
+    ]
 
 
 class Arena:
-    """The temporaries of a program that are not in use.
+    """The memory of large arrays that nothing refers to any more.
 
-    Calls in several threads share it, and no array is handed to two of them: arrays are put to and
-    taken from deques, which is done at once.  It has no lock that a child of the process could find
-    taken.
+    Parameters
+    ----------
+    functions : sequence of int
+        The addresses of the functions of :data:`TEXT`, in the order of :data:`ENDS`.
+
+    Attributes
+    ----------
+    handler : capsule
+        What NumPy takes memory from while it is set.
     """
 
-    def __init__(self) -> None:
-        self._kept: dict[tuple[tuple[int, ...], Any], deque[Array]] = {}
+    def __init__(self, functions: Sequence[int]) -> None:
+        *allocator, shrink = functions
+        own = _Handler.from_address(_pointer(numpy_api.default_handler())).allocator
+        self._table: npt.NDArray[np.int64] = np.zeros(FIRST + SLOTS, dtype=np.int64)
+        self._table[OWN:FIRST] = own.context or 0, own.malloc, own.free
+        self._shrink = ctypes.PYFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(shrink)
+        self._handler = _Handler(b"relgraph", 1, _Allocator(self._table.ctypes.data, *allocator))
+        self.handler = _capsule(ctypes.addressof(self._handler))
+        self._set = numpy_api.set_handler()
+        for lasting in (self._table, self._handler, self.handler, _NAME):
+            _keep(lasting)
+        self.limit()
+        config.on_change(self.limit)
 
-    def borrow(self, shape: tuple[int, ...], dtype: Any) -> Array:
-        """Return an array with any contents, for a value that the program does not return.
+    def empty(self, shape: tuple[int, ...], dtype: Any) -> Array:
+        """Return a new array with any contents, whose memory comes from here and goes here.
 
         Parameters
         ----------
@@ -40,37 +334,44 @@ class Arena:
         dtype : type
             Its scalar type.
         """
-        kept = self._kept.get((shape, dtype))
-        if kept:
-            try:
-                return kept.pop()
-            except IndexError:  # another thread was faster
-                pass
-        return np.empty(shape, dtype)
+        before = self._set(self.handler)
+        try:
+            return np.empty(shape, dtype)
+        finally:
+            self._set(before)
 
-    def give_back(self, array: Array) -> None:
-        """Keep an array that nothing refers to any more, if it is large.
+    def limit(self) -> None:
+        """Keep no more than the setting ``arena_limit`` says."""
+        self._table[LIMIT] = config.arena_limit
+        self.release(config.arena_limit)
 
-        Parameters
-        ----------
-        array : array
-            One of :meth:`borrow`'s.
-        """
-        size = array.nbytes
-        if size < LARGE or size > MOST:
-            return
-        if self.nbytes + size > MOST:  # sizes have changed: those of old calls are of no use
-            self._kept = {}
-        self._kept.setdefault((array.shape, array.dtype.type), deque()).append(array)
+    def release(self, most: int = 0) -> None:
+        """Give memory back to the system until no more than some bytes are kept."""
+        self._shrink(self._table.ctypes.data, most)
 
     @property
     def nbytes(self) -> int:
         """The bytes that are kept."""
-        kept = self._kept
-        return sum(
-            len(arrays) * prod(shape) * np.dtype(dtype).itemsize
-            for (shape, dtype), arrays in list(kept.items())
-        )
+        return int(self._table[KEPT])
 
 
-__all__ = ["Arena"]
+def _capsule(address: int) -> Any:
+    new = ctypes.pythonapi.PyCapsule_New
+    new.restype = ctypes.py_object
+    new.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+    return new(address, _NAME, None)
+
+
+def _pointer(capsule: Any) -> int:
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    found: int = pointer(capsule, _NAME)
+    return found
+
+
+def _keep(lasting: Any) -> None:
+    """Have an object outlive the interpreter: the last arrays may be dropped after all modules."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(lasting))
+
+
+__all__ = ["ENDS", "FEW", "LARGE", "TEXT", "Arena"]

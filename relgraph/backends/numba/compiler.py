@@ -14,7 +14,6 @@ import numpy as np
 from relgraph.backends.base import Array, released
 from relgraph.backends.config import config
 from relgraph.backends.numba import kernels
-from relgraph.backends.numba.arena import Arena
 from relgraph.backends.numba.given_places import (
     copy_to_places,
     direct_places,
@@ -141,7 +140,6 @@ class NumbaProgram:
         # Programs of the same graph for other arguments, which are compiled when such come.
         self._laid = lru_cache(maxsize=ORDERS)(partial(_laid_out, graph, choices, strided))
         self._alone = lru_cache(maxsize=1)(partial(_alone, graph, choices))
-        self.arena = Arena()
         self._define(choices)
 
     def _define(self, choices: NumbaBackend) -> None:
@@ -153,7 +151,7 @@ class NumbaProgram:
         )
         main = write()
         self._main_text = main.text()
-        self._namespace = namespace_of(main, made.functions, self.arena)
+        self._namespace = namespace_of(main, made.functions)
         self._main = _defined(main, self._namespace)
         self._write_into = partial(write, into=True)
         self._into = lru_cache(maxsize=1)(partial(_into, self._write_into, self._namespace))

@@ -14,17 +14,22 @@ from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache, partial
 from importlib import import_module
 from importlib.util import find_spec
+from math import prod
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from relgraph.backends import cache
+from relgraph.backends.base import Array
 from relgraph.backends.config import config
-from relgraph.backends.numba import machine, threads
+from relgraph.backends.numba import machine, numpy_api, threads
+from relgraph.backends.numba.arena import ENDS, FEW, Arena
+from relgraph.backends.numba.arena import TEXT as ARENA
 from relgraph.backends.numba.calls import TRAMPOLINE, Layout, bind
 from relgraph.backends.numba.entry import ENTRY, bind_entry
 from relgraph.backends.numba.guard import GUARD, Source, bind_guard
+from relgraph.backends.numba.launch import HANDLER, PREPARE, SET_HANDLER, settings
 from relgraph.backends.numba.native import PROGRAM
 from relgraph.backends.numba.translate import Scalar, Translation, translate
 from relgraph.backends.numba.uninterrupted import uninterrupted
@@ -38,6 +43,7 @@ FINISH = "_finish"  # what the function that combines partial results is called,
 _lock = threading.RLock()
 _addresses: dict[str, tuple[int, ...]] = {}
 _scalars: dict[str, Scalar] = {}
+_arenas: list[Arena] = []  # one at most
 _where: dict[str, str] = {}  # of each kernel of this process: "disk" or "compiled"
 
 
@@ -157,7 +163,33 @@ def _guard() -> int:
 @lru_cache(maxsize=1)
 def native() -> int:
     """Return the address of the function that runs programs that only call kernels."""
+    settings[PREPARE] = id(arena)
     return _module("rgn", PROGRAM, ("",))[0]
+
+
+def empty(shape: tuple[int, ...], dtype: Any) -> Array:
+    """Return a new array with any contents; that of a large one comes from the arena.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Its shape.
+    dtype : type
+        Its scalar type.
+    """
+    return np.empty(shape, dtype) if prod(shape) < FEW else arena().empty(shape, dtype)
+
+
+def arena() -> Arena:
+    """Return the arena of the process."""
+    if not _arenas:
+        with _lock:
+            if not _arenas:
+                made = Arena(_module("rga", ARENA, ENDS))
+                settings[SET_HANDLER] = numpy_api.address(numpy_api.SET_HANDLER)
+                settings[HANDLER] = id(made.handler)
+                _arenas.append(made)
+    return _arenas[0]
 
 
 def entry(
@@ -269,5 +301,6 @@ def scalar(callee: str, dtypes: tuple[str, ...]) -> Scalar:
 
 
 __all__ = [
-    "FINISH", "digest", "entry", "environment", "load", "native", "scalar", "stats", "trampoline",
+    "FINISH", "arena", "digest", "empty", "entry", "environment", "load", "native", "scalar",
+    "stats", "trampoline",
 ]  # fmt: skip

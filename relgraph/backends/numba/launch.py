@@ -22,12 +22,14 @@ KERNEL, FINISH, SIZES, ARRAYS, FOLDS, KEPT, COST, SETTINGS, ARRAY_TYPE, NONE, ST
 # The kernel for rows that are short, or 0; how long these are; and the callable that compiles it.
 SHORT, LONGEST, MAKE = range(11, 14)
 HEAD = 14  # after it, pairs (array, axis) of the strides
-THREADS, SPREAD, WANTED, WORK, POOL = range(5)
+THREADS, SPREAD, WANTED, WORK, POOL, SET_HANDLER, HANDLER, PREPARE = range(8)
 
-settings: npt.NDArray[np.int64] = np.zeros(5, dtype=np.int64)
+settings: npt.NDArray[np.int64] = np.zeros(8, dtype=np.int64)
 """The settings of all calls: how many threads; the address of the function that shares a range
 among them, or 0; the callable to call where it is missed; the nanoseconds of work that missed it;
-and the address of the pool of threads."""
+the address of the pool of threads; the address of NumPy's function that sets where arrays have
+their memory from; the handler that large ones have it from, or 0; and the callable that makes it.
+"""
 
 ENTRY_OF = """
 define internal i64 @entry_of(ptr %table, i64 %index) alwaysinline {

@@ -112,7 +112,6 @@ class MainText:
             self._names[x] = self._unused(x.name, f"input_{position}")
         self._inputs = [self._names[x] for x in graph.inputs]
         self._donated = frozenset(donated)
-        self._kept = frozenset(graph.outputs)
         first = origins(graph, steps, donated if overwrite else None)
         self._places = {first[x]: f"out_{k}" for k, x in enumerate(graph.outputs) if into}
         self._inputs += [f"out_{k}" for k in range(len(graph.outputs)) if into]
@@ -243,9 +242,6 @@ class MainText:
             for x in step.results:
                 for term in early.get(x, ()):
                     self._term(term)
-            for x in memory.dies[i]:
-                if x in memory.spare and x.ndim:
-                    self._line(f"give_back({self._name(x)})")
             dead = [self._name(x) for x in memory.dies[i] if x in self._names]
             dead += [self._arranged(x) for x in memory.dies[i] if x in self._ready]
             if dead:
@@ -430,8 +426,7 @@ class MainText:
             self._block.reads[place] = None
             self._line(f"{self._bind(x)} = given({place}, {shape}, {dtype_name(x)})")
             return
-        new = "borrow" if x.ndim and x not in self._kept else "empty"
-        self._line(f"{self._bind(x)} = {new}({shape}, {dtype_name(x)})")
+        self._line(f"{self._bind(x)} = empty({shape}, {dtype_name(x)})")
 
     def _shape(self, sizes: Iterable[str]) -> str:
         texts = list(sizes)
@@ -502,10 +497,8 @@ class MainText:
 
 _GLOBALS = frozenset(
     {
-        "borrow",
         "copyto",
         "empty",
-        "give_back",
         "given",
         "matmul",
         "ready",

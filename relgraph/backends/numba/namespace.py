@@ -9,7 +9,7 @@ import numpy as np
 
 from relgraph.backends.base import Array, OpCall
 from relgraph.backends.failures import failure, misplaced
-from relgraph.backends.numba.arena import Arena
+from relgraph.backends.numba import kernels
 from relgraph.backends.numba.main_source import MainText
 from relgraph.errors import ShapeError
 from relgraph.ir.node import Constant, Variable
@@ -21,9 +21,7 @@ from relgraph.ops.keys import numpy_key
 NUMBERS = tuple(name for name in DTYPES if name != "bool")
 
 
-def namespace_of(
-    main: MainText, functions: Mapping[str, Callable[..., None]], arena: Arena
-) -> dict[str, Any]:
+def namespace_of(main: MainText, functions: Mapping[str, Callable[..., None]]) -> dict[str, Any]:
     """Return the namespace in which the functions of a program are defined.
 
     Parameters
@@ -32,13 +30,9 @@ def namespace_of(
         The program.
     functions : mapping of str to callable
         Its kernels, by their names.
-    arena : Arena
-        The memory of its large temporaries.
     """
     return {
-        "empty": np.empty,
-        "borrow": arena.borrow,
-        "give_back": arena.give_back,
+        "empty": kernels.empty,
         "given": given_or_new,
         "ready": ready,
         "matmul": np.matmul,
@@ -60,7 +54,7 @@ def namespace_of(
 def given_or_new(place: Array | None, shape: tuple[int, ...], dtype: Any) -> Array:
     """Return the place of a result, or new memory where there is none."""
     if place is None:
-        return np.empty(shape, dtype)
+        return kernels.empty(shape, dtype)
     if place.shape != shape:
         raise misplaced(place.shape, shape)
     return place

@@ -7,12 +7,13 @@ main function, once these have passed their test, and returns what that returns.
 
 What it does not do itself it leaves to the main function, which it calls with the same arguments: a
 size or an index that is wrong or negative, extremes of nothing, a single long row, and temporaries
-that are large, since the arena keeps these.  The main function then begins anew, even where kernels
-have run already.  That is sound because nothing that it reads has changed: kernels write to
-temporaries and new arrays, which are dropped, and to places for results.  Such a place shares no
-memory with an argument but where the result may be computed in the argument itself, and never
-where a step comes after it that may be left to the main function (:attr:`.tapes.Taped.early`),
-except for unequal sizes: these end in an error, after which places may hold anything.
+that are large, which it takes from the arena when they are needed and drops as soon as they are
+not.  The main function then begins anew, even where kernels have run already.  That is sound
+because nothing that it reads has changed: kernels write to temporaries and new arrays, which are
+dropped, and to places for results.  Such a place shares no memory with an argument but where the
+result may be computed in the argument itself, and never where a step comes after it that may be
+left to the main function (:attr:`.tapes.Taped.early`), except for unequal sizes: these end in an
+error, after which places may hold anything.
 
 The text is in LLVM's language, a section for each thing that is done, in order.
 """
@@ -22,9 +23,9 @@ from __future__ import annotations
 from relgraph.backends.numba.arena import LARGE
 from relgraph.backends.numba.launch import ARRAYS, FOLDS, LAUNCH, SIZES
 from relgraph.backends.numba.lone import LONG
+from relgraph.backends.numba.native_memory import ALLOCATION, COUNTS, LINE, NOT
 from relgraph.backends.numba.tape_layout import (
     ARGUMENTS,
-    ARRAY_TYPE,
     AS_SCALAR,
     CONSTANTS,
     EQUAL,
@@ -32,23 +33,14 @@ from relgraph.backends.numba.tape_layout import (
     LONE,
     MAIN,
     MEMORY,
-    NEW,
     NONE,
-    PLACE,
-    RESULT,
     RESULTS,
     RESULTS_AT,
     SOME,
     STEPS,
-    TEMPORARY,
     TERMS,
     WITHIN,
 )
-
-_MOST_DIMENSIONS = 64  # of an array of NumPy
-_PARTIAL = 1 << 30  # what a factor of a number of bytes counts at most; products do not overflow
-_LINE = 64  # bytes of a line of the cache, at which temporaries start
-_NOT = -1  # in the place of a number of bytes: places are not as they have to be
 
 # In what follows, %terms are the sizes, %values pointers to the first element of each value, and
 # %objects the new arrays, null for values that are none.  An array of NumPy holds, after Python's
@@ -121,207 +113,6 @@ constant.set:
 done:
   ret void
 }
-"""
-
-_COUNTS = f"""
-; A number of elements: a product of sizes.
-define internal i64 @product(ptr %tape, i64 %at, i64 %count, ptr %terms, i64 %first) optsize {{
-entry:
-  br label %look
-look:
-  %i = phi i64 [ 0, %entry ], [ %i.next, %term ]
-  %total = phi i64 [ %first, %entry ], [ %total.next, %term ]
-  %more = icmp slt i64 %i, %count
-  br i1 %more, label %term, label %done
-term:
-  %place = add i64 %at, %i
-  %which = call i64 @entry_of(ptr %tape, i64 %place)
-  %size = call i64 @entry_of(ptr %terms, i64 %which)
-  %total.next = mul i64 %total, %size
-  %i.next = add i64 %i, 1
-  br label %look
-done:
-  ret i64 %total
-}}
-
-; The bytes of an array, or more than are ever allocated here.
-define internal i64 @bytes(ptr %tape, i64 %at, i64 %count, ptr %terms, i64 %first) optsize {{
-entry:
-  br label %look
-look:
-  %i = phi i64 [ 0, %entry ], [ %i.next, %term ]
-  %total = phi i64 [ %first, %entry ], [ %total.next, %term ]
-  %more = icmp slt i64 %i, %count
-  br i1 %more, label %term, label %done
-term:
-  %place = add i64 %at, %i
-  %which = call i64 @entry_of(ptr %tape, i64 %place)
-  %size = call i64 @entry_of(ptr %terms, i64 %which)
-  %factor = call i64 @llvm.smin.i64(i64 %size, i64 {_PARTIAL})
-  %whole = mul i64 %total, %factor
-  %total.next = call i64 @llvm.smin.i64(i64 %whole, i64 {_PARTIAL})
-  %i.next = add i64 %i, 1
-  br label %look
-done:
-  ret i64 %total
-}}
-"""
-
-_MEMORY = f"""
-; Bytes of all temporaries, whose values become their distances from the first byte; {_NOT} where a
-; place has another shape than its result, which the main function says.
-define internal i64 @measure(ptr %tape, ptr %args, i64 %first, i64 %count, ptr %terms, ptr %values,
-                             ptr %objects) optsize {{
-entry:
-  br label %look
-look:
-  %i = phi i64 [ 0, %entry ], [ %i.next, %measured ]
-  %at = phi i64 [ %first, %entry ], [ %after, %measured ]
-  %total = phi i64 [ 0, %entry ], [ %total.next, %measured ]
-  %more = icmp slt i64 %i, %count
-  br i1 %more, label %one, label %done
-one:
-  %kind = call i64 @entry_of(ptr %tape, i64 %at)
-  %item.at = add i64 %at, 1
-  %item = call i64 @entry_of(ptr %tape, i64 %item.at)
-  %rank.at = add i64 %at, 3
-  %rank = call i64 @entry_of(ptr %tape, i64 %rank.at)
-  %axes = add i64 %at, 4
-  %after = add i64 %axes, %rank
-  %value = getelementptr i64, ptr %values, i64 %i
-  %object = getelementptr ptr, ptr %objects, i64 %i
-  store ptr null, ptr %object, align 8
-  switch i64 %kind, label %measured [ i64 {TEMPORARY}, label %temporary
-                                      i64 {PLACE}, label %place ]
-temporary:
-  %bytes = call i64 @bytes(ptr %tape, i64 %axes, i64 %rank, ptr %terms, i64 %item)
-  %above = add i64 %bytes, {_LINE - 1}
-  %lines = and i64 %above, -{_LINE}
-  store i64 %total, ptr %value, align 8
-  %total.more = add i64 %total, %lines
-  br label %measured
-place:
-  %which.at = add i64 %at, 2
-  %which = call i64 @entry_of(ptr %tape, i64 %which.at)
-  %given.at = getelementptr ptr, ptr %args, i64 %which
-  %given = load ptr, ptr %given.at, align 8
-  %data = call ptr @field(ptr %given, i64 16)
-  %dimensions = call ptr @field(ptr %given, i64 32)
-  store ptr %data, ptr %value, align 8
-  br label %axis
-axis:
-  %x = phi i64 [ 0, %place ], [ %x.next, %same ]
-  %x.more = icmp slt i64 %x, %rank
-  br i1 %x.more, label %compare, label %measured
-compare:
-  %x.at = add i64 %axes, %x
-  %x.term = call i64 @entry_of(ptr %tape, i64 %x.at)
-  %x.size = call i64 @entry_of(ptr %terms, i64 %x.term)
-  %x.given = call i64 @entry_of(ptr %dimensions, i64 %x)
-  %x.same = icmp eq i64 %x.size, %x.given
-  br i1 %x.same, label %same, label %other
-same:
-  %x.next = add i64 %x, 1
-  br label %axis
-measured:
-  %total.next = phi i64 [ %total, %one ], [ %total.more, %temporary ], [ %total, %axis ]
-  %i.next = add i64 %i, 1
-  br label %look
-other:
-  ret i64 {_NOT}
-done:
-  ret i64 %total
-}}
-
-; Addresses of temporaries, which lie in one block, and new arrays for results; returns where the
-; steps begin on the tape, or 0 where there is no memory for an array.
-define internal i64 @allocate(ptr %tape, i64 %first, i64 %count, ptr %terms, i64 %block,
-                              ptr %values, ptr %objects) optsize {{
-entry:
-  %dimensions = alloca i64, i64 {_MOST_DIMENSIONS}
-  br label %look
-look:
-  %i = phi i64 [ 0, %entry ], [ %i.next, %allocated ]
-  %at = phi i64 [ %first, %entry ], [ %after, %allocated ]
-  %more = icmp slt i64 %i, %count
-  br i1 %more, label %one, label %done
-one:
-  %kind = call i64 @entry_of(ptr %tape, i64 %at)
-  %rank.at = add i64 %at, 3
-  %rank = call i64 @entry_of(ptr %tape, i64 %rank.at)
-  %axes = add i64 %at, 4
-  %after = add i64 %axes, %rank
-  %value = getelementptr i64, ptr %values, i64 %i
-  switch i64 %kind, label %allocated [ i64 {TEMPORARY}, label %temporary
-                                       i64 {RESULT}, label %axis ]
-temporary:
-  %offset = load i64, ptr %value, align 8
-  %address = add i64 %block, %offset
-  store i64 %address, ptr %value, align 8
-  br label %allocated
-axis:
-  %x = phi i64 [ 0, %one ], [ %x.next, %size ]
-  %x.more = icmp slt i64 %x, %rank
-  br i1 %x.more, label %size, label %array
-size:
-  %x.at = add i64 %axes, %x
-  %x.term = call i64 @entry_of(ptr %tape, i64 %x.at)
-  %x.size = call i64 @entry_of(ptr %terms, i64 %x.term)
-  %x.place = getelementptr i64, ptr %dimensions, i64 %x
-  store i64 %x.size, ptr %x.place, align 8
-  %x.next = add i64 %x, 1
-  br label %axis
-array:
-  %dtype.at = add i64 %at, 2
-  %dtype.n = call i64 @entry_of(ptr %tape, i64 %dtype.at)
-  %dtype = inttoptr i64 %dtype.n to ptr
-  call void @Py_IncRef(ptr %dtype)
-  %new.n = call i64 @entry_of(ptr %tape, i64 {NEW})
-  %new = inttoptr i64 %new.n to ptr
-  %type.n = call i64 @entry_of(ptr %tape, i64 {ARRAY_TYPE})
-  %type = inttoptr i64 %type.n to ptr
-  %rank.32 = trunc i64 %rank to i32
-  %made = call ptr %new(ptr %type, ptr %dtype, i32 %rank.32, ptr %dimensions, ptr null, ptr null,
-                        i32 0, ptr null)
-  %object = getelementptr ptr, ptr %objects, i64 %i
-  store ptr %made, ptr %object, align 8
-  %unmade = icmp eq ptr %made, null
-  br i1 %unmade, label %failed, label %elements
-elements:
-  %data = call ptr @field(ptr %made, i64 16)
-  store ptr %data, ptr %value, align 8
-  br label %allocated
-allocated:
-  %i.next = add i64 %i, 1
-  br label %look
-failed:
-  ret i64 0
-done:
-  ret i64 %at
-}}
-
-; Drop the new arrays.
-define internal void @drop(ptr %objects, i64 %count) optsize {{
-entry:
-  br label %look
-look:
-  %i = phi i64 [ 0, %entry ], [ %i.next, %next ]
-  %more = icmp slt i64 %i, %count
-  br i1 %more, label %one, label %done
-one:
-  %at = getelementptr ptr, ptr %objects, i64 %i
-  %object = load ptr, ptr %at, align 8
-  %none = icmp eq ptr %object, null
-  br i1 %none, label %next, label %held
-held:
-  call void @Py_DecRef(ptr %object)
-  br label %next
-next:
-  %i.next = add i64 %i, 1
-  br label %look
-done:
-  ret void
-}}
 """
 
 _STEPS = f"""
@@ -508,7 +299,7 @@ declare i32 @PyErr_CheckSignals()
 declare ptr @PyTuple_New(i64)
 declare i32 @PyTuple_SetItem(ptr, i64, ptr)
 declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)
-{_SIZES}{_VALUES}{_COUNTS}{_MEMORY}{_STEPS}{_RESULTS}
+{_SIZES}{_VALUES}{COUNTS}{ALLOCATION}{_STEPS}{_RESULTS}
 define ptr @NAME(ptr %self, ptr %args, i64 %nargs) optsize {{
 entry:
   %tape = call ptr @field(ptr %self, i64 16)
@@ -537,10 +328,10 @@ read:
                          ptr %values)
   %total = call i64 @measure(ptr %tape, ptr %args, i64 %memory.at, i64 %count, ptr %terms,
                              ptr %own, ptr %objects)
-  %large = icmp ugt i64 %total, {LARGE}  ; or {_NOT}, which is the largest number without a sign
+  %large = icmp ugt i64 %total, {LARGE}  ; or {NOT}, which is the largest number without a sign
   br i1 %large, label %python, label %reserve
 reserve:
-  %reserved = add i64 %total, {_LINE}
+  %reserved = add i64 %total, {LINE}
   %memory = call ptr @malloc(i64 %reserved)
   %exhausted = icmp eq ptr %memory, null
   br i1 %exhausted, label %no.memory, label %make
@@ -549,8 +340,8 @@ no.memory:
   ret ptr null
 make:
   %memory.n = ptrtoint ptr %memory to i64
-  %memory.above = add i64 %memory.n, {_LINE - 1}
-  %block = and i64 %memory.above, -{_LINE}
+  %memory.above = add i64 %memory.n, {LINE - 1}
+  %block = and i64 %memory.above, -{LINE}
   %steps.at = call i64 @allocate(ptr %tape, i64 %memory.at, i64 %count, ptr %terms, i64 %block,
                                  ptr %own, ptr %objects)
   %unmade = icmp eq i64 %steps.at, 0

@@ -25,21 +25,20 @@ LONE   a number of terms, and these, twice: the first count rows, and the second
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable, Sequence
-from functools import lru_cache
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from relgraph.backends.base import Array
+from relgraph.backends.numba import numpy_api
 from relgraph.backends.numba.calls import builtin
+from relgraph.backends.numba.launch import settings
 
 # The head of a tape.
 ARGUMENTS, TERMS, CONSTANTS, MEMORY, STEPS, RESULTS, RESULTS_AT = range(7)
-MAIN, NONE, ARRAY_TYPE, NEW, AS_SCALAR = range(7, 12)
-HEAD = 12
+MAIN, NONE, ARRAY_TYPE, NEW, AS_SCALAR, SETTINGS = range(7, 13)
+HEAD = 13
 
 TEMPORARY, RESULT, PLACE = range(3)  # kinds of memory
 RUN, EQUAL, WITHIN, SOME, LONE = range(5)  # kinds of steps
@@ -109,7 +108,6 @@ class Tape:
         *kept : object
             What the tape holds addresses of, besides.
         """
-        new, as_scalar = array_functions()
         body = [number for pair in self._terms for number in pair]
         body += [x.ctypes.data for x in self._constants]
         body += [number for entry in self._memory for number in entry]
@@ -119,19 +117,12 @@ class Tape:
             self.arguments, len(self._terms), len(self._constants), len(self._memory),
             self._count, -1 if results is None else len(results), HEAD + len(body),
         )  # fmt: skip
-        head[7:] = id(main), id(None), id(np.ndarray), new, as_scalar
+        head[7:] = (
+            id(main), id(None), id(np.ndarray), numpy_api.address(numpy_api.NEW_FROM_DESCR),
+            numpy_api.address(numpy_api.RETURN), settings.ctypes.data,
+        )  # fmt: skip
         table = np.array([*head, *body, *(results or ())], dtype=np.int64)
         return builtin("main", address, table, main, self._constants, *kept)
-
-
-@lru_cache(maxsize=1)
-def array_functions() -> tuple[int, int]:
-    """Return the addresses of NumPy's functions that make an array and a scalar of one."""
-    core = import_module("numpy._core._multiarray_umath")
-    pointer = ctypes.pythonapi.PyCapsule_GetPointer
-    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    table = (ctypes.c_int64 * 95).from_address(pointer(core._ARRAY_API, None))
-    return table[94], table[76]  # PyArray_NewFromDescr and PyArray_Return, by NumPy's ABI
 
 
 __all__ = ["EQUAL", "LONE", "RUN", "SOME", "WITHIN", "Tape"]

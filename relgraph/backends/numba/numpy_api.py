@@ -1,0 +1,49 @@
+"""Functions of NumPy's C interface, by their places in its table, which never change."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from functools import lru_cache
+from importlib import import_module
+from typing import Any
+
+# https://numpy.org/doc/stable/reference/c-api/array.html and .../data_memory.html
+NEW_FROM_DESCR, RETURN = 94, 76
+SET_HANDLER, DEFAULT_HANDLER = 304, 306
+
+
+@lru_cache(maxsize=1)
+def _table() -> Any:
+    core = import_module("numpy._core._multiarray_umath")
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    return (ctypes.c_int64 * (DEFAULT_HANDLER + 1)).from_address(pointer(core._ARRAY_API, None))
+
+
+def address(entry: int) -> int:
+    """Return the address of a function of NumPy's.
+
+    Parameters
+    ----------
+    entry : int
+        Its place in the table: ``NEW_FROM_DESCR`` makes an array, ``RETURN`` a scalar of an array
+        without dimensions, ``SET_HANDLER`` sets what arrays take memory from.
+    """
+    return int(_table()[entry])
+
+
+@lru_cache(maxsize=1)
+def set_handler() -> Callable[[Any], Any]:
+    """Return the function that sets a handler of memory in this context, and returns the last."""
+    function: Callable[[Any], Any]
+    function = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object)(address(SET_HANDLER))
+    return function
+
+
+def default_handler() -> Any:
+    """Return NumPy's own handler of memory, a capsule."""
+    return ctypes.py_object.from_address(address(DEFAULT_HANDLER)).value
+
+
+__all__ = ["NEW_FROM_DESCR", "RETURN", "SET_HANDLER", "address", "default_handler", "set_handler"]
