@@ -17,7 +17,6 @@ from relgraph.errors import (
     ArgumentError,
     CompileError,
     DomainError,
-    DTypeError,
     ImmutableGraphError,
     NotOverriddenError,
     NumberRangeError,
