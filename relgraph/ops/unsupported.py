@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 _SORTS = "Write np.sort(x), whose elements are in order on both sides of every place."
 _GENERAL = "No op takes a matrix that is not symmetric; of a symmetric one write np.linalg.eigh(A)."
+_COUNT = 'Count each element at its place: rg.zeros(size, "int64").at[places].add(1), '
 
 INSTEAD: dict[str, str] = {
     "ndarray.sort": "Write np.sort(x), which returns a new array.",
@@ -13,6 +16,18 @@ INSTEAD: dict[str, str] = {
     "sort_complex": "Write np.sort(x).",
     "unique": "Write rg.unique(x).",
     "searchsorted": "Count: np.sum(a < v[..., None], axis=-1), or a <= v for side='right'.",
+    "digitize": "Count: np.sum(x[..., None] >= bins, axis=-1), for bins that increase.",
+    "bincount": _COUNT + "or .add(weights) to floats.",
+    "histogram": _COUNT + "with np.sum(x[..., None] >= edges[1:-1], axis=-1) as places.",
+    "add.at": "Write x.at[i].add(v), which returns a new array.",
+    "subtract.at": "Write x.at[i].add(-v), which returns a new array.",
+    "multiply.at": "Write x.at[i].multiply(v), which returns a new array.",
+    "maximum.at": "Write x.at[i].max(v), which returns a new array.",
+    "minimum.at": "Write x.at[i].min(v), which returns a new array.",
+    "put": "Write np.ravel(x).at[i].set(v), which returns a new array.",
+    "putmask": "Write np.where(mask, v, x), which returns a new array.",
+    "copyto": "Write np.where(mask, v, x), which returns a new array.",
+    "fill_diagonal": "Write np.where(np.eye(n, dtype=bool), v, x), which returns a new array.",
     "linalg.eig": _GENERAL,
     "linalg.eigvals": _GENERAL,
     "linalg.svdvals": "Write np.linalg.svd(A, compute_uv=False).",
@@ -25,6 +40,11 @@ INSTEAD: dict[str, str] = {
     "nonzero": "Use np.where(condition, a, b): how many elements there are must be known.",
     "argwhere": "Use np.where(condition, a, b): how many elements there are must be known.",
     "flatnonzero": "Use np.where(condition, a, b): how many elements there are must be known.",
+}
+
+_METHODS = {
+    "at": "Write x.at[i].set(v), where v may be made of x[i]; it returns a new array.",
+    "outer": "Write np.{name}(x[:, None], y) for vectors.",
 }
 
 
@@ -41,4 +61,8 @@ def instead_of(label: str) -> str:
     str
         A sentence for the last line of a message.
     """
-    return INSTEAD.get(label.removeprefix("np."), "")
+    label = label.removeprefix("np.")
+    name, _, method = label.rpartition(".")
+    if label not in INSTEAD and isinstance(getattr(np, name, None), np.ufunc):
+        return _METHODS.get(method, "").format(name=name)
+    return INSTEAD.get(label, "")
