@@ -59,6 +59,11 @@ def _label(found: Counterexample) -> str:
     """Return the labels under which the counterexample is none, as few as possible."""
     own = promise_of(found.relation)
     rounded = own.rounding == "exact" and _holds(found, replace(own, rounding="rounded"))
+    if rounded and np.array_equal(found.problem.expected, found.problem.found, equal_nan=True):
+        return (
+            "The sides differ in the sign of zero, which rounding='exact' keeps: "
+            "declare rounding='rounded'."
+        )
     if rounded:
         return "The sides differ by rounding: declare rounding='rounded'."
     if own.specials == "assumes_finite":
