@@ -61,7 +61,7 @@ def _label(found: Counterexample) -> str:
     rounded = own.rounding == "exact" and _holds(found, replace(own, rounding="rounded"))
     if rounded and np.array_equal(found.problem.expected, found.problem.found, equal_nan=True):
         return (
-            "The sides differ in the sign of zero, which rounding='exact' keeps: "
+            "The sides differ in the sign of zero here, which rounding='exact' keeps: "
             "declare rounding='rounded'."
         )
     if rounded:
