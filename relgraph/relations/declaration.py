@@ -10,10 +10,11 @@ import inspect
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cache
-from types import FunctionType
+from types import FunctionType, MappingProxyType
 from typing import Any
 
 from relgraph.errors import RelationError, RelgraphError
+from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.relations.clause import Clause, up_to_laws
 from relgraph.relations.goals import Suspended
@@ -26,6 +27,7 @@ from relgraph.relations.pattern import (
     subterms,
     text,
 )
+from relgraph.relations.search import failed
 
 
 def location_of(function: Callable[..., Any]) -> str:
@@ -72,7 +74,7 @@ def conditions_of(
             {"declared": location},
             "Write where=lambda x: rg.positiveo(x), of parameters of the identity.",
         )
-    wanted = _plain_parameters(where) or list(inspect.signature(where).parameters)
+    wanted = _plain_parameters(where) or list(_signature(where, f"{name}: where=", location))
     unknown = [p for p in wanted if p not in parameters]
     if unknown:
         raise RelationError(
@@ -80,7 +82,10 @@ def conditions_of(
             {"parameters": ", ".join(parameters), "declared": location},
             "Name the parameters of where= as those of the identity.",
         )
-    goals = where(*(parameters[p] for p in wanted))
+    try:
+        goals = where(*(parameters[p] for p in wanted))
+    except Exception as error:
+        raise _condition_failed(name, error, location, location_of(where)) from error
     goals = goals if isinstance(goals, tuple | list) else (goals,)
     for g in goals:
         if not isinstance(g, Suspended):
@@ -92,6 +97,32 @@ def conditions_of(
     return tuple(goals)
 
 
+def _condition_failed(name: str, error: Exception, location: str, place: str) -> RelgraphError:
+    """Return what the condition of an identity raises, as an error that names the identity."""
+    facts = {"declared": location, "condition": place}
+    if isinstance(error, RelgraphError):
+        return failed(name, error, facts)
+    return RelationError(
+        f"{name}: its condition (where=) failed",
+        {**facts, "error": repr(error)},
+        "It is called once, with logic variables, and returns goals; what looks at the graphs "
+        "goes in a goal: where=lambda x: rg.checko(lambda x: x.ndim == 2, x).",
+    )
+
+
+def _signature(
+    function: Callable[..., Any], what: str, location: str
+) -> MappingProxyType[str, inspect.Parameter]:
+    try:
+        return inspect.signature(function).parameters
+    except (TypeError, ValueError):  # a function in C may have none
+        raise RelationError(
+            f"{what} is {function!r:.60}, whose parameters cannot be read",
+            {"declared": location},
+            "Write a function in Python.",
+        ) from None
+
+
 def parameters_of(
     function: Callable[..., Any], name: str, location: str
 ) -> dict[str, PatternVariable]:
@@ -100,7 +131,7 @@ def parameters_of(
     if plain is not None:
         return {p: PatternVariable(p) for p in plain}
     found = {}
-    for p in inspect.signature(function).parameters.values():
+    for p in _signature(function, name, location).values():
         if p.default is not p.empty or p.kind not in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD):
             raise RelationError(
                 f"{name}: the parameter {p} of an identity must be a plain logic variable",
@@ -205,6 +236,12 @@ def check_clause(clause: Clause, name: str, location: str) -> None:
                 {"declared": location},
                 "Build both sides from the parameters of the function.",
             )
+    if not any(isinstance(side, Pattern | Variable) for side in (clause.left, clause.right)):
+        raise RelationError(
+            f"{name}: both sides are numbers: {text(clause.left)} and {text(clause.right)}",
+            {"declared": location},
+            "Give the function parameters, and build a side from them: a number has no operands.",
+        )
     heads = (getattr(clause.left, "op", None), getattr(clause.right, "op", None))
     if heads[0] == heads[1] and up_to_laws(clause.left) == up_to_laws(clause.right):
         raise RelationError(

@@ -22,7 +22,7 @@ from unification import isvar, var
 from unification.core import _reify, _unify, assoc
 from unification.variable import Var
 
-from relgraph.errors import PatternError
+from relgraph.errors import PatternError, UnsupportedAttributeError
 from relgraph.ir.etuple import op_term
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
@@ -42,7 +42,10 @@ class Pattern(Operators):
     def __getattr__(self, name: str) -> Any:
         if name in ("ndim", "dtype", "type"):
             raise _untyped(name)
-        raise AttributeError(f"a pattern has no attribute {name!r}")
+        raise UnsupportedAttributeError(
+            f"a pattern has no attribute {name!r}",
+            fix="Build it with the operators, methods and functions that graphs have.",
+        )
 
     @property
     def shape(self) -> Any:

@@ -39,6 +39,41 @@ def test_errors_of_relgraph_in_a_goal_keep_their_class_and_gain_the_name():
         rg.relation(body, name="faultyo")
 
 
+def never(v):
+    raise KeyError("boo")
+
+
+@pytest.mark.parametrize(
+    ("where", "error", "what", "fix"),
+    [
+        (never, RelationError, "faultyo: its condition .* failed", "rg.checko"),
+        (lambda v: rg.facto(v, "postive"), rg.errors.DomainError,
+         "faultyo: there is no fact 'postive'", "positive"),
+        (lambda v: rg.checko(3, v), rg.errors.ArgumentError, "faultyo: checko takes", "checko"),
+        (max, RelationError, "faultyo: where= is .*max.* cannot be read", "in Python"),
+    ],
+)  # fmt: skip
+def test_a_condition_that_raises_where_it_is_declared_is_named(where, error, what, fix):
+    with pytest.raises(error, match=what) as caught:
+        rg.identity(lambda v: (rg.exp(v), rg.sin(v)), name="faultyo", where=where)
+    assert "declared" in str(caught.value)
+    assert fix in str(caught.value).splitlines()[-1]
+    if where is never:
+        assert isinstance(caught.value.__cause__, KeyError)
+        assert str(caught.value).splitlines()[2].strip().startswith("condition : test_failing_go")
+
+
+def test_an_identity_of_numbers_is_refused():
+    for sides in (lambda: (1 + 2, 4), lambda v: (1.0, True)):
+        with pytest.raises(RelationError, match="faultyo: both sides are numbers"):
+            rg.identity(sides, name="faultyo")
+    with pytest.raises(RelationError, match=r"built-in function max.* cannot be read"):
+        rg.identity(max)
+    # A graph without variables is a side: it stands for itself.
+    made = rg.identity(lambda: (rg.exp(1.0), rg.constant(np.e)))
+    assert rg.rewrite_graph(rg.exp(1.0) * x, made) is rg.constant(np.e) * x
+
+
 def test_a_goal_constructor_takes_two_sides():
     with pytest.raises(RelationError, match="<lambda> must take two sides"):
         rg.rewrite_graph(rg.exp(x), lambda left: rg.eq(left, 1))
