@@ -17,8 +17,9 @@ import pytest
 
 from relgraph import errors
 from relgraph.errors import RelgraphError
-from tests.errors.mistakes import CASES
+from tests.errors import mistaken_calls, mistakes
 
+CASES = {**mistakes.MISTAKES, **mistaken_calls.MISTAKES}
 SNAPSHOT = Path(__file__).with_name("messages.txt")
 
 

@@ -1,0 +1,290 @@
+"""The usual mistakes with functions and devices, each a function that makes one."""
+
+from __future__ import annotations
+
+from unittest import mock
+
+import numpy as np
+
+import relgraph as rg
+from relgraph.backends.cuda import adapter
+from tests.errors.cases import A, Cases, x, y
+
+MISTAKES = Cases()
+mistake = MISTAKES.add
+
+# Calling functions.
+
+
+def add_function():
+    return rg.function([x, y], x + y, target="numpy")
+
+
+@mistake
+def missing_argument():
+    """a missing argument"""
+    return add_function()(np.ones(3))
+
+
+@mistake
+def extra_argument():
+    """an argument too many"""
+    return add_function()(np.ones(3), np.ones(3), np.ones(3))
+
+
+@mistake
+def duplicate_argument():
+    """an argument given twice"""
+    return add_function()(np.ones(3), x=np.ones(3))
+
+
+@mistake
+def strange_argument():
+    """an argument of another name"""
+    return add_function()(np.ones(3), yy=np.ones(3))
+
+
+@mistake
+def wrong_dtype():
+    """an argument of the wrong dtype"""
+    return add_function()(np.ones(3), np.ones(3) * 1j)
+
+
+@mistake
+def word_for_an_array():
+    """a string for an array"""
+    return add_function()("abc", np.ones(3))
+
+
+@mistake
+def words_for_an_array():
+    """an array of strings"""
+    return add_function()(np.array(["a", "b"]), np.ones(2))
+
+
+@mistake
+def wrong_kind():
+    """floats for an input of integers"""
+    k = rg.vector("k", dtype="int64")
+    return rg.function([k], k + 1, target="numpy")(np.ones(3))
+
+
+@mistake
+def wrong_rank():
+    """an argument of the wrong rank"""
+    return add_function()(np.ones((3, 1)), np.ones(3))
+
+
+@mistake
+def wrong_size():
+    """an argument of the wrong size"""
+    u = rg.vector("u", shape=(4,))
+    return rg.function([u], u + 1, target="numpy")(np.ones(3))
+
+
+@mistake
+def unequal_names():
+    """two arguments that disagree on a named size"""
+    return add_function()(np.ones(3), np.ones(4))
+
+
+@mistake
+def unequal_unknowns():
+    """two arguments that disagree on an unknown size"""
+    u, v = rg.vector("u", shape=(None,)), rg.vector("v", shape=(None,))
+    return rg.function([u, v], u + v, target="numpy")(np.ones(3), np.ones(4))
+
+
+@mistake
+def singular():
+    """a linear system that has no unique solution"""
+    return rg.function([A, x], rg.solve(A, x), target="numpy")(np.zeros((2, 2)), np.ones(2))
+
+
+@mistake
+def indefinite():
+    """a Cholesky factor of a matrix that is not positive definite"""
+    return rg.function([A], np.linalg.cholesky(A), target="numpy")(-np.eye(2))
+
+
+@mistake
+def out_of_range():
+    """an index out of range, found at the call"""
+    i = rg.scalar("i", dtype="int64")
+    return rg.function([x, i], x[i], target="numpy")(np.ones(3), 5)
+
+
+@mistake
+def reshaped():
+    """elements that do not fill a shape given at the call"""
+    m = rg.scalar("m", dtype="int64")
+    return rg.function([x, m], x.reshape((m, 2)), target="numpy")(np.ones(5), 2)
+
+
+@mistake
+def multiplied():
+    """unknown sizes that do not multiply"""
+    U, v = rg.matrix("U"), rg.vector("v")
+    return rg.function([U, v], U @ v, target="numpy")(np.ones((2, 3)), np.ones(4))
+
+
+@mistake
+def no_elements():
+    """a maximum over no elements"""
+    return rg.function([x], rg.max(x), target="numpy")(np.ones(0))
+
+
+@mistake
+def unknown_target():
+    """an unknown target"""
+    return rg.function([x], x + 1, target="numppy")
+
+
+@mistake
+def gpu_target():
+    """the target 'gpu'"""
+    return rg.function([x], x + 1, target="gpu")
+
+
+@mistake
+def target_of_a_number():
+    """a target that is no name"""
+    return rg.function([x], x + 1, target=0)
+
+
+@mistake
+def missing_outputs():
+    """a function without outputs"""
+    return rg.function([x])
+
+
+@mistake
+def traced_without_end():
+    """a traced function that calls itself without end"""
+
+    @rg.jit(target="numpy")
+    def halved(a):
+        return a if a.sum() is None else halved(a / 2)
+
+    return halved(np.ones(3))
+
+
+@mistake
+def traced_truth():
+    """a traced function that asks for the truth of an array"""
+
+    def relu(a):
+        return a if a > 0 else 0 * a
+
+    return rg.jit(relu, target="numpy")(np.ones(3))
+
+
+@mistake
+def donate_unknown_parameter():
+    """donating what a traced function does not take"""
+    rg.jit(lambda state, step: state + step, donate="stat")
+
+
+@mistake
+def donate_unknown_input():
+    """donating what is no input"""
+    rg.function([x, y], x + y, donate=["x", "z"])
+
+
+@mistake
+def donate_true():
+    """donating True"""
+    rg.jit(lambda state, step: state + step, donate=True)
+
+
+@mistake
+def traced_value():
+    """a traced function that asks for the value of an array"""
+    return rg.jit(lambda a: float(a[0]), target="numpy")(np.ones(3))
+
+
+@mistake
+def traced_array():
+    """a traced function that makes a NumPy array"""
+    return rg.jit(np.asarray, target="numpy")(np.ones(3))
+
+
+@mistake
+def traced_sort():
+    """a function of NumPy that graphs do not have"""
+    return rg.jit(lambda x: np.partition(x, 1), target="numpy")(np.ones(3))
+
+
+@mistake
+def traced_dataclass():
+    """an argument of a traced function that cannot be traced"""
+    return rg.jit(lambda a, b: a, target="numpy")(np.ones(3), b={1.0})
+
+
+@mistake
+def traced_method():
+    """a method of NumPy's arrays that graphs do not have"""
+    return rg.jit(lambda a: a.sort(), target="numpy")(np.ones(3))
+
+
+# Extending relgraph, and what a machine does not have.
+
+
+@mistake
+def no_transform():
+    """a rewriter without its method"""
+
+    class Idle(rg.NodeRewriter):
+        pass
+
+    return rg.rewrite_graph(rg.exp(x), Idle())
+
+
+@mistake
+def other_than_inferred():
+    """an op that computes another type than it says"""
+
+    class Half(rg.Op):
+        name = "half"
+
+        def infer(self, a):
+            return a
+
+        def perform(self, a):
+            return (a / 2).astype("float32")
+
+    return rg.function([x], Half()(x), target="numpy")(np.ones(3))
+
+
+@mistake
+def forged_node():
+    """a node that was not built by its op"""
+    forged = object.__new__(rg.Apply)
+    fields = {"op": rg.exp, "inputs": (x,), "type": x.type, "_digest": 0, "_facts": None}
+    for name, value in fields.items():
+        object.__setattr__(forged, name, value)
+    return rg.verify(forged)
+
+
+@mistake
+def no_gpu():
+    """the target 'cuda' without a GPU"""
+    known = {"numba": "0.61.0", "numba-cuda": "missing", "device": "missing: no GPU was found"}
+    with (
+        mock.patch.object(adapter, "simulated", lambda: False),
+        mock.patch.object(adapter, "_usable", lambda: False),
+        mock.patch.object(adapter, "report", lambda: known),
+    ):
+        return rg.function([x], x + 1, target="cuda")
+
+
+@mistake
+def device_memory():
+    """arrays that do not fit the memory of a GPU"""
+    raise adapter.out_of_memory(80_000, 40_000)
+
+
+@mistake
+def recorded_on_the_cpu():
+    """recording a call that no GPU makes"""
+    return add_function().capture(np.ones(3), np.ones(3))
