@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from relgraph.ir.facts import fact
 from relgraph.ir.node import Constant, Variable, constant
-from relgraph.relations.catalogue.conditions import coefficiento, numerico
+from relgraph.ops.reducers import floating
+from relgraph.relations.catalogue.conditions import coefficiento, numbero, numerico
 from relgraph.relations.goals import (
     calco,
     checko,
@@ -413,6 +415,50 @@ def cancel_multiply_divideo(x, y):
     return (x / y) * y, x
 
 
+# Quotients by numbers.
+
+
+@lru_cache(maxsize=1024)
+def inverse_of(c: Any) -> Variable | None:
+    """Return ``1 / c`` for a constant of one number; None where it is infinite or subnormal."""
+    if not isinstance(c, Constant) or c.uniform is None or c.dtype.kind == "b":
+        return None
+    dtype = floating(c.dtype)
+    with np.errstate(all="ignore"):
+        inverse = np.true_divide(1, c.uniform, dtype=dtype)
+    normal = np.finfo(dtype).tiny <= np.abs(inverse) < np.inf
+    return constant(inverse, dtype) if normal else None
+
+
+def takes_inverse(x: Any, c: Any) -> bool:
+    """Tell whether floats x, not known to be integers, have quotients of the dtype of ``1 / c``."""
+    if isinstance(x, Constant) or x.ndim == 0 or x.dtype.kind != "f" or fact(x, "integer"):
+        return False
+    return np.result_type(x.dtype, c.dtype) == floating(c.dtype)
+
+
+@identity(
+    tags=("specialize", "fast_run", "mul_canonical"),
+    where=lambda x, c, d: (
+        numbero(c, 3, -0.7, 49),
+        checko(takes_inverse, x, c),
+        calco(d, inverse_of, c),
+    ),
+)
+def invert_divisoro(x, c, d):
+    """x / c = x d, where d = 1 / c.
+
+    Holds for floats and a number c, unless 1 / c overflows or is subnormal; rounded (two roundings
+    against one, so within 2u |x / c|; exact for powers of two), kept (within that error of the
+    largest number, which |c| < 1 may lead to, one side may be infinite and the other not).  It
+    leaves alone what is proved to be integers, whose quotients are often meant exactly (49 / 49 is
+    1, 49 (1 / 49) is not), and arrays without dimensions, of which one division costs nothing.
+    Source: definition of the reciprocal; it is what HandleDivide does in XLA's AlgebraicSimplifier,
+    https://github.com/openxla/xla/blob/main/xla/hlo/transforms/simplifiers/algebraic_simplifier.cc.
+    """
+    return x / c, x * d
+
+
 RELATIONS: tuple[Relation, ...] = (
     cancel_negative_negativeo,
     absorb_subtract_negativeo,
@@ -444,4 +490,5 @@ RELATIONS: tuple[Relation, ...] = (
     cancel_subtract_subtracto,
     cancel_divide_multiplyo,
     cancel_multiply_divideo,
+    invert_divisoro,
 )

@@ -24,6 +24,7 @@ CASES = {
     "local_mul_canonizer": [
         (n / n * x, x), (x * n / n, x), (x / n * n, x), (rg.square(x) * x, x**3.0),
         (0 * x + y, y), (n / rg.absolute(n), rg.sign(n)), (2 * x * 3, 6 * x),
+        (3 * x / 4, 0.75 * x),
     ],
     "flatten_nested_add_mul": [((x + y) + (z - x), y + z)],
     "constant_fold_branches_of_add_mul": [(1 + x + 2, 3 + x), (2 * x * 4.0, 8 * x)],
