@@ -35,7 +35,9 @@ ATOMS = [*VARS, *VARS, *NODES, *OPS, 2.0, 2, 0.0, -0.0, True, None, "a", (-1,), 
 
 
 def _compound(inner):
-    few = st.lists(inner, max_size=3)
+    # An empty sequence inside of another one, in the tail of a bound pair, unifies with anything in
+    # the plain substitution of logical-unification: test_an_empty_sequence_is_itself.
+    few = st.lists(inner, min_size=1, max_size=3)
     return st.one_of(
         few.map(lambda parts: etuple(*parts)),
         st.tuples(st.sampled_from(OPS), few).map(lambda p: etuple(p[0], *p[1])),
@@ -101,6 +103,15 @@ def test_terms_unify_and_reify_as_in_a_plain_substitution(pairs):
             return
     for term in (*VARS, *itertools.chain(*pairs)):
         assert _shown(_reified(term, state), {}) == _shown(_reified(term, plain), {})
+
+
+def test_an_empty_sequence_is_itself():
+    head, tail = VARS[:2]
+    state = State({}, Steps(1000))
+    bound = unify(etuple(rg.add, "a", etuple()), cons(head, tail), state)
+    assert substitution(bound) == {head: rg.add, tail: etuple("a", etuple())}
+    assert unify(etuple(rg.add, etuple(), etuple()), cons(head, tail), bound) is False
+    assert unify(etuple(rg.add, "a", etuple()), cons(head, tail), bound) is not False
 
 
 def test_unifying_leaves_the_state_it_began_with():
