@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from typing import ParamSpec, TypeVar
@@ -314,9 +315,12 @@ def _not_bound(
     ]
     strange = next((name for name in kwargs if name not in named), None)
     fix = "Pass what it takes, each once."
-    if f"*{strange}" in shown:
+    if shown and all(text.startswith("**") for text in shown):
+        fix = "Pass each by its name."
+    elif f"*{strange}" in shown:
         fix = f"Pass {strange} by position."
     elif strange is not None:
         near = get_close_matches(strange, named, 1)
         fix = f"Did you mean {near[0]}=?" if near else f"Leave {strange}= out."
-    return ArgumentError(str(error).replace(".__init__()", "()"), {"takes": ", ".join(shown)}, fix)
+    what = re.sub(r"\.__(init|call)__\(\)", "()", str(error))
+    return ArgumentError(what, {"takes": ", ".join(shown) or "nothing"}, fix)

@@ -19,6 +19,8 @@ from relgraph.api.targets import backend_of
 from relgraph.backends.base import Array, Backend
 from relgraph.backends.failures import misplaced
 from relgraph.db.default import default_database
+from relgraph.db.modes import nonfinite_choice
+from relgraph.db.query import RewriteDatabaseQuery
 from relgraph.errors import (
     ArgumentError,
     CompileError,
@@ -100,6 +102,7 @@ def function(
     backend_of(target)  # a target that does not exist is refused before any work is done
     graph = FunctionGraph(given, nodes)
     choices, needed = None, list[Meeting]()
+    nonfinite_choice(RewriteDatabaseQuery(()), nonfinite)  # refuses a word that is none of them
     if mode is not None:
         pipeline = default_database().query(query_of(name=mode, nonfinite=nonfinite))
         choices = pipeline.choices
@@ -190,6 +193,7 @@ class Function:
         The generated program.
     """
 
+    @checks_arguments
     def __init__(
         self,
         graph: FunctionGraph,
@@ -377,6 +381,8 @@ class Function:
             direct(*args, *places)
             return out
         check_places(places, self.graph.outputs, getattr(self._program, "holds", lambda p: False))
+        # Programs write to arrays of NumPy's own class: a memmap, for one, is seen through it.
+        places = [np.asarray(p) if isinstance(p, np.ndarray) else p for p in places]
         arrays = self._checked(args, kwargs)
         if hasattr(self._program, "into"):
             self._program.into(arrays, places)

@@ -30,18 +30,20 @@ def places_of(out: Any, keys: Any) -> list[Any]:
         Where it is not the container of the results.
     """
     kind = "dict" if isinstance(keys, dict) else "list or tuple"
-    if isinstance(keys, dict):
-        if isinstance(out, Mapping) and set(out) == set(keys):
+    if isinstance(keys, dict) and isinstance(out, Mapping):
+        if set(out) == set(keys):
             return [out[key] for key in keys]
-        given = f"keys {', '.join(map(str, out))}" if isinstance(out, Mapping) else ""
-        needed = f"keys {', '.join(map(str, keys))}"
-    else:
-        if isinstance(out, list | tuple):
-            return list(out)
-        given, needed = "", ""
+        raise ArgumentError(
+            "out does not have the keys of the results",
+            {"results": ", ".join(map(str, keys)), "out": ", ".join(map(str, out))},
+            f"Give it a {kind} of arrays, one for each result.",
+        )
+    if not isinstance(keys, dict) and isinstance(out, list | tuple):
+        return list(out)
+    needed = ", ".join(map(str, keys)) if isinstance(keys, dict) else ""
     raise ArgumentError(
         f"the function returns {kind_of(keys)}, and out is {kind_of(out)}",
-        {key: value for key, value in (("needed", needed), ("given", given)) if value},
+        {"results": needed} if needed else (),
         f"Give it a {kind} of arrays, one for each result.",
     )
 
@@ -91,6 +93,10 @@ def check_places(
                 f"{what} is {kind_of(place)}, not an array of NumPy",
                 {"result": node.type},
                 "Give it np.empty(shape, dtype).",
+            )
+        if isinstance(place, np.ma.MaskedArray):
+            raise ArgumentError(
+                f"{what} is a masked array, and graphs have no masks", fix="Give it its .data."
             )
         if place.dtype.newbyteorder("=") != node.type.dtype:
             raise DTypeError(

@@ -19,7 +19,7 @@ from relgraph.api.tape import NUMBERS, Slot, Tape
 from relgraph.errors import ArgumentError, UnsupportedAttributeError
 from relgraph.ir.node import Variable
 from relgraph.ir.operators import FUNCTIONS, Operators
-from relgraph.ops.unsupported import instead_of
+from relgraph.ops.numpy_protocol import instead_of_attribute
 
 
 class Tracer(Operators):
@@ -196,9 +196,7 @@ def _no_attribute(node: Variable, name: str) -> UnsupportedAttributeError:
     return UnsupportedAttributeError(
         f"traced arrays do not have NumPy's attribute {name!r}",
         {"array": node},
-        instead_of(f"np.ndarray.{name}")
-        or instead_of(f"np.{name}")
-        or "Write it with NumPy's functions that graphs have.",
+        instead_of_attribute(name) or "Write it with NumPy's functions that graphs have.",
     )
 
 

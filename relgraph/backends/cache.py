@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from relgraph.backends.config import config
+from relgraph.errors import checks_arguments, no_attribute
 
 _MAGIC = b"relgraph cache 1\n"
 _SUFFIX = ".rgc"
@@ -64,6 +65,7 @@ class Info:
     misses: int
 
 
+@checks_arguments
 def directory() -> Path:
     """Return the folder of compiled code: ``$RELGRAPH_CACHE_DIR``, or one in the user's cache.
 
@@ -79,6 +81,7 @@ def directory() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "relgraph"
 
 
+@checks_arguments
 def info() -> Info:
     """Return what is in the cache.
 
@@ -94,6 +97,7 @@ def info() -> Info:
     )  # fmt: skip
 
 
+@checks_arguments
 def clear() -> None:
     """Delete all entries; what this process has loaded stays in use."""
     folder = directory()
@@ -244,6 +248,10 @@ def _drop_old(folder: Path, added: int) -> None:
                 path.unlink()
             total -= size
         _bytes[folder] = total
+
+
+def __getattr__(name: str) -> Any:
+    raise no_attribute("relgraph.cache", name, __all__, "rg.cache.info() tells what is there.")
 
 
 __all__ = ["Info", "clear", "directory", "info"]

@@ -10,9 +10,16 @@ import os
 from collections.abc import Callable
 from difflib import get_close_matches
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from relgraph.errors import ArgumentError, DomainError, checks_arguments
+from relgraph.errors import (
+    ArgumentError,
+    DomainError,
+    RelgraphError,
+    UnsupportedAttributeError,
+    checks_arguments,
+    kind_of,
+)
 
 VECTOR_LIBRARIES = (None, "svml", "libmvec")
 CACHE_LIMIT = 512 * 2**20
@@ -169,11 +176,23 @@ class Config:
 
     def on_change(self, listener: Callable[[], None]) -> None:
         """Have a function called after every change."""
+        if not callable(listener):
+            raise ArgumentError(
+                f"on_change takes a function, not {kind_of(listener)}",
+                fix="Pass a function without parameters.",
+            )
         self._listeners.append(listener)
 
     def given(self, name: str) -> bool:
         """Tell whether a setting was ever set, if only to the value that it had."""
         return name in self._given
+
+    if not TYPE_CHECKING:  # a checker of types tells by itself
+
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("_"):  # what Python and its libraries ask for
+                raise AttributeError(f"rg.config has no {name}")
+            raise _unknown(name, UnsupportedAttributeError)
 
     _listeners: list[Callable[[], None]]
     _given: set[str]
@@ -202,9 +221,9 @@ class _Settings:
             setattr(self._owner, name, value)
 
 
-def _unknown(name: str) -> ArgumentError:
+def _unknown(name: str, kind: type[RelgraphError] = ArgumentError) -> RelgraphError:
     near = get_close_matches(name, _CHECKS, 1)
-    return ArgumentError(
+    return kind(
         f"there is no setting {name!r}",
         {"settings": ", ".join(_CHECKS)},
         f"Did you mean {near[0]!r}?" if near else "Use one of these settings.",

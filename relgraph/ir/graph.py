@@ -30,7 +30,9 @@ def as_outputs(outputs: Outputs) -> tuple[Variable, ...]:
         if not isinstance(node, Variable):
             raise ArgumentError(
                 f"output {position} is {kind_of(node)}, not a graph: {node!r:.60}",
-                fix="Build graphs from rg.tensor(...) inputs; rg.constant(...) wraps an array.",
+                fix="List graphs side by side: a container among outputs is not opened."
+                if isinstance(node, list | tuple | dict)
+                else "Build graphs from rg.tensor(...) inputs; rg.constant(...) wraps an array.",
             )
     return nodes
 
@@ -224,6 +226,7 @@ class FunctionGraph:
             found[node].append(("output", index))
         return {node: tuple(users) for node, users in found.items()}
 
+    @checks_arguments
     def replace(self, old: Variable, new: Variable, check: bool = True) -> FunctionGraph:
         """Return the graph with ``new`` in place of ``old``.
 

@@ -12,7 +12,7 @@ import hashlib
 import threading
 import weakref
 from collections.abc import Iterable, Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +27,7 @@ from relgraph.errors import (
     kind_of,
 )
 from relgraph.ir.op import Op, digest_of
-from relgraph.ir.operators import Operators
+from relgraph.ir.operators import FUNCTIONS, Operators
 from relgraph.ir.types import NAME_OF, TensorType, Type, check_dtype
 
 _lock = threading.RLock()
@@ -139,6 +139,11 @@ class Variable(_Slots, Operators):
 
     def __delattr__(self, name: str) -> None:
         self.__setattr__(name, None)
+
+    if not TYPE_CHECKING:  # a checker of types tells by itself
+
+        def __getattr__(self, name: str) -> Any:
+            raise FUNCTIONS["__getattr__"](self, name)
 
     def __copy__(self) -> Variable:
         return self

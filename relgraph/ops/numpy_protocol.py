@@ -452,6 +452,23 @@ def _unsupported(label: str, names: list[str]) -> ArgumentError:
     )
 
 
+def instead_of_attribute(name: str) -> str:
+    """Return what to write instead of an attribute of NumPy's arrays, or "" where no way is known.
+
+    Parameters
+    ----------
+    name : str
+        An attribute or a method.
+
+    Returns
+    -------
+    str
+        A sentence for the last line of a message.
+    """
+    written = f"Use the function np.{name}." if getattr(np, name, None) in ARRAY_FUNCTIONS else ""
+    return instead_of(f"np.ndarray.{name}") or instead_of(f"np.{name}") or written
+
+
 def _no_argument(label: str, name: str) -> ArgumentError:
     fix = {
         "out": "A graph is immutable; use the result.",

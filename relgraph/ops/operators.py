@@ -7,9 +7,12 @@ by name; this module fills that table, once.
 from __future__ import annotations
 
 from collections.abc import Callable
+from difflib import get_close_matches
 from typing import Any
 
-from relgraph.errors import ArgumentError
+import numpy as np
+
+from relgraph.errors import ArgumentError, UnsupportedAttributeError
 from relgraph.ir.node import Variable
 from relgraph.ir.operators import FUNCTIONS
 from relgraph.ir.types import dim_text
@@ -49,7 +52,40 @@ def iterate(x: Any) -> list[Any]:
     return [indexing.index(x, place) for place in range(first)]
 
 
+def missing_attribute(x: Any, name: str) -> AttributeError:
+    """Return the error for an attribute that graphs do not have.
+
+    Parameters
+    ----------
+    x : Variable
+        What was asked for it.
+    name : str
+        The attribute.
+
+    Returns
+    -------
+    AttributeError
+        To be raised.
+    """
+    if name.startswith("_"):  # what Python and its libraries ask for
+        return AttributeError(f"a graph has no {name}")
+    if hasattr(np.ndarray, name):
+        return UnsupportedAttributeError(
+            f"graphs do not have NumPy's attribute {name!r}",
+            {"graph": x},
+            numpy_protocol.instead_of_attribute(name)
+            or "Write it with NumPy's functions that graphs have.",
+        )
+    near = get_close_matches(name, [n for n in dir(x) if not n.startswith("_")], 1, 0.7)
+    return UnsupportedAttributeError(
+        f"a graph has no attribute {name!r}",
+        {"graph": x},
+        f"Did you mean {near[0]!r}?" if near else "Use NumPy's functions and attributes.",
+    )
+
+
 MEANINGS: dict[str, Callable[..., Any]] = {
+    "__getattr__": missing_attribute,
     "__array_function__": numpy_protocol.array_function,
     "__array_ufunc__": numpy_protocol.array_ufunc,
     "__iter__": iterate,

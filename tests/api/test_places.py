@@ -261,3 +261,32 @@ def test_a_result_may_overlap_with_any_of_many_arguments(target, place):
     expected = sum(arrays[k] for k in read) + arrays[place].T
     f = rg.function(xs, graph, target=target)
     np.testing.assert_array_equal(f(*arrays, out=arrays[place]), expected)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_places_of_other_classes_of_arrays(tmp_path, target):
+    (x,) = vectors("x")
+    f = rg.function([x], x * 2.0, target=target)
+    both = rg.function([x], [x * 2.0, x + 1.0], target=target)
+    on_disk = np.memmap(tmp_path / "place", "float64", "w+", shape=(3,))
+    assert f(np.arange(3.0), out=on_disk) is on_disk
+    np.testing.assert_array_equal(np.fromfile(tmp_path / "place"), [0, 2, 4])
+    viewed = np.empty(3).view(type("Viewed", (np.ndarray,), {}))
+    first, second = both(np.arange(3.0), out=[viewed, np.empty(3)])
+    assert first is viewed
+    np.testing.assert_array_equal(np.asarray(first), [0, 2, 4])
+    np.testing.assert_array_equal(second, [1, 2, 3])
+    with pytest.raises(ArgumentError, match="a masked array, and graphs have no masks"):
+        f(np.arange(3.0), out=np.ma.zeros(3))
+
+
+def test_places_under_other_names():
+    (x,) = vectors("x")
+    f = rg.function([x], {"a": x * 2.0, "b": x + 1.0}, target="numpy")
+    for out in ({"a": np.empty(3)}, {"a": np.empty(3), "c": np.empty(3)}):
+        with pytest.raises(ArgumentError, match="not have the keys of the results") as caught:
+            f(np.arange(3.0), out=out)
+        assert f"out     : {', '.join(out)}" in str(caught.value)
+    with pytest.raises(ArgumentError, match="returns a dict, and out is a list") as caught:
+        f(np.arange(3.0), out=[np.empty(3), np.empty(3)])
+    assert "results : a, b" in str(caught.value)

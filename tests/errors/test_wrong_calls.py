@@ -93,6 +93,11 @@ def change(owner, name, value=None):
 
 
 GRAPHS = [
+    (lambda: x.nonsense, UnsupportedAttributeError, "no attribute 'nonsense'", "Use NumPy"),
+    (lambda: x.shap, UnsupportedAttributeError, "no attribute 'shap'", "'shape'"),
+    (lambda: x.repeat(2), UnsupportedAttributeError, "NumPy's attribute 'repeat'", "np.repeat"),
+    (lambda: x.item(0), UnsupportedAttributeError, "attribute 'item'", "without dimensions"),
+    (lambda: graph.replace(x), ArgumentError, "missing 1 required", "each once"),
     (lambda: rg.tensor("t", shap=("n",)), ArgumentError, "'shap'", "shape="),
     (lambda: rg.vector("t", dtyp="float32"), ArgumentError, "'dtyp'", "dtype="),
     (rg.matrix, ArgumentError, "missing 1 required", "each once"),
@@ -235,7 +240,14 @@ CALLS = [
     (lambda: jitted(lambda a: a.zzzz)(ones), UnsupportedAttributeError, "'zzzz'", "Use NumPy"),
     (lambda: jitted(lambda a: a.shap)(ones), UnsupportedAttributeError, "'shap'", "'shape'"),
     (lambda: jitted(lambda a: {1})(ones), ArgumentError, "returned a set", "Return arrays"),
-    (lambda: rg.config(3), ArgumentError, "positional argument", "each once"),
+    (lambda: rg.config(3), ArgumentError, r"Config\(\) takes 1 positional", "by its name"),
+    (lambda: rg.config.thread, UnsupportedAttributeError, "no setting 'thread'", "'threads'"),
+    (lambda: rg.config.on_change(3), ArgumentError, "a function, not an int", "without param"),
+    (lambda: rg.cache.size, UnsupportedAttributeError, "relgraph.cache has no size", "info()"),
+    (lambda: rg.cache.clear(1), ArgumentError, "takes 0 positional", "each once"),
+    (rg.Function, ArgumentError, r"Function\(\) missing 2", "each once"),
+    (lambda: rg.function([x], [[x]]), ArgumentError, "output 0 is a list", "side by side"),
+    (lambda: rg.function([x], x, mode=None, nonfinite="no"), ArgumentError, "not 'no'", "'keep'"),
     (lambda: rg.config(cache_limit=0.5), DomainError, "number of bytes", "512"),
     (lambda: rg.config(arena_limit=2**62), DomainError, "integer from 0", "arena_limit=512"),
     (lambda: delattr(rg.config, "threads"), ArgumentError, "cannot be deleted", "Set it"),
