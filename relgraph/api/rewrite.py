@@ -174,6 +174,7 @@ def _given(relations: tuple[Any, ...], nonfinite: str, strategy: str) -> list[An
     return steps
 
 
+@checks_arguments
 def clear_caches() -> None:
     """Forget compiled selections, and the normal forms and queries remembered with them.
 

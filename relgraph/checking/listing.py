@@ -14,7 +14,7 @@ from relgraph.db.catalogue import THEMES
 from relgraph.db.database import EquilibriumDB, RewriteDatabase
 from relgraph.db.default import default_database
 from relgraph.db.entries import LoweringChoice
-from relgraph.errors import ArgumentError, RelgraphError
+from relgraph.errors import ArgumentError, RelgraphError, checks_arguments
 from relgraph.relations.clause import op_name
 from relgraph.relations.pattern import PatternNode, subterms
 from relgraph.relations.relation import Relation
@@ -134,6 +134,7 @@ def _promise(row: CatalogueRow) -> str:
     return f"{item.rounding}, {item.specials}" if isinstance(item, Relation) else row.theme
 
 
+@checks_arguments
 def catalogue(text: str = "") -> Catalogue:
     """Return what relgraph ships, or the part of it that a text describes.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from itertools import chain, islice
 from typing import Any
 
@@ -19,7 +20,13 @@ from relgraph.db.database import Pipeline, RewriteDatabase
 from relgraph.db.default import default_database
 from relgraph.db.modes import mode
 from relgraph.db.query import RewriteDatabaseQuery
-from relgraph.errors import ArgumentError, BudgetError, OscillationError, RelgraphError
+from relgraph.errors import (
+    ArgumentError,
+    BudgetError,
+    OscillationError,
+    RelgraphError,
+    UnknownTagError,
+)
 from relgraph.ir.cost import flops
 from relgraph.ir.graph import free_inputs
 from relgraph.ir.node import Variable
@@ -96,10 +103,20 @@ def check_selection(
     -------
     SelectionReport
         With counts, and one finding a line.
+
+    Raises
+    ------
+    UnknownTagError
+        For a name in ``only`` that no relation of the selection has.
     """
     subject, findings = _in_one_direction(subject)
     name, stages, final = stages_of(subject)
-    wanted = None if only is None else set(only)
+    wanted = _named(only, stages)
+    if not (most is None or (isinstance(most, int) and most >= 0)):
+        raise ArgumentError(
+            f"most is a number of critical pairs, not {most!r}",
+            fix="Give an int of at least 0, or leave it out for all.",
+        )
     counts: Counter[str] = Counter()
     for number, stage in enumerate(stages):
         examined = Examined(stage, wanted)
@@ -110,6 +127,22 @@ def check_selection(
             counts += examined.counts_of_pairs
     counts["phases"] = len(stages)
     return SelectionReport(name, counts, [expected(f) for f in findings])
+
+
+def _named(only: Iterable[str] | None, stages: list[Stage]) -> set[str] | None:
+    """Return the names of relations to look at, each of which is one of the selection."""
+    if only is None:
+        return None
+    wanted = {only} if isinstance(only, str) else set(only)
+    known = {x.name for stage in stages for x in stage.relations}
+    for name in sorted(wanted - known, key=str):
+        near = get_close_matches(str(name), known, 1)
+        raise UnknownTagError(
+            f"only= names {name!r}, which is no relation of the selection",
+            {"relations": len(known)},
+            f"Did you mean {near[0]!r}?" if near else "Give names of relations that it has.",
+        )
+    return wanted
 
 
 def _in_one_direction(subject: Any) -> tuple[Any, list[Finding]]:

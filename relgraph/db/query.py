@@ -86,6 +86,9 @@ class RewriteDatabaseQuery:
             "query.including(...), requiring(...) and excluding(...) return new ones.",
         )
 
+    def __delattr__(self, name: str) -> None:
+        self.__setattr__(name, None)
+
     def __reduce__(self) -> tuple[object, ...]:
         parts = (self.include, self.require, self.exclude)
         return type(self), (*(tuple(sorted(x)) for x in parts), dict(self.subquery))

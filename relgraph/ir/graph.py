@@ -181,6 +181,9 @@ class FunctionGraph:
             fix="graph.replace(old, new) returns a new graph.",
         )
 
+    def __delattr__(self, name: str) -> None:
+        self.__setattr__(name, None)
+
     def __reduce__(self) -> tuple[object, ...]:
         return _restore, (flatten((*self.inputs, *self.outputs)), len(self.inputs))
 

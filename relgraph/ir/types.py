@@ -16,7 +16,15 @@ from weakref import WeakValueDictionary
 import numpy as np
 import numpy.typing as npt
 
-from relgraph.errors import ArgumentError, DomainError, DTypeError, ShapeError, count_of, kind_of
+from relgraph.errors import (
+    ArgumentError,
+    DomainError,
+    DTypeError,
+    ImmutableGraphError,
+    ShapeError,
+    count_of,
+    kind_of,
+)
 
 Dim = int | str | None
 Shape = tuple[Dim, ...]
@@ -42,6 +50,16 @@ class Type:
     __slots__ = ("__weakref__",)
 
     layout: str = "dense"
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise ImmutableGraphError(
+            f"a type cannot be changed: {name}",
+            {"type": self},
+            "Make another one: type.with_dtype(...), type.with_shape(...) or rg.TensorType(...).",
+        )
+
+    def __delattr__(self, name: str) -> None:
+        self.__setattr__(name, None)
 
     def accepts(self, value: object) -> str | None:
         """Say why ``value`` is not of this type, or return None when it is."""
@@ -95,9 +113,6 @@ class TensorType(Type):
             with _lock:
                 found = cls._table.setdefault(key, made)
         return found
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"a TensorType cannot be changed: {name}")
 
     def __reduce__(self) -> tuple[object, ...]:
         if self.layout == "dense":
@@ -207,7 +222,7 @@ class TupleType(Type):
             found = cls._table.get(key)
             if found is None:
                 found = object.__new__(cls)
-                found.items = key
+                object.__setattr__(found, "items", key)
                 cls._table[key] = found
         return found
 

@@ -12,6 +12,8 @@ from typing import Any
 
 import kanren
 
+from relgraph.errors import checks_arguments
+
 
 class Equation:
     """The goal that two terms unify.
@@ -68,6 +70,7 @@ class Disjunction(_Joined):
         return kanren.lany(*self.goals)(state)  # type: ignore[no-any-return]
 
 
+@checks_arguments
 def eq(u: Any, v: Any) -> Any:
     """Relate two terms that are equal.
 

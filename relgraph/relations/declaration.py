@@ -32,7 +32,7 @@ from relgraph.relations.search import failed
 
 def location_of(function: Callable[..., Any]) -> str:
     """Return the file and line that a function begins at."""
-    code = getattr(function, "__code__", None)
+    code = getattr(inspect.unwrap(function), "__code__", None)
     if code is None:
         return "<unknown>"
     name = code.co_filename.replace("\\", "/").rsplit("/", 1)[-1]
@@ -161,7 +161,7 @@ def names_of(names: str | Iterable[str], what: str) -> tuple[str, ...]:
     if not all(isinstance(x, str) for x in found):
         raise RelationError(
             f"{what} takes names, which are strings, not {names!r:.60}",
-            fix=f'Write {what}["a name", "another"], or leave it out.',
+            fix=f'Write {what.rpartition(" ")[2]}["a name", "another"], or leave it out.',
         )
     return found
 
@@ -240,7 +240,7 @@ def check_clause(clause: Clause, name: str, location: str) -> None:
         raise RelationError(
             f"{name}: both sides are numbers: {text(clause.left)} and {text(clause.right)}",
             {"declared": location},
-            "Give the function parameters, and build a side from them: a number has no operands.",
+            "Build one of them of an op and variables: a number alone is never rewritten.",
         )
     heads = (getattr(clause.left, "op", None), getattr(clause.right, "op", None))
     if heads[0] == heads[1] and up_to_laws(clause.left) == up_to_laws(clause.right):

@@ -24,7 +24,7 @@ from etuples.core import ExpressionTuple
 from kanren import conso, heado, tailo
 from unification import isvar, reify, unify, var
 
-from relgraph.errors import ArgumentError, RelationError
+from relgraph.errors import ArgumentError, RelationError, checks_arguments
 from relgraph.ir.etuple import raise_
 from relgraph.ir.facts import BIT, fact, unknown_fact
 from relgraph.ir.node import Apply, Constant, Variable, as_variable
@@ -198,6 +198,7 @@ def _require_function(function: Any, goal: str, before: str = "") -> None:
         )
 
 
+@checks_arguments
 def checko(function: Callable[..., bool], *args: Any, label: str = "") -> Suspended:
     """Relate terms for which a predicate holds.
 
@@ -221,6 +222,7 @@ def checko(function: Callable[..., bool], *args: Any, label: str = "") -> Suspen
     return Suspended("check", args, shown, Predicate(function))
 
 
+@checks_arguments
 def calco(out: Any, function: Callable[..., Any], *args: Any) -> Suspended:
     """Relate ``out`` to ``function(*args)``; a result of None means that it does not hold.
 
@@ -252,6 +254,7 @@ def calco(out: Any, function: Callable[..., Any], *args: Any) -> Suspended:
     return Suspended("calc", (out, *args), shown, function)
 
 
+@checks_arguments
 def facto(x: Any, name: str) -> Suspended:
     """Relate graphs of which a fact is proved (see :mod:`relgraph.ir.facts`).
 
@@ -433,6 +436,7 @@ def _is_float(x: Any) -> bool:
     return x.dtype.kind == "f" if isinstance(x, Variable) else isinstance(x, float)
 
 
+@checks_arguments
 def assoc_flatten(term: Any, flat: Any) -> Suspended:
     """Relate an application of an associative op to the same with all nesting removed.
 
@@ -485,6 +489,7 @@ def _flatten(goal: Suspended, state: State) -> Iterable[State] | None:
     return None
 
 
+@checks_arguments
 def mapo(relation: Callable[[Any, Any], Goal], xs: Any, ys: Any) -> Suspended:
     """Relate two sequences of one length, element by element.
 

@@ -144,6 +144,7 @@ class Relation(ByReference):
             return getattr, (self.reversed, "reversed")
         return super().__reduce__()
 
+    @checks_arguments
     def __call__(self, left: Any, right: Any = _NO_SIDE) -> Any:
         """Return the goal that ``left`` and ``right`` are related, with fresh variables."""
         if right is _NO_SIDE:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from os import PathLike
 from typing import Any
 
-from relgraph.errors import VerifyError, count_of
+from relgraph.errors import ArgumentError, VerifyError, count_of, kind_of
 from relgraph.ir.cost import flops
 from relgraph.ir.node import Variable, apply_chain
 from relgraph.ir.printing import brief
@@ -197,15 +198,26 @@ class Derivation:
         lines.extend(f"    {brief(x)}" for x in self.after)
         return "\n".join(lines)
 
-    def to_html(self, path: str) -> None:
+    def to_html(self, path: str | PathLike[str]) -> None:
         """Write the derivation to a self-contained HTML page.
 
         Parameters
         ----------
-        path : str
+        path : str or Path
             The file to write.
+
+        Raises
+        ------
+        ArgumentError
+            For what is no path.
         """
         from html import escape
+
+        if not isinstance(path, str | PathLike):
+            raise ArgumentError(
+                f"to_html takes the path of a file, not {kind_of(path)}",
+                fix='Write derivation.to_html("rewrite.html").',
+            )
 
         rows = "\n".join(
             f"<tr><td>{number}</td><td>{escape(name)}</td>"
