@@ -74,6 +74,8 @@ def _kind(
             return LinearAlgebraError, _SINGULAR
         if "definite" in what:
             return LinearAlgebraError, _INDEFINITE
+        if "square" in what:
+            return LinearAlgebraError, "Give it a square matrix."
         return LinearAlgebraError, "Give it a matrix for which the result is defined."
     if isinstance(error, IndexError):
         return IndexRangeError, "Indices of an axis of size n run from -n to n - 1."

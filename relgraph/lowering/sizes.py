@@ -66,9 +66,16 @@ class Check:
 def mismatch(
     node: Variable, left: tuple[Variable, int, int], right: tuple[Variable, int, int]
 ) -> ShapeError:
-    """Return the error for two operands of an elementwise op whose sizes differ at run time."""
+    """Return the error for sizes of operands that differ at run time, and must be equal."""
     (a, a_axis, a_size), (b, b_axis, b_size) = left, right
     first, second = brief(a, 12), brief(b, 12)
+    if a is b and {a_axis, b_axis} == {-2, -1}:
+        return ShapeError(
+            f"{first} must be square, and its sizes along axes {a_axis} and {b_axis} are "
+            f"{a_size} and {b_size}",
+            [("in", brief(node, 24)), (first, a.type)],
+            "Give it a square matrix.",
+        )
     return ShapeError(
         f"{first} and {second} must have equal sizes, and they are {a_size} and {b_size}",
         [

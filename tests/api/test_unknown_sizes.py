@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import relgraph as rg
-from relgraph.errors import ShapeError
+from relgraph.errors import LinearAlgebraError, ShapeError
 
 
 def test_sizes_that_only_the_graph_as_written_compares_are_compared():
@@ -133,3 +133,21 @@ def test_random_graphs_compute_the_same_or_raise(seed):
                     np.testing.assert_allclose(b, a, rtol=1e-6, atol=1e-6, err_msg=where)
             ran += 1
     assert ran and raised
+
+
+@pytest.mark.parametrize("mode", [None, "fast_run"])
+@pytest.mark.parametrize("build", [rg.inv, rg.det, rg.cholesky, lambda A: rg.eigh(A)[0]])
+def test_a_matrix_that_is_not_square_is_told(build, mode):
+    A = rg.matrix("A")
+    f = rg.function([A], build(A), mode=mode, target="numpy")
+    with pytest.raises((ShapeError, LinearAlgebraError), match="be square") as caught:
+        f(np.ones((2, 3)))
+    assert str(caught.value).endswith("Give it a square matrix.")
+    assert "A : float64[?, ?]" in str(caught.value)
+
+
+def test_a_product_with_itself_needs_a_square_matrix():
+    A = rg.matrix("A")
+    f = rg.function([A], A @ A, target="numpy")
+    with pytest.raises(ShapeError, match="A must be square, and its sizes .* are 3 and 2"):
+        f(np.ones((2, 3)))
