@@ -11,9 +11,10 @@ reductions over the outermost loop the places of their partial results, and has 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -25,9 +26,12 @@ from relgraph.backends.numba.launch import (
     FOLDS,
     HEAD,
     LAUNCH,
+    LEAST,
     LONGEST,
     MAKE,
+    MAKE_PAST,
     NONE,
+    PAST,
     SHORT,
     SIZES,
     STRIDES,
@@ -149,6 +153,13 @@ class Layout:
         The array and the axis of each stride that it takes.
     longest : int
         How long a row may be for which there is a kernel of its own; 0 where there is none.
+    least : int
+        From how many elements on there is a kernel of its own for large results; 0 where there is
+        none.
+    results : int
+        How many of the arrays, the last ones, are results.
+    item : int
+        The bytes of an element of a result; 0 where they differ.
     """
 
     sizes: int
@@ -158,6 +169,9 @@ class Layout:
     cost: int = 1000
     strides: tuple[tuple[int, int], ...] = ()
     longest: int = 0
+    least: int = 0
+    results: int = 0
+    item: int = 0
 
 
 class _Method(ctypes.Structure):
@@ -185,7 +199,7 @@ def bind(
     trampoline: int,
     addresses: Sequence[int],
     layout: Layout,
-    short: Callable[[], int] | None = None,
+    others: Mapping[int, Callable[[], int]] = MappingProxyType({}),
 ) -> Callable[..., None]:
     """Return a function of Python's that calls a kernel.
 
@@ -199,8 +213,9 @@ def bind(
         Those of the kernel and, for reductions, of what combines partial results.
     layout : Layout
         What the kernel takes.
-    short : callable, optional
-        Returns the address of the kernel for short rows.  It is called when there are such.
+    others : mapping of int to callable
+        What returns the address of the kernel for short rows, and of that for large results, which
+        is called when there are such: by its place in the table, ``SHORT`` or ``PAST``.
 
     Returns
     -------
@@ -211,17 +226,19 @@ def bind(
     table[:HEAD] = (
         addresses[0], addresses[-1], layout.sizes, layout.arrays, layout.folds, layout.kept,
         layout.cost, settings.ctypes.data, id(np.ndarray), id(None), len(layout.strides),
-        0, 0, 0,
+        0, 0, 0, 0, 0, 0, layout.results, layout.item,
     )  # fmt: skip
     table[HEAD:] = [number for pair in layout.strides for number in pair]
 
-    def make() -> None:
-        if short is not None:
-            table[SHORT] = short()
+    def made(place: int, other: Callable[[], int]) -> None:
+        table[place] = other()
 
-    if short is not None:
-        table[LONGEST], table[MAKE] = layout.longest, id(make)
-    return builtin(name, trampoline, table, make)
+    makers = {place: partial(made, place, other) for place, other in others.items()}
+    if SHORT in makers:
+        table[LONGEST], table[MAKE] = layout.longest, id(makers[SHORT])
+    if PAST in makers:
+        table[LEAST], table[MAKE_PAST] = layout.least, id(makers[PAST])
+    return builtin(name, trampoline, table, *makers.values())
 
 
 def builtin(

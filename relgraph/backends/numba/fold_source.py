@@ -21,6 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from relgraph.backends.numba.past_cache import EVEN
 from relgraph.backends.numba.templates import convert
 from relgraph.lowering.kernels import Fold, Structure
 from relgraph.lowering.refs import Ref
@@ -91,10 +92,13 @@ class Lines:
     ----------
     structure : Structure
         What to write.
+    past : bool
+        Whether results go past the cache.
     """
 
-    def __init__(self, structure: Structure) -> None:
+    def __init__(self, structure: Structure, past: bool = False) -> None:
         self.structure = structure
+        self.past = past
         self.arrays = operands(structure)
         self.slots = structure.slot_counts()
         self.count = len(structure.reduced)  # of the groups of the loop
@@ -118,9 +122,10 @@ class Lines:
         """Return the parameters of a kernel without partial results."""
         integers = ["start", "stop", *(f"n{g}" for g in range(self.count))]
         integers += [stride for array in self.arrays for stride, _ in array.strides]
+        integers += ["head"] if self.past else []
         arrays = [array.declared() for array in self.arrays]
         arrays += self.slot_parameters()
-        arrays += [array.declared() for array in results]
+        arrays += map(self.declared, results)
         return f"(\n    {', '.join(integers)},\n    {', '.join(arrays)},\n)"
 
     def read_slots(self) -> None:
@@ -136,6 +141,36 @@ class Lines:
     def element(self, array: Array) -> str:
         """Return the element of an array that the loops are at."""
         return f"{array.name}[{', '.join(map(self.index, array.groups)) or '0'}]"
+
+    # Results, which may go past the cache.
+
+    def declared(self, array: Array) -> str:
+        """Return the declaration of a result."""
+        if not self._goes_past(array):
+            return array.declared()
+        sizes = ", ".join([*(f"n{g}" for g in range(self.count - 1)), "even"])
+        return f"{array.name}: past_cache({array.dtype}[{sizes}])"
+
+    def lines_of_memory(self, results: Iterable[Array]) -> None:
+        """Say where lines of memory begin: from the first one on, or at each row."""
+        if not self.past:
+            return
+        self.line(f"even = n{self.count - 1} & -{EVEN}")
+        first = ", ".join(["0"] * (self.count - 1) + ["head"])
+        for array in results:
+            if self._goes_past(array):
+                self.line(f"l_{array.name} = aligned({array.name}[{first}])")
+
+    def written(self, array: Array) -> str:
+        """Return the element of a result that the loops are at, to write it."""
+        if not self._goes_past(array):
+            return self.element(array)
+        if self.count == 1:
+            return f"l_{array.name}[j]"
+        return f"l_{self.element(array)}"
+
+    def _goes_past(self, array: Array) -> bool:
+        return self.past and all(array.spans)
 
     # Reductions, each with the number that its variables carry.
 

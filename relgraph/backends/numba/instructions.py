@@ -60,12 +60,20 @@ class Module:
         self.declared: set[str] = set()
         self.scalars: dict[str, Scalar] = {}
         self.metadata: list[str] = []
+        self._scopes: dict[str, str] = {}
 
     def node(self, text: str) -> str:
         """Add a line of metadata that may name itself as ``SELF``."""
         name = f"!{len(self.metadata)}"
         self.metadata.append(f"{name} = distinct !{{{text.replace('SELF', name)}}}")
         return name
+
+    def scope(self, name: str) -> str:
+        """Return the list that holds the scope of aliases of a name."""
+        if name not in self._scopes:
+            scope = self.node(f"SELF, {self.node('SELF')}, {name}")
+            self._scopes[name] = self.node(scope)
+        return self._scopes[name]
 
 
 class Instructions:

@@ -22,6 +22,7 @@ from relgraph.backends.numba.fold_source import (
     operand_name,
     start,
 )
+from relgraph.backends.numba.past_cache import EVEN
 from relgraph.backends.numba.templates import ELEMENTARY, expression
 from relgraph.lowering.kernels import Fold, Row, Structure
 from relgraph.lowering.refs import Ref
@@ -34,6 +35,8 @@ class KernelText(Lines):
     ----------
     structure : Structure
         What to write.
+    past : bool
+        Whether results go past the cache.
 
     Attributes
     ----------
@@ -43,8 +46,8 @@ class KernelText(Lines):
         How many results are combined from partial ones.
     """
 
-    def __init__(self, structure: Structure) -> None:
-        super().__init__(structure)
+    def __init__(self, structure: Structure, past: bool = False) -> None:
+        super().__init__(structure, past)
         s = structure
         kept = tuple(not r for r in s.reduced)
         self.stored = [self._result(i) for i in range(len(s.stored))]
@@ -88,10 +91,12 @@ class KernelText(Lines):
         names = ["start", "stop", *(f"n{g}" for g in range(self.count))]
         names += [stride for array in self.arrays + self.stored for stride, _ in array.strides]
         names += ["rows"] if self.partial else []
+        names += ["head"] if self.past else []
         arrays = [array.declared() for array in self.arrays]
         arrays += [f"y_{i}: {dtype}[1]" for i, dtype in enumerate(self.structure.tables)]
         arrays += self.slot_parameters()
-        arrays += [array.declared() for array in self.stored + self.folded]
+        arrays += map(self.declared, self.stored)
+        arrays += [array.declared() for array in self.folded]
         if self.partial:
             sizes = ", ".join(["parts", *(f"n{g}" for g in self.kept)])
             arrays += [
@@ -112,6 +117,7 @@ class KernelText(Lines):
         self.lines = []
         self.depth = 1
         self.read_slots()
+        self.lines_of_memory(self.stored)
         for i in self.pairs:
             self.line(f"q{i} = scratch({self.structure.folds[i].dtype}, {BLOCK})")
         for k in self.scattered:
@@ -183,7 +189,11 @@ class KernelText(Lines):
 
     def _innermost(self, low: str, high: str) -> None:
         if not self.blocked and not self.scattered:
-            self.open(f"for i in range({_range(low, high)}):")
+            if self.past and self.count == 1:
+                self.open(f"for j in range(start & -{EVEN}, min(stop, n0 - head)):")
+                self.line("i = j + head")
+            else:
+                self.open(f"for i in range({_range(low, high)}):")
             self._statements()
             self.depth -= 1
             return
@@ -246,7 +256,7 @@ class KernelText(Lines):
 
     def _write(self, i: int, value: str) -> None:
         """Write a value to its place, or join it with what is there."""
-        place = self.element(self.stored[i])
+        place = self.written(self.stored[i])
         target = self.structure.targets[i] if self.structure.targets else None
         if target is not None and target.op is not None:
             dtype = self.stored[i].dtype

@@ -10,12 +10,13 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache, partial
 from importlib import import_module
 from importlib.util import find_spec
 from math import prod
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ import numpy as np
 from relgraph.backends import cache
 from relgraph.backends.base import Array
 from relgraph.backends.config import config
-from relgraph.backends.numba import machine, numpy_api, threads
+from relgraph.backends.numba import launch, machine, numpy_api, threads
 from relgraph.backends.numba.arena import ENDS, FEW, Arena
 from relgraph.backends.numba.arena import TEXT as ARENA
 from relgraph.backends.numba.calls import TRAMPOLINE, Layout, bind
@@ -37,7 +38,9 @@ from relgraph.errors import CompileError
 
 Kernel = Callable[..., None]
 
-SHORT = "_short"  # what the kernel for short rows is called, after the other one
+# What the kernels for short rows and for large results are called, after the usual one.
+SHORT, PAST = "_short", "_past"
+_PLACES = {SHORT: launch.SHORT, PAST: launch.PAST}
 FINISH = "_finish"  # what the function that combines partial results is called, after the kernel
 
 _lock = threading.RLock()
@@ -82,7 +85,12 @@ def digest(text: str) -> str:
     return hashlib.sha256(f"{environment()}\n{text}".encode()).hexdigest()[:16]
 
 
-def load(name: str, text: str, layout: Layout, short: Callable[[str], str] | None = None) -> Kernel:
+def load(
+    name: str,
+    text: str,
+    layout: Layout,
+    others: Mapping[str, Callable[[str], str]] = MappingProxyType({}),
+) -> Kernel:
     """Return the function that calls a kernel.
 
     Parameters
@@ -93,9 +101,9 @@ def load(name: str, text: str, layout: Layout, short: Callable[[str], str] | Non
         Its source, in the language of :mod:`relgraph.backends.numba.translate`.
     layout : Layout
         What a call of it takes.
-    short : callable, optional
-        Given a name, returns the source of the kernel for short rows, which is compiled when it is
-        first needed.
+    others : mapping of str to callable
+        For ``SHORT`` and ``PAST``: given a name, what returns the source of the kernel for short
+        rows, or for large results, which is compiled when it is first needed.
 
     Returns
     -------
@@ -109,12 +117,13 @@ def load(name: str, text: str, layout: Layout, short: Callable[[str], str] | Non
     """
     names = (name, f"{name}{FINISH}") if layout.folds else (name,)
     addresses = _compiled(name, text, names)
-    if short is None or not layout.longest:
-        return bind(name, trampoline(), addresses, layout)
-    other = f"{name}{SHORT}"
-    return bind(
-        name, trampoline(), addresses, layout, lambda: _compiled(other, short(other), (other,))[0]
-    )
+
+    def address(end: str, source: Callable[[str], str]) -> int:
+        other = f"{name}{end}"
+        return _compiled(other, source(other), (other,))[0]
+
+    makers = {_PLACES[end]: partial(address, end, source) for end, source in others.items()}
+    return bind(name, trampoline(), addresses, layout, makers)
 
 
 def _compiled(name: str, text: str, names: tuple[str, ...]) -> tuple[int, ...]:
@@ -301,6 +310,6 @@ def scalar(callee: str, dtypes: tuple[str, ...]) -> Scalar:
 
 
 __all__ = [
-    "FINISH", "arena", "digest", "empty", "entry", "environment", "load", "native", "scalar",
-    "stats", "trampoline",
+    "FINISH", "PAST", "SHORT", "arena", "digest", "empty", "entry", "environment", "load",
+    "native", "scalar", "stats", "trampoline",
 ]  # fmt: skip

@@ -10,18 +10,25 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from relgraph.backends.numba.past_cache import EVEN
+
 ROWS = 16384  # elements of one partial result: fixed, so that no result depends on the threads
 PARTS = 32  # partial results at most, where each is an array; their rows at least
 RELEASE = 20_000  # picoseconds of work, in thousands, from which the lock is released: 20 us
 SHARE = 50_000  # the same, from which threads share it: 50 us
 MANY = 48  # rows from which on a kernel for short rows pays
+LINES = 1024  # elements of a piece from which on it is a multiple of 64
 PIECES = 4  # pieces of a range for each thread: one that is late then does fewer
 
 # What is known of a kernel.  Integers of 64 bits, in a table for each kernel and one for all.
 KERNEL, FINISH, SIZES, ARRAYS, FOLDS, KEPT, COST, SETTINGS, ARRAY_TYPE, NONE, STRIDES = range(11)
 # The kernel for rows that are short, or 0; how long these are; and the callable that compiles it.
 SHORT, LONGEST, MAKE = range(11, 14)
-HEAD = 14  # after it, pairs (array, axis) of the strides
+# The kernel for large results, or 0; from how many elements on they are; and what compiles it.
+# They are the last arrays that it takes, so many, and of so many bytes an element, or 0 where these
+# differ.
+PAST, LEAST, MAKE_PAST, RESULTS, ITEM = range(14, 19)
+HEAD = 19  # after it, pairs (array, axis) of the strides
 THREADS, SPREAD, WANTED, WORK, POOL, SET_HANDLER, HANDLER, PREPARE = range(8)
 
 settings: npt.NDArray[np.int64] = np.zeros(8, dtype=np.int64)
@@ -109,7 +116,7 @@ share:
   ; Whole lines of memory to each thread, where there are many.
   %padded = add i64 %even, 63
   %whole = and i64 %padded, -64
-  %large = icmp sge i64 %even, 4096
+  %large = icmp sge i64 %even, {LINES}
   %chunk = select i1 %large, i64 %whole, i64 %even
   %above = sub i64 %chunk, 1
   %covered = add i64 %count, %above
@@ -134,6 +141,92 @@ hold:
   br label %done
 done:
   ret void
+}}
+
+; The kernel for large results, where it can be used; null where an error was raised.  What is
+; before the first line of memory in flat results is computed here.
+define internal ptr @past_cache(ptr %table, ptr %settings, ptr %arrays, ptr %integers, i64 %total,
+                                ptr %usual) noinline optsize {{
+entry:
+  %sizes = call i64 @entry_of(ptr %table, i64 {SIZES})
+  %count = call i64 @entry_of(ptr %table, i64 {ARRAYS})
+  %results = call i64 @entry_of(ptr %table, i64 {RESULTS})
+  %operands = sub i64 %count, %results
+  %one = call i64 @entry_of(ptr %arrays, i64 %operands)
+  %one.below = sub i64 0, %one
+  %gap = and i64 %one.below, 63
+  %flat = icmp eq i64 %sizes, 1
+  br i1 %flat, label %range, label %row
+range:  ; pieces begin at multiples of 64 elements where they are as long as that
+  %threads = call i64 @entry_of(ptr %settings, i64 {THREADS})
+  %least = mul i64 %threads, {PIECES * LINES}
+  %divides = icmp sge i64 %total, %least
+  br i1 %divides, label %lines, label %no
+row:
+  %last = sub i64 %sizes, 1
+  %length = call i64 @entry_of(ptr %integers, i64 %last)
+  %rest = and i64 %length, {EVEN - 1}
+  %even = icmp eq i64 %rest, 0
+  br i1 %even, label %lines, label %no
+lines:  ; lines begin at the same element of all results, and at the first one of rows
+  %item = call i64 @entry_of(ptr %table, i64 {ITEM})
+  %alike = icmp ne i64 %item, 0
+  %may.gap = and i1 %flat, %alike
+  %no.gap = icmp eq i64 %gap, 0
+  %fits = or i1 %may.gap, %no.gap
+  br i1 %fits, label %result, label %no
+result:  ; none is an operand, which is in the cache already
+  %r = phi i64 [ %operands, %lines ], [ %r.next, %compare ]
+  %r.next = add i64 %r, 1
+  %r.more = icmp slt i64 %r, %count
+  br i1 %r.more, label %begins, label %get
+begins:
+  %address = call i64 @entry_of(ptr %arrays, i64 %r)
+  %below = sub i64 0, %address
+  %its.gap = and i64 %below, 63
+  %same.gap = icmp eq i64 %its.gap, %gap
+  br i1 %same.gap, label %compare, label %no
+compare:
+  %j = phi i64 [ 0, %begins ], [ %j.next, %other ]
+  %j.more = icmp slt i64 %j, %operands
+  br i1 %j.more, label %other, label %result
+other:
+  %operand = call i64 @entry_of(ptr %arrays, i64 %j)
+  %j.next = add i64 %j, 1
+  %same = icmp eq i64 %operand, %address
+  br i1 %same, label %no, label %compare
+get:
+  %first = call i64 @entry_of(ptr %table, i64 {PAST})
+  %made = icmp ne i64 %first, 0
+  br i1 %made, label %there, label %make
+make:
+  %maker.n = call i64 @entry_of(ptr %table, i64 {MAKE_PAST})
+  %maker = inttoptr i64 %maker.n to ptr
+  %answer = call ptr @PyObject_CallNoArgs(ptr %maker)
+  %failed = icmp eq ptr %answer, null
+  br i1 %failed, label %raised, label %answered
+answered:
+  call void @Py_DecRef(ptr %answer)
+  br label %there
+there:
+  %kernel.n = call i64 @entry_of(ptr %table, i64 {PAST})
+  %kernel = inttoptr i64 %kernel.n to ptr
+  %item.some = call i64 @llvm.smax.i64(i64 %item, i64 1)
+  %elements = udiv i64 %gap, %item.some
+  %strided = call i64 @entry_of(ptr %table, i64 {STRIDES})
+  %head.place = add i64 %sizes, %strided
+  %head.at = getelementptr i64, ptr %integers, i64 %head.place
+  store i64 %elements, ptr %head.at, align 8
+  br i1 %no.gap, label %whole, label %head
+head:
+  call void %usual(ptr %arrays, ptr %integers, i64 0, i64 %elements)
+  br label %whole
+whole:
+  ret ptr %kernel
+no:
+  ret ptr %usual
+raised:
+  ret ptr null
 }}
 
 ; Run a kernel over its whole range.  After the pointers there is place for those of partial
@@ -208,7 +301,18 @@ chosen:
   %reduces = icmp ne i64 %folds, 0
   br i1 %reduces, label %reduce, label %map
 map:
-  call void @run(ptr %kernel, ptr %settings, ptr %arrays, ptr %integers, i64 %outer, i64 2,
+  %past.least = call i64 @entry_of(ptr %table, i64 {LEAST})
+  %past.less = sub i64 %past.least, 1  ; 0 is none
+  %is.past = icmp ult i64 %past.less, %total
+  br i1 %is.past, label %past, label %here
+past:
+  %past.kernel = call ptr @past_cache(ptr %table, ptr %settings, ptr %arrays, ptr %integers,
+                                      i64 %total, ptr %kernel)
+  %past.failed = icmp eq ptr %past.kernel, null
+  br i1 %past.failed, label %raised, label %here
+here:
+  %map.kernel = phi ptr [ %kernel, %map ], [ %past.kernel, %past ]
+  call void @run(ptr %map.kernel, ptr %settings, ptr %arrays, ptr %integers, i64 %outer, i64 2,
                  i64 %work)
   ret i64 0
 reduce:  ; the rows of a block, and the partial results of each

@@ -16,6 +16,8 @@ from typing import Any
 import llvmlite
 import llvmlite.binding as llvm
 
+from relgraph.backends.numba.past_cache import SCOPE, marked
+
 lock = threading.RLock()  # LLVM's context and its table of symbols are the process's
 
 
@@ -78,6 +80,8 @@ def compile_module(text: str, parts: Iterable[bytes] = ()) -> tuple[bytes, tuple
     """
     with lock:
         module = optimised(text, parts)
+        if SCOPE in text:
+            module = llvm.parse_assembly(marked(str(module)))
         symbols = tuple(
             f.name for f in module.functions if f.is_declaration and not f.name.startswith("llvm.")
         )

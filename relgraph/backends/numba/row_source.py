@@ -29,13 +29,15 @@ class RowText(Lines):
     ----------
     structure : Structure
         What to write.
+    past : bool
+        Whether results go past the cache.
     """
 
     combined = 0  # no results have partial ones
     kept: tuple[int, ...] = ()
 
-    def __init__(self, structure: Structure) -> None:
-        super().__init__(structure)
+    def __init__(self, structure: Structure, past: bool = False) -> None:
+        super().__init__(structure, past)
         s = structure
         self.first = s.reduced.index(True)  # of the groups of a row
         every = (True,) * self.count
@@ -57,6 +59,7 @@ class RowText(Lines):
 
     def _body(self) -> str:
         self.read_slots()
+        self.lines_of_memory(self.results)
         self._read(-1, range(len(self.arrays)), "")
         for g in range(self.first):
             self.open(f"for i{g} in range({'start, stop' if g == 0 else f'n{g}'}):")
@@ -65,7 +68,7 @@ class RowText(Lines):
             if part.inner:
                 self._elements(part, number)
             else:
-                self._once(part)
+                self._statements(part, self._name(""))  # once for a row
         return "\n".join(self.lines)
 
     def _read(self, level: int, arrays: range | set[int], suffix: str) -> None:
@@ -90,11 +93,7 @@ class RowText(Lines):
             row = self.structure.rows[k]
             self.line(f"t{k} = {expression(row, [name(ref) for ref in row.operands])}")
         for ref, result in part.stores:
-            self.line(f"{self.element(self.results[result])} = {name(ref)}")
-
-    def _once(self, part: Pass) -> None:
-        """Write what is computed once for a row."""
-        self._statements(part, self._name(""))
+            self.line(f"{self.written(self.results[result])} = {name(ref)}")
 
     def _elements(self, part: Pass, number: int) -> None:
         """Write a loop over the elements of a row."""

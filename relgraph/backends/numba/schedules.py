@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
-from relgraph.backends.numba import kernels
+from relgraph.backends.numba import kernels, past_cache
 from relgraph.backends.numba.calls import Layout
 from relgraph.backends.numba.fold_source import LOG_SUM
 from relgraph.backends.numba.kernel_source import KernelText
@@ -93,10 +94,14 @@ def scheduled(graph: FunctionGraph, fusion: Fusion) -> Schedule:
     for step in steps:
         if isinstance(step, Kernel) and step.structure not in made.names:
             name, text, layout = kernel_text(step)
-            short = partial(short_text, step.structure) if layout.longest else None
+            others: dict[str, Callable[[str], str]] = {}
+            if layout.longest:
+                others[kernels.SHORT] = partial(short_text, step.structure)
+            if layout.least:
+                others[kernels.PAST] = partial(past_text, step.structure)
             made.names[step.structure] = name
             made.texts[name] = text
-            made.functions[name] = kernels.load(name, text, layout, short)
+            made.functions[name] = kernels.load(name, text, layout, others)
     return made
 
 
@@ -127,8 +132,28 @@ def kernel_text(step: Kernel) -> tuple[str, str, Layout]:
         cost=_OPERATION * sum(weights) + _BYTE * sum(streams),
         strides=tuple((i, axis) for i, array in strided for _, axis in array.strides),
         longest=0 if has_scans(structure) else longest(structure, max(weights) > 1),
+        **_past(written),
     )
     return name, text.replace("NAME", name), layout
+
+
+def _past(written: KernelText | RowText | ProductText) -> dict[str, int]:
+    """Return what there is to know of results that can go past the cache: they are only written."""
+    s = written.structure
+    if not past_cache.HERE:
+        return {}
+    if type(written) is KernelText and not (written.scattered or s.folds or s.targets):
+        return past_cache.layout([(s.rows[row].dtype, True) for row in s.stored])
+    again = any(ref.kind == "kept" for ref in s.operands())
+    if type(written) is RowText and any(full for _, full in s.results) and not again:
+        return past_cache.layout(s.results)
+    return {}
+
+
+def past_text(structure: Structure, name: str) -> str:
+    """Return the text of the kernel for large results."""
+    kind = RowText if structure.passes else KernelText
+    return kind(structure, past=True).functions(name, "")
 
 
 def _text(structure: Structure) -> KernelText | RowText | ProductText:

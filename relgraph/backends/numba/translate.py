@@ -12,7 +12,9 @@ in memory; after a colon stands the distance in bytes of two elements, where it 
 sizes.  All other parameters are integers.  A machine function takes ``(arrays, integers, start,
 stop)``, two tables and a range, whatever the kernel.
 
-``q = scratch(float64, 256)`` declares an array of a fixed size, which lives on the stack.
+``q = scratch(float64, 256)`` declares an array of a fixed size, which lives on the stack.  An array
+``o0: past_cache(float64[n0])`` is written past the cache where that can be done; ``l0 =
+aligned(o0[n])`` is the array from an element on at which a line of memory begins.
 Statements are assignments and ``for`` over ``range``; expressions are those of Python on numbers
 of the ten dtypes.  A literal takes the dtype of the operand beside it.  A call that is not known
 here is compiled by numba as a function of scalars, and becomes a part of the loop.
@@ -29,9 +31,10 @@ import ast
 import math
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from relgraph.backends.numba import past_cache
 from relgraph.backends.numba.instructions import (
     TYPES,
     Instructions,
@@ -112,11 +115,13 @@ def translate(source: str, scalar: Provider, contract: bool = False) -> Translat
 
 @dataclass(frozen=True, slots=True)
 class _Array:
-    """An array parameter: dtype, sizes of its axes, and distances in bytes or None."""
+    """An array: dtype, sizes of its axes, distances in bytes or None, and whether it is in a scope
+    of aliases."""
 
     dtype: str
     sizes: tuple[ast.expr, ...]
     strides: tuple[ast.expr | None, ...]
+    past_cache: bool = False
 
 
 class _Function(Instructions):
@@ -144,6 +149,8 @@ class _Function(Instructions):
             "ptr noalias readonly %integers, i64 %start, i64 %stop) nounwind {\nentry:\n"
         )
         # The first label of the body is reached from the loads at the entry.
+        if any(array.past_cache for array in self.arrays.values()):
+            self.lines.append(past_cache.FENCE)
         return f"{head}{self._lines(self.entry)}{self._lines(self.lines)}  ret void\n}}\n"
 
     @staticmethod
@@ -171,6 +178,9 @@ class _Function(Instructions):
         self.entry.append(f"  %{name} = load {kind}, ptr %{name}.at, align 8")
 
     def _array(self, annotation: ast.expr) -> _Array:
+        if isinstance(annotation, ast.Call) and ast.unparse(annotation.func) == "past_cache":
+            self.module.declared.update(past_cache.DECLARED)
+            return replace(self._array(annotation.args[0]), past_cache=True)
         if not isinstance(annotation, ast.Subscript) or not isinstance(annotation.value, ast.Name):
             raise self._refused(annotation)
         axes = annotation.slice
@@ -196,8 +206,12 @@ class _Function(Instructions):
             self._for(node)
         elif isinstance(node, ast.Assign):
             target = node.targets[0]
-            if isinstance(node.value, ast.Call) and ast.unparse(node.value.func) == "scratch":
-                return self._scratch(*map(ast.unparse, (target, *node.value.args)))
+            if isinstance(node.value, ast.Call):
+                called, given = ast.unparse(node.value.func), node.value.args
+                if called == "scratch":
+                    return self._scratch(*map(ast.unparse, (target, *given)))
+                if called == "aligned":
+                    return self._aligned(ast.unparse(target), *given)
             value = self._value(node.value)
             if isinstance(target, ast.Subscript):
                 self._store(target, value)
@@ -211,6 +225,14 @@ class _Function(Instructions):
     def _scratch(self, name: str, dtype: str, size: str) -> None:
         self.arrays[name] = _Array(dtype, (ast.Constant(int(size)),), (None,))
         self.entry.append(f"  %{name} = alloca [{size} x {memory_type(dtype)}], align 64")
+
+    def _aligned(self, name: str, element: ast.expr) -> None:
+        assert isinstance(element, ast.Subscript)
+        dtype, address = self._element(element)
+        self.arrays[name] = self.arrays[ast.unparse(element.value)]
+        kind = memory_type(dtype)
+        self.lines.append(f"  %{name} = getelementptr inbounds {kind}, ptr {address}, i64 0")
+        self.lines.append(past_cache.aligned(f"%{name}"))
 
     def _assign(self, name: str, value: Value) -> None:
         if self.stored[name] == 1:
@@ -303,7 +325,10 @@ class _Function(Instructions):
         text = self.converted(value, dtype).text
         if dtype == "bool":
             text = self.emit(f"zext i1 {text} to i8")
-        self.lines.append(f"  store {memory_type(dtype)} {text}, ptr {address}{self._access()}")
+        where = self._access()
+        if self.arrays[ast.unparse(target.value)].past_cache:
+            where += f", !alias.scope {self.module.scope(past_cache.SCOPE)}"
+        self.lines.append(f"  store {memory_type(dtype)} {text}, ptr {address}{where}")
 
     def _read(self, node: ast.Subscript) -> Value:
         dtype, address = self._element(node)
