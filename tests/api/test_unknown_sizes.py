@@ -143,11 +143,11 @@ def test_a_matrix_that_is_not_square_is_told(build, mode):
     with pytest.raises((ShapeError, LinearAlgebraError), match="be square") as caught:
         f(np.ones((2, 3)))
     assert str(caught.value).endswith("Give it a square matrix.")
-    assert "A : float64[?, ?]" in str(caught.value)
+    assert ": float64[?, ?]" in str(caught.value)
 
 
 def test_a_product_with_itself_needs_a_square_matrix():
     A = rg.matrix("A")
     f = rg.function([A], A @ A, target="numpy")
-    with pytest.raises(ShapeError, match="A must be square, and its sizes .* are 3 and 2"):
+    with pytest.raises(ShapeError, match=r"A must be square, and its sizes .* are 3 and 2"):
         f(np.ones((2, 3)))
