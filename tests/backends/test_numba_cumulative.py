@@ -307,3 +307,13 @@ def test_random_programs_compute_what_numpy_does(seed):
     results = function([x, y], list(picks))(a, b)
     for expected, result in zip(picks.values(), results, strict=True):
         np.testing.assert_allclose(result, expected, rtol=1e-9, atol=1e-9)
+
+
+def test_what_is_computed_once_for_all_columns():
+    x, s = rg.matrix("x", shape=("n", "k")), rg.scalar("s")
+    a = np.random.default_rng(0).normal(size=(50, 1030))
+    before = rg.function([x, s], rg.cumsum(x * rg.exp(s), axis=0), mode=None)
+    np.testing.assert_allclose(before(a, 0.5), np.cumsum(a * np.exp(0.5), axis=0), rtol=1e-12)
+    after = rg.function([x, s], rg.cumsum(x, axis=0) * rg.exp(s) + rg.sin(s), mode=None)
+    expected = np.cumsum(a, axis=0) * np.exp(0.5) + np.sin(0.5)
+    np.testing.assert_allclose(after(a, 0.5), expected, rtol=1e-12)

@@ -64,7 +64,7 @@ class ScanText(RowText):
             self.line(f"q{k} = scratch({scan.dtype}, {BLOCK})")
         self._read_within(set())
         for part in self.structure.passes[:-1]:
-            self._once(part)
+            self._statements(part, self._name(""))
         open_: set[int] = set()
         for g in range(last):
             if g != self.first:
