@@ -217,7 +217,7 @@ class Jit:
         except (TypeError, AttributeError) as error:
             if isinstance(error, RelgraphError):
                 raise
-            if error.__traceback__ is not None and error.__traceback__.tb_next is None:
+            if _is_of_the_call(error):
                 raise self._not_bound(error, kwargs) from None
             names = [name for name, _ in positions]
             others = _no_arrays((*zip(names, args, strict=True), *kwargs.items()))
@@ -228,6 +228,16 @@ class Jit:
                 others,
                 "A list is passed as a list, a number as a number and a string as it is; pass "
                 "np.array(...) for an array.",
+            ) from error
+        except ValueError as error:
+            reason = error.__cause__
+            if not (isinstance(reason, RelgraphError) and "array element" in str(error)):
+                raise
+            raise ArgumentError(  # NumPy asked an array that is traced for its value
+                f"the traced function puts a traced array into one of NumPy: {error}",
+                reason.facts,
+                "Join arrays with np.stack or np.concatenate, or assign to parts of one with "
+                "np.zeros_like(x).at[key].set(value).",
             ) from error
         outputs: list[Variable] = []
         pack = _packer(result, outputs, self.__name__)
@@ -249,6 +259,15 @@ class Jit:
 
     def __repr__(self) -> str:
         return f"<jit {self.__name__}, {count_of(len(self._programs), 'signature')} compiled>"
+
+
+def _is_of_the_call(error: Exception) -> bool:
+    """Tell whether Python could not bind arguments: no frame of the function is in the error."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    callers = (__name__, on_attributes.__module__)
+    return trace is not None and trace.tb_frame.f_globals.get("__name__") in callers
 
 
 @checks_arguments

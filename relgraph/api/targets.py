@@ -21,7 +21,8 @@ def check_target(target: str | Backend) -> None:
         Naming those that do.
     """
     if not isinstance(target, str):
-        if isinstance(target, type) or not callable(getattr(target, "compile", None)):
+        compiles = callable(getattr(target, "compile", None)) and hasattr(target, "name")
+        if isinstance(target, type) or not compiles:
             raise ArgumentError(
                 f"the target is neither a name nor a backend: {target!r:.60}",
                 {"targets": ", ".join(TARGETS)},

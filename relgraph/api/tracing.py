@@ -70,7 +70,16 @@ class Tracer(Operators):
         raise ArgumentError(
             "the traced function makes a NumPy array of one that is traced and has no values yet",
             {"array": self.node},
-            "Leave np.asarray out; join arrays with np.stack or np.concatenate.",
+            "Leave np.asarray out; join arrays with np.stack or np.concatenate, and assign to "
+            "parts of one with np.zeros_like(x).at[key].set(value).",
+        )
+
+    def __relgraph_operand__(self, dtypes: Sequence[np.dtype[Any]]) -> Variable:
+        raise ArgumentError(
+            "functions of relgraph do not take arrays that are traced",
+            {"array": self.node},
+            "Use NumPy's functions, such as np.exp; or build a graph, and compile it with "
+            "rg.function.",
         )
 
     def __eq__(self, other: object) -> Any:

@@ -419,9 +419,12 @@ def as_variable(value: Any, like: Iterable[np.dtype[Any]] = ()) -> Variable:
                 else _AS_FLOAT,
             ) from None
     if isinstance(value, np.ndarray | np.generic | list | tuple):
-        array = np.asarray(value)
+        try:
+            array = np.asarray(value)
+        except ValueError:  # of lists of unequal lengths
+            return constant(value)
         if array.dtype != object:
-            return constant(array)
+            return constant(value if isinstance(value, np.ndarray) else array)
     raise ArgumentError(
         f"{value!r:.60} is not a graph, a number or an array: it is {kind_of(value)}",
         fix="Write it as etuple(op, ...), or take the variables of a goal from rg.lvars."

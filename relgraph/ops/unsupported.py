@@ -14,6 +14,7 @@ INSTEAD: dict[str, str] = {
     "partition": _SORTS,
     "argpartition": "Write np.argsort(x).",
     "sort_complex": "Write np.sort(x).",
+    "isin": "Write np.any(np.equal(x[..., None], values), axis=-1), for a vector of values.",
     "unique": "Write rg.unique(x).",
     "searchsorted": "Count: np.sum(a < v[..., None], axis=-1), or a <= v for side='right'.",
     "digitize": "Count: np.sum(x[..., None] >= bins, axis=-1), for bins that increase.",

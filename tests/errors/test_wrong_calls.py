@@ -83,6 +83,25 @@ def jitted(function, **options):
     return rg.jit(function, target="numpy", **options)
 
 
+def assigning(a):
+    made = np.zeros(2)
+    made[0] = a[0]
+    return made
+
+
+class Doubling:
+    @rg.jit(target="numpy")
+    def twice(self, a):
+        return a * 2
+
+
+class Nameless:
+    """A backend without a name."""
+
+    def compile(self, graph):
+        return None
+
+
 def holding_itself():
     made = []
     made.append(made)
@@ -94,6 +113,8 @@ def change(owner, name, value=None):
 
 
 GRAPHS = [
+    (lambda: x + np.ma.array([1.0]), ArgumentError, "no masked array", "filled"),
+    (lambda: [[1], [1, 2]] * x, DomainError, "does not become a constant", "equal lengths"),
     (lambda: x.nonsense, UnsupportedAttributeError, "no attribute 'nonsense'", "Use NumPy"),
     (lambda: x.shap, UnsupportedAttributeError, "no attribute 'shap'", "'shape'"),
     (lambda: x.repeat(2), UnsupportedAttributeError, "NumPy's attribute 'repeat'", "np.repeat"),
@@ -263,6 +284,10 @@ CALLS = [
     (lambda: jitted(lambda a: a.zzzz)(ones), UnsupportedAttributeError, "'zzzz'", "Use NumPy"),
     (lambda: jitted(lambda a: a.shap)(ones), UnsupportedAttributeError, "'shap'", "'shape'"),
     (lambda: jitted(lambda a: {1})(ones), ArgumentError, "returned a set", "Return arrays"),
+    (lambda: jitted(rg.exp)(ones), ArgumentError, "do not take arrays that are traced", "np.exp"),
+    (lambda: jitted(assigning)(ones), ArgumentError, "a traced array into one of NumPy", "at.key"),
+    (lambda: Doubling().twice(), ArgumentError, "twice does not take", "each once"),
+    (lambda: rg.function([x], x, target=Nameless()), ArgumentError, "nor a backend", "name and"),
     (lambda: rg.config(3), ArgumentError, r"Config\(\) takes 1 positional", "by its name"),
     (lambda: rg.config.thread, UnsupportedAttributeError, "no setting 'thread'", "'threads'"),
     (lambda: rg.config.on_change(3), ArgumentError, "a function, not an int", "without param"),

@@ -46,6 +46,8 @@ def updated(ufunc, *values):
          X.at[I].set(np.exp(X[I])), np.r_[np.exp(0.5), -1, 2, 0.5, np.exp(1)]),
         (lambda: np.hypot.outer(X, V), "np.hypot(x[:, None], y)",
          np.hypot(X[:, None], V), np.hypot.outer(x, v)),
+        (lambda: np.isin(X, [0.5, 2.0]), "np.any(np.equal(x[..., None], values), axis=-1)",
+         np.any(np.equal(X[..., None], np.array([0.5, 2.0])), axis=-1), np.isin(x, [0.5, 2.0])),
         (lambda: np.putmask(X, X > 0, 1), "np.where(mask, v, x)",
          np.where(X > 0, 1, X), np.array([1.0, -1, 1, 1, 1])),
     ],
