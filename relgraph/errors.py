@@ -12,7 +12,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from numpy.linalg import LinAlgError
 
@@ -278,6 +278,11 @@ def no_attribute(owner: str, name: str, known: Iterable[str], fix: str = "") -> 
     return UnsupportedAttributeError(f"{owner} has no {name}", fix=fix)
 
 
+interceptors: list[Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]] = []
+"""What is asked, with its arguments, before a public function or an op is called: there is one
+while a function is traced.  It returns the result, or NotImplemented."""
+
+
 def checks_arguments(function: Callable[_P, _R]) -> Callable[_P, _R]:
     """Have a function that is called with other arguments than it takes say which it takes.
 
@@ -294,6 +299,10 @@ def checks_arguments(function: Callable[_P, _R]) -> Callable[_P, _R]:
 
     @functools.wraps(function)
     def checked(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        for ask in interceptors:
+            answer: _R = ask(checked, args, kwargs)
+            if answer is not NotImplemented:
+                return answer
         try:
             return function(*args, **kwargs)
         except TypeError as error:

@@ -22,7 +22,7 @@ from relgraph.api.places import check_donated, listed
 from relgraph.api.rewrite import query_of
 from relgraph.api.tape import NUMBERS, Branch, Number, Tape, prune
 from relgraph.api.targets import check_target
-from relgraph.api.tracing import Tracer, WeakScalar, tape_of
+from relgraph.api.tracing import Tracer, WeakScalar, tape_of, tracing
 from relgraph.errors import (
     ArgumentError,
     CompileError,
@@ -211,7 +211,8 @@ class Jit:
         traced_args = [traced(x, *names) for x, names in zip(args, positions, strict=True)]
         traced_kwargs = {k: traced(x, k, k) for k, x in kwargs.items()}
         try:
-            result = self._function(*traced_args, **traced_kwargs)
+            with tracing():
+                result = self._function(*traced_args, **traced_kwargs)
         except RecursionError as error:
             raise _endless(self.__name__, error) from None
         except (TypeError, AttributeError) as error:

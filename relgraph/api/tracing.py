@@ -9,15 +9,18 @@ their dtype.
 from __future__ import annotations
 
 import operator
+import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 
 from relgraph.api.tape import NUMBERS, Slot, Tape
-from relgraph.errors import ArgumentError, UnsupportedAttributeError
+from relgraph.errors import ArgumentError, UnsupportedAttributeError, interceptors
 from relgraph.ir.node import Variable
+from relgraph.ir.op import Op
 from relgraph.ir.operators import FUNCTIONS, Operators
 from relgraph.ops.numpy_protocol import instead_of_attribute
 
@@ -75,12 +78,7 @@ class Tracer(Operators):
         )
 
     def __relgraph_operand__(self, dtypes: Sequence[np.dtype[Any]]) -> Variable:
-        raise ArgumentError(
-            "functions of relgraph do not take arrays that are traced",
-            {"array": self.node},
-            "Use NumPy's functions, such as np.exp; or build a graph, and compile it with "
-            "rg.function.",
-        )
+        return self.node
 
     def __eq__(self, other: object) -> Any:
         return wrap(FUNCTIONS["equal"](self.node, operand(other)))
@@ -221,6 +219,7 @@ class WeakScalar:
     """
 
     __slots__ = ("_slot", "_tape")
+    __relgraph_weak__ = True
 
     def __init__(self, tape: Tape[Any], slot: int) -> None:
         self._tape = tape
@@ -436,6 +435,33 @@ def _apply_function(func: Any, args: Any, kwargs: Any) -> Any:
     if not _traces((args, kwargs)):
         return func(*unwrap(args), **unwrap(kwargs))
     return wrap(FUNCTIONS["__array_function__"](func, unwrap(args), unwrap(kwargs)))
+
+
+@contextmanager
+def tracing() -> Iterator[None]:
+    """Have relgraph's own functions and ops take tracers, and return them, until this is left."""
+    with _lock:
+        _active.append(None)
+        interceptors[:] = [_apply]
+    try:
+        yield
+    finally:
+        with _lock:
+            _active.pop()
+            if not _active:
+                interceptors.clear()
+
+
+_lock = threading.Lock()
+_active: list[None] = []  # an entry for each function that is being traced, in any thread
+
+
+def _apply(function: Any, args: Any, kwargs: Any) -> Any:
+    """Call a function of relgraph's or an op with nodes in place of tracers, if there are any."""
+    if not _traces((args, kwargs)):
+        return NotImplemented
+    taken = operand if isinstance(function, Op) else unwrap
+    return wrap(function(*map(taken, args), **unwrap(kwargs)))
 
 
 def _traces(value: Any) -> bool:

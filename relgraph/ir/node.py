@@ -398,7 +398,7 @@ def as_variable(value: Any, like: Iterable[np.dtype[Any]] = ()) -> Variable:
     if isinstance(value, Variable):
         return value
     handler = getattr(type(value), "__relgraph_operand__", None)
-    if handler is not None:  # a number whose value is not known yet
+    if handler is not None:  # what is traced
         return handler(value, list(like))  # type: ignore[no-any-return]
     if isinstance(value, bool | int | float) and not isinstance(value, np.generic):
         dtypes = list(like)
@@ -443,7 +443,7 @@ def is_weak(value: Any) -> bool:
     """
     if isinstance(value, Variable | np.generic):
         return False
-    return isinstance(value, bool | int | float) or hasattr(type(value), "__relgraph_operand__")
+    return isinstance(value, bool | int | float) or hasattr(type(value), "__relgraph_weak__")
 
 
 def _integer(value: float) -> str:

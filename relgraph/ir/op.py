@@ -21,6 +21,7 @@ from relgraph.errors import (
     DomainError,
     NotOverriddenError,
     count_of,
+    interceptors,
 )
 from relgraph.ir.types import TensorType, Type
 
@@ -202,6 +203,10 @@ class Op:
         """
         from relgraph.ir import node
 
+        for ask in interceptors:
+            answer = ask(self, operands, unknown)
+            if answer is not NotImplemented:
+                return answer
         if unknown:
             raise ArgumentError(
                 f"{self!r} does not take {next(iter(unknown))}=",
