@@ -60,9 +60,14 @@ def failure(node: Variable, values: Sequence[Any], error: Exception) -> Relgraph
     sizes = _CORE.search(what)
     if sizes is not None:
         what = f"the sizes {sizes[2]} and {sizes[1]} do not fit"
-    named = op.described([brief(x) for x in node.inputs])
-    named = op.name if named == repr(op) else named
-    return kind(f"{named}: {_lower(what)}", rows, fix)
+    return kind(f"{_named(node)}: {_lower(what)}", rows, fix)
+
+
+def _named(node: Variable) -> str:
+    """Return the name of an op, or what it says of itself and its operands."""
+    assert node.op is not None
+    described = node.op.described([brief(x) for x in node.inputs])
+    return node.op.name if described == repr(node.op) else described
 
 
 def _kind(
@@ -116,7 +121,7 @@ def _lower(text: str) -> str:
 def no_elements(node: Variable) -> ShapeError:
     """Return the error of a reduction that has no value over no elements."""
     return ShapeError(
-        f"{node.op!r} has no value over no elements",
+        f"{_named(node)} has no value over no elements",
         {"in": brief(node, 24)},
         "Give it an array that has elements along the reduced axes.",
     )

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from relgraph.backends.base import Array, OpCall
-from relgraph.backends.failures import failure, misplaced
+from relgraph.backends.failures import failure, misplaced, no_elements
 from relgraph.backends.numba import kernels
 from relgraph.backends.numba.main_source import MainText
 from relgraph.errors import ShapeError
@@ -80,14 +80,10 @@ def _differ(check: Check) -> Callable[[int, int], None]:
 
 
 def _no_elements(node: Variable) -> Callable[[], None]:
-    def no_elements() -> None:
-        raise ShapeError(
-            f"{node.op!r} has no value over no elements",
-            {"in": brief(node, 24)},
-            "Give it an array that has elements along the reduced axes.",
-        )
+    def nothing() -> None:
+        raise no_elements(node)
 
-    return no_elements
+    return nothing
 
 
 def _places(node: Variable) -> Callable[[Array, Array], Array]:
