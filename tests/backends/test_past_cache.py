@@ -12,7 +12,7 @@ from relgraph.backends.numba.translate import translate
 
 pytestmark = pytest.mark.skipif(not past_cache.HERE, reason="not on this processor")
 
-EIGHT = past_cache.LARGE // 8  # elements of float64 from which on a result is large
+EIGHT = past_cache.READ // 8  # elements of float64 from which on an operand fills a cache
 
 
 def compiled():
@@ -50,6 +50,15 @@ def test_flat_results(count, threads):
     assert compiled()
 
 
+def test_what_fills_a_cache():
+    one, two = past_cache.layout(["float64"], [("float64", True)]), [("float32", True)] * 2
+    assert one == {"least": EIGHT, "results": 1, "item": 8}
+    assert past_cache.layout(["float64"] * 4, [("float64", True)])["least"] == EIGHT // 4
+    assert past_cache.layout([], two)["least"] == past_cache.WRITTEN // 8
+    assert past_cache.layout(["int8"], two)["least"] == past_cache.WRITTEN // 8
+    assert past_cache.layout(["int8"], [("bool", True), ("float64", True)])["item"] == 0
+
+
 def test_small_results_stay_in_the_cache():
     x = rg.vector("x", shape=("n",))
     f = rg.function([x], x * 3.25 - 11.0)
@@ -65,7 +74,7 @@ def test_small_results_stay_in_the_cache():
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "int16", "uint8"])
 @pytest.mark.parametrize("offset", [0, 1, 5, 7])
 def test_given_places_begin_anywhere(dtype, offset):
-    count = past_cache.LARGE // np.dtype(dtype).itemsize + 3
+    count = past_cache.READ // np.dtype(dtype).itemsize + 3
     x = rg.tensor("x", dtype=dtype, shape=("n",))
     f = rg.function([x], x + x)
     a = sample(count, dtype)

@@ -27,7 +27,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-LARGE = 2**25  # bytes of a result from which on it is not looked for in a cache
+# Bytes from which on it pays, where caches hold 32 MiB: operands that fill one, or results that do
+# so more than once (a store to what is in the cache already costs less than one past it).
+READ, WRITTEN = 2**25, 3 * 2**24
 EVEN = 64  # elements of which a range or row is a multiple: at least the bytes of a line of memory
 SCOPE = '!"past cache"'  # the name of the scope of aliases that the stores to such results carry
 HERE = platform.machine() in ("x86_64", "AMD64")
@@ -70,23 +72,28 @@ def _bytes(store: re.Match[str]) -> int:
     return int(store[1]) * _BYTES.get(store[2], 0)
 
 
-def layout(results: Sequence[tuple[str, bool]]) -> dict[str, int]:
+def layout(read: Sequence[str], results: Sequence[tuple[str, bool]]) -> dict[str, int]:
     """Return what a call has to know of a kernel whose results can go past the cache.
 
     Parameters
     ----------
+    read : sequence of str
+        The dtypes of the arrays of which it reads an element for each of the loop.
     results : sequence of (str, bool)
         The dtype of each result, and whether it has an element for each of the loop.
 
     Returns
     -------
     dict of str to int
-        From how many elements on they are large, how many they are, and the bytes of an element,
+        From how many elements on it pays, how many results there are, and the bytes of an element,
         0 where these differ: fields of :class:`.calls.Layout`.
     """
     sizes = [np.dtype(dtype).itemsize for dtype, full in results if full]
     item = sizes[0] if len(set(sizes)) == 1 else 0
-    return {"least": LARGE // max(sizes), "results": len(results), "item": item}
+    least = WRITTEN // sum(sizes)
+    if read:
+        least = min(least, READ // sum(np.dtype(dtype).itemsize for dtype in read))
+    return {"least": least, "results": len(results), "item": item}
 
 
 __all__ = ["DECLARED", "EVEN", "FENCE", "HERE", "SCOPE", "aligned", "layout", "marked"]

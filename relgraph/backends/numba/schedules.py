@@ -140,13 +140,14 @@ def kernel_text(step: Kernel) -> tuple[str, str, Layout]:
 def _past(written: KernelText | RowText | ProductText) -> dict[str, int]:
     """Return what there is to know of results that can go past the cache: they are only written."""
     s = written.structure
+    read = [dtype for dtype, spans in s.arrays if all(spans)]
     if not past_cache.HERE:
         return {}
     if type(written) is KernelText and not (written.scattered or s.folds or s.targets):
-        return past_cache.layout([(s.rows[row].dtype, True) for row in s.stored])
+        return past_cache.layout(read, [(s.rows[row].dtype, True) for row in s.stored])
     again = any(ref.kind == "kept" for ref in s.operands())
     if type(written) is RowText and any(full for _, full in s.results) and not again:
-        return past_cache.layout(s.results)
+        return past_cache.layout(read, s.results)
     return {}
 
 
