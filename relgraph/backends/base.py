@@ -108,6 +108,9 @@ class OpCall:
 def released(values: Sequence[Any], held: Iterable[Any]) -> list[Any]:
     """Return results that share no memory with each other or with anything else.
 
+    A result that is a new array with its axes in another order, or in another shape, stays as it
+    is, as NumPy would return it.
+
     Parameters
     ----------
     values : sequence of array or tuple of arrays
@@ -115,7 +118,7 @@ def released(values: Sequence[Any], held: Iterable[Any]) -> list[Any]:
     held : iterable of array
         Arrays that others refer to: inputs and constants.
     """
-    taken = set(map(id, held))
+    taken = {id(_owner(x)) for x in held}
     results: list[Any] = []
     for value in values:
         if isinstance(value, tuple):
@@ -124,8 +127,24 @@ def released(values: Sequence[Any], held: Iterable[Any]) -> list[Any]:
         if not isinstance(value, np.ndarray):  # a sparse matrix
             results.append(value.copy())
             continue
-        if id(value) in taken or value.base is not None or not value.flags.writeable:
+        if id(_owner(value)) in taken or not _whole(value) or not value.flags.writeable:
             value = value.copy()
-        taken.add(id(value))
+        taken.add(id(_owner(value)))
         results.append(value)
     return results
+
+
+def _owner(array: Any) -> Any:
+    """Return what the memory of an array belongs to."""
+    base = getattr(array, "base", None)
+    return array if base is None else base
+
+
+def _whole(array: Array) -> bool:
+    """Tell whether an array has memory of its own, or is all of another one in another shape."""
+    base = array.base
+    if base is None:
+        return True
+    if type(base) is not np.ndarray or base.base is not None or base.size != array.size:
+        return False
+    return array.flags.c_contiguous or sorted(array.strides) == sorted(base.strides)
