@@ -156,12 +156,7 @@ entry:
   %one.below = sub i64 0, %one
   %gap = and i64 %one.below, 63
   %flat = icmp eq i64 %sizes, 1
-  br i1 %flat, label %range, label %row
-range:  ; pieces begin at multiples of 64 elements where they are as long as that
-  %threads = call i64 @entry_of(ptr %settings, i64 {THREADS})
-  %least = mul i64 %threads, {PIECES * LINES}
-  %divides = icmp sge i64 %total, %least
-  br i1 %divides, label %lines, label %no
+  br i1 %flat, label %lines, label %row
 row:
   %last = sub i64 %sizes, 1
   %length = call i64 @entry_of(ptr %integers, i64 %last)
@@ -211,6 +206,13 @@ answered:
 there:
   %kernel.n = call i64 @entry_of(ptr %table, i64 {PAST})
   %kernel = inttoptr i64 %kernel.n to ptr
+  br i1 %flat, label %range, label %take
+range:  ; pieces begin at multiples of 64 elements where they are as long as that
+  %threads = call i64 @entry_of(ptr %settings, i64 {THREADS})  ; as they are in what follows
+  %least = mul i64 %threads, {PIECES * LINES}
+  %divides = icmp sge i64 %total, %least
+  br i1 %divides, label %take, label %no
+take:
   %item.some = call i64 @llvm.smax.i64(i64 %item, i64 1)
   %elements = udiv i64 %gap, %item.some
   %strided = call i64 @entry_of(ptr %table, i64 {STRIDES})
