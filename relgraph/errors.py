@@ -139,8 +139,8 @@ class LinearAlgebraError(RelgraphError, LinAlgError):
     """A matrix that a factorisation or a solve has no result for."""
 
 
-class IndexRangeError(RelgraphError, IndexError):
-    """An index outside the array, found at the call."""
+class IndexRangeError(DomainError, IndexError):
+    """An index outside of an array, or an axis that it does not have."""
 
 
 class UnsupportedAttributeError(RelgraphError, AttributeError):

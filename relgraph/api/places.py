@@ -110,12 +110,31 @@ def check_places(
                 {"flags": "writeable is False"},
                 "Give it an array of its own memory.",
             )
+        if _overlaps_itself(place):
+            raise ArgumentError(
+                f"{what} overlaps itself",
+                {"shape": place.shape, "strides": place.strides},
+                "Give it memory for each of its elements: np.empty(shape, dtype).",
+            )
         for other in places[:k]:
             if not elsewhere(other) and np.may_share_memory(place, other):
                 raise ArgumentError(
                     f"{what} overlaps with that of another result",
                     fix="Give each result memory of its own.",
                 )
+
+
+def _overlaps_itself(array: np.ndarray[Any, Any]) -> bool:
+    """Tell whether two elements of an array may be in one place."""
+    end = array.itemsize
+    for stride, size in sorted(
+        (abs(s), n) for s, n in zip(array.strides, array.shape, strict=True)
+    ):
+        if size > 1:
+            if stride < end:
+                return array.size > 0
+            end += stride * (size - 1)
+    return False
 
 
 def donated_names(

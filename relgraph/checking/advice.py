@@ -17,6 +17,10 @@ _FALSE = (
     "The sides differ by more than rounding where every value is finite: add a condition (where=) "
     "that says where they are equal, or mend a side."
 )
+_UNDEFINED = (
+    "The side that is built is not defined here, and the other one is: add a condition (where=) "
+    "that leaves this out, such as rg.positiveo(x) or rg.nonzeroo(x)."
+)
 _MATRICES = (
     "It holds for factors of other ranks at most: add a condition (where=) on them, such as "
     "rg.checko(lambda x: x.ndim == 1, x), or mend a side."
@@ -52,7 +56,16 @@ def advised(found: Counterexample, floats: bool) -> Counterexample:
         return replace(found, fix=_dtype(found, floats) or (_SIZES if shapes else _OF_VALUES))
     if what != "changes a value":
         return replace(found, fix=_OF_OTHERS.get(what, _SIZES))
-    return replace(found, fix=_label(found) or _dtype(found, floats) or _FALSE)
+    false = _UNDEFINED if _is_undefined(found) else _FALSE
+    return replace(found, fix=_label(found) or _dtype(found, floats) or false)
+
+
+def _is_undefined(found: Counterexample) -> bool:
+    """Tell whether the side that is built is NaN, and the other one is not."""
+    expected, computed = map(np.asarray, (found.problem.expected, found.problem.found))
+    if expected.shape != computed.shape or expected.dtype.kind != "f":
+        return False
+    return bool((np.isnan(computed) & ~np.isnan(expected)).any())
 
 
 def _label(found: Counterexample) -> str:

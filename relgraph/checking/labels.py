@@ -6,7 +6,7 @@ where the promise is broken.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -161,12 +161,21 @@ def _asked_to_be_finite(
     """Return the values that must be finite for a promise to be made.
 
     A stable form may be finite where its graph overflows, of finite inputs, and not the other way.
+    What is made may overflow too, where a relation assumes that values are finite; but it may not
+    be NaN of finite values: it is not defined there, and its graph is.
     """
     if promise.specials == "assumes_finite":
-        return done
+        own = {x: done[x] for x in toposort([graph])}
+        return own if undefined(done[x] for x in done.keys() - own.keys()) else done
     if promise.excused == "nothing" or kind not in ("moderate", "extreme"):
         return {}
     return {x: done[x] for x in toposort([graph])} if promise.excused == "graph" else done
+
+
+def undefined(values: Iterable[Any]) -> bool:
+    """Tell whether a value is NaN and none is infinite, so that no overflow explains it."""
+    floats = [x for x in map(np.asarray, values) if x.dtype.kind == "f"]
+    return any(np.isnan(x).any() for x in floats) and not any(np.isinf(x).any() for x in floats)
 
 
 def _exactly_equal(graph: Variable, result: Variable, values: Values) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from unification import Var
 
-from relgraph.errors import ArgumentError, DomainError, DTypeError, PatternError
+from relgraph.errors import ArgumentError, DomainError, DTypeError, IndexRangeError, PatternError
 from relgraph.ir.node import Variable, as_variable
 from relgraph.ir.types import TensorType
 
@@ -90,7 +90,7 @@ def normalise_axis(axis: Any, ndim: int | None, function: str) -> Any:
             "Count the axes of a pattern from the end: axis=-1 is the last.",
         )
     if not -ndim <= value < ndim:
-        raise DomainError(
+        raise IndexRangeError(
             f"{function}: axis {value} is out of range",
             {"dimensions": ndim},
             f"Use an axis from {-ndim} to {ndim - 1}." if ndim else "A scalar has no axis.",

@@ -28,6 +28,7 @@ from relgraph.errors import (
     ArgumentError,
     DomainError,
     DTypeError,
+    IndexRangeError,
     PatternError,
     ShapeError,
     count_of,
@@ -192,7 +193,7 @@ def _sliced(entry: tuple[Any, ...], dim: Dim) -> Dim:
 
 def _check_range(index: int, dim: Dim, axis: int) -> None:
     if isinstance(dim, int) and not -dim <= index < dim:
-        raise DomainError(
+        raise IndexRangeError(
             f"index {index} is out of range for axis {axis}",
             {"size": dim},
             f"Use an index from {-dim} to {dim - 1}." if dim else "The axis is empty.",

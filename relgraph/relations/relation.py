@@ -281,7 +281,7 @@ class Relation(ByReference):
         Parameters
         ----------
         n : int or None
-            How many answers at most; None for all (which may not end).
+            How many answers at most; None or, as in kanren, 0 for all (which may not end).
         left, right : node, number, array, pattern, etuple, logic variable or None
             The sides; None stands for what is asked for, and an array for a constant.
 
@@ -314,8 +314,6 @@ class Relation(ByReference):
                 f"{self.label}.run takes the number of answers first, not {n!r}",
                 fix="Write relation.run(1, graph), or relation.run(None, graph) for all answers.",
             )
-        if n == 0:
-            return ()
         a, b = (
             var() if side is None else _as_side(side, which, self.label)
             for side, which in ((left, "left"), (right, "right"))
@@ -329,7 +327,7 @@ class Relation(ByReference):
             if not self._equals(*(sides if left is not None else sides[::-1])):
                 continue
             found.append(sides if isinstance(asked, tuple) else sides[asked is b])
-            if n is not None and len(found) >= n:
+            if n and len(found) >= n:
                 break
         return tuple(found)
 

@@ -77,6 +77,17 @@ def test_what_is_no_place(target, out, error, text):
         rg.function([x], x + 1.0, target=target)(np.ones(4), out=out)
 
 
+@pytest.mark.parametrize("strides", [(0, 0), (8, 8), (0, 8), (-8, 16)])
+def test_a_place_that_overlaps_itself_is_refused(strides):
+    x = rg.matrix("x")
+    f = rg.function([x], x * x)
+    place = np.lib.stride_tricks.as_strided(np.zeros(20)[5:], (3, 2), strides)
+    with pytest.raises(ArgumentError, match="overlaps itself"):
+        f(np.ones((3, 2)), out=place)
+    for fine in (np.zeros((6, 4))[::2, ::-2], np.zeros((2, 3)).T, np.zeros((3, 2, 4))[:, :, 1]):
+        np.testing.assert_array_equal(f(np.full((3, 2), 3.0), out=fine), np.full((3, 2), 9.0))
+
+
 def test_places_that_overlap_each_other_are_refused():
     (x,) = vectors("x")
     memory = np.zeros(6)

@@ -105,3 +105,26 @@ def test_what_a_library_errs_in_is_decided_exactly():
     assert verdict(lambda X: (rg.det(rg.expm(X)), rg.exp(rg.trace(X)))) is labels.HELD
     near = verdict(lambda X: (rg.det(rg.expm(X)), rg.exp(rg.trace(X)) * (1 + 1e-12)))
     assert isinstance(near, labels.Problem)
+
+
+UNDEFINED = {
+    "log_of_a_square": lambda x: (rg.log(x**2), 2 * rg.log(x)),
+    "root_of_a_product": lambda x, y: (rg.sqrt(x * y), rg.sqrt(x) * rg.sqrt(y)),
+    "log_of_a_product": lambda x, y: (rg.log(x * y), rg.log(x) + rg.log(y)),
+    "log_of_a_quotient": lambda x, y: (rg.log(x / y), rg.log(x) - rg.log(y)),
+}
+
+
+@pytest.mark.parametrize("name", UNDEFINED)
+@pytest.mark.parametrize("specials", ["keep", "assumes_finite"])
+def test_what_is_undefined_where_its_graph_has_a_value_is_refuted(name, specials):
+    declared = {} if specials == "keep" else {"specials": specials}
+    report = rg.check(rg.identity(name=name, **declared)(UNDEFINED[name]))
+    assert not report
+    assert "is not defined here" in str(report)
+    assert "assumes_finite'" not in str(report)
+
+
+def test_it_is_true_of_the_operands_for_which_it_is_defined():
+    defined = rg.identity(name="defined", specials="assumes_finite", where=rg.positiveo)
+    assert rg.check(defined(UNDEFINED["log_of_a_square"]))
