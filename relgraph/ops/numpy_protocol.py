@@ -137,6 +137,16 @@ SCIPY: dict[str, Function] = {
     "ive": elementwise.ive,
 }
 
+
+def _where(condition: Any, *branches: Any) -> Any:
+    if not branches:
+        raise ArgumentError(
+            "np.where of a condition alone is not supported on graphs",
+            fix=instead_of("np.nonzero"),
+        )
+    return elementwise.where(condition, *branches)
+
+
 ARRAY_FUNCTIONS: dict[Function, Function] = {
     np.sum: reduction.sum,
     np.prod: reduction.prod,
@@ -156,7 +166,7 @@ ARRAY_FUNCTIONS: dict[Function, Function] = {
     np.clip: clip,
     np.round: elementwise.round,
     np.around: elementwise.round,
-    np.where: elementwise.where,
+    np.where: _where,
     np.copy: elementwise.positive,
     np.real: elementwise.positive,
     np.reshape: reshape,

@@ -66,3 +66,12 @@ def test_what_is_said_to_be_written_instead_computes_the_same(call, advice, grap
 def test_what_is_not_known():
     assert instead_of("np.add.reduceat") == instead_of("np.interp") == ""
     assert instead_of("np.searchsorted") == instead_of("searchsorted") != ""
+
+
+def test_where_of_a_condition_alone():
+    x = rg.vector("x")
+    with pytest.raises(ArgumentError, match="condition alone is not supported") as caught:
+        np.where(x > 0)
+    assert "np.where(condition, a, b)" in str(caught.value)
+    with pytest.raises(ArgumentError, match="takes 3 operands, not 2"):
+        np.where(x > 0, x)
