@@ -81,7 +81,7 @@ def _label(found: Counterexample) -> str:
         return "The sides differ by rounding: declare rounding='rounded'."
     if own.specials == "assumes_finite":
         return ""
-    weaker = Promise(own.rounding, "assumes_finite")
+    weaker = replace(own, specials="assumes_finite", excused="nothing")
     asked = "specials='assumes_finite'"
     if not _holds(found, weaker):
         weaker = replace(weaker, rounding="rounded")

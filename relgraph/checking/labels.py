@@ -54,11 +54,15 @@ class Promise:
     excused : {"nothing", "graph", "both"}
         What may overflow, of finite inputs, although infinities and NaN are kept: the intermediate
         values of the graph that is matched, or also of the one that is made.
+    defined : bool
+        Whether what is made has a value wherever its graph has one, though values are assumed to be
+        finite.  It is asked of the direction in which a relation is written.
     """
 
     rounding: str
     specials: str
     excused: str = "nothing"
+    defined: bool = True
 
 
 @dataclass(frozen=True)
@@ -88,7 +92,7 @@ def promise_of(relation: Relation) -> Promise:
     excused = "nothing"
     if "stabilize" in relation.tags:
         excused = "graph" if is_stabilising(relation) else "both"
-    return Promise(relation.rounding, relation.specials, excused)
+    return Promise(relation.rounding, relation.specials, excused, not relation.backward)
 
 
 def disagreement(
@@ -166,7 +170,9 @@ def _asked_to_be_finite(
     """
     if promise.specials == "assumes_finite":
         own = {x: done[x] for x in toposort([graph])}
-        return own if undefined(done[x] for x in done.keys() - own.keys()) else done
+        others = [done[x] for x in done.keys() - own.keys()]
+        some = all(np.size(x) for x in done.values())  # a sum of nothing has no value to divide
+        return own if promise.defined and some and undefined(others) else done
     if promise.excused == "nothing" or kind not in ("moderate", "extreme"):
         return {}
     return {x: done[x] for x in toposort([graph])} if promise.excused == "graph" else done

@@ -125,6 +125,13 @@ def test_what_is_undefined_where_its_graph_has_a_value_is_refuted(name, specials
     assert "assumes_finite'" not in str(report)
 
 
+def test_the_converse_of_a_law_need_not_be_defined():
+    gathered = rg.identity(name="gathered", specials="assumes_finite")(
+        lambda x, y: (rg.log(x) + rg.log(y), rg.log(x * y))
+    )
+    assert rg.check(gathered)
+
+
 def test_it_is_true_of_the_operands_for_which_it_is_defined():
     defined = rg.identity(name="defined", specials="assumes_finite", where=rg.positiveo)
     assert rg.check(defined(UNDEFINED["log_of_a_square"]))
