@@ -68,6 +68,20 @@ define internal ptr @field(ptr %object, i64 %offset) alwaysinline {{
   ret ptr %value
 }}
 
+; Call what a table holds, without arguments; false where it raised an error.
+define internal i1 @called(ptr %table, i64 %index) noinline optsize {{
+  %callable.n = call i64 @entry_of(ptr %table, i64 %index)
+  %callable = inttoptr i64 %callable.n to ptr
+  %answer = call ptr @PyObject_CallNoArgs(ptr %callable)
+  %fine = icmp ne ptr %answer, null
+  br i1 %fine, label %answered, label %raised
+answered:
+  call void @Py_DecRef(ptr %answer)
+  br label %raised
+raised:
+  ret i1 %fine
+}}
+
 ; Work times cost, in thousands of picoseconds, without overflow.
 define internal i64 @work_of(i64 %count, i64 %cost) alwaysinline {{
   %few = call i64 @llvm.smin.i64(i64 %count, i64 1000000000000)
@@ -96,18 +110,14 @@ want:
   %sum = load i64, ptr %sum.at, align 8
   %more = add i64 %sum, %work
   store i64 %more, ptr %sum.at, align 8
-  %wanted = call i64 @entry_of(ptr %settings, i64 {WANTED})
-  %callable = inttoptr i64 %wanted to ptr
-  %answer = call ptr @PyObject_CallNoArgs(ptr %callable)
-  %failed = icmp eq ptr %answer, null
-  br i1 %failed, label %done, label %answered
-answered:
-  call void @Py_DecRef(ptr %answer)
+  %answered = call i1 @called(ptr %settings, i64 {WANTED})
+  br i1 %answered, label %wanted, label %done
+wanted:
   %second = call i64 @entry_of(ptr %settings, i64 {SPREAD})
   %came = icmp ne i64 %second, 0
   br i1 %came, label %share, label %alone
 share:
-  %spread = phi i64 [ %first, %ask ], [ %second, %answered ]
+  %spread = phi i64 [ %first, %ask ], [ %second, %wanted ]
   %pieces = mul i64 %threads, {PIECES}
   %parts = call i64 @llvm.smin.i64(i64 %pieces, i64 %count)
   %below = sub i64 %parts, 1
@@ -195,14 +205,8 @@ get:
   %made = icmp ne i64 %first, 0
   br i1 %made, label %there, label %make
 make:
-  %maker.n = call i64 @entry_of(ptr %table, i64 {MAKE_PAST})
-  %maker = inttoptr i64 %maker.n to ptr
-  %answer = call ptr @PyObject_CallNoArgs(ptr %maker)
-  %failed = icmp eq ptr %answer, null
-  br i1 %failed, label %raised, label %answered
-answered:
-  call void @Py_DecRef(ptr %answer)
-  br label %there
+  %answered = call i1 @called(ptr %table, i64 {MAKE_PAST})
+  br i1 %answered, label %there, label %raised
 there:
   %kernel.n = call i64 @entry_of(ptr %table, i64 {PAST})
   %kernel = inttoptr i64 %kernel.n to ptr
@@ -287,18 +291,14 @@ short:
   %made = icmp ne i64 %short.n, 0
   br i1 %made, label %chosen, label %make
 make:
-  %maker.n = call i64 @entry_of(ptr %table, i64 {MAKE})
-  %maker = inttoptr i64 %maker.n to ptr
-  %answer = call ptr @PyObject_CallNoArgs(ptr %maker)
-  %failed = icmp eq ptr %answer, null
-  br i1 %failed, label %raised, label %answered
-answered:
-  call void @Py_DecRef(ptr %answer)
+  %answered = call i1 @called(ptr %table, i64 {MAKE})
+  br i1 %answered, label %new, label %raised
+new:
   %new.n = call i64 @entry_of(ptr %table, i64 {SHORT})
   br label %chosen
 chosen:
   %kernel.n = phi i64 [ %usual.n, %checked ], [ %usual.n, %rows.are ], [ %short.n, %short ],
-                      [ %new.n, %answered ]
+                      [ %new.n, %new ]
   %kernel = inttoptr i64 %kernel.n to ptr
   %reduces = icmp ne i64 %folds, 0
   br i1 %reduces, label %reduce, label %map

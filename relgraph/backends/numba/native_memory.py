@@ -156,14 +156,8 @@ entry:
   %missing = icmp eq i64 %ready.n, 0
   br i1 %missing, label %prepare, label %ready
 prepare:
-  %callable.n = call i64 @entry_of(ptr %settings, i64 {PREPARE})
-  %callable = inttoptr i64 %callable.n to ptr
-  %answer = call ptr @PyObject_CallNoArgs(ptr %callable)
-  %failed = icmp eq ptr %answer, null
-  br i1 %failed, label %none, label %prepared
-prepared:
-  call void @Py_DecRef(ptr %answer)
-  br label %ready
+  %prepared = call i1 @called(ptr %settings, i64 {PREPARE})
+  br i1 %prepared, label %ready, label %none
 ready:
   %handler.n = call i64 @entry_of(ptr %settings, i64 {HANDLER})
   %handler = inttoptr i64 %handler.n to ptr
