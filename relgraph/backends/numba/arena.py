@@ -318,7 +318,8 @@ class Arena:
 
     def __init__(self, functions: Sequence[int]) -> None:
         *allocator, shrink = functions
-        own = _Handler.from_address(_pointer(numpy_api.default_handler())).allocator
+        default = numpy_api.pointer_in(numpy_api.default_handler(), _NAME)
+        own = _Handler.from_address(default).allocator
         self._table: npt.NDArray[np.int64] = np.zeros(FIRST + SLOTS, dtype=np.int64)
         self._table[OWN:FIRST] = own.context or 0, own.malloc, own.free
         self._shrink = ctypes.PYFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(shrink)
@@ -366,13 +367,6 @@ def _capsule(address: int) -> Any:
     new.restype = ctypes.py_object
     new.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
     return new(address, _NAME, None)
-
-
-def _pointer(capsule: Any) -> int:
-    pointer = ctypes.pythonapi.PyCapsule_GetPointer
-    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    found: int = pointer(capsule, _NAME)
-    return found
 
 
 def _keep(lasting: Any) -> None:

@@ -13,12 +13,18 @@ NEW_FROM_DESCR, RETURN = 94, 76
 SET_HANDLER, DEFAULT_HANDLER = 304, 306
 
 
+def pointer_in(capsule: Any, name: bytes | None) -> int:
+    """Return the address that a capsule of a name holds."""
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    found: int = pointer(capsule, name)
+    return found
+
+
 @lru_cache(maxsize=1)
 def _table() -> Any:
     core = import_module("numpy._core._multiarray_umath")
-    pointer = ctypes.pythonapi.PyCapsule_GetPointer
-    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    return (ctypes.c_int64 * (DEFAULT_HANDLER + 1)).from_address(pointer(core._ARRAY_API, None))
+    return (ctypes.c_int64 * (DEFAULT_HANDLER + 1)).from_address(pointer_in(core._ARRAY_API, None))
 
 
 def address(entry: int) -> int:
@@ -46,4 +52,7 @@ def default_handler() -> Any:
     return ctypes.py_object.from_address(address(DEFAULT_HANDLER)).value
 
 
-__all__ = ["NEW_FROM_DESCR", "RETURN", "SET_HANDLER", "address", "default_handler", "set_handler"]
+__all__ = [
+    "NEW_FROM_DESCR", "RETURN", "SET_HANDLER", "address", "default_handler", "pointer_in",
+    "set_handler",
+]  # fmt: skip
