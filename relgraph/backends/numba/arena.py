@@ -13,8 +13,9 @@ views keep it alive, and it may be resized, pickled or handed on for good.
 Blocks begin at a page.  Other large arrays begin some bytes after one, where the system's allocator
 has its own data before them.  So a kernel that runs through both stores below what it loads, by the
 low bits of the addresses.  If it stored a little above, a processor would have every load wait for
-a store that seems to be to the same place, since it compares these bits first; it costs a quarter
-of the time (A. Fog, "The microarchitecture of Intel, AMD and VIA CPUs", on false dependences).
+a store that seems to be to the same place, since it compares these bits first (A. Fog, "The
+microarchitecture of Intel, AMD and VIA CPUs", on false dependences); it costs a tenth to a third of
+the time (benchmarks/large_results.py).
 
 Kept blocks stand in slots, which are emptied and filled by atomic exchanges.  There is no lock that
 a child of the process could find taken.
