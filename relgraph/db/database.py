@@ -46,7 +46,8 @@ class RewriteDatabase(NotPickled):
     Parameters
     ----------
     name : str
-        What entries of it are also found by.
+        A query with this name selects everything in the database.  A database that is registered
+        in another one takes the name of its registration.
     """
 
     def __init__(self, name: str = "") -> None:
@@ -56,6 +57,7 @@ class RewriteDatabase(NotPickled):
                 fix=f'Write rg.{type(self).__name__}("mine"), or leave the name out.',
             )
         self.name = name or type(self).__name__
+        self._registered = False  # in another database, which then has given it its name
         self._entries: dict[str, Entry] = {}
         self._inner: dict[str, RewriteDatabase] = {}  # the entries that are databases
         self._last = 0.0
@@ -84,9 +86,9 @@ class RewriteDatabase(NotPickled):
         Raises
         ------
         DuplicateNameError
-            When the name is taken.
+            When the name is taken, or the item is a database that has another name elsewhere.
         ArgumentError
-            When there is no item, or it is of no known kind.
+            When there is no item, it is of no known kind, or it is a database that holds this one.
         """
         item, label, tags, place = _parsed(args, name, position)
         if isinstance(item, Relation):
@@ -117,16 +119,31 @@ class RewriteDatabase(NotPickled):
             excluded_by = elsewhere | {item.name}
         own = tags | labels | {name}
         if isinstance(item, RewriteDatabase):
+            item._enter(self, name)
             self._inner[name] = item
-        else:
-            own |= {self.name}
         place = self._last + 1.0 if position is None else float(position)
         self._last = max(self._last, place)
         self._entries[name] = Entry(name, item, own, excluded_by, place, aliases_of(own))
         self._version = next(_versions)
 
     def _check_item(self, item: Any, name: str, position: float | None) -> None:
-        """Refuse an item, or a position, that this kind of database cannot hold."""
+        """Raise for an item, or a position, that this kind of database cannot hold."""
+
+    def _enter(self, outer: RewriteDatabase, name: str) -> None:
+        """Take the name under which another database registers this one."""
+        if any(database is outer for database in self.databases()):
+            raise ArgumentError(
+                f"register: {outer.name} is part of the database {self.name}, so cannot hold it",
+                fix="Register the inner database in the outer one only.",
+            )
+        if self._registered and name != self.name:
+            raise DuplicateNameError(
+                f"register: this database is already registered as {self.name!r}, "
+                f"so it cannot be {name!r} in {outer.name}",
+                fix=f"Register it as {self.name!r} here too, or make another database.",
+            )
+        self.name = name
+        self._registered = True
 
     def unregister(self, item: Any) -> None:
         """Remove what :meth:`register` added, here and in sub-databases.
@@ -274,23 +291,27 @@ class RewriteDatabase(NotPickled):
     def _ordered(self) -> list[Entry]:
         return sorted(self._entries.values(), key=lambda entry: entry.position)
 
-    def _build(self, query: RewriteDatabaseQuery) -> Any:
+    def _build(self, query: RewriteDatabaseQuery, outer: frozenset[str] = frozenset()) -> Any:
+        """Return the rewriter of what a query selects; ``outer`` are tags of all entries."""
         raise NotOverriddenError(
             f"the database {self.name} does not say how what is selected runs",
             fix="Use rg.EquilibriumDB, which runs it to a fixed point, or rg.SequenceDB, in order.",
         )
 
-    def _selected(self, query: RewriteDatabaseQuery) -> list[Entry]:
+    def _selected(
+        self, query: RewriteDatabaseQuery, outer: frozenset[str] = frozenset()
+    ) -> list[Entry]:
         """Return the entries that a query selects, those of nested databases in their place."""
-        found: list[Entry] = []
+        outer |= {self.name}
+        selected: list[Entry] = []
         for entry in self._ordered():
             if isinstance(entry.item, RewriteDatabase):
                 if entry.name not in query.exclude:
                     inner = query.subquery.get(entry.name, query)
-                    found += entry.item._selected(inner)
-            elif entry.selected_by(query):
-                found.append(entry)
-        return found
+                    selected += entry.item._selected(inner, outer | entry.tags)
+            elif entry.selected_by(query, outer):
+                selected.append(entry)
+        return selected
 
     def check(self, query: RewriteDatabaseQuery) -> None:
         """Refuse a query that names what the database does not have.
@@ -393,8 +414,8 @@ class EquilibriumDB(RewriteDatabase):
                 fix="Positions belong to a SequenceDB.",
             )
 
-    def _build(self, query: RewriteDatabaseQuery) -> Phase:
-        return Phase(self.name, self._selected(query))
+    def _build(self, query: RewriteDatabaseQuery, outer: frozenset[str] = frozenset()) -> Phase:
+        return Phase(self.name, self._selected(query, outer))
 
 
 class SequenceDB(RewriteDatabase):
@@ -457,17 +478,18 @@ class SequenceDB(RewriteDatabase):
                     "Give another one: register(item, ..., name=...).",
                 )
 
-    def _build(self, query: RewriteDatabaseQuery) -> Pipeline:
+    def _build(self, query: RewriteDatabaseQuery, outer: frozenset[str] = frozenset()) -> Pipeline:
+        outer |= {self.name}
         stages: list[tuple[Entry, Any]] = []
         for entry in self._ordered():
             item = entry.item
             if isinstance(item, RewriteDatabase):
                 if entry.name in query.exclude:
                     continue
-                inner = item._build(query.subquery.get(entry.name, query))
+                inner = item._build(query.subquery.get(entry.name, query), outer | entry.tags)
                 if inner.items:
                     stages.append((entry, inner))
-            elif entry.selected_by(query):
+            elif entry.selected_by(query, outer):
                 stages.append((entry, Phase(entry.name, [entry]) if runs_on_nodes(item) else item))
         return Pipeline(self.name, query, stages)
 

@@ -60,8 +60,8 @@ class Entry:
     item : object
         What is registered.
     tags : frozenset of str
-        All tags it is found by: those given, those of the relation, its labels, its name and its
-        database's.
+        All tags it is found by: those given, those of the relation, its labels and its name.  The
+        names and tags of the databases that hold it count as well.
     excluded_by : frozenset of str
         Further names that exclude it: of a relation registered backward, the relation's own; of one
         in several phases, the other phases.
@@ -78,9 +78,9 @@ class Entry:
     position: float
     aliases: frozenset[str] = frozenset()
 
-    def selected_by(self, query: RewriteDatabaseQuery) -> bool:
-        """Tell whether a query selects the entry."""
-        return query.accepts(self.tags | self.aliases, self.excluded_by)
+    def selected_by(self, query: RewriteDatabaseQuery, outer: frozenset[str] = frozenset()) -> bool:
+        """Return True if a query selects the entry, whose databases have the tags ``outer``."""
+        return query.accepts(self.tags | self.aliases | outer, self.excluded_by)
 
     def line(self, width: int = 0) -> str:
         """Return the entry's name, padded to a width, what it does, and its tags."""

@@ -20,12 +20,11 @@ class RewriteDatabaseQuery:
     Parameters
     ----------
     include : str or iterable of str
-        An entry must have at least one of these tags.  A name, and the name of a database, count as
-        tags.  Without any nothing is selected.  A tag that names a phase selects what that phase
-        runs.
-    require : str or iterable of str
+        An entry must have at least one of these tags.  Its name counts as a tag, and so do the
+        names and tags of the databases that hold it.  With no tags, nothing is selected.
+    require : str, iterable of str, or None
         It must have all of these.
-    exclude : str or iterable of str
+    exclude : str, iterable of str, or None
         It must have none of these.  A relation with one of them is left out of every phase, also
         where the tag names another phase that it is in.
     subquery : mapping of str to RewriteDatabaseQuery
@@ -51,8 +50,8 @@ class RewriteDatabaseQuery:
     def __init__(
         self,
         include: Tags,
-        require: Tags = (),
-        exclude: Tags = (),
+        require: Tags | None = None,
+        exclude: Tags | None = None,
         subquery: Mapping[str, RewriteDatabaseQuery] | None = None,
     ) -> None:
         if subquery is not None and not isinstance(subquery, Mapping):
@@ -69,8 +68,8 @@ class RewriteDatabaseQuery:
                 )
         for field, value in (
             ("include", _tags(include, "include")),
-            ("require", _tags(require, "require")),
-            ("exclude", _tags(exclude, "exclude")),
+            ("require", _tags(() if require is None else require, "require")),
+            ("exclude", _tags(() if exclude is None else exclude, "exclude")),
             ("subquery", _Frozen(given)),
         ):
             object.__setattr__(self, field, value)

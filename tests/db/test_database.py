@@ -370,7 +370,7 @@ def test_printing_a_query():
         "mine, in order: Query(include=['fusion', 'specialize'])\n"
         "  2     specialize, to a fixed point:\n"
         "          squareo  forward: x * x = square(x)  [fast_run, kept, rounded, specialize]\n"
-        "  49    fusion  one loop  [fast_run, mine]"
+        "  49    fusion  one loop  [fast_run]"
     )
 
 
@@ -433,3 +433,68 @@ def test_what_is_unregistered_runs_no_more_and_modes_are_as_before():
     left = [stage.name for stage in db.query("fast_run").rewriters]
     assert "canonicalize" in left
     assert "stabilize" not in left
+
+
+class FoldNothing(rg.GraphRewriter):
+    """Leaves graphs as they are."""
+
+    def apply(self, graph):
+        return graph
+
+
+@pytest.mark.parametrize("made_with", ["mine", "", "eq"])
+def test_a_registered_database_takes_the_name_of_its_registration(made_with):
+    inner = rg.EquilibriumDB(made_with)
+    inner.register(squareo)
+    db = rg.SequenceDB("whole")
+    db.register("eq", inner, position=1)
+    assert inner.name == "eq"
+    assert names(db.query(rg.Query(include=["eq"]))) == ["squareo"]
+    assert names(db.query(rg.Query(["squareo"], subquery={"eq": rg.Query([])}))) == []
+    assert names(db.query(rg.Query(["squareo"], exclude=["eq"]))) == []
+    for query in (rg.Query(["mine"]), rg.Query(["eq"], subquery={"mine": rg.Query(["eq"])})):
+        with pytest.raises(UnknownTagError):
+            db.query(query)
+
+
+def test_a_database_has_one_name_everywhere():
+    inner = rg.EquilibriumDB()
+    rg.SequenceDB("first").register("eq", inner, position=1)
+    rg.SequenceDB("second").register("eq", inner, position=1)
+    with pytest.raises(DuplicateNameError, match="already registered as 'eq'"):
+        rg.SequenceDB("third").register("other", inner, position=1)
+
+
+def test_the_name_and_tags_of_a_database_select_all_that_it_holds():
+    deepest = rg.EquilibriumDB()
+    deepest.register(squareo)
+    middle = rg.SequenceDB()
+    middle.register("deepest", deepest, position=1)
+    middle.register(FoldNothing(), name="nothing", position=2)
+    db = rg.SequenceDB("whole")
+    db.register("middle", middle, "early", position=1)
+    db.register(rg.LoweringChoice("fusion", 49, "one loop"), "fast_run")
+
+    for tag in ("middle", "early"):
+        pipeline = db.query(tag)
+        assert [stage.name for stage, _ in pipeline.stages] == ["middle"]
+        assert [stage.name for stage, _ in pipeline.stages[0][1].stages] == ["deepest", "nothing"]
+    assert [stage.name for stage, _ in db.query("whole").stages] == ["middle", "fusion"]
+    without = db.query(rg.Query(["whole"], exclude=["deepest"]))
+    assert [stage.name for stage, _ in without.stages[0][1].stages] == ["nothing"]
+    assert not db.query(rg.Query(["middle"], exclude=["early"])).stages
+
+
+def test_a_database_cannot_hold_itself():
+    outer, inner = rg.SequenceDB("outer"), rg.SequenceDB("inner")
+    with pytest.raises(ArgumentError, match="part of the database outer"):
+        outer.register("again", outer, position=1)
+    outer.register("inner", inner, position=1)
+    with pytest.raises(ArgumentError, match="part of the database outer"):
+        inner.register("outer", outer, position=1)
+    assert list(outer) == ["inner"]
+
+
+def test_a_query_takes_none_for_no_tags():
+    query = rg.Query(["a"], require=None, exclude=None, subquery=None)
+    assert query == rg.Query(["a"])

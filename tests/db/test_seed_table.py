@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -143,9 +144,64 @@ def test_positions(database):
     assert [places[name] for name in order] == [0, 1, 1.5, 2, 49, 50]
 
 
-def test_aliases_are_found_wherever_their_tag_is(database):
-    for tag, others in ALIASES.items():
-        for inner in database.databases():
-            for entry in inner._entries.values():
-                if tag in entry.tags:
-                    assert set(others) <= entry.aliases
+# The rewrites that Theano's documentation names beyond the table, in profiles of real graphs.
+PROFILED = """
+    MergeOptimizer merge1 merge2 merge3 ShapeOpt BlasOpt GemmOptimizer gemm_optimizer
+    FusionOptimizer elemwise_fusion composite_elemwise_fusion inplace_elemwise
+    inplace_elemwise_optimizer
+    insert_inplace_optimizer use_c_blas use_scipy_ger constant_folding AlgebraicCanonizer
+    local_0_dot_x local_IncSubtensor_serialize local_abs_merge local_add_canonizer
+    local_add_mul_fusion local_add_specialize local_advanced_indexing_crossentropy_onehot
+    local_alloc_unary local_cast_cast local_cut_useless_reduce local_dimshuffle_lift
+    local_dimshuffle_no_inplace_at_canonicalize local_div_switch_sink local_div_to_inv
+    local_dot22_to_dot22scalar local_dot_to_dot22 local_elemwise_alloc local_elemwise_sub_zeros
+    local_fill_cut local_fill_sink local_fill_to_alloc local_flatten_lift local_func_inv
+    local_gemm_to_gemv local_grad_log_erfc_neg local_greedy_distributor local_inplace_setsubtensor
+    local_lift_transpose_through_dot local_log1p local_log_add local_log_erfc local_log_softmax
+    local_mul_canonizer local_mul_specialize local_mul_switch_sink local_mul_to_sqr local_mul_zero
+    local_neg_div_neg local_neg_neg local_neg_to_mul local_one_minus_erf local_one_minus_erf2
+    local_pow_specialize local_reduce_broadcastable local_reduce_join local_remove_all_assert
+    local_remove_switch_const_cond local_reshape_chain local_reshape_lift local_shape_lift
+    local_shape_to_shape_i local_structured_dot local_subtensor_lift local_subtensor_make_vector
+    local_subtensor_merge local_subtensor_of_alloc local_subtensor_of_dot local_sum_all_to_none
+    local_sum_alloc local_sum_div_dimshuffle local_sum_mul_by_scalar local_sum_sum
+    local_track_shape_i local_upcast_elemwise_constant_inputs local_useless_alloc
+    local_useless_elemwise local_useless_slice local_useless_subtensor
+"""
+
+
+@pytest.mark.parametrize("name", PROFILED.split())
+def test_every_profiled_name_selects_something_or_has_a_reason(name, database):
+    if name in ABSENT:
+        with pytest.raises(UnknownTagError) as caught:
+            database.query(name)
+        assert caught.value.fix == ABSENT[name]
+    else:
+        assert database.query(name).stages
+        excluded = database.query(rg.mode("o4").excluding(name))
+        for entry, inner in excluded.stages:
+            for e in getattr(inner, "entries", (entry,)):
+                assert name not in e.tags | e.aliases
+
+
+def test_reasons_name_relations_that_exist():
+    for reason in ABSENT.values():
+        for module, name in re.findall(r"(relgraph\.relations\.catalogue\.\w+)\.(\w+)", reason):
+            assert isinstance(getattr(import_module(module), name), rg.Relation)
+
+
+@pytest.mark.parametrize("name", ALIASES)
+def test_an_alias_selects_every_entry_that_it_stands_for(name, database):
+    stood_for = {
+        (inner.name, entry.name)
+        for inner in database.databases()
+        for entry in inner._entries.values()
+        if entry.tags & set(ALIASES[name])
+    }
+    assert stood_for
+    assert stood_for <= {
+        (inner.name, entry.name)
+        for inner in database.databases()
+        for entry in inner._entries.values()
+        if name in entry.tags | entry.aliases
+    }
