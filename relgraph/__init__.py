@@ -186,6 +186,7 @@ from relgraph.ops.permutation import MatrixTranspose
 from relgraph.ops.reduction import log_softmax, logsumexp, softmax
 from relgraph.ops.shape import dim, shape
 from relgraph.ops.sparse import densify, sparse_matmul, sparse_transpose
+from relgraph.porting import counterpart as _counterpart
 from relgraph.relations.goals import (
     assoc_flatten,
     calco,
@@ -274,7 +275,7 @@ def __getattr__(name: str) -> Any:
         globals()[name] = found
         return found
     there = f"Write relgraph.numpy.{name}." if name in numpy.__all__ else ""
-    raise errors.no_attribute("relgraph", name, __all__, there)
+    raise errors.no_attribute("relgraph", name, __all__, _counterpart("relgraph", name) or there)
 
 
 def __dir__() -> list[str]:

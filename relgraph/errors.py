@@ -16,9 +16,12 @@ from typing import Any, ParamSpec, TypeVar
 
 from numpy.linalg import LinAlgError
 
+from relgraph.porting import KEYWORDS
+
 Facts = Mapping[str, object] | Iterable[tuple[str, object]]
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
+NEAR = 0.75  # how alike two names are, from 0 to 1, for one to be suggested for the other
 _PLURALS = {"axis": "axes", "entry": "entries"}
 
 
@@ -272,7 +275,7 @@ def no_attribute(owner: str, name: str, known: Iterable[str], fix: str = "") -> 
     """
     if name.startswith("__"):  # what Python and its libraries ask for
         return AttributeError(f"{owner} has no {name}")
-    near = get_close_matches(name, [x for x in known if not x.startswith("_")], 3)
+    near = get_close_matches(name, [x for x in known if not x.startswith("_")], 3, NEAR)
     meant = " or ".join(f"{owner}.{x}" for x in near)
     fix = fix or (f"Did you mean {meant}?" if near else f"dir({owner}) lists what is there.")
     return UnsupportedAttributeError(f"{owner} has no {name}", fix=fix)
@@ -329,7 +332,9 @@ def _not_bound(
     elif f"*{strange}" in shown:
         fix = f"Pass {strange} by position."
     elif strange is not None:
-        near = get_close_matches(strange, named, 1)
-        fix = f"Did you mean {near[0]}=?" if near else f"Leave {strange}= out."
+        near = get_close_matches(strange, named, 1, NEAR)
+        fix = (
+            f"Did you mean {near[0]}=?" if near else KEYWORDS.get(strange, f"Leave {strange}= out.")
+        )
     what = re.sub(r"\.__(init|call)__\(\)", "()", str(error))
     return ArgumentError(what, {"takes": ", ".join(shown) or "nothing"}, fix)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from relgraph.errors import (
     ArgumentError,
@@ -16,9 +16,11 @@ from relgraph.errors import (
     ShapeError,
     checks_arguments,
     kind_of,
+    no_attribute,
 )
 from relgraph.ir.node import Apply, Constant, Input, Variable, apply, constant, make_input
 from relgraph.ir.types import TensorType
+from relgraph.porting import counterpart
 
 Outputs = Variable | Iterable[Variable]
 
@@ -183,6 +185,13 @@ class FunctionGraph:
 
     def __delattr__(self, name: str) -> None:
         self.__setattr__(name, None)
+
+    if not TYPE_CHECKING:  # mypy reports missing attributes by itself
+
+        def __getattr__(self, name: str) -> Any:
+            raise no_attribute(
+                "FunctionGraph", name, dir(type(self)), counterpart("FunctionGraph", name)
+            )
 
     def __reduce__(self) -> tuple[object, ...]:
         return _restore, (flatten((*self.inputs, *self.outputs)), len(self.inputs))

@@ -100,11 +100,19 @@ class Operators:
         return FUNCTIONS["__array_function__"](func, args, kwargs)
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
-        raise ArgumentError(
-            "a graph has no values, so it cannot become a NumPy array",
-            {"graph": self},
-            "Compile it with rg.function(inputs, outputs), or evaluate it with rg.evaluate(graph).",
-        )
+        raise FUNCTIONS["__array__"](self)
+
+    def __len__(self) -> int:
+        raise ArgumentError("a graph has no len()", fix="Write x.shape[0], which is a graph.")
+
+    def __format__(self, spec: str) -> str:
+        if spec:
+            raise ArgumentError(
+                f"a graph has no value to format as {spec!r}",
+                {"graph": self},
+                "Format what rg.evaluate(graph) or a compiled function returns.",
+            )
+        return str(self)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         raise ImmutableGraphError(

@@ -6,13 +6,15 @@ by name; this module fills that table, once.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from difflib import get_close_matches
+from types import FrameType
 from typing import Any
 
 import numpy as np
 
-from relgraph.errors import ArgumentError, UnsupportedAttributeError
+from relgraph.errors import NEAR, ArgumentError, UnsupportedAttributeError
 from relgraph.ir.node import Variable
 from relgraph.ir.operators import FUNCTIONS
 from relgraph.ir.types import dim_text
@@ -31,6 +33,7 @@ from relgraph.ops import (
     updates,
 )
 from relgraph.ops.arguments import no_rank
+from relgraph.porting import SCIPY, counterpart
 
 
 def iterate(x: Any) -> list[Any]:
@@ -76,15 +79,55 @@ def missing_attribute(x: Any, name: str) -> AttributeError:
             numpy_protocol.instead_of_attribute(name)
             or "Write it with NumPy's functions that graphs have.",
         )
-    near = get_close_matches(name, [n for n in dir(x) if not n.startswith("_")], 1, 0.7)
+    near = get_close_matches(name, [n for n in dir(x) if not n.startswith("_")], 1, NEAR)
     return UnsupportedAttributeError(
         f"a graph has no attribute {name!r}",
         {"graph": x},
-        f"Did you mean {near[0]!r}?" if near else "Use NumPy's functions and attributes.",
+        counterpart("graph", name)
+        or (f"Did you mean {near[0]!r}?" if near else "Use NumPy's functions and attributes."),
     )
 
 
+def no_values(x: Any) -> ArgumentError:
+    """Return the error for a graph that is used as an array.
+
+    Parameters
+    ----------
+    x : Variable or pattern
+        The graph.
+
+    Returns
+    -------
+    ArgumentError
+        To be raised.  It names relgraph's function where one of SciPy's was called.
+    """
+    name = scipy_function(sys._getframe(1))
+    fix = "Compile it with rg.function(inputs, outputs), or evaluate it with rg.evaluate(graph)."
+    if name:
+        public = getattr(sys.modules.get("relgraph"), "__all__", ())
+        instead = f"rg.{name}" if name in public else SCIPY.get(name)
+        if instead:
+            fix = f"Write {instead}, which takes graphs."
+    return ArgumentError(
+        "a graph has no values, so it cannot become a NumPy array", {"graph": x}, fix
+    )
+
+
+def scipy_function(frame: FrameType | None) -> str:
+    """Return the name of the function of SciPy that a frame was called from, or ""."""
+    name = ""
+    while frame is not None:
+        if frame.f_globals.get("__name__", "").startswith("scipy."):
+            wrapped = frame.f_locals.get("f")  # a decorator's, whose own name says nothing
+            name = getattr(wrapped, "__name__", frame.f_code.co_name)
+        elif name:
+            return name
+        frame = frame.f_back
+    return name
+
+
 MEANINGS: dict[str, Callable[..., Any]] = {
+    "__array__": no_values,
     "__getattr__": missing_attribute,
     "__array_function__": numpy_protocol.array_function,
     "__array_ufunc__": numpy_protocol.array_ufunc,

@@ -1,0 +1,137 @@
+"""What users of Theano, PyTensor, JAX and SciPy type, with what relgraph has in its place.
+
+Errors about unknown names, attributes and keyword arguments read these tables; docs/porting.md
+explains the counterparts.
+"""
+
+from __future__ import annotations
+
+# Names looked up in relgraph, with the name that relgraph has for the same thing.
+RENAMED = {
+    # ops
+    "sub": "subtract", "mul": "multiply", "true_div": "true_divide", "int_div": "floor_divide",
+    "pow": "power", "neg": "negative", "sqr": "square", "abs_": "absolute", "sgn": "sign",
+    "neq": "not_equal", "gt": "greater", "ge": "greater_equal", "lt": "less", "le": "less_equal",
+    "and_": "bitwise_and", "or_": "bitwise_or", "xor": "bitwise_xor", "switch": "where",
+    "fill": "full_like", "alloc": "broadcast_to", "dimshuffle": "transpose",
+    "batched_dot": "matmul", "lax": "numpy",
+    # graphs
+    "TensorVariable": "Variable", "as_tensor_variable": "constant", "as_tensor": "constant",
+    "dscalar": "scalar", "dvector": "vector", "dmatrix": "matrix", "dscalars": "scalars",
+    "dvectors": "vectors", "dmatrices": "matrices", "tensor3": "tensor", "tensor4": "tensor",
+    "dtensor3": "tensor", "dtensor4": "tensor", "pp": "pprint", "debugprint": "dprint",
+    # rewriters and databases
+    "Optimizer": "GraphRewriter", "GlobalOptimizer": "GraphRewriter",
+    "FromFunctionOptimizer": "GraphRewriter", "FromFunctionGraphRewriter": "GraphRewriter",
+    "LocalOptimizer": "NodeRewriter", "local_optimizer": "NodeRewriter",
+    "SeqOptimizer": "SequentialGraphRewriter", "EquilibriumOptimizer": "EquilibriumGraphRewriter",
+    "TopoOptimizer": "WalkingGraphRewriter", "NavigatorOptimizer": "WalkingGraphRewriter",
+    "Navigator": "WalkingGraphRewriter", "NodeProcessingGraphRewriter": "WalkingGraphRewriter",
+    "OpSub": "SubstitutionNodeRewriter", "OpRemove": "RemovalNodeRewriter",
+    "PatternSub": "PatternNodeRewriter", "PatternOptimizer": "PatternNodeRewriter",
+    "DB": "RewriteDatabase", "OptimizationQuery": "Query",
+}  # fmt: skip
+
+_ARGUMENT = "Pass the array as an argument, and return its new value as a result."
+_NO_GRADIENT = "There are no derivatives: build the graph of the gradient yourself."
+_LOOP = "Write the loop in Python: each of its steps becomes part of the graph."
+_TAG = "Register with a tag: rg.optdb.register(relation, 'canonicalize')."
+_SHAPED = "Write rg.{}(name, dtype={!r})."
+
+# Names looked up in relgraph that need a sentence.
+_NAMES = {
+    "shared": _ARGUMENT,
+    **dict.fromkeys(
+        ("grad", "gradient", "jacobian", "hessian", "vjp", "jvp", "value_and_grad"), _NO_GRADIENT
+    ),
+    **dict.fromkeys(("scan", "foldl", "foldr", "fori_loop", "while_loop"), _LOOP),
+    **dict.fromkeys(("register_canonicalize", "register_stabilize", "register_specialize"), _TAG),
+    **{
+        prefix + kind: _SHAPED.format(kind, dtype)
+        for prefix, dtype in (("f", "float32"), ("i", "int32"), ("l", "int64"), ("b", "int8"))
+        for kind in ("scalar", "vector", "matrix")
+    },
+    "set_subtensor": "Write x.at[key].set(value).",
+    "inc_subtensor": "Write x.at[key].add(value).",
+    "ifelse": "Write rg.where(condition, a, b), which computes both.",
+    "vmap": "Write the function for a batch: ops broadcast over leading axes.",
+    "relu": "Write rg.maximum(x, 0).",
+    "logdet": "Write rg.slogdet(A)[1].",
+    "lstsq": "For a matrix of full column rank, write rg.solve(A.T @ A, A.T @ b).",
+    "clone": "Nothing to clone: a graph never changes.",
+    "clone_replace": "Write rg.FunctionGraph(inputs, outputs).replace(old, new).",
+    "MergeOptimizer": "Nothing to do: equal subgraphs are one object.",
+    "FusionOptimizer": "Select the choice 'fusion': rg.mode('o2').",
+    "GemmOptimizer": "Select the tag 'gemm': rg.mode('o4').including('gemm').",
+    "In": "Write rg.function([x], outputs, donate=[x]) for an input whose memory may be reused.",
+    "Out": "Outputs are graphs: rg.function(inputs, outputs).",
+}
+
+# Attributes of graphs.
+_ATTRIBUTES = {
+    "owner": "A node is the variable that it computes: write x.op and x.inputs.",
+    "outputs": "A node is the variable that it computes: use x itself.",
+    "out": "A node is the variable that it computes: use x itself.",
+    "eval": "Write rg.evaluate(x, {input: value}).",
+    "get_value": "A graph has no values: write rg.evaluate(x, {input: value}).",
+    "set_value": _ARGUMENT,
+    "dimshuffle": "Write rg.transpose(x, axes), and x[:, None] for a new axis.",
+    "broadcastable": "Write x.type.shape: an axis of size 1 broadcasts.",
+    "clone": "Nothing to clone: a graph never changes.",
+    "fgraph": "A node knows no graph that holds it: rg.FunctionGraph(inputs, outputs).clients.",
+    "norm": "Write np.linalg.norm(x).",
+    "zeros_like": "Write rg.zeros_like(x).",
+    "ones_like": "Write rg.ones_like(x).",
+    "sort": "Write rg.sort(x).",
+}
+
+# Attributes of FunctionGraph.
+_GRAPH_ATTRIBUTES = {
+    "apply_nodes": "Write graph.toposort().",
+    "variables": "Write [*graph.inputs, *graph.toposort()].",
+    "replace_validate": "Write graph = graph.replace(old, new), which checks types.",
+    "replace_all_validate": "Write graph = graph.replace_all(pairs), which checks types.",
+    "change_input": "Write graph = graph.replace(old, new).",
+    "change_node_input": "Write graph = graph.replace(old, new).",
+    "attach_feature": "Nothing to attach: a graph never changes.",
+    "remove_feature": "Nothing to remove: a graph never changes.",
+    "clone": "Nothing to clone: a graph never changes.",
+    "copy": "Nothing to copy: a graph never changes.",
+    "get_clients": "Write graph.clients.",
+}
+
+# Keyword arguments.
+KEYWORDS = {
+    "updates": "Return the new values as results, and pass them to the next call.",
+    "givens": "Write rg.FunctionGraph(inputs, outputs).replace(old, new) first.",
+    "on_unused_input": "Leave it out: inputs that the graph does not use are accepted.",
+    "allow_input_downcast": "Leave it out, and convert the argument: x.astype(dtype).",
+    "optimizer": "Write mode='o4', or mode=rg.mode('o4').excluding(...).",
+}
+
+# Functions of SciPy that graphs cannot be passed to, and that have another name in relgraph.
+SCIPY = {
+    "cho_factor": "rg.cholesky",
+    "lu_solve": "rg.solve",
+}  # fmt: skip
+
+
+def counterpart(owner: str, name: str) -> str:
+    """Return what to write for a name that another library has.
+
+    Parameters
+    ----------
+    owner : {"relgraph", "graph", "FunctionGraph"}
+        What was asked for the name: the package, a node of a graph, or a FunctionGraph.
+    name : str
+        The name.
+
+    Returns
+    -------
+    str
+        A sentence, or "" for a name that no table has.
+    """
+    if owner == "relgraph" and name in RENAMED:
+        return f"Write rg.{RENAMED[name]}."
+    tables = {"relgraph": _NAMES, "graph": _ATTRIBUTES, "FunctionGraph": _GRAPH_ATTRIBUTES}
+    return tables[owner].get(name, "")

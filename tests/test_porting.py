@@ -1,0 +1,104 @@
+"""What users of other libraries type raises an error that names the counterpart."""
+
+from __future__ import annotations
+
+import operator
+import re
+
+import pytest
+import scipy.linalg
+import scipy.special
+
+import relgraph as rg
+from relgraph import porting
+from relgraph.errors import ArgumentError, UnsupportedAttributeError
+
+x = rg.vector("x", shape=("n",))
+A = rg.matrix("A", shape=("n", "n"))
+
+
+@pytest.mark.parametrize("name", porting.RENAMED)
+def test_a_renamed_name_exists_under_its_new_name_only(name):
+    assert name not in rg.__all__
+    assert porting.RENAMED[name] in (*rg.__all__, "numpy")
+
+
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        ("mul", "rg.multiply"),
+        ("sub", "rg.subtract"),
+        ("switch", "rg.where"),
+        ("shared", "as an argument"),
+        ("grad", "no derivatives"),
+        ("hessian", "no derivatives"),
+        ("OpSub", "rg.SubstitutionNodeRewriter"),
+        ("TopoOptimizer", "rg.WalkingGraphRewriter"),
+        ("ivector", "dtype='int32'"),
+        ("dmatrix", "rg.matrix"),
+    ],
+)
+def test_names_of_theano_and_pytensor(name, written):
+    with pytest.raises(UnsupportedAttributeError) as caught:
+        getattr(rg, name)
+    assert written in caught.value.fix
+
+
+@pytest.mark.parametrize("name", ["theano", "nlinalg", "printing", "qqqq"])
+def test_a_name_that_is_like_no_other_gets_no_guess(name):
+    with pytest.raises(UnsupportedAttributeError) as caught:
+        getattr(rg, name)
+    assert "Did you mean" not in caught.value.fix
+
+
+@pytest.mark.parametrize(
+    ("graph", "name", "written"),
+    [
+        (A @ x, "owner", "x.op and x.inputs"),
+        (A @ x, "outputs", "use x itself"),
+        (x, "eval", "rg.evaluate"),
+        (rg.FunctionGraph([x], [x]), "replace_validate", "graph.replace"),
+        (rg.FunctionGraph([x], [x]), "apply_nodes", "graph.toposort()"),
+        (rg.FunctionGraph([x], [x]), "topsort", "FunctionGraph.toposort"),
+    ],
+)
+def test_attributes_of_theano_and_pytensor(graph, name, written):
+    with pytest.raises(UnsupportedAttributeError) as caught:
+        getattr(graph, name)
+    assert written in caught.value.fix
+
+
+@pytest.mark.parametrize(
+    ("keyword", "written"), [("updates", "as results"), ("givens", ".replace(old, new)")]
+)
+def test_keywords_of_function(keyword, written):
+    with pytest.raises(ArgumentError) as caught:
+        rg.function([x], x, **{keyword: {}})
+    assert written in caught.value.fix
+
+
+@pytest.mark.parametrize(
+    ("call", "written"),
+    [
+        (lambda: scipy.special.logsumexp(x), "rg.logsumexp"),
+        (lambda: scipy.linalg.cho_factor(A), "rg.cholesky"),
+        (lambda: scipy.linalg.solve_triangular(A, x), "rg.solve_triangular"),
+        (lambda: scipy.linalg.lu_factor(A), "rg.lu_factor"),
+    ],
+)
+def test_functions_of_scipy_name_those_of_relgraph(call, written):
+    with pytest.raises(ArgumentError) as caught:
+        call()
+    assert f"Write {written}," in caught.value.fix
+
+
+def test_a_graph_has_no_length():
+    with pytest.raises(TypeError, match=re.escape("Write x.shape[0]")):
+        len(x)
+    assert operator.length_hint(A @ x) == 3  # that of its S-expression, for cons
+
+
+def test_a_graph_is_not_formatted_as_a_number():
+    with pytest.raises(TypeError, match=r"no value to format as '.3f'"):
+        f"{x:.3f}"
+    assert f"{x}" == "x"
