@@ -218,6 +218,7 @@ from relgraph.rewriting.node_rewriters import (
     PatternNodeRewriter,
     RemovalNodeRewriter,
     SubstitutionNodeRewriter,
+    node_rewriter,
 )
 from relgraph.rewriting.rewriters import (
     EquilibriumGraphRewriter,
@@ -453,6 +454,7 @@ __all__ = [
     "moveaxis",
     "multiply",
     "negative",
+    "node_rewriter",
     "nonnegativeo",
     "nonzeroo",
     "not_equal",

@@ -23,7 +23,7 @@ RENAMED = {
     # rewriters and databases
     "Optimizer": "GraphRewriter", "GlobalOptimizer": "GraphRewriter",
     "FromFunctionOptimizer": "GraphRewriter", "FromFunctionGraphRewriter": "GraphRewriter",
-    "LocalOptimizer": "NodeRewriter", "local_optimizer": "NodeRewriter",
+    "LocalOptimizer": "NodeRewriter", "local_optimizer": "node_rewriter",
     "SeqOptimizer": "SequentialGraphRewriter", "EquilibriumOptimizer": "EquilibriumGraphRewriter",
     "TopoOptimizer": "WalkingGraphRewriter", "NavigatorOptimizer": "WalkingGraphRewriter",
     "Navigator": "WalkingGraphRewriter", "NodeProcessingGraphRewriter": "WalkingGraphRewriter",

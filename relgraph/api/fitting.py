@@ -25,6 +25,7 @@ from relgraph.errors import (
     kind_of,
 )
 from relgraph.ir.node import Input, Variable
+from relgraph.ir.operators import Operators
 from relgraph.ir.printing import brief
 from relgraph.ir.types import DTYPES, NAME_OF
 
@@ -127,6 +128,28 @@ def as_sparse(wanted: Input, value: Any) -> Any:
     return value.asformat(layout)
 
 
+def array_of(value: Any) -> Array | None:
+    """Return an array of another library as one of NumPy, without a copy where it can be.
+
+    Parameters
+    ----------
+    value : object
+        Such as a tensor of torch or JAX, or a column of pandas.
+
+    Returns
+    -------
+    array or None
+        None for what has neither ``__array__`` nor ``__dlpack__``, and for graphs.
+    """
+    if isinstance(value, Operators):
+        return None
+    if hasattr(type(value), "__array__"):
+        return np.asarray(value)
+    if hasattr(type(value), "__dlpack__"):
+        return np.from_dlpack(value)
+    return None
+
+
 def as_array(wanted: Input, value: Any) -> Array:
     """Return an argument in the dtype of its input, where NumPy calls that conversion safe.
 
@@ -168,7 +191,9 @@ def as_array(wanted: Input, value: Any) -> Array:
             fix="Fill it first: array.filled(value).",
         )
     try:
-        array = np.asarray(value)
+        array = array_of(value)
+        if array is None:
+            array = np.asarray(value)
     except ValueError as error:
         raise ArgumentError(
             f"the value for the input {wanted.name!r} is not an array",

@@ -13,14 +13,11 @@ import numpy as np
 
 from relgraph.api.fitting import Source, as_array, as_sparse, fits
 from relgraph.api.places import check_places, donated_names, places_of
-from relgraph.api.rewrite import query_of
+from relgraph.api.rewrite import DEFAULT_MODE, selected
 from relgraph.api.sizes import equal_sizes, size_of, sources, unmet
 from relgraph.api.targets import backend_of
 from relgraph.backends.base import Array, Backend
 from relgraph.backends.failures import misplaced
-from relgraph.db.default import default_database
-from relgraph.db.modes import nonfinite_choice
-from relgraph.db.query import RewriteDatabaseQuery
 from relgraph.errors import (
     ArgumentError,
     CompileError,
@@ -34,6 +31,7 @@ from relgraph.ir.node import Input, Variable
 from relgraph.ir.printing import brief
 from relgraph.ir.sizes import Meeting, meetings
 from relgraph.ir.types import TensorType
+from relgraph.rewriting.rewriters import map_graph
 
 _FLOAT = TensorType("float64", ())
 
@@ -44,7 +42,7 @@ Container = Variable | list[Variable] | tuple[Variable, ...] | dict[Any, Variabl
 def function(
     inputs: Variable | Iterable[Variable] | None,
     outputs: Container,
-    mode: Any = "fast_run",
+    mode: Any = DEFAULT_MODE,
     target: str | Backend = "cpu",
     nonfinite: str = "assume",
     *,
@@ -59,9 +57,12 @@ def function(
         occurrence.
     outputs : Variable, or a list, tuple or dict of Variable
         The results; the function returns the same kind of container.
-    mode : str, Query or None
+    mode : str, Query, relation, rewriter, list of them, or None
         Which rewrites to run, such as ``"o4"`` or ``rg.mode("o4").excluding("fusion")``; None to
-        compile the graph as it is written.
+        compile the graph as it is written.  ``"default"`` is ``rg.config.mode``, which is
+        ``"fast_run"`` unless set.  Names and queries select from :data:`relgraph.optdb`; for
+        another database pass ``database.query(...)``.  A list is applied in order, such as
+        ``[my_relation, "o4"]``.
     target : {"cpu", "numpy", "cuda"} or Backend
         Where to run: compiled for the CPU, or op by op with NumPy, or on a GPU.
     nonfinite : {"assume", "keep"}
@@ -101,14 +102,12 @@ def function(
     nodes, keys = _opened(outputs)
     backend_of(target)  # a target that does not exist is refused before any work is done
     graph = FunctionGraph(given, nodes)
-    choices, needed = None, list[Meeting]()
-    nonfinite_choice(RewriteDatabaseQuery(()), nonfinite)  # refuses a word that is none of them
-    if mode is not None:
-        pipeline = default_database().query(query_of(name=mode, nonfinite=nonfinite))
-        choices = pipeline.choices
-        if "remove_all_assert" not in choices:
+    needed = list[Meeting]()
+    rewriter, choices = selected(mode, nonfinite)
+    if rewriter is not None:
+        if choices is None or "remove_all_assert" not in choices:
             needed = meetings(graph.toposort())  # what is rewritten may need less
-        graph = pipeline.rewrite(graph)
+        graph = map_graph(graph, rewriter)
     donated = donated_names(donate, graph.inputs)
     return Function(graph, keys, target, mode, choices, needed=needed, donate=donated)
 
@@ -118,6 +117,7 @@ def evaluate(
     outputs: Container,
     values: Mapping[Variable | str, Any] | None = None,
     target: str | Backend = "numpy",
+    mode: Any = None,
 ) -> Any:
     """Compute a graph for given values of its inputs, once.
 
@@ -129,6 +129,8 @@ def evaluate(
         A value for each input, keyed by the input or by its name.
     target : {"cpu", "numpy", "cuda"} or Backend
         Where to compute.
+    mode : str, Query, relation, rewriter, list of them, or None
+        Which rewrites to run first, as in :func:`function`; by default none.
 
     Returns
     -------
@@ -156,7 +158,7 @@ def evaluate(
     named: dict[str, Any] = {
         key.name if isinstance(key, Input) else str(key): value for key, value in values.items()
     }
-    return function(None, outputs, mode=None, target=target)(**named)
+    return function(None, outputs, mode=mode, target=target)(**named)
 
 
 class Function:

@@ -14,12 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.api.containers import is_named_tuple, rebuilt, why_no_leaf
+from relgraph.api.containers import STATIC, is_named_tuple, rebuilt, why_no_leaf
+from relgraph.api.fitting import array_of
 from relgraph.api.function import Function, function
 from relgraph.api.leaves import Leaves
 from relgraph.api.methods import BoundMethod, on_attributes
 from relgraph.api.places import check_donated, listed
-from relgraph.api.rewrite import query_of
+from relgraph.api.rewrite import DEFAULT_MODE, selected
 from relgraph.api.tape import NUMBERS, Branch, Number, Tape, prune
 from relgraph.api.targets import check_target
 from relgraph.api.tracing import Tracer, WeakScalar, tape_of, tracing
@@ -275,7 +276,7 @@ def _is_of_the_call(error: Exception) -> bool:
 def jit(
     function: Callable[..., Any] | None = None,
     *,
-    mode: Any = "fast_run",
+    mode: Any = DEFAULT_MODE,
     target: str = "cpu",
     nonfinite: str = "assume",
     donate: str | Iterable[str] = (),
@@ -287,8 +288,8 @@ def jit(
     function : callable
         Written with NumPy's functions and operators.  It is run once for each combination of
         dtypes and shapes; its Python control flow must not depend on values of arrays.
-    mode : str or Query
-        Which rewrites to run.
+    mode : str, Query, relation, rewriter, list of them, or None
+        Which rewrites to run, as in :func:`relgraph.function`.
     target : {"cpu", "numpy"}
         Where to run.
     nonfinite : {"assume", "keep"}
@@ -300,8 +301,8 @@ def jit(
     Returns
     -------
     Jit
-        Takes arrays and numbers, and tuples, lists, dicts and named tuples of them; strings and
-        None are static and part of the signature.
+        Takes arrays, objects with ``__array__`` or ``__dlpack__``, numbers, and tuples, lists,
+        dicts and named tuples of them; strings and None are static and part of the signature.
 
     Raises
     ------
@@ -319,8 +320,8 @@ def jit(
     its values.  Where the function asks for its value (``if``, ``range``, an axis, a size, the
     bound of a slice), it is traced again for each answer.  The 256 programs used last are kept.
 
-    ``x += 1`` gives the name ``x`` a new array: unlike in NumPy, the caller's array, and what else
-    is called by other names in the function, stay as they are.
+    Arrays are not changed in place: ``x += 1`` of an argument, or of a view, raises.  Of another
+    array it gives the name ``x`` a new one; other names of the old array keep it.
 
     Decorated, a method takes the attributes of its object as further arguments, read at each call;
     it may call other methods, and must not assign attributes.
@@ -343,7 +344,7 @@ def jit(
             f"jit takes a function, not {function!r}",
             fix="Write rg.jit(f), or @rg.jit above a function; a graph is compiled by rg.function.",
         )
-    query_of(name=mode, nonfinite=nonfinite)  # what does not exist is refused before the first call
+    selected(mode, nonfinite)  # raises for what does not exist, before the first call
     check_target(target)
     donated = listed(donate, [p.name for p in _signature(function)])
     check_donated(donated, _parameters(function, donated))
@@ -365,7 +366,10 @@ class _Named:
             self._number += 1
             return WeakScalar(self.tape, self._number - 1)
         if not isinstance(x, np.ndarray | np.generic):
-            return x
+            array = None if isinstance(x, STATIC) else array_of(x)
+            if array is None:
+                return x
+            x = array
         dtype = x.dtype if x.dtype.name != "float16" else np.dtype("float32")
         if dtype.name not in DTYPES:
             raise DTypeError(

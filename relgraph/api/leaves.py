@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from relgraph.api.containers import STATIC, structure_of, why_no_leaf
+from relgraph.api.fitting import array_of
 from relgraph.api.tape import NUMBERS, Number
 from relgraph.api.tracing import Tracer, WeakScalar
 from relgraph.errors import ArgumentError, kind_of
@@ -93,6 +94,10 @@ class Leaves:
             return None
         if isinstance(x, (*STATIC, np.dtype)):
             return (kind, x)
+        array = array_of(x)
+        if array is not None:
+            self.arrays.append(array)
+            return (array.dtype, array.shape)
         raise ArgumentError(
             f"is {kind_of(x)}, which cannot be traced",
             {"value": x},

@@ -1,12 +1,16 @@
-"""Rewriting graphs: with relations given, or with those that a query selects."""
+"""Rewriting graphs: with relations, or with those that a query selects.
+
+:func:`selected` is what ``mode=`` means wherever a function has that parameter.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
 
+from relgraph.backends.config import config
 from relgraph.db.default import built_database, default_database
-from relgraph.db.modes import mode, nonfinite_choice
+from relgraph.db.modes import MODES, mode, nonfinite_choice
 from relgraph.db.query import RewriteDatabaseQuery
 from relgraph.errors import ArgumentError, checks_arguments
 from relgraph.relations.relation import Relation
@@ -23,6 +27,7 @@ from relgraph.rewriting.selection import clear_selections
 Graph = TypeVar("Graph")
 
 DEFAULT = ("canonicalize",)  # what rewrite_graph applies when it is given nothing
+DEFAULT_MODE = "default"  # stands for rg.config.mode
 
 
 @checks_arguments
@@ -45,12 +50,13 @@ def rewrite_graph(
         It stays as it is.
     *relations : relation, goal constructor, rewriter, or list of them
         Applied in this order; neighbouring relations are applied together.  If any are given, even
-        as an empty list, nothing else is applied.
+        as an empty list, and neither tags nor a mode, nothing else is applied.
     include, exclude : str or iterable of str
         Tags and names of :data:`relgraph.optdb`.  Without relations, tags or a mode, the tag
         ``canonicalize`` is included.
-    mode : str or Query
-        A mode, such as ``"o4"``, or a query; ``include`` and ``exclude`` refine it.
+    mode : str, Query, relation, rewriter, or list of them
+        A mode, such as ``"o4"``, or a query; ``include`` and ``exclude`` refine it.  It is applied
+        after ``relations``.  For a list see :func:`relgraph.function`.
     custom_rewrite : rewriter or relation, optional
         Applied after what tags and modes select; without those it is all that is applied.
     clone : bool
@@ -88,18 +94,7 @@ def rewrite_graph(
     A @ (B + C)
     """
     asked = include is not None or exclude is not None or mode is not None
-    if relations and asked:
-        raise ArgumentError(
-            "rewrite_graph takes relations, or tags and modes, not both",
-            {
-                "relations": ", ".join(map(repr, relations)),
-                **({"include": include} if include is not None else {}),
-                **({"exclude": exclude} if exclude is not None else {}),
-                **({"mode": mode} if mode is not None else {}),
-            },
-            "Pass the relations as custom_rewrite=[...] to apply them after the query.",
-        )
-    if asked and strategy != "innermost":
+    if asked and not relations and strategy != "innermost":
         raise ArgumentError(
             f"strategy={strategy!r} is for relations that are given; phases of a database say "
             "themselves how they run",
@@ -108,8 +103,17 @@ def rewrite_graph(
     steps: list[Any] = []
     if relations:
         steps += _given(relations, nonfinite, strategy)
-    elif asked or custom_rewrite is None:
-        steps.append(default_database().query(query_of(include, exclude, mode, nonfinite)))
+    if asked or (custom_rewrite is None and not relations):
+        if mode is None or isinstance(mode, str | RewriteDatabaseQuery):
+            steps.append(default_database().query(query_of(include, exclude, mode, nonfinite)))
+        elif include is not None or exclude is not None:
+            raise ArgumentError(
+                "include= and exclude= refine a mode or a query, not other rewrites",
+                {"mode": mode},
+                "Refine the query in the list: mode=[relation, rg.mode('o4').including(...)].",
+            )
+        else:
+            steps.append(selected(mode, nonfinite)[0])
     if custom_rewrite is not None:
         steps += _given((custom_rewrite,), nonfinite, strategy)
     rewriter = steps[0] if len(steps) == 1 else SequentialGraphRewriter(*steps)
@@ -135,17 +139,68 @@ def query_of(
     """
     tags = (include,) if isinstance(include, str) else include
     if name is not None:
-        query = mode(name)
+        query = mode(config.mode if name == DEFAULT_MODE else name)
         if tags is not None:
             query = query.including(*tags)
     else:
         query = RewriteDatabaseQuery(include=DEFAULT if tags is None else tags)
     if exclude is not None:
         query = query.excluding(*((exclude,) if isinstance(exclude, str) else exclude))
+    if config.exclude:
+        query = query.excluding(*config.exclude)
     return nonfinite_choice(query, nonfinite)
 
 
-def _given(relations: tuple[Any, ...], nonfinite: str, strategy: str) -> list[Any]:
+def selected(mode: Any, nonfinite: str = "assume") -> tuple[Any, tuple[str, ...] | None]:
+    """Return the rewriter that ``mode=`` stands for, and the lowering choices that it makes.
+
+    Parameters
+    ----------
+    mode : str, Query, relation, rewriter, list of them, or None
+        Names and queries select from :data:`relgraph.optdb`; what a query of another database
+        returns is a rewriter.  A list is applied in order, neighbouring relations together.
+    nonfinite : {"assume", "keep"}
+        As in :func:`rewrite_graph`.
+
+    Returns
+    -------
+    rewriter or None
+        None for a mode of None.
+    tuple of str or None
+        The names of the lowering choices; None for all, where nothing selects among them.
+
+    Raises
+    ------
+    ArgumentError
+        For what is no rewrite.
+    UnknownTagError
+        For a mode or tag that does not exist.
+    """
+    nonfinite_choice(RewriteDatabaseQuery(()), nonfinite)  # raises for an unknown word
+    if mode is None:
+        return None, None
+    items: list[Any] = []
+    choices: list[tuple[str, ...]] = []
+    for x in flat(mode):
+        if isinstance(x, str | RewriteDatabaseQuery):
+            x = default_database().query(query_of(name=x, nonfinite=nonfinite))
+            choices.append(x.choices)
+        elif getattr(x, "choices", ()):  # a database of the user's need not have any
+            choices.append(x.choices)
+        items.append(x)
+    try:
+        steps = _given(items, nonfinite, "innermost")
+    except ArgumentError as error:
+        raise ArgumentError(
+            f"a mode is a name, a query, a relation, a rewriter or a list of them: {error.what}",
+            {"mode": f"{mode!r:.60}", "modes": ", ".join(MODES)},
+            error.fix,
+        ) from None
+    rewriter = steps[0] if len(steps) == 1 else SequentialGraphRewriter(*steps)
+    return rewriter, tuple(dict.fromkeys(sum(choices, ()))) if choices else None
+
+
+def _given(relations: Iterable[Any], nonfinite: str, strategy: str) -> list[Any]:
     """Return rewriters for what is given: neighbouring relations and node rewriters are one."""
     nonfinite_choice(RewriteDatabaseQuery(()), nonfinite)
     steps: list[Any] = []
@@ -186,4 +241,4 @@ def clear_caches() -> None:
         database.clear()
 
 
-__all__ = ["clear_caches", "mode", "query_of", "rewrite_graph"]
+__all__ = ["clear_caches", "mode", "query_of", "rewrite_graph", "selected"]

@@ -19,10 +19,13 @@ import numpy as np
 
 from relgraph.api.tape import NUMBERS, Slot, Tape
 from relgraph.errors import ArgumentError, UnsupportedAttributeError, interceptors
-from relgraph.ir.node import Variable
+from relgraph.ir.node import Input, Variable
 from relgraph.ir.op import Op
 from relgraph.ir.operators import FUNCTIONS, Operators
+from relgraph.ops.indexing import Index
 from relgraph.ops.numpy_protocol import instead_of_attribute
+from relgraph.ops.shape import Rearrangement
+from relgraph.ops.updates import Part
 
 
 class Tracer(Operators):
@@ -162,6 +165,33 @@ def _lifted(name: str) -> Callable[..., Any]:
     lifted.__name__ = name
     return lifted
 
+
+def _in_place(symbol: str, function: Callable[[Any, Any], Any]) -> Callable[[Tracer, Any], Any]:
+    """Return the method of an augmented assignment, which gives the name a new array."""
+
+    def method(self: Tracer, other: Any) -> Any:
+        node = self.node
+        while isinstance(node.op, Rearrangement | Index) and len(node.inputs) == 1:  # a view
+            node = node.inputs[0]
+        if isinstance(node, Input) or node is not self.node:
+            whole = f"its argument {node.name!r}" if isinstance(node, Input) else "an array"
+            raise ArgumentError(
+                f"the traced function changes {whole} in place, which is not supported",
+                {"array": self.node},
+                f"Write x = x {symbol} y, which makes a new array, and return that."
+                if node is self.node
+                else "Write x = x.at[key].set(...), which makes a new array.",
+            )
+        return function(self, other)
+
+    return method
+
+
+for _name, _symbol in {
+    "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**",
+    "matmul": "@", "and_": "&", "or_": "|", "xor": "^", "lshift": "<<", "rshift": ">>",
+}.items():  # fmt: skip
+    setattr(Tracer, f"__i{_name.strip('_')}__", _in_place(_symbol, getattr(operator, _name)))
 
 _ORDER = ("__lt__", "__le__", "__gt__", "__ge__")  # which every object has
 for _name, _method in vars(Operators).items():
@@ -379,7 +409,7 @@ def wrap(value: Any) -> Any:
         return Tracer(value)
     if type(value) in (tuple, list):
         return type(value)(map(wrap, value))
-    return value
+    return _Part(value) if type(value) is Part else value
 
 
 def unwrap(value: Any) -> Any:

@@ -1,4 +1,5 @@
-"""Settings: how many threads, which library of vector functions, and what code may do.
+"""Settings: which rewrites run, how many threads, which library of vector functions, and what code
+may do.
 
 A setting holds for the whole process.  ``rg.config.threads = 2`` sets one, ``rg.config(threads=2)``
 sets any number, and in a ``with`` statement gives them back their values at its end.
@@ -7,7 +8,7 @@ sets any number, and in a ``with`` statement gives them back their values at its
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -79,7 +80,28 @@ def _truth(value: Any) -> bool:
     return value
 
 
+def _mode(value: Any) -> Any:
+    if value is None or value == "default":
+        raise DomainError(
+            f"the setting 'mode' is the name of a mode or a query, not {value!r}",
+            fix="Write rg.config(mode='o2'), or pass mode=None to one rg.function.",
+        )
+    return value
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    names = (value,) if isinstance(value, str) else value
+    if not isinstance(names, Iterable) or not all(isinstance(x, str) for x in (*names,)):
+        raise DomainError(
+            f"the setting 'exclude' is a list of tags and names, not {value!r}",
+            fix="Write rg.config(exclude=['fusion']), or exclude=[] for none.",
+        )
+    return tuple(names)
+
+
 _CHECKS: dict[str, Callable[[Any], Any]] = {
+    "mode": _mode,
+    "exclude": _names,
     "threads": _threads,
     "veclib": _vector_library,
     "contract": _truth,
@@ -93,6 +115,12 @@ class Config:
 
     Attributes
     ----------
+    mode : str or Query
+        What ``mode="default"`` of :func:`relgraph.function` and :func:`relgraph.jit` stands for:
+        at first ``$RELGRAPH_MODE``, or ``"fast_run"``.
+    exclude : tuple of str
+        Tags and names that every selection from :data:`relgraph.optdb` leaves out: at first those
+        in ``$RELGRAPH_EXCLUDE``, with commas between them.
     threads : int
         On how many threads a kernel that is worth it may run; None sets the number of processors.
     veclib : {None, "svml", "libmvec"}
@@ -117,6 +145,8 @@ class Config:
     False
     """
 
+    mode: Any
+    exclude: tuple[str, ...]
     threads: int
     veclib: str | None
     contract: bool
@@ -124,7 +154,10 @@ class Config:
     arena_limit: int
 
     def __init__(self) -> None:
+        excluded = os.environ.get("RELGRAPH_EXCLUDE", "").split(",")
         self.__dict__.update(
+            mode=os.environ.get("RELGRAPH_MODE") or "fast_run",
+            exclude=tuple(name.strip() for name in excluded if name.strip()),
             threads=processors(), veclib=None, contract=False, cache_limit=CACHE_LIMIT,
             arena_limit=ARENA_LIMIT, _listeners=[], _given=set(),
         )  # fmt: skip

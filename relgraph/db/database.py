@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import itertools
 import threading
+import warnings
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from math import isfinite
 from typing import Any
 
-from relgraph.db.entries import Entry, LoweringChoice, width_of
+from relgraph.db.entries import Entry, LoweringChoice, redeclared, width_of
 from relgraph.db.modes import MODES
 from relgraph.db.names import ABSENT, aliases_of
 from relgraph.db.pipeline import Phase, Pipeline
@@ -69,6 +70,10 @@ class RewriteDatabase(NotPickled):
     def register(self, *args: Any, name: str | None = None, position: float | None = None) -> Any:
         """Add an entry, as ``register(item, *tags)`` or ``register(name, item, *tags)``.
 
+        With tags alone it is a decorator of what is declared below it.  An entry takes the place
+        of an earlier one of its name that was made by the same declaration, as when a notebook
+        cell is run again.
+
         Parameters
         ----------
         *args : str, item, tags
@@ -81,15 +86,18 @@ class RewriteDatabase(NotPickled):
         Returns
         -------
         object
-            The item.
+            The item; a decorator where there is none.
 
         Raises
         ------
         DuplicateNameError
-            When the name is taken, or the item is a database that has another name elsewhere.
+            When the name is taken by something else, or the item is a database that has another
+            name elsewhere.
         ArgumentError
             When there is no item, it is of no known kind, or it is a database that holds this one.
         """
+        if _decorates(args):
+            return _Registration(self, args, name, position)
         item, label, tags, place = _parsed(args, name, position)
         if isinstance(item, Relation):
             tags |= frozenset(item.tags)
@@ -106,10 +114,12 @@ class RewriteDatabase(NotPickled):
         elsewhere: frozenset[str] = frozenset(),
     ) -> None:
         self._check_item(item, name, position)
-        if name in self._entries or name == self.name:
+        earlier = self._entries.get(name)
+        taken = earlier is not None and not redeclared(earlier.item, item)
+        if taken or name == self.name:
             raise DuplicateNameError(
                 f"the name {name!r} is taken in {self.name}",
-                {"registered": self._entries.get(name, "the database")},
+                {"registered": earlier or "the database"},
                 "Give another one: register(item, ..., name=...).",
             )
         labels: frozenset[str] = frozenset()
@@ -443,6 +453,8 @@ class SequenceDB(RewriteDatabase):
         ArgumentError
             For a relation with neither a position nor a tag that names a sub-database.
         """
+        if _decorates(args):
+            return _Registration(self, args, name, position)
         item, label, tags, place = _parsed(args, name, position)
         with self._lock:
             self._check_free(label, item)
@@ -461,6 +473,11 @@ class SequenceDB(RewriteDatabase):
                     {"phases": ", ".join(phases) or "none", "tags": ", ".join(tags) or "none"},
                     "Add one of these tags, or a position to make it a phase of its own.",
                 )
+            for database in phases.values():  # an earlier declaration may have had other tags
+                entry = database._entries.get(label)
+                if entry is not None and entry.item is not item:
+                    del database._entries[label]
+                    database._version = next(_versions)
             given = tags | own
             for phase in wanted:
                 elsewhere = given & phases.keys() - {phase}
@@ -471,7 +488,8 @@ class SequenceDB(RewriteDatabase):
         """Require a name that no other item of the whole tree has."""
         for database in self.databases():
             entry = database._entries.get(name)
-            if (entry is not None and entry.item is not item) or name == database.name:
+            taken = entry is not None and not redeclared(entry.item, item)
+            if taken or name == database.name:
                 raise DuplicateNameError(
                     f"the name {name!r} is taken in {database.name}",
                     {"registered": entry or "the database"},
@@ -492,6 +510,36 @@ class SequenceDB(RewriteDatabase):
             elif entry.selected_by(query, outer):
                 stages.append((entry, Phase(entry.name, [entry]) if runs_on_nodes(item) else item))
         return Pipeline(self.name, query, stages)
+
+
+class _Registration:
+    """What registers the item that it decorates."""
+
+    def __init__(
+        self, database: RewriteDatabase, tags: tuple[Any, ...], name: str | None, position: Any
+    ) -> None:
+        self._arguments = database, tags, name, position
+        self._used = False
+
+    def __call__(self, item: Any) -> Any:
+        database, tags, name, position = self._arguments
+        self._used = True
+        return database.register(item, *tags, name=name, position=position)
+
+    def __del__(self) -> None:
+        if not self._used:
+            tags = ", ".join(map(repr, self._arguments[1]))
+            warnings.warn(
+                f"register({tags}) registered nothing: write register(item, {tags}), or "
+                f"@register({tags}) above a declaration",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+
+
+def _decorates(args: Sequence[Any]) -> bool:
+    """Return True if the arguments of a registration are tags alone."""
+    return bool(args) and all(isinstance(x, str) for x in args)
 
 
 def _parsed(

@@ -92,6 +92,35 @@ class Entry:
         return self.line()
 
 
+def redeclared(old: Any, new: Any) -> bool:
+    """Return True if two items are one declaration, run twice, as when a notebook cell is.
+
+    A function or class has the same module and qualified name both times.  What is declared inside
+    a function, or by a constructor such as ``rg.PatternNodeRewriter``, has the same text and line.
+
+    Parameters
+    ----------
+    old, new : object
+        An item that is registered, and one to register under its name.
+
+    Returns
+    -------
+    bool
+        Whether the second takes the place of the first.
+    """
+    if old is new:
+        return True
+    if isinstance(old, Relation) and isinstance(new, Relation):
+        if old.label != new.label or old.__module__ != new.__module__:
+            return False
+        if "<locals>" not in old.__qualname__:
+            return old.__qualname__ == new.__qualname__ != ""
+        return old.location == new.location and str(old) == str(new)
+    first, second = (getattr(x, "function", type(x)) for x in (old, new))
+    place = [(x.__module__, x.__qualname__) for x in (first, second)]
+    return first is not second and place[0] == place[1] and "<locals>" not in first.__qualname__
+
+
 def summary(item: Any) -> str:
     """Return what an item does, in a line."""
     if isinstance(item, Relation):

@@ -18,6 +18,7 @@ from cons.core import ConsError, _car, _cdr
 from etuples import etuple
 from etuples.core import ExpressionTuple
 from etuples.dispatch import apply as etuple_apply
+from etuples.dispatch import etuplize
 from unification import isvar
 from unification.core import _reify, _unify
 
@@ -215,6 +216,20 @@ for _kind in (bool, int, float):
     _unify.add((_kind, Constant, Mapping), lambda n, c, s: _constant_number(c, n, s))
 _reify.add((Variable, Mapping), _itself)
 _reify.add((Op, Mapping), _itself)
+
+
+def _etuplize(
+    node: Variable, shallow: bool = False, return_bad_args: bool = False, **options: Any
+) -> Any:
+    """Return the S-expression of a graph, as :func:`lower` does; of a leaf there is none."""
+    if node.op is None:
+        if return_bad_args:
+            return node
+        raise TypeError(f"{node!r} is an input or a constant, so it has no expression tuple")
+    return etuple(op_term(node.op), *node.inputs) if shallow else lower(node)
+
+
+etuplize.add((Variable,), _etuplize)
 
 
 @etuple_apply.register(Op, ExpressionTuple)  # type: ignore[untyped-decorator]

@@ -262,22 +262,69 @@ class FunctionGraph:
         ArgumentError
             When ``old`` is not in the graph.
         """
-        for node in (old, new):
-            if not isinstance(node, Variable):
+        return self.replace_all([(old, new)], check)
+
+    @checks_arguments
+    def replace_all(
+        self,
+        pairs: Mapping[Variable, Variable] | Iterable[tuple[Variable, Variable]],
+        check: bool = True,
+    ) -> FunctionGraph:
+        """Return the graph with several nodes replaced at once.
+
+        Parameters
+        ----------
+        pairs : mapping, or iterable of pairs of Variable
+            Each node to replace with its replacement, in which nothing is replaced.
+        check : bool
+            As in :meth:`replace`.
+
+        Returns
+        -------
+        FunctionGraph
+            A new graph with the same inputs; this one stays as it is.
+
+        Raises
+        ------
+        DTypeError, ShapeError
+            When ``check`` is set and types do not fit.
+        ArgumentError
+            When a node is not in the graph, or has two replacements.
+
+        Examples
+        --------
+        >>> import relgraph as rg
+        >>> x, y = rg.vectors("x y")
+        >>> rg.FunctionGraph([x, y], [x - y]).replace_all({x: y, y: x})
+        FunctionGraph(y - x)
+        """
+        mapping: dict[Variable, Variable] = {}
+        nodes = set(self._order)
+        for pair in pairs.items() if isinstance(pairs, Mapping) else pairs:
+            old, new = pair
+            for node in (old, new):
+                if not isinstance(node, Variable):
+                    raise ArgumentError(
+                        f"replace takes two nodes, and {node!r:.60} is {kind_of(node)}",
+                        {"graph": self},
+                        "Write graph.replace(old, new); rg.constant(...) wraps an array.",
+                    )
+            if old not in nodes:
                 raise ArgumentError(
-                    f"replace takes two nodes, and {node!r:.60} is {kind_of(node)}",
-                    {"graph": self},
-                    "Write graph.replace(old, new); rg.constant(...) wraps an array.",
+                    "the node to replace is not in the graph",
+                    {"node": old, "graph": self},
+                    "Take the node from the graph itself: what was replaced before is in it no "
+                    "more.",
                 )
-        if old not in set(self._order):
-            raise ArgumentError(
-                "the node to replace is not in the graph",
-                {"node": old, "graph": self},
-                "Take the node from the graph itself: what was replaced before is in it no more.",
-            )
-        if check and not new.type.narrows(old.type):
-            raise _of_another_type(old, new)
-        outputs = substitute(self.outputs, {old: new})
+            if mapping.setdefault(old, new) is not new:
+                raise ArgumentError(
+                    "a node has two replacements",
+                    {"node": old, "first": mapping[old], "second": new},
+                    "Replace each node once.",
+                )
+            if check and not new.type.narrows(old.type):
+                raise _of_another_type(old, new)
+        outputs = substitute(self.outputs, mapping)
         inputs = [*self.inputs, *(x for x in free_inputs(outputs) if x not in self.inputs)]
         return FunctionGraph(inputs, outputs)
 

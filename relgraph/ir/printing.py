@@ -7,11 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.ir.graph import Outputs, as_outputs, toposort
+from relgraph.errors import ArgumentError
+from relgraph.ir.graph import FunctionGraph, as_outputs, toposort
 from relgraph.ir.node import Constant, Input, Variable
 
 ATOM = 100  # the precedence of names, numbers and calls
 _WIDTH = 100
+
+
+class Text(str):
+    """A text that a console or notebook shows as it is, not as a quoted string."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
 
 
 def brief(node: Variable, limit: int = 80) -> str:
@@ -44,22 +54,22 @@ def brief(node: Variable, limit: int = 80) -> str:
     return texts[0][0]
 
 
-def pprint(outputs: Outputs, names: Iterable[str] | None = None) -> str:
+def pprint(outputs: Any, names: Iterable[str] | None = None) -> Text:
     """Return a graph as infix statements.
 
     A node with several users, or whose text would grow past a line, is named once and referred to.
 
     Parameters
     ----------
-    outputs : Variable or iterable of Variable
+    outputs : Variable, iterable of Variable, FunctionGraph or Function
         What to print; the last statements are the outputs.
     names : iterable of str, optional
         Names for the outputs; without them a single output is printed bare.
 
     Returns
     -------
-    str
-        One line a statement.
+    Text
+        A str of one line a statement.
 
     Examples
     --------
@@ -70,7 +80,7 @@ def pprint(outputs: Outputs, names: Iterable[str] | None = None) -> str:
     t0 = exp(x)
     t0 + t0 * 2
     """
-    nodes = as_outputs(outputs)
+    nodes = _outputs_of(outputs)
     wanted = set(nodes)
     order = toposort(nodes)
     uses: dict[Variable, int] = dict.fromkeys(order, 0)
@@ -90,21 +100,21 @@ def pprint(outputs: Outputs, names: Iterable[str] | None = None) -> str:
     labels = list(names) if names is not None else []
     for i, x in enumerate(nodes):
         lines.append(f"{labels[i]} = {texts[x][0]}" if labels else texts[x][0])
-    return "\n".join(lines)
+    return Text("\n".join(lines))
 
 
-def dprint(outputs: Outputs) -> str:
+def dprint(outputs: Any) -> Text:
     """Return a graph as a tree, one node a line, with types; a shared node is expanded once.
 
     Parameters
     ----------
-    outputs : Variable or iterable of Variable
+    outputs : Variable, iterable of Variable, FunctionGraph or Function
         What to print.
 
     Returns
     -------
-    str
-        One line a node.
+    Text
+        A str of one line a node.
 
     Examples
     --------
@@ -119,7 +129,7 @@ def dprint(outputs: Outputs) -> str:
     lines: list[str] = []
     labels: dict[Variable, int] = {}
     # (node, depth marks of the line, marks for its operands)
-    stack: list[tuple[Variable, str, str]] = [(x, "", "") for x in reversed(as_outputs(outputs))]
+    stack: list[tuple[Variable, str, str]] = [(x, "", "") for x in reversed(_outputs_of(outputs))]
     while stack:
         node, lead, below = stack.pop()
         if not node.inputs:
@@ -137,7 +147,22 @@ def dprint(outputs: Outputs) -> str:
             stack.append(
                 (operand, below + ("└─ " if end else "├─ "), below + ("   " if end else "│  "))
             )
-    return "\n".join(lines)
+    return Text("\n".join(lines))
+
+
+def _outputs_of(x: Any) -> tuple[Variable, ...]:
+    """Return the outputs of a graph, of a compiled function, or those in a container."""
+    if isinstance(x, Variable):
+        return (x,)
+    graph = x if isinstance(x, FunctionGraph) else getattr(x, "graph", None)
+    if isinstance(graph, FunctionGraph):
+        return graph.outputs
+    if callable(graph):
+        raise ArgumentError(
+            f"{x!r} has a graph for each signature",
+            fix="Print one of them: rg.dprint(f.graph(*arguments)).",
+        )
+    return as_outputs(x)
 
 
 def _text(node: Variable, operands: list[tuple[str, int]]) -> tuple[str, int]:

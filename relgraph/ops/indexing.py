@@ -64,6 +64,7 @@ class Index(Op):
         return str(self.infix(operands))
 
 
+@checks_arguments
 def index(x: Any, key: Any) -> Any:
     """Return the part of ``x`` that a key selects, by NumPy's rules.
 

@@ -393,7 +393,8 @@ def assume(x: Any, *facts: str) -> Any:
     Returns
     -------
     Variable
-        A new node with the value of ``x``.
+        A new node with the value of ``x``; an array itself, so that a function written for
+        :func:`relgraph.jit` runs without it.
 
     Raises
     ------
@@ -407,7 +408,11 @@ def assume(x: Any, *facts: str) -> Any:
     >>> rg.facts(rg.assume(x, "positive")).names()
     ('positive', 'nonnegative', 'nonzero')
     """
-    op, operand = Assume(facts), as_operand(x)
+    op = Assume(facts)
+    if isinstance(x, np.ndarray | np.generic):
+        check_consistent("assume", facts)
+        return x
+    operand = as_operand(x)
     if isinstance(operand, Variable) and isinstance(operand.type, TensorType):
         check_possible(f"assume: {operand!r:.60}", operand.type, facts)
     check_consistent(f"assume: {operand!r:.60}", facts)

@@ -16,8 +16,9 @@ import numpy as np
 
 from relgraph.errors import NEAR, ArgumentError, UnsupportedAttributeError
 from relgraph.ir.node import Variable
+from relgraph.ir.op import GetItem
 from relgraph.ir.operators import FUNCTIONS
-from relgraph.ir.types import dim_text
+from relgraph.ir.types import TupleType, dim_text
 from relgraph.ops import (
     contraction,
     cumulative,
@@ -37,9 +38,11 @@ from relgraph.porting import SCIPY, counterpart
 
 
 def iterate(x: Any) -> list[Any]:
-    """Return the parts of ``x`` along its first axis, whose size must be static."""
+    """Return the parts of ``x`` along its first axis, whose size must be static, or its results."""
     if not isinstance(x, Variable):
         raise no_rank("iteration", "Make each part a variable of the identity.")
+    if isinstance(x.type, TupleType):
+        return [GetItem(i)(x) for i in range(len(x.type.items))]
     if x.ndim == 0:
         raise ArgumentError(
             f"a scalar cannot be iterated over: {x}",

@@ -6,7 +6,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from relgraph.errors import DTypeError, PatternError, ShapeError, UnsupportedAttributeError
+from relgraph.errors import (
+    DTypeError,
+    PatternError,
+    ShapeError,
+    UnsupportedAttributeError,
+    checks_arguments,
+)
 from relgraph.ir.cost import size
 from relgraph.ir.facts import NOTHING, VALUE_FACTS, Facts, kept
 from relgraph.ir.node import Variable, as_variable
@@ -166,6 +172,7 @@ class At:
     def __init__(self, x: Any) -> None:
         self.array = as_array(x, "at")
 
+    @checks_arguments
     def __getitem__(self, key: Any) -> Part:
         return Part(self.array, *parse_key(self.array, key))
 

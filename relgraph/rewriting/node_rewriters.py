@@ -7,7 +7,7 @@ Python is a :class:`NodeRewriter`.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from inspect import Parameter, Signature, signature
 from typing import Any
 
@@ -31,6 +31,7 @@ from relgraph.ir.op import Op
 from relgraph.relations.goals import Suspended, checko
 from relgraph.relations.pattern import Pattern, PatternVariable, Term, text
 from relgraph.relations.relation import Relation, identity, relation
+from relgraph.rewriting.interpreter import answers, placed
 
 
 class NodeRewriter:
@@ -101,6 +102,102 @@ class NodeRewriter:
         return f"<node rewriter {self.name}>"
 
 
+class _FunctionRewriter(NodeRewriter):
+    """A node rewriter made of a function by :func:`node_rewriter`."""
+
+    def __init__(self, function: Callable[..., Any], tracks: Any, contextual: bool) -> None:
+        self.function = function
+        self.contextual = contextual
+        self.__doc__ = function.__doc__ or ""
+        self._tracks = tracks
+
+    @property
+    def name(self) -> str:
+        """The name of the function."""
+        return self.function.__name__
+
+    def transform(self, graph: FunctionGraph, node: Variable) -> Any:
+        """Call the function."""
+        return self.function(graph, node)
+
+    def tracks(self) -> Any:
+        """Return the ops that the decorator was given."""
+        return self._tracks
+
+
+@checks_arguments
+def node_rewriter(
+    tracks: Sequence[Op | type[Op]] | None = None, *, contextual: bool = False
+) -> Callable[[Callable[..., Any]], NodeRewriter]:
+    """Make a :class:`NodeRewriter` of a function, as a decorator.
+
+    Parameters
+    ----------
+    tracks : sequence of Op or class of Op, optional
+        The ops of the nodes that the function is called with; None for all.
+    contextual : bool
+        Whether the function reads the graph around its node.
+
+    Returns
+    -------
+    callable
+        Takes a function of ``(graph, node)`` that returns a replacement or None.
+
+    Raises
+    ------
+    ArgumentError
+        For ``tracks`` that are no ops, and for what is no function.
+
+    Examples
+    --------
+    >>> import relgraph as rg
+    >>> @rg.node_rewriter([rg.exp])
+    ... def exp_of_log(graph, node):
+    ...     (x,) = node.inputs
+    ...     return x.inputs[0] if x.op is rg.log else None
+    >>> rg.rewrite_graph(rg.exp(rg.log(rg.vector("x"))), exp_of_log)
+    x
+    """
+
+    def decorate(function: Callable[..., Any]) -> NodeRewriter:
+        if not callable(function) or isinstance(function, type | Op):
+            raise ArgumentError(
+                f"node_rewriter decorates a function, not {kind_of(function)}",
+                fix="Write @rg.node_rewriter([rg.add]) above def rewrite(graph, node).",
+            )
+        rewriter = _FunctionRewriter(function, tracks, contextual)
+        _tracks(rewriter)  # raises for what is no op
+        return rewriter
+
+    if callable(tracks) and not isinstance(tracks, Op | type):
+        raise ArgumentError(
+            "node_rewriter takes the ops to track, and is called without them here",
+            fix="Write @rg.node_rewriter() for all nodes, or @rg.node_rewriter([rg.add]).",
+        )
+    return decorate
+
+
+FailureCallback = Callable[[Exception, NodeRewriter, Variable], None]
+
+
+def attempt(
+    rewriter: NodeRewriter, graph: Any, node: Variable, failure_callback: FailureCallback | None
+) -> Any:
+    """Return what a node rewriter puts in the place of a node: a Variable, a dict or None.
+
+    An exception that it raises gets a note with its name and the node, unless there is a failure
+    callback, which is called with the exception, the rewriter and the node, and may raise.
+    """
+    try:
+        return replacement(rewriter.transform(graph, node), rewriter.name, node)
+    except Exception as error:
+        if failure_callback is None:
+            error.add_note(f"raised by the rewriter {rewriter.name}\n  node : {node} : {node.type}")
+            raise
+        failure_callback(error, rewriter, node)
+        return None
+
+
 class _Unseen:
     """Stands for the graph that a rewriter which is not contextual has no view of."""
 
@@ -117,19 +214,22 @@ class _Unseen:
 class Transform:
     """A node rewriter as the driver asks for it."""
 
-    def __init__(self, rewriter: NodeRewriter) -> None:
+    def __init__(
+        self, rewriter: NodeRewriter, failure_callback: FailureCallback | None = None
+    ) -> None:
         self.rewriter = rewriter
+        self.failure_callback = failure_callback
         self.name = self.relation = rewriter.name
         self.tracks = _tracks(rewriter)
         self._graph: Any = _Unseen(rewriter.name)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Transform, (self.rewriter,)
+        return Transform, (self.rewriter, self.failure_callback)
 
     def transform(self, node: Variable) -> Variable | None:
         """Return the replacement of a node, or None."""
-        found: Variable | dict[Variable, Variable] | None = replacement(
-            self.rewriter.transform(self._graph, node), self.name, node
+        found: Variable | dict[Variable, Variable] | None = attempt(
+            self.rewriter, self._graph, node, self.failure_callback
         )
         if isinstance(found, dict):
             raise ArgumentError(
@@ -140,10 +240,14 @@ class Transform:
         return None if found is None else checked_type(found, node, self.name)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Transform) and other.rewriter is self.rewriter
+        return (
+            isinstance(other, Transform)
+            and other.rewriter is self.rewriter
+            and other.failure_callback is self.failure_callback
+        )
 
     def __hash__(self) -> int:
-        return hash((Transform, id(self.rewriter)))
+        return hash((Transform, id(self.rewriter), id(self.failure_callback)))
 
 
 def _tracks(rewriter: NodeRewriter) -> tuple[Any, ...] | None:
@@ -357,20 +461,58 @@ def PatternNodeRewriter(
     return _declared(sides, list(names), name, tags=tags, where=side_conditions)
 
 
-def KanrenRelationSub(goal: Callable[[Any, Any], Any], *, name: str | None = None) -> Relation:
+class _FilteredRelation(NodeRewriter):
+    """A relation that kanren runs on the nodes that a filter lets through."""
+
+    def __init__(
+        self,
+        relation: Relation,
+        results_filter: Callable[[Iterator[Variable]], Any],
+        node_filter: Callable[[Variable], bool],
+    ) -> None:
+        self.relation = relation
+        self.results_filter = results_filter
+        self.node_filter = node_filter
+
+    @property
+    def name(self) -> str:
+        """The name of the relation."""
+        return self.relation.label
+
+    def transform(self, graph: FunctionGraph, node: Variable) -> Any:
+        """Return the answer that the filter picks."""
+        if self.node_filter(node):
+            return None
+        fitted = (placed(self.relation, x, node) for x in answers(self.relation, node))
+        return self.results_filter(x for x in fitted if x is not None)
+
+
+def KanrenRelationSub(
+    goal: Callable[[Any, Any], Any],
+    results_filter: Callable[[Iterator[Variable]], Any] | None = None,
+    node_filter: Callable[[Variable], bool] | None = None,
+    *,
+    name: str | None = None,
+) -> Relation | NodeRewriter:
     """Return a kanren goal constructor of two arguments as a relation.
 
     Parameters
     ----------
     goal : callable
         ``goal(left, right)``; any goals of miniKanren may be used in it.
+    results_filter : callable, optional
+        Given an iterator over the answers that fit a node, returns the one to use, or None.  By
+        default the first.
+    node_filter : callable, optional
+        Given a node, returns True if it is to be left as it is.
     name : str, optional
         By default the function's.
 
     Returns
     -------
-    Relation
-        Compiled where the answers of the goal can be enumerated.
+    Relation, or NodeRewriter
+        A relation is compiled where the answers of the goal can be enumerated.  With a filter it
+        is a node rewriter, for which kanren runs the goal at each node.
 
     Raises
     ------
@@ -390,14 +532,25 @@ def KanrenRelationSub(goal: Callable[[Any, Any], Any], *, name: str | None = Non
     >>> rg.rewrite_graph(x + x, rg.KanrenRelationSub(add_to_doubleo))
     2 * x
     """
-    if isinstance(goal, Relation):
-        return goal
     if not callable(goal) or isinstance(goal, Op | type):
         raise ArgumentError(
             f"a relation is a goal constructor of two arguments, not {goal!r}",
             fix="Pass a function of (left, right) that returns a kanren goal.",
         )
-    return relation(goal, name=name)  # type: ignore[no-any-return]
+    for parameter, value in (("results_filter", results_filter), ("node_filter", node_filter)):
+        if value is not None and not callable(value):
+            raise ArgumentError(
+                f"{parameter} is a function, not {kind_of(value)}",
+                fix="Write results_filter=lambda answers: next(answers, None), or leave it out.",
+            )
+    made: Relation = goal if isinstance(goal, Relation) else relation(goal, name=name)
+    if results_filter is None and node_filter is None:
+        return made
+    return _FilteredRelation(
+        made,
+        results_filter or (lambda results: next(results, None)),
+        node_filter or (lambda node: False),
+    )
 
 
 def _op(x: Any, what: str) -> Op:

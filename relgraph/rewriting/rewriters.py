@@ -29,7 +29,13 @@ from relgraph.rewriting.driver import normalise
 from relgraph.rewriting.folding import ConstantFolding
 from relgraph.rewriting.interpreter import tracked
 from relgraph.rewriting.limits import CHAIN
-from relgraph.rewriting.node_rewriters import NodeRewriter, Transform, checked_type, replacement
+from relgraph.rewriting.node_rewriters import (
+    FailureCallback,
+    NodeRewriter,
+    Transform,
+    attempt,
+    checked_type,
+)
 from relgraph.rewriting.passes import told
 from relgraph.rewriting.selection import Selection, selection_of
 
@@ -52,6 +58,9 @@ class GraphRewriter:
     max_use_ratio : float, optional
         How often each relation may fire in one call, as a multiple of the number of applications
         in the graph.  Without it the driver's own limits hold.
+    failure_callback : callable, optional
+        Called with the exception, the node rewriter and the node where a node rewriter raises; the
+        node stays as it is.  Without it the exception is raised, with a note that names the two.
 
     Examples
     --------
@@ -72,6 +81,7 @@ class GraphRewriter:
         *,
         name: str | None = None,
         max_use_ratio: float | None = None,
+        failure_callback: FailureCallback | None = None,
     ) -> None:
         if strategy not in STRATEGIES:
             raise ArgumentError(
@@ -88,7 +98,12 @@ class GraphRewriter:
         self._name = name
         self.strategy = strategy
         self.max_use_ratio = max_use_ratio
-        self._parts = _Parts(selection, own=max_use_ratio is not None)
+        if failure_callback is not None and not callable(failure_callback):
+            raise ArgumentError(
+                f"failure_callback is a function, not {kind_of(failure_callback)}",
+                fix="Write def callback(error, rewriter, node), or leave it out.",
+            )
+        self._parts = _Parts(selection, max_use_ratio is not None, failure_callback)
 
     # A subclass that overrides apply need not call __init__.
     _name: str | None = None
@@ -192,8 +207,7 @@ class GraphRewriter:
 
     def _step(self, step: Any, outputs: tuple[Variable, ...]) -> tuple[Variable, ...]:
         if not isinstance(step, Selection):
-            graph = FunctionGraph(None, outputs)
-            return _checked(step.apply(graph), step, graph).outputs
+            return _applied(step, FunctionGraph(None, outputs)).outputs
         once = self.strategy == "once"
         if self.max_use_ratio is None:
             return normalise(outputs, step, once=once)
@@ -232,7 +246,10 @@ class GraphRewriter:
 class _Contextual:
     """One pass of the node rewriters that read the graph around a node."""
 
-    def __init__(self, rewriters: Sequence[NodeRewriter]) -> None:
+    def __init__(
+        self, rewriters: Sequence[NodeRewriter], failure_callback: FailureCallback | None
+    ) -> None:
+        self.failure_callback = failure_callback
         self.rewriters: list[tuple[NodeRewriter, Transform]] = [
             (r, Transform(r)) for r in rewriters
         ]
@@ -249,7 +266,7 @@ class _Contextual:
             if not asked[op] or not node.inputs or node in found:
                 continue
             for rewriter, transform in asked[op]:
-                result = replacement(rewriter.transform(graph, node), transform.name, node)
+                result = attempt(rewriter, graph, node, self.failure_callback)
                 if result is None:
                     continue
                 pairs = result if isinstance(result, dict) else {node: result}
@@ -280,7 +297,12 @@ class _Parts:
     depend on the bracketing, which an n-ary rewrite does not keep.
     """
 
-    def __init__(self, selection: Selection | Iterable[Any], own: bool) -> None:
+    def __init__(
+        self,
+        selection: Selection | Iterable[Any],
+        own: bool,
+        failure_callback: FailureCallback | None,
+    ) -> None:
         self.steps: list[Any] = []
         if isinstance(selection, Selection):
             self.items: tuple[Any, ...] = (*selection.relations, *selection.transforms)
@@ -291,7 +313,7 @@ class _Parts:
         self.items = tuple(dict.fromkeys(items))
         relations = [x for x in self.items if isinstance(x, Relation)]
         local = [
-            Transform(x) if isinstance(x, NodeRewriter) else x
+            Transform(x, failure_callback) if isinstance(x, NodeRewriter) else x
             for x in self.items
             if is_transform(x)
         ]
@@ -301,7 +323,7 @@ class _Parts:
         self.selections = tuple(make(*part) for part in (binary, nary) if any(part))
         self.steps += self.selections
         if contextual:
-            self.steps.append(_Contextual(contextual))
+            self.steps.append(_Contextual(contextual, failure_callback))
         self.steps += [
             x for x in self.items if not isinstance(x, Relation | NodeRewriter) and x not in local
         ]
@@ -394,7 +416,7 @@ def describe(x: Any) -> str:
     if isinstance(x, Relation):
         first, *more = str(x).splitlines()
         return f"{first}, and {len(more)} more" if more else first
-    doc = (type(x).__doc__ or "").strip().splitlines()
+    doc = (x.__doc__ or "").strip().splitlines()
     return f"{item_name(x)}: {doc[0]}" if doc else item_name(x)
 
 
@@ -439,7 +461,7 @@ def map_graph(graph: Graph, rewriter: Any) -> Graph:
         With the rewritten graphs in the same places.
     """
     if isinstance(graph, FunctionGraph):
-        return _checked(rewriter.apply(graph), rewriter, graph)  # type: ignore[return-value]
+        return _applied(rewriter, graph)  # type: ignore[return-value]
     if isinstance(graph, Variable):
         given: tuple[Variable, ...] = (graph,)
     elif isinstance(graph, Mapping):
@@ -469,11 +491,18 @@ def _rewritten(rewriter: Any, outputs: tuple[Variable, ...]) -> tuple[Variable, 
             outputs = _rewritten(x, outputs)
         return outputs
     whole = FunctionGraph(None, outputs)
-    return _checked(rewriter.apply(whole), rewriter, whole).outputs
+    return _applied(rewriter, whole).outputs
 
 
-def _checked(result: Any, rewriter: Any, graph: FunctionGraph) -> FunctionGraph:
-    """Require what a rewriter returned to be a graph with as many outputs."""
+def _applied(rewriter: Any, graph: FunctionGraph) -> FunctionGraph:
+    """Return what a rewriter makes of a graph: a graph with as many outputs of the same types."""
+    composed = getattr(type(rewriter), "apply", None) in _COMPOSED  # these report for their parts
+    try:
+        result: Any = rewriter.apply(graph)
+    except Exception as error:
+        if not composed and not isinstance(rewriter, _Contextual):
+            error.add_note(f"raised by the rewriter {item_name(rewriter)}")
+        raise
     if not isinstance(result, FunctionGraph):
         raise ArgumentError(
             f"{item_name(rewriter)}.apply must return a FunctionGraph, not {result!r}",
@@ -492,7 +521,7 @@ def _checked(result: Any, rewriter: Any, graph: FunctionGraph) -> FunctionGraph:
                 [("before", f"{old} : {old.type}"), ("after", f"{new} : {new.type}")],
                 "Cast or broadcast the new output.",
             )
-    if getattr(type(rewriter), "apply", None) not in _COMPOSED:  # these tell of their parts
+    if not composed:
         told(item_name(rewriter), graph.outputs, result.outputs)
     return result
 
@@ -506,11 +535,18 @@ class WalkingGraphRewriter(GraphRewriter):
         Tried in this order at every node.
     name : str, optional
         What it is printed as.
+    failure_callback : callable, optional
+        As in :class:`GraphRewriter`.
     """
 
     @checks_arguments
-    def __init__(self, *rewriters: Any, name: str | None = None) -> None:
-        super().__init__(rewriters, "once", name=name)
+    def __init__(
+        self,
+        *rewriters: Any,
+        name: str | None = None,
+        failure_callback: FailureCallback | None = None,
+    ) -> None:
+        super().__init__(rewriters, "once", name=name, failure_callback=failure_callback)
 
 
 class EquilibriumGraphRewriter(GraphRewriter):
@@ -525,6 +561,8 @@ class EquilibriumGraphRewriter(GraphRewriter):
         in the graph; beyond it :class:`relgraph.errors.BudgetError` is raised.
     name : str, optional
         What it is printed as.
+    failure_callback : callable, optional
+        As in :class:`GraphRewriter`.
     """
 
     @checks_arguments
@@ -534,8 +572,15 @@ class EquilibriumGraphRewriter(GraphRewriter):
         *,
         max_use_ratio: float | None = None,
         name: str | None = None,
+        failure_callback: FailureCallback | None = None,
     ) -> None:
-        super().__init__(rewriters, "innermost", name=name, max_use_ratio=max_use_ratio)
+        super().__init__(
+            rewriters,
+            "innermost",
+            name=name,
+            max_use_ratio=max_use_ratio,
+            failure_callback=failure_callback,
+        )
 
 
 class SequentialGraphRewriter(GraphRewriter):
@@ -570,7 +615,7 @@ class SequentialGraphRewriter(GraphRewriter):
     def apply(self, graph: FunctionGraph) -> FunctionGraph:
         """Return the graph after all rewriters."""
         for rewriter in self.rewriters:
-            graph = _checked(rewriter.apply(graph), rewriter, graph)
+            graph = _applied(rewriter, graph)
         return graph
 
     def lines(self, indent: str = "") -> Iterator[str]:

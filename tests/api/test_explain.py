@@ -138,8 +138,6 @@ def test_the_page(tmp_path):
 
 
 def test_errors():
-    with pytest.raises(ArgumentError, match="relations, or tags and modes, not both"):
-        rg.explain(x, double_negativeo, mode="o4")
     with pytest.raises(UnknownTagError, match="no mode 'o9'"):
         rg.explain(x, mode="o9")
     with pytest.raises(OscillationError):

@@ -107,7 +107,7 @@ def test_methods_pickle_by_reference():
 
 def test_what_cannot_be_traced_is_told():
     model = Model(3)
-    with pytest.raises(ArgumentError, match="assigns the attribute 'weights'"):
+    with pytest.raises(ArgumentError, match="argument 'self_weights' in place"):
         model.learn(X)
     np.testing.assert_array_equal(model.weights, [1.0, 2.0, 3.0])
     model.log = object()

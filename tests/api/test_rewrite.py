@@ -118,9 +118,6 @@ def test_once_sees_sums_as_they_are_flattened():
 @pytest.mark.parametrize(
     ("call", "error", "text"),
     [
-        (lambda: rg.rewrite_graph(x, double_addo, include=["canonicalize"]), ArgumentError,
-         "takes relations, or tags and modes, not both"),
-        (lambda: rg.rewrite_graph(x, double_addo, mode="o4"), ArgumentError, "not both"),
         (lambda: rg.rewrite_graph(x, mode="o4", strategy="once"), ArgumentError,
          "strategy='once' is for relations that are given"),
         (lambda: rg.rewrite_graph(x, double_addo, strategy="twice"), ArgumentError,

@@ -424,4 +424,4 @@ def duplicate_name():
     """a name that is registered already"""
     database = rg.RewriteDatabase()
     database.register(distribute_matmulo, "canonicalize")
-    database.register(distribute_matmulo, "canonicalize")
+    database.register(distribute_matmulo.reversed, "canonicalize", name="distribute_matmulo")

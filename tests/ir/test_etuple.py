@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from cons import car, cdr
 from cons.core import ConsError
-from etuples import etuple, rands, rator
+from etuples import etuple, etuplize, rands, rator
 from etuples.core import ExpressionTuple
 from unification import reify, unify, var
 
@@ -144,3 +144,26 @@ def test_a_goal_over_graphs():
     assert kanren.run(0, a, goal) == (x + y,)
     (made,) = kanren.run(0, q, kanren.eq(q, etuple(rg.add, etuple(rg.exp, x), 1)))
     assert rg.raise_(made) is rg.exp(x) + 1
+
+
+def test_etuplize_is_deep_and_builds_the_graph_again():
+    A = rg.matrix("A", shape=("n", "n"))
+    x = rg.vector("x", shape=("n",))
+    graph = A @ x + rg.sum(x)
+    term = etuplize(graph)
+    assert term[1] == etuple(rg.matmul, A, x)
+    assert isinstance(term[2][0], ExpressionTuple)  # an op with parameters
+    assert term == rg.lower(graph)
+    assert term.evaled_obj is graph
+    assert etuplize(graph, shallow=True)[1] is A @ x
+    assert etuplize(x, return_bad_args=True) is x
+    with pytest.raises(TypeError, match="no expression tuple"):
+        etuplize(x)
+
+
+def test_etuplize_does_not_recurse():
+    x = rg.vector("x")
+    graph = x
+    for _ in range(3000):
+        graph = rg.exp(graph)
+    assert rg.raise_(etuplize(graph)) is graph

@@ -146,3 +146,26 @@ def test_a_replaced_graph_computes():
     g = rg.FunctionGraph([x, y], graph).replace(shared, x)
     a, b = np.arange(3.0), np.ones(3) * 2
     np.testing.assert_array_equal(rg.evaluate(g.outputs[0], {x: a, y: b}), a * b + a)
+
+
+def test_replace_all_replaces_at_once():
+    x, y = rg.vectors("x y", shape=("n",))
+    graph = rg.FunctionGraph([x, y], [rg.exp(x) - y])
+    swapped = graph.replace_all([(x, y), (y, x)])
+    assert swapped.outputs == (rg.exp(y) - x,)
+    assert swapped.inputs == graph.inputs
+    assert graph.replace_all({}) == graph
+    assert graph.replace_all([(x, x), (x, x)]) == graph
+
+
+def test_replace_all_takes_back_nothing_where_one_pair_is_wrong():
+    x, y, z = rg.vectors("x y z", shape=("n",))
+    i = rg.vector("i", dtype="int64", shape=("n",))
+    graph = rg.FunctionGraph([x, y], [rg.exp(x) - y])
+    with pytest.raises(ArgumentError, match="two replacements"):
+        graph.replace_all([(x, y), (x, z)])
+    with pytest.raises(ArgumentError, match="not in the graph"):
+        graph.replace_all({x: y, z: x})
+    with pytest.raises(DTypeError):
+        graph.replace_all({x: i})
+    assert graph.replace_all({x: i}, check=False).outputs == (rg.exp(i) - y,)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import relgraph as rg
+from relgraph.errors import ArgumentError
 
 x, y = rg.vectors("x y", shape=("n",))
 A, B = rg.matrices("A B", shape=("n", "n"))
@@ -134,3 +135,27 @@ def test_a_doubled_graph_prints_in_linear_size():
     assert len(rg.dprint(graph).splitlines()) == 1 + 3 * 200
     assert len(rg.pprint(graph).splitlines()) == 200
     assert len(repr(graph)) < 2000
+
+
+def test_functions_and_graphs_print_their_outputs():
+    x, y = rg.vectors("x y")
+    graph = rg.FunctionGraph([x, y], [rg.exp(x) + 1, x])
+    compiled = rg.function([x, y], [rg.exp(x) + 1, x], mode=None, target="numpy")
+    for show in (rg.dprint, rg.pprint):
+        assert show(graph) == show(compiled) == show(graph.outputs)
+    assert rg.pprint(graph) == "exp(x) + 1\nx"
+
+
+def test_a_traced_function_says_how_to_print_a_graph_of_it():
+    double = rg.jit(lambda x: 2 * x, target="numpy")
+    with pytest.raises(ArgumentError, match="a graph for each signature") as caught:
+        rg.dprint(double)
+    assert "f.graph(*arguments)" in caught.value.fix
+    assert rg.pprint(double.graph(np.ones(2))) == "2 * x"
+
+
+def test_what_is_printed_shows_as_text_in_a_console():
+    x = rg.vector("x")
+    for text in (rg.dprint(rg.exp(x)), rg.pprint(rg.exp(x))):
+        assert isinstance(text, str)
+        assert repr(text) == str(text)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import relgraph as rg
 from relgraph.errors import ArgumentError, DomainError
 from relgraph.ir.facts import facts_of
 from relgraph.ir.types import TensorType
@@ -46,3 +47,18 @@ def test_assume():
     np.testing.assert_array_equal(evaluate(node, {"x": X}), X)
     with pytest.raises(DomainError, match="Did you mean 'positive'"):
         inputs.assume(x, "positiv")
+
+
+def test_assuming_facts_of_an_array_returns_the_array():
+    value = np.array([1.0, 2.0])
+    assert rg.assume(value, "positive") is value
+    assert rg.assume(value[0], "positive") == 1.0
+    with pytest.raises(DomainError):
+        rg.assume(value, "positiv")
+    with pytest.raises(DomainError):
+        rg.assume(value, "positive", "negative")
+
+    def root(x):
+        return np.sqrt(rg.assume(x, "positive") ** 2)
+
+    assert rg.jit(root, target="numpy")(value).tolist() == root(value).tolist() == [1.0, 2.0]

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.special
 
+import relgraph as rg
 import relgraph.numpy as rnp
 from relgraph.errors import ArgumentError, DomainError, PatternError
 from relgraph.ir import operators as ir_operators
@@ -391,3 +392,13 @@ def test_every_name_that_the_operators_use_has_a_meaning():
     names |= set(re.findall(r'FUNCTIONS\["(\w+)"\]', source))
     assert names <= set(ir_operators.FUNCTIONS)
     assert names <= set(operators.MEANINGS)
+
+
+def test_a_node_with_several_results_unpacks():
+    A = rg.matrix("A", shape=("n", "n"))
+    u, s, vh = rg.svd(A)
+    node = s.inputs[0]
+    assert isinstance(node, rg.Variable)
+    assert list(node) == [u, s, vh]
+    first, *_ = node
+    assert first is u
