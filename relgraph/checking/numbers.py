@@ -120,29 +120,46 @@ def _obey(x: Any, value: Array, rng: np.random.Generator, regular: bool) -> Arra
         if "diagonal" in facts:
             value = np.where(np.eye(side, dtype=bool), value, np.zeros((), value.dtype))
         if {"spd", "psd"} & facts:
-            value = _dominated(value)
+            value = _dominated(value, definite=True)
             if not {"spd", "invertible"} & facts:  # semidefinite only
                 value[..., :1, :] = value[..., :, :1] = 0
         elif {"orthogonal", "permutation"} & facts:
             # A permutation: exactly orthogonal in every dtype.
             value = np.broadcast_to(np.eye(side)[rng.permutation(side)], value.shape)
         elif regular or "invertible" in facts:
-            value = value + np.asarray(8 * np.eye(side), value.dtype)
+            value = _dominated(value)
     if "selection" in facts and value.shape[-1]:
         rows = np.arange(value.shape[-1])
         value = rng.integers(value.shape[-1], size=value.shape[:-1])[..., None] == rows
     return np.asarray(value).astype(x.dtype)
 
 
-def _dominated(value: Array) -> Array:
-    """Return symmetric matrices with a larger diagonal, so that they are positive definite.
+def _dominated(value: Array, *, definite: bool = False) -> Array:
+    """Return matrices that are invertible, since their diagonals are larger than their rows.
 
-    An infinity may stand on the diagonal only, and a NaN anywhere.
+    Symmetric ones are positive definite then.  Booleans have no larger diagonal, so theirs is all
+    that is left.
+
+    Parameters
+    ----------
+    value : ndarray
+        Of square matrices.
+    definite : bool
+        Whether an infinity may stand on the diagonal only.  A NaN may stand anywhere.
+
+    References
+    ----------
+    R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., theorem 6.1.10.
     """
     unit = np.eye(value.shape[-1], dtype=bool)
-    rest = np.where(unit | (np.isinf(value) if value.dtype.kind == "f" else False), 0, value)
+    if value.dtype.kind == "b":
+        return (value | True) & unit
+    rest = np.where(unit, 0, value)
+    finite = np.where(np.isfinite(rest), rest, 0)
+    if definite:
+        rest = np.where(np.isinf(rest), 0, rest)
     with np.errstate(over="ignore"):  # to an infinity on the diagonal
-        total = np.where(np.isnan(rest), 0, np.abs(rest)).sum(axis=-1) + 8
+        total = np.abs(finite).sum(axis=-1) + 8
         return np.where(unit, np.abs(value) + total[..., None], rest).astype(value.dtype)
 
 

@@ -107,6 +107,45 @@ def test_what_a_library_errs_in_is_decided_exactly():
     assert isinstance(near, labels.Problem)
 
 
+def cubed(factor=1.0):
+    """State that the exponential of three logarithms is a cube, times a factor."""
+    return rg.identity(
+        lambda x: (rg.exp(3 * rg.log(x)), factor * x**3),
+        name="cubedo", specials="assumes_finite", where=rg.positiveo,
+    )  # fmt: skip
+
+
+def test_a_step_may_amplify_what_the_steps_before_it_round():
+    """Whatever the processor: 3 log(x) is about 680, and its half unit in the last place 256 eps.
+
+    Some of the elements are off by more, since the logarithm is rounded too.
+    """
+    numbers = 10 ** np.linspace(98, 102, 500)
+    apart = np.abs(np.exp(3 * np.log(numbers)) / numbers**3 - 1)
+    assert apart.max() > 256 * np.finfo(float).eps
+    x = rg.vector("x", shape=(2,), facts=("positive",))
+    graph, values = rg.exp(3 * rg.log(x)), {"x": numbers[[0, np.argmax(apart)]]}
+    assert labels.disagreement(cubed(), graph, values, "extreme") is labels.HELD
+    for factor in (1 + 1e-12, 1 - 1e-12):
+        verdict = labels.disagreement(cubed(factor), graph, values, "extreme")
+        assert isinstance(verdict, labels.Problem), factor
+
+
+def test_an_element_without_a_value_leaves_the_others_to_be_judged():
+    graph = rg.cosh(rg.arccosh(rg.vector("x", shape=(5,))))
+    values = {"x": np.r_[10 ** np.linspace(299, 301, 4), 0.0]}
+    with np.errstate(all="ignore"):
+        assert np.isnan(np.cosh(np.arccosh(values["x"]))).tolist() == [False] * 4 + [True]
+
+    def verdict(factor):
+        defined = lambda x: rg.where(x >= 1, factor * x, np.nan)  # noqa: E731
+        made = rg.identity(lambda x: (rg.cosh(rg.arccosh(x)), defined(x)), name="inverseo")
+        return labels.disagreement(made, graph, values, "extreme")
+
+    assert verdict(1.0) is labels.HELD
+    assert isinstance(verdict(1 + 1e-12), labels.Problem)
+
+
 UNDEFINED = {
     "log_of_a_square": lambda x: (rg.log(x**2), 2 * rg.log(x)),
     "root_of_a_product": lambda x, y: (rg.sqrt(x * y), rg.sqrt(x) * rg.sqrt(y)),
