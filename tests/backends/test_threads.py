@@ -139,6 +139,7 @@ def test_numbers_of_threads_are_settings():
 INTERRUPTED = """
 import os, signal, threading, time
 import numpy as np, relgraph as rg
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job starts without it
 x = rg.vector("x")
 y = x
 for _ in range(12):

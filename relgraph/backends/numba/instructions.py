@@ -182,7 +182,8 @@ class Instructions:
         kind = memory_type(scalar.result)
         self.entry += [f"  {place} = alloca {kind}", f"  {error} = alloca ptr"]
         given = ", ".join([f"ptr {place}", f"ptr {error}", *arguments])
-        self.emit(f"call i32 @{scalar.symbol}({given})")
+        # llvmlite up to 0.47 puts an attribute of a function on its return value.
+        self.emit(f"call i32 @{scalar.symbol}({given}) alwaysinline")
         text = self.emit(f"load {kind}, ptr {place}")
         if scalar.result == "bool":
             text = self.emit(f"icmp ne i8 {text}, 0")

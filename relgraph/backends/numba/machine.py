@@ -23,14 +23,19 @@ lock = threading.RLock()  # LLVM's context and its table of symbols are the proc
 
 @lru_cache(maxsize=1)
 def processor() -> tuple[str, str]:
-    """Return the name of the processor and its features, as LLVM spells them."""
-    name: str = llvm.get_host_cpu_name()
-    try:
-        features: str = llvm.get_host_cpu_features().flatten()
-    except RuntimeError:  # LLVM cannot tell on some systems
-        features = ""
+    """Return the name of the processor and its features, as LLVM spells them.
+
+    ``NUMBA_CPU_NAME`` and ``NUMBA_CPU_FEATURES`` override what LLVM detects, as they do in numba.
+    """
+    name: str = os.environ.get("NUMBA_CPU_NAME") or llvm.get_host_cpu_name()
+    features = os.environ.get("NUMBA_CPU_FEATURES", "" if name == "generic" else None)
+    if features is None:
+        try:
+            features = llvm.get_host_cpu_features().flatten()
+        except RuntimeError:  # LLVM cannot tell on some systems
+            features = ""
     if name.startswith("znver"):  # there, gathers take twice as long as their loads one by one
-        features += ",+prefer-no-gather"
+        features = f"{features},+prefer-no-gather".lstrip(",")
     return name, features
 
 
@@ -122,14 +127,13 @@ def optimised(text: str, parts: Iterable[bytes] = ()) -> Any:
 
 
 def definition(module: Any, name: str, symbol: str) -> bytes:
-    """Return a module as bitcode in which a function has another name and is always inlined."""
+    """Return a module as bitcode in which a function has another name; its calls inline it."""
     with lock:
         copy = llvm.parse_bitcode(module.as_bitcode())
         for function in copy.functions:
             if not function.is_declaration:
                 function.linkage = "internal" if function.name != name else "linkonce_odr"
         function = copy.get_function(name)
-        function.add_function_attribute("alwaysinline")
         function.name = symbol
         code: bytes = copy.as_bitcode()
         return code
