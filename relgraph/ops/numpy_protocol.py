@@ -95,11 +95,8 @@ UFUNCS: dict[np.ufunc, Function] = {
     np.vecdot: products.vecdot,
     np.degrees: composed.rad2deg,
     np.radians: composed.deg2rad,
-    **(
-        {np.matvec: products.matvec, np.vecmat: products.vecmat}
-        if hasattr(np, "matvec")  # NumPy 2.2
-        else {}
-    ),
+    np.matvec: products.matvec,
+    np.vecmat: products.vecmat,
 }
 
 REDUCTIONS: dict[np.ufunc, Function] = {
@@ -288,16 +285,10 @@ ARRAY_FUNCTIONS: dict[Function, Function] = {
     np.linalg.matrix_transpose: permutation.matrix_transpose,
     np.linalg.diagonal: matrices.diagonal,
     np.linalg.trace: matrices.trace,
-    **({np.unstack: cutting.unstack} if hasattr(np, "unstack") else {}),  # NumPy 2.1
-    **({np.astype: elementwise.cast} if hasattr(np, "astype") else {}),  # NumPy 2.1
-    **(
-        {
-            np.cumulative_sum: cumulative.cumulative_sum,
-            np.cumulative_prod: cumulative.cumulative_prod,
-        }
-        if hasattr(np, "cumulative_sum")  # NumPy 2.1
-        else {}
-    ),
+    np.unstack: cutting.unstack,
+    np.astype: elementwise.cast,
+    np.cumulative_sum: cumulative.cumulative_sum,
+    np.cumulative_prod: cumulative.cumulative_prod,
 }
 
 

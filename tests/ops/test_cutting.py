@@ -31,7 +31,6 @@ def test_cuts():
         np.array_split(rg.vector("v"), 2)
 
 
-@pytest.mark.skipif(not hasattr(np, "unstack"), reason="NumPy 2.1 has unstack")
 @pytest.mark.parametrize("axis", [0, 1, -1])
 def test_unstack(axis):
     expected = np.unstack(T, axis=axis)

@@ -23,7 +23,6 @@ def test_vecdot(dtypes):
     check(lambda a, b: np.vecdot(a, b, axis=0), np.vecdot(x, y, axis=0), x, y, rtol=1e-6)
 
 
-@pytest.mark.skipif(not hasattr(np, "matvec"), reason="NumPy 2.2 has matvec")
 @pytest.mark.parametrize("dtypes", DTYPES)
 def test_matvec_and_vecmat(dtypes):
     m, v = (10 * A).astype(dtypes[0]), I.astype(dtypes[1])

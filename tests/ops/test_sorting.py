@@ -102,9 +102,12 @@ def test_quantiles_of_any_dtype(axis):
         check_quantile(lambda x: np.percentile(x, 35, axis, keepdims=True), array)
 
 
-@pytest.mark.parametrize(
-    "q", [0, 1, 1.0, 0.5, [0, 1], [[0.5, 0.25]], [], np.float64(0.7), np.array([0.5], "float32")]
-)
+FRACTIONS = [1.0, 0.5, [0, 1], [[0.5, 0.25]], [], np.array([0.5], "float32")]
+if np.lib.NumpyVersion(np.__version__) >= "2.4.0":  # before it, infinities and dtypes differ
+    FRACTIONS += [0, 1, np.float64(0.7)]
+
+
+@pytest.mark.parametrize("q", FRACTIONS)
 def test_fractions_of_any_form(q):
     for array in (A, A.astype("float32"), WHOLE, INFINITE, WITH_NAN, A[0, :1]):
         check_quantile(lambda x: np.quantile(x, q, axis=-1), array)

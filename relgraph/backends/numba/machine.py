@@ -28,7 +28,9 @@ def processor() -> tuple[str, str]:
     ``NUMBA_CPU_NAME`` and ``NUMBA_CPU_FEATURES`` override what LLVM detects, as they do in numba.
     """
     name: str = os.environ.get("NUMBA_CPU_NAME") or llvm.get_host_cpu_name()
-    features = os.environ.get("NUMBA_CPU_FEATURES", "" if name == "generic" else None)
+    features = os.environ.get("NUMBA_CPU_FEATURES")
+    if features is None and name == "generic":
+        features = ""
     if features is None:
         try:
             features = llvm.get_host_cpu_features().flatten()
