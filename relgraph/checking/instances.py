@@ -27,7 +27,7 @@ from relgraph.relations.ac_matcher import AcMatcher
 from relgraph.relations.catalogue.conditions import Number
 from relgraph.relations.declaration import axis_kinds
 from relgraph.relations.goals import condition_failed
-from relgraph.relations.matcher import opened
+from relgraph.relations.names import opened
 from relgraph.relations.pattern import (
     OpPattern,
     PatternNode,

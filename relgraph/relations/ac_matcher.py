@@ -22,7 +22,8 @@ from relgraph.ir.op import Op
 from relgraph.relations import runtime
 from relgraph.relations.clause import Rewrite, is_ac
 from relgraph.relations.gather import GatherRule
-from relgraph.relations.matcher import Compiler, Names, load, write
+from relgraph.relations.matcher import Compiler, crowds, endless
+from relgraph.relations.names import Names
 from relgraph.relations.pattern import (
     Block,
     PatternNode,
@@ -33,7 +34,11 @@ from relgraph.relations.pattern import (
     variables,
 )
 from relgraph.relations.ranks import Ranks
+from relgraph.relations.runtime import OutOfSteps
+from relgraph.relations.symmetry import exchange
 from relgraph.relations.view import ANY, ANYWHERE, Firing, Match, View, anchor, key_of, plays
+
+VIEWED = "n0, i0, view, index"  # the parameters of a function that matches operands of a view
 
 
 class Role(NamedTuple):
@@ -54,6 +59,8 @@ class MatchRule:
         Whether a variable that the pattern repeats is looked up by the operand it is bound to.
     twins : bool
         Whether the pattern is of two equal operands, such as ``x + x``.
+    leading : list of int
+        The roles in which operands are tried.
     """
 
     def __init__(self, op: Op, rewrite: Rewrite) -> None:
@@ -67,6 +74,12 @@ class MatchRule:
             others = self.args[:i] + self.args[i + 1 :]
             self.roles.append(Role(anchor(arg), min(map(anchor, others), key=_is_any)))
         self.twins = len(self.args) == 2 and same_term(*self.args)
+        # Of roles that may be exchanged, the operands of a match are tried in the first.
+        self.leading = [
+            i
+            for i, x in enumerate(self.args)
+            if not any(exchange(rewrite, y, x) is not None for y in self.args[:i])
+        ]
         self.matchers: list[Callable[..., Any] | None] = [None] * len(self.args)
 
     def matcher(self, role: int) -> Callable[..., Any]:
@@ -80,34 +93,45 @@ class MatchRule:
     @cached_property
     def pair(self) -> Callable[..., Any]:
         """The function that matches a view of just two operands, in the order of the roles."""
-        compiler = Compiler(self.rewrite, Names())
+        compiler = Compiler(self.rewrite, Names(), "n0, n1")
         for place, arg in enumerate(self.args):
             compiler.match(arg, f"n{place}")
         places = dict(zip(("n0", "n1"), self.args, strict=True))
         return self._finished(compiler, places, "pair", "n0, n1", "")
 
     def _compile(self, first: Term, others: list[Term]) -> Callable[..., Any]:
-        compiler = Compiler(self.rewrite, Names())
+        compiler = Compiler(self.rewrite, Names(), VIEWED)
+        for op, several in crowds(self.args):
+            name = compiler.names.of(op, op.name)
+            compiler.test(f"len(index.get({name}, ())) >= {several}")
         compiler.match(first, "n0")
         places, slots = {"n0": first}, ["i0"]
         waiting = list(others)
         while waiting:
-            arg = min(waiting, key=lambda x: (x not in compiler.env, _selectivity(x)))
-            waiting.remove(arg)
-            k = len(places)
+            arg = min(waiting, key=lambda x: _urgency(x, compiler))
+            alike = compiler.exchangeable(arg, waiting)
+            waiting = [x for x in waiting if not any(x is y for y in alike)]
+            names = [(f"i{k}", f"n{k}") for k, _ in enumerate(alike, len(places))]
+            slot, place = names[0]
             taken = f"({', '.join(slots)},)"
-            places[f"n{k}"] = arg
+            places |= {n: x for (_, n), x in zip(names, alike, strict=True)}
             if isinstance(arg, PatternVariable):  # may be several operands together
-                compiler.loop(f"i{k}, n{k} in {self._together(compiler, arg, taken)}")
-                slots.append(f"*i{k}")
-            else:
-                compiler.loop(f"i{k} in {self._candidates(compiler, arg)}")
-                compiler.test(f"i{k} not in {taken}")
-                compiler.let(f"n{k} = view[i{k}]")
-                slots.append(f"i{k}")
-            compiler.match(arg, f"n{k}")
+                compiler.loop(f"{slot}, {place}", self._together(compiler, arg, taken))
+                compiler.match(arg, place)
+                slots.append(f"*{slot}")
+                continue
+
+            def enter(
+                arg: Term = arg, slot: str = slot, place: str = place, taken: str = taken
+            ) -> None:
+                compiler.loop(slot, self._candidates(compiler, arg))
+                compiler.test(f"{slot} not in {taken}")
+                compiler.let(f"{place} = view[{slot}]")
+
+            compiler.match_alike(alike, names, enter)
+            slots += [i for i, _ in names]
         taken = f", ({', '.join(slots)},)"
-        return self._finished(compiler, places, "match", "n0, i0, view, index", taken)
+        return self._finished(compiler, places, "match", VIEWED, taken)
 
     def _finished(
         self,
@@ -127,7 +151,7 @@ class MatchRule:
                     compiler.test(f"fills(t, {place})")
         compiler.finish("t", group, extra)
         doc = f"Match operands of {op.name}, beginning with n0."
-        return load(write(name, parameters, [compiler.lines], doc), name, names)
+        return names.function(name, parameters, [compiler.lines], doc)
 
     @property
     def sources(self) -> list[str]:
@@ -169,7 +193,10 @@ class MatchRule:
     def find(self, role: int, slot: int, view: View) -> Match | None:
         """Match with the operand in a slot playing a role."""
         node = view.operands[slot]
-        found = self.matcher(role)(node, slot, view.operands, view.index)
+        try:
+            found = self.matcher(role)(node, slot, view.operands, view.index)
+        except OutOfSteps:
+            raise endless(self.rewrite) from None
         if found is None:
             return None
         result, rewrite, bindings, slots = found
@@ -191,6 +218,12 @@ def _direct(term: Term) -> list[tuple[int, PatternVariable]]:
         for i, x in enumerate(args)
         if isinstance(x, PatternVariable)
     ]
+
+
+def _urgency(term: Term, compiler: Compiler) -> tuple[bool, int, bool]:
+    """Order the operands of a pattern: those first that the fewest operands of a view match."""
+    joined = any(v in compiler.env for _, v in _direct(term))
+    return term not in compiler.env, _selectivity(term), not joined
 
 
 def _is_any(key: Any) -> bool:
@@ -235,7 +268,8 @@ class AcMatcher:
             if isinstance(rule, GatherRule):
                 self.by_key.setdefault(rule.key, []).append((number, -1))
                 continue
-            for place, role in enumerate(rule.roles):
+            for place in rule.leading:
+                role = rule.roles[place]
                 if role.key is not ANY:
                     self.by_key.setdefault(role.key, []).append((number, place))
                 else:
@@ -284,7 +318,10 @@ class AcMatcher:
                 continue
             rule = self.rules[number]
             if isinstance(rule, MatchRule):
-                found = rule.pair(b, a) if swapped else rule.pair(a, b)
+                try:
+                    found = rule.pair(b, a) if swapped else rule.pair(a, b)
+                except OutOfSteps:
+                    raise endless(rule.rewrite) from None
                 if found is not None:
                     return found  # type: ignore[no-any-return]
                 continue
@@ -311,7 +348,8 @@ class AcMatcher:
                     found.append((number, False))
             elif len(rule.roles) == 2:
                 first, second = rule.roles
-                for mine, other, swapped in ((a, b, False), (b, a, True)):
+                orders = ((a, b, False), (b, a, True))
+                for mine, other, swapped in orders[: len(rule.leading)]:
                     if plays(mine, first.key) and plays(other, second.key):
                         found.append((number, swapped))
         return tuple(found)

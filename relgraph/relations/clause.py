@@ -8,7 +8,7 @@ reason.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -346,16 +346,26 @@ def _merge_conditions(
     mine = [c for c in kept if own in {v for x in c.args for v in variables(x)}]
     if len(mine) != len(twins):
         return None
-    for c in twins:
-        renamed = tuple(rename(x, lambda v: own if v == twin else v) for x in c.args)
-        if not any(
-            c.kind == d.kind
-            and _same_function(c.function, d.function)
-            and all(map(same_term, renamed, d.args))
-            for d in mine
+    if all(renamed_among(mine, c, {twin: own}) is not None for c in twins):
+        return tuple(kept)
+    return None
+
+
+def renamed_among(
+    conditions: Iterable[Suspended],
+    condition: Suspended,
+    image: Mapping[PatternVariable, PatternVariable],
+) -> Suspended | None:
+    """Return the one of some conditions that says of renamed variables what another one says."""
+    args = tuple(rename(x, lambda v: image.get(v, v)) for x in condition.args)
+    for c in conditions:
+        if (
+            c.kind == condition.kind
+            and _same_function(c.function, condition.function)
+            and all(map(same_term, args, c.args))
         ):
-            return None
-    return tuple(kept)
+            return c
+    return None
 
 
 def _same_function(f: Any, g: Any) -> bool:

@@ -19,6 +19,7 @@ from relgraph.ir.op import Op
 from relgraph.relations.clause import Clause, up_to_laws
 from relgraph.relations.goals import Suspended
 from relgraph.relations.pattern import (
+    Block,
     OpPattern,
     Pattern,
     PatternNode,
@@ -28,6 +29,8 @@ from relgraph.relations.pattern import (
     text,
 )
 from relgraph.relations.search import failed
+
+DEEPEST = 200  # ops that may nest in a pattern, whose compilation recurses
 
 
 def location_of(function: Callable[..., Any]) -> str:
@@ -224,8 +227,26 @@ def _check_axes(clause: Clause, name: str, location: str) -> None:
             )
 
 
+def check_depth(clause: Clause, name: str, location: str) -> None:
+    """Raise an error for a side that nests too many ops to be compiled."""
+    stack: list[tuple[Any, int]] = [(clause.left, 1), (clause.right, 1)]
+    while stack:
+        term, depth = stack.pop()
+        if depth > DEEPEST:
+            raise RelationError(
+                f"{name}: a side nests more than {DEEPEST} ops",
+                {"declared": location},
+                "Declare an identity of fewer ops, or of fewer terms: x + y + z nests two ops.",
+            )
+        if isinstance(term, PatternNode):
+            stack.extend((x, depth + 1) for x in term.args)
+        elif isinstance(term, Block):
+            stack.append((term.element, depth + 1))
+
+
 def check_clause(clause: Clause, name: str, location: str) -> None:
-    """Refuse sides that are no terms or are the same, and axes that never match."""
+    """Refuse sides that are no terms, too deep, or the same, and axes that never match."""
+    check_depth(clause, name, location)
     for side in (clause.left, clause.right):
         if isinstance(side, Pattern):
             continue

@@ -11,11 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from relgraph.errors import RelgraphError
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
-from relgraph.relations.matcher import compile_plain
+from relgraph.relations.matcher import compile_plain, endless
 from relgraph.relations.pattern import PatternNode
 from relgraph.relations.relation import Relation
+from relgraph.relations.runtime import OutOfSteps
 from relgraph.relations.view import ANY, anchor, plays
 
 KEPT = 10_000  # combinations of keys that are remembered
@@ -61,7 +63,12 @@ class PlainMatcher:
             match = self._by_keys[keys]
         except KeyError:
             match = self._made(keys)
-        return match(node) if match is not None else None
+        if match is None:
+            return None
+        try:
+            return match(node)
+        except OutOfSteps:
+            raise self._endless(node) from None
 
     def _made(self, keys: tuple[Any, ...]) -> Matcher | None:
         """Compile the rewrites that operands of some keys could match."""
@@ -75,6 +82,17 @@ class PlainMatcher:
             self._by_keys.clear()
         found = self._by_keys[keys] = self._compiled[wanted]
         return found
+
+    def _endless(self, node: Variable) -> RelgraphError:
+        """Return the error for a match that used up its steps."""
+        rewrites = [relation.rewrite(number) for relation, number in self.clauses]
+        for rewrite in rewrites:
+            if rewrite is not None:
+                try:
+                    compile_plain(self.op, [rewrite])(node)
+                except OutOfSteps:
+                    return endless(rewrite)
+        raise AssertionError(rewrites)
 
     def _fit(self, keys: tuple[Any, ...], roles: tuple[Any, ...]) -> bool:
         """Tell whether operands of some keys may be matched with the operands of a pattern."""

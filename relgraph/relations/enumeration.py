@@ -21,6 +21,7 @@ from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.relations.clause import Clause, is_ac
 from relgraph.relations.connectives import Conjunction, Disjunction, Equation
+from relgraph.relations.declaration import check_depth
 from relgraph.relations.goals import Suspended, drop_residuals, residuals
 from relgraph.relations.pattern import (
     KANREN,
@@ -62,6 +63,8 @@ def enumerate_clauses(
             made = goal(left, right)
             known = stated(made, left, right)
         if known is not None:
+            for clause in known:
+                check_depth(clause, name, location)
             return known
         states = _answers(lambda: made)
     except (OutOfSteps, RecursionError):
@@ -87,6 +90,8 @@ def enumerate_clauses(
             clauses.append(_clause(left, right, data, residuals(final)))
         except (_NoClause, RelgraphError, OutOfSteps, RecursionError):
             return None
+    for clause in clauses:
+        check_depth(clause, name, location)
     if not clauses:
         raise RelationError(
             f"{name} relates nothing: its goal has no answer",

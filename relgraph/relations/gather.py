@@ -15,9 +15,14 @@ from relgraph.ir.op import Op
 from relgraph.relations import runtime
 from relgraph.relations.ac import alike
 from relgraph.relations.clause import Rewrite
-from relgraph.relations.matcher import Compiler, Line, Names, load, write
+from relgraph.relations.matcher import Compiler, endless
+from relgraph.relations.names import Names
 from relgraph.relations.pattern import Block, PatternNode, PatternVariable, Term
+from relgraph.relations.runtime import OutOfSteps
+from relgraph.relations.source import STEPS, Line
 from relgraph.relations.view import ANY, Buckets, Firing, Match, View, anchor
+
+DEALT = "slots, operands, buckets, keys, ready, shared"  # the parameters that deal operands
 
 
 class GatherRule:
@@ -52,11 +57,10 @@ class GatherRule:
         compiler, shared = self._matched()
         bodies = [self._dealt(compiler, shared)]
         if self._whole is not None:
-            other = Compiler(self.rewrite, compiler.names)
+            other = Compiler(self.rewrite, compiler.names, f"{DEALT}, slot, n0")
             bodies.append(self._dealt_whole(other, self._whole, shared))
         doc = f"Put operands of {self.op.name} into buckets, by what they share as the element."
-        parameters = "slots, operands, members, keys, ready, shared"
-        return load(write("deal", parameters, bodies, doc), "deal", compiler.names)
+        return compiler.names.function("deal", DEALT, bodies, doc)
 
     @cached_property
     def build(self) -> Callable[..., Any]:
@@ -69,12 +73,11 @@ class GatherRule:
             compiler.let("".join(f"s{i}, " for i in range(len(shared))) + "*_ = key")
         compiler.finish("t", "group")
         doc = "Build the other side for the terms of one bucket."
-        source = write("build", "key, terms, t, group", [compiler.lines], doc)
-        return load(source, "build", compiler.names)
+        return compiler.names.function("build", "key, terms, t, group", [compiler.lines], doc)
 
     def _matched(self) -> tuple[Compiler, list[PatternVariable]]:
         """Return a compiler that has matched the element, and the variables that terms share."""
-        compiler = Compiler(self.rewrite, Names())
+        compiler = Compiler(self.rewrite, Names(), f"{DEALT}, slot, n0")
         compiler.done.extend(self._reductions)
         compiler.match(self.rewrite.pattern.element, "n0")
         return compiler, [v for v in compiler.env if v != self.own]
@@ -96,14 +99,16 @@ class GatherRule:
         # Terms that are combined must have one type, or combining them would broadcast, wrap
         # around or round where the original did not.
         kind = f"{own}.type, n0.type" if self.guarded else f"{own}.type.dtype"
+        counts = any("steps" in text for text, _ in compiler.lines)
         return [
             ("for slot in slots:", True),
             ("n0 = operands[slot]", False),
+            *([(f"steps = [{STEPS}]", False)] if counts else ()),
             *compiler.lines,
             (f"key = ({key}{kind},)", False),
-            ("places = members.get(key)", False),
-            (f"if places is None: members[key] = {{slot: {own}}}", False),
-            ("elif slot in places: continue", False),
+            ("places = buckets.get(key)", False),
+            ("if places is None or slot not in places:", True),
+            (f"if places is None: buckets[key] = {{slot: {own}}}", False),
             (f"else: places[slot], ready[key] = {own}, None", False),
             ("if slot in keys: keys[slot].append(key)", False),
             ("else: keys[slot] = [key]", False),
@@ -151,9 +156,11 @@ class GatherRule:
         buckets = view.buckets.get(self)
         if buckets is None:
             buckets = view.buckets[self] = Buckets()
-        self.deal(
-            slots, view.operands, buckets.members, buckets.keys, buckets.ready, buckets.shared
-        )
+        tables = buckets.members, buckets.keys, buckets.ready, buckets.shared
+        try:
+            self.deal(slots, view.operands, *tables)
+        except OutOfSteps:
+            raise endless(self.rewrite) from None
         return bool(buckets.ready)
 
     def pair(self, a: Variable, b: Variable, view: Callable[[], View]) -> Match | None:

@@ -12,21 +12,22 @@ head the subject is one operand of the n-ary view, and the other operands are fo
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Any
 
 from relgraph.errors import RelationError, RelgraphError
 from relgraph.ir.etuple import same_number
-from relgraph.ir.node import Constant, Variable, apply, constant
+from relgraph.ir.node import Variable, constant
 from relgraph.ir.op import Op
 from relgraph.ir.types import DTYPES
 from relgraph.ops.reducers import Argmax, Argmin
 from relgraph.ops.sorting import Argsort
-from relgraph.relations import runtime
 from relgraph.relations.ac import NEAR
-from relgraph.relations.clause import Rewrite, computes, is_ac, is_pointwise
-from relgraph.relations.goals import Suspended, condition_failed
+from relgraph.relations.clause import Rewrite, computes, is_ac, is_pointwise, renamed_among
+from relgraph.relations.goals import Suspended
+from relgraph.relations.names import Names
 from relgraph.relations.pattern import (
     Block,
     OpPattern,
@@ -35,12 +36,18 @@ from relgraph.relations.pattern import (
     Term,
     flat_args,
     subterms,
+    text,
     variables,
 )
 from relgraph.relations.ranks import Ranks
+from relgraph.relations.source import BUDGET, STEPS, Line, bound_by, names_in
+from relgraph.relations.symmetry import exchange
 
+Own = tuple[str, str]  # the names of a slot and of the operand in it
+BUILDING = 10  # steps that building a result counts as
 PLACES = (Argmax, Argmin, Argsort)  # their dtype tells nothing of the numbers they are places of
-Line = tuple[str, bool]  # a statement, and whether what follows is indented under it
+FEW = 9  # loops that may nest before they count steps, by the logarithms of their numbers
+MANY = 5  # that of a loop over the operands of a view
 
 
 def literal_bits(number: bool | int | float) -> frozenset[bytes]:
@@ -62,74 +69,14 @@ def _literal_bits(kind: str, text: str, number: bool | int | float) -> frozenset
     return frozenset(found)
 
 
-class Names:
-    """The global names of generated code: one for each object."""
-
-    def __init__(self) -> None:
-        self.globals: dict[str, Any] = {name: getattr(runtime, name) for name in runtime.__all__}
-        self.globals |= {"Constant": Constant, "apply": apply, "opened": opened}
-        self._known: dict[Any, str] = {}
-        self._kept: list[Any] = []
-        self._conditions: dict[tuple[str, int], Callable[..., Any]] = {}
-
-    def of(self, value: Any, hint: str) -> str:
-        """Return the name of a value, the same for the same object or equal literal set."""
-        key = (hint, value) if isinstance(value, frozenset) else (hint, id(value))
-        if key not in self._known:
-            name = f"{hint}_{len(self._known)}"
-            self._known[key] = name
-            self.globals[name] = value
-            self._kept.append(value)
-        return self._known[key]
-
-    def condition(self, condition: Suspended, relation: str) -> str:
-        """Return the name of a side condition's function, one for each relation that uses it."""
-        key = (relation, id(condition.function))
-        if key not in self._conditions:
-            self._conditions[key] = guarded_condition(condition, relation)
-        return self.of(self._conditions[key], condition.kind)
-
-
-def guarded_condition(condition: Suspended, relation: str) -> Callable[..., Any]:
-    """Return a side condition's function; what it raises is reported with the relation's name."""
-    function = condition.function
-
-    def decide(*values: Any) -> Any:
-        try:
-            return function(*values)
-        except Exception as error:
-            raise condition_failed(condition.label, values, error, relation) from error
-
-    return decide
-
-
-def opened(cls: type[Op], params: tuple[Any, ...], relation: str, computed: str) -> Op:
-    """Return an op with parameters that a side condition computed.
-
-    Raises
-    ------
-    RelationError
-        Where the op does not take them, whatever its operands are.
-    """
-    try:
-        op: Op = cls(*params)
-    except Exception as error:
-        reason = error.what if isinstance(error, RelgraphError) else repr(error)
-        raise RelationError(
-            f"{relation} computes a parameter that {cls.name} does not take",
-            [*zip(cls.parameters, params, strict=True), ("computed", computed), ("error", reason)],
-            "Let the function of rg.calco return a parameter as the op stores it, such as (-1,) "
-            "for the axis of a sum, or None where the relation does not hold.",
-        ) from error
-    return op
-
-
 class Compiler:
     """Turns one rewrite into lines."""
 
-    def __init__(self, rewrite: Rewrite, names: Names) -> None:
+    def __init__(self, rewrite: Rewrite, names: Names, parameters: str) -> None:
         self.rewrite = rewrite
         self.names = names
+        self.bound = names_in(parameters) | BUDGET  # by what is around the lines
+        self.loops = 0  # how often later lines run, as a logarithm
         self.lines: list[Line] = []
         self.env: dict[PatternVariable, str] = {}
         self.computed: set[PatternVariable] = set()  # perhaps to a number
@@ -153,9 +100,85 @@ class Compiler:
         """Add a plain statement."""
         self.lines.append((statement, False))
 
-    def loop(self, header: str) -> None:
-        """Add a loop under which all later lines stand."""
-        self.lines.append((f"for {header}:", True))
+    def loop(self, targets: str, items: str, number: int = MANY) -> None:
+        """Add a loop under which all later lines stand; it counts steps where many may be taken.
+
+        Parameters
+        ----------
+        targets, items : str
+            Its header.
+        number : int
+            The binary logarithm of how many items it may have.
+        """
+        self.loops += number
+        items = f"counted(steps, {items})" if self.loops > FEW else items
+        self.lines.append((f"for {targets} in {items}:", True))
+
+    def match_alike(
+        self, members: Sequence[Term], names: Sequence[Own], enter: Callable[[], None]
+    ) -> None:
+        """Match terms that may be exchanged for each other: each set of operands once.
+
+        Parameters
+        ----------
+        members : sequence of Term
+            The terms, of which the first is matched with every candidate.
+        names : sequence of (str, str)
+            For each, the names of the slot and the operand that it takes.
+        enter : callable
+            Adds the loop over the slots and operands that are not taken, and the guard.
+        """
+        if len(members) == 1:
+            enter()
+            self.match(members[0], names[0][1])
+            return
+        lines, bound, inner, done = self.lines, self.bound, len(self.inner), len(self.done)
+        before, loops = set(self.env), self.loops
+        self.lines, self.bound = [], bound.union(*[bound_by(x) for x, _ in lines])
+        enter()
+        self.match(members[0], names[0][1])
+        new = [v for v in self.env if v not in before]
+        steady, decided = self.inner[inner:], self.done[done:]
+        local = list(dict.fromkeys([*names[0], *[self.env[v] for v in new], *steady]))
+        self.let(f"yield {', '.join(local)}")
+        call = self.names.generator(self.lines, self.bound)
+        self.lines, self.bound, self.loops = lines, bound, loops + MANY * len(members)
+        targets = [local]
+        for member, own in zip(members[1:], names[1:], strict=True):
+            image = exchange(self.rewrite, members[0], member)
+            assert image is not None
+            called = dict(zip(names[0], own, strict=True))
+            for i, x in enumerate(local[2:]):
+                called[x] = f"{own[1]}_e{i}"
+            targets.append([called[x] for x in local])
+            for v in new:
+                twin = image.get(v, v)
+                self.env[twin] = called[self.env[v]]
+                for group in (self.nodes, self.computed):
+                    if v in group:
+                        group.add(twin)
+            self.inner += [called[x] for x in steady]
+            for c in decided:
+                same = renamed_among(self.rewrite.conditions, c, image)
+                if same is not None and same not in self.done:
+                    self.done.append(same)
+        chosen = ", ".join(f"({', '.join(x)})" for x in targets)
+        header = f"for {chosen} in subsets(steps, {call}, {len(members)}):"
+        self.lines.append((header, True))
+        self.conditions()
+
+    def exchangeable(self, first: Term, others: Iterable[Term]) -> list[Term]:
+        """Return a term, with others that may be exchanged for it in every match."""
+        found = [first]
+        if isinstance(first, PatternVariable):
+            return found
+        for x in others:
+            image = None if x is first else exchange(self.rewrite, first, x)
+            if image is not None and all(
+                v in self.env for v in variables(first) if image.get(v, v) == v
+            ):
+                found.append(x)
+        return found
 
     # Matching.
 
@@ -283,7 +306,7 @@ class Compiler:
         places = [f"{at}_{i}" for i in range(len(term.args))]
         target = ", ".join(places) + ("," if len(places) == 1 else "")
         if isinstance(op, Op) and op.commutative and len(places) == 2:
-            self.loop(f"{target} in ({at}.inputs, {at}.inputs[::-1])")
+            self.loop(target, f"({at}.inputs, {at}.inputs[::-1])", 1)
         elif places:
             self.let(f"{target} = {at}.inputs")
         if is_pointwise(op):
@@ -320,14 +343,8 @@ class Compiler:
         used: list[str] = []
         bound = [x for x in names if x in self.env]
         self.match_members(name, view, bound, at, used)
-        for x in single:
-            index, place = f"{at}_i{len(used)}", f"{at}_a{len(used)}"
-            self.loop(f"{index}, {place} in enumerate({view})")
-            if used:
-                self.test(f"{index} not in ({', '.join(used)},)")
-            used.append(index)
-            self.guard(x, place, at)
-            self.match(x, place)
+        few = not names and len(args) < 4  # a view of just these operands has few orders
+        self.match_each(single, view, at, used, few)
         # A variable free at first may have been bound by a sibling that repeats it.
         free = [x for x in names if x not in self.env]
         self.match_members(name, view, [x for x in names if x not in bound + free], at, used)
@@ -344,12 +361,36 @@ class Compiler:
         if len(free) == 1:
             groups = [rest]
         else:
-            self.loop(f"{', '.join(groups)} in splits({rest}, {len(free)})")
+            self.loop(", ".join(groups), f"splits({rest}, {len(free)})", 4)
         for k, (x, group) in enumerate(zip(free, groups, strict=True)):
             place = f"{at}_f{k}"
             self.let(f"{place} = {group}[0] if len({group}) == 1 else nary({name}, {group})")
             self.guard(x, place, at)
             self.match(x, place)
+
+    def match_each(self, terms: list[Term], view: str, at: str, used: list[str], few: bool) -> None:
+        """Match terms that each stand for one operand of a view, of few operands or of many."""
+        for op, several in crowds(terms):
+            name = self.names.of(op, op.name)
+            self.test(f"sum([x.op is {name} for x in {view}]) >= {several}")
+        while terms:
+            same = self.exchangeable(terms[0], terms)
+            terms = [x for x in terms if all(x is not y for y in same)]
+            numbers = range(len(used), len(used) + len(same))
+            own = [(f"{at}_i{k}", f"{at}_a{k}") for k in numbers]
+            taken = f"({', '.join(used)},)" if used else ""
+            number = len(terms) if few else MANY
+
+            def enter(
+                term: Term = same[0], own: Own = own[0], taken: str = taken, number: int = number
+            ) -> None:
+                self.loop(", ".join(own), f"enumerate({view})", number)
+                if taken:
+                    self.test(f"{own[0]} not in {taken}")
+                self.guard(term, own[1], at)
+
+            self.match_alike(same, own, enter)
+            used += [slot for slot, _ in own]
 
     def match_members(
         self, op: str, view: str, bound: list[PatternVariable], at: str, used: list[str]
@@ -358,7 +399,7 @@ class Compiler:
         for x in bound:
             index, place = f"{at}_i{len(used)}", f"{at}_a{len(used)}"
             taken = f"({', '.join(used)},)" if used else "()"
-            self.loop(f"{index}, {place} in members({op}, {self.env[x]}, {view}, {taken})")
+            self.loop(f"{index}, {place}", f"members({op}, {self.env[x]}, {view}, {taken})")
             self.match(x, place)
             self.guard(x, place, at)
             used.append(f"*{index}")
@@ -413,10 +454,17 @@ class Compiler:
         fit = f"fit({built}, {like}, {place}, {self.rewrite.pointwise})"
         if self.guarded and not isinstance(self.rewrite.result, PatternVariable):
             fit = f"proved({fit}, {place}, ({bound}))"
+        repeated = self.loops > FEW  # a refusal for dtypes is then repeated by many steps
+        if repeated:
+            self.test(f"not refused or kinds(({bound})) not in refused")
+            self.let(f"spend(steps, {BUILDING})")
         self.let("try:")
         for line in body:
             self.let("    " + line)
         self.let(f"    r = {fit}")
+        if repeated:
+            self.let("except Narrowed:")
+            self.let(f"    r = refused.add(kinds(({bound})))")
         self.let("except REFUSED:")
         self.let("    r = None")
         self.let(f"if r is not None: return r, {tag}, ({bound}){extra}  # {self.rewrite.relation}")
@@ -493,76 +541,20 @@ def _cost(term: Term) -> int:
     return 2 if is_ac(term.op) else 1
 
 
-class _Level:
-    """The lines of one block, being merged: what stands last, and what is assigned so far.
-
-    An assignment is left out where the same one stands above it in its block and nothing between,
-    in that block or in one opened inside of it, gives another value to a name on its left: so
-    ``assigned`` holds a line only as long as the names it binds hold what it gave them.
-    """
-
-    def __init__(self, parent: _Level | None = None) -> None:
-        self.parent = parent
-        self.entries: list[tuple[str, _Level | None]] = []
-        self.assigned: dict[str, str] = {}
-
-    def add(self, text: str, opens: bool) -> _Level:
-        """Add a line, or find it where it stands already; return the level that follows."""
-        if opens:
-            if self.entries and self.entries[-1][0] == text:
-                inner = self.entries[-1][1]
-                assert inner is not None
-                return inner
-            inner = _Level(self)
-            self.entries.append((text, inner))
-            if text.startswith("for "):
-                inner.overwrite(text[4:].partition(" in ")[0])
-            return inner
-        target, equals, _ = text.partition(" = ")
-        if equals and text[0] != " ":
-            if self.assigned.get(target) == text:
-                return self
-            self.overwrite(target)
-            self.assigned[target] = text
-        self.entries.append((text, None))
-        return self
-
-    def overwrite(self, target: str) -> None:
-        """Forget what was assigned to these names, here and in the blocks around."""
-        names = set(target.replace(",", " ").split())
-        level: _Level | None = self
-        while level is not None:
-            for known in list(level.assigned):
-                if names & set(known.replace(",", " ").split()):
-                    del level.assigned[known]
-            level = level.parent
+def crowds(terms: Iterable[Term]) -> list[tuple[Op, int]]:
+    """Return each op that three or more of some terms apply, with their number."""
+    heads = Counter(x.op for x in terms if isinstance(x, PatternNode) and isinstance(x.op, Op))
+    return [(op, several) for op, several in heads.items() if several > 2]
 
 
-def write(name: str, parameters: str, bodies: Sequence[list[Line]], doc: str) -> str:
-    """Merge lists of lines into the source of one function."""
-    root = _Level()
-    for lines in bodies:
-        level = root
-        for text, opens in lines:
-            level = level.add(text, opens)
-    out = [f"def {name}({parameters}):", f'    """{doc}"""']
-    stack: list[tuple[tuple[str, _Level | None], int]] = [(x, 1) for x in reversed(root.entries)]
-    while stack:
-        (text, inner), depth = stack.pop()
-        out.append("    " * depth + text)
-        if inner is not None:
-            stack.extend((x, depth + 1) for x in reversed(inner.entries))
-    out.append("    return None")
-    return "\n".join(out) + "\n"
-
-
-def load(source: str, name: str, names: Names) -> Callable[..., Any]:
-    """Run generated source and return the function it defines."""
-    namespace: dict[str, Any] = {}
-    exec(compile(source, f"<relgraph {name}>", "exec"), names.globals, namespace)
-    function: Callable[..., Any] = namespace[name]
-    function.source = source  # type: ignore[attr-defined]
-    return function
+def endless(rewrite: Rewrite) -> RelationError:
+    """Return the error for a match that used up its steps."""
+    return RelationError(
+        f"{rewrite.relation}: matching one node took more than {STEPS} steps",
+        {"pattern": text(rewrite.pattern)},
+        "State conditions on single variables, which are decided before operands are combined, "
+        "or a pattern of fewer operands; without this relation the graph rewrites as it is.",
+    )
 
 
 def compile_plain(op: Op, rewrites: Sequence[Rewrite]) -> Callable[..., Any]:
@@ -570,10 +562,10 @@ def compile_plain(op: Op, rewrites: Sequence[Rewrite]) -> Callable[..., Any]:
     names = Names()
     bodies = []
     for rewrite in rewrites:
-        compiler = Compiler(rewrite, names)
+        compiler = Compiler(rewrite, names, "n")
         assert isinstance(rewrite.pattern, PatternNode)
         compiler.match_node(rewrite.pattern, "n", head=False)
         compiler.finish("n.type", "n")
         bodies.append(compiler.lines)
     doc = f"Match an application of {op.name}."
-    return load(write("match", "n", bodies, doc), "match", names)
+    return names.function("match", "n", bodies, doc)

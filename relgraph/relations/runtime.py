@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from itertools import combinations, product
-from typing import Any
+from itertools import chain, combinations, islice, product, starmap
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -16,14 +16,23 @@ from relgraph.ir.types import TensorType, TupleType, covers
 from relgraph.relations.ac import alike, canonical, leaves, nary
 from relgraph.relations.proof import as_known, covered, proved
 
+_T = TypeVar("_T")
 WHOLE = 4  # operands of a nested sum or product up to which a pattern is tried on every split
+
+
+class OutOfSteps(Exception):
+    """A match used up its steps."""
 
 
 class Refused(Exception):
     """The other side cannot be built here, so the relation does not fire."""
 
 
-_refusal = Refused()
+class Narrowed(Refused):
+    """A result, or a part of it, would have a dtype that does not hold what it replaces."""
+
+
+_narrowed = Narrowed()
 # What building a side may raise: our own refusal, and the type errors of ops.
 REFUSED = (Refused, RelgraphError)
 
@@ -39,14 +48,14 @@ def checked(built: Variable, like: Any) -> None:
         return  # of an op with several results, each is looked at where it is taken
     dtype, wanted = built.type.dtype, like.dtype
     if dtype is not wanted and wanted.kind != "b" and dtype != wanted:
-        raise _refusal
+        raise _narrowed
 
 
 def whole(built: Variable, like: Any) -> None:
     """Refuse a result computed in a dtype that does not hold what it replaces."""
     dtype, wanted = built.type.dtype, like.dtype
     if dtype is not wanted and not np.can_cast(wanted, dtype):
-        raise _refusal
+        raise _narrowed
 
 
 def steady(like: Any, nodes: Sequence[Variable]) -> bool:
@@ -89,6 +98,72 @@ def reduced(function: Callable[..., Any], terms: Sequence[Any]) -> Any:
 def unit(op: Op, dtype: Any) -> Constant:
     """Return the identity element of an op as a constant."""
     return constant(op.identity, dtype)
+
+
+def kinds(values: Iterable[Any]) -> tuple[Any, ...]:
+    """Return the types of nodes, also of those in a list, and other values as they are."""
+    found = []
+    for x in values:
+        found.append(x.type if isinstance(x, Variable) else kinds(x) if type(x) is list else x)
+    return tuple(found)
+
+
+def spend(steps: list[int], number: int = 1) -> None:
+    """Take some of the steps that are left to a match."""
+    steps[0] -= number
+    if steps[0] < 0:
+        raise OutOfSteps
+
+
+def counted(steps: list[int], items: Iterable[_T]) -> Iterator[_T]:
+    """Yield items, each for one of the steps that are left to a match."""
+    for x in items:
+        steps[0] -= 1
+        if steps[0] < 0:
+            raise OutOfSteps
+        yield x
+
+
+def subsets(
+    steps: list[int], candidates: Iterable[tuple[Any, ...]], size: int
+) -> Iterator[Sequence[tuple[Any, ...]]]:
+    """Yield candidates for terms that may be exchanged, each set of operands in one order.
+
+    Parameters
+    ----------
+    steps : list of int
+        What is left to the match.
+    candidates : iterable of tuple
+        A slot, its operand, and what the term binds there; those of one slot follow each other.
+    size : int
+        The number of terms.
+
+    Yields
+    ------
+    sequence of tuple
+        Candidates of different slots.  Combining operands of several types in another order may
+        have another dtype in between, so each of them comes first once.
+    """
+    candidates = iter(candidates)
+    first = list(islice(candidates, size))
+    if len(first) < size:
+        return
+    by_slot: dict[int, list[tuple[Any, ...]]] = {}
+    for x in first:
+        by_slot.setdefault(x[0], []).append(x)
+    if len(by_slot) == size:  # what usually matches, without a look at the others
+        spend(steps)
+        yield first
+    for x in candidates:
+        by_slot.setdefault(x[0], []).append(x)
+    mixed = len({kinds(x[1:]) for group in by_slot.values() for x in group}) > 1
+    for terms in chain.from_iterable(starmap(product, combinations(by_slot.values(), size))):
+        spend(steps)
+        yield terms
+        if mixed and len({kinds(x[1:]) for x in terms}) > 1:
+            for k in range(1, size):
+                spend(steps)
+                yield (terms[k], *terms[:k], *terms[k + 1 :])
 
 
 def splits(operands: list[Variable], groups: int) -> Iterable[tuple[list[Variable], ...]]:
@@ -215,7 +290,7 @@ def _may_stretch(type_: TensorType, like: TensorType) -> bool:
 
 
 __all__ = [
-    "REFUSED", "WHOLE", "Refused", "alike", "canonical", "checked", "choices", "covered", "fills",
-    "fit", "free", "instance", "leaves", "members", "nary", "proved", "reduced", "splits", "steady",
-    "unit", "whole", "within",
+    "REFUSED", "WHOLE", "Narrowed", "Refused", "alike", "canonical", "checked", "choices",
+    "counted", "covered", "fills", "fit", "free", "instance", "kinds", "leaves", "members", "nary",
+    "proved", "reduced", "spend", "splits", "steady", "subsets", "unit", "whole", "within",
 ]  # fmt: skip

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import wraps
 from time import perf_counter
 from typing import Any
 
@@ -18,7 +19,8 @@ from relgraph.relations.ac_matcher import AcMatcher
 from relgraph.relations.clause import Rewrite
 from relgraph.relations.dispatch import Matcher
 from relgraph.relations.gather import GatherRule
-from relgraph.relations.matcher import compile_plain
+from relgraph.relations.matcher import compile_plain, endless
+from relgraph.relations.runtime import OutOfSteps
 from relgraph.relations.view import Firing
 from relgraph.rewriting.driver import RUNNER, normalise
 from relgraph.rewriting.selection import Selection
@@ -114,7 +116,16 @@ class _ProfiledSelection(Selection):
         return known
 
     def _timed_plain(self, op: Op, rewrite: Rewrite) -> Matcher:
-        return timed(compile_plain(op, [rewrite]), self._counts[rewrite.relation])
+        match = compile_plain(op, [rewrite])
+
+        @wraps(match)
+        def bounded(node: Variable) -> Any:
+            try:
+                return match(node)
+            except OutOfSteps:
+                raise endless(rewrite) from None
+
+        return timed(bounded, self._counts[rewrite.relation])
 
     def ac_of(self, op: Any) -> AcMatcher | None:
         known = op in self._ac
@@ -128,7 +139,8 @@ class _ProfiledSelection(Selection):
                 rule.deal = timed(rule.deal, count)
                 rule.build = timed(rule.build, count)
             else:
-                rule.pair = timed(rule.pair, count)
+                if len(rule.roles) == 2:
+                    rule.pair = timed(rule.pair, count)
                 rule.matchers = [timed(rule.matcher(i), count) for i in range(len(rule.roles))]
         return matcher
 
