@@ -92,6 +92,15 @@ def solve(old: Shape, new: tuple[Any, ...]) -> Shape:
     return tuple(shape)
 
 
+def flattened(old: Shape, new: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return ``(-1,)`` for one axis of all elements, where their number is static, or ``new``.
+
+    It is the one form of such a reshape: a pattern, whose sizes are not known, has it too.
+    """
+    static = len(new) == 1 and isinstance(new[0], int) and all(isinstance(d, int) for d in old)
+    return (-1,) if static else new
+
+
 def misfit(old: Shape, new: tuple[Any, ...]) -> ShapeError:
     return ShapeError(
         "a reshape cannot change the number of elements",

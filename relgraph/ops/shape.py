@@ -34,7 +34,7 @@ from relgraph.ops.arguments import (
     normalise_axis,
     rank_of,
 )
-from relgraph.ops.extents import check_shape, check_sizes, fill, one_tuple, solve
+from relgraph.ops.extents import check_shape, check_sizes, fill, flattened, one_tuple, solve
 
 
 class Rearrangement(Op):
@@ -299,7 +299,8 @@ def reshape(x: Any, *shape: Any, order: str = "C") -> Any:
         Of any shape and dtype.
     *shape : int, str or integer scalar Variable, or one tuple of them
         Static sizes; -1, once, for the size that follows; names that occur in the shape of ``x``;
-        integer scalars such as ``rg.dim(x, 0)`` for sizes known at the call.
+        integer scalars such as ``rg.dim(x, 0)`` for sizes known at the call.  One axis of all
+        elements is stored as -1, so that a pattern with ``rg.ravel`` matches it.
     order : {"C", "F"}
         Whether the last or the first index changes fastest, in ``x`` and in the result.
 
@@ -363,6 +364,7 @@ def _inferred(
         if not isinstance(solved[at], int):
             return sizes, operands
         sizes[at] = solved[at]
+    sizes = list(flattened(old, tuple(sizes)))
     if len(operands) == 1:  # one size not static: it follows, unless an empty array hides it
         at = next(i for i, entry in enumerate(sizes) if not isinstance(entry, int))
         follows = [*sizes[:at], -1, *sizes[at + 1 :]]

@@ -7,6 +7,7 @@ from typing import Any
 
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
+from relgraph.ops.extents import flattened
 from relgraph.ops.indexing import Index
 from relgraph.ops.joining import Concatenate, Stack
 from relgraph.ops.key_algebra import adjoining
@@ -126,7 +127,8 @@ def _repeated(operands: list[Variable], axis: int) -> Variable | None:
     at = axis + x.ndim
     spread = BroadcastTo((*shape[:at], len(operands), *shape[at:]))(expand_dims(x, at))
     size: Any = shape[at]
-    return Reshape((*shape[:at], len(operands) * size, *shape[at + 1 :]))(spread)  # type: ignore[no-any-return]
+    joined = (*shape[:at], len(operands) * size, *shape[at + 1 :])
+    return Reshape(flattened(spread.type.shape, joined))(spread)  # type: ignore[no-any-return]
 
 
 PAIRS: tuple[Callable[[Variable, Variable, int], Variable | None], ...] = (

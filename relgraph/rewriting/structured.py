@@ -42,9 +42,9 @@ class StructuredProducts(GraphRewriter):
     >>> import relgraph as rg
     >>> from relgraph.rewriting.structured import StructuredProducts
     >>> A, B = rg.matrices("A B", shape=(3, 3))
-    >>> x = rg.vector("x", shape=(9,))
+    >>> x = rg.vector("x", shape=(-1,))
     >>> rg.rewrite_graph(rg.kron(A, B) @ x, StructuredProducts())
-    reshape(A @ (reshape(x, shape=(3, 3)) @ B.mT), shape=(9,))
+    reshape(A @ (reshape(x, shape=(3, 3)) @ B.mT), shape=(-1,))
     """
 
     def __init__(self) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from relgraph.ops.extents import solve
+from relgraph.ops.extents import flattened, solve
 from relgraph.ops.joining import Concatenate, Stack
 from relgraph.ops.permutation import MatrixTranspose, Transpose
 from relgraph.ops.shape import BroadcastTo, Dim, ExpandDims, Reshape, Squeeze
@@ -342,16 +342,18 @@ def reshape_axeso(left, right):
     )
 
 
-def expanded_reshape(s: Any, a: Any) -> Any:
-    """Return a shape, with a size at -1 or without, with axes of size 1 inserted."""
-    return shape_after("insert", s, a)
+def expanded_reshape(s: Any, a: Any, x: Any) -> Any:
+    """Return a shape of ``x``, with a size at -1 or without, with axes of size 1 inserted."""
+    t = shape_after("insert", s, a)
+    return t and flattened(x.type.shape, t)
 
 
-def squeezed_reshape(s: Any, a: Any) -> Any:
-    """Return a static shape without some of its axes of size 1."""
+def squeezed_reshape(s: Any, a: Any, x: Any) -> Any:
+    """Return a static shape of ``x`` without some of its axes of size 1."""
     if any(-axis > len(s) or s[axis] != 1 for axis in a):
         return None
-    return shape_after("remove", s, a)
+    t = shape_after("remove", s, a)
+    return t and flattened(x.type.shape, t)
 
 
 @relation(tags=(*TIDY, "local_fuse_expand_dims_reshape"), rounding="exact")
@@ -368,7 +370,7 @@ def axes_of_reshapeo(left, right):
             lall(
                 eq(left, cls(a)(Reshape(s)(x))),
                 eq(right, Reshape(t)(x)),
-                calco(t, function, s, a),
+                calco(t, function, s, a, x),
             )
             for cls, function in pairs
         ]

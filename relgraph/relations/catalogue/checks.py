@@ -182,12 +182,12 @@ def one_element(x: Any) -> bool:
     where=lambda x: checko(one_element, x, label="one element"),
 )
 def unique_oneo(x):
-    """unique(x) = reshape(x, (1,)) for one element.
+    """unique(x) = reshape(x, (-1,)) for one element.
 
     Holds always; exact, kept.
     Source: definition.
     """
-    return Unique()(x), Reshape((1,))(x)
+    return Unique()(x), Reshape((-1,))(x)
 
 
 RELATIONS: tuple[Relation, ...] = (

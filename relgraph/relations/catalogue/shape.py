@@ -9,6 +9,7 @@ import math
 from typing import Any
 
 from relgraph.ops.elementwise import add, maximum, minimum, multiply, subtract, true_divide
+from relgraph.ops.extents import solve
 from relgraph.ops.permutation import MatrixTranspose, Transpose
 from relgraph.ops.shape import BroadcastTo, Dim, ExpandDims, Reshape, Squeeze
 from relgraph.relations.goals import calco, checko, eq, lall, lany
@@ -33,18 +34,28 @@ def fits_surely(s: Any, t: Any, x: Any) -> bool:
     return bool(rest != 0 and (other % rest == 0 or known % rest == 0))
 
 
+def shape_of_all(s: Any, t: Any, x: Any) -> Any:
+    """Return ``t``, or the size where it is -1 alone and known from ``s`` but not from ``x``."""
+    if t != (-1,) or -1 in s or None not in solve(x.type.shape, t):
+        return t
+    return (math.prod(s),)
+
+
 @identity(
     tags=(*TIDY, "reshape_chain"),
-    where=lambda x, s, t: checko(fits_surely, s, t, x, label="x has the first shape"),
+    where=lambda x, s, t, u: (
+        checko(fits_surely, s, t, x, label="x has the first shape"),
+        calco(u, shape_of_all, s, t, x),
+    ),
     rounding="exact",
 )
-def merge_reshapeo(x, s, t):
+def merge_reshapeo(x, s, t, u):
     """reshape(reshape(x, s), t) = reshape(x, t).
 
     Holds for static shapes, the first of which fits wherever the second does; exact, kept.
     Source: a reshape keeps the order of the elements.
     """
-    return Reshape(t)(Reshape(s)(x)), Reshape(t)(x)
+    return Reshape(t)(Reshape(s)(x)), Reshape(u)(x)
 
 
 def same_shape(s: Any, x: Any) -> bool:
