@@ -310,7 +310,11 @@ class Roles:
         self.fields = fields = fields_of(clause)
         right = variables(clause.right)
         both = dict.fromkeys([*variables(clause.left), *right])
-        computed = {c.args[0] for c in clause.conditions if c.kind == "calc"}
+        computed, used = set(), set[Any]()
+        for c in clause.conditions:
+            if c.kind == "calc" and c.args[0] not in used:  # else it is the inverse of another
+                computed.add(c.args[0])
+                used.update(c.args[1:])
         self.operands = operands = [v for v in both if v not in fields and v not in computed]
         self.open_ = open_ = [v for v in both if v in fields and v not in computed]
         self.asked = {v: facts_of(clause, v) if facts else () for v in operands}

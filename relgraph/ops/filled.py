@@ -11,6 +11,7 @@ from relgraph.errors import (
     ArgumentError,
     DomainError,
     NumberRangeError,
+    PatternError,
     RelgraphError,
     checks_arguments,
 )
@@ -140,7 +141,7 @@ def full_like(x: Any, value: Any, dtype: npt.DTypeLike | None = None, *, shape: 
 
     Parameters
     ----------
-    x : Variable or array-like
+    x : Variable, array-like or pattern
         Its values are not used; where its sizes are not static, its shape is read at the call.
     value : Variable or array-like
         What to fill the array with.
@@ -151,13 +152,14 @@ def full_like(x: Any, value: Any, dtype: npt.DTypeLike | None = None, *, shape: 
 
     Returns
     -------
-    Variable
-        A constant, broadcast.
+    Variable or number
+        A constant, broadcast.  Of a pattern it is the number, which stands for a constant of any
+        shape in a pattern and takes the shape and dtype of what it replaces.
 
     Raises
     ------
     PatternError
-        For a pattern, which has no shape.
+        For a pattern, together with a dtype or shape, or a value that is no number.
 
     Examples
     --------
@@ -165,8 +167,22 @@ def full_like(x: Any, value: Any, dtype: npt.DTypeLike | None = None, *, shape: 
     >>> rg.full_like(rg.vector("x", shape="n"), 2).type
     float64[n]
     """
+    if is_pattern(x):
+        return _number_like(value, dtype, shape)
     sizes = shape_of(x) if shape is None else shape
     return full(sizes, value, as_operand(x).dtype if dtype is None else dtype)
+
+
+def _number_like(value: Any, dtype: Any, shape: Any) -> bool | int | float:
+    """Return what stands for a filled array in a pattern: a number, which has any shape."""
+    number = value.item() if isinstance(value, np.generic) else value
+    if dtype is None and shape is None and isinstance(number, bool | int | float):
+        return number
+    raise PatternError(
+        "full_like of a pattern takes a number, which has the shape and dtype of the pattern",
+        {"value": value, "dtype": dtype, "shape": shape},
+        "Leave dtype= and shape= out; rg.full makes an array of a shape and dtype of its own.",
+    )
 
 
 @checks_arguments
@@ -175,7 +191,7 @@ def zeros_like(x: Any, dtype: npt.DTypeLike | None = None, *, shape: Any = None)
 
     Parameters
     ----------
-    x : Variable or array-like
+    x : Variable, array-like or pattern
         Its values are not used.
     dtype : dtype-like, optional
         That of the result; by default that of ``x``.
@@ -184,13 +200,14 @@ def zeros_like(x: Any, dtype: npt.DTypeLike | None = None, *, shape: Any = None)
 
     Returns
     -------
-    Variable
-        A constant, broadcast.
+    Variable or number
+        A constant, broadcast.  Of a pattern it is the number, which stands for a constant of any
+        shape in a pattern and takes the shape and dtype of what it replaces.
 
     Raises
     ------
     PatternError
-        For a pattern, which has no shape.
+        For a pattern, together with a dtype or shape.
     """
     return full_like(x, 0, dtype, shape=shape)
 
@@ -201,7 +218,7 @@ def ones_like(x: Any, dtype: npt.DTypeLike | None = None, *, shape: Any = None) 
 
     Parameters
     ----------
-    x : Variable or array-like
+    x : Variable, array-like or pattern
         Its values are not used.
     dtype : dtype-like, optional
         That of the result; by default that of ``x``.
@@ -210,13 +227,14 @@ def ones_like(x: Any, dtype: npt.DTypeLike | None = None, *, shape: Any = None) 
 
     Returns
     -------
-    Variable
-        A constant, broadcast.
+    Variable or number
+        A constant, broadcast.  Of a pattern it is the number, which stands for a constant of any
+        shape in a pattern and takes the shape and dtype of what it replaces.
 
     Raises
     ------
     PatternError
-        For a pattern, which has no shape.
+        For a pattern, together with a dtype or shape.
     """
     return full_like(x, 1, dtype, shape=shape)
 

@@ -13,6 +13,10 @@ from functools import cache
 from types import FunctionType, MappingProxyType
 from typing import Any
 
+from kanren import eq, lall, lany
+from unification import isvar
+from unification.utils import transitive_get as walk
+
 from relgraph.errors import RelationError, RelgraphError
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
@@ -25,9 +29,12 @@ from relgraph.relations.pattern import (
     PatternNode,
     PatternVariable,
     from_term,
+    rename,
     subterms,
     text,
+    to_term,
 )
+from relgraph.relations.required import unproved
 from relgraph.relations.search import failed
 
 DEEPEST = 200  # ops that may nest in a pattern, whose compilation recurses
@@ -193,38 +200,75 @@ def axis_kinds(clause: Clause) -> dict[PatternVariable, dict[str, frozenset[type
     for side in (clause.left, clause.right):
         for x in subterms(side):
             op = x.op if isinstance(x, PatternNode) else None
-            if isinstance(op, OpPattern) and "axis" in op.cls.parameters:
-                cls: Any = op.cls
-                v = op.params[cls.parameters.index("axis")]
-                if isinstance(v, PatternVariable):
-                    found.setdefault(v, {})[cls.name] = _kinds_of(cls)
+            for v, kinds in _axes_of(op) if isinstance(op, OpPattern) else ():
+                found.setdefault(v, {})[op.cls.name] = kinds  # type: ignore[union-attr]
     return found
 
 
+def _axes_of(op: OpPattern) -> list[tuple[PatternVariable, frozenset[type]]]:
+    """Return the variables that an op takes as axes, with the types in which it stores one."""
+    cls: Any = op.cls
+    return [
+        (v, kinds)
+        for name, v in zip(cls.parameters, op.params, strict=True)
+        if isinstance(v, PatternVariable) and (kinds := _kinds_of(cls, name))
+    ]
+
+
 @cache
-def _kinds_of(op: Any) -> frozenset[type]:
-    """Return the types of the axes that a class of ops stores."""
-    place, kinds = op.parameters.index("axis"), set()
-    for axis in (-1, None):
+def _kinds_of(op: Any, name: str) -> frozenset[type]:
+    """Return the types of the axes that a class of ops stores under a name."""
+    kinds = set()
+    for axis in (-1, None) if name in ("axis", "axes") else ():
         with suppress(RelgraphError, TypeError):
-            kinds.add(type(op.canonical(axis=axis)[place]))
+            kinds.add(type(op.canonical(**{name: axis})[op.parameters.index(name)]))
     return frozenset(kinds)
 
 
-def _check_axes(clause: Clause, name: str, location: str) -> None:
-    """Refuse a variable that stands for axes of two kinds, which no value is."""
+def _one_axis(axis: Any) -> tuple[int] | None:
+    return (axis,) if isinstance(axis, int) else None
+
+
+def _axis_of_one(axes: Any) -> int | None:
+    return axes[0] if isinstance(axes, tuple) and len(axes) == 1 else None
+
+
+def with_axes(clause: Clause) -> tuple[Clause, ...]:
+    """Return a clause with variables that stand for an axis as an int and as a tuple of one.
+
+    ``softmax`` stores its axis as an int and ``sum`` as a tuple: where one variable is the axis of
+    both, it stands for the int, and another one for the tuple.  What both take otherwise, no axis,
+    is a clause of its own.
+    """
     for v, by_op in axis_kinds(clause).items():
-        if not frozenset.intersection(*by_op.values()):
-            single = [op for op, kinds in by_op.items() if int in kinds]
-            other = [op for op in by_op if op not in single]
-            raise RelationError(
-                f"{name}: no axis is {v.name}, which {single[0]} takes as an int and {other[0]} "
-                "as a tuple",
-                {"relation": clause, "declared": location},
-                f"Use two variables, such as a of {other[0]} and b of {single[0]}, and a "
-                "condition: where=lambda a, b: "
-                "rg.calco(b, lambda a: a[0] if a and len(a) == 1 else None, a).",
-            )
+        common = frozenset.intersection(*by_op.values())
+        if common & {int, tuple}:
+            continue
+        several = PatternVariable(f"({v.name},)")
+
+        def image(op: OpPattern, v: Any = v, several: Any = several) -> OpPattern:
+            tuples = [x for x, kinds in _axes_of(op) if x == v and int not in kinds]
+            return OpPattern(op.cls, tuple(several if p in tuples else p for p in op.params))
+
+        related = (
+            Suspended("calc", (several, v), f"{several} holds {v}", _one_axis),
+            Suspended("calc", (v, several), f"{v} is in {several}", _axis_of_one),
+        )
+        sides = [rename(side, lambda x: x, image) for side in (clause.left, clause.right)]
+        one = Clause(sides[0], sides[1], (*related, *clause.conditions))
+        if not common:
+            return with_axes(one)
+
+        def nothing(x: PatternVariable, v: Any = v) -> Any:
+            return None if x == v else x
+
+        left, right = (rename(side, nothing) for side in (clause.left, clause.right))
+        conditions = [
+            Suspended(c.kind, tuple(rename(x, nothing) for x in c.args), c.label, c.function)
+            for c in clause.conditions
+        ]
+        return (*with_axes(one), *with_axes(Clause(left, right, tuple(conditions))))
+    return (clause,)
 
 
 def check_depth(clause: Clause, name: str, location: str) -> None:
@@ -245,7 +289,7 @@ def check_depth(clause: Clause, name: str, location: str) -> None:
 
 
 def check_clause(clause: Clause, name: str, location: str) -> None:
-    """Refuse sides that are no terms, too deep, or the same, and axes that never match."""
+    """Refuse sides that are no terms, too deep, or the same."""
     check_depth(clause, name, location)
     for side in (clause.left, clause.right):
         if isinstance(side, Pattern):
@@ -270,4 +314,40 @@ def check_clause(clause: Clause, name: str, location: str) -> None:
             {"declared": location},
             "The laws of an op, such as x + y = y + x, hold without being declared; leave it out.",
         )
-    _check_axes(clause, name, location)
+
+
+def goal_of(clause: Clause, *others: Clause) -> Callable[[Any, Any], Any]:
+    """Return the goal constructor of clauses; each of its goals has variables of its own."""
+    if others:
+        goals = [goal_of(x) for x in (clause, *others)]
+        return lambda left, right: lany(*[goal(left, right) for goal in goals])
+    given = clause.conditions
+    followed = bool(given) and unproved(given, clause.left, clause.right) != given
+
+    def goal(left: Any, right: Any) -> Any:
+        fresh: dict[PatternVariable, PatternVariable] = {}
+
+        def image(v: PatternVariable) -> PatternVariable:
+            return fresh.setdefault(v, PatternVariable(v.name))
+
+        first, second = (to_term(rename(side, image)) for side in (clause.left, clause.right))
+        same = lall(eq(left, first), eq(right, second))
+
+        def asked(conditions: tuple[Suspended, ...]) -> list[Suspended]:
+            return [
+                Suspended(c.kind, tuple(rename(x, image) for x in c.args), c.label, c.function)
+                for c in conditions
+            ]
+
+        if not followed:
+            return lall(same, *asked(clause.conditions))
+
+        def by_side(state: Any) -> Any:
+            """Leave out what follows from the side that is given."""
+            pairs = ((left, clause.left), (right, clause.right))
+            given = [pattern for side, pattern in pairs if not isvar(walk(side, state))]
+            return lall(same, *asked(unproved(clause.conditions, *given)))(state)
+
+        return by_side
+
+    return goal

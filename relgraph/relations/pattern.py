@@ -353,20 +353,25 @@ def flat_args(term: PatternNode) -> list[Term]:
     return found
 
 
-def rename(term: Term, image: Callable[[PatternVariable], Term]) -> Term:
-    """Return a term with each variable replaced; patterns are small, so this recurses."""
+def rename(
+    term: Term,
+    image: Callable[[PatternVariable], Term],
+    image_of_op: Callable[[OpPattern], OpPattern] = lambda op: op,
+) -> Term:
+    """Return a term with each variable replaced, and each open op before; this recurses."""
     if isinstance(term, PatternVariable):
         return image(term)
     if isinstance(term, PatternNode):
         op = term.op
         if isinstance(op, OpPattern):
-            op = OpPattern(
-                op.cls, tuple(image(p) if isinstance(p, PatternVariable) else p for p in op.params)
-            )
-        return PatternNode(op, tuple(rename(x, image) for x in term.args))
+            cls, params = op.cls, image_of_op(op).params
+            params = tuple(image(p) if isinstance(p, PatternVariable) else p for p in params)
+            is_still_open = any(isinstance(p, PatternVariable) for p in params)
+            op = OpPattern(cls, params) if is_still_open else cls(*params)
+        return PatternNode(op, tuple(rename(x, image, image_of_op) for x in term.args))
     if isinstance(term, Block):
         own = tuple(v for x in term.own if isinstance(v := image(x), PatternVariable))
-        return Block(term.op, rename(term.element, image), own)
+        return Block(term.op, rename(term.element, image, image_of_op), own)
     return term
 
 

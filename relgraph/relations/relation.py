@@ -14,10 +14,8 @@ from typing import Any
 import numpy as np
 from cons.core import ConsPair
 from etuples.core import ExpressionTuple
-from kanren import eq, lall
 from unification import isvar, reify, var
 from unification.core import isground
-from unification.utils import transitive_get as walk
 
 from relgraph.errors import ArgumentError, RelationError, RelgraphError, checks_arguments
 from relgraph.ir.etuple import raise_
@@ -30,23 +28,16 @@ from relgraph.relations.declaration import (
     check_function,
     check_two_sides,
     conditions_of,
+    goal_of,
     location_of,
     names_of,
     parameters_of,
+    with_axes,
 )
 from relgraph.relations.enumeration import enumerate_clauses
-from relgraph.relations.goals import RESIDUALS, Suspended, require_goal
-from relgraph.relations.pattern import (
-    Block,
-    Pattern,
-    PatternNode,
-    PatternVariable,
-    rename,
-    stated,
-    to_term,
-)
+from relgraph.relations.goals import RESIDUALS, require_goal
+from relgraph.relations.pattern import Block, Pattern, PatternNode, stated, to_term
 from relgraph.relations.proof import proved
-from relgraph.relations.required import unproved
 from relgraph.relations.search import answers
 from relgraph.relations.view import anchor
 
@@ -460,47 +451,14 @@ def identity(
     clause = Clause(*sides, conditions_of(where, parameters, name, location))
     check_clause(clause, name, location)
 
+    clauses = with_axes(clause)
     made = Relation(
-        name, _goal_of(clause), clauses=(clause,), tags=tags, rounding=rounding, specials=specials,
+        name, goal_of(*clauses), clauses=clauses, tags=tags, rounding=rounding, specials=specials,
         broadcast=broadcast, doc=function.__doc__ or "", location=location, budget=budget,
     )  # fmt: skip
     _declared_as(made, function)
     _check_directions(made)
     return made
-
-
-def _goal_of(clause: Clause) -> Callable[[Any, Any], Any]:
-    """Return the goal constructor of a clause; each of its goals has variables of its own."""
-    given = clause.conditions
-    followed = bool(given) and unproved(given, clause.left, clause.right) != given
-
-    def goal(left: Any, right: Any) -> Any:
-        fresh: dict[PatternVariable, PatternVariable] = {}
-
-        def image(v: PatternVariable) -> PatternVariable:
-            return fresh.setdefault(v, PatternVariable(v.name))
-
-        first, second = (to_term(rename(side, image)) for side in (clause.left, clause.right))
-        same = lall(eq(left, first), eq(right, second))
-
-        def asked(conditions: tuple[Suspended, ...]) -> list[Suspended]:
-            return [
-                Suspended(c.kind, tuple(rename(x, image) for x in c.args), c.label, c.function)
-                for c in conditions
-            ]
-
-        if not followed:
-            return lall(same, *asked(clause.conditions))
-
-        def by_side(state: Any) -> Any:
-            """Leave out what follows from the side that is given."""
-            pairs = ((left, clause.left), (right, clause.right))
-            given = [pattern for side, pattern in pairs if not isvar(walk(side, state))]
-            return lall(same, *asked(unproved(clause.conditions, *given)))(state)
-
-        return by_side
-
-    return goal
 
 
 def _declared_as(made: Relation, function: Callable[..., Any]) -> None:
