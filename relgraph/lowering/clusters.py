@@ -3,7 +3,7 @@ through a step outside of them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +13,7 @@ from relgraph.lowering.kernels import Kernel, Step
 from relgraph.lowering.regions import Fusion
 from relgraph.lowering.sizes import Sizes, Terms
 
-_REACH = 500  # steps that are looked at to find out whether two wait for each other
+_REACH = 512  # the newest clusters: those that a step may join
 
 
 @dataclass(eq=False)
@@ -24,6 +24,8 @@ class Cluster:
     ----------
     key : object
         What they have in common; a matter of those who seek them.
+    number : int
+        The number of older clusters.
     members : list of int
         Their places in the schedule.
     full : set of int
@@ -31,10 +33,80 @@ class Cluster:
     """
 
     key: Any
+    number: int
     members: list[int] = field(default_factory=list)
     full: set[int] = field(default_factory=set)
     weight: int = 0
     arrays: set[Variable] = field(default_factory=set)
+
+
+Unit = int | Cluster
+"""What runs as a whole: a cluster, or a step outside of all, by its place in the schedule."""
+
+
+class Ancestors:
+    """The clusters that each unit of a schedule waits for, directly or through others.
+
+    A set of clusters is an int with a bit for each of the newest :data:`_REACH` clusters, the
+    oldest of them the lowest one.  What concerns one step takes a bounded time.
+    """
+
+    def __init__(self) -> None:
+        self.clusters: list[Cluster] = []
+        self._oldest = 0  # the number of the cluster of the lowest bit
+        self._sets: dict[Hashable, tuple[int, int]] = {}  # each with the oldest number of its time
+        self._awaited = 0  # the clusters that some unit waits for
+        self._grown = 0  # those that got ancestors after a unit began to wait for them
+
+    def bit(self, cluster: Cluster) -> int:
+        """Return the set of one cluster; it is empty for a cluster that is too old."""
+        place = cluster.number - self._oldest
+        return 1 << place if place >= 0 else 0
+
+    def listed(self, clusters: int) -> Iterator[Cluster]:
+        """Return the clusters of a set, the oldest one first."""
+        while clusters:
+            lowest = clusters & -clusters
+            yield self.clusters[self._oldest + lowest.bit_length() - 1]
+            clusters ^= lowest
+
+    def of(self, unit: Unit) -> int:
+        """Return the clusters that a unit waits for."""
+        before = self._noted(unit)
+        pending = before & self._grown
+        while pending:
+            cluster = next(self.listed(pending))
+            more = self._noted(cluster) & ~before
+            before |= more
+            pending = (pending ^ self.bit(cluster)) | (more & self._grown)
+        return before
+
+    def with_key(self, key: Hashable) -> int:
+        """Return the clusters that have a key."""
+        return self._noted(("key", key))
+
+    def _noted(self, owner: Hashable) -> int:
+        clusters, oldest = self._sets.get(owner, (0, 0))
+        return clusters >> (self._oldest - oldest)
+
+    def open(self, key: Hashable) -> Cluster:
+        """Begin a cluster."""
+        cluster = Cluster(key, len(self.clusters))
+        self.clusters.append(cluster)
+        self._sets["key", key] = self.with_key(key) | self.bit(cluster), self._oldest
+        return cluster
+
+    def add(self, unit: Unit, before: int) -> None:
+        """Let a unit wait for clusters, beside those that it waits for already."""
+        old = self._noted(unit)
+        if isinstance(unit, Cluster) and before & ~old:
+            self._grown |= self._awaited & self.bit(unit)
+        self._awaited |= before
+        self._sets[unit] = old | before, self._oldest
+        aged = max(len(self.clusters) - _REACH - self._oldest, 0)
+        self._oldest += aged
+        self._awaited >>= aged
+        self._grown >>= aged
 
 
 class Clusters:
@@ -56,7 +128,13 @@ class Clusters:
         self.fusion = fusion
         self.sizes = Sizes(graph, steps)
         self.producer = {x: i for i, step in enumerate(steps) for x in step.results}
+        self.outputs = frozenset(graph.outputs)
+        self.readers: dict[Variable, list[int]] = {}
+        for i, step in enumerate(steps):
+            for x in step.reads:
+                self.readers.setdefault(x, []).append(i)
         self.cluster: dict[int, Cluster] = {}
+        self.ancestors = Ancestors()
 
     def shape(self, x: Variable) -> Terms:
         """Return the shape of a value."""
@@ -74,10 +152,12 @@ class Clusters:
         """Return what a step is in a cluster, "full" where it stays anyway; None if nothing."""
         raise NotImplementedError  # abstract: each kind of kernel has its own
 
-    def near(self, step: Step) -> list[Cluster]:
-        """Return the clusters that a step may join: those whose results it reads."""
-        found = {self.cluster.get(self.producer.get(x, -1)): None for x in step.reads}
-        return [cluster for cluster in found if cluster is not None]
+    def near(self, step: Step, free: int) -> Iterable[Cluster]:
+        """Return the clusters that a step may join: those whose results it reads.
+
+        It waits for none of the clusters in the set ``free`` through other steps.
+        """
+        return [unit for unit in self._units(step) if isinstance(unit, Cluster)]
 
     def complete(self, cluster: Cluster) -> bool:
         """Tell whether a cluster is worth joining."""
@@ -85,17 +165,45 @@ class Clusters:
 
     def found(self) -> list[Cluster]:
         """Return the clusters that are worth joining, without what none of their kernels needs."""
-        clusters: list[Cluster] = []
+        ancestors = self.ancestors
         for i, step in enumerate(self.steps):
-            if any(self._join(i, cluster) for cluster in self.near(step)):
-                continue
-            key = self.seed(step)
-            if key is not None:
-                clusters.append(Cluster(key))
-                self._add(i, clusters[-1], full=True)
-        for cluster in clusters:
+            units = self._units(step)
+            between = 0  # the clusters that it waits for through other steps
+            for unit in units:
+                between |= ancestors.of(unit)
+            cluster = self._joined(i, ~between)
+            if cluster is None and (key := self.seed(step)) is not None:
+                cluster = ancestors.open(key)
+                self._add(i, cluster, full=True)
+            for unit in units:
+                if isinstance(unit, Cluster) and unit is not cluster:
+                    between |= ancestors.bit(unit)
+            ancestors.add(i if cluster is None else cluster, between)
+        for cluster in ancestors.clusters:
             self._trim(cluster)
-        return [cluster for cluster in clusters if self.complete(cluster)]
+        return [cluster for cluster in ancestors.clusters if self.complete(cluster)]
+
+    def _units(self, step: Step) -> dict[Unit, None]:
+        """Return the units whose results a step reads."""
+        places = [self.producer[x] for x in step.reads if x in self.producer]
+        return dict.fromkeys([self.cluster.get(i, i) for i in places])
+
+    def _joined(self, i: int, free: int) -> Cluster | None:
+        """Add a step to a cluster that takes it, and return that."""
+        for cluster in self.near(self.steps[i], free):
+            if self.ancestors.bit(cluster) & free and self._join(i, cluster):
+                return cluster
+        return None
+
+    def read_outside(self, cluster: Cluster) -> set[Variable]:
+        """Return the results of a cluster's members that others read, or that are outputs."""
+        members = set(cluster.members)
+        return {
+            x
+            for i in cluster.members
+            for x in self.steps[i].results
+            if x in self.outputs or not members.issuperset(self.readers.get(x, ()))
+        }
 
     def made(self, step: Step, cluster: Cluster) -> list[Variable]:
         """Return what a step reads of the results of a cluster."""
@@ -114,7 +222,7 @@ class Clusters:
     def _join(self, i: int, cluster: Cluster) -> bool:
         step = self.steps[i]
         kind = self.kind(step, cluster)
-        if kind is None or self._waits(i, cluster):
+        if kind is None:
             return False
         if isinstance(step, Kernel):
             weight = cluster.weight + sum(map(self.fusion.weight, step.nodes))
@@ -123,27 +231,6 @@ class Clusters:
                 return False
         self._add(i, cluster, kind == "full")
         return True
-
-    def _waits(self, i: int, cluster: Cluster) -> bool:
-        """Tell whether a step waits for a cluster through a step that is not in it."""
-        first = cluster.members[0]
-        stack = [j for j in self._needed(i) if self.cluster.get(j) is not cluster]
-        seen: set[int] = set()
-        while stack:
-            j = stack.pop()
-            if j in seen:
-                continue
-            other = self.cluster.get(j)
-            if other is cluster or len(seen) > _REACH:
-                return True
-            group = [j] if other is None else other.members
-            seen.update(group)
-            if group[-1] > first:
-                stack.extend(k for member in group for k in self._needed(member))
-        return False
-
-    def _needed(self, i: int) -> list[int]:
-        return [self.producer[x] for x in self.steps[i].reads if x in self.producer]
 
     def _trim(self, cluster: Cluster) -> None:
         """Drop what no member that stays anyway needs."""

@@ -8,7 +8,7 @@ product reads them.  Products of the kind alone stay calls of BLAS.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import Constant, Variable
@@ -38,13 +38,14 @@ def join_products(graph: FunctionGraph, steps: Sequence[Step], fusion: Fusion) -
     calls = [step.node for step in steps if isinstance(step, Call)]
     if not (any(map(inner_product, calls)) and any(map(transposed_product, calls))):
         return list(steps)
-    result = list(steps)
-    for cluster in _Products(graph, steps, fusion).found():
+    products = _Products(graph, steps, fusion)
+    kernels: list[Step] = []
+    joined: set[int] = set()
+    for cluster in products.found():
+        joined.update(cluster.members)
         members = [steps[i] for i in cluster.members]
-        joined = set(map(id, members))
-        others = {x for step in steps if id(step) not in joined for x in step.reads}
-        kernel = _Builder(members, others.union(graph.outputs), fusion).kernel()
-        result = [step for step in result if id(step) not in joined] + [kernel]
+        kernels.append(_Builder(members, products.read_outside(cluster), fusion).kernel())
+    result = [step for i, step in enumerate(steps) if i not in joined] + kernels
     return ordered(graph, result)
 
 
@@ -56,12 +57,11 @@ class _Products(Clusters):
         found = inner_product(step.node) if isinstance(step, Call) else None
         return None if found is None or any(map(is_view, found)) else found[0]
 
-    def near(self, step: Step) -> list[Cluster]:
+    def near(self, step: Step, free: int) -> Iterable[Cluster]:
         """Return the clusters whose results a step reads, or whose matrix it multiplies."""
-        found = super().near(step)
         key = self.seed(step)
-        found += [c for c in dict.fromkeys(self.cluster.values()) if c.key is key is not None]
-        return list(dict.fromkeys(found))
+        alike = 0 if key is None else self.ancestors.with_key(key) & free
+        return dict.fromkeys([*super().near(step, free), *self.ancestors.listed(alike)])
 
     def kind(self, step: Step, cluster: Cluster) -> str | None:
         """Take other products of the matrix, and kernels over vectors as long as its columns."""

@@ -62,17 +62,17 @@ def join_rows(graph: FunctionGraph, steps: Sequence[Step], fusion: Fusion) -> li
     """
     if not any(isinstance(x, Kernel) and (x.scanned or _reduces_rows(x)) for x in steps):
         return list(steps)
-    clusters = _Rows(graph, steps, fusion).found()
+    rows = _Rows(graph, steps, fusion)
+    clusters = rows.found()
     if not clusters:
         return list(steps)
     joined = {i for cluster in clusters for i in cluster.members}
     result = [step for i, step in enumerate(steps) if i not in joined]
     for cluster in clusters:
         members = {steps[i]: i in cluster.full for i in cluster.members}
-        others = {x for i, s in enumerate(steps) if i not in cluster.members for x in s.reads}
         lead, row, _ = cluster.key
         axes = range(len(lead), len(lead) + len(row))
-        builder = _Builder(members, axes, others.union(graph.outputs), fusion)
+        builder = _Builder(members, axes, rows.read_outside(cluster), fusion)
         result.append(builder.kernel())
         result.extend(x for x in members if isinstance(x, Call) and x.node in builder.outside)
     return ordered(graph, result)

@@ -11,7 +11,9 @@ from relgraph.ir.node import Constant, Input, make_input
 from relgraph.ir.types import TensorType
 from relgraph.lowering.buffers import last_reads, plan
 from relgraph.lowering.kernels import Call, Kernel, schedule
+from relgraph.lowering.products import join_products
 from relgraph.lowering.regions import Fusion, Regions
+from relgraph.lowering.rows import join_rows
 from relgraph.lowering.sizes import Sizes
 from relgraph.ops import reduction
 from relgraph.ops.elementwise import Elementwise
@@ -179,3 +181,49 @@ def test_long_graphs_are_scheduled_without_recursion():
         node = sin(node) * x + float(i % 17)
     steps = schedule(FunctionGraph([x], [node]), FUSION)
     assert len({step.structure for step in steps}) == 3  # the first, the last, and all others
+
+
+def layered(seed, size=250):
+    """Return a graph of rows, their reductions and products, whose steps often share a matrix."""
+    draw = np.random.default_rng(seed)
+    S, U = (make_input(name, TensorType("float64", (6, 6))) for name in "SU")
+    vectors, matrices = [make_input("v", TensorType("float64", (6,)))], [S]
+    for kind in draw.integers(7, size=size):
+        v, w = (vectors[int(i)] for i in draw.integers(max(0, len(vectors) - 12), len(vectors), 2))
+        x = matrices[int(draw.integers(max(0, len(matrices) - 12), len(matrices)))]
+        if kind < 3:
+            vectors.append([S, S.mT, U][kind] @ v)
+        elif kind == 3:
+            vectors.append(sin(v) * w)
+        elif kind == 4:
+            vectors.append(reduction.sum(x, axis=1))
+        elif kind == 5:
+            matrices.append(x - reduction.max(x, axis=1, keepdims=True) * v)
+        else:
+            vectors.append(v * reduction.sum(v * w))
+    return FunctionGraph(None, [*vectors[-12:], *matrices[-12:]])
+
+
+@pytest.mark.parametrize("seed", [*range(10), 30, 50])
+def test_joined_steps_never_wait_for_each_other(seed):
+    graph = layered(seed)
+    steps = join_rows(graph, schedule(graph, FUSION), FUSION)
+    steps = join_products(graph, steps, FUSION)
+    known = {*graph.inputs}
+    for step in steps:
+        assert all(x in known or isinstance(x, Constant) for x in step.reads)
+        known.update(step.results)
+    assert known.issuperset(graph.outputs)
+
+
+def test_steps_far_apart_join_where_nothing_lies_between():
+    X = make_input("X", TensorType("float64", ("n", 8)))
+    y = make_input("y", TensorType("float64", (8,)))
+    chain = y
+    for _ in range(700):
+        chain = sin(chain @ make_input("W", TensorType("float64", (8, 8))))
+    residual = X @ (y * chain)
+    graph = FunctionGraph(None, [chain, X.mT @ sin(residual)])
+    steps = join_products(graph, schedule(graph, FUSION), FUSION)
+    (kernel,) = [s for s in steps if isinstance(s, Kernel) and s.structure.products is not None]
+    assert set(kernel.results) == {X.mT @ sin(residual)}
