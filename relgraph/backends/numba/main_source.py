@@ -185,7 +185,7 @@ class MainText:
             found = f"c_array_{len(self.constants)}"
             self.constants[found] = x
             self._names[x] = found
-        elif found not in self._block.binds:
+        elif found not in self._block.binds and found not in self.constants:
             self._block.reads[found] = None
         return found
 
@@ -473,10 +473,9 @@ class MainText:
 
     def _functions(self, blocks: Sequence[_Block]) -> list[tuple[str, str]]:
         outputs = [self._name(x) for x in self.graph.outputs]
-        result = f"return ({''.join(f'{x}, ' for x in outputs).rstrip()})"
         head = f"def main({', '.join(self._inputs)}):"
         if len(blocks) == 1:
-            return [("main", _function(head, [*blocks[0].lines, result]))]
+            return [("main", _function(head, [*blocks[0].lines, _returned(outputs)]))]
         last: dict[str, int] = {x: len(blocks) for x in outputs}
         for i, block in enumerate(blocks):
             for name in block.reads:
@@ -491,7 +490,8 @@ class MainText:
             body += [f'v["{x}"] = {x}' for x in block.binds if last.get(x, 0) > i]
             functions.append((f"part_{i}", _function(f"def part_{i}(v):", body)))
             lines.append(f"part_{i}(v)")
-        lines.append(re.sub(r"\b(\w+),", r'v["\1"],', result))
+        outputs = [x if x in self.constants else f'v["{x}"]' for x in outputs]
+        lines.append(_returned(outputs))
         return [*functions, ("main", _function(head, lines))]
 
 
@@ -508,6 +508,10 @@ _GLOBALS = frozenset(
         *DTYPES,
     }
 )
+
+
+def _returned(names: Sequence[str]) -> str:
+    return f"return ({''.join(f'{x}, ' for x in names).rstrip()})"
 
 
 def _function(head: str, lines: Sequence[str]) -> str:
