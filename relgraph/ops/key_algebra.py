@@ -60,10 +60,9 @@ def selects_all(spec: Spec, shape: Shape) -> bool:
 
 
 def small(entries: Sequence[Entry], shape: Shape) -> bool:
-    """Tell whether a key leaves at most half of the elements.
+    """Return True if a key leaves at most half of the elements.
 
-    Then computing only them costs less, even where the whole array is needed, too: not much is
-    computed twice.
+    Then computing only them costs less, even where several keys leave some of the same elements.
     """
     share = 1.0
     for entry, dim in zip(entries, shape, strict=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -28,7 +28,10 @@ TRIES = 8  # answers that are looked at for one that is ground and of the right 
 class NodeTransform(Protocol):
     """A rewriter of one node, written in Python; what it returns has the type of the node.
 
-    ``tracks`` holds the ops, or classes of ops, it is asked about; None for all.
+    ``tracks`` holds the ops, or classes of ops, it is asked about; None for all.  One that computes
+    a part of an operand, such as an index of a sum as a sum of indices, has besides the method
+    ``computed_whole(outputs)``: the nodes of a graph, operands first, of which no part is to be
+    computed again.
     """
 
     name: str
@@ -58,8 +61,12 @@ class Interpreted:
         return self.source.label
 
 
-def interpret(selection: Selection, node: Variable) -> tuple[Variable, Any, tuple[Any, ...]] | None:
+def interpret(
+    selection: Selection, node: Variable, whole: Container[Variable] = ()
+) -> tuple[Variable, Any, tuple[Any, ...]] | None:
     """Try the selection's interpreted relations and transforms on one node.
+
+    Of the nodes in ``whole`` no part is computed again.
 
     :meth:`~relgraph.rewriting.driver.Driver.run` writes the second loop out.
     """
@@ -70,8 +77,16 @@ def interpret(selection: Selection, node: Variable) -> tuple[Variable, Any, tupl
     for transform in selection.asked(node.op):
         result = transform.transform(node)
         if result is not None and result is not node:
+            if whole and repeats(transform, node, result, whole):
+                continue
             return result, transform, ()
     return None
+
+
+def repeats(transform: Any, node: Variable, result: Variable, whole: Container[Variable]) -> bool:
+    """Return True if a transform applies the op of an operand to parts, and the whole is needed."""
+    x = node.inputs[0]
+    return x in whole and result.op is x.op and hasattr(transform, "computed_whole")
 
 
 def tracked(transform: NodeTransform, op: Op | None) -> bool:

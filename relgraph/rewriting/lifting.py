@@ -9,8 +9,10 @@ index to the operands, so that only the part that is used is computed.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from relgraph.ir.graph import toposort
 from relgraph.ir.node import Constant, Variable, apply, constant
 from relgraph.ir.op import Op
 from relgraph.ir.sizes import rule_of, size_at
@@ -26,6 +28,7 @@ from relgraph.ops.permutation import MatrixTranspose, Transpose
 from relgraph.ops.shape import BroadcastTo, Dim, ExpandDims, Reshape, Squeeze, dim
 
 LIFTED = frozenset({Transpose, MatrixTranspose, ExpandDims, Squeeze, Reshape, BroadcastTo})
+PASSED = (Elementwise, Cast, Matmul, Index, Diagonal, *LIFTED)  # keys move to their operands
 
 
 class ShapeLifting:
@@ -238,9 +241,10 @@ def _cut(node: Variable) -> Variable | None:
 class IndexLifting:
     """Moves an index to the operands of elementwise functions, products and joins.
 
-    A key moves where it leaves at most half of the elements, so that little is computed twice
-    where the whole is needed as well.  Keys are brought to one form: constant places become
-    integers, places at equal distances a slice, and the places of a diagonal a diagonal.
+    A key moves where it leaves at most half of the elements, and where nothing else needs the
+    whole of what it would be moved past: that would be computed twice.  Keys are brought to one
+    form: constant places become integers, places at equal distances a slice, and the places of a
+    diagonal a diagonal.
 
     Examples
     --------
@@ -268,6 +272,34 @@ class IndexLifting:
             if found is not None and found is not node:
                 return found if found.type.narrows(node.type) else None
         return None
+
+    def computed_whole(self, outputs: Sequence[Variable]) -> list[Variable]:
+        """Return the nodes that a key may reach and that something needs whole, operands first."""
+        order = toposort(outputs)
+        parts = [x for x in order if isinstance(x.op, Index | Diagonal)]
+        if not parts:
+            return []
+        whole = set(outputs)
+        for node in reversed(order):
+            if isinstance(node.op, Index | Diagonal):
+                whole.update(node.inputs[_leaves_little(node) :])
+            elif node in whole or not isinstance(node.op, PASSED):
+                whole.update(node.inputs)
+        reached = dict.fromkeys(x.inputs[0] for x in parts)
+        waiting = list(reached)
+        for x in waiting:  # grows as it goes
+            if x not in whole and isinstance(x.op, PASSED):
+                waiting += [y for y in x.inputs if y not in reached]
+                reached.update(dict.fromkeys(x.inputs))
+        return [x for x in order if x in whole and x in reached and x.inputs]
+
+
+def _leaves_little(node: Variable) -> bool:
+    """Return True if a key leaves so few elements that it moves to operands."""
+    if isinstance(node.op, Diagonal):
+        return True
+    entries = _entries(node, node.inputs[0])
+    return entries is not None and keys.small([e for e, _ in entries], node.inputs[0].type.shape)
 
 
 def _diagonal(node: Variable, x: Variable) -> Variable | None:

@@ -89,7 +89,7 @@ class Selection:
         self.ac_ops = frozenset(op for op in self._heads if is_ac(op)) | frozenset(
             op for t in self.transforms for op in getattr(t, "ac_ops", ())
         )
-        self.memo: OrderedDict[frozenset[Variable], dict[Variable, Variable]] = OrderedDict()
+        self.memo: OrderedDict[Any, dict[Variable, Variable]] = OrderedDict()
         self.results: OrderedDict[tuple[Variable, ...], tuple[Variable, ...]] = OrderedDict()
         self.sharing = Sharing(self.ac_ops)
         self.lock = threading.RLock()
@@ -124,6 +124,12 @@ class Selection:
                 found.setdefault(op, kind)
                 found.setdefault(op.difference, kind)
         return found
+
+    def memory(self, group: Any) -> dict[Variable, Variable]:
+        """Return the normal forms for graphs that share and compute whole the same nodes."""
+        self.memo.setdefault(group, {})
+        self.memo.move_to_end(group)
+        return self.memo[group]
 
     def trim(self, most: int) -> None:
         """Forget the least recently used normal forms past a number of nodes."""
@@ -171,6 +177,11 @@ class Selection:
         except KeyError:
             found = self._asked[op] = tuple([t for t in self.transforms if tracked(t, op)])
             return found
+
+    def computed_whole(self, outputs: Sequence[Variable]) -> list[Variable]:
+        """Return the nodes of a graph of which transforms compute no part again, operands first."""
+        asked = [t for t in self.transforms if hasattr(t, "computed_whole")]
+        return [x for t in asked for x in t.computed_whole(outputs)]
 
     def plain(self, op: Op) -> PlainMatcher | None:
         """Return the matcher of a head op that is not associative and commutative, if any."""

@@ -104,3 +104,30 @@ def test_what_would_change_a_type_stays():
     mixed = rnp.concatenate([small, i])
     assert rewritten(mixed).type is mixed.type
     assert_same(rnp.concatenate([v, w, v[:0]]), rewritten(rnp.concatenate([v, w, v[:0]])))
+
+
+def test_an_index_stays_where_the_whole_is_computed_anyway():
+    A, B = rg.matrices("A B", shape=(6, 6))
+    y = rg.exp(A) + B
+    assert rg.rewrite_graph([y[0], y], IndexLifting()) == [y[0], y]
+    assert rg.rewrite_graph([(A @ B)[1, 2], A @ B], IndexLifting()) == [(A @ B)[1, 2], A @ B]
+    assert rg.rewrite_graph([(y * 2)[0], y], IndexLifting()) == [y[0] * 2, y]
+    assert rg.rewrite_graph([(y * 2)[0], rg.sum(y)], IndexLifting()) == [y[0] * 2, rg.sum(y)]
+    assert rg.rewrite_graph([y[0], y[1:]], IndexLifting()) == [y[0], y[1:]]
+    diagonal = rg.diagonal(y)
+    assert rg.rewrite_graph([diagonal, rg.sum(y)], IndexLifting()) == [diagonal, rg.sum(y)]
+
+
+def test_an_index_moves_past_what_only_indices_read():
+    A, B = rg.matrices("A B", shape=(6, 6))
+    y = rg.exp(A) + B
+    first, second = rg.exp(A[0]) + B[0], rg.exp(A[:, 1]) + B[:, 1]
+    assert rg.rewrite_graph([y[0], y[:, 1]], IndexLifting()) == [first, second]
+    assert rg.rewrite_graph([(y * 2)[0], y[:, 1]], IndexLifting()) == [first * 2, second]
+
+
+def test_a_change_below_does_not_hide_what_is_computed_whole():
+    A = rg.matrix("A", shape=(6, 6))
+    y = rg.exp(A.mT.mT + A)
+    outputs = rg.rewrite_graph([(y * 2)[0], rg.sum(y)], mode="fast_run")
+    assert [x.op for x in toposort(outputs)].count(rg.exp) == 1

@@ -61,3 +61,39 @@ def test_a_traced_kalman_filter_compiles_in_linear_work():
     assert twice < NEARLY_LINEAR * work
     for x, expected in zip(result, filtered(50, observations(50)), strict=True):
         np.testing.assert_allclose(x, expected, rtol=1e-9, atol=1e-12)
+
+
+def shortest(steps, path):
+    """Return the lengths of paths through the first nodes, by Floyd and Warshall."""
+    for k in range(steps):
+        path = np.minimum(path, path[:, k][:, None] + path[k])
+    return path
+
+
+@pytest.mark.parametrize("mode", ["fast_compile", "fast_run", "o4"])
+def test_shortest_paths_compile_and_run_in_linear_work(mode):
+    def compiled(steps):
+        path = rg.matrix(f"path{steps}", shape=(64, 64))
+        return rg.function([path], shortest(steps, path), mode=mode)
+
+    compiled(4)
+    f, work = calls(compiled, 16)
+    g, twice = calls(compiled, 32)
+    assert twice < NEARLY_LINEAR * work
+    lengths = np.random.default_rng(0).uniform(size=(64, 64))
+    np.testing.assert_array_equal(f(lengths), shortest(16, lengths))
+    np.testing.assert_array_equal(g(lengths), shortest(32, lengths))
+    assert (
+        g.source.count("    rgk_") <= 2 * f.source.count("    rgk_") <= 4 * 16
+    )  # calls of kernels
+
+
+@pytest.mark.parametrize("mode", ["fast_run", "o4"])
+def test_values_read_from_every_step_add_linear_work(mode):
+    x = rg.matrix("x", shape=(32, 32))
+    read = []
+    for _ in range(40):
+        x = rg.sin(x) + 1.0
+        read.append((x * 2.0)[0])
+    graph = rg.FunctionGraph(None, [x, *read])
+    assert len(rg.rewrite_graph(graph, mode=mode)) <= len(graph)
