@@ -126,7 +126,8 @@ def evaluate(
     outputs : Variable, or a list, tuple or dict of Variable
         What to compute.
     values : mapping of Variable or str to array-like, optional
-        A value for each input, keyed by the input or by its name.
+        A value for each input, keyed by the input or by its name.  The values of inputs that the
+        graph does not use are not read.
     target : {"cpu", "numpy", "cuda"} or Backend
         Where to compute.
     mode : str, Query, relation, rewriter, list of them, or None
@@ -140,7 +141,7 @@ def evaluate(
     Raises
     ------
     ArgumentError
-        For an input without a value, or a value without an input.
+        For an input without a value, or a key that is neither an input nor a name.
 
     Examples
     --------
@@ -155,10 +156,20 @@ def evaluate(
             f"the values are {kind_of(values)}, not a dict of values",
             fix="Write rg.evaluate(graph, {x: [1.0, 2.0]}), keyed by inputs or their names.",
         )
-    named: dict[str, Any] = {
-        key.name if isinstance(key, Input) else str(key): value for key, value in values.items()
-    }
-    return function(None, outputs, mode=mode, target=target)(**named)
+    for key in values:
+        if not isinstance(key, Input | str):
+            raise ArgumentError(
+                f"{brief(key, 24) if isinstance(key, Variable) else repr(key)} is not an input",
+                fix="Key each value by an input of the graph, or by its name.",
+            )
+    compiled = function(None, outputs, mode=mode, target=target)
+    used = {x.name for x in compiled.inputs}
+    named = {x.name if isinstance(x, Input) else x: value for x, value in values.items()}
+    if used.issubset(named):
+        named = {name: named[name] for name in used}
+    else:  # a name that no input has may be a misspelt one
+        named = {x: v for x, v in named.items() if x in used or x in values}
+    return compiled(**named)
 
 
 class Function:

@@ -237,8 +237,19 @@ def test_evaluate():
     assert evaluate([X + 1.0], {X: [1.0]})[0].tolist() == [2.0]
     with pytest.raises(ArgumentError, match="no value for the input 'y'"):
         evaluate(X * Y, {X: A})
-    with pytest.raises(ArgumentError, match="there is no input 'z'"):
-        evaluate(X, {X: A, "z": B})
+
+
+def test_evaluate_takes_values_for_inputs_that_the_graph_does_not_use():
+    for unused in ({Y: B}, {"y": B}, {Y: B, "z": None}):
+        for values in ({X: A, **unused}, {**unused, "x": A}):
+            np.testing.assert_array_equal(evaluate(X + 1.0, values), A + 1.0)
+            np.testing.assert_array_equal(evaluate({"a": X}, values)["a"], A)
+    with pytest.raises(ArgumentError, match="no value for the input 'x'"):
+        evaluate(X, {Y: B})
+    with pytest.raises(ArgumentError, match="there is no input 'X'"):
+        evaluate(X, {"X": A})
+    with pytest.raises(ArgumentError, match="x [*] 2 is not an input"):
+        evaluate(X * 2 + Y, {X: A, Y: B, X * 2: A})
 
 
 def test_an_error_leaves_arguments_alone():
