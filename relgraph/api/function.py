@@ -164,11 +164,11 @@ def evaluate(
             )
     compiled = function(None, outputs, mode=mode, target=target)
     used = {x.name for x in compiled.inputs}
-    named = {x.name if isinstance(x, Input) else x: value for x, value in values.items()}
+    named = {x.name if isinstance(x, Input) else str(x): value for x, value in values.items()}
     if used.issubset(named):
         named = {name: named[name] for name in used}
     else:  # a name that no input has may be a misspelt one
-        named = {x: v for x, v in named.items() if x in used or x in values}
+        named = {x: value for x, value in named.items() if x in used or x in values}
     return compiled(**named)
 
 

@@ -218,6 +218,7 @@ def last_reads(
     Inputs that are donated are among them.
     """
     last: dict[Variable, int] = {}
+    donated = frozenset(donated)
     for i, step in enumerate(steps):
         for x in (*step.results, *step.reads):
             if not isinstance(x, Input | Constant) or x in donated:

@@ -9,9 +9,10 @@ from typing import Any
 
 from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import Variable
-from relgraph.lowering.kernels import Kernel, Step
+from relgraph.lowering.kernels import Call, Kernel, Step
 from relgraph.lowering.regions import Fusion
 from relgraph.lowering.sizes import Sizes, Terms
+from relgraph.lowering.views import is_view
 
 _REACH = 512  # the newest clusters: those that a step may join
 
@@ -95,6 +96,11 @@ class Ancestors:
         self.clusters.append(cluster)
         self._sets["key", key] = self.with_key(key) | self.bit(cluster), self._oldest
         return cluster
+
+    def close(self, cluster: Cluster) -> None:
+        """Leave a full cluster out of those that have its key."""
+        key = "key", cluster.key
+        self._sets[key] = self._noted(key) & ~self.bit(cluster), self._oldest
 
     def add(self, unit: Unit, before: int) -> None:
         """Let a unit wait for clusters, beside those that it waits for already."""
@@ -215,22 +221,24 @@ class Clusters:
         self.cluster[i] = cluster
         if full:
             cluster.full.add(i)
-        if isinstance(step, Kernel):
-            cluster.weight += sum(map(self.fusion.weight, step.nodes))
-            cluster.arrays.update(step.reads, step.results)
+        cluster.weight += self._weight(step)
+        cluster.arrays.update(_arrays(step))
 
     def _join(self, i: int, cluster: Cluster) -> bool:
         step = self.steps[i]
         kind = self.kind(step, cluster)
         if kind is None:
             return False
-        if isinstance(step, Kernel):
-            weight = cluster.weight + sum(map(self.fusion.weight, step.nodes))
-            arrays = cluster.arrays.union(step.reads, step.results)
-            if weight > self.fusion.limit or len(arrays) > self.fusion.arrays:
-                return False
+        weight, arrays = cluster.weight + self._weight(step), cluster.arrays.union(_arrays(step))
+        if weight > self.fusion.limit or len(arrays) > self.fusion.arrays:
+            if isinstance(step, Call):
+                self.ancestors.close(cluster)
+            return False
         self._add(i, cluster, kind == "full")
         return True
+
+    def _weight(self, step: Step) -> int:
+        return sum(map(self.fusion.weight, step.nodes)) if isinstance(step, Kernel) else 0
 
     def _trim(self, cluster: Cluster) -> None:
         """Drop what no member that stays anyway needs."""
@@ -242,6 +250,13 @@ class Clusters:
                 kept.append(i)
                 read.update(step.reads)
         cluster.members = kept[::-1]
+
+
+def _arrays(step: Step) -> tuple[Variable, ...]:
+    """Return the arrays that a step takes of a kernel's limit; a view takes none."""
+    if isinstance(step, Call) and is_view(step.node):
+        return ()
+    return (*step.reads, *step.results)
 
 
 __all__ = ["Cluster", "Clusters"]

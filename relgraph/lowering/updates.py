@@ -78,12 +78,13 @@ def join_updates(graph: FunctionGraph, steps: Sequence[Step], fusion: Fusion) ->
         for x in step.reads:
             readers.setdefault(x, set()).add(i)
     gone: set[int] = set()
+    outputs = frozenset(graph.outputs)
     for i in wanted:
         step = found[i]
         assert isinstance(step, Call)
         node = step.node
         value = node.inputs[1]
-        shared = value in graph.outputs or len(readers[value]) > 1
+        shared = value in outputs or len(readers[value]) > 1
         k = producer.get(value, -1)
         kernel = found[k] if k >= 0 else None
         if (

@@ -156,7 +156,8 @@ class NumbaProgram:
         self._write_into = partial(write, into=True)
         self._into = lru_cache(maxsize=1)(partial(_into, self._write_into, self._namespace))
         first = origins(graph, made.steps, given if choices.overwrite else None)
-        self._in_place = in_place_results(graph, made.steps, first)
+        # Only a call that is given places for results needs it.
+        self._in_place = lru_cache(maxsize=1)(partial(in_place_results, graph, made.steps, first))
         self._outputs = graph.outputs
         self._constants = [x.value for x in graph.outputs if isinstance(x, Constant)]
         own = {x for step in made.steps if has_own_buffer(step) for x in step.results}
@@ -233,7 +234,7 @@ class NumbaProgram:
         if which:
             return self._laid(which).into(turned(arrays, which), places)
         usable = self._usable(arrays)
-        direct = direct_places(places, usable, self._donated, self._in_place)
+        direct = direct_places(places, usable, self._donated, self._in_place())
         copy_to_places(places, self._run(self._into(), [*usable, *direct]))
 
     def quick(
@@ -266,7 +267,7 @@ class NumbaProgram:
         if self._plain is None or (made := self._direct(self._write_into(), True)) is None:
             return None
         places = [(np.dtype(x.type.dtype.name), x.ndim) for x in self._outputs]
-        same = [() if k in made.early else inputs for k, inputs in enumerate(self._in_place)]
+        same = [() if k in made.early else inputs for k, inputs in enumerate(self._in_place())]
         return kernels.guard([*wanted, *places], [*equal, *made.pairs], same), made.run
 
     def _direct(self, main: MainText, into: bool = False) -> _Direct | None:

@@ -89,8 +89,10 @@ def in_place_results(
     found: list[set[int]] = []
     last = last_reads(graph, steps, graph.inputs)
     viewed = pinned_values(steps)  # a view of an input may be read after the input itself
+    viewed.update(graph.outputs)
+    producer = {x: i for i, step in enumerate(steps) for x in step.results}
     for x in map(first.__getitem__, graph.outputs):
-        made = next((i for i, step in enumerate(steps) if x in step.results), None)
+        made = producer.get(x)
         if made is None:
             found.append(set())
             continue
@@ -100,8 +102,7 @@ def in_place_results(
             {
                 k
                 for k, y in enumerate(graph.inputs)
-                if y not in graph.outputs
-                and y not in viewed
+                if y not in viewed
                 and last.get(y, -1) <= made
                 and (y in safe or y not in reads)
             }
