@@ -97,6 +97,25 @@ def test_special_values_of_two_operands(dtype):
     assert_within_bounds([left, right])
 
 
+LIKE_THE_IDENTITY = (
+    "log1p", "expm1", "sin", "tan", "arcsin", "arctan", "sinh", "tanh", "arcsinh", "arctanh",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", LIKE_THE_IDENTITY)
+def test_functions_that_are_x_near_zero_keep_subnormals_and_signs(name, dtype):
+    info = np.finfo(dtype)
+    counts = np.array([0, 1, 2, 3, 5, 1001, 2**20 + 1], dtype)
+    x = np.concatenate([counts * info.smallest_subnormal, [info.tiny / 2, info.tiny, 3 * info.tiny]])
+    x = np.concatenate([x, np.nextafter(x, dtype(0)), -x]).astype(dtype)
+    x = np.concatenate([x] * 4)  # vectors, and what remains
+    node = rg.tensor("x", shape=(None,), dtype=dtype.__name__)
+    result = rg.function([node], Elementwise(name)(node), mode=None, target="cpu")(x)
+    np.testing.assert_array_equal(result, x)  # the series' next term is below half a unit
+    np.testing.assert_array_equal(np.signbit(result), np.signbit(x))
+
+
 def test_a_sample_of_all_float32():
     blocks = [x for first in (0, 1, 2) for x in ulp.every_float32(40009, first)]
     assert_within_bounds([np.concatenate(blocks)])

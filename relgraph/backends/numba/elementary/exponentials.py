@@ -123,8 +123,9 @@ def expm1(x: Value) -> Value:
     lowest = -40.0  # the result is -1
     r, bits = reduced(Limits(lowest, EXP_LIMITS[x.format.name].overflow).clamped(x))
     half = power_of_two(bits - 1)
-    result = fma(tail(r), half, half - 0.5) * 2.0
-    return where(x.equals(0.0), x, result)
+    t = tail(r)
+    result = fma(t, half, half - 0.5) * 2.0
+    return where(t.equals(x), x, result)  # near 0 only; half of a subnormal number is rounded
 
 
 def exp_below(x: Value) -> Value:

@@ -167,7 +167,7 @@ def log1p(x: Value) -> Value:
     result = where(x < math.inf, result, x)
     result = where(x < -1.0, x.constant(math.nan), result)
     result = where(x.equals(-1.0), x.constant(-math.inf), result)
-    return where(x.equals(0.0), x, result)
+    return where(u.equals(1.0), x, result)  # zeros of either sign and subnormal numbers, too
 
 
 def log1p_of_fraction(e: Value) -> Value:
