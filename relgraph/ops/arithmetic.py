@@ -38,6 +38,19 @@ def prepare_power(op: Op, operands: tuple[Any, ...]) -> tuple[Variable, ...]:
     return base, exponent
 
 
+def is_half(exponent: Any) -> bool:
+    """Return True for the one number 0.5, which makes a power a square root."""
+    return exponent.ndim == 0 and exponent.dtype.kind == "f" and bool(exponent == 0.5)
+
+
+def compute_power(base: Any, exponent: Any) -> Any:
+    """Compute a power as NumPy's ``**``: ``x**0.5`` is -0.0 for -0.0, and NaN for -infinity.
+
+    So is ``np.power(x, 0.5)`` in later versions of NumPy.
+    """
+    return np.sqrt(base) if is_half(exponent) else np.power(base, exponent)
+
+
 ARITHMETIC: tuple[Function, ...] = (
     ufunc(
         np.add,
@@ -78,6 +91,7 @@ ARITHMETIC: tuple[Function, ...] = (
     ),
     ufunc(
         np.power,
+        compute=compute_power,
         weight=2 * TRANSCENDENTAL,
         symbol="**",
         precedence=14,

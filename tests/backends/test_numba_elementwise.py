@@ -156,3 +156,23 @@ def test_no_fast_math():
     np.testing.assert_array_equal(order, (a + a) - a)
     _, zero, _ = f(np.array([np.nan, np.inf]), np.array([1.0, 1.0]))
     assert np.isnan(zero).all()
+
+
+@pytest.mark.parametrize("target", ["cpu", "numpy"])
+@pytest.mark.parametrize("mode", [None, "fast_run", "o4"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_power_of_one_half_is_the_square_root_of_numpy(dtype, mode, target):
+    info = np.finfo(dtype)
+    numbers = [0.0, -0.0, 2.0, -2.0, np.inf, -np.inf, np.nan, info.max, info.smallest_subnormal]
+    values = np.array(numbers * 3, dtype)
+    x = make_input("x", TensorType(dtype, ("n",)))
+    for build in (lambda x: x**0.5, lambda x: 3 * x**0.5, lambda x: 1 / x**0.5):
+        with np.errstate(all="ignore"):
+            expected = build(values)
+        options = {} if mode is None else {"nonfinite": "keep"}
+        f = rewritten_function([x], build(x), mode=mode, target=target, **options)
+        with np.errstate(all="ignore"):
+            result = f(values)
+        np.testing.assert_array_equal(result, expected, strict=True)
+        number = ~np.isnan(expected)
+        np.testing.assert_array_equal(np.signbit(result)[number], np.signbit(expected)[number])

@@ -94,7 +94,8 @@ def expression(row: Row, names: Sequence[str]) -> str:
     suffix = "f" if loop[0].name == "float32" else ""
     template = FLOATS[op.name]
     if op.name == "power" and row.operands[1].kind == "literal":
-        template = "mul{s}({0}, {0})" if row.operands[1].value == 2 else "{0}"
+        powers = {1: "{0}", 2: "mul{s}({0}, {0})", 0.5: FLOATS["sqrt"]}
+        template = powers[row.operands[1].value]
     return typed(template.format(*args, s=suffix, F=loop[0].name), row.dtype)
 
 

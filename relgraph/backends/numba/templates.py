@@ -8,6 +8,7 @@ import numpy as np
 
 from relgraph.ir.node import Constant, Variable
 from relgraph.lowering.kernels import Row
+from relgraph.ops.arithmetic import is_half
 from relgraph.ops.elementwise import Cast, Elementwise
 
 # The functions are those of :mod:`relgraph.backends.numba.functions` and of Python's ``math``.
@@ -201,7 +202,9 @@ def literals(node: Variable) -> frozenset[int]:
     """Return the operands to write out as numbers: an exponent that needs no ``pow``."""
     if node.op is not None and node.op.name == "power":
         exponent = node.inputs[1]
-        if isinstance(exponent, Constant) and exponent.uniform in (1, 2):
+        if isinstance(exponent, Constant) and (
+            exponent.uniform in (1, 2) or is_half(exponent.value)
+        ):
             return frozenset({1})
     return frozenset()
 
@@ -283,7 +286,8 @@ def _small_power(row: Row, base: str) -> str | None:
         return base
     if exponent.value == 2:
         return f"{base} * {base}"
-    return None
+    root = f"math.sqrt({base})"
+    return f"float32({root})" if row.dtype == "float32" else root
 
 
 def _loop(op: Elementwise, node: Variable) -> tuple[np.dtype[np.generic], ...]:

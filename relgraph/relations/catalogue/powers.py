@@ -84,7 +84,8 @@ def square_multiplyo(x):
 def sqrt_powero(x):
     """x^(1/2) = sqrt(x).
 
-    Holds where x is finite: (-infinity)^(1/2) is infinity; rounded (that power of -0.0 is 0.0),
+    Holds always for the number 1/2, by the definition of x ** 0.5.  For an array of 1/2 it holds
+    where x is finite: the power of -infinity is infinity; rounded (that of -0.0 is 0.0),
     assumes_finite.
     Source: DLMF 4.2(iv); IEEE 754-2019, section 9.2.1 for the special values of pow.
     """

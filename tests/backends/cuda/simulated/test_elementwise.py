@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import relgraph.ops.operators  # noqa: F401  operators of nodes look their functions up
+from relgraph.api.cuda import to_host
 from relgraph.api.function import function as rewritten_function
 from relgraph.backends.cuda.templates import supported
 from relgraph.ir.node import make_input
@@ -137,3 +138,18 @@ def test_many_constants_come_in_an_array():
     f = function([x], y)
     assert "c_float64[39]" in f.source
     np.testing.assert_array_equal(f(a).to_host(), expected)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_powers_written_as_numbers_are_those_of_numpy(dtype):
+    x = make_input("x", TensorType(dtype, ("n",)))
+    values = np.array([0.0, -0.0, 2.0, 3.0, -2.0, np.inf, -np.inf, np.nan], dtype)
+    for exponent in (0.5, 1, 2):
+        with np.errstate(all="ignore"):
+            expected = values**exponent
+            f = function([x], x**exponent)
+            result = to_host(f(values))
+        assert "pow" not in f.source
+        np.testing.assert_array_equal(result, expected, strict=True)
+        number = ~np.isnan(expected)
+        np.testing.assert_array_equal(np.signbit(result)[number], np.signbit(expected)[number])
