@@ -41,7 +41,7 @@ from relgraph.errors import checks_arguments, no_attribute
 from relgraph.ops import matrices, norms, products
 from relgraph.ops.arguments import as_operand
 from relgraph.ops.blocks import kron
-from relgraph.ops.checks import unique
+from relgraph.ops.checks import squeeze, unique
 from relgraph.ops.closeness import (
     allclose,
     array_equal,
@@ -194,7 +194,7 @@ from relgraph.ops.products import (
 from relgraph.ops.quantiles import median, percentile, quantile
 from relgraph.ops.reduction import all, any, argmax, argmin, max, mean, min, prod, sum
 from relgraph.ops.sequences import diff, ediff1d, flip, pad, roll
-from relgraph.ops.shape import broadcast_to, expand_dims, ravel, reshape, shape, squeeze
+from relgraph.ops.shape import broadcast_to, expand_dims, ravel, reshape, shape
 from relgraph.ops.sorting import argsort, sort
 from relgraph.ops.stacking import (
     append,

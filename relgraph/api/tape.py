@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from relgraph.ir.node import Input, Variable, as_variable, make_input
+from relgraph.ir.node import Input, Variable, as_literal, as_variable, make_input
 from relgraph.ir.types import TensorType
 
 Program = TypeVar("Program")
@@ -174,7 +174,7 @@ class Tape(Generic[Program]):
         if kind is int and not known:
             known = not self.ask(self.step(_fits(dtype), Slot(slot)))
         if known:
-            return as_variable(self.ask(slot), dtypes)
+            return as_variable(as_literal(self.ask(slot)), dtypes)
         found = self.inputs.get((slot, dtype))
         if found is None:
             name = self.names.get(slot, f"number_{slot}")

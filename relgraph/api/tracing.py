@@ -19,7 +19,7 @@ import numpy as np
 
 from relgraph.api.tape import NUMBERS, Slot, Tape
 from relgraph.errors import ArgumentError, UnsupportedAttributeError, interceptors
-from relgraph.ir.node import Input, Variable
+from relgraph.ir.node import Input, Variable, as_literal
 from relgraph.ir.op import Op
 from relgraph.ir.operators import FUNCTIONS, Operators
 from relgraph.ops.indexing import Index
@@ -429,8 +429,11 @@ def unwrap(value: Any) -> Any:
 
 
 def operand(value: Any) -> Any:
-    """Return what an op takes for a value: a weak scalar stays one, and finds its dtype there."""
-    return value if type(value) is WeakScalar else unwrap(value)
+    """Return what an op takes for a value: a weak scalar stays one, and finds its dtype there.
+
+    Tracers compare elements with ``==``, so that a Python bool is meant as one.
+    """
+    return value if type(value) is WeakScalar else as_literal(unwrap(value))
 
 
 def _key(key: Any) -> Any:
@@ -443,7 +446,7 @@ def _key(key: Any) -> Any:
     return unwrap(key)
 
 
-_WITH_NUMBERS = (np.where, np.clip)  # functions of arrays of which some may be numbers
+_WITH_NUMBERS = (np.where, np.clip, np.select)  # functions of arrays that take numbers, too
 
 
 def _apply_ufunc(ufunc: Any, method: str, args: Any, kwargs: Any) -> Any:
@@ -456,6 +459,8 @@ def _apply_ufunc(ufunc: Any, method: str, args: Any, kwargs: Any) -> Any:
 def _apply_function(func: Any, args: Any, kwargs: Any) -> Any:
     if func in _WITH_NUMBERS:
         taken = tuple(map(operand, args))
+        if func is np.select:  # lists of them
+            taken = (*(list(map(operand, x)) for x in args[:2]), *taken[2:])
         if func is np.where and type(taken[0]) is WeakScalar:
             truth = _record(operator.truth, taken[0])
             weak = type(truth) is WeakScalar

@@ -23,7 +23,7 @@ from unification import isvar
 from unification.core import _reify, _unify
 
 from relgraph.errors import ArgumentError, NonGroundError
-from relgraph.ir.node import Apply, Constant, Variable, as_variable
+from relgraph.ir.node import Apply, Constant, Variable, as_literal, as_variable
 from relgraph.ir.op import Op
 
 Number = bool | int | float
@@ -108,7 +108,7 @@ def raise_(term: Any) -> Any:
             head, *rest = [done.get(id(x), x) if isinstance(x, ExpressionTuple) else x for x in et]
             if is_open(head) or any(map(is_open, rest)):
                 raise not_a_graph(et)
-            done[id(et)] = head(*rest)
+            done[id(et)] = head(*map(as_literal, rest)) if isinstance(head, Op) else head(*rest)
         elif is_open(et):
             raise not_a_graph(et)
         else:
@@ -237,10 +237,10 @@ def _apply_op(op: Op, operands: Any) -> Any:
     """Build a node when the operands are ground, and a term otherwise; never a stale result."""
     if any(isvar(x) or isinstance(x, ExpressionTuple) for x in operands):
         return etuple(op, *operands)
-    return op(*operands)
+    return op(*map(as_literal, operands))
 
 
 def as_node(term: Any, like: Variable) -> Variable:
     """Return a ground term as a node; a number takes the dtype of ``like``."""
     raised = raise_(term)
-    return raised if isinstance(raised, Variable) else as_variable(raised, [like.dtype])
+    return as_variable(as_literal(raised), [like.dtype])

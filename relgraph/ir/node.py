@@ -383,7 +383,7 @@ def as_variable(value: Any, like: Iterable[np.dtype[Any]] = ()) -> Variable:
 
     Parameters
     ----------
-    value : Variable, number, bool, or array-like
+    value : Variable, number or array-like
         A Python number is weak: among ``like`` it takes the dtype NumPy would give it (NEP 50).
     like : iterable of dtype
         The dtypes of the operands beside it.
@@ -391,7 +391,7 @@ def as_variable(value: Any, like: Iterable[np.dtype[Any]] = ()) -> Variable:
     Raises
     ------
     ArgumentError
-        For an object that is no array.
+        For an object that is no array, and for a Python bool: ``x == 1`` on a graph is one.
     NumberRangeError
         For a Python integer that does not fit the dtype of the other operands.
     """
@@ -400,9 +400,11 @@ def as_variable(value: Any, like: Iterable[np.dtype[Any]] = ()) -> Variable:
     handler = getattr(type(value), "__relgraph_operand__", None)
     if handler is not None:  # what is traced
         return handler(value, list(like))  # type: ignore[no-any-return]
-    if isinstance(value, bool | int | float) and not isinstance(value, np.generic):
+    if type(value) is bool:
+        raise ArgumentError(f"an operand is the Python bool {value}", fix=_EQUALITY)
+    if isinstance(value, int | float) and not isinstance(value, np.generic):
         dtypes = list(like)
-        if isinstance(value, float | bool) and (not dtypes or isinstance(value, bool)):
+        if isinstance(value, float) and not dtypes:
             return constant(value)
         if not dtypes and not -(2**63) <= value < 2**64:
             raise _too_long(_value_text(value))
@@ -431,6 +433,17 @@ def as_variable(value: Any, like: Iterable[np.dtype[Any]] = ()) -> Variable:
         if isvar(value)
         else "Pass Variables, Python numbers or NumPy arrays.",
     )
+
+
+def as_literal(value: Any) -> Any:
+    """Return a Python bool that is meant as a constant as NumPy's; anything else as it is."""
+    return np.bool_(value) if type(value) is bool else value
+
+
+_EQUALITY = (
+    "'==' and '!=' on graphs ask whether two nodes are the same; use rg.equal(a, b) or "
+    "rg.not_equal(a, b) to compare elements, and np.True_ or np.False_ as a constant."
+)
 
 
 def is_weak(value: Any) -> bool:

@@ -88,8 +88,7 @@ class Operators:
     ravel, flatten = _method("ravel"), _method("ravel")
     swapaxes, diagonal, trace = _method("swapaxes"), _method("diagonal"), _method("trace")
     astype, dot, clip, round = _method("cast"), _method("dot"), _method("clip"), _method("round")
-    copy = _method("positive")
-    conj = conjugate = _method("conjugate")
+    copy = conj = conjugate = _method("copy")
 
     __array_priority__ = 1000.0
 

@@ -1,8 +1,12 @@
-"""Checks at the call: of a shape and of a condition; and the distinct elements of an array."""
+"""Checks at the call: of a shape, of a condition, and of the sizes that squeeze keeps.
+
+And the distinct elements of an array.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -12,9 +16,20 @@ from relgraph.ir.facts import VALUE_FACTS, Facts, kept
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.ir.types import TensorType, Type
-from relgraph.ops.arguments import as_operand, is_int, is_open, is_pattern, no_rank
+from relgraph.ops.arguments import (
+    as_operand,
+    check_no_list,
+    is_axis_of_scalar,
+    is_int,
+    is_open,
+    is_pattern,
+    no_rank,
+    normalise_axes,
+    rank_of,
+)
+from relgraph.ops.elementwise import logical_and, not_equal
 from relgraph.ops.extents import shape_text
-from relgraph.ops.shape import Rearrangement
+from relgraph.ops.shape import Rearrangement, Squeeze, dim
 
 
 class SpecifyShape(Rearrangement):
@@ -56,13 +71,13 @@ class SpecifyShape(Rearrangement):
                 "Give one size, or None, for each axis.",
             )
         sizes = []
-        for dim, size in zip(x.shape, shape, strict=True):
-            if isinstance(dim, int) and size not in (None, dim):
+        for entry, size in zip(x.shape, shape, strict=True):
+            if isinstance(entry, int) and size not in (None, entry):
                 raise ShapeError(
-                    f"specify_shape: a size of {x} is {dim}, not {size}",
-                    fix=f"Give {dim} or None for that axis, or declare it as {size}.",
+                    f"specify_shape: a size of {x} is {entry}, not {size}",
+                    fix=f"Give {entry} or None for that axis, or declare it as {size}.",
                 )
-            sizes.append(dim if size is None else size)  # a name is compared at the call
+            sizes.append(entry if size is None else size)  # a name is compared at the call
         return x.with_shape(sizes)  # type: ignore[no-any-return]
 
     def perform(self, *values: Any) -> Any:
@@ -245,6 +260,52 @@ def assert_sizes(x: Any, condition: Any, message: str, fix: str) -> Any:
         Of the type of ``x``.
     """
     return Assert(("ShapeError", message, fix))(x, as_operand(condition))
+
+
+@checks_arguments
+def squeeze(x: Any, axis: Any = None) -> Any:
+    """Return ``x`` without axes of size 1.
+
+    Parameters
+    ----------
+    x : Variable, array-like or pattern
+        Of any shape and dtype.
+    axis : int or tuple of int, optional
+        Which axes; a size that is not static is checked at the call.  Without it, those whose size
+        is statically 1.
+
+    Returns
+    -------
+    Variable or pattern
+        With fewer dimensions and the same elements.
+
+    Raises
+    ------
+    ShapeError
+        For an axis whose size is not 1; at a call, without ``axis``, for one whose size is not
+        static and turns out to be 1: the number of dimensions is that of the graph.
+    PatternError
+        For a pattern without ``axis``.
+    """
+    x = as_operand(x)
+    if axis is None:
+        if not isinstance(x, Variable):
+            raise no_rank("squeeze", "Name the axes, counted from the end.")
+        kept_axes = [a for a, entry in enumerate(x.type.shape) if not isinstance(entry, int)]
+        result = squeeze(x, tuple(a for a, entry in enumerate(x.type.shape) if entry == 1))
+        if not kept_axes:
+            return result
+        return assert_sizes(
+            result,
+            reduce(logical_and, [not_equal(dim(x, a), 1) for a in kept_axes]),
+            "squeeze without axis= keeps an axis of no static size, and it has size 1",
+            f"Name the axes to remove with axis=; the sizes of {tuple(kept_axes)} are not static.",
+        )
+    check_no_list(axis, "squeeze")
+    if is_axis_of_scalar(axis, rank_of(x)):  # as NumPy's
+        return x
+    axes = normalise_axes(axis, rank_of(x), "squeeze")
+    return x if axes == () else Squeeze(axes)(x)
 
 
 @checks_arguments

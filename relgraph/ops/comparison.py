@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from relgraph.errors import ArgumentError, NumberRangeError
+from relgraph.errors import NumberRangeError
 from relgraph.ir.node import Constant, Variable, as_variable, constant, is_weak
 from relgraph.ir.op import Op
 from relgraph.ops import fact_rules as rules
@@ -41,29 +42,23 @@ def _exact_integer(value: int) -> Variable:
 
 
 def prepare_choice(op: Op, operands: tuple[Any, ...]) -> tuple[Variable, ...]:
-    """Promote the branches only; a Python bool as the condition is a mistake."""
+    """Promote the branches only."""
     condition, *branches = operands
-    if isinstance(condition, bool):
-        raise ArgumentError(
-            f"the condition of where is the Python bool {condition}",
-            {"branches": ", ".join(map(repr, branches))},
-            "'==' and '!=' on graphs ask whether two nodes are the same; use rg.equal(a, b) or "
-            "rg.not_equal(a, b) to compare elements.",
-        )
+    (test,) = Op.coerce(op, (condition,))
     try:
-        return as_variable(condition), *Op.coerce(op, tuple(branches))
+        return test, *Op.coerce(op, tuple(branches))
     except NumberRangeError:
-        return as_variable(condition), *_wrapped(branches)
+        return test, *wrapped(branches)
 
 
-def _wrapped(branches: list[Any]) -> list[Variable]:
-    """Let Python integers beyond the other branch's dtype wrap around in it, as NumPy does."""
+def wrapped(branches: Sequence[Any]) -> list[Variable]:
+    """Let Python integers beyond the other branches' dtype wrap around in it, as NumPy does."""
     from relgraph.ops.elementwise import Cast
 
     nodes = [as_variable(x) for x in branches]
     weak = [is_weak(x) for x in branches]
     strong = [node.dtype for node, number in zip(nodes, weak, strict=True) if not number]
-    to = Cast(np.result_type(*strong))
+    to = Cast(np.result_type(*strong, 0))
     return [
         node
         if not number

@@ -6,9 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.errors import ArgumentError, DTypeError, checks_arguments
-from relgraph.ir.node import Constant, Variable, constant
+from relgraph.errors import ArgumentError, DTypeError, NumberRangeError, checks_arguments
+from relgraph.ir.node import Constant, Variable, constant, is_weak
+from relgraph.ir.op import Op
 from relgraph.ops import elementwise
+from relgraph.ops.arguments import is_pattern
+from relgraph.ops.comparison import wrapped
 from relgraph.ops.operands import as_floats, common_dtype, together, typed
 
 _LOG2_E = 1.4426950408889634
@@ -413,7 +416,7 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     choicelist : sequence of Variable or array-like
         What each of them chooses.
     default : Variable or array-like
-        What is chosen where none is true.
+        What is chosen where none is true; an integer wraps around in the choices' dtype.
 
     Returns
     -------
@@ -423,7 +426,7 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     Raises
     ------
     ArgumentError
-        For other numbers of conditions and choices, or none.
+        For other numbers of conditions and choices, or none; for a Python bool as a condition.
     DTypeError
         For a condition that is not bool.
 
@@ -442,7 +445,15 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
             {"conditions": len(conditions), "choices": len(choices)},
             "Give one choice for each condition; what holds where none does is the third argument.",
         )
-    *chosen, found = together("select", *choices, default)
+    for choice in (*choices, default):
+        if is_pattern(choice):
+            typed(choice, "select")
+    try:
+        *chosen, found = Op.coerce(elementwise.where, (*choices, default))
+    except NumberRangeError:
+        if not is_weak(default):
+            raise
+        *chosen, found = wrapped([*Op.coerce(elementwise.where, tuple(choices)), default])
     dtype = common_dtype(*chosen, found)
     found = elementwise.cast(found, dtype)
     for condition, choice in zip(reversed(conditions), reversed(chosen), strict=True):

@@ -32,7 +32,7 @@ from relgraph.ops.arguments import as_operand, check_int, is_pattern
 from relgraph.ops.arithmetic import ARITHMETIC
 from relgraph.ops.comparison import COMPARISON
 from relgraph.ops.fact_rules import VALUES, structure
-from relgraph.ops.functions import Function, in_floats
+from relgraph.ops.functions import Function, in_floats, ufunc_loop
 from relgraph.ops.transcendental import TRANSCENDENTALS
 
 _lock = threading.RLock()
@@ -331,8 +331,8 @@ def _within_dtype(x: Any, lo: Any, hi: Any) -> tuple[Any, Any]:
 
 
 @checks_arguments
-def positive(x: Any) -> Any:
-    """Return the operand itself, as ``+x`` does.
+def copy(x: Any) -> Any:
+    """Return the operand itself: values of a graph cannot be changed, so it needs no copy.
 
     Parameters
     ----------
@@ -348,8 +348,36 @@ def positive(x: Any) -> Any:
 
 
 @checks_arguments
+def positive(x: Any) -> Any:
+    """Return the operand itself, as ``+x`` does.
+
+    Parameters
+    ----------
+    x : Variable or array-like
+        Any dtype but bool.
+
+    Returns
+    -------
+    Variable
+        The operand.
+
+    Raises
+    ------
+    DTypeError
+        For a bool, as in NumPy.
+    """
+    operand = as_operand(x)
+    if isinstance(operand, Variable):
+        _POSITIVE("positive", (operand.dtype,))
+    return operand
+
+
+_POSITIVE = ufunc_loop(np.positive)
+
+
+@checks_arguments
 def conjugate(x: Any) -> Any:
-    """Return the operand itself, which is real.
+    """Return the operand itself, which is real; a bool as int8, as ``numpy.conjugate`` does.
 
     Parameters
     ----------
@@ -361,7 +389,21 @@ def conjugate(x: Any) -> Any:
     Variable
         The operand.
     """
-    return as_operand(x)
+    operand = as_operand(x)
+    if isinstance(operand, Variable) and operand.dtype.kind == "b":
+        return cast(operand, "int8")
+    return operand
+
+
+def raise_to(x1: Any, x2: Any) -> Any:
+    """Raise to a power, as the operator ``**`` does.
+
+    NumPy's ``**`` with the number 2 is ``np.square``, which differs from ``np.power`` for bool:
+    the result is int8.
+    """
+    if type(x2) is int and x2 == 2 and isinstance(x1, Variable) and x1.dtype.kind == "b":
+        return square(x1)
+    return power(x1, x2)
 
 
 @checks_arguments
@@ -406,6 +448,8 @@ def round(x: Any, decimals: int | None = None) -> Any:
     ------
     ArgumentError
         For a number of decimals that is not an int.
+    DTypeError
+        For decimals of a bool, as in NumPy.
     DomainError
         For more than 308 decimals, or fewer than -308: NumPy makes all numbers NaN.
 
@@ -427,6 +471,12 @@ def round(x: Any, decimals: int | None = None) -> Any:
             f"round: 10 to the power of {abs(decimals)} is no float64",
             {"decimals": decimals},
             f"Give decimals from {-_MOST_DECIMALS} to {_MOST_DECIMALS}.",
+        )
+    if not is_pattern(operand) and operand.dtype.kind == "b":
+        raise DTypeError(
+            f"round with decimals={decimals} is not defined for bool",
+            {"array": f"{operand} : {operand.type}"},
+            "Convert the operand with .astype(...), or leave decimals= out.",
         )
     unit = 10.0 ** abs(decimals)
     if decimals > 0:

@@ -15,7 +15,7 @@ from relgraph.errors import (
     RelgraphError,
     checks_arguments,
 )
-from relgraph.ir.node import Constant, Variable, constant
+from relgraph.ir.node import Constant, Variable, as_literal, constant
 from relgraph.ir.types import check_dtype
 from relgraph.ops.arguments import as_operand, is_pattern
 from relgraph.ops.elementwise import cast
@@ -63,7 +63,7 @@ def full(shape: Any, value: Any, dtype: npt.DTypeLike | None = None) -> Any:
     if dtype is not None:
         dtype = check_dtype(dtype)
         _check_fits(value, dtype)
-    filling = as_operand(value)
+    filling = as_operand(as_literal(value))
     if dtype is not None:
         known = isinstance(filling, Constant)
         filling = constant(filling.value.astype(dtype)) if known else cast(filling, dtype)

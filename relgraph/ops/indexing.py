@@ -131,7 +131,7 @@ def take(x: Any, indices: Any, axis: int | None = None, *, mode: str = "raise") 
     DomainError
         For an axis or an index that is known to be out of range, or another mode.
     IndexRangeError
-        At a call, for an index out of range.
+        At a call, for an index out of range; also where another axis is empty, unlike NumPy.
     PatternError
         For a pattern, whose rank is not known.
     """

@@ -20,6 +20,7 @@ from relgraph.ir.op import GetItem
 from relgraph.ir.operators import FUNCTIONS
 from relgraph.ir.types import TupleType, dim_text
 from relgraph.ops import (
+    checks,
     contraction,
     cumulative,
     dots,
@@ -148,7 +149,7 @@ MEANINGS: dict[str, Callable[..., Any]] = {
     "bitwise_xor": elementwise.bitwise_xor,
     "cast": elementwise.cast,
     "clip": numpy_functions.clip,
-    "conjugate": elementwise.conjugate,
+    "copy": elementwise.copy,
     "cumprod": cumulative.cumprod,
     "cumsum": cumulative.cumsum,
     "diagonal": numpy_functions.diagonal,
@@ -172,7 +173,7 @@ MEANINGS: dict[str, Callable[..., Any]] = {
     "negative": elementwise.negative,
     "not_equal": elementwise.not_equal,
     "positive": elementwise.positive,
-    "power": elementwise.power,
+    "power": elementwise.raise_to,
     "prod": reduction.prod,
     "ravel": shape.ravel,
     "remainder": elementwise.remainder,
@@ -181,7 +182,7 @@ MEANINGS: dict[str, Callable[..., Any]] = {
     "round": elementwise.round,
     "shape": shape.shape,
     "size": shape.size,
-    "squeeze": shape.squeeze,
+    "squeeze": checks.squeeze,
     "std": numpy_functions.std,
     "subtract": elementwise.subtract,
     "sum": reduction.sum,

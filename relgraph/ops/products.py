@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from relgraph.errors import ArgumentError, ShapeError, checks_arguments
 from relgraph.ir.node import Constant, Variable
 from relgraph.ops import elementwise
 from relgraph.ops.arguments import check_int, normalise_axis
-from relgraph.ops.checks import assert_sizes, specify_shape
+from relgraph.ops.checks import assert_sizes, specify_shape, squeeze
 from relgraph.ops.contraction import einsum, matmul, outer
 from relgraph.ops.filled import zeros_like
 from relgraph.ops.indexing import index
@@ -17,7 +18,7 @@ from relgraph.ops.linalg import inv
 from relgraph.ops.matrices import eye
 from relgraph.ops.operands import typed
 from relgraph.ops.permutation import moveaxis
-from relgraph.ops.shape import broadcast_to, dim, expand_dims, shape, squeeze
+from relgraph.ops.shape import broadcast_to, dim, expand_dims, shape
 
 
 @checks_arguments
@@ -331,6 +332,8 @@ def matrix_power(a: Any, n: int) -> Any:
         return broadcast_to(eye(dim(x, -1), dtype=x.dtype), shape(x))
     factor: Any = inv(x) if power < 0 else x
     power = abs(power)
+    if power == 3:  # in NumPy's order, which is another one than that of the loop
+        return matmul(matmul(factor, factor), factor)
     found: Any = None
     while power:
         if power & 1:
@@ -353,7 +356,8 @@ def multi_dot(arrays: Any) -> Any:
     Returns
     -------
     Variable
-        A product from the left; rewriting chooses the order of products by their cost.
+        In NumPy's order of products where the sizes are static, else from the left; rewriting
+        chooses the order by cost.
 
     Raises
     ------
@@ -375,7 +379,37 @@ def multi_dot(arrays: Any) -> Any:
                 f"multi_dot takes matrices, and vectors at the ends, not {x.type}",
                 fix="Write the product with @, which takes batches, or with * for scalars.",
             )
-    found: Any = parts[0]
-    for x in parts[1:]:
-        found = matmul(found, x)
-    return found
+    first, last = parts[0].type.shape, parts[-1].type.shape
+    sizes = [1 if len(first) == 1 else first[0], *(x.type.shape[0] for x in parts[1:])]
+    sizes.append(1 if len(last) == 1 else last[-1])
+    splits = _cheapest_splits(sizes) if all(isinstance(n, int) for n in sizes) else {}
+    products: dict[tuple[int, int], Any] = {(i, i): x for i, x in enumerate(parts)}
+    waiting = [(0, len(parts) - 1)]
+    while waiting:
+        i, j = waiting[-1]
+        k = splits.get((i, j), j - 1)
+        open_ = [part for part in ((i, k), (k + 1, j)) if part not in products]
+        waiting.extend(open_)
+        if not open_:
+            products[waiting.pop()] = matmul(products[i, k], products[k + 1, j])
+    return products[0, len(parts) - 1]
+
+
+def _cheapest_splits(sizes: Sequence[int]) -> dict[tuple[int, int], int]:
+    """Return the last factor of the left part of each product, ties broken as in NumPy.
+
+    References
+    ----------
+    T. H. Cormen et al., "Introduction to Algorithms", 3rd ed., 15.2 (matrix-chain multiplication).
+    """
+    count = len(sizes) - 1
+    cost = {(i, i): 0 for i in range(count)}
+    splits: dict[tuple[int, int], int] = {}
+    for length in range(1, count):
+        for i in range(count - length):
+            j = i + length
+            ends = sizes[i] * sizes[j + 1]
+            costs = [cost[i, k] + cost[k + 1, j] + ends * sizes[k + 1] for k in range(i, j)]
+            cost[i, j] = min(costs)
+            splits[i, j] = i + costs.index(cost[i, j])
+    return splits

@@ -24,9 +24,7 @@ from relgraph.ops.arguments import (
     as_operand,
     canonical_axes,
     check_int,
-    check_no_list,
     check_scalar,
-    is_axis_of_scalar,
     is_open,
     is_pattern,
     no_rank,
@@ -526,42 +524,6 @@ def expand_dims(x: Any, axis: Any) -> Any:
     ndim = rank_of(x)
     axes = normalise_axes(given, None if ndim is None else ndim + len(given), "expand_dims")
     return ExpandDims(axes)(x) if axes else x
-
-
-@checks_arguments
-def squeeze(x: Any, axis: Any = None) -> Any:
-    """Return ``x`` without axes of size 1.
-
-    Parameters
-    ----------
-    x : Variable, array-like or pattern
-        Of any shape and dtype.
-    axis : int or tuple of int, optional
-        Which axes; a size that is not static is checked at the call.  Without it, those whose size
-        is statically 1.
-
-    Returns
-    -------
-    Variable or pattern
-        With fewer dimensions and the same elements.
-
-    Raises
-    ------
-    ShapeError
-        For an axis whose size is not 1.
-    PatternError
-        For a pattern without ``axis``.
-    """
-    x = as_operand(x)
-    if axis is None:
-        if not isinstance(x, Variable):
-            raise no_rank("squeeze", "Name the axes, counted from the end.")
-        axis = tuple(a for a, entry in enumerate(x.type.shape) if entry == 1)
-    check_no_list(axis, "squeeze")
-    if is_axis_of_scalar(axis, rank_of(x)):  # as NumPy's
-        return x
-    axes = normalise_axes(axis, rank_of(x), "squeeze")
-    return x if axes == () else Squeeze(axes)(x)
 
 
 def _entries(x: Any, entries: Any, function: str) -> tuple[list[Any], list[Any]]:

@@ -11,6 +11,7 @@ from relgraph.errors import DTypeError, ShapeError, checks_arguments
 from relgraph.ir.node import Variable
 from relgraph.ops import elementwise, reduction
 from relgraph.ops.arguments import normalise_axis
+from relgraph.ops.checks import squeeze
 from relgraph.ops.contraction import matmul
 from relgraph.ops.indexing import index
 from relgraph.ops.joining import concatenate
@@ -18,7 +19,7 @@ from relgraph.ops.matrices import diagonal
 from relgraph.ops.operands import typed
 from relgraph.ops.permutation import matrix_transpose, transpose
 from relgraph.ops.sequences import diff
-from relgraph.ops.shape import broadcast_to, dim, expand_dims, shape, size, squeeze
+from relgraph.ops.shape import broadcast_to, dim, expand_dims, shape, size
 
 
 @checks_arguments

@@ -15,7 +15,7 @@ from relgraph.errors import (
 )
 from relgraph.ir.cost import size
 from relgraph.ir.facts import NOTHING, VALUE_FACTS, Facts, kept
-from relgraph.ir.node import Variable, as_variable
+from relgraph.ir.node import Variable, as_literal, as_variable
 from relgraph.ir.op import Op
 from relgraph.ir.types import Type, broadcast_shapes, covers
 from relgraph.ops.arguments import is_pattern
@@ -230,6 +230,8 @@ class Part:
                 "an update cannot take a pattern as its value",
                 fix="Give it a number, an array or a graph.",
             )
+        if op is SetIndex and self.array.dtype.kind == "b":
+            value = as_literal(value)
         value = as_variable(value, like=[self.array.dtype])
         return op(self.spec)(self.array, value, *self.operands)
 

@@ -27,7 +27,7 @@ from unification import isvar, reify, unify, var
 from relgraph.errors import ArgumentError, RelationError, checks_arguments
 from relgraph.ir.etuple import raise_
 from relgraph.ir.facts import BIT, fact, unknown_fact
-from relgraph.ir.node import Apply, Constant, Variable, as_variable
+from relgraph.ir.node import Apply, Constant, Variable, as_literal, as_variable
 from relgraph.ir.op import Op
 from relgraph.relations.ac import leaves
 from relgraph.relations.connectives import conde, eq, lall, lany
@@ -281,7 +281,7 @@ def facto(x: Any, name: str) -> Suspended:
 
 
 def _proved(name: str, x: Any) -> bool:
-    return fact(x if isinstance(x, Variable) else as_variable(x), name) is True
+    return fact(as_variable(as_literal(x)), name) is True
 
 
 def positiveo(x: Any) -> Suspended:

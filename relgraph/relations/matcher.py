@@ -480,9 +480,11 @@ class Compiler:
         if isinstance(term, Block):
             return self.build_block(term, body, like, root)
         inner = self.like_of_operands(like) if root else like
-        args = [self.build(x, body, inner) for x in term.args]
+        # A Python bool is no operand of an op.
+        terms = [constant(x) if isinstance(x, bool) else x for x in term.args]
+        args = [self.build(x, body, inner) for x in terms]
         op = self.op_value(term.op)
-        numbers = any(isinstance(x, bool | int | float) or x in self.computed for x in term.args)
+        numbers = any(isinstance(x, int | float) or x in self.computed for x in terms)
         name = self.fresh("b")
         if numbers:
             body.append(f"{name} = {op}({', '.join(args)})")

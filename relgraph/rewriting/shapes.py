@@ -15,7 +15,7 @@ from etuples.core import ExpressionTuple
 
 from relgraph.errors import NonGroundError, RelgraphError
 from relgraph.ir.etuple import is_open, not_a_graph
-from relgraph.ir.node import Constant, Variable, as_variable
+from relgraph.ir.node import Constant, Variable, as_literal, as_variable
 from relgraph.ir.op import Op
 from relgraph.relations.pattern import fresh
 from relgraph.relations.relation import Relation
@@ -114,9 +114,7 @@ class Shapes:
                     return None
                 try:
                     built = template.build(outline.nodes)
-                    built = (
-                        built if isinstance(built, Variable) else as_variable(built, [node.dtype])
-                    )
+                    built = as_variable(as_literal(built), [node.dtype])
                     fitted = placed(self.relation, built, node)
                 except RelgraphError:
                     break

@@ -267,3 +267,33 @@ def test_programs_for_shapes_are_forgotten_too(monkeypatch):
     for n in range(5):
         assert_same(compiled(np.zeros(n)), np.ones(n))
     assert programs(compiled) == len(compiled._branches) == 2
+
+
+WITH_BOOLS = (
+    lambda x, flag: x * (x == 1),
+    lambda x, flag: (x == 1) & (x != 2) | (x > 3),
+    lambda x, flag: x * True + (x > 0) * False,
+    lambda x, flag: x * flag + True,
+    lambda x, flag: (x > 0) & flag,
+    lambda x, flag: np.logical_and(x, True),
+    lambda x, flag: np.where(flag, x, -x),
+    lambda x, flag: np.where(True, x, -x),
+    lambda x, flag: np.where(x > 0, flag, False),
+    lambda x, flag: np.select([flag, x > 0], [x, x + 1], -1),
+    lambda x, flag: np.select([x > 1, True], [x, x + 1]),
+    lambda x, flag: np.select([x > 1], [True], False),
+    lambda x, flag: np.maximum(x, True),
+    lambda x, flag: np.clip(x, False, True),
+    lambda x, flag: np.full_like(x, True),
+    lambda x, flag: np.full_like(x > 0, flag),
+)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "int8", "uint16"])
+@pytest.mark.parametrize("flag", [True, False])
+@pytest.mark.parametrize("function", WITH_BOOLS)
+def test_python_bools_beside_traced_arrays(function, flag, dtype):
+    x = np.array([0, 1, 2, 3, 4]).astype(dtype)
+    if dtype == "uint16" and function in WITH_BOOLS[6:8]:
+        x = x.astype("int32")
+    assert_same(traced(function)(x, flag), function(x, flag))

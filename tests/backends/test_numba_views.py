@@ -12,10 +12,11 @@ from relgraph.errors import IndexRangeError, ShapeError
 from relgraph.ir.node import make_input
 from relgraph.ir.types import TensorType
 from relgraph.ops import reduction
+from relgraph.ops.checks import squeeze
 from relgraph.ops.elementwise import Elementwise
 from relgraph.ops.indexing import index
 from relgraph.ops.permutation import matrix_transpose, transpose
-from relgraph.ops.shape import broadcast_to, expand_dims, squeeze
+from relgraph.ops.shape import broadcast_to, expand_dims
 
 function = partial(rewritten_function, mode=None)
 exp = Elementwise("exp")

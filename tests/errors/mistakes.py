@@ -39,6 +39,25 @@ def number_too_large():
 
 
 @mistake
+def compared_by_identity():
+    """elements compared with =="""
+    return x * (x == 1)
+
+
+@mistake
+def squeezed_at_the_call():
+    """a size of 1 at the call that squeeze keeps"""
+    a = rg.matrix("a")
+    return rg.function([a], a.squeeze(), target="numpy")(np.ones((2, 1)))
+
+
+@mistake
+def decimals_of_bools():
+    """decimals of bools"""
+    return (x > 0).round(1)
+
+
+@mistake
 def huge_number():
     """a Python integer that no dtype holds"""
     return rg.exp(10**5000)

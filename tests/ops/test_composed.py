@@ -5,7 +5,7 @@ import pytest
 
 import relgraph as rg
 import relgraph.numpy as rnp
-from relgraph.errors import ArgumentError, DTypeError, PatternError
+from relgraph.errors import ArgumentError, DTypeError, NumberRangeError, PatternError
 from tests.ops.evaluation import Term, check, typed
 
 SPECIAL = np.array([1.5, -2.25, 0.0, -0.0, 7.0, -7.5, 1e300, 5e-324, np.inf, -np.inf, np.nan])
@@ -102,6 +102,14 @@ def test_select(selection, dtype):
         check(lambda a: selection(rnp, a), selection(np, array), array)
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "uint64", "int8", "bool", "float32"])
+@pytest.mark.parametrize("default", [-1, 300, 2**63, -(2**63), 1.5, np.int16(300)])
+def test_the_default_of_select_wraps_around(dtype, default):
+    a, c = np.array([1, 0, 1]).astype(dtype), np.array([True, False, False])
+    expected = np.select([c], [a], default)
+    check(lambda c, a: np.select([c], [a], default), expected, c, a)
+
+
 def test_select_names_what_is_wrong():
     x = np.arange(3)
     a = typed("a", x)
@@ -109,6 +117,10 @@ def test_select_names_what_is_wrong():
         rnp.select([a < 0], [1, 2])
     with pytest.raises(DTypeError, match="is bool, not int64"):
         np.select([a], [a])
+    b = typed("b", x.astype("uint8"))
+    for choices, default in (([300, 1], b), ([b, 300], 0), ([b, 300], -1)):
+        with pytest.raises(NumberRangeError, match="300 does not fit beside uint8"):
+            np.select([a > 0, a < 0], choices, default)
 
 
 CLOSE = np.array([1.0, 1.00001, 1.1, np.inf, -np.inf, np.nan, 0.0, 1e-9])

@@ -222,7 +222,7 @@ def test_float_functions_of_small_integers_give_float32():
 def test_python_numbers_are_weak(dtype):
     x = typed("x", dtype, (3,))
     array = np.ones(3, dtype)
-    for number in (True, 2, 2.5):
+    for number in (np.True_, 2, 2.5):
         expected = np.multiply(array, number)
         assert (x * number).dtype == expected.dtype
         assert (number * x).dtype == expected.dtype

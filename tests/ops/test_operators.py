@@ -12,9 +12,9 @@ import relgraph as rg
 import relgraph.numpy as rnp
 from relgraph.errors import ArgumentError, DomainError, PatternError
 from relgraph.ir import operators as ir_operators
-from relgraph.ir.node import Variable, make_input
+from relgraph.ir.node import Variable, constant, make_input
 from relgraph.ir.types import TensorType
-from relgraph.ops import numpy_protocol, operators
+from relgraph.ops import elementwise, numpy_protocol, operators, reduction
 from relgraph.ops.operators import iterate
 from tests.ops.evaluation import evaluate
 
@@ -64,7 +64,7 @@ def test_binary_operators(op):
 
 @pytest.mark.parametrize("op", BITS, ids=lambda op: op.__name__)
 def test_bit_operators(op):
-    for array, other in [(I, 3), (I > 3, True), (I, np.arange(3)), (I.astype("uint8"), 5)]:
+    for array, other in [(I, 3), (I > 3, np.True_), (I, np.arange(3)), (I.astype("uint8"), 5)]:
         x = graph(array)
         check_same(op(x, other), op(array, other), x=array)
         check_same(op(other, x), op(other, array), x=array)
@@ -202,14 +202,57 @@ def test_identity_and_truth():
         float(x)
 
 
+COMPARED_BY_IDENTITY = {
+    "x * (x == 1)": lambda x, y: x * (x == 1),
+    "(x == 1) - x": lambda x, y: (x == 1) - x,
+    "(x == 1) & (y > 0)": lambda x, y: (x == 1) & (y > 0),
+    "(y > 0) | (x != 1)": lambda x, y: (y > 0) | (x != 1),
+    "x < (x == y)": lambda x, y: x < (x == y),
+    "minimum": lambda x, y: np.minimum(x, x == 1),
+    "logical_not": lambda x, y: elementwise.logical_not(x == 1),
+    "the condition of where": lambda x, y: np.where(x == 1, x, y),
+    "a branch of where": lambda x, y: np.where(x > 0, x == 1, y > 0),
+    "a condition of select": lambda x, y: np.select([x == 1, y > 0], [x, y], -1),
+    "a choice of select": lambda x, y: np.select([y > 0], [x == 1], x),
+    "the default of select": lambda x, y: np.select([y > 0], [x], x == 1),
+    "clip": lambda x, y: x.clip(x == 1, y),
+    "dot": lambda x, y: x.dot(x == 1),
+    "sum": lambda x, y: reduction.sum(x == 1),
+    "cast": lambda x, y: elementwise.cast(x == 1, "float64"),
+    "isclose": lambda x, y: np.isclose(x, x == 1),
+    "append": lambda x, y: np.append(x, x == 1),
+    "set": lambda x, y: x.at[0].set(x == 1),
+    "add": lambda x, y: x.at[0].add(x == 1),
+    "set of a bool": lambda x, y: (x > 0).at[0].min(x == 1),
+}
+
+
+@pytest.mark.parametrize("name", COMPARED_BY_IDENTITY)
+def test_a_python_bool_is_no_operand(name):
+    x, y = graph(X), graph(Y, "y")
+    with pytest.raises(ArgumentError, match=r"(?s)Python bool (True|False).*rg\.equal\(a, b\)"):
+        COMPARED_BY_IDENTITY[name](x, y)
+
+
+def test_bools_that_are_meant_are_operands():
+    x, mask = graph(X), graph(X > 0, "mask")
+    for literal in (np.True_, constant(True)):
+        check_same(x * literal, X * np.True_, x=X)
+        check_same(mask & literal, X > 0, mask=X > 0)
+        check_same(np.where(mask, literal, mask), (X > 0) | (X > 0), mask=X > 0)
+    expected = X > 0
+    expected[0] = True
+    check_same(mask.at[0].set(True), expected, mask=X > 0)
+    check_same(np.full_like(mask, True), np.full_like(X > 0, True), mask=X > 0)
+    check_same(np.equal(x, 1) * x, (X == 1) * X, x=X)
+
+
 @pytest.mark.parametrize(
     "ufunc", [u for u in numpy_protocol.UFUNCS if u.nout == 1], ids=lambda u: u.__name__
 )
 def test_numpy_ufuncs_build_graphs(ufunc):
     exact = ufunc.signature is None and ufunc is not np.logaddexp2  # others round in any order
     for array in (X, Y, I.astype("int16"), I > 3):
-        if ufunc is np.conjugate and array.dtype == "bool":
-            continue  # an int8 in NumPy, the operand itself here
         operands = [array] * ufunc.nin
         with np.errstate(all="ignore"):
             try:

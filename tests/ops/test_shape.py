@@ -12,7 +12,7 @@ from relgraph.ir.facts import MATRIX_FACTS, fact, facts_of
 from relgraph.ir.node import constant, make_input
 from relgraph.ir.printing import brief
 from relgraph.ir.types import TensorType
-from relgraph.ops import joining, permutation, shape
+from relgraph.ops import checks, joining, permutation, shape
 from relgraph.ops.permutation import matrix_transpose
 from relgraph.ops.shape import BroadcastTo, Dim, ExpandDims, Reshape, Squeeze
 from tests.ops.evaluation import Term, check, evaluate
@@ -185,23 +185,37 @@ def test_expand_and_squeeze_agree_with_numpy(dims):
         check(lambda v, a=axis: shape.expand_dims(v, a), np.expand_dims(x, axis), x)
     both = np.expand_dims(x, (0, -1))
     check(lambda v: shape.expand_dims(v, (0, -1)), both, x)
-    check(lambda v: shape.squeeze(v, (0, -1)), both.squeeze((0, -1)), both)
-    check(shape.squeeze, both.squeeze(), both)
+    check(lambda v: checks.squeeze(v, (0, -1)), both.squeeze((0, -1)), both)
+    check(checks.squeeze, both.squeeze(), both)
 
 
 def test_squeeze_checks_unknown_sizes_at_the_call():
-    y = shape.squeeze(tensor(None, 3), 0)
+    y = checks.squeeze(tensor(None, 3), 0)
     assert y.type.shape == (3,)
     assert evaluate(y, {"x": np.ones((1, 3))}).shape == (3,)
     with pytest.raises(ValueError, match="not equal to one"):
         evaluate(y, {"x": np.ones((2, 3))})
     with pytest.raises(ShapeError, match="has size 3"):
-        shape.squeeze(tensor(None, 3), 1)
+        checks.squeeze(tensor(None, 3), 1)
     with pytest.raises(DomainError, match="axis 2"):
-        shape.squeeze(tensor(1, 3), 2)
+        checks.squeeze(tensor(1, 3), 2)
     with pytest.raises(DomainError, match="twice"):
         shape.expand_dims(tensor(1, 3), (0, -4))
-    assert shape.squeeze(tensor(2, 3)) is tensor(2, 3)
+    assert checks.squeeze(tensor(2, 3)) is tensor(2, 3)
+
+
+@pytest.mark.parametrize("squeeze", [np.squeeze, checks.squeeze, lambda x: x.squeeze()])
+def test_squeeze_keeps_no_size_of_one(squeeze):
+    y = squeeze(tensor(None, 1, "n"))
+    for sizes in ((2, 1, 3), (0, 1, 2)):
+        x = np.ones(sizes)
+        assert evaluate(y, {"x": x}).shape == x.squeeze().shape
+    for sizes in ((1, 1, 3), (2, 1, 1)):
+        with pytest.raises(ShapeError, match=r"of \(0, 2\) are not static"):
+            evaluate(y, {"x": np.ones(sizes)})
+
+
+def test_equal_axes_are_one_node():
     assert shape.expand_dims(tensor(2), 1) is shape.expand_dims(tensor(2), -1)
 
 
@@ -332,7 +346,7 @@ def test_facts_of_rearrangements():
         kept = [
             shape.expand_dims(x, 0),
             batch,
-            shape.squeeze(shape.expand_dims(x, 0), 0),
+            checks.squeeze(shape.expand_dims(x, 0), 0),
         ]
         kept += [matrix_transpose(matrix_transpose(x))] if name != "selection" else []
         kept += [joining.stack([x, x], 0), joining.concatenate([batch, batch], 0)]
@@ -353,7 +367,7 @@ def test_patterns_are_written_without_a_rank():
     assert permutation.transpose(p, (1, 0)).op is permutation.MatrixTranspose()
     assert permutation.transpose(p, (2, 0, 1)).op is permutation.Transpose((-1, -3, -2))
     assert shape.expand_dims(p, -1).op is ExpandDims((-1,))
-    assert shape.squeeze(p, (-1, -3)).op is Squeeze((-3, -1))
+    assert checks.squeeze(p, (-1, -3)).op is Squeeze((-3, -1))
     assert shape.reshape(p, 2, -1).op is Reshape((2, -1))
     assert shape.ravel(p).op is Reshape((-1,))
     assert shape.broadcast_to(p, (2, 3)).op is BroadcastTo((2, 3))
@@ -367,7 +381,7 @@ def test_patterns_are_written_without_a_rank():
     assert joining.concatenate([p, p], axis).op.axis is axis
     for ask in (
         lambda: shape.expand_dims(p, 0),
-        lambda: shape.squeeze(p),
+        lambda: checks.squeeze(p),
         lambda: shape.shape(p),
         lambda: shape.reshape(p, "n"),
         lambda: permutation.moveaxis(p, 0, 1),

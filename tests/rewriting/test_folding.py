@@ -40,7 +40,7 @@ MATRIX = rng.normal(size=(4, 4))
         (rg.slogdet(rg.constant(MATRIX))[1], np.linalg.slogdet(MATRIX)[1]),
         (rg.constant(np.int8(100)) + np.int8(100), np.int8(-56)),
         (rg.constant(1.0) / 0.0, np.float64(np.inf)),
-        (rg.constant([True, False]) & True, np.array([True, False])),
+        (rg.constant([True, False]) & np.True_, np.array([True, False])),
         (rg.constant(MATRIX).T[1:, 0], MATRIX.T[1:, 0]),
         (rg.constant(np.float32(1)) / 3, np.float32(1) / np.float32(3)),
         (rg.cast(rg.constant(2.7), "int64"), np.int64(2)),

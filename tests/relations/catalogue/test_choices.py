@@ -61,7 +61,12 @@ ROWS = [
     ),
     Row(r.sink_where_multiplyo, x * where(b, 0, y), where(b, 0, x * y), x * where(b, 1, y)),
     Row(r.sink_where_divideo, where(b, y, 0) / p, where(b, y / p, 0), p / where(b, y, 0)),
-    Row(r.logical_whereo, where(b, c, False), logical_and(b, c), where(b, x, False)),
+    Row(
+        r.logical_whereo,
+        where(b, c, constant(False)),
+        logical_and(b, c),
+        where(b, x, constant(False)),
+    ),
     Row(r.indicate_whereo, where(b, 1.0, 0.0), b.astype("float64"), where(b, 1.0, 2.0)),
     Row(
         r.indicate_where_noto,

@@ -57,8 +57,8 @@ ROWS = [
     Row(r.compare_signo, p < -q, false, p < x),
     Row(r.compare_nonzeroo, equal(u, 0), false, equal(x, 0)),
     Row(r.test_zeroo, not_equal(x, 0), Cast("bool")(x), not_equal(x, 1)),
-    Row(r.equal_trutho, equal(b, True), b, equal(x, True)),
-    Row(r.equal_falseo, equal(b, False), logical_not(b), equal(x, False)),
+    Row(r.equal_trutho, equal(b, constant(True)), b, equal(x, constant(True))),
+    Row(r.equal_falseo, equal(b, constant(False)), logical_not(b), equal(x, constant(False))),
     Row(r.join_comparisono, logical_or(x < y, equal(y, x)), x <= y, logical_or(x < y, y < x)),
     Row(
         r.join_less_greatero,
@@ -89,7 +89,7 @@ ROWS = [
         Cast("bool")(x),
         logical_not(logical_not(b)),
     ),
-    Row(logic.neutral_logico, logical_and(b, True), b, logical_and(x, True)),
+    Row(logic.neutral_logico, logical_and(b, constant(True)), b, logical_and(x, constant(True))),
     Row(logic.annihilate_logico, logical_xor(x, x), false, logical_xor(x, y)),
     Row(logic.neutral_bitwiseo, i | 0, i, i | 1),
     Row(

@@ -127,7 +127,7 @@ SHAPE = [
         BroadcastTo((5,))(c),
     ),
     ("local_useless_split", rnp.split(v, 1)[0], v),
-    ("local_remove_useless_assert", Assert("no")(x, True), x),
+    ("local_remove_useless_assert", Assert("no")(x, np.True_), x),
     ("local_Unique_scalar", Unique()(c), ExpandDims((-1,))(c)),
     ("local_Unique_lift", Unique()(BroadcastTo((2, 4))(v)), Unique()(v)),
     ("local_Unique_lift", Unique()(A.mT), Unique()(A)),
