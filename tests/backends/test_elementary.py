@@ -107,7 +107,9 @@ LIKE_THE_IDENTITY = (
 def test_functions_that_are_x_near_zero_keep_subnormals_and_signs(name, dtype):
     info = np.finfo(dtype)
     counts = np.array([0, 1, 2, 3, 5, 1001, 2**20 + 1], dtype)
-    x = np.concatenate([counts * info.smallest_subnormal, [info.tiny / 2, info.tiny, 3 * info.tiny]])
+    x = np.concatenate(
+        [counts * info.smallest_subnormal, [info.tiny / 2, info.tiny, 3 * info.tiny]]
+    )
     x = np.concatenate([x, np.nextafter(x, dtype(0)), -x]).astype(dtype)
     x = np.concatenate([x] * 4)  # vectors, and what remains
     node = rg.tensor("x", shape=(None,), dtype=dtype.__name__)

@@ -141,3 +141,60 @@ def test_they_trace_and_compile():
 
     for got, expected in zip(rg.jit(products)(B, B + 1), products(B, B + 1), strict=True):
         np.testing.assert_allclose(got, expected, rtol=1e-13)
+
+
+def power_of(n):
+    return lambda np, a: np.linalg.matrix_power(a, n)
+
+
+BIT_FOR_BIT = {
+    **{f"matrix_power {n}": (power_of(n), "nn") for n in (0, 1, 2, 3, 4, 5, 6, 7, 10)},
+    "matrix_power of a batch": (power_of(3), "2nn"),
+    "multi_dot of a narrow one": (lambda np, *a: np.linalg.multi_dot(a), "n3 3n n4"),
+    "multi_dot of a wide one": (lambda np, *a: np.linalg.multi_dot(a), "2n nn n7"),
+    "multi_dot with a tie": (lambda np, *a: np.linalg.multi_dot(a), "nn nn nn"),
+    "multi_dot of four": (lambda np, *a: np.linalg.multi_dot(a), "n3 3n n4 4n"),
+    "multi_dot of four with ties": (lambda np, *a: np.linalg.multi_dot(a), "nn nn nn nn"),
+    "multi_dot of five": (lambda np, *a: np.linalg.multi_dot(a), "n3 3n nn n2 2n"),
+    "multi_dot of a row": (lambda np, *a: np.linalg.multi_dot(a), "n nn n4"),
+    "multi_dot of a column": (lambda np, *a: np.linalg.multi_dot(a), "4n nn nn n"),
+    "multi_dot of both": (lambda np, *a: np.linalg.multi_dot(a), "n nn n"),
+    "dot": (lambda np, a, b: np.dot(a, b), "5n n4"),
+    "dot of vectors": (lambda np, a, b: np.dot(a, b), "n n"),
+    "inner": (lambda np, a, b: np.inner(a, b), "5n 4n"),
+    "inner with a vector": (lambda np, a, b: np.inner(a, b), "5n n"),
+    "tensordot": (lambda np, a, b: np.tensordot(a, b, ([0, 2], [1, 0])), "34n n32"),
+    "matmul": (lambda np, a, b: a @ b, "5n n4"),
+    "matmul of batches": (lambda np, a, b: a @ b, "35n 3n4"),
+    "a transpose": (lambda np, a, b: a.T @ b, "n5 n4"),
+    "matvec": (lambda np, a, b: a @ b, "5n n"),
+    "outer": (lambda np, a, b: np.outer(a, b), "n 4"),
+    "kron": (lambda np, a, b: np.kron(a, b), "n2 43"),
+    "trace": (lambda np, a: np.trace(a), "nn"),
+    "singular vectors": (lambda np, a: np.linalg.svd(a)[0], "n5"),
+    "singular values": (lambda np, a: np.linalg.svd(a)[1], "n5"),
+    "qr": (lambda np, a: np.linalg.qr(a)[0], "n5"),
+    "det": (lambda np, a: np.linalg.det(a), "nn"),
+}
+
+
+@pytest.mark.parametrize("target", ["cpu", "numpy"])
+@pytest.mark.parametrize("name", BIT_FOR_BIT)
+def test_products_and_linear_algebra_equal_those_of_numpy(name, target):
+    call, shapes = BIT_FOR_BIT[name]
+    rng = np.random.default_rng(3)
+    for dtype in ("float64", "float32", "int64"):
+        for n in (1, 2, 3, 8, 17, 40):
+            values = [
+                rng.normal(size=[n if d == "n" else int(d) for d in shape])
+                for shape in shapes.split()
+            ]
+            values = [(3 * x if dtype == "int64" else x).astype(dtype) for x in values]
+            inputs = [rg.tensor(f"x{i}", shape=x.shape, dtype=dtype) for i, x in enumerate(values)]
+            result = rg.function(inputs, call(np, *inputs), mode=None, target=target)(*values)
+            np.testing.assert_array_equal(result, call(np, *values), strict=True)
+
+
+def test_a_chain_of_products_of_unknown_sizes_is_one_from_the_left():
+    a, b, c = (rg.tensor(name, shape=(None, None)) for name in "abc")
+    assert np.linalg.multi_dot([a, b, c]) is (a @ b) @ c
