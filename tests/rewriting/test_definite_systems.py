@@ -100,6 +100,6 @@ def test_ridge_regression_uses_cholesky():
 
 
 def test_what_is_only_semidefinite_is_eliminated():
-    ops = ops_of(rg.solve(F @ P @ F.T, x))
+    ops = ops_of(rg.solve(H.T @ R @ H, x))
     assert Solve("general") in ops
     assert Solve("spd") not in ops
