@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import Constant, Input, Variable
+from relgraph.ir.op import GetItem
 from relgraph.lowering.kernels import Call, Kernel, Step
 from relgraph.lowering.refs import dtype_name
 from relgraph.lowering.sizes import Sizes, Terms, is_product
@@ -24,7 +25,7 @@ FRESH = frozenset(
     {"matmul", "concatenate", "stack", "outer", "solve", "solve_triangular", "cholesky", "inv",
      "det", "slogdet", "softmax", "log_softmax", "logsumexp", "argmax", "argmin", "trace",
      "dim", "kron", "block_diag", "eigvalsh", "expm", "cho_solve", "lu_solve", "solve_sylvester",
-     "sparse_matmul", "densify"}
+     "sparse_matmul", "densify", "eigh", "svd", "qr", "lu", "lu_factor", "schur", "qz"}
 )  # fmt: skip
 
 
@@ -268,6 +269,14 @@ def is_update(step: Step) -> bool:
 def has_own_buffer(step: Step) -> bool:
     """Tell whether the program allocates the results of a step, and can choose where they live."""
     return isinstance(step, Kernel) or is_product(step.node)
+
+
+def is_new(step: Step) -> bool:
+    """Return True if nothing but the program refers to the memory of a step's results."""
+    if not isinstance(step, Call) or is_product(step.node):
+        return True
+    node = step.node.inputs[0] if isinstance(step.node.op, GetItem) else step.node
+    return node.op is not None and node.op.name in FRESH
 
 
 def pinned_values(steps: Sequence[Step]) -> set[Variable]:

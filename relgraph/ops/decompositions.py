@@ -19,6 +19,7 @@ from relgraph.ir.op import GetItem, Op
 from relgraph.ir.types import Dim, TensorType, TupleType, Type, broadcast_shapes
 from relgraph.ops.arguments import as_operand, is_open
 from relgraph.ops.contraction import contracted
+from relgraph.ops.lapack import common_floats, routine
 from relgraph.ops.linalg import _flag, _Square, _volume, float_dtype, square_size
 from relgraph.ops.matrices import last_two
 
@@ -51,7 +52,13 @@ class OneByOne(Op):
 
     def perform(self, *values: Any) -> Any:
         """Compute with SciPy, one matrix at a time."""
-        arrays = [np.asarray(v) for v in values]
+        arrays = common_floats(*values)
+        first = arrays[0]
+        if len(arrays) == 1 and first.ndim == 2 and first.shape[0] == first.shape[1] > 0:
+            made = self.one(first)
+            if isinstance(made, tuple):
+                return tuple(map(np.ascontiguousarray, made))
+            return np.ascontiguousarray(made)
         found: Any = self.infer(*[TensorType(a.dtype, a.shape) for a in arrays])
         several = isinstance(found, TupleType)
         types: list[TensorType] = list(found.items) if several else [found]
@@ -59,11 +66,7 @@ class OneByOne(Op):
         results = [np.zeros(s, t.dtype) for s, t in zip(shapes, types, strict=True)]
         batch = np.broadcast_shapes(*[a.shape[:-2] for a in arrays])
         if all(a.size for a in arrays):
-            dtype = float_dtype(*[TensorType(a.dtype, a.shape) for a in arrays])
-            whole = [
-                np.broadcast_to(a, (*batch, *a.shape[-2:])).astype(dtype, copy=False)
-                for a in arrays
-            ]
+            whole = [np.broadcast_to(a, (*batch, *a.shape[-2:])) for a in arrays]
             for at in np.ndindex(*batch):
                 made = self.one(*[a[at] for a in whole])
                 for result, part in zip(results, made if several else (made,), strict=True):
@@ -259,10 +262,7 @@ class LUFactor(OneByOne, Factoring):
 
     def one(self, *matrices: Any) -> Any:
         """Factor with LAPACK; a singular matrix has a zero on the diagonal of U."""
-        from scipy.linalg import get_lapack_funcs
-
-        (factor,) = get_lapack_funcs(("getrf",), matrices)
-        return factor(matrices[0])[:2]
+        return routine("getrf", matrices[0].dtype)(matrices[0])[:2]
 
     def flops(self, types: tuple[Any, ...], result: Any) -> int:
         """Cost 2 n^3 / 3 for each matrix."""

@@ -13,6 +13,7 @@ from relgraph.ir.types import TensorType, Type, broadcast_shapes
 from relgraph.ops.arguments import as_operand
 from relgraph.ops.contraction import contracted
 from relgraph.ops.decompositions import OneByOne
+from relgraph.ops.lapack import common_floats, routine, solved
 from relgraph.ops.linalg import _flag, _System, float_dtype, square_size
 from relgraph.ops.matrices import last_two
 
@@ -37,34 +38,20 @@ class LUSolve(Op):
         return _solution(factors, b)
 
     def perform(self, *values: Any) -> Any:
-        """Solve with SciPy, one matrix at a time.
+        """Solve with LAPACK, one matrix at a time.
 
         Raises
         ------
         numpy.linalg.LinAlgError
             For a singular matrix, as by ``numpy.linalg.solve``.
         """
-        from scipy.linalg import lu_solve as substitute
+        factors, pivots, b = values
+        factors, b = common_floats(factors, b)
+        _check_invertible(factors)
+        return solved(self._one, factors, b, pivots)
 
-        factors, pivots, b = (np.asarray(v) for v in values)
-        if (np.diagonal(factors, axis1=-2, axis2=-1) == 0).any():
-            raise np.linalg.LinAlgError("Singular matrix")
-        vector = b.ndim == 1
-        b = b[:, None] if vector else b
-        _check_sizes(factors, b)
-        batch = np.broadcast_shapes(factors.shape[:-2], b.shape[:-2])
-        result = np.zeros(
-            (*batch, *b.shape[-2:]), float_dtype(TensorType(factors.dtype), TensorType(b.dtype))
-        )
-        if result.size:
-            left = np.broadcast_to(factors, (*batch, *factors.shape[-2:]))
-            swaps = np.broadcast_to(pivots, (*batch, pivots.shape[-1]))
-            right = np.broadcast_to(b, result.shape)
-            for at in np.ndindex(*batch):
-                result[at] = substitute(
-                    (left[at], swaps[at]), right[at], trans=self.params[0], check_finite=False
-                )
-        return result[..., 0] if vector else result
+    def _one(self, factors: Any, b: Any, pivots: Any) -> Any:
+        return routine("getrs", b.dtype)(factors, pivots, b, trans=self.params[0])[0]
 
     def flops(self, types: tuple[Any, ...], result: Any) -> int:
         """Cost 2 n^2 for each right side."""
@@ -164,35 +151,23 @@ class ChoSolve(_System):
         return (_flag(lower),)
 
     def perform(self, *values: Any) -> Any:
-        """Solve with SciPy, one matrix at a time."""
-        from scipy.linalg import cho_solve as substitute
+        """Solve with LAPACK, one matrix at a time."""
+        factor, b = common_floats(*values)
+        _check_invertible(factor)
+        return solved(self._one, factor, b)
 
-        factor, b = (np.asarray(v) for v in values)
-        dtype = float_dtype(TensorType(factor.dtype), TensorType(b.dtype))
-        factor, b = factor.astype(dtype, copy=False), b.astype(dtype, copy=False)
-        if (np.diagonal(factor, axis1=-2, axis2=-1) == 0).any():
-            raise np.linalg.LinAlgError("Singular matrix")
-        vector = b.ndim == 1
-        b = b[:, None] if vector else b
-        _check_sizes(factor, b)
-        batch = np.broadcast_shapes(factor.shape[:-2], b.shape[:-2])
-        result = np.zeros((*batch, *b.shape[-2:]), dtype)
-        if result.size:
-            left = np.broadcast_to(factor, (*batch, *factor.shape[-2:]))
-            right = np.broadcast_to(b, result.shape)
-            for at in np.ndindex(*batch):
-                result[at] = substitute((left[at], self.params[0]), right[at], check_finite=False)
-        return result[..., 0] if vector else result
+    def _one(self, factor: Any, b: Any) -> Any:
+        return routine("potrs", b.dtype)(factor, b, lower=self.params[0])[0]
 
     def flops(self, types: tuple[Any, ...], result: Any) -> int:
         """Cost 2 n^2 for each right side."""
         return 2 * self._substitution(types, result)
 
 
-def _check_sizes(a: Any, b: Any) -> None:
-    """Refuse a system that is not square, also where it is empty."""
-    if a.shape[-2] != a.shape[-1] or a.shape[-1] != b.shape[-2]:
-        raise np.linalg.LinAlgError(f"a system of shapes {a.shape} and {b.shape} is not square")
+def _check_invertible(factors: Any) -> None:
+    """Raise LinAlgError for factors with a zero on the diagonal."""
+    if not factors.diagonal(axis1=-2, axis2=-1).all():
+        raise np.linalg.LinAlgError("Singular matrix")
 
 
 def _solution(a: TensorType, b: TensorType) -> TensorType:

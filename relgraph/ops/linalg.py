@@ -11,6 +11,7 @@ is true of the computed value, so none follows from a fact of a matrix.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from relgraph.ir.op import GetItem, Op
 from relgraph.ir.types import Dim, Shape, TensorType, TupleType, Type, broadcast_shapes, unify_dims
 from relgraph.ops.arguments import as_operand, is_open
 from relgraph.ops.contraction import contracted
+from relgraph.ops.lapack import common_floats, positive_definite, solved, triangular
 from relgraph.ops.matrices import last_two
 
 ASSUMPTIONS = ("general", "spd")
@@ -234,12 +236,10 @@ class Solve(_System):
         """Solve with NumPy, or by Cholesky's factor."""
         if self.params[0] == "general":
             return np.linalg.solve(*values)
-        factor = np.linalg.cholesky(values[0])
-        half = _substitute(factor, values[1], trans=0, lower=True, unit=False)
-        if values[1].ndim == 1 and half.ndim > 1:
-            half = half[..., None]
-            return _substitute(factor, half, trans=1, lower=True, unit=False)[..., 0]
-        return _substitute(factor, half, trans=1, lower=True, unit=False)
+        a, b = common_floats(*values)
+        if not b.size:
+            np.linalg.cholesky(a)  # without a right side, too, the matrix needs a factor
+        return solved(positive_definite, a, b)
 
     def flops(self, types: tuple[Any, ...], result: Any) -> int:
         """Cost the elimination of ``a`` and two substitutions for each right side."""
@@ -279,9 +279,10 @@ class SolveTriangular(_System):
         return _flag(lower), trans, _flag(unit)
 
     def perform(self, *values: Any) -> Any:
-        """Solve with SciPy, one matrix at a time."""
+        """Solve with LAPACK, one matrix at a time; NaN and infinity pass through."""
         lower, trans, unit = self.params
-        return _substitute(values[0], values[1], trans=trans, lower=lower, unit=unit)
+        one = partial(triangular, trans=trans, lower=lower, unit=unit)
+        return solved(one, *common_floats(*values))
 
     def flops(self, types: tuple[Any, ...], result: Any) -> int:
         """Cost n^2 for each right side."""
@@ -297,35 +298,6 @@ def _flag(value: Any) -> Any:
         f"a switch is True or False, not {value!r}",
         fix="Pass a bool that is known when the graph is built.",
     )
-
-
-def _substitute(a: Any, b: Any, trans: int, lower: bool, unit: bool) -> Any:
-    """Solve triangular systems of any batch; NaN and infinity pass through."""
-    from scipy.linalg import solve_triangular as substitute
-
-    a, b = np.asarray(a), np.asarray(b)
-    dtype = float_dtype(TensorType(a.dtype), TensorType(b.dtype))
-    a, b = a.astype(dtype, copy=False), b.astype(dtype, copy=False)
-    vector = b.ndim == 1
-    if vector:
-        b = b[:, None]
-    if a.shape[-2] != a.shape[-1] or a.shape[-1] != b.shape[-2]:
-        raise np.linalg.LinAlgError(f"a system of shapes {a.shape} and {b.shape} is not square")
-    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-    result = np.empty((*batch, *b.shape[-2:]), dtype)
-    left = np.broadcast_to(a, (*batch, *a.shape[-2:]))
-    right = np.broadcast_to(b, result.shape)
-    if result.size:
-        for at in np.ndindex(*batch):
-            result[at] = substitute(
-                left[at],
-                right[at],
-                trans=trans,
-                lower=lower,
-                unit_diagonal=unit,
-                check_finite=False,
-            )
-    return result[..., 0] if vector else result
 
 
 @checks_arguments

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from relgraph.ir.facts import fact
 from relgraph.ir.graph import FunctionGraph
-from relgraph.ir.node import Variable
+from relgraph.ir.node import Variable, constant
 from relgraph.ir.op import GetItem
 from relgraph.ops.decompositions import LUFactor
-from relgraph.ops.elementwise import absolute, cast, log, multiply, sign
+from relgraph.ops.elementwise import absolute, cast, log, multiply, sign, square
 from relgraph.ops.factored import ChoSolve, LUSolve, PivotSign
 from relgraph.ops.linalg import Cholesky, Det, Slogdet, Solve
 from relgraph.ops.matrices import Diagonal
@@ -21,12 +22,23 @@ from relgraph.rewriting.rewriters import GraphRewriter, with_changes
 GENERAL, SPD, DET, SLOGDET = Solve("general"), Solve("spd"), Det(), Slogdet()
 LOWER, SWAP = Cholesky(True), MatrixTranspose()
 
+Changes = dict[Variable, Variable]
+
+
+# What a call of an op takes besides its operations, in operations: half a nanosecond each.
+CALLS = {
+    "solve": 11_000, "lu_solve": 12_000, "cho_solve": 12_000, "lu_factor": 7_000,
+    "cholesky": 10_000, "det": 6_500, "slogdet": 9_500, "pivot_sign": 12_000,
+}  # fmt: skip
+ELEMENTWISE = 700  # of any other: several share a loop
+
 
 class FactorReuse(GraphRewriter):
-    """Factors a matrix once for all systems, determinants and slogdets of it in a graph.
+    """Factors a matrix once for several systems, determinants and slogdets of it in a graph.
 
     Systems with the transpose share the factors too.  An SPD matrix shares Cholesky's factor, any
-    other its LU factors; batches are left as they are.
+    other its LU factors; batches are left as they are.  So are small matrices, where more calls
+    take longer than the factorisations that they save; a size that is not known is taken as large.
 
     References
     ----------
@@ -56,53 +68,97 @@ class FactorReuse(GraphRewriter):
                     matrix = matrix.inputs[0]
                 if matrix.ndim == 2:
                     uses.setdefault(matrix, []).append(node)
-        changes: dict[Variable, Variable] = {}
+        changes: Changes = {}
+        present = frozenset(graph)
         for matrix, nodes in uses.items():
             if len(nodes) > 1:
-                changes |= _shared(matrix, nodes, graph)
-        changes = {old: new for old, new in changes.items() if new.type.narrows(old.type)}
+                shared = _shared(matrix, nodes, graph)
+                if all(new.type.narrows(old.type) for old, new in shared.items()) and _pays(
+                    shared, present
+                ):
+                    changes |= shared
         return with_changes(graph, changes)
 
 
-def _shared(
-    matrix: Variable, nodes: list[Variable], graph: FunctionGraph
-) -> dict[Variable, Variable]:
+def _pays(changes: Changes, present: Collection[Variable]) -> bool:
+    """Return True if the nodes that are not yet present take less time than those they replace."""
+    replaced = {x.inputs[0] if isinstance(x.op, GetItem) else x for x in changes}
+    before = sum(map(_time, replaced))
+    new: set[Variable] = set()
+    stack = list(changes.values())
+    while stack and before > 0:
+        x = stack.pop()
+        if x in new or x in present:
+            continue
+        new.add(x)
+        before -= _time(x)
+        stack += x.inputs
+    return before > 0
+
+
+def _time(node: Variable) -> int:
+    """Return how long an application takes, in operations."""
+    op = node.op
+    if op is None or isinstance(op, GetItem):
+        return 0
+    work = op.flops(tuple(x.type for x in node.inputs), node.type)
+    return work + CALLS.get(op.name, ELEMENTWISE)
+
+
+def _shared(matrix: Variable, nodes: list[Variable], graph: FunctionGraph) -> Changes:
     """Return what becomes of the uses of one matrix."""
-    if fact(matrix, "spd"):
-        factor = LOWER(matrix)
-        return {x: ChoSolve(True)(factor, x.inputs[1]) for x in nodes if x.op in (GENERAL, SPD)}
+    systems = [x for x in nodes if x.op in (GENERAL, SPD)]
+    definite = [x for x in nodes if x.op in (SPD, LOWER)]
+    if fact(matrix, "spd") and (systems or definite):
+        return _by_cholesky(matrix, nodes, graph)
+    if len(definite) > 1:
+        return _by_cholesky(matrix, definite, graph)
     general = [x for x in nodes if x.op in (GENERAL, DET, SLOGDET)]
-    if len(general) < 2:
-        return {}
+    return _by_elimination(matrix, general, graph) if len(general) > 1 else {}
+
+
+def _by_cholesky(matrix: Variable, nodes: list[Variable], graph: FunctionGraph) -> Changes:
+    factor = LOWER(matrix)
+    roots = Diagonal(0)(factor)
+    changes: Changes = {}
+    for x in nodes:
+        if x.op in (GENERAL, SPD):
+            changes[x] = ChoSolve(True)(factor, x.inputs[1])
+        elif x.op is DET:
+            changes[x] = square(prod(roots, axis=-1))
+        elif x.op is SLOGDET:
+            for part in _parts(x, graph):
+                logarithm = multiply(2.0, total(log(roots), axis=-1))
+                changes[part] = logarithm if part.op.params[0] else constant(1.0, part.dtype)
+    return changes
+
+
+def _by_elimination(matrix: Variable, nodes: list[Variable], graph: FunctionGraph) -> Changes:
     both = LUFactor()(matrix)
     factors, pivots = GetItem(0)(both), GetItem(1)(both)
-    found: dict[Variable, Variable] = {}
-    for x in general:
+    upper = Diagonal(0)(factors)
+    changes: Changes = {}
+    for x in nodes:
         if x.op is GENERAL:
             trans = int(x.inputs[0] is not matrix)
-            found[x] = LUSolve(trans)(factors, pivots, x.inputs[1])
+            changes[x] = LUSolve(trans)(factors, pivots, x.inputs[1])
         elif x.op is DET:
-            found[x] = multiply(_odd(pivots, x.dtype), prod(Diagonal(0)(factors), axis=-1))
+            changes[x] = multiply(_odd(pivots, x.dtype), prod(upper, axis=-1))
         else:
-            found |= _logarithm(x, factors, pivots, graph)
-    return found
+            for part in _parts(x, graph):
+                changes[part] = (
+                    total(log(absolute(upper)), axis=-1)
+                    if part.op.params[0]
+                    else multiply(_odd(pivots, part.dtype), prod(sign(upper), axis=-1))
+                )
+    return changes
 
 
 def _odd(pivots: Variable, dtype: Any) -> Any:
     return cast(PivotSign()(pivots), dtype)
 
 
-def _logarithm(
-    node: Variable, factors: Variable, pivots: Variable, graph: FunctionGraph
-) -> dict[Variable, Variable]:
-    """Return what becomes of both results of a slogdet."""
-    upper = Diagonal(0)(factors)
-    found: dict[Variable, Variable] = {}
-    for client, _ in graph.clients[node]:
-        if isinstance(client, Variable) and isinstance(client.op, GetItem):
-            found[client] = (
-                total(log(absolute(upper)), axis=-1)
-                if client.op.params[0]
-                else multiply(_odd(pivots, client.dtype), prod(sign(upper), axis=-1))
-            )
-    return found
+def _parts(node: Variable, graph: FunctionGraph) -> list[Any]:
+    """Return the results of a slogdet that a graph uses."""
+    clients = (x for x, _ in graph.clients[node])
+    return [x for x in clients if isinstance(x, Variable) and isinstance(x.op, GetItem)]

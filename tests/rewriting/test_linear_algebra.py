@@ -221,6 +221,38 @@ def test_an_spd_matrix_shares_its_cholesky_factor():
     assert found.count("cholesky") == 1 and found.count("cho_solve") == 2
 
 
+def test_an_spd_matrix_shares_its_factor_with_its_determinant():
+    S = rg.matrix("S", shape=("n", "n"), facts=("spd",))
+    graphs = [rg.solve(S, x), rg.det(S), *rg.slogdet(S)]
+    result = ops(check(graphs, FactorReuse()))
+    assert result.count("cholesky") == 1
+    assert not {"solve", "det", "slogdet", "lu_factor"} & set(result)
+    alone = [rg.det(S), *rg.slogdet(S)]  # a determinant alone needs no factor that may not exist
+    assert "cholesky" not in ops(check(alone, FactorReuse()))
+
+
+def test_systems_that_are_assumed_definite_share_a_factor():
+    result = ops(check([rg.solve(A, b, assume="spd") for b in (x, y)], FactorReuse()))
+    assert result.count("cholesky") == 1 and "solve" not in result
+
+
+@pytest.mark.parametrize("facts", [(), ("spd",)])
+def test_small_matrices_are_factored_for_each_use(facts):
+    def uses(side):
+        S = rg.matrix("S", shape=(side, side), facts=facts)
+        b, c = rg.vectors("b c", shape=(side,))
+        return [rg.solve(S, b), rg.solve(S, c), *rg.slogdet(S)]
+
+    assert rg.rewrite_graph(uses(2), FactorReuse()) == uses(2)
+    assert "solve" not in ops(rg.rewrite_graph(uses(100), FactorReuse()))
+
+
+def test_one_right_side_and_a_determinant_of_a_small_matrix_stay():
+    S, b = rg.matrix("S", shape=(4, 4)), rg.vector("b", shape=(4,))
+    graphs = [rg.solve(S, b), rg.det(S)]
+    assert rg.rewrite_graph(graphs, FactorReuse()) == graphs
+
+
 def test_one_use_stays():
     graphs = [rg.solve(A, x), rg.det(B)]
     assert check(graphs, FactorReuse()) == graphs

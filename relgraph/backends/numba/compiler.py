@@ -36,7 +36,7 @@ from relgraph.backends.numba.tapes import Taped, Untaped
 from relgraph.backends.source import define
 from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import Constant
-from relgraph.lowering.buffers import has_own_buffer, origins
+from relgraph.lowering.buffers import is_new, origins
 from relgraph.lowering.kernels import Kernel, Step
 from relgraph.lowering.regions import Fusion
 from relgraph.lowering.sizes import Term
@@ -160,11 +160,11 @@ class NumbaProgram:
         self._in_place = lru_cache(maxsize=1)(partial(in_place_results, graph, made.steps, first))
         self._outputs = graph.outputs
         self._constants = [x.value for x in graph.outputs if isinstance(x, Constant)]
-        own = {x for step in made.steps if has_own_buffer(step) for x in step.results}
+        own = {x for step in made.steps if is_new(step) for x in step.results}
         self._fresh = own.issuperset(graph.outputs)
         self._fresh &= len(set(graph.outputs)) == len(graph.outputs)
         self._silent = bool(main.calls)
-        plain = self._fresh and not self._silent and not self._donated
+        plain = self._fresh and not self._donated
         self._plain = main if plain else None
 
     @property
@@ -264,7 +264,10 @@ class NumbaProgram:
         self, wanted: Sequence[tuple[np.dtype[Any] | None, int]], equal: Sequence[Pair]
     ) -> tuple[Callable[..., bool], Callable[..., Any]] | None:
         """Return the like of :meth:`quick` for arguments that places for results follow."""
-        if self._plain is None or (made := self._direct(self._write_into(), True)) is None:
+        if self._plain is None or self._silent:
+            return None
+        made = self._direct(self._write_into(), True)
+        if made is None:
             return None
         places = [(np.dtype(x.type.dtype.name), x.ndim) for x in self._outputs]
         same = [() if k in made.early else inputs for k, inputs in enumerate(self._in_place())]
@@ -286,6 +289,8 @@ class NumbaProgram:
             if isinstance(x, Kernel)
         }
         function = namespace["main"]
+        if self._silent:  # a graph computes inf and NaN without a word
+            return _Direct(np.errstate(all="ignore")(function), pairs)
         lone = None if into else lone_rows(main.graph, self.steps, main.sizes)
         try:
             taped = Taped(main, self.steps, bound, constants, into=into, lone=lone)
