@@ -45,6 +45,7 @@ class OneByOne(Op):
     """An op whose meaning is a function of SciPy, called for each matrix of a batch."""
 
     __slots__ = ()
+    ORDER: Any = "C"  # of the results for a single matrix
 
     def one(self, *matrices: Any) -> Any:
         """Return the result for one matrix of each operand."""
@@ -57,8 +58,8 @@ class OneByOne(Op):
         if len(arrays) == 1 and first.ndim == 2 and first.shape[0] == first.shape[1] > 0:
             made = self.one(first)
             if isinstance(made, tuple):
-                return tuple(map(np.ascontiguousarray, made))
-            return np.ascontiguousarray(made)
+                return tuple([np.asarray(x, order=self.ORDER) for x in made])
+            return np.asarray(made, order=self.ORDER)
         found: Any = self.infer(*[TensorType(a.dtype, a.shape) for a in arrays])
         several = isinstance(found, TupleType)
         types: list[TensorType] = list(found.items) if several else [found]
@@ -252,6 +253,7 @@ class LUFactor(OneByOne, Factoring):
 
     __slots__ = ()
     name = "lu_factor"
+    ORDER = None  # LAPACK's own, in which lu_solve takes the factors without a copy
 
     def infer(self, *types: Any) -> Type:
         """Return the type of the operand in a float dtype, and int32[..., n]."""

@@ -157,7 +157,8 @@ class ChoSolve(_System):
         return solved(self._one, factor, b)
 
     def _one(self, factor: Any, b: Any) -> Any:
-        return routine("potrs", b.dtype)(factor, b, lower=self.params[0])[0]
+        # LAPACK's matrices lie in Fortran's order, so that the transpose needs no copy.
+        return routine("potrs", b.dtype)(factor.T, b, lower=not self.params[0])[0]
 
     def flops(self, types: tuple[Any, ...], result: Any) -> int:
         """Cost 2 n^2 for each right side."""

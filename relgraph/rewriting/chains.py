@@ -29,7 +29,7 @@ Tree = Any  # a place in the chain, or a pair of trees
 MATMUL, INV, SWAP = Matmul(), Inv(), MatrixTranspose()
 GENERAL, SPD = Solve("general"), Solve("spd")
 LONGEST = 64  # operands of a chain that is looked at
-SPLIT = 32  # the side from which on two systems take less time than a product and a system
+SPLIT = 128  # the side from which on two systems take less time than a product and a system
 _SMALL, _USUAL, _LARGE = 2, 256, 4096
 _NEVER = 1 << 300
 
@@ -63,7 +63,7 @@ class Factor(NamedTuple):
     def transposed(self) -> Factor:
         """Return the transpose of the factor."""
         if self.solve is None or self.explicit:
-            return _inverse(_flip(self.x)) if self.solve else Factor(_flip(self.x))
+            return _inverse(flip(self.x)) if self.solve else Factor(flip(self.x))
         if isinstance(self.solve, SolveTriangular):
             lower, trans, unit = self.solve.params
             return self._replace(solve=SolveTriangular(lower, 1 - trans, unit))
@@ -77,7 +77,7 @@ class Factor(NamedTuple):
         return _SYSTEM.get(name, _FACTORED)
 
 
-def _flip(x: Variable) -> Variable:
+def flip(x: Variable) -> Variable:
     """Return the transpose of a matrix; a vector, and a symmetric matrix, as it is."""
     if x.ndim < 2 or fact(x, "symmetric"):
         return x
@@ -128,15 +128,24 @@ class MatmulChain(GraphRewriter):
         inner: set[Variable] = set()
         changes: dict[Variable, Variable] = {}
         for root in reversed(list(graph)):
-            if root in inner or not _joins(root) or root.op is INV:
+            if root in inner or root.op is INV:
                 continue
-            chain = _Chain(root, graph, inner)
-            if not (len(chain.factors) > 2 or chain.splits) or len(chain.factors) > LONGEST:
-                continue
-            made = _best(root, chain, graph)
+            made = _best_of(root, graph, inner) if _joins(root) else _batched(root, graph)
             if made is not None and made.type.narrows(root.type):
                 changes[root] = made
         return with_changes(graph, changes)
+
+
+def _batched(node: Variable, graph: FunctionGraph) -> Variable | None:
+    """Return a product with inverses of a batch of matrices as their systems, or None."""
+    if node.op is not MATMUL:
+        return None
+    inverse, b = node.inputs
+    if inverse.op is not INV or inverse.ndim < 3 or len(graph.clients[inverse]) > 1:
+        return None
+    factor = _inverse(inverse.inputs[0])
+    made: Variable = factor.solve(factor.x, b)
+    return made
 
 
 def _joins(node: Variable) -> bool:
@@ -243,9 +252,9 @@ class _Chain:
 def _factor(x: Variable, turned: bool, solve: Variable | None) -> Factor:
     """Return a factor of a chain: ``x``, or its inverse where ``solve`` is of the latter."""
     if solve is None:
-        return Factor(_flip(x) if turned else x)
+        return Factor(flip(x) if turned else x)
     if solve.op in (GENERAL, INV):
-        return _inverse(_flip(x) if turned else x)
+        return _inverse(flip(x) if turned else x)
     made = Factor(x, solve.op, solve.inputs[1:-1])
     return made.transposed() if turned else made
 
@@ -309,8 +318,8 @@ def _built(tree: Tree, factors: Sequence[Factor]) -> Variable:
             elif x == "right":
                 assert isinstance(right, Factor)
                 other, turned = right.transposed(), value(left)
-                turned = _flip(turned)
-                done.append(_flip(other.solve(other.x, *other.rest, turned)))
+                turned = flip(turned)
+                done.append(flip(other.solve(other.x, *other.rest, turned)))
             else:
                 done.append(MATMUL(value(left), value(right)))
         elif isinstance(x, tuple):
@@ -320,8 +329,13 @@ def _built(tree: Tree, factors: Sequence[Factor]) -> Variable:
     return value(done[0])
 
 
-def _best(root: Variable, chain: _Chain, graph: FunctionGraph) -> Variable | None:
+def _best_of(root: Variable, graph: FunctionGraph, inner: set[Variable]) -> Variable | None:
     """Return a chain in an order that costs less, and no more whatever the sizes; or None."""
+    chain = _Chain(root, graph, inner)
+    count = len(chain.factors)
+    explicit = root.op is MATMUL and any(f.solve is not None for f in chain.factors)
+    if not 2 < count <= LONGEST and not explicit and not chain.splits:
+        return None
     best: tuple[_Chain, Tree] | None = None
     least, fewest = chain.written, 0
     chains = [chain]

@@ -2,42 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
 from relgraph.ir.facts import fact
 from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import Variable, constant
 from relgraph.ir.op import GetItem
+from relgraph.ops.contraction import Matmul
 from relgraph.ops.decompositions import LUFactor
 from relgraph.ops.elementwise import absolute, cast, log, multiply, sign, square
 from relgraph.ops.factored import ChoSolve, LUSolve, PivotSign
-from relgraph.ops.linalg import Cholesky, Det, Slogdet, Solve
+from relgraph.ops.linalg import Cholesky, Det, Inv, Slogdet, Solve
 from relgraph.ops.matrices import Diagonal
 from relgraph.ops.permutation import MatrixTranspose
 from relgraph.ops.reduction import prod
 from relgraph.ops.reduction import sum as total
+from relgraph.rewriting.chains import flip
 from relgraph.rewriting.rewriters import GraphRewriter, with_changes
 
 GENERAL, SPD, DET, SLOGDET = Solve("general"), Solve("spd"), Det(), Slogdet()
-LOWER, SWAP = Cholesky(True), MatrixTranspose()
+LOWER, SWAP, INV, MATMUL = Cholesky(True), MatrixTranspose(), Inv(), Matmul()
+SYSTEMS = (GENERAL, SPD, MATMUL)
 
 Changes = dict[Variable, Variable]
 
 
-# What a call of an op takes besides its operations, in operations: half a nanosecond each.
+# What a call of an op takes besides its operations, in operations: a fifth of a nanosecond each.
 CALLS = {
-    "solve": 11_000, "lu_solve": 12_000, "cho_solve": 12_000, "lu_factor": 7_000,
-    "cholesky": 10_000, "det": 6_500, "slogdet": 9_500, "pivot_sign": 12_000,
+    "solve": 29_000, "lu_solve": 31_000, "cho_solve": 32_000, "lu_factor": 17_000, "inv": 27_000,
+    "cholesky": 25_000, "det": 17_000, "slogdet": 25_000, "pivot_sign": 30_000,
 }  # fmt: skip
-ELEMENTWISE = 700  # of any other: several share a loop
+DEFINITE = 19_000  # a system by Cholesky's factor
+OTHER = 6_000
+MARGIN = 1.25  # these are estimates
 
 
 class FactorReuse(GraphRewriter):
     """Factors a matrix once for several systems, determinants and slogdets of it in a graph.
 
     Systems with the transpose share the factors too.  An SPD matrix shares Cholesky's factor, any
-    other its LU factors; batches are left as they are.  So are small matrices, where more calls
+    other its LU factors.  A product with an inverse that has several counts as a system.  Batches
+    are left as they are.  So are small matrices, where more calls
     take longer than the factorisations that they save; a size that is not known is taken as large.
 
     References
@@ -68,6 +74,10 @@ class FactorReuse(GraphRewriter):
                     matrix = matrix.inputs[0]
                 if matrix.ndim == 2:
                     uses.setdefault(matrix, []).append(node)
+            elif node.op is INV and node.ndim == 2:
+                products: list[Any] = [x for x, _ in graph.clients[node]]
+                if all(_applies(x, node) for x in products):
+                    uses.setdefault(node.inputs[0], []).extend(products)
         changes: Changes = {}
         present = frozenset(graph)
         for matrix, nodes in uses.items():
@@ -81,19 +91,17 @@ class FactorReuse(GraphRewriter):
 
 
 def _pays(changes: Changes, present: Collection[Variable]) -> bool:
-    """Return True if the nodes that are not yet present take less time than those they replace."""
+    """Return True if the nodes not yet present take clearly less time than those they replace."""
     replaced = {x.inputs[0] if isinstance(x.op, GetItem) else x for x in changes}
-    before = sum(map(_time, replaced))
+    replaced |= {y for x in changes if x.op is MATMUL for y in x.inputs if y.op is INV}
     new: set[Variable] = set()
     stack = list(changes.values())
-    while stack and before > 0:
+    while stack:
         x = stack.pop()
-        if x in new or x in present:
-            continue
-        new.add(x)
-        before -= _time(x)
-        stack += x.inputs
-    return before > 0
+        if x not in new and x not in present:
+            new.add(x)
+            stack += x.inputs
+    return MARGIN * sum(map(_time, new)) < sum(map(_time, replaced))
 
 
 def _time(node: Variable) -> int:
@@ -102,19 +110,39 @@ def _time(node: Variable) -> int:
     if op is None or isinstance(op, GetItem):
         return 0
     work = op.flops(tuple(x.type for x in node.inputs), node.type)
-    return work + CALLS.get(op.name, ELEMENTWISE)
+    return work + (DEFINITE if op is SPD else CALLS.get(op.name, OTHER))
 
 
 def _shared(matrix: Variable, nodes: list[Variable], graph: FunctionGraph) -> Changes:
     """Return what becomes of the uses of one matrix."""
-    systems = [x for x in nodes if x.op in (GENERAL, SPD)]
+    systems = [x for x in nodes if x.op in SYSTEMS]
     definite = [x for x in nodes if x.op in (SPD, LOWER)]
     if fact(matrix, "spd") and (systems or definite):
         return _by_cholesky(matrix, nodes, graph)
     if len(definite) > 1:
         return _by_cholesky(matrix, definite, graph)
-    general = [x for x in nodes if x.op in (GENERAL, DET, SLOGDET)]
+    general = [x for x in nodes if x.op in (GENERAL, MATMUL, DET, SLOGDET)]
     return _by_elimination(matrix, general, graph) if len(general) > 1 else {}
+
+
+def _applies(product: Any, inverse: Variable) -> bool:
+    """Return True for a product of an inverse and one other matrix or vector of its dtype."""
+    if not isinstance(product, Variable) or product.op is not MATMUL:
+        return False
+    operands = product.inputs
+    if sum(x.op is INV for x in operands) > 1:
+        return False
+    return all(x.ndim <= 2 and x.dtype == inverse.dtype for x in operands)
+
+
+def _solution(node: Variable, matrix: Variable, solve: Callable[[int, Variable], Any]) -> Any:
+    """Return a system, or a product with the inverse of a matrix, by factors of the matrix."""
+    first, second = node.inputs
+    if node.op is not MATMUL:
+        return solve(int(first is not matrix), second)
+    if first.op is INV:
+        return solve(0, second)
+    return flip(solve(1, flip(first)))
 
 
 def _by_cholesky(matrix: Variable, nodes: list[Variable], graph: FunctionGraph) -> Changes:
@@ -122,8 +150,8 @@ def _by_cholesky(matrix: Variable, nodes: list[Variable], graph: FunctionGraph) 
     roots = Diagonal(0)(factor)
     changes: Changes = {}
     for x in nodes:
-        if x.op in (GENERAL, SPD):
-            changes[x] = ChoSolve(True)(factor, x.inputs[1])
+        if x.op in SYSTEMS:
+            changes[x] = _solution(x, matrix, lambda _, b: ChoSolve(True)(factor, b))
         elif x.op is DET:
             changes[x] = square(prod(roots, axis=-1))
         elif x.op is SLOGDET:
@@ -139,9 +167,8 @@ def _by_elimination(matrix: Variable, nodes: list[Variable], graph: FunctionGrap
     upper = Diagonal(0)(factors)
     changes: Changes = {}
     for x in nodes:
-        if x.op is GENERAL:
-            trans = int(x.inputs[0] is not matrix)
-            changes[x] = LUSolve(trans)(factors, pivots, x.inputs[1])
+        if x.op in SYSTEMS:
+            changes[x] = _solution(x, matrix, lambda t, b: LUSolve(t)(factors, pivots, b))
         elif x.op is DET:
             changes[x] = multiply(_odd(pivots, x.dtype), prod(upper, axis=-1))
         else:

@@ -148,4 +148,4 @@ def test_factors_of_one_matrix_are_those_of_a_batch_of_it(name):
     whole = rg.function([batch], list(whole), mode=None)(a[None])
     for p, q in zip(one, whole, strict=True):
         np.testing.assert_array_equal(p, q[0])
-        assert p.flags.c_contiguous and p.dtype == q.dtype
+        assert p.dtype == q.dtype

@@ -151,7 +151,7 @@ TERMS = {
 @pytest.mark.parametrize("seed", range(40))
 def test_a_chain_costs_no_more_than_as_written_and_has_its_value(seed):
     rng = np.random.default_rng(seed)
-    side = int(rng.choice([4, 40]))
+    side = int(rng.choice([4, 128]))
     matrices = [rg.matrix(f"m{i}", shape=(side, side)) for i in range(3)]
     wide = rg.matrix("wide", shape=(side, int(rng.choice([1, 3, 60]))))
     graph = wide if rng.random() < 0.5 else rg.vector("v", shape=(side,))
@@ -251,6 +251,47 @@ def test_one_right_side_and_a_determinant_of_a_small_matrix_stay():
     S, b = rg.matrix("S", shape=(4, 4)), rg.vector("b", shape=(4,))
     graphs = [rg.solve(S, b), rg.det(S)]
     assert rg.rewrite_graph(graphs, FactorReuse()) == graphs
+
+
+def test_an_inverse_of_several_products_becomes_factors_where_that_pays():
+    def products(side):
+        S, B = rg.matrix("S", shape=(side, side)), rg.matrix("B", shape=(3, side))
+        b, c = rg.vectors("b c", shape=(side,))
+        inverse = rg.inv(S)
+        return [inverse @ b, c @ inverse, B @ inverse]
+
+    assert rg.rewrite_graph(products(4), FactorReuse()) == products(4)
+    result = rg.rewrite_graph(products(100), FactorReuse())
+    assert ops(result).count("lu_factor") == 1 and "inv" not in ops(result)
+    assert rg.flops(result) < rg.flops(products(100))
+    inputs = free_inputs(result)
+    rng = np.random.default_rng(3)
+    values = [rng.normal(size=v.type.shape) for v in inputs]
+    S, B, b, c = (dict(zip([v.name for v in inputs], values, strict=True))[k] for k in "SBbc")
+    after = rg.function(inputs, result, mode=None)(*values)
+    for got, expected in zip(
+        after,
+        (np.linalg.solve(S, b), np.linalg.solve(S.T, c), np.linalg.solve(S.T, B.T).T),
+        strict=True,
+    ):
+        np.testing.assert_allclose(got, expected, rtol=1e-8)
+    needed = [*products(100), rg.inv(rg.matrix("S", shape=(100, 100))) + 1]
+    assert rg.rewrite_graph(needed, FactorReuse()) == needed
+
+
+@pytest.mark.parametrize("mode", ["fast_run", "o4"])
+def test_a_small_inverse_of_several_products_is_computed_once(mode):
+    S = rg.matrix("S", shape=(4, 4))
+    b, c = rg.vectors("b c", shape=(4,))
+    graphs = [rg.inv(S) @ b, rg.inv(S) @ c]
+    assert ops(rg.rewrite_graph(graphs, mode=mode)).count("inv") == 1
+    assert "inv" not in ops([rg.rewrite_graph(graphs[0], mode=mode)])
+
+
+def test_a_batch_of_inverses_solves():
+    batch, b = rg.tensor("batch", shape=(3, 4, 4)), rg.tensor("b", shape=(3, 4, 2))
+    result = rg.rewrite_graph(rg.inv(batch) @ b, mode="fast_run")
+    assert result is rg.solve(batch, b)
 
 
 def test_one_use_stays():

@@ -71,7 +71,7 @@ def reverse_inv_matmulo(A, B):
     return inv(A @ B), inv(B) @ inv(A)
 
 
-@identity(tags=SPECIALIZE, specials="assumes_finite")
+@identity(tags=SEARCH, specials="assumes_finite")
 def solve_invo(A, b):
     """inv(A) b = solve(A, b).
 
@@ -233,7 +233,7 @@ def lift_inv_negativeo(A):
 
 
 @identity(
-    tags=SPECIALIZE,
+    tags=SEARCH,
     where=lambda A, B: (matrixo(A), matrixo(B)),
     specials="assumes_finite",
 )
@@ -248,7 +248,7 @@ def solve_inv_righto(A, B):
 
 
 @identity(
-    tags=SPECIALIZE,
+    tags=SEARCH,
     where=lambda A, b: (matrixo(A), vectoro(b)),
     specials="assumes_finite",
 )
