@@ -72,8 +72,9 @@ class PivotSign(Op):
     def perform(self, *values: Any) -> Any:
         """Count the rows that are swapped with another one."""
         pivots = np.asarray(values[0])
-        odd = (pivots != np.arange(pivots.shape[-1])).sum(axis=-1) % 2
-        return np.where(odd, -1.0, 1.0)[()]
+        moved = pivots != np.arange(pivots.shape[-1])
+        swaps = np.count_nonzero(moved) if moved.ndim == 1 else np.count_nonzero(moved, axis=-1)
+        return np.float64(1.0) - 2.0 * (swaps % 2)
 
 
 class PermutationSign(Op):
@@ -167,7 +168,8 @@ class ChoSolve(_System):
 
 def _check_invertible(factors: Any) -> None:
     """Raise LinAlgError for factors with a zero on the diagonal."""
-    if not factors.diagonal(axis1=-2, axis2=-1).all():
+    pivots = factors.diagonal(axis1=-2, axis2=-1)
+    if np.count_nonzero(pivots) < pivots.size:
         raise np.linalg.LinAlgError("Singular matrix")
 
 

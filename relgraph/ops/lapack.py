@@ -32,9 +32,10 @@ def routine(name: str, dtype: np.dtype[Any]) -> Callable[..., Any]:
 def common_floats(*arrays: Any) -> list[Any]:
     """Return arrays in the dtype that NumPy's linear algebra computes in: float32 or float64."""
     whole = [np.asarray(x) for x in arrays]
-    dtypes = {x.dtype for x in whole}
-    if len(dtypes) == 1 and whole[0].dtype.char in "fd":
+    first = whole[0].dtype
+    if first.char in "fd" and all([x.dtype is first for x in whole]):
         return whole
+    dtypes = [x.dtype for x in whole]
     dtype = np.result_type(*dtypes) if all(x.kind == "f" for x in dtypes) else np.dtype("float64")
     return [x.astype(dtype, copy=False) for x in whole]
 

@@ -29,7 +29,7 @@ Tree = Any  # a place in the chain, or a pair of trees
 MATMUL, INV, SWAP = Matmul(), Inv(), MatrixTranspose()
 GENERAL, SPD = Solve("general"), Solve("spd")
 LONGEST = 64  # operands of a chain that is looked at
-SPLIT = 128  # the side from which on two systems take less time than a product and a system
+SPLIT = 128  # the static side from which on two systems take less time than a product and a system
 _SMALL, _USUAL, _LARGE = 2, 256, 4096
 _NEVER = 1 << 300
 
@@ -344,9 +344,8 @@ def _best_of(root: Variable, graph: FunctionGraph, inner: set[Variable]) -> Vari
     for one in chains:
         least = least + (one.written - chain.written)  # what it costs to multiply the inverted
         sides = _sides(one)
-        if one is not chain and (
-            len(one.factors) > LONGEST
-            or min([x for x in sides if isinstance(x, int)], default=SPLIT) < SPLIT
+        if one is not chain and not (
+            len(one.factors) <= LONGEST and all(isinstance(n, int) and n >= SPLIT for n in sides)
         ):
             continue
         symbols = sorted({s for s in one.sizes if isinstance(s, str)})

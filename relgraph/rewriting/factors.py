@@ -30,8 +30,8 @@ Changes = dict[Variable, Variable]
 
 # What a call of an op takes besides its operations, in operations: a fifth of a nanosecond each.
 CALLS = {
-    "solve": 29_000, "lu_solve": 31_000, "cho_solve": 32_000, "lu_factor": 17_000, "inv": 27_000,
-    "cholesky": 25_000, "det": 17_000, "slogdet": 25_000, "pivot_sign": 30_000,
+    "solve": 29_000, "lu_solve": 24_000, "cho_solve": 25_000, "lu_factor": 17_000, "inv": 27_000,
+    "cholesky": 25_000, "det": 17_000, "slogdet": 25_000, "pivot_sign": 15_000,
 }  # fmt: skip
 DEFINITE = 19_000  # a system by Cholesky's factor
 OTHER = 6_000

@@ -253,8 +253,8 @@ class NumbaProgram:
         -------
         tuple of two callables, or None
             The second returns a single result as it is, a scalar where it has no dimensions, and
-            several as a tuple of arrays, those without dimensions too.  None where the program
-            does more than to call kernels.
+            several as a tuple of arrays, those without dimensions too.  None where a result may
+            share memory with something else.
         """
         if self._plain is None or (made := self._direct(self._plain)) is None:
             return None
