@@ -110,6 +110,8 @@ def _time(node: Variable) -> int:
     if op is None or isinstance(op, GetItem):
         return 0
     work = op.flops(tuple(x.type for x in node.inputs), node.type)
+    if op is INV:  # more of its operations are products
+        work = 2 * work // 3
     return work + (DEFINITE if op is SPD else CALLS.get(op.name, OTHER))
 
 
