@@ -102,9 +102,7 @@ def in_place_results(
             {
                 k
                 for k, y in enumerate(graph.inputs)
-                if y not in viewed
-                and last.get(y, -1) <= made
-                and (y in safe or y not in reads)
+                if y not in viewed and last.get(y, -1) <= made and (y in safe or y not in reads)
             }
         )
     return found
