@@ -17,7 +17,7 @@ OPERATORS = (
     operator.neg, operator.pos, operator.abs, operator.invert,
 )  # fmt: skip
 UNARY = OPERATORS[-4:]
-NUMBERS = (0, 1, 2, 3, 300, -1, 0.5, 2.5, -1.0, np.True_, np.int8(2), np.float32(2))
+NUMBERS = (0, 1, 2, 3, 300, -1, 0.5, 2.5, -1.0, np.True_, np.int8(2), np.float32(3))
 FUNCTIONS = {
     "round": np.round,
     "round to tenths": lambda x: np.round(x, 1),
