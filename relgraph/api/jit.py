@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import threading
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import suppress
@@ -33,6 +32,7 @@ from relgraph.errors import (
     count_of,
     kind_of,
 )
+from relgraph.ir import forks
 from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import Input, Variable, as_variable, make_input
 from relgraph.ir.reference import global_name
@@ -103,7 +103,7 @@ class Jit:
         self._methods: dict[type, Jit] = {}
         self._branches: dict[Hashable, Branch[_Program]] = {}
         self._programs: OrderedDict[_Program, None] = OrderedDict()
-        self._lock = threading.RLock()
+        self._lock = forks.lock()
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         found = global_name(self, self.__module__, getattr(self, "__qualname__", None))

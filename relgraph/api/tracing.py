@@ -19,6 +19,7 @@ import numpy as np
 
 from relgraph.api.tape import NUMBERS, Slot, Tape
 from relgraph.errors import ArgumentError, UnsupportedAttributeError, interceptors
+from relgraph.ir import forks
 from relgraph.ir.node import Input, Variable, as_literal
 from relgraph.ir.op import Op
 from relgraph.ir.operators import FUNCTIONS, Operators
@@ -475,20 +476,32 @@ def _apply_function(func: Any, args: Any, kwargs: Any) -> Any:
 @contextmanager
 def tracing() -> Iterator[None]:
     """Have relgraph's own functions and ops take tracers, and return them, until this is left."""
+    thread = threading.get_ident()
     with _lock:
-        _active.append(None)
+        _active.append(thread)
         interceptors[:] = [_apply]
     try:
         yield
     finally:
         with _lock:
-            _active.pop()
+            _active.remove(thread)
             if not _active:
                 interceptors.clear()
 
 
-_lock = threading.Lock()
-_active: list[None] = []  # an entry for each function that is being traced, in any thread
+_lock = forks.lock()
+_active: list[int] = []  # for each function that is being traced, its thread
+
+
+def _only_this_thread() -> None:
+    """Forget what other threads of the parent were tracing."""
+    thread = threading.get_ident()
+    _active[:] = [x for x in _active if x == thread]
+    if not _active:
+        interceptors.clear()
+
+
+forks.in_child(_only_this_thread)
 
 
 def _apply(function: Any, args: Any, kwargs: Any) -> Any:

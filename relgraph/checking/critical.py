@@ -16,7 +16,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -24,6 +24,7 @@ from relgraph.checking import instances as made
 from relgraph.checking.cases import dtypes_of, profile, rewrite_of
 from relgraph.checking.smallest import replaced
 from relgraph.errors import RelgraphError
+from relgraph.ir.forks import cached_property
 from relgraph.ir.node import Variable, constant, make_input
 from relgraph.ir.op import Op
 from relgraph.ir.types import TensorType

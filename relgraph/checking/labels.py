@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import mpmath
@@ -28,6 +27,7 @@ from relgraph.checking.cases import (
 from relgraph.checking.smallest import Counterexample, Problem, Values, smallest
 from relgraph.errors import RelgraphError
 from relgraph.ir.facts import MATRIX_FACTS
+from relgraph.ir.forks import cached_property
 from relgraph.ir.graph import FunctionGraph, free_inputs, toposort
 from relgraph.ir.node import Variable, make_input
 from relgraph.ir.types import TensorType

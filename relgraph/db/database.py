@@ -8,7 +8,6 @@ exclude.
 from __future__ import annotations
 
 import itertools
-import threading
 import warnings
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,6 +28,7 @@ from relgraph.errors import (
     checks_arguments,
     count_of,
 )
+from relgraph.ir import forks
 from relgraph.ir.reference import NotPickled
 from relgraph.relations.relation import ROUNDINGS, SPECIALS, Relation
 from relgraph.rewriting.rewriters import (
@@ -62,7 +62,7 @@ class RewriteDatabase(NotPickled):
         self._entries: dict[str, Entry] = {}
         self._inner: dict[str, RewriteDatabase] = {}  # the entries that are databases
         self._last = 0.0
-        self._lock = threading.RLock()
+        self._lock = forks.lock()
         self._answers: OrderedDict[Any, Any] = OrderedDict()
         self._version = next(_versions)
 

@@ -5,11 +5,10 @@ What it is made of, the rewriters and the relations of the catalogue, is importe
 
 from __future__ import annotations
 
-import threading
-
 from relgraph.db.database import SequenceDB
+from relgraph.ir import forks
 
-_lock = threading.Lock()
+_lock = forks.WaitedLock()  # a child cannot finish the imports of another thread
 _default: list[SequenceDB] = []
 
 

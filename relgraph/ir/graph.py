@@ -6,7 +6,6 @@ Every walk keeps its own stack: none recurses with the depth of a graph.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from relgraph.errors import (
@@ -18,6 +17,7 @@ from relgraph.errors import (
     kind_of,
     no_attribute,
 )
+from relgraph.ir.forks import cached_property
 from relgraph.ir.node import Apply, Constant, Input, Variable, apply, constant, make_input
 from relgraph.ir.types import TensorType
 from relgraph.porting import counterpart

@@ -26,11 +26,12 @@ from relgraph.errors import (
     RelgraphError,
     kind_of,
 )
+from relgraph.ir import forks
 from relgraph.ir.op import Op, digest_of
 from relgraph.ir.operators import FUNCTIONS, Operators
 from relgraph.ir.types import NAME_OF, TensorType, Type, check_dtype
 
-_lock = threading.RLock()
+_lock = forks.lock()
 _SMALL = 4096  # bytes up to which a constant is keyed by its contents rather than by their SHA-256
 
 

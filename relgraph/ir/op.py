@@ -8,7 +8,6 @@ parameters is its class followed by them (see :mod:`relgraph.ir.etuple`).
 from __future__ import annotations
 
 import hashlib
-import threading
 from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import WeakValueDictionary
@@ -23,13 +22,14 @@ from relgraph.errors import (
     count_of,
     interceptors,
 )
+from relgraph.ir import forks
 from relgraph.ir.types import TensorType, Type
 
 if TYPE_CHECKING:
     from relgraph.ir.facts import Facts
     from relgraph.ir.node import Variable
 
-_lock = threading.RLock()
+_lock = forks.lock()
 
 
 def digest_of(*parts: object) -> int:

@@ -8,7 +8,6 @@ object, so they compare by identity.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 from weakref import WeakValueDictionary
@@ -25,6 +24,7 @@ from relgraph.errors import (
     count_of,
     kind_of,
 )
+from relgraph.ir import forks
 
 Dim = int | str | None
 Shape = tuple[Dim, ...]
@@ -41,7 +41,7 @@ NAME_OF: dict[np.dtype[Any], str] = {np.dtype(name): name for name in DTYPES}
 _NATIVE: dict[Any, np.dtype[Any]] = {dtype: dtype for dtype in NAME_OF}
 _CLASSES = frozenset(map(type, NAME_OF))  # NumPy has a class for each kind of dtype
 
-_lock = threading.RLock()
+_lock = forks.lock()
 
 
 class Type:

@@ -10,7 +10,6 @@ where a dimension is statically 1.
 from __future__ import annotations
 
 import sys
-import threading
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,6 +22,7 @@ from relgraph.errors import (
     NumberRangeError,
     checks_arguments,
 )
+from relgraph.ir import forks
 from relgraph.ir.cost import size
 from relgraph.ir.facts import NOTHING, Facts, kept, proved
 from relgraph.ir.node import Variable
@@ -35,7 +35,7 @@ from relgraph.ops.fact_rules import VALUES, structure
 from relgraph.ops.functions import Function, in_floats, ufunc_loop
 from relgraph.ops.transcendental import TRANSCENDENTALS
 
-_lock = threading.RLock()
+_lock = forks.lock()
 
 TABLE: dict[str, Function] = {row.name: row for row in (*ARITHMETIC, *COMPARISON, *TRANSCENDENTALS)}
 

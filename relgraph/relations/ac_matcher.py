@@ -12,11 +12,11 @@ A :class:`View` keeps its index while a sum grows: what was matched once is not 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from relgraph.ir.forks import cached_property
 from relgraph.ir.node import Constant, Variable
 from relgraph.ir.op import Op
 from relgraph.relations import runtime

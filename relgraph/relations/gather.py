@@ -7,9 +7,9 @@ Operands are dealt into buckets by the values of what the instances share, a has
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
 from typing import Any
 
+from relgraph.ir.forks import cached_property
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.relations import runtime

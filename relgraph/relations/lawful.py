@@ -8,7 +8,6 @@ graphs are computed from random matrices in the place of what they have in commo
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -18,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from relgraph.ir import forks
 from relgraph.ir.facts import MATRIX_FACTS, fact
 from relgraph.ir.node import Constant, Variable
 from relgraph.ir.op import digest_of
@@ -27,7 +27,7 @@ from relgraph.relations.ranks import REFUSALS, TRIED, sample
 KEPT = 4096  # shapes of instances that are remembered
 _FACTS = ("positive", "nonnegative", "nonzero", *MATRIX_FACTS)
 _remembered: OrderedDict[tuple[Any, ...], bool] = OrderedDict()
-_lock = threading.Lock()
+_lock = forks.lock()
 
 
 def lawful(place: Variable, built: Variable, changed: Sequence[Variable]) -> bool:

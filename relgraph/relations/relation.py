@@ -8,7 +8,6 @@ directions.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from unification.core import isground
 
 from relgraph.errors import ArgumentError, RelationError, RelgraphError, checks_arguments
 from relgraph.ir.etuple import raise_
+from relgraph.ir.forks import cached_property
 from relgraph.ir.node import Apply, Variable, constant
 from relgraph.ir.op import Op
 from relgraph.ir.reference import ByReference

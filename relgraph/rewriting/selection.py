@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
-from functools import cached_property
 from typing import Any, NamedTuple
 
 from relgraph.errors import OscillationError
+from relgraph.ir import forks
+from relgraph.ir.forks import cached_property
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.relations.ac_matcher import AcMatcher
@@ -92,7 +92,7 @@ class Selection:
         self.memo: OrderedDict[Any, dict[Variable, Variable]] = OrderedDict()
         self.results: OrderedDict[tuple[Variable, ...], tuple[Variable, ...]] = OrderedDict()
         self.sharing = Sharing(self.ac_ops)
-        self.lock = threading.RLock()
+        self.lock = forks.lock()
 
     def ac_of(self, op: Any) -> AcMatcher | None:
         """Return the matcher of the n-ary views of an op, or None for any other op."""
@@ -124,12 +124,6 @@ class Selection:
                 found.setdefault(op, kind)
                 found.setdefault(op.difference, kind)
         return found
-
-    def memory(self, group: Any) -> dict[Variable, Variable]:
-        """Return the normal forms for graphs that share and compute whole the same nodes."""
-        self.memo.setdefault(group, {})
-        self.memo.move_to_end(group)
-        return self.memo[group]
 
     def trim(self, most: int) -> None:
         """Forget the least recently used normal forms past a number of nodes."""
@@ -286,7 +280,7 @@ def relation_of(rewrite: Any) -> Relation | None:
 
 
 _selections: OrderedDict[Any, Selection] = OrderedDict()
-_lock = threading.Lock()
+_lock = forks.lock()
 _MOST = 64
 
 

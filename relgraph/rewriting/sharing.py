@@ -23,7 +23,7 @@ class Sharing:
         The associative and commutative ops whose nested applications are of interest.
     """
 
-    __slots__ = ("_closed", "_nested", "_outputs", "_users", "ops")
+    __slots__ = ("_changing", "_closed", "_nested", "_outputs", "_users", "ops")
 
     def __init__(self, ops: Collection[Op]) -> None:
         self.ops = ops
@@ -35,6 +35,7 @@ class Sharing:
         self._users: dict[Variable, int] = {}
         self._nested: dict[Variable, int] = {}
         self._closed: frozenset[Variable] = frozenset()
+        self._changing = False
 
     def closed(self, outputs: Sequence[Variable]) -> frozenset[Variable]:
         """Return the applications nested in the same op that have other users as well.
@@ -46,6 +47,9 @@ class Sharing:
         outputs : sequence of Variable
             The graph; being an output counts as a use.
         """
+        if self._changing:  # something stopped the last call half way
+            self._forget()
+        self._changing = True
         gone, self._outputs = self._outputs, [x for x in outputs if x.inputs]
         users: dict[Variable, int] = {}
         nested: dict[Variable, int] = {}
@@ -64,6 +68,7 @@ class Sharing:
         found = self._closed
         if len(self._users) > KEPT:
             self._forget()
+        self._changing = False
         return found
 
     def _is_closed(self, x: Variable) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import threading
 import weakref
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 
 from relgraph.backends.cuda import adapter, driver
 from relgraph.errors import ArgumentError, DeviceMemoryError
+from relgraph.ir import forks
 
 CUDA_DEVICES = (2, 13)  # DLPack's numbers for memory of a CUDA device, and for managed memory
 _STEP = 512  # bytes; the device aligns its own allocations to them
@@ -39,7 +39,7 @@ class Pool:
         self.kept = 0
         # By stream too: work of one may still be under way when another one asks for memory.
         self._free: dict[tuple[int, int], list[Any]] = {}
-        self._lock = threading.RLock()
+        self._lock = forks.lock()
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any], stream: Any) -> DeviceArray:
         """Return an array with memory of its own, which comes back when the array is dropped.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -26,6 +25,7 @@ from relgraph.backends.cuda.reduction_source import (
 from relgraph.backends.cuda.rows_source import Shape, held, kinds, lanes_of, row_text
 from relgraph.backends.cuda.source import Text, accumulator, as_parameters
 from relgraph.backends.failures import no_elements
+from relgraph.ir import forks
 from relgraph.ir.node import Variable
 from relgraph.lowering.kernels import Call, Kernel, Step
 from relgraph.lowering.sizes import Sizes, Term, folded_shape
@@ -37,7 +37,7 @@ SizeOf = Callable[[Term], int]
 NARROW = 2**31  # elements from which on an index needs 64 bits
 
 _compiled: dict[str, Any] = {}
-_lock = threading.RLock()
+_lock = forks.lock()
 
 
 def compiled(text: Text) -> Any:

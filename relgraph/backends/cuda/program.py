@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import threading
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -33,6 +32,7 @@ from relgraph.backends.cuda.recording import Recorded
 from relgraph.backends.cuda.streams import current_stream
 from relgraph.backends.cuda.templates import literals, supported, weight
 from relgraph.errors import CaptureError, ShapeError
+from relgraph.ir import forks
 from relgraph.ir.graph import FunctionGraph, is_tensor
 from relgraph.ir.node import Constant, Input, Variable
 from relgraph.ir.printing import brief, pprint
@@ -230,7 +230,7 @@ class CudaProgram:
                 stacklevel=2,
             )
         self._constants: dict[Variable, DeviceArray] = {}
-        self._lock = threading.Lock()
+        self._lock = forks.lock()
 
     @property
     def inputs(self) -> tuple[Input, ...]:

@@ -8,8 +8,6 @@ vector functions and whether operations are contracted.
 from __future__ import annotations
 
 import hashlib
-import os
-import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache, partial
 from importlib import import_module
@@ -43,7 +41,7 @@ SHORT, PAST = "_short", "_past"
 _PLACES = {SHORT: launch.SHORT, PAST: launch.PAST}
 FINISH = "_finish"  # what the function that combines partial results is called, after the kernel
 
-_lock = threading.RLock()
+_lock = machine.compiling
 _addresses: dict[str, tuple[int, ...]] = {}
 _scalars: dict[str, Scalar] = {}
 _arenas: list[Arena] = []  # one at most
@@ -150,8 +148,6 @@ def _compiled(name: str, text: str, names: tuple[str, ...]) -> tuple[int, ...]:
 def trampoline() -> int:
     """Return the address of the function that calls kernels."""
     threads.prepare(_module)
-    if hasattr(os, "register_at_fork"):  # no process is forked while another thread compiles
-        os.register_at_fork(before=_acquire, after_in_parent=_release, after_in_child=_release)
     return _module("rgt", TRAMPOLINE, ("",))[0]
 
 
@@ -220,16 +216,6 @@ def _module(prefix: str, text: str, ends: tuple[str, ...]) -> tuple[int, ...]:
     with _lock:
         names = tuple(f"{name}{end}" for end in ends)
         return _code(name, whole, lambda: Translation(whole, {}), names)
-
-
-def _acquire() -> None:
-    _lock.acquire()
-    machine.lock.acquire()
-
-
-def _release() -> None:
-    machine.lock.release()
-    _lock.release()
 
 
 def stats() -> dict[str, str]:

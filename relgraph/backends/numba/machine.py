@@ -7,8 +7,8 @@ never imports numba, which would take longer than everything else.
 from __future__ import annotations
 
 import ctypes
+import logging  # noqa: F401 - see the locks
 import os
-import threading
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
@@ -17,8 +17,15 @@ import llvmlite
 import llvmlite.binding as llvm
 
 from relgraph.backends.numba.past_cache import SCOPE, marked
+from relgraph.ir import forks
 
-lock = threading.RLock()  # LLVM's context and its table of symbols are the process's
+# A fork takes the lock of logging too.  It must do so after it has waited for these, which numba
+# holds when it logs; so they are made after logging was imported.
+lock = forks.WaitedLock()  # LLVM's context and its table of symbols are the process's
+
+# Held while code is looked for, compiled and loaded; that of LLVM may meanwhile be held by another
+# thread, which does a part of the work.
+compiling = forks.WaitedLock()
 
 
 @lru_cache(maxsize=1)
@@ -193,5 +200,6 @@ def versions() -> str:
 
 
 __all__ = [
-    "compile_module", "definition", "load", "lock", "missing", "optimised", "processor", "versions",
+    "compile_module", "compiling", "definition", "load", "lock", "missing", "optimised",
+    "processor", "versions",
 ]  # fmt: skip

@@ -13,19 +13,18 @@ machine whose processors are busy.
 from __future__ import annotations
 
 import ctypes
-import os
 import sys
-import threading
 from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 
 from relgraph.backends.config import config
-from relgraph.backends.numba import pool
+from relgraph.backends.numba import machine, pool
 from relgraph.backends.numba.launch import POOL, SPREAD, THREADS, WANTED, WORK, settings
 from relgraph.backends.numba.uninterrupted import uninterrupted
 from relgraph.errors import CompileError
+from relgraph.ir import forks
 
 WORTH = 500_000_000  # nanoseconds of shared work, from which on importing numba pays
 MOST = 256  # helpers
@@ -37,7 +36,7 @@ class _State:
     """What is known of the threads.  There is one; its attributes change under its lock."""
 
     def __init__(self) -> None:
-        self.lock = threading.RLock()
+        self.lock = forks.lock()
         self.compiled: Compiler | None = None
         self.layer: str | None = None
         self.looked = False
@@ -56,7 +55,7 @@ def layer() -> str | None:
 
 def start() -> None:
     """Have kernels that are worth it run on threads, from the next call on."""
-    with _state.lock:
+    with machine.compiling, _state.lock:  # in this order: the pool is compiled
         if settings[SPREAD] or _state.refused:
             return
         _look_for_tbb()
@@ -106,8 +105,8 @@ def _wanted() -> None:
 
 
 def _look_for_tbb() -> None:
-    with _state.lock:
-        if not _state.looked:
+    if not _state.looked:
+        with machine.compiling:  # a fork waits for the imports
             _state.library = _tbb()
             _state.looked = True
 
@@ -138,7 +137,6 @@ def _changed() -> None:
 
 def _after_fork() -> None:
     """Forget the helpers, which only the parent has."""
-    _state.lock = threading.RLock()
     if _state.layer == "pool":
         settings[SPREAD] = 0
         _state.pool = None
@@ -160,8 +158,7 @@ def prepare(compiled: Compiler) -> None:
         settings[WANTED] = id(_wanted)
         settings[THREADS] = config.threads
         config.on_change(_changed)
-        if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=_after_fork)
+        forks.in_child(_after_fork)
 
 
 __all__ = ["layer", "prepare", "start"]
