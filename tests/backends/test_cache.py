@@ -106,7 +106,7 @@ def test_the_source_can_be_read_in_the_file(folder):
     text = kernel_file(folder).read_bytes()
     (name,) = f._program.kernels
     assert f"def {name}(".encode() in text
-    assert b"cpu " in text.split(b"\n")[1]
+    assert b"cpu " in text.split(b"\n")[2]
 
 
 def test_old_entries_are_dropped_at_the_limit(folder):

@@ -1,8 +1,8 @@
 """Compiled kernels: in this process, on disk, or compiled now.
 
 The name of a kernel carries a digest of its source and of all that its machine code depends on:
-this package's own text, the versions of numba, llvmlite and NumPy, the processor, the library of
-vector functions and whether operations are contracted.
+this package's own text, the versions of Python, numba, llvmlite and NumPy, the system and the
+processor, the library of vector functions and whether operations are contracted.
 """
 
 from __future__ import annotations

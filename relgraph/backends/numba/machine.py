@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import logging  # noqa: F401 - see the locks
 import os
+import sys
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
@@ -196,7 +197,8 @@ def _from_library(symbol: str) -> bool:
 def versions() -> str:
     """Return what the code for this processor depends on."""
     name, features = processor()
-    return f"llvmlite {llvmlite.__version__}, cpu {name} {features}"
+    system = f"{sys.implementation.cache_tag} {llvm.get_process_triple()}"
+    return f"llvmlite {llvmlite.__version__}, {system}, cpu {name} {features}"
 
 
 __all__ = [
