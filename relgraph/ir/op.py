@@ -93,6 +93,15 @@ class Op:
 
     _interned: ClassVar[WeakValueDictionary[tuple[Any, ...], Op]] = WeakValueDictionary()
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        name = cls.__dict__.get("name", "op")
+        if isinstance(name, str) and not name.isidentifier():
+            raise ArgumentError(
+                f"the name of the op {cls.__name__} is an identifier of Python, not {name!r:.60}",
+                fix='Write it as the name of a function, such as name = "huber_loss".',
+            )
+
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         for value in (*args, *kwargs.values()):
             handler = getattr(type(value), "__relgraph_parameter__", None)
@@ -110,7 +119,13 @@ class Op:
             ) from None
         if found is None:
             made = object.__new__(cls)
-            made.params = params
+            made.params = params  # a name may be made of them
+            if not made.name.isidentifier():  # generated source names it so
+                raise ArgumentError(
+                    f"the name of an op is an identifier of Python, not {made.name!r:.60}",
+                    {"op": cls.__qualname__},
+                    "Write it as the name of a function, such as huber_loss.",
+                )
             made._nodes = {}
             made._types = {}
             made.digest = digest_of(cls.__qualname__, made.name, params)

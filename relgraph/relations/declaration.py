@@ -183,10 +183,21 @@ def check_function(function: Any, name: Any, kind: str, example: str) -> None:
             f"{kind} takes a function of {example}, not {function!r:.60}",
             fix=f"Write @rg.{kind} above a function.",
         )
-    if name is not None and not isinstance(name, str):
+    if name is not None:
+        check_name(name, kind)
+
+
+def check_name(name: Any, kind: str) -> None:
+    """Refuse what cannot be the name of a relation."""
+    if not isinstance(name, str):
         raise RelationError(
             f"{kind}: a name is a string, not {name!r:.60}",
             fix="Leave it out for the name of the function.",
+        )
+    if not name.isidentifier():
+        raise RelationError(
+            f"{kind}: a name is an identifier of Python, not {name!r:.60}",
+            fix="Write it as the name of a function, such as distribute_matmulo.",
         )
 
 

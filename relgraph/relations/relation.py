@@ -114,6 +114,12 @@ class Relation(ByReference):
                     {"labels": ", ".join(allowed)},
                     "Use one of these labels.",
                 )
+        if not name.isprintable():  # it stands in a comment of the matcher's source
+            raise RelationError(
+                f"the name of a relation is one line of text, not {name!r:.60}",
+                {"declared": location} if location else {},
+                "Write it as the name of a function, such as distribute_matmulo.",
+            )
         self.name = name
         self.tags = names_of(tags, f"{name}: tags=")
         self.rounding = rounding

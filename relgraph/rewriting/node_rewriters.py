@@ -28,6 +28,7 @@ from relgraph.ir.etuple import op_term
 from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
+from relgraph.relations.declaration import check_name
 from relgraph.relations.goals import Suspended, checko
 from relgraph.relations.pattern import Pattern, PatternVariable, Term, text
 from relgraph.relations.relation import Relation, identity, relation
@@ -336,6 +337,7 @@ def SubstitutionNodeRewriter(op1: Op, op2: Op, *, name: str | None = None) -> Re
             fix="Name two ops: the one to replace, and the one that takes its place.",
         )
     name = name or f"{first.name}_to_{second.name}"
+    check_name(name, "SubstitutionNodeRewriter")
     if first.arity is None or first.arity != second.arity:
 
         def goal(left: Any, right: Any) -> Any:
@@ -388,6 +390,7 @@ def RemovalNodeRewriter(op: Op, *, name: str | None = None) -> Relation:
             fix="State which operand remains with rg.PatternNodeRewriter((op, 'x', 'y'), 'x').",
         )
     name = name or f"remove_{removed.name}"
+    check_name(name, "RemovalNodeRewriter")
     return _declared(lambda x: (removed(x), x), ["x"], name)
 
 
@@ -458,6 +461,8 @@ def PatternNodeRewriter(
         trial = {n: PatternVariable(n) for n in names}
         left, right = (_built(p, trial, []) for p in (in_pattern, out_pattern))
         name = f"{text(left)} = {text(right)}"
+    else:
+        check_name(name, "PatternNodeRewriter")
     return _declared(sides, list(names), name, tags=tags, where=side_conditions)
 
 
@@ -577,10 +582,8 @@ def _declared(
             function.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     caller = sys._getframe(3)  # of the constructor, and of what checks its arguments
     file = caller.f_code.co_filename.replace("\\", "/").rsplit("/", 1)[-1]
-    sides.__doc__ = name
-    made: Relation = identity(
-        sides, name=name, tags=tags, where=where, location=f"{file}:{caller.f_lineno}"
-    )
+    sides.__doc__ = sides.__name__ = name  # which may be an equation
+    made: Relation = identity(sides, tags=tags, where=where, location=f"{file}:{caller.f_lineno}")
     return made
 
 
