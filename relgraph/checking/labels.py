@@ -145,7 +145,7 @@ def disagreement(
         agree = numbers.same(a, b, True)
     else:
         eps = coarsest(done, graph)
-        agree = numbers.close(a, b, done, eps) or _explained((graph, result), (a, b), values, eps)
+        agree = numbers.close(a, b, done, eps) or _explained((graph, result), done, values, eps)
     return HELD if agree else Problem("changes a value", a, b)
 
 
@@ -184,25 +184,25 @@ def undefined(values: Iterable[Any]) -> bool:
 
 
 def _explained(
-    graphs: tuple[Variable, Variable], computed: tuple[Any, Any], values: Values, eps: float
+    graphs: tuple[Variable, Variable], done: dict[Variable, Any], values: Values, eps: float
 ) -> bool:
     """Return True if two graphs have one exact value, and rounding explains what each computes.
 
     A step may amplify the rounding of its operand: cosh(x) is off by the relative error x eps where
-    x is off by one unit in its last place, which is 690 eps at 1e300.  Some library may err more.
+    x is off by one unit in its last place, which is 690 eps at 1e300.  A library may err more.
 
     Parameters
     ----------
     graphs : tuple of Variable
         A graph and what it becomes.
-    computed : tuple of ndarray
-        The value of each.
+    done : dict of Variable to ndarray
+        The value of every node, as computed.
     values : dict of str to array
         For the inputs.
     eps : float
         How far a step may be off, relative to its result.
     """
-    a, b = computed
+    a, b = computed = [done[x] for x in graphs]
     if a.shape != b.shape or a.dtype != b.dtype or a.dtype.kind != "f":
         return False
     apart = np.ones(a.shape, dtype=bool)
@@ -212,7 +212,8 @@ def _explained(
         apart = (a != b) & ~(np.isnan(a) & np.isnan(b))
         first = np.unravel_index(np.argmax(apart), a.shape)
         own = {n: np.where(apart, v, np.broadcast_to(v, a.shape)[first]) for n, v in own.items()}
-    if not (np.isfinite(a[apart]).all() and np.isfinite(b[apart]).all()):
+        done = {x: np.broadcast_to(v, a.shape)[apart] for x, v in done.items()}
+    if not numbers.all_finite(done):
         return False
     with mpmath.workdps(MANY_DIGITS):
         try:

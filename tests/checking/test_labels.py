@@ -174,3 +174,16 @@ def test_the_converse_of_a_law_need_not_be_defined():
 def test_it_is_true_of_the_operands_for_which_it_is_defined():
     defined = rg.identity(name="defined", specials="assumes_finite", where=rg.positiveo)
     assert rg.check(defined(UNDEFINED["log_of_a_square"]))
+
+
+def test_an_overflow_on_the_way_is_not_rounding():
+    """The steps of the replacement overflow, and mpmath's do not."""
+    x = rg.vector("x", shape=(2,))
+    values = {"x": np.array([1.0, 1e300])}
+    made = rg.identity(lambda x: (x * (1 / x), (x * x) / (x * x)), name="quotiento")
+    verdict = labels.disagreement(made, x * (1 / x), values, "extreme")
+    assert isinstance(verdict, labels.Problem)
+    towers = rg.identity(lambda x: (x + 1, x + 2 - 1 / rg.exp(rg.exp(1 / x))), name="towero")
+    values = {"x": np.array([1e-10, 1e-10])}  # of exp(exp(1e10)) mpmath has 2 GB of digits
+    verdict = labels.disagreement(towers, x + 1, values, "extreme")
+    assert isinstance(verdict, labels.Problem)
