@@ -171,17 +171,19 @@ def test_row(name, graph, expected, gone):
 
 @pytest.mark.shows("det_of_matrix_factorized_elsewhere")
 def test_systems_share_a_factorisation():
-    graphs = [rg.solve(A, x), rg.solve(A, y), rg.det(A)]
+    G = rg.matrix("G", shape=(100, 100))
+    v, w = rg.vectors("v w", shape=(100,))
+    graphs = [rg.solve(G, v), rg.solve(G, w), rg.det(G)]
     result = rg.rewrite_graph(graphs, mode="o4")
     ops = [v.op.name for v in toposort(result) if v.op is not None]
     assert ops.count("lu_factor") == 1 and not {"solve", "det"} & set(ops)
     kept = rg.rewrite_graph(graphs, mode=rg.mode("o4").excluding("reuse_factorisation"))
     assert "lu_factor" not in [v.op.name for v in toposort(kept) if v.op is not None]
-    values = arguments([A, x, y])
-    first = rg.function([A, x, y], graphs, mode=None, target="numpy")(*values)
-    second = rg.function([A, x, y], result, mode=None, target="numpy")(*values)
+    values = arguments([G, v, w])
+    first = rg.function([G, v, w], graphs, mode=None, target="numpy")(*values)
+    second = rg.function([G, v, w], result, mode=None, target="numpy")(*values)
     for a, b in zip(first, second, strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-12)
+        np.testing.assert_allclose(a, b, rtol=1e-9)
 
 
 SEARCHED = ["woodburyo", "push_througho", "sherman_morrisono", "det_rank_oneo", "det_lemmao",
