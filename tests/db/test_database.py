@@ -353,7 +353,7 @@ def test_threads_register_and_query_at_once():
     db = sequence()
 
     def work(number):
-        rule = rg.PatternNodeRewriter((rg.add, "x", number), "x", name=f"drop_{number}")
+        rule = rg.PatternNodeRewriter((rg.add, "x", number), "x", name=f"drop_{int(number)}")
         db.register(rule, "canonicalize", "drop")
         for _ in range(20):
             db.query("drop").rewrite(x + number)
