@@ -28,7 +28,7 @@ class Names:
         """Return the name of a value, the same for the same object or equal literal set."""
         key = (hint, value) if isinstance(value, frozenset) else (hint, id(value))
         if key not in self._known:
-            name = f"{hint}_{len(self._known)}"
+            name = f"{hint}__{len(self._known)}"  # no local has two underscores
             self._known[key] = name
             self.globals[name] = value
             self._kept.append(value)

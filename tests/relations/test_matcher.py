@@ -165,14 +165,14 @@ def test_the_source_is_readable():
         "def match(n):\n"
         '    """Match an application of log."""\n'
         "    n_0, = n.inputs\n"
-        "    if n_0.op is exp_0:\n"
+        "    if n_0.op is exp__0:\n"
         "        n_0_0, = n_0.inputs\n"
         "        if steady(n.type, (n_0,)):\n"
         "            try:\n"
         "                r = fit(n_0_0, n.type, n, True)\n"
         "            except REFUSED:\n"
         "                r = None\n"
-        "            if r is not None: return r, rewrite_1, (n_0_0, )  # cancel_expo\n"
+        "            if r is not None: return r, rewrite__1, (n_0_0, )  # cancel_expo\n"
         "    return None\n"
     )
 

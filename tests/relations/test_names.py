@@ -84,3 +84,32 @@ def test_names_that_ops_make_of_their_parameters_are_identifiers():
     assert Power("two").name == "power_two"
     with pytest.raises(ArgumentError, match="name of an op is an identifier"):
         Power(EVIL)
+
+
+@pytest.mark.parametrize("name", ["n", "n0", "t", "view", "steps", "Variable", "apply", "type"])
+def test_ops_may_have_the_names_of_generated_locals(name):
+    class Pair(rg.Op):
+        """Any op of two operands that commutes."""
+
+        __slots__ = ()
+        arity = 2
+        commutative = associative = True
+
+        def infer(self, x, y):
+            return x
+
+    Pair.name = name
+    pair = Pair()
+    a, b, c = rg.vectors("a b c", shape=("n",))
+
+    @rg.identity
+    def whole(x):
+        return rg.exp(pair(x, x)), x
+
+    @rg.identity
+    def part(x, y):
+        return pair(rg.exp(x), rg.sin(y)), rg.tanh(x) * y
+
+    assert rg.rewrite_graph(rg.exp(pair(a, a)), whole) is a
+    graph = pair(rg.sin(b), pair(c, rg.exp(a)))
+    assert rg.rewrite_graph(graph, part) is pair(rg.tanh(a) * b, c)
