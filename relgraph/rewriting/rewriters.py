@@ -247,7 +247,7 @@ class _Contextual:
     """One pass of the node rewriters that read the graph around a node."""
 
     def __init__(
-        self, rewriters: Sequence[NodeRewriter], failure_callback: FailureCallback | None
+        self, rewriters: Sequence[NodeRewriter], failure_callback: FailureCallback | None = None
     ) -> None:
         self.failure_callback = failure_callback
         self.rewriters: list[tuple[NodeRewriter, Transform]] = [
