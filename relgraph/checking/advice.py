@@ -13,7 +13,7 @@ from relgraph.checking.smallest import Counterexample, Problem
 from relgraph.ir.graph import free_inputs
 from relgraph.relations.pattern import variables
 
-_FALSE = (
+MEND = (
     "The sides differ by more than rounding where every value is finite: add a condition (where=) "
     "that says where they are equal, or mend a side."
 )
@@ -31,12 +31,16 @@ _OF_OTHERS = {
     ),
     NO_MATRICES: _MATRICES,
     "makes up an input": "Build the other side of what the matched side binds.",
-    "has sides that are not equal": _FALSE,
+    "has sides that are not equal": MEND,
     "loses more digits than its steps explain": (
         "Add a condition (where=) that leaves out where the side that is built is inaccurate."
     ),
 }
 _OF_VALUES = "Add a condition (where=) that leaves out what the side that is built does not take."
+_SINGULAR = (
+    "The side that is built solves with a matrix that is singular here, and the other side does "
+    "not: add the condition that it is invertible, such as where=lambda A: rg.invertibleo(A)."
+)
 _SIZES = "Add a condition (where=) on the shapes for which both sides run and agree."
 
 
@@ -48,16 +52,18 @@ def advised(found: Counterexample, floats: bool) -> Counterexample:
     found : Counterexample
         The smallest one.
     floats : bool
-        Whether inputs of float64 were compared, and did not contradict the relation.
+        Whether inputs of floats were compared on all branches, and did not contradict the relation.
     """
     what = found.problem.what
     if what == FAILS:
+        if "singular" in str(found.problem.found):
+            return replace(found, fix=_SINGULAR)
         shapes = any(np.ndim(v) for v in found.values.values())
         return replace(found, fix=_dtype(found, floats) or (_SIZES if shapes else _OF_VALUES))
     if what != "changes a value":
         return replace(found, fix=_OF_OTHERS.get(what, _SIZES))
-    false = _UNDEFINED if _is_undefined(found) else _FALSE
-    return replace(found, fix=_label(found) or _dtype(found, floats) or false)
+    false = _UNDEFINED if _is_undefined(found) else MEND
+    return replace(found, fix=_dtype(found, floats) or false)
 
 
 def _is_undefined(found: Counterexample) -> bool:
@@ -68,26 +74,38 @@ def _is_undefined(found: Counterexample) -> bool:
     return bool((np.isnan(computed) & ~np.isnan(expected)).any())
 
 
-def _label(found: Counterexample) -> str:
-    """Return the labels under which the counterexample is none, as few as possible."""
+def weaker_labels(found: Counterexample) -> tuple[str, str] | None:
+    """Return the rounding and specials under which a counterexample is none, or None for none.
+
+    As few are given up as possible.
+    """
     own = promise_of(found.relation)
-    rounded = own.rounding == "exact" and _holds(found, replace(own, rounding="rounded"))
-    if rounded and np.array_equal(found.problem.expected, found.problem.found, equal_nan=True):
-        return (
-            "The sides differ in the sign of zero here, which rounding='exact' keeps: "
-            "declare rounding='rounded'."
-        )
-    if rounded:
-        return "The sides differ by rounding: declare rounding='rounded'."
+    if found.problem.what != "changes a value":
+        return None
+    if own.rounding == "exact" and _holds(found, replace(own, rounding="rounded")):
+        return "rounded", own.specials
     if own.specials == "assumes_finite":
-        return ""
-    weaker = replace(own, specials="assumes_finite", excused="nothing")
+        return None
+    for rounding in dict.fromkeys((own.rounding, "rounded")):
+        weaker = Promise(rounding, "assumes_finite", "nothing", own.defined)
+        if _holds(found, weaker):
+            return rounding, "assumes_finite"
+    return None
+
+
+def fix_of_labels(found: Counterexample, weaker: tuple[str, str]) -> str:
+    """Return what to say of the labels under which a counterexample is none."""
+    own, (rounding, specials) = promise_of(found.relation), weaker
+    if specials == own.specials:
+        if np.array_equal(found.problem.expected, found.problem.found, equal_nan=True):
+            return (
+                "The sides differ in the sign of zero here, which rounding='exact' keeps: "
+                "declare rounding='rounded'."
+            )
+        return "The sides differ by rounding: declare rounding='rounded'."
     asked = "specials='assumes_finite'"
-    if not _holds(found, weaker):
-        weaker = replace(weaker, rounding="rounded")
+    if rounding != own.rounding:
         asked = f"rounding='rounded', {asked}"
-        if own.rounding == "rounded" or not _holds(found, weaker):
-            return ""
     text = (
         f"The sides differ where an input or an intermediate value is not finite: declare {asked}"
     )

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from relgraph.checking import labels, products, stability
-from relgraph.checking.advice import advised
+from relgraph.checking import coverage, labels, products, stability
+from relgraph.checking import instances as made
+from relgraph.checking.advice import MEND, advised, fix_of_labels, weaker_labels
 from relgraph.checking.cases import both_directions
 from relgraph.checking.report import RelationReport, SelectionReport
 from relgraph.errors import ArgumentError, RelgraphError, checks_arguments
 from relgraph.ir.node import Variable
+from relgraph.relations.clause import Clause
 from relgraph.relations.relation import Relation, as_relation
 
+# Those of other dtypes come last: advice to keep to floats needs all that floats say.
 CHECKS = {
     "values": labels.keeps_values,
     "values of equal sizes": labels.keeps_equal_sizes,
-    "values of other dtypes": labels.keeps_every_dtype,
     "special values": labels.keeps_specials,
+    "values on branches": coverage.keeps_branches,
+    "values of other dtypes": labels.keeps_every_dtype,
     "calls with other sizes": labels.runs_wherever,
 }
-OF_FLOATS = ("values", "values of equal sizes")
 
 
 @checks_arguments
@@ -31,13 +34,16 @@ def check(
     pairs: bool = True,
     most: int | None = None,
     only: Iterable[str] | None = None,
+    samples: Mapping[str, Sequence[float]] | None = None,
 ) -> RelationReport | SelectionReport:
     """Check a relation against its labels, or a selection of relations against itself.
 
     A relation is tried, in every direction that it can run, on graphs made from its sides: of many
     shapes, sizes 0 and 1, broadcast operands, all dtypes, infinities, NaN and zeros of both signs;
     and mpmath judges its rounding.  A counterexample proves that the relation does not hold; to
-    find none proves nothing.  The report also tells, as no fault, of products on which the relation
+    find none proves nothing.  Where an op of a side decides, such as ``where`` or ``clip``, values
+    are searched for that take each of its branches; a relation is undecided while one of these is
+    not taken.  The report also tells, as no fault, of products on which the relation
     is false and does not fire, and of inputs for which it loses digits.
 
     In a selection, relations are looked for that never fire because others are there first, that
@@ -57,12 +63,16 @@ def check(
         at the root, and their order decides.
     only : iterable of str, optional
         Of a selection: names of the relations to look at; the others are present all the same.
+    samples : mapping of str to sequence of float, optional
+        Of a relation: numbers to try for its variables, by name, beside those that are searched
+        for.
 
     Returns
     -------
     RelationReport or SelectionReport
         True where nothing was found; prints what was.  ``raise_()`` raises it.  Of a relation, it
-        is false as well where one of its clauses could not be compared on any graph.
+        is false as well where one of its clauses could not be compared on any graph, fires on
+        scalars only, or has a branch that no sample takes.
 
     Raises
     ------
@@ -94,46 +104,106 @@ def check(
                 {"relation": subject},
                 "Leave it out; rg.check([relation], ...) looks at a selection.",
             )
-        return check_relation(as_relation(subject))
+        relation = as_relation(subject)
+        operands = [name for c in relation.clauses or () for name in made.input_names(c)]
+        unknown = [name for name in samples or () if name not in operands]
+        if unknown:
+            raise ArgumentError(
+                f"rg.check: {relation.name} has no operand {unknown[0]!r} to take samples",
+                {"operands": ", ".join(dict.fromkeys(operands))},
+                "Give numbers for one of these.",
+            )
+        return check_relation(relation, samples)
+    if samples is not None:
+        raise ArgumentError(
+            "rg.check of a selection does not take samples",
+            {"selection": subject},
+            "Check the relation alone: rg.check(relation, samples=...).",
+        )
     return check_selection(subject, pairs=pairs, most=most, only=only)
 
 
-def check_relation(relation: Relation) -> RelationReport:
+def check_relation(
+    relation: Relation, samples: Mapping[str, Sequence[float]] | None = None
+) -> RelationReport:
     """Check a relation against its labels; see :func:`check`.
 
     Parameters
     ----------
     relation : Relation
         Both of its directions are checked, where they run.
+    samples : mapping of str to sequence of float, optional
+        Numbers to try for its variables.
     """
+    report = _judged(relation, samples)
+    first = found = report.counterexample
+    if first is None:
+        return report
+    while found is not None and (weaker := weaker_labels(found)) is not None:
+        amended = _judged(relabelled(relation, *weaker), samples)
+        if amended:  # with these labels it is true, as far as is tried
+            return report.with_counterexample(replace(first, fix=fix_of_labels(first, weaker)))
+        found = amended.counterexample
+    if found is None:
+        return report.with_counterexample(replace(first, fix=MEND))
+    own = relation if found.relation.backward == relation.backward else relation.reversed
+    return report.with_counterexample(replace(found, relation=own))
+
+
+def relabelled(relation: Relation, rounding: str, specials: str) -> Relation:
+    """Return a relation with other labels, of the same clauses."""
+    forward = relation.reversed if relation.backward else relation
+    return Relation(
+        forward.name,
+        forward.goal,
+        clauses=forward.clauses,
+        tags=forward.tags,
+        rounding=rounding,
+        specials=specials,
+        broadcast=forward.broadcast,
+        doc=forward.__doc__ or "",
+        location=forward.location,
+    )
+
+
+def _judged(relation: Relation, samples: Mapping[str, Sequence[float]] | None) -> RelationReport:
     outcomes: dict[str, dict[str, labels.Outcome]] = {}
     refused = refusals(relation)
     left_out: dict[str, list[Variable]] = {}
     unstable: dict[str, stability.Loss] = {}
+    scalars: dict[str, tuple[Clause, ...]] = {}
+
+    def failed(one: labels.Outcome, whole: bool = False) -> RelationReport:
+        assert one.failure is not None
+        outcomes[label][name] = replace(one, failure=advised(one.failure, whole))
+        return RelationReport(relation, outcomes, refused)
+
     for direction in both_directions(relation):
         label = direction.label
-        found = outcomes[label] = {}
+        own = outcomes[label] = {}
         for name, run in CHECKS.items():
-            found[name] = one = run(direction)
+            if name == "values of other dtypes" and relation.rounding == "rounded":
+                for dtype in ("float64", "float32"):
+                    name = f"exact values in {dtype}"
+                    own[name] = one = labels.keeps_digits(direction, dtype)
+                    if one.failure is not None:
+                        return failed(one)
+                name = "values of other dtypes"
+            one = run(direction, samples) if run is coverage.keeps_branches else run(direction)
+            own[name] = one
             if one.failure is not None:
-                floats = name not in OF_FLOATS and bool(found["values"].tried)
-                found[name] = replace(one, failure=advised(one.failure, floats))
-                return RelationReport(relation, outcomes, refused)
+                covered = "values on branches" in own and not own["values on branches"].unreached
+                return failed(one, covered and bool(own["values"].tried))
+        name = "values of matrices"
         left_out[label], failure = products.left_out(direction)
         if failure is not None:
-            failure = advised(failure, floats=False)
-            found["values of matrices"] = labels.Outcome(failure=failure)
-            return RelationReport(relation, outcomes, refused)
+            return failed(labels.Outcome(failure=failure))
+        scalars[label] = labels.on_scalars_only(direction)
         if relation.rounding == "rounded":
             loss = stability.loses_digits(direction)
             if loss is not None:
                 unstable[label] = loss
-            for dtype in ("float64", "float32"):
-                one = labels.keeps_digits(direction, dtype)
-                if one.failure is not None:
-                    one = replace(one, failure=advised(one.failure, floats=True))
-                found[f"exact values in {dtype}"] = one
-    return RelationReport(relation, outcomes, refused, left_out, unstable)
+    return RelationReport(relation, outcomes, refused, left_out, unstable, scalars_only=scalars)
 
 
 def refusals(relation: Relation) -> dict[str, str]:

@@ -137,6 +137,8 @@ NORMWISE = (decompositions.Eigvalsh, decompositions.Eigh)
 # the largest element, where a stable algorithm is by 10.  A bound that is measured accepts what it
 # measures: tests/checking/test_exact.py compares it with these figures.
 MEASURED = (decompositions.Expm,)
+# SciPy's digamma has the argument of its tangent rounded: at -1 + 1e-16, a pole, it is off by 40 %.
+MEASURED_FUNCTIONS = ("digamma",)
 # What only moves elements: modules of ops, and ops of others.
 MOVING = ("shape", "permutation", "joining", "indexing", "sorting", "checks")
 MOVES = ("eye", "diag", "diagonal", "tril", "triu", "set_index", "block_diag", "getitem")
@@ -144,6 +146,8 @@ PICKING = (
     reducers.Max, reducers.Min, reducers.Argmax, reducers.Argmin, cumulative.Cummax,
     cumulative.Cummin,
 )  # fmt: skip
+# Near their roots the error of these is small beside 1 only: docs/accuracy.md.
+BESIDE_ONE = ("gammaln",)
 SAMPLES = 6
 
 
@@ -208,8 +212,9 @@ def _step(x: Variable, operands: list[Array], rng: Any, eps: float) -> Any:
             for v, y in zip(operands, x.inputs, strict=True)
         ]
     result = _rounded(x.op, _apply(x, operands), rng, eps)
-    if isinstance(x.op, MEASURED):
-        result = result + _error_of(x, operands) * _real(rng.uniform(-1, 1, result.shape))
+    if isinstance(x.op, MEASURED) or getattr(x.op, "name", "") in MEASURED_FUNCTIONS:
+        noise = _error_of(x, operands) * _real(rng.uniform(-1, 1, result.shape))
+        result = np.asarray(result + noise, dtype=object)
     return result
 
 
@@ -242,7 +247,7 @@ def _rounded(op: Any, result: Any, rng: Any, eps: float) -> Any:
         return tuple(_rounded(op, part, rng, eps) for part in result)
     noise = _real(eps * rng.uniform(-1, 1, result.shape))
     added = 0 * noise
-    if isinstance(op, reducers.LogSumExp | reducers.LogSoftmax):
+    if isinstance(op, reducers.LogSumExp | reducers.LogSoftmax) or op.name in BESIDE_ONE:
         added = noise  # the sum inside of a logarithm is rounded
     elif isinstance(op, NORMWISE) and result.size:
         added = noise * max(map(abs, result.reshape(-1)))

@@ -6,6 +6,7 @@ parameter a value; combinations that no op takes, or that a side condition rejec
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -368,6 +369,12 @@ class Roles:
         return make_input(self.names[number], TensorType(dtype, shape), self.asked[v])
 
 
+def input_names(clause: Any) -> dict[str, str]:
+    """Return what the inputs are called that the operands of a clause become, by variable."""
+    roles = Roles(clause, facts=False, name="")
+    return {v.name: name for v, name in zip(roles.operands, roles.names, strict=False)}
+
+
 def zeros_of(clause: Any) -> frozenset[Any]:
     """Return the tokens of the variables that a clause asks to be arrays of zeros."""
     return frozenset(token(c.args[0]) for c in clause.conditions if c.label.startswith("zero("))
@@ -501,6 +508,16 @@ def examples_of(clause: Any) -> dict[Any, tuple[float, ...]]:
     """Return the constants that conditions name as examples of what they hold for."""
     asked = [(c.args[0], getattr(c.function, "function", None)) for c in clause.conditions]
     return {token(x): f.examples for x, f in asked if isinstance(f, Number)}
+
+
+def numbers_asked(clause: Any) -> list[float]:
+    """Return the numbers that the conditions of a clause name."""
+    asked = [x for examples in examples_of(clause).values() for x in examples]
+    for c in clause.conditions:
+        code = getattr(getattr(c.function, "function", c.function), "__code__", None)
+        constants = code.co_consts if code is not None else ()
+        asked += [x for x in constants if isinstance(x, int | float) and not isinstance(x, bool)]
+    return [float(x) for x in asked if math.isfinite(x)]
 
 
 def _constant(dtype: str, shape: tuple[int, ...]) -> Variable:

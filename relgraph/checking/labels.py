@@ -16,8 +16,10 @@ import numpy as np
 from relgraph.backends.numpy.interpreter import NumpyBackend
 from relgraph.checking import exact, matrices, numbers
 from relgraph.checking import instances as made
+from relgraph.checking.branches import Branch
 from relgraph.checking.cases import (
     EVERY_DTYPE,
+    Side,
     cases,
     generator,
     needs_regular,
@@ -35,6 +37,7 @@ from relgraph.relations.clause import Clause
 from relgraph.relations.relation import Relation
 
 FAILS = "makes a graph that fails where the one it matches does not"
+LOSES = "loses more digits than its steps explain"
 SKIPPED = False  # nothing to judge: no rewrite, or a graph that has no value there
 HELD = True
 DIGITS = 60
@@ -77,11 +80,15 @@ class Outcome:
         The smallest one found.
     idle : tuple of Clause
         Clauses of which no graph was compared.
+    reached, unreached : tuple of Branch
+        The branches on which sides were compared, and those on which they were not.
     """
 
     tried: int = 0
     failure: Counterexample | None = None
     idle: tuple[Clause, ...] = ()
+    reached: tuple[Branch, ...] = ()
+    unreached: tuple[Branch, ...] = ()
 
 
 # Values.
@@ -224,7 +231,7 @@ def _explained(
         except matrices.Undefined:
             return False
         triples = zip(computed, sides, widths, strict=True)
-        return all(_within(*[x[apart] for x in triple]) is HELD for triple in triples)
+        return all(within(*[x[apart] for x in triple]) is HELD for triple in triples)
 
 
 def coarsest(done: dict[Variable, Any], graph: Variable) -> float:
@@ -279,6 +286,28 @@ def keeps_values(
         if tried == before:
             idle.append(clause)
     return Outcome(tried, None, tuple(idle))
+
+
+def on_scalars_only(relation: Relation) -> tuple[Clause, ...]:
+    """Return the clauses that fire on graphs without dimensions, and on no array of their sides."""
+    found = []
+    for clause in relation.clauses or ():
+        fires = {False: 0, True: 0}
+        arrays = 0
+        for dtypes in (("float64",), EVERY_DTYPE):
+            for graph, _, instance in _sides_of(relation, clause, dtypes):
+                whole = any(x.ndim for x in instance.inputs)
+                arrays += whole
+                fires[whole] += made.match(relation, graph) is not None
+                if fires[True]:
+                    break
+        if arrays and fires[False] and not fires[True]:
+            found.append(clause)
+    return tuple(found)
+
+
+def _sides_of(relation: Relation, clause: Clause, dtypes: tuple[str, ...]) -> list[Side]:
+    return [side for c, sides in cases(relation, dtypes) if c is clause for side in sides]
 
 
 def _drawn(inputs: Any, rng: Any, kind: str, regular: bool, number: int) -> Values:
@@ -342,7 +371,7 @@ def inaccuracy(relation: Relation, graph: Variable, values: Values, kind: str) -
                 return unequal
             width = exact.bound(result, values, float(np.finfo(graph.dtype).eps), right)
             computed = numbers.evaluate((result,), values)[result]
-            return _within(computed, right, width)
+            return within(computed, right, width)
         except matrices.Undefined:
             return SKIPPED
 
@@ -360,14 +389,14 @@ def _unequal(graphs: Sequence[Variable], sides: Sequence[Any], values: Values) -
     return None
 
 
-def _within(computed: Any, right: Any, widths: Any) -> Problem | bool:
+def within(computed: Any, right: Any, widths: Any) -> Problem | bool:
+    """Compare what is computed with exact values, off by these widths at most."""
     info = np.finfo(computed.dtype)
     for x, y, w in zip(computed.flat, right.flat, widths.flat, strict=True):
         if abs(y) < info.max / 2 or np.isfinite(x):
             allowed = 16 * w + 4 * float(info.eps) * abs(y) + float(info.tiny)
             if not (np.isfinite(x) and abs(mpmath.mpf(float(x)) - y) <= allowed):
-                what = "loses more digits than its steps explain"
-                return Problem(what, mpmath.nstr(y, 20), x)
+                return Problem(LOSES, mpmath.nstr(y, 20), x)
     return HELD
 
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from relgraph.checking.branches import Branch
 from relgraph.checking.labels import Outcome
 from relgraph.checking.smallest import Counterexample
 from relgraph.checking.stability import Loss
@@ -20,6 +21,14 @@ _PLURAL = re.compile(r"(?<=[^s])s\b")
 
 # The checks that tell for which clauses they compared values.
 BY_CLAUSE = ("values", "values of equal sizes", "values of other dtypes", "special values")
+_HOW_ON = (
+    "Give numbers that take it, as in rg.check(relation, samples={'x': [1e5]}), or add a condition "
+    "(where=) that leaves it out, such as rg.positiveo(x)."
+)
+_STRETCH = (
+    "Beside ops that are not elementwise, an operand that is stretched is not matched: where the "
+    "relation holds for arrays all the same, declare broadcast=, with their names or '*'."
+)
 
 
 class RelationReport:
@@ -37,6 +46,8 @@ class RelationReport:
         For each direction, graphs of its matched side on which it is false and does not fire.
     unstable : mapping of str to Loss
         For the directions that lose digits, where they do.
+    scalars_only : mapping of str to sequence of Clause
+        For each direction, clauses that fire on graphs without dimensions only, though arrays fit.
 
     Attributes
     ----------
@@ -45,6 +56,9 @@ class RelationReport:
     untried : mapping of str to tuple of Clause
         For each direction that runs, the clauses of which no values were compared: they fired on
         nothing, or on nothing of which the labels promise anything.
+    reached, unreached : mapping of str to tuple of Branch
+        For each direction that runs, the branches of ``where``, ``clip``, comparisons and the like
+        on which values were compared, and those that no sample took.
     """
 
     def __init__(
@@ -54,8 +68,11 @@ class RelationReport:
         refused: Mapping[str, str],
         left_out: Mapping[str, Sequence[Variable]] | None = None,
         unstable: Mapping[str, Loss] | None = None,
+        *,
+        scalars_only: Mapping[str, Sequence[Clause]] | None = None,
     ) -> None:
         self.relation = relation
+        self.scalars_only = {x: tuple(c) for x, c in (scalars_only or {}).items() if c}
         self.unstable = dict(unstable or {})
         self.left_out = {label: tuple(x) for label, x in (left_out or {}).items() if x}
         self.outcomes = outcomes
@@ -63,9 +80,28 @@ class RelationReport:
         failures = [o.failure for found in outcomes.values() for o in found.values() if o.failure]
         self.counterexample: Counterexample | None = failures[0] if failures else None
         self.untried = {label: idle for label, found in outcomes.items() if (idle := _idle(found))}
+        self.reached, self.unreached = (
+            {label: own for label, found in outcomes.items() if (own := branches(found))}
+            for branches in (_reached, _unreached)
+        )
 
     def __bool__(self) -> bool:
-        return self.counterexample is None and self.tried > 0 and not self.untried
+        return (
+            self.counterexample is None
+            and self.tried > 0
+            and not (self.untried or self.unreached or self.scalars_only)
+        )
+
+    @property
+    def undecided(self) -> bool:
+        """Whether nothing contradicts the relation, and a branch of it was never taken."""
+        return self.counterexample is None and bool(self.unreached)
+
+    def with_counterexample(self, found: Counterexample) -> RelationReport:
+        """Return the report with another counterexample in place of its own."""
+        made = RelationReport(self.relation, self.outcomes, self.refused)
+        made.counterexample = found
+        return made
 
     @property
     def tried(self) -> int:
@@ -80,7 +116,7 @@ class RelationReport:
         UnsoundRelationError
             With the smallest counterexample.
         RelationError
-            Where a clause could not be compared on any graph.
+            Where a clause could not be compared on any graph, or a branch of it was not taken.
         """
         if self.counterexample is not None:
             raise self.counterexample.error()
@@ -99,6 +135,7 @@ class RelationReport:
             shown = [counted(o.tried, name) for name, o in found.items() if o.tried]
             rows += [(label, ", ".join(shown) or "nothing")]
             rows += [("never compared", c) for c in self.untried.get(label, ())]
+            rows += [("branches taken", x) for x in _by_node(self.reached.get(label, ()))]
             if label in self.unstable:
                 rows += [("loses digits", self.unstable[label])]
             rows += [("false, and left alone", _typed(x)) for x in self.left_out.get(label, ())[:2]]
@@ -111,6 +148,18 @@ class RelationReport:
         rows: list[tuple[str, object]] = [("relation", self.relation)]
         rows += [(f"{label} cannot run", why) for label, why in self.refused.items()]
         what = f"{self.relation.name} could not be tried: it fires on nothing made of its sides"
+        if self.tried and not self.untried:
+            labels = [*self.unreached, *self.scalars_only]
+            for label in dict.fromkeys(labels):
+                lines = _by_node(self.unreached.get(label, ()))
+                rows += [(f"{label}, never taken", x) for x in lines]
+                lines = _by_node(self.reached.get(label, ()))
+                rows += [(f"{label}, taken", x) for x in lines]
+                rows += [(f"{label}, on scalars", c) for c in self.scalars_only.get(label, ())]
+            if self.unreached:
+                what = f"{self.relation.name} is undecided: no sample takes a branch of its sides"
+                return what, rows, _HOW_ON
+            return f"{self.relation.name} fires on scalars only, and on no array", rows, _STRETCH
         if self.tried:
             what = f"{self.relation.name} could not be tried in full: this was never compared"
             rows += [(label, c) for label, idle in self.untried.items() for c in idle]
@@ -123,7 +172,8 @@ class RelationReport:
     def __repr__(self) -> str:
         if self.counterexample is not None:
             return f"<check of {self.relation.name}: {self.counterexample.problem.what}>"
-        rest = "no counterexample" if self else "not tried in full"
+        undecided = "undecided" if self.undecided else "not tried in full"
+        rest = "no counterexample" if self else undecided
         shown = counted(self.tried, "comparisons")
         return f"<check of {self.relation.name}: {shown}, {rest}>"
 
@@ -136,6 +186,22 @@ def counted(number: int, what: str) -> str:
 def _typed(graph: Variable) -> str:
     """Write a graph with the types of its inputs."""
     return f"{graph} of {', '.join(f'{x}: {x.type}' for x in free_inputs([graph]))}"
+
+
+def _reached(outcomes: Mapping[str, Outcome]) -> tuple[Branch, ...]:
+    return tuple(dict.fromkeys(b for o in outcomes.values() for b in o.reached))
+
+
+def _unreached(outcomes: Mapping[str, Outcome]) -> tuple[Branch, ...]:
+    return tuple(dict.fromkeys(b for o in outcomes.values() for b in o.unreached))
+
+
+def _by_node(branches: Sequence[Branch]) -> list[str]:
+    """Return a line for each node, with its branches."""
+    names: dict[str, list[str]] = {}
+    for b in branches:
+        names.setdefault(str(b.node), []).append(b.name)
+    return [f"{node}: {', '.join(dict.fromkeys(own))}" for node, own in names.items()]
 
 
 def _idle(found: Mapping[str, Outcome]) -> tuple[Clause, ...]:

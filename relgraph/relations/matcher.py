@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Any
 
+import numpy as np
+
 from relgraph.errors import RelationError, RelgraphError
 from relgraph.ir.etuple import same_number
 from relgraph.ir.node import Variable, constant
@@ -61,7 +63,8 @@ def _literal_bits(kind: str, text: str, number: bool | int | float) -> frozenset
     found = set()
     for name in DTYPES:
         try:
-            value = constant(number, name)
+            with np.errstate(over="ignore"):  # what a dtype does not hold is no match of it
+                value = constant(number, name)
         except RelgraphError:  # an integer is never NaN, nor beyond its range
             continue
         if value.bits is not None and same_number(value.uniform, number):

@@ -1,0 +1,314 @@
+"""The branches of ops that decide: which one a value takes, and which ones no value can take.
+
+``where`` takes its second operand or its third, ``clip`` is below, inside or above, a comparison
+finds less, equal or greater.  A relation is compared on a branch only where a sample takes it, so
+samples are looked for until each branch is taken: :mod:`relgraph.checking.probes`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from relgraph.ir.facts import facts_of
+from relgraph.ir.graph import toposort
+from relgraph.ir.node import Constant, Variable
+
+Array = Any
+NEITHER = -1  # the label of what is NaN, or takes no branch that has a name
+
+
+@dataclass(frozen=True)
+class Branch:
+    """One way that a node of a graph can go.
+
+    Attributes
+    ----------
+    node : Variable
+        Which decides.
+    name : str
+        Such as ``"above"`` of ``clip``.
+    """
+
+    node: Variable
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.node}: {self.name}"
+
+
+@dataclass(frozen=True)
+class Decision:
+    """How an op decides.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Of its branches, empty for one that needs no sample, in the order of the labels.
+    label : callable
+        Returns the label of each element from the operands and the result.
+    differences : callable
+        Returns floats from the operands that are zero where the op goes over to another branch.
+    """
+
+    names: tuple[str, ...]
+    label: Callable[[list[Array], Array], Array]
+    differences: Callable[[list[Array]], list[Array]] = lambda operands: []
+
+
+def _order(a: Array, b: Array) -> Array:
+    return np.where(a < b, 0, np.where(a == b, 1, np.where(a > b, 2, NEITHER)))
+
+
+def _first_two(operands: list[Array], result: Array) -> Array:
+    return _order(operands[0], operands[1])
+
+
+def _apart(operands: list[Array]) -> list[Array]:
+    return [np.subtract(operands[0], operands[1], dtype=float)]
+
+
+def _sign(operands: list[Array], result: Array) -> Array:
+    return _order(operands[0], np.zeros((), operands[0].dtype))
+
+
+def _itself(operands: list[Array]) -> list[Array]:
+    return [np.asarray(operands[0], float)]
+
+
+def _clip(operands: list[Array], result: Array) -> Array:
+    x, low, high = operands
+    return np.where(x < low, 0, np.where(x > high, 2, np.where(np.isnan(x), NEITHER, 1)))
+
+
+def _ends(operands: list[Array]) -> list[Array]:
+    x, low, high = operands
+    return [np.subtract(x, low, dtype=float), np.subtract(x, high, dtype=float)]
+
+
+def _rest(x: Array) -> Array:
+    """Return where floats are whole, or between on either side of zero."""
+    between = np.where(x < 0, 0, 2)
+    return np.where(np.isfinite(x), np.where(np.trunc(x) == x, 1, between), NEITHER)
+
+
+def _part(operands: list[Array], result: Array) -> Array:
+    return _rest(np.asarray(operands[0], float))
+
+
+def _halfway(operands: list[Array], result: Array) -> Array:
+    x = np.asarray(operands[0], float)
+    return np.where(np.abs(x - np.trunc(x)) == 0.5, 3, _rest(x))
+
+
+def _quotient(operands: list[Array], result: Array) -> Array:
+    x, y = (np.asarray(v, float) for v in operands[:2])
+    return _rest(np.where(np.isinf(y), math.nan, x / y))
+
+
+def _truth(operands: list[Array], result: Array) -> Array:
+    return np.where(np.asarray(result, bool), 1, 0)
+
+
+def _condition(operands: list[Array], result: Array) -> Array:
+    return _truth([], operands[0])
+
+
+def _ties(operands: list[Array], result: Array) -> Array:
+    """Return whether the extreme elements, or any, are equal: labelled once for each array."""
+    x = np.ravel(operands[0])
+    return np.asarray(int(np.unique(x).size < x.size))
+
+
+ORDER = Decision(("its operands less", "equal", "greater"), _first_two, _apart)
+EXTREME = Decision(("its first operand less", "", "greater"), _first_two, _apart)
+TRUTH = Decision(("false", "true"), _truth)
+ROUNDING = Decision(("a negative fraction", "whole", "a positive fraction"), _part, _itself)
+DIVIDED = Decision(("a negative quotient", "no rest", "a positive quotient"), _quotient)
+TIES = Decision(("", "ties"), _ties)
+SIGN = Decision(("negative", "zero", "positive"), _sign, _itself)
+
+DECISIONS: dict[str, Decision] = {
+    **dict.fromkeys(
+        ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal"), ORDER
+    ),
+    **dict.fromkeys(("maximum", "minimum"), EXTREME),
+    **dict.fromkeys(
+        ("logical_and", "logical_or", "logical_not", "logical_xor", "isnan", "isinf", "isfinite",
+         "signbit", "any", "all"),
+        TRUTH,
+    ),
+    **dict.fromkeys(("floor", "ceil", "trunc"), ROUNDING),
+    **dict.fromkeys(("floor_divide", "remainder"), DIVIDED),
+    **dict.fromkeys(("argmax", "argmin", "argsort"), TIES),
+    "where": Decision(("condition false", "condition true"), _condition),
+    "clip": Decision(("below", "inside", "above"), _clip, _ends),
+    "sign": SIGN,
+    "absolute": Decision(("negative", "", "positive"), _sign, _itself),
+    "rint": Decision((*ROUNDING.names, "halfway"), _halfway, _itself),
+    "copysign": Decision(("a negative sign", "", "a positive sign"),
+                         lambda operands, result: 2 - 2 * np.signbit(operands[1]),
+                         lambda operands: _itself(operands[1:])),
+}  # fmt: skip
+OF_SPECIALS = ("isnan", "isinf", "isfinite")
+
+
+def decision_of(node: Variable) -> Decision | None:
+    """Return how a node decides, None where it does not."""
+    op = node.op
+    return None if op is None else DECISIONS.get(op.name)
+
+
+def deciding(graphs: Iterable[Variable]) -> list[Variable]:
+    """Return the nodes of graphs that decide."""
+    return [x for x in toposort(list(graphs)) if decision_of(x) is not None]
+
+
+def branches_of(node: Variable, specials: str) -> dict[int, Branch]:
+    """Return the branches of a node that a sample should take, by label.
+
+    Parameters
+    ----------
+    node : Variable
+        Which decides.
+    specials : str
+        The label of the relation: one that assumes finite values has no branch for others.
+    """
+    decision = decision_of(node)
+    assert decision is not None and node.op is not None
+    labels = {i for i, name in enumerate(decision.names) if name}
+    if node.op.name in OF_SPECIALS and specials != "kept":
+        return {}
+    return {i: Branch(node, decision.names[i]) for i in sorted(labels & _possible(node))}
+
+
+def _possible(node: Variable) -> set[int]:
+    """Return the labels that are not proved to be out of reach."""
+    assert node.op is not None
+    name, inputs = node.op.name, node.inputs
+    decision = DECISIONS[name]
+    if decision is ORDER or decision is EXTREME:
+        return _orders(inputs[0], inputs[1])
+    if decision in (SIGN, DECISIONS["absolute"]):
+        return _orders(inputs[0], None)
+    if name == "clip":
+        below, above = _orders(inputs[0], inputs[1]), _orders(inputs[0], inputs[2])
+        inside = {1} if below & {1, 2} and above & {0, 1} else set()
+        return inside | (below & {0}) | (above & {2})
+    if name == "where":
+        return _truths(inputs[0])
+    if decision in (ROUNDING, DECISIONS["rint"]):
+        whole = facts_of(inputs[0]).holds("integer") or inputs[0].dtype.kind != "f"
+        signs = _orders(inputs[0], None)
+        return {1} if whole else signs | {1, 3}
+    if decision is TRUTH:
+        return _truths(node)
+    return set(range(len(decision.names)))
+
+
+def _orders(a: Variable, b: Variable | None) -> set[int]:
+    """Return which of less, equal and greater are possible of two nodes, or of one and zero."""
+    if a is b:
+        return {1}
+    (low, high), (least, most) = _range(a), (0.0, 0.0) if b is None else _range(b)
+    found = set()
+    if low < most and not (b is not None and _at_most(b, a)):
+        found.add(0)
+    if max(low, least) <= min(high, most) and not (b is None and _nonzero(a)):
+        found.add(1)
+    if high > least and not (b is not None and _at_most(a, b)):
+        found.add(2)
+    return found
+
+
+def _at_most(a: Variable, b: Variable, depth: int = 4) -> bool:
+    """Return whether ``a <= b`` follows from extremes and absolute values of equal nodes."""
+    if a is b:
+        return True
+    if depth == 0:
+        return False
+    first, second = ("" if x.op is None else x.op.name for x in (a, b))
+    return (
+        (second == "maximum" and any(_at_most(a, x, depth - 1) for x in b.inputs))
+        or (first == "minimum" and any(_at_most(x, b, depth - 1) for x in a.inputs))
+        or (second == "absolute" and _at_most(a, b.inputs[0], depth - 1))
+    )
+
+
+def _nonzero(x: Variable) -> bool:
+    return facts_of(x).holds("nonzero") is True
+
+
+def _truths(node: Variable) -> set[int]:
+    """Return which of false and true are possible."""
+    if isinstance(node, Constant):
+        return set(np.unique(np.asarray(node.value, bool)).astype(int).tolist())
+    op = node.op
+    if op is None:
+        return {0, 1}
+    if op.name == "logical_not":
+        return {1 - x for x in _truths(node.inputs[0])}
+    decision = DECISIONS.get(op.name)
+    if decision is not ORDER:
+        return {0, 1}
+    orders = _orders(node.inputs[0], node.inputs[1])
+    true = TRUE_OF[op.name]
+    false = set(range(3)) - true
+    possible_nan = any(x.dtype.kind == "f" for x in node.inputs)
+    found = {1} if orders & true else set()
+    found |= {0} if orders & false or (possible_nan and not orders & true) else set()
+    return found
+
+
+TRUE_OF = {
+    "less": {0}, "less_equal": {0, 1}, "equal": {1}, "greater": {2}, "greater_equal": {1, 2},
+    "not_equal": {0, 2},
+}  # fmt: skip
+RANGES = {
+    **dict.fromkeys(("sin", "cos", "tanh", "erf", "sign"), (-1.0, 1.0)),
+    **dict.fromkeys(("sigmoid", "softmax"), (0.0, 1.0)),
+    "arctan": (-math.pi / 2, math.pi / 2),
+    "arcsin": (-math.pi / 2, math.pi / 2),
+    "arccos": (0.0, math.pi),
+    "erfc": (0.0, 2.0),
+}
+
+
+def _range(x: Variable, depth: int = 4) -> tuple[float, float]:
+    """Return bounds of the values of a node other than NaN, by its op and its facts."""
+    if isinstance(x, Constant):
+        value = np.asarray(x.value, float)
+        value = value[~np.isnan(value)]
+        return (float(value.min()), float(value.max())) if value.size else (-math.inf, math.inf)
+    low, high = -math.inf, math.inf
+    if x.dtype.kind == "b":
+        low, high = 0.0, 1.0
+    elif x.dtype.kind in "iu":
+        low, high = float(np.iinfo(x.dtype).min), float(np.iinfo(x.dtype).max)
+    facts = facts_of(x)
+    if facts.holds("nonnegative"):
+        low = max(low, 0.0)
+    if facts.holds("nonpositive"):
+        high = min(high, 0.0)
+    if facts.holds("positive"):
+        low = max(low, 5e-324)
+    if facts.holds("negative"):
+        high = min(high, -5e-324)
+    name = "" if x.op is None else x.op.name
+    least, most = RANGES.get(name, (-math.inf, math.inf))
+    if depth and name in OF_OPERANDS:
+        parts = [_range(y, depth - 1) for y in x.inputs[1 if name in ("clip", "where") else 0 :]]
+        least, most = OF_OPERANDS[name](parts)
+    return max(low, least), min(high, most)
+
+
+OF_OPERANDS: dict[str, Callable[[list[tuple[float, float]]], tuple[float, float]]] = {
+    "where": lambda parts: (min(low for low, _ in parts), max(high for _, high in parts)),
+    "clip": lambda parts: (min(low for low, _ in parts), parts[-1][1]),
+    "maximum": lambda parts: (max(low for low, _ in parts), max(high for _, high in parts)),
+    "minimum": lambda parts: (min(low for low, _ in parts), min(high for _, high in parts)),
+}

@@ -1,0 +1,425 @@
+"""Both sides of a relation compared on each branch that they can take, and which they did take."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+import mpmath
+import numpy as np
+
+from relgraph.checking import exact, matrices, numbers
+from relgraph.checking import instances as made
+from relgraph.checking.branches import Branch, branches_of, decision_of
+from relgraph.checking.cases import (
+    EVERY_DTYPE,
+    cases,
+    dtypes_of,
+    generator,
+    needs_regular,
+    profile,
+    sides_of,
+)
+from relgraph.checking.labels import (
+    DIGITS,
+    LOSES,
+    MANY_DIGITS,
+    SKIPPED,
+    Outcome,
+    disagreement,
+    inaccuracy,
+    promise_of,
+    within,
+)
+from relgraph.checking.probes import Points, Search, Tried, at, constants_of
+from relgraph.checking.smallest import Predicate, Problem, Values, smallest
+from relgraph.ir.graph import free_inputs, toposort
+from relgraph.ir.node import Constant, Variable
+from relgraph.ir.types import TensorType
+from relgraph.relations.clause import Clause
+from relgraph.relations.relation import Relation
+
+GRAPHS = 3  # of one clause
+TURNS = 3  # of looking for what was not reached
+COMPARED = 24  # points that are compared one by one, where all are computed together
+JUDGED = 6  # of these by mpmath
+TINY = 1e-20  # of which more digits tell more
+LEAST = 1e-100  # of which products underflow
+EPS = 4  # units in the last place by which sides may differ without a closer look
+
+UNREACHED, NOT_ASKED, REACHED = range(3)
+
+Array = Any
+Failing = tuple[Predicate, Values, str]
+
+
+def keeps_branches(
+    relation: Relation, samples: Mapping[str, Sequence[float]] | None = None
+) -> Outcome:
+    """Compare both sides on each branch that an op of theirs can take.
+
+    Parameters
+    ----------
+    relation : Relation
+        In one direction.
+    samples : mapping of str to sequence, optional
+        Numbers to try for variables, by name.
+    """
+    tried = 0
+    state: dict[tuple[Clause, int, str], int] = {}
+    names: dict[tuple[Clause, int, str], Branch] = {}
+    for clause, drawn in _graphs(relation):
+        for graph, result, instance in drawn:
+            one = _Compared(relation, clause, (graph, result), instance, samples or {})
+            failing = one.run()
+            tried += one.tried
+            if failing is not None:
+                predicate, values, kind = failing
+                found = smallest(relation, clause, predicate, (graph, values, kind))
+                return Outcome(tried, found)
+            for place, branches in enumerate(one.branches.values()):
+                for branch in branches:
+                    key = clause, place, branch.name
+                    names.setdefault(key, branch)
+                    state[key] = max(state.get(key, UNREACHED), one.state(branch))
+    return Outcome(
+        tried,
+        reached=tuple(names[key] for key, how in state.items() if how == REACHED),
+        unreached=tuple(names[key] for key, how in state.items() if how == UNREACHED),
+    )
+
+
+def _graphs(
+    relation: Relation,
+) -> Iterator[tuple[Clause, list[tuple[Variable, Variable, made.Instance]]]]:
+    """Yield a few graphs of each clause that the relation fires on, those of floats first."""
+    for clause in relation.clauses or ():
+        kind = profile(relation, clause)
+        if made.is_pointwise(clause):
+            pools = [
+                sides_of(relation, made.instances(clause, kind, own, 24, shapes={kind: [()]}))
+                for own in (dtypes_of(clause), ("float64",))
+            ]
+        else:
+            pools = []
+        for dtypes in (("float64",), EVERY_DTYPE):
+            pools.append([s for c, sides in cases(relation, dtypes) if c is clause for s in sides])
+        for pool in pools:
+            fired = (
+                (graph, result, instance)
+                for graph, _, instance in sorted(pool, key=_preference)
+                if (result := made.match(relation, graph)) is not None
+            )
+            some = list(islice(fired, GRAPHS))
+            if some:
+                yield clause, some
+                break
+
+
+def _preference(side: tuple[Variable, Any, made.Instance]) -> int:
+    """Return what sorts instances of several elements first, and those of none last."""
+    sizes = [math.prod(numbers.shape_of(x)) for x in side[2].inputs]
+    return 2 if 0 in sizes else int(not any(1 < s < 40 for s in sizes))
+
+
+def unexplained(relation: Relation, graph: Variable, values: Values, kind: str) -> Problem | bool:
+    """Compare both sides as :func:`disagreement` does, unless rounding explains how they differ.
+
+    Of finite values, two sides of one exact value may differ by what each step rounds, which for
+    large and tiny numbers is more than :func:`relgraph.checking.numbers.close` allows.  What
+    underflows is not promised digits, as long as no branch depends on it.
+    """
+    verdict = disagreement(relation, graph, values, kind)
+    tiny = any(np.any((v != 0) & (abs(_number(v)) < LEAST)) for v in values.values())
+    if tiny and relation.specials == "assumes_finite" and isinstance(verdict, Problem):
+        return SKIPPED  # a product of such numbers underflows
+    judged = relation.rounding == "rounded" and kind == "moderate" and graph.dtype.kind == "f"
+    if not judged or not isinstance(verdict, Problem) or verdict.what != "changes a value":
+        return verdict
+    result = made.match(relation, graph)
+    assert result is not None
+    sides = (result,) if promise_of(relation).excused != "nothing" else (graph, result)
+    for digits in (DIGITS, MANY_DIGITS):
+        with mpmath.workdps(digits):
+            try:
+                if _equal(graph, result, values, digits):
+                    if underflows((graph, result), values):
+                        return SKIPPED
+                    return all(_near(x, values) for x in sides) or verdict
+            except matrices.Undefined:
+                return verdict
+    return verdict
+
+
+def underflows(graphs: tuple[Variable, ...], values: Values) -> bool:
+    """Tell whether steps underflow, and no branch is taken for that."""
+    done = numbers.evaluate(graphs, values)
+    lost = False
+    for x in toposort(list(graphs)):
+        if x.op is None or not isinstance(x.type, TensorType):
+            continue
+        decision = decision_of(x)
+        if decision is not None:
+            real = [_float(exact.value(y, values)).astype(y.dtype) for y in x.inputs]
+            own = [np.asarray(done[y]) for y in x.inputs]
+            if (decision.label(real, done[x]) != decision.label(own, done[x])).any():
+                return False
+        elif x.dtype.kind == "f":
+            least = float(np.finfo(x.dtype).tiny)
+            lost |= any(0 < abs(v) < least for v in exact.value(x, values).flat)
+    return lost
+
+
+def _float(real: Any) -> Any:
+    """Return mpmath's numbers as floats, none but zero as zero."""
+    flat = [float(v) or math.copysign(5e-324, v) * bool(v) for v in real.flat]
+    return np.array(flat).reshape(real.shape)
+
+
+def _equal(graph: Variable, result: Variable, values: Values, digits: int) -> bool:
+    left, right = exact.value(graph, values), exact.value(result, values)
+    apart = np.add(
+        exact.error_of_constants(graph, values, left),
+        exact.error_of_constants(result, values, right),
+    )
+    near, floor = (mpmath.mpf(10) ** (-n // 2) for n in (DIGITS, digits))
+    pairs = zip(left.flat, right.flat, np.ravel(apart), strict=True)
+    return all(abs(x - y) <= 2 * w + near * abs(x) + floor for x, y, w in pairs)
+
+
+def _near(graph: Variable, values: Values) -> bool:
+    """Tell whether rounding explains how far a graph is off its exact value."""
+    center = exact.value(graph, values)
+    try:
+        width = exact.bound(graph, values, float(np.finfo(graph.dtype).eps), center)
+    except matrices.Undefined:  # so near the end of a domain that rounding may pass it
+        return True
+    computed = numbers.evaluate((graph,), values)[graph]
+    return within(computed, center, width) is True
+
+
+class _Compared:
+    """One graph and its replacement, on points of each branch."""
+
+    def __init__(
+        self,
+        relation: Relation,
+        clause: Clause,
+        sides: tuple[Variable, Variable],
+        instance: made.Instance,
+        samples: Mapping[str, Sequence[float]],
+    ) -> None:
+        graph, result = sides
+        self.relation, self.graph, self.result = relation, graph, result
+        self.promise = promise_of(relation)
+        self.together = made.is_pointwise(clause) and all(x.ndim == 0 for x in instance.inputs)
+        constants = [*constants_of((graph, result)), *made.numbers_asked(clause)]
+        self.search = Search(
+            (graph, result),
+            made.inputs_of(relation, graph),
+            [*dict.fromkeys(constants)],
+            generator(relation.name, str(instance), "branches"),
+            together=self.together,
+            samples={
+                own: samples[name]
+                for name, own in made.input_names(clause).items()
+                if name in samples
+            },
+            regular=needs_regular(graph, result),
+        )
+        self.branches: dict[Variable, dict[Branch, bool]] = {}
+        self._labels: dict[Variable, dict[int, Branch]] = {}
+        self._met: dict[Branch, bool] = {}
+        for x in self.search.deciding:
+            self._labels[x] = branches_of(x, relation.specials)
+            self.branches[x] = dict.fromkeys(self._labels[x].values(), False)
+        self.tried = self._compared = self._judged = 0
+
+    def run(self) -> Failing | None:
+        """Compare until each branch is taken, or a few turns reach no more; return what fails."""
+        search = self.search
+        if not search.inputs:
+            return None
+        base = search.tried(*search.lines())
+        failing = self.compare(base)
+        points = search.crossings(base, self.unreached) if self.together else None
+        for _ in range(TURNS):
+            if failing is not None:
+                return failing
+            if points is not None:
+                failing = self.compare(search.tried(points))
+            if failing is not None or not self.unreached:
+                return failing
+            points = self._closer(base)
+        return failing
+
+    def _closer(self, base: Tried) -> Points | None:
+        """Return points around where an unreached branch may begin."""
+        search = self.search
+        if not self.together:
+            return search.crossings(base, self.unreached)
+        peaks = search.peaks(base, self.unreached)
+        if peaks is None:
+            return None
+        size = len(next(iter(peaks.values())))
+        made_of = search.tried(peaks, [(i, i + 2) for i in range(0, size, 2)])
+        return search.crossings(made_of, self.unreached) or peaks
+
+    @property
+    def unreached(self) -> list[Variable]:
+        """The nodes of which a branch is not taken yet."""
+        return [x for x, taken in self.branches.items() if not all(taken.values())]
+
+    def compare(self, points: Tried) -> Failing | None:
+        """Compare both sides at points; return values and the judge that finds them unequal."""
+        if not self.together:
+            return self._each(points)
+        promised, agree, close = self._verdicts(points)
+        for i in self._worst(points, promised & ~close):
+            failing = self._judge(at(points.points, i))
+            if failing is not None:
+                return failing
+        held = promised & close
+        self.tried += int(held.sum())
+        self._note(points, held, promised)
+        for i in self._spread(points, promised & close & ~agree):
+            if self._judged >= JUDGED:
+                break
+            self._judged += 1
+            failing = self._exactly(at(points.points, i))
+            if failing is not None:
+                return failing
+        return None
+
+    def _note(self, points: Tried, held: Any, promised: Any) -> None:
+        """Record which branches are taken where sides were compared, or nothing is promised."""
+        for x, mask in points.masks.items():
+            taken, met = (
+                int(np.bitwise_or.reduce(mask[some], initial=0)) for some in (held, ~promised)
+            )
+            for label, branch in self._labels[x].items():
+                self.branches[x][branch] |= bool(taken >> label & 1)
+                self._met[branch] = self._met.get(branch, False) or bool(met >> label & 1)
+
+    def state(self, branch: Branch) -> int:
+        """Return whether sides were compared on a branch.
+
+        It counts for nothing where it is met only where nothing is promised, or where no input
+        takes it: of inputs that are all bool, every combination was tried.
+        """
+        if self.branches[branch.node][branch]:
+            return REACHED
+        whole = self.together and all(x.dtype.kind == "b" for x in free_inputs([branch.node]))
+        return NOT_ASKED if whole or self._met.get(branch) else UNREACHED
+
+    def _verdicts(self, points: Tried) -> tuple[Any, Any, Any]:
+        """Return where something is promised, where sides agree, and where they are close."""
+        done, size = points.done, points.size
+        a, b = done[self.graph], done[self.result]
+        floats = [x for x in done if done[x].dtype.kind == "f" and not isinstance(x, Constant)]
+        own = set(toposort([self.graph]))
+        true: Array = np.ones(size, bool)
+        promised: Array
+        finite = {x: np.isfinite(done[x]) for x in floats}
+        of_graph = np.logical_and.reduce([true, *[finite[x] for x in floats if x in own]])
+        of_both = np.logical_and.reduce([true, *finite.values()])
+        promised = true
+        if self.promise.specials == "assumes_finite":
+            others = [done[x] for x in floats if x not in own]
+            nan = np.logical_or.reduce([~true, *[np.isnan(v) for v in others]])
+            infinite = np.logical_or.reduce([~true, *[np.isinf(v) for v in others]])
+            undefined = nan & ~infinite if self.promise.defined else ~true
+            promised = np.where(undefined, of_graph, of_both)
+        elif self.promise.excused != "nothing":
+            inputs = [finite[x] for x in floats if x.op is None]
+            usual = np.logical_and.reduce([true, *inputs])
+            held = of_graph if self.promise.excused == "graph" else of_both
+            # Among infinities, numbers of which no step under- or overflows.
+            either = [~finite[x] | (np.abs(done[x]) <= 4) for x in floats if x.op is None]
+            promised = np.where(usual, held, np.logical_and.reduce([true, *either]))
+        if a.dtype.kind != "f" or a.dtype != b.dtype:
+            agree = (a == b) if a.dtype == b.dtype else ~true
+            return promised, agree, agree
+        with np.errstate(all="ignore"):
+            nan = np.isnan(a) & np.isnan(b)
+            if self.promise.rounding == "exact":
+                agree = nan | ((a == b) & (np.signbit(a) == np.signbit(b)))
+                return promised, agree, agree
+            eps = float(np.finfo(a.dtype).eps)
+            agree = nan | (a == b) | (np.abs(a - b) <= EPS * eps * np.abs(b))
+            tops = [np.where(np.isfinite(v), np.abs(v), 0) for v in map(_number, done.values())]
+            scale = np.maximum.reduce([np.ones(size), *tops])
+            close = agree | (np.abs(a - b) <= 256 * eps * scale)
+        return promised, agree, close
+
+    def _worst(self, points: Tried, some: Any) -> list[int]:
+        """Return a few of some points: those where one side is finite, and usual numbers, first."""
+        (places,) = np.nonzero(some)
+        apart = np.zeros(len(places), bool)
+        size = np.zeros(len(places))
+        with np.errstate(all="ignore"):
+            for v in points.points.values():
+                exponent = np.log10(np.abs(_number(v[places])))
+                size += np.where(np.isfinite(exponent), np.abs(exponent), 0)
+            a, b = (_number(points.done[x][places]) for x in (self.graph, self.result))
+            apart = np.isfinite(a) != np.isfinite(b)
+        return [int(i) for i in places[np.lexsort((size, ~apart))][:COMPARED]]
+
+    def _spread(self, points: Tried, some: Any) -> list[int]:
+        """Return a few of some points, on different branches."""
+        (places,) = np.nonzero(some)
+        taken = np.array([points.masks[x][places] for x in points.masks]).T
+        seen: dict[Any, list[int]] = {}
+        for i, row in zip(places, taken if len(taken) else [()] * len(places), strict=True):
+            seen.setdefault(tuple(row), []).append(int(i))
+        several = [group[:: max(1, len(group) // 3)] for group in seen.values()]
+        return [g[k] for k in range(3) for g in several if k < len(g)]
+
+    def _judge(self, values: Values) -> Failing | None:
+        """Compare at one point."""
+        usual = all(np.isfinite(v).all() for v in values.values() if v.dtype.kind == "f")
+        kind = "moderate" if usual else "special"
+        verdict = disagreement(self.relation, self.graph, values, kind)
+        if isinstance(verdict, Problem):
+            if not self.together:
+                self._judged += 1
+                if self._judged > (1 if self.search.matrices else JUDGED):
+                    return None
+            verdict = unexplained(self.relation, self.graph, values, kind)
+        self.tried += verdict is True
+        return (unexplained, values, kind) if isinstance(verdict, Problem) else None
+
+    def _exactly(self, values: Values) -> Failing | None:
+        if not all(np.isfinite(v).all() for v in values.values() if v.dtype.kind == "f"):
+            return None
+        verdict = inaccuracy(self.relation, self.graph, values, "moderate")
+        tiny = any(np.any((v != 0) & (abs(_number(v)) < TINY)) for v in values.values())
+        if tiny or isinstance(verdict, Problem):
+            verdict = inaccuracy(self.relation, self.graph, values, "large")
+        if not isinstance(verdict, Problem):
+            return None
+        with mpmath.workdps(MANY_DIGITS):
+            lost = verdict.what == LOSES and underflows((self.graph, self.result), values)
+        return None if lost else (inaccuracy, values, "large")
+
+    def _each(self, points: Tried) -> Failing | None:
+        """Compare at each point alone."""
+        held, promised = np.zeros(points.size, bool), np.zeros(points.size, bool)
+        for i in range(points.size):
+            values = at(points.points, i)
+            usual = all(np.isfinite(v).all() for v in values.values() if v.dtype.kind == "f")
+            if not usual:
+                continue
+            before = self.tried
+            failing = self._judge(values)
+            if failing is not None:
+                return failing
+            held[i] = promised[i] = self.tried > before
+        self._note(points, held, promised)
+        return None
+
+
+def _number(v: Any) -> Any:
+    return v if v.dtype.kind == "f" else v.astype(float)

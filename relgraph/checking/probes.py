@@ -1,0 +1,513 @@
+"""Values that take each branch of two graphs: searched for, where random ones do not get there.
+
+A line is a row of points on which inputs grow together, over all magnitudes and past every
+constant.  Where two neighbours on it take different branches, bisection on the floats between them
+ends at two that are adjacent: the last of one branch, the first of the other, and a tie where there
+is one.  So the inner function of a condition needs no inverse.  Where a difference comes near zero
+only, the line is searched for its extreme values first.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from relgraph.checking import numbers
+from relgraph.checking.branches import NEITHER, deciding, decision_of
+from relgraph.ir.graph import toposort
+from relgraph.ir.node import Constant, Input, Variable
+
+Array = Any
+Points = dict[str, Array]  # for each input, an array with one value for each point
+Line = tuple[int, int]  # where the points of a line start and stop
+
+ROUNDS = 64  # of bisection: as many as floats have bits
+BRACKETS = {True: 96, False: 6}  # that are bisected: points together, and one by one
+NEAR = 6  # brackets of one line and one node
+CONSTANTS = 8  # that lines pass in small steps
+PREIMAGES = 4  # constants that inner nodes are compared with
+ULPS = (-8, -2, -1, 0, 1, 2, 8)
+STEPS = (-1.0, 1.0, -1e-3, 1e-3)
+MAGNITUDES = np.concatenate(
+    [
+        10.0 ** np.arange(-20, 20.25, 0.5),
+        10.0 ** np.arange(-308.0, 308.5, 16),
+        [5e-324, 700.0, 750.0, 1e308],
+    ]
+)
+NEARBY = np.arange(-12, 12.5, 0.5)
+COARSE = np.array([1e-300, 1e-100, 1e-12, 1e-3, 0.1, 1, 3, 10, 30, 100, 800, 1e4, 1e8, 1e18, 1e100])
+BASES = 4  # values of the other inputs on a line
+SPECIALS = (math.nan, math.inf, -math.inf, 0.0, -0.0, 1.0, -1.0, 2.5, -750.0)
+CONDITIONED = ("linalg", "decompositions", "factored")  # whose errors depend on the matrix
+COMBINED = 400  # points with values of all inputs drawn from all lines
+
+
+@dataclass
+class Tried:
+    """What two graphs compute at points.
+
+    Attributes
+    ----------
+    points : dict of str to ndarray
+        One value for each point.
+    lines : list of tuple of int
+        Where each line starts and stops.
+    done : dict of Variable to ndarray
+        The value of each node, where points are computed together.
+    masks : dict of Variable to ndarray
+        For each node that decides and each point, a bit for each branch that an element takes.
+    codes : dict of object to ndarray
+        What changes where something may happen between two points.
+    heights : dict of object to ndarray
+        What is zero where a node goes over to another branch.
+    """
+
+    points: Points
+    lines: list[Line]
+    done: dict[Variable, Array] = field(default_factory=dict)
+    masks: dict[Variable, Array] = field(default_factory=dict)
+    codes: dict[Any, Array] = field(default_factory=dict)
+    heights: dict[Any, Array] = field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        """How many points there are."""
+        return next((len(v) for v in self.points.values()), 0)
+
+
+def constants_of(graphs: Iterable[Variable]) -> list[float]:
+    """Return the finite numbers in graphs."""
+    found: dict[float, None] = {}
+    for x in toposort(list(graphs)):
+        if isinstance(x, Constant) and x.dtype.kind in "iuf":
+            found |= dict.fromkeys(np.unique(x.value)[:CONSTANTS].astype(float).tolist())
+    return [x for x in found if math.isfinite(x)]
+
+
+class Search:
+    """Points at which two graphs of the same inputs take each of their branches.
+
+    Parameters
+    ----------
+    graphs : tuple of Variable
+        A graph and what it becomes.
+    inputs : sequence of Input
+        Of both.
+    constants : sequence of float
+        Which lines pass in small steps.
+    rng : numpy.random.Generator
+        To draw the rest with.
+    together : bool
+        Whether inputs without dimensions take an array of points: of graphs that are elementwise.
+    samples : mapping of str to sequence of float, optional
+        Numbers that inputs take as well, by name.
+    regular : bool
+        Whether matrices are to be well conditioned.
+    """
+
+    def __init__(
+        self,
+        graphs: tuple[Variable, Variable],
+        inputs: Sequence[Input],
+        constants: Sequence[float],
+        rng: np.random.Generator,
+        *,
+        together: bool,
+        samples: Mapping[str, Sequence[float]] | None = None,
+        regular: bool = False,
+    ) -> None:
+        self._samples = dict(samples or {})
+        self.graphs, self.inputs, self.rng = graphs, list(inputs), rng
+        self.constants = list(constants)[:CONSTANTS]
+        self.together, self.regular = together, regular
+        self.deciding = deciding(graphs)
+        nodes = [x for x in toposort(list(graphs)) if not isinstance(x, Constant)]
+        self._floats = [x for x in nodes if getattr(x.type, "dtype", np.dtype("O")).kind == "f"]
+        modules = {type(x.op).__module__.rpartition(".")[2] for x in nodes if x.op is not None}
+        self.matrices = not modules.isdisjoint(CONDITIONED)
+        self._inner = [x for x in self._floats if x.op is not None]
+
+    # Where lines go.
+
+    def lines(self) -> tuple[Points, list[Line]]:
+        """Return the first points: lines, then points of no line."""
+        return self._scalar_lines() if self.together else self._array_lines()
+
+    def _scalar_lines(self) -> tuple[Points, list[Line]]:
+        grids = {x.name: self.grid(x) for x in self.inputs}
+        free = [x for x in self.inputs if x.dtype.kind != "b"]
+        rows: list[Points] = []
+        for x in free:
+            for number in range(BASES if len(self.inputs) > 1 else 1):
+                rows.append(self._line(grids, {x.name: 1.0}, number))
+        floats = [x for x in free if x.dtype.kind == "f"]
+        if len(floats) > 1:
+            for first, second in ((1.0, 1.0), (1.0, -1.0)):
+                signs = {x.name: second if i % 2 else first for i, x in enumerate(floats)}
+                rows.append(self._line(grids, signs, 0))
+        lines, start = [], 0
+        for row in rows:
+            stop = start + len(next(iter(row.values())))
+            lines.append((start, stop))
+            start = stop
+        rows.append({name: self.rng.choice(g, COMBINED) for name, g in grids.items()})
+        rows += self._corners()
+        whole = {x.name: np.concatenate([row[x.name] for row in rows]) for x in self.inputs}
+        return whole, lines
+
+    def _line(self, grids: Points, moving: dict[str, float], number: int) -> Points:
+        """Return a line on which some inputs move, up or down, and the others stay."""
+        (first, *_) = moving
+        along = grids[first]
+        row = {}
+        for x in self.inputs:
+            if x.name in moving:
+                row[x.name] = obeyed(x, (along * moving[x.name]).astype(x.dtype), self.rng)
+            else:
+                kind = ("moderate", "moderate", "extreme", "wide")[number % 4]
+                value = numbers.draw(x, self.rng, kind if x.dtype.kind == "f" else "moderate")
+                if number == 1 and self.constants and x.dtype.kind != "b":
+                    value = self.rng.choice(grids[x.name])
+                row[x.name] = np.full(len(along), value, x.dtype)
+        return row
+
+    def _corners(self) -> list[Points]:
+        """Return special values of inputs in all combinations, as far as there are few."""
+        options = []
+        for x in self.inputs:
+            if x.dtype.kind == "b":
+                options.append(np.array([False, True]))
+            elif x.dtype.kind == "f":
+                centres = [v for c in self.constants[:2] for v in (c, -c)]
+                special = np.array([*SPECIALS, *centres], x.dtype)
+                options.append(np.unique(obeyed(x, special, self.rng)))
+            else:
+                options.append(np.unique(obeyed(x, np.arange(-3, 4).astype(x.dtype), self.rng)))
+        count = math.prod(map(len, options))
+        if count <= COMBINED:
+            chosen = list(product(*options))
+        else:
+            chosen = [tuple(self.rng.choice(o) for o in options) for _ in range(COMBINED)]
+        columns = list(zip(*chosen, strict=True)) or [()] * len(self.inputs)
+        return [{x.name: np.array(c, x.dtype) for x, c in zip(self.inputs, columns, strict=True)}]
+
+    def grid(self, x: Input) -> Array:
+        """Return numbers of an input's dtype, sorted: of all magnitudes, and around constants."""
+        several = np.array(self.constants, float)
+        sums = (several[:, None] + several).ravel(), (several[:, None] - several).ravel()
+        with np.errstate(over="ignore", under="ignore"):
+            centres = np.unique(
+                np.concatenate([several, -several, *sums, several * 2, several / 2])
+            )
+            if x.dtype.kind == "f":
+                near = [np.nextafter(centres, end) for end in (-math.inf, math.inf)]
+                near += [centres + s for s in STEPS] + [centres * (1 + s) for s in STEPS[2:]]
+                whole = np.concatenate([MAGNITUDES, -MAGNITUDES, NEARBY, centres, *near])
+                values = whole.astype(x.dtype)
+                values = values[np.isfinite(values)]
+            elif x.dtype.kind == "b":
+                values = np.array([False, True])
+            else:
+                info = np.iinfo(x.dtype)
+                powers = [s * 2**k + d for k in range(63) for s in (1, -1) for d in (-1, 0, 1)]
+                around = [int(c) + d for c in centres if abs(c) < 2**62 for d in range(-2, 3)]
+                listed = {*range(-12, 13), *powers, *around, info.min, info.max}
+                values = np.array([v for v in listed if info.min <= v <= info.max], x.dtype)
+            values = np.append(values, np.array(self._samples.get(x.name, ())).astype(x.dtype))
+        return np.unique(obeyed(x, values, self.rng))
+
+    def _array_lines(self) -> tuple[Points, list[Line]]:
+        """Return lines of arrays that are filled, stretched, shifted, or changed in one element."""
+        rows: list[Points] = []
+        free = [x for x in self.inputs if x.dtype.kind in "iuf"]
+        along = np.concatenate([-COARSE[::-1], [0.0], COARSE])
+        if self.matrices:
+            along = along[(np.abs(along) > 1e-2) & (np.abs(along) < 5)]
+        around = [v for c in self.constants[:3] for v in (np.nextafter(c, -math.inf), c, c + 1)]
+        along = np.unique([*along, *around])
+        along = np.unique([*along, *(v for own in self._samples.values() for v in own)])
+        wholes = [x for x in free if x.dtype.kind in "iu"]
+        if wholes:
+            along = np.unique(np.clip(np.rint(along), -100, 100))
+        for way in ("filled", "stretched", "one sign", "shifted", "one element"):
+            base = {x.name: self._drawn(x, way) for x in self.inputs}
+            rows.append(
+                {
+                    x.name: np.stack([self._moved(x, base[x.name], t, way) for t in along])
+                    for x in self.inputs
+                }
+            )
+        size = len(along)
+        lines = [(i * size, (i + 1) * size) for i in range(len(rows))]
+        return {x.name: np.concatenate([row[x.name] for row in rows]) for x in self.inputs}, lines
+
+    def _drawn(self, x: Input, way: str) -> Array:
+        value = numbers.draw(x, self.rng, "moderate", self.regular)
+        if way == "one sign" and x.dtype.kind == "f" and not x.facts:
+            value = (1 + np.abs(value) / 3).astype(x.dtype)
+        return value
+
+    def _moved(self, x: Input, base: Array, t: float, way: str) -> Array:
+        if x.dtype.kind == "b":
+            return base
+        with np.errstate(all="ignore"):
+            value = np.array(base, float)
+            if way == "filled":
+                value = np.full(base.shape, float(t))
+            elif way in ("stretched", "one sign"):
+                value = value * t
+            elif way == "shifted":
+                value = value + t
+            elif value.size:
+                value.flat[int(self.rng.integers(value.size)) if not value.ndim else 0] = t
+            moved = value.astype(x.dtype)
+        kept = way in ("stretched", "one sign")  # which leaves matrices as regular as they are
+        return obeyed(x, moved, self.rng, self.regular and not kept)
+
+    # What is computed there.
+
+    def tried(self, points: Points, lines: Sequence[Line] = ()) -> Tried:
+        """Compute both graphs at points."""
+        made = Tried(points, list(lines))
+        if not self.together:
+            return self._one_by_one(made)
+        done = numbers.evaluate(self.graphs, points)
+        size = made.size
+        made.done = {x: np.broadcast_to(v, (size,)) for x, v in done.items()}
+        with np.errstate(all="ignore"):
+            for x in self.deciding:
+                self._record(made, x, [made.done[y] for y in x.inputs], made.done[x])
+            for x in self._floats:
+                v = made.done[x]
+                made.codes[x] = np.where(np.isnan(v), 3, np.sign(v)) + 8 * np.isinf(v)
+            for x in self._inner:
+                for c in self.constants[:PREIMAGES]:
+                    made.codes[x, c] = np.sign(made.done[x] - c)
+        return made
+
+    def _record(self, made: Tried, x: Variable, operands: list[Array], result: Array) -> None:
+        decision = decision_of(x)
+        assert decision is not None
+        labels = np.asarray(decision.label(operands, result))
+        made.masks[x] = np.where(labels == NEITHER, 0, 1 << np.maximum(labels, 0))
+        made.codes["branch", x] = made.masks[x]
+        for i, d in enumerate(decision.differences(operands)):
+            made.heights[x, i] = d
+            made.codes["order", x, i] = np.where(np.isnan(d), 3, np.sign(d))
+
+    def _one_by_one(self, made: Tried) -> Tried:
+        made.masks = {x: np.zeros(made.size, int) for x in self.deciding}
+        for i in range(made.size):
+            try:
+                done = numbers.evaluate(self.graphs, at(made.points, i))
+            except (ValueError, np.linalg.LinAlgError):
+                continue
+            one = Tried({}, [])
+            with np.errstate(all="ignore"):
+                for x in self.deciding:
+                    self._record(one, x, [done[y] for y in x.inputs], done[x])
+                    made.masks[x][i] = np.bitwise_or.reduce(np.ravel(one.masks[x]), initial=0)
+        made.codes = {("branch", x): mask for x, mask in made.masks.items()}
+        return made
+
+    # Where branches meet.
+
+    def crossings(self, made: Tried, unreached: Iterable[Variable] = ()) -> Points | None:
+        """Return points around those between which a branch changes on a line, None for none."""
+        first = set(unreached)
+        wanted = sorted(
+            made.codes, key=lambda k: not (isinstance(k, tuple) and k[1] in first)
+        )  # fmt: skip
+        brackets: list[tuple[Any, int]] = []
+        for key in wanted:
+            code = made.codes[key]
+            for start, stop in made.lines:
+                (changes,) = np.nonzero(code[start : stop - 1] != code[start + 1 : stop])
+                near = changes[
+                    np.linspace(0, len(changes) - 1, min(NEAR, len(changes))).astype(int)
+                ]
+                brackets += [(key, start + int(i)) for i in near]
+        brackets = brackets[: BRACKETS[self.together]]
+        if not brackets:
+            return None
+        places = np.array([i for _, i in brackets])
+        low = {name: v[places] for name, v in made.points.items()}
+        high = {name: v[places + 1] for name, v in made.points.items()}
+        want = np.array([made.codes[key][i] for key, i in brackets])
+        for _ in range(ROUNDS):
+            middle = {
+                x.name: obeyed(x, between(low[x.name], high[x.name]), self.rng) for x in self.inputs
+            }
+            codes = self.tried(middle).codes
+            own = np.array([codes[key][i] for i, (key, _) in enumerate(brackets)])
+            same = own == want
+            for name, v in middle.items():
+                turned = same.reshape(-1, *[1] * (v.ndim - 1))
+                low[name] = np.where(turned, v, low[name])
+                high[name] = np.where(turned, high[name], v)
+        return self._around(low, high)
+
+    def _around(self, low: Points, high: Points) -> Points:
+        """Return points next to adjacent ones, and half way from each to the one after it."""
+        size = len(next(iter(low.values())))
+        rows = [low, high]
+        for step in ULPS if self.together else ():
+            rows.append({x.name: self._stepped(x, low, high, step) for x in self.inputs})
+        if self.together:
+            for part in STEPS:
+                rows.append({x.name: self._shifted(x, low, high, part) for x in self.inputs})
+            order: Array = np.argsort([float(v) for v in next(iter(low.values()))]) if size else []
+            after = np.roll(order, -1)
+            rows.append(
+                {n: between(v[order], v[after]) for n, v in low.items()}
+            )  # fmt: skip
+            rows.append(
+                {
+                    x.name: obeyed(x, _mean(low[x.name][order], low[x.name][after]), self.rng)
+                    for x in self.inputs
+                }
+            )
+        return {
+            x.name: obeyed(x, np.concatenate([row[x.name] for row in rows]), self.rng)
+            for x in self.inputs
+        }
+
+    def _stepped(self, x: Input, low: Points, high: Points, step: int) -> Array:
+        moving = low[x.name] != high[x.name]
+        return np.where(moving, neighbour(low[x.name], step), low[x.name])
+
+    def _shifted(self, x: Input, low: Points, high: Points, step: float) -> Array:
+        value = low[x.name]
+        if value.dtype.kind == "b":
+            return value
+        with np.errstate(all="ignore"):
+            near = value + step if abs(step) >= 1 else value * (1 + step)
+            return np.where(low[x.name] != high[x.name], near.astype(x.dtype), value)
+
+    def peaks(self, made: Tried, unreached: Iterable[Variable]) -> Points | None:
+        """Return points where the differences that a branch depends on are extreme on a line.
+
+        Parameters
+        ----------
+        made : Tried
+            With lines.
+        unreached : iterable of Variable
+            The nodes of which a branch is looked for.
+        """
+        nodes = set(unreached)
+        starts: list[tuple[Any, int, int]] = []
+        for key, d in made.heights.items():
+            if key[0] not in nodes:
+                continue
+            for start, stop in made.lines:
+                own = d[start:stop]
+                for way, score in enumerate((own, -own, np.abs(own))):
+                    score = np.where(np.isnan(score), math.inf, score)
+                    inner = np.nonzero((score[1:-1] <= score[:-2]) & (score[1:-1] <= score[2:]))[0]
+                    lowest = inner[np.argsort(score[1:-1][inner], kind="stable")][:2]
+                    starts += [(key, way, start + 1 + int(i)) for i in lowest]
+        starts = starts[: BRACKETS[True]]
+        if not starts:
+            return None
+        places: Array = np.array([i for *_, i in starts])
+        low, best, high = [
+            {name: v[places + step] for name, v in made.points.items()} for step in (-1, 0, 1)
+        ]
+        found = [best]
+
+        def score_at(points: Points) -> Array:
+            heights = self.tried(points).heights
+            one = np.array([heights[key][i] for i, (key, _, _) in enumerate(starts)])
+            signed = np.array(
+                [(v, -v, abs(v))[way] for v, (_, way, _) in zip(one, starts, strict=True)]
+            )
+            return np.where(np.isnan(signed), math.inf, signed)
+
+        for _ in range(ROUNDS):
+            left, right = (
+                {
+                    x.name: obeyed(x, between(end[x.name], best[x.name]), self.rng)
+                    for x in self.inputs
+                }
+                for end in (low, high)
+            )
+            options: list[Points] = [left, best, right]
+            winner = np.argmin(np.stack([score_at(left), score_at(best), score_at(right)]), axis=0)
+            low_: Points = {}
+            best_: Points = {}
+            high_: Points = {}
+            for name in best:
+                low_[name] = np.choose(winner, [low[name], left[name], best[name]])
+                best_[name] = np.choose(winner, [o[name] for o in options])
+                high_[name] = np.choose(winner, [best[name], right[name], high[name]])
+            low, best, high = low_, best_, high_
+        found += [low, best, high]
+        size = len(starts)
+        # Each start, what it led to, and the start again: lines that the branch may be met on.
+        return {
+            name: np.stack([row[name] for row in (found[0], best)], axis=1).reshape(2 * size)
+            for name in best
+        }
+
+
+def at(points: Points, i: int) -> dict[str, Array]:
+    """Return the values of one point."""
+    return {name: np.asarray(v[i]) for name, v in points.items()}
+
+
+def obeyed(x: Input, values: Array, rng: np.random.Generator, regular: bool = False) -> Array:
+    """Return numbers of which the facts of an input hold."""
+    return numbers._obey(x, values, rng, regular) if x.facts or regular else values
+
+
+def between(low: Array, high: Array) -> Array:
+    """Return what is half way between numbers in the order of their dtype's numbers."""
+    if low.dtype.kind == "b":
+        return low
+    a, b = _key(low), _key(high)
+    return _of_key((a >> 1) + (b >> 1) + (a & b & 1), low.dtype)
+
+
+def neighbour(x: Array, step: int) -> Array:
+    """Return the number some places after another, of its dtype; finite where it is."""
+    if x.dtype.kind == "b":
+        return x
+    key = _key(x)
+    moved = _of_key(key + step, x.dtype)
+    if x.dtype.kind == "f":
+        return np.where(np.isfinite(moved), moved, x)
+    return moved if step == 0 else np.where((moved > x) == (step > 0), moved, x)
+
+
+def _mean(a: Array, b: Array) -> Array:
+    if a.dtype.kind == "b":
+        return a
+    with np.errstate(all="ignore"):
+        return (a / 2 + b / 2).astype(a.dtype)
+
+
+_BITS: dict[int, Any] = {8: np.int64, 4: np.int32, 2: np.int16}
+
+
+def _key(x: Array) -> Array:
+    """Return integers in the order of numbers, one for each."""
+    if x.dtype.kind != "f":
+        return x.astype(np.int64)
+    kind = _BITS[x.dtype.itemsize]
+    whole = np.ascontiguousarray(x).view(kind)
+    return np.where(whole < 0, np.iinfo(kind).min - whole, whole).astype(kind)
+
+
+def _of_key(key: Array, dtype: np.dtype[Any]) -> Array:
+    if dtype.kind != "f":
+        info = np.iinfo(dtype)
+        return np.clip(key, max(info.min, -(2**63)), min(info.max, 2**63 - 1)).astype(dtype)
+    kind = _BITS[dtype.itemsize]
+    whole = np.where(key < 0, np.iinfo(kind).min - key, key).astype(kind)
+    return whole.view(dtype)
