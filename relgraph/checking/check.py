@@ -8,7 +8,7 @@ from typing import Any
 
 from relgraph.checking import coverage, labels, products, stability
 from relgraph.checking import instances as made
-from relgraph.checking.advice import MEND, advised, fix_of_labels, weaker_labels
+from relgraph.checking.advice import advised, fix_of_labels, weaker_labels
 from relgraph.checking.cases import both_directions
 from relgraph.checking.report import RelationReport, SelectionReport
 from relgraph.errors import ArgumentError, RelgraphError, checks_arguments
@@ -139,13 +139,22 @@ def check_relation(
     first = found = report.counterexample
     if first is None:
         return report
-    while found is not None and (weaker := weaker_labels(found)) is not None:
+    weaker = weaker_labels(first)
+    while found is not None and weaker is not None:
         amended = _judged(relabelled(relation, *weaker), samples)
         if amended:  # with these labels it is true, as far as is tried
             return report.with_counterexample(replace(first, fix=fix_of_labels(first, weaker)))
         found = amended.counterexample
+        if found is not None:
+            weaker = weaker_labels(found)
     if found is None:
-        return report.with_counterexample(replace(first, fix=MEND))
+        assert weaker is not None
+        rounding, specials = weaker
+        left = str(amended).partition("\n")[0]
+        fix = (
+            f"With rounding={rounding!r}, specials={specials!r} nothing contradicts it, but {left}."
+        )
+        return report.with_counterexample(replace(first, fix=fix))
     own = relation if found.relation.backward == relation.backward else relation.reversed
     return report.with_counterexample(replace(found, relation=own))
 

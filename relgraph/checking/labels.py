@@ -43,7 +43,7 @@ HELD = True
 DIGITS = 60
 MANY_DIGITS = 800  # 1 + exp(-800) has 348 of them
 SIZES = (3, 2, 1, 0)  # that names and unknown sizes stand for
-CALLS = 4  # of one graph with different sizes
+CALLS = 5  # of one graph with different sizes, the last time of none
 
 
 @dataclass(frozen=True)
@@ -527,7 +527,8 @@ def _runs_on(relation: Relation, graphs: list[tuple[Clause, Variable]]) -> Outco
         for number in range(CALLS):
             rng = generator(relation.label, text, number)
             kind = "zeros" if regular and number % 2 else "moderate"
-            values = arguments(calls.inputs, rng, kind, regular and kind == "moderate")
+            size = 0 if number == CALLS - 1 else None
+            values = arguments(calls.inputs, rng, kind, regular and kind == "moderate", size)
             verdict = calls.verdict(values, kind)
             if isinstance(verdict, Problem):
                 failures.append(
@@ -541,17 +542,27 @@ def _elements(found: Counterexample) -> tuple[int, int]:
     return len(found.values), sum(v.size + v.ndim for v in found.values.values())
 
 
-def arguments(inputs: list[Any], rng: np.random.Generator, kind: str, regular: bool) -> Values:
-    """Return arrays for inputs, of which unknown sizes mostly agree."""
+def arguments(
+    inputs: list[Any],
+    rng: np.random.Generator,
+    kind: str,
+    regular: bool,
+    size: int | None = None,
+) -> Values:
+    """Return arrays for inputs, of which unknown sizes mostly agree, or are all of one size."""
     sizes = {None: int(rng.choice([0, 1, 2, 3])), "n": int(rng.choice([0, 1, 2, 3]))}
     if rng.random() < 0.6:
         sizes["n"] = sizes[None] = 3
+    if size is not None:
+        sizes = {None: size, "n": size}
     for d in dict.fromkeys(d for x in inputs for d in x.type.shape if not isinstance(d, int)):
         sizes.setdefault(d, sizes["n"])
     found = {}
     for x in inputs:
         shape = [
-            int(rng.integers(4)) if d is None and rng.random() < 0.15 else sizes.get(d, d)
+            int(rng.integers(4))
+            if d is None and size is None and rng.random() < 0.15
+            else sizes.get(d, d)
             for d in x.type.shape
         ]
         if x.facts & set(MATRIX_FACTS):  # what is declared holds

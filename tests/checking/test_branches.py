@@ -203,7 +203,11 @@ def test_a_relation_that_fires_on_scalars_only_is_not_true():
     assert "broadcast=" in str(report).splitlines()[-1]
     with pytest.raises(rg.errors.RelationError, match="scalars only"):
         report.raise_()
-    assert rg.check(rg.identity(sides, name="lseo", broadcast="*", **labels))
+    last = str(rg.check(rg.identity(sides, name="lseo", where=rg.floato))).splitlines()[-1]
+    assert "scalars only" in last  # even where infinities are left out
+    report = rg.check(rg.identity(sides, name="lseo", broadcast="*", **labels))
+    assert not report.scalars_only
+    assert report.counterexample.values["x"].size == 0  # which has no maximum
 
 
 def test_a_singular_matrix_asks_for_invertibility():

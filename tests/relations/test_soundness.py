@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from relgraph.checking import labels
+from relgraph.checking import coverage, labels
 from relgraph.checking.cases import both_directions, shipped
 from relgraph.checking.check import CHECKS
 from relgraph.checking.report import BY_CLAUSE, RelationReport
@@ -54,6 +54,15 @@ def test_it_keeps_type_and_value(theme, relation):
 @every_direction
 def test_it_keeps_values_of_every_dtype(theme, relation):
     assert passed(labels.keeps_every_dtype(relation))
+
+
+@every_direction
+def test_it_holds_on_each_branch_of_its_ops(theme, relation):
+    outcome = coverage.keeps_branches(relation)
+    passed(outcome)
+    assert not outcome.unreached, f"no sample takes {outcome.unreached[0]}"
+    fires_on = labels.on_scalars_only(relation)
+    assert not fires_on, f"{fires_on[0]} fires on no array"
 
 
 @every_direction
