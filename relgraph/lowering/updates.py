@@ -47,7 +47,9 @@ class _Region(Operand):
 
     def __init__(self, part: Variable, offset: int) -> None:
         super().__init__(part, offset, False)
-        self.along = part_axes(part) if is_view(part) else None
+        # In a part without elements no steps count, and a slice of an axis of size 1 has none.
+        empty = 0 in part.type.shape
+        self.along = part_axes(part) if is_view(part) and not empty else None
         self.in_place = self.along is not None and not is_contiguous(self.along)
 
 

@@ -60,6 +60,14 @@ def test_a_value_is_written_into_the_part_that_a_key_selects(kind):
         np.testing.assert_array_equal(other, updated(a + 3.0, kind, key, 6.0), err_msg=str(key))
 
 
+@pytest.mark.parametrize("key", [(slice(0, 0), slice(None, None, -1)), (slice(1, None), 2)])
+def test_a_part_without_elements_of_an_axis_of_size_1(key):
+    a = numbers((1, 7))
+    x, v = rg.matrix("x", (1, 7)), rg.vector("v", (1,))
+    f = rg.function([x, v], x.at[key].set(rg.exp(v)), mode=None)
+    np.testing.assert_array_equal(f(a, np.ones(1)), a)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_places_may_repeat_and_be_negative(kind):
     x, i = rg.vector("x", "m"), rg.tensor("i", ("k",), "int32")
