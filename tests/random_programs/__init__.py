@@ -1,0 +1,1 @@
+"""Random programs, whose results on graphs are compared with NumPy's."""
