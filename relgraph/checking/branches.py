@@ -218,7 +218,8 @@ def _orders(a: Variable, b: Variable | None) -> set[int]:
     found = set()
     if low < most and not (b is not None and _at_most(b, a)):
         found.add(0)
-    if max(low, least) <= min(high, most) and not (b is None and _nonzero(a)):
+    zero = least == most == 0 and facts_of(a).holds("nonzero") is True
+    if max(low, least) <= min(high, most) and not zero:
         found.add(1)
     if high > least and not (b is not None and _at_most(a, b)):
         found.add(2)
@@ -239,10 +240,6 @@ def _at_most(a: Variable, b: Variable, depth: int = 4) -> bool:
     )
 
 
-def _nonzero(x: Variable) -> bool:
-    return facts_of(x).holds("nonzero") is True
-
-
 def _truths(node: Variable) -> set[int]:
     """Return which of false and true are possible."""
     if isinstance(node, Constant):
@@ -252,6 +249,12 @@ def _truths(node: Variable) -> set[int]:
         return {0, 1}
     if op.name == "logical_not":
         return {1 - x for x in _truths(node.inputs[0])}
+    if op.name in OF_SPECIALS:
+        x = node.inputs[0]
+        facts, whole = facts_of(x), x.dtype.kind != "f"
+        usual = "not_nan" if op.name == "isnan" else "finite"
+        if whole or facts.holds(usual) or facts.holds("finite"):
+            return {int(op.name == "isfinite")}
     decision = DECISIONS.get(op.name)
     if decision is not ORDER:
         return {0, 1}

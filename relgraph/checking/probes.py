@@ -168,7 +168,8 @@ class Search:
         row = {}
         for x in self.inputs:
             if x.name in moving:
-                row[x.name] = obeyed(x, (along * moving[x.name]).astype(x.dtype), self.rng)
+                turned = along if moving[x.name] > 0 else -along
+                row[x.name] = obeyed(x, turned.astype(x.dtype), self.rng)
             else:
                 kind = ("moderate", "moderate", "extreme", "wide")[number % 4]
                 value = numbers.draw(x, self.rng, kind if x.dtype.kind == "f" else "moderate")
@@ -255,7 +256,8 @@ class Search:
 
     def _moved(self, x: Input, base: Array, t: float, way: str) -> Array:
         if x.dtype.kind == "b":
-            return base
+            filled = np.full(base.shape, t > 0)
+            return obeyed(x, filled, self.rng, self.regular) if way == "filled" else base
         with np.errstate(all="ignore"):
             value = np.array(base, float)
             if way == "filled":
