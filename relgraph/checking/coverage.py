@@ -133,7 +133,8 @@ def unexplained(relation: Relation, graph: Variable, values: Values, kind: str) 
     """
     verdict = disagreement(relation, graph, values, kind)
     tiny = any(np.any((v != 0) & (abs(_number(v)) < LEAST)) for v in values.values())
-    if tiny and relation.specials == "assumes_finite" and isinstance(verdict, Problem):
+    excused = relation.specials == "assumes_finite" and relation.rounding != "exact"
+    if tiny and excused and isinstance(verdict, Problem):
         return SKIPPED  # a product of such numbers underflows
     judged = relation.rounding == "rounded" and kind == "moderate" and graph.dtype.kind == "f"
     if not judged or not isinstance(verdict, Problem) or verdict.what != "changes a value":
