@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
 
-from relgraph.backends.config import config
 from relgraph.db.default import built_database, default_database
 from relgraph.db.modes import MODES, mode, nonfinite_choice
 from relgraph.db.query import RewriteDatabaseQuery
@@ -137,6 +136,8 @@ def query_of(
     nonfinite : {"assume", "keep"}
         As in :func:`rewrite_graph`.
     """
+    from relgraph.backends.config import config  # importing relgraph imports no backend
+
     tags = (include,) if isinstance(include, str) else include
     if name is not None:
         query = mode(config.mode if name == DEFAULT_MODE else name)

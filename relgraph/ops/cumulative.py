@@ -188,7 +188,7 @@ def cumsum(a: Any, axis: Any = None, dtype: npt.DTypeLike | None = None) -> Any:
     a : Variable or array-like
         Any dtype and shape.
     axis : int or None
-        The axis; None for the flattened array.
+        The axis; None for the canonical_shape array.
     dtype : dtype-like, optional
         The dtype to compute in, and of the result.
 
@@ -223,7 +223,7 @@ def cumprod(a: Any, axis: Any = None, dtype: npt.DTypeLike | None = None) -> Any
     a : Variable or array-like
         Any dtype and shape.
     axis : int or None
-        The axis; None for the flattened array.
+        The axis; None for the canonical_shape array.
     dtype : dtype-like, optional
         The dtype to compute in, and of the result.
 
@@ -252,7 +252,7 @@ def cummax(a: Any, axis: Any = None) -> Any:
     a : Variable or array-like
         Any dtype and shape.
     axis : int or None
-        The axis; None for the flattened array.
+        The axis; None for the canonical_shape array.
 
     Returns
     -------
@@ -278,7 +278,7 @@ def cummin(a: Any, axis: Any = None) -> Any:
     a : Variable or array-like
         Any dtype and shape.
     axis : int or None
-        The axis; None for the flattened array.
+        The axis; None for the canonical_shape array.
 
     Returns
     -------

@@ -92,13 +92,17 @@ def solve(old: Shape, new: tuple[Any, ...]) -> Shape:
     return tuple(shape)
 
 
-def flattened(old: Shape, new: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return ``(-1,)`` for one axis of all elements, where their number is static, or ``new``.
+def canonical_shape(old: Shape, new: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the form in which a reshape of a static shape is stored; other shapes as they are.
 
-    It is the one form of such a reshape: a pattern, whose sizes are not known, has it too.
+    One axis of all elements is ``(-1,)``, as in a pattern, whose sizes are not known.  Several axes
+    are static sizes.
     """
-    static = len(new) == 1 and isinstance(new[0], int) and all(isinstance(d, int) for d in old)
-    return (-1,) if static else new
+    if not all(isinstance(d, int) for d in (*old, *new)):
+        return new
+    if len(new) == 1:
+        return (-1,)
+    return solve(old, new) if -1 in new and 0 not in old else new
 
 
 def misfit(old: Shape, new: tuple[Any, ...]) -> ShapeError:

@@ -206,7 +206,7 @@ def nanargmax(a: Any, axis: Any = None, keepdims: Any = False) -> Any:
     a : Variable or array-like
         Any dtype and shape.  A call raises an error where all elements along the axis are NaN.
     axis : int or None
-        The axis to search; None for the flattened array.
+        The axis to search; None for the canonical_shape array.
     keepdims : bool
         Whether reduced axes stay, with size 1.
 
@@ -237,7 +237,7 @@ def nanargmin(a: Any, axis: Any = None, keepdims: Any = False) -> Any:
     a : Variable or array-like
         Any dtype and shape.  A call raises an error where all elements along the axis are NaN.
     axis : int or None
-        The axis to search; None for the flattened array.
+        The axis to search; None for the canonical_shape array.
     keepdims : bool
         Whether reduced axes stay, with size 1.
 
@@ -410,7 +410,7 @@ def nancumsum(a: Any, axis: Any = None, dtype: npt.DTypeLike | None = None) -> A
     a : Variable or array-like
         Any dtype and shape.
     axis : int, optional
-        The axis; without it the flattened array.
+        The axis; without it the canonical_shape array.
     dtype : dtype-like, optional
         The dtype to compute in, and of the result.
 
@@ -438,7 +438,7 @@ def nancumprod(a: Any, axis: Any = None, dtype: npt.DTypeLike | None = None) -> 
     a : Variable or array-like
         Any dtype and shape.
     axis : int, optional
-        The axis; without it the flattened array.
+        The axis; without it the canonical_shape array.
     dtype : dtype-like, optional
         The dtype to compute in, and of the result.
 

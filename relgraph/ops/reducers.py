@@ -355,7 +355,7 @@ class LogSumExp(Reduction):
 
 
 class _ArgReduction(Reduction):
-    """The place of an extreme along one axis, or in the flattened array."""
+    """The place of an extreme along one axis, or in the canonical_shape array."""
 
     __slots__ = ()
     nonempty = True
@@ -382,7 +382,7 @@ class Argmax(_ArgReduction):
     Parameters
     ----------
     axis : int or None
-        A negative axis; None for the flattened array.
+        A negative axis; None for the canonical_shape array.
     keepdims : bool
         Whether reduced axes stay, with size 1.
     """
@@ -401,7 +401,7 @@ class Argmin(_ArgReduction):
     Parameters
     ----------
     axis : int or None
-        A negative axis; None for the flattened array.
+        A negative axis; None for the canonical_shape array.
     keepdims : bool
         Whether reduced axes stay, with size 1.
     """

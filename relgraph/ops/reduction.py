@@ -381,7 +381,7 @@ def argmax(x: Value, axis: Value = None, keepdims: Value = False) -> Value:
     x : Variable or array-like
         Any dtype and shape.
     axis : int or None
-        The axis to search; None for the flattened array.
+        The axis to search; None for the canonical_shape array.
     keepdims : bool
         Whether reduced axes stay, with size 1.
 
@@ -407,7 +407,7 @@ def argmin(x: Value, axis: Value = None, keepdims: Value = False) -> Value:
     x : Variable or array-like
         Any dtype and shape.
     axis : int or None
-        The axis to search; None for the flattened array.
+        The axis to search; None for the canonical_shape array.
     keepdims : bool
         Whether reduced axes stay, with size 1.
 

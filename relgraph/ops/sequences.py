@@ -74,7 +74,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     shift : int, integer scalar Variable, or tuple of them
         By how many places, one for each axis or one for all.
     axis : int, tuple of int or None
-        The axes; None for the flattened array, which gets its shape back.
+        The axes; None for the canonical_shape array, which gets its shape back.
 
     Returns
     -------

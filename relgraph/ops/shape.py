@@ -32,7 +32,7 @@ from relgraph.ops.arguments import (
     normalise_axis,
     rank_of,
 )
-from relgraph.ops.extents import check_shape, check_sizes, fill, flattened, one_tuple, solve
+from relgraph.ops.extents import canonical_shape, check_shape, check_sizes, fill, one_tuple, solve
 
 
 class Rearrangement(Op):
@@ -362,7 +362,7 @@ def _inferred(
         if not isinstance(solved[at], int):
             return sizes, operands
         sizes[at] = solved[at]
-    sizes = list(flattened(old, tuple(sizes)))
+    sizes = list(canonical_shape(old, tuple(sizes)))
     if len(operands) == 1:  # one size not static: it follows, unless an empty array hides it
         at = next(i for i, entry in enumerate(sizes) if not isinstance(entry, int))
         follows = [*sizes[:at], -1, *sizes[at + 1 :]]

@@ -96,7 +96,7 @@ def sort(a: Any, axis: Any = -1, kind: str | None = None, *, stable: bool | None
     a : Variable, array-like or pattern
         Of at least one dimension, unless ``axis`` is None; NaN come last.
     axis : int or None
-        Counted from either end, for a pattern from the end; None for the flattened array.
+        Counted from either end, for a pattern from the end; None for the canonical_shape array.
     kind : {"quicksort", "mergesort", "heapsort", "stable"}, optional
         Checked, and of no effect: equal elements do not differ, but for the signs of zeros.
     stable : bool, optional
@@ -131,7 +131,7 @@ def argsort(a: Any, axis: Any = -1, kind: str | None = None, *, stable: bool | N
     a : Variable, array-like or pattern
         Any dtype and shape; a scalar is a vector of one element.  NaN come last.
     axis : int or None
-        Counted from either end, for a pattern from the end; None for the flattened array.
+        Counted from either end, for a pattern from the end; None for the canonical_shape array.
     kind : {"quicksort", "mergesort", "heapsort", "stable"}, optional
         Checked, and of no effect: of equal elements the first always comes first.
     stable : bool, optional

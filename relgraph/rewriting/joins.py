@@ -7,7 +7,7 @@ from typing import Any
 
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
-from relgraph.ops.extents import flattened
+from relgraph.ops.extents import canonical_shape
 from relgraph.ops.indexing import Index
 from relgraph.ops.joining import Concatenate, Stack
 from relgraph.ops.key_algebra import adjoining
@@ -128,7 +128,7 @@ def _repeated(operands: list[Variable], axis: int) -> Variable | None:
     spread = BroadcastTo((*shape[:at], len(operands), *shape[at:]))(expand_dims(x, at))
     size: Any = shape[at]
     joined = (*shape[:at], len(operands) * size, *shape[at + 1 :])
-    return Reshape(flattened(spread.type.shape, joined))(spread)  # type: ignore[no-any-return]
+    return Reshape(canonical_shape(spread.type.shape, joined))(spread)  # type: ignore[no-any-return]
 
 
 PAIRS: tuple[Callable[[Variable, Variable, int], Variable | None], ...] = (

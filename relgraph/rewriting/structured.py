@@ -42,7 +42,7 @@ class StructuredProducts(GraphRewriter):
     >>> import relgraph as rg
     >>> from relgraph.rewriting.structured import StructuredProducts
     >>> A, B = rg.matrices("A B", shape=(3, 3))
-    >>> x = rg.vector("x", shape=(-1,))
+    >>> x = rg.vector("x", shape=(9,))
     >>> rg.rewrite_graph(rg.kron(A, B) @ x, StructuredProducts())
     reshape(A @ (reshape(x, shape=(3, 3)) @ B.mT), shape=(-1,))
     """

@@ -19,8 +19,8 @@ def test_settings_are_set_and_given_back():
     config.threads = None
     assert config.threads == processors()
     assert repr(config) == (
-        f"config(threads={processors()}, veclib=None, contract=False, cache_limit=536870912, "
-        "arena_limit=268435456)"
+        f"config(mode='fast_run', exclude=(), threads={processors()}, veclib=None, "
+        "contract=False, cache_limit=536870912, arena_limit=268435456)"
     )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from relgraph.ops.extents import flattened, solve
+from relgraph.ops.extents import canonical_shape, solve
 from relgraph.ops.joining import Concatenate, Stack
 from relgraph.ops.permutation import MatrixTranspose, Transpose
 from relgraph.ops.shape import BroadcastTo, Dim, ExpandDims, Reshape, Squeeze
@@ -345,7 +345,7 @@ def reshape_axeso(left, right):
 def expanded_reshape(s: Any, a: Any, x: Any) -> Any:
     """Return a shape of ``x``, with a size at -1 or without, with axes of size 1 inserted."""
     t = shape_after("insert", s, a)
-    return t and flattened(x.type.shape, t)
+    return t and canonical_shape(x.type.shape, t)
 
 
 def squeezed_reshape(s: Any, a: Any, x: Any) -> Any:
@@ -353,7 +353,7 @@ def squeezed_reshape(s: Any, a: Any, x: Any) -> Any:
     if any(-axis > len(s) or s[axis] != 1 for axis in a):
         return None
     t = shape_after("remove", s, a)
-    return t and flattened(x.type.shape, t)
+    return t and canonical_shape(x.type.shape, t)
 
 
 @relation(tags=(*TIDY, "local_fuse_expand_dims_reshape"), rounding="exact")

@@ -119,7 +119,7 @@ SHAPE = [
     (
         "local_join_to_repeat",
         rnp.concatenate([v, v, v]),
-        Reshape((12,))(BroadcastTo((3, 4))(v)),
+        BroadcastTo((3, 4))(v).reshape(12),
     ),
     (
         "local_join_of_alloc",
