@@ -17,6 +17,7 @@ from relgraph.checking import instances as made
 from relgraph.db.catalogue import THEMES
 from relgraph.db.default import default_database
 from relgraph.errors import RelgraphError
+from relgraph.ir.facts import check_consistent
 from relgraph.ir.graph import toposort
 from relgraph.ir.node import Variable, constant, make_input
 from relgraph.ir.types import TensorType
@@ -286,6 +287,7 @@ class _OneSided:
         key = number, chosen, facts
         if key not in self._inputs:
             asked = self._asked[v] if facts else ()
+            check_consistent("an operand", asked)
             self._inputs[key] = make_input(self._names[number], TensorType(dtype, shape), asked)
         return self._inputs[key]
 

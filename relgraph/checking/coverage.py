@@ -15,6 +15,7 @@ from relgraph.checking import instances as made
 from relgraph.checking.branches import Branch, branches_of, decision_of
 from relgraph.checking.cases import (
     EVERY_DTYPE,
+    Side,
     cases,
     dtypes_of,
     generator,
@@ -42,6 +43,7 @@ from relgraph.relations.clause import Clause
 from relgraph.relations.relation import Relation
 
 GRAPHS = 3  # of one clause
+WIDER = ("uint16", "int16", "uint32")  # integers that other checks do not draw
 TURNS = 3  # of looking for what was not reached
 COMPARED = 24  # points that are compared one by one, where all are computed together
 JUDGED = 6  # of these by mpmath
@@ -96,26 +98,43 @@ def _graphs(
 ) -> Iterator[tuple[Clause, list[tuple[Variable, Variable, made.Instance]]]]:
     """Yield a few graphs of each clause that the relation fires on, those of floats first."""
     for clause in relation.clauses or ():
-        kind = profile(relation, clause)
         if made.is_pointwise(clause):
-            pools = [
-                sides_of(relation, made.instances(clause, kind, own, 24, shapes={kind: [()]}))
-                for own in (dtypes_of(clause), ("float64",))
-            ]
+            pools = [_drawn(relation, clause, own) for own in (dtypes_of(clause), ("float64",))]
         else:
             pools = []
         for dtypes in (("float64",), EVERY_DTYPE):
             pools.append([s for c, sides in cases(relation, dtypes) if c is clause for s in sides])
-        for pool in pools:
-            fired = (
-                (graph, result, instance)
-                for graph, _, instance in sorted(pool, key=_preference)
-                if (result := made.match(relation, graph)) is not None
-            )
-            some = list(islice(fired, GRAPHS))
-            if some:
-                yield clause, some
-                break
+        pools.append(_drawn(relation, clause, WIDER))
+        some = next(filter(None, (list(_fired(relation, p, GRAPHS)) for p in pools)), [])
+        if not made.is_pointwise(clause):
+            some += _fired(relation, _drawn(relation, clause, ("float64",), made.OTHER_SHAPES), 1)
+        elif some and all(x.dtype.kind in "iu" for x in some[0][2].inputs):
+            some += _fired(relation, _drawn(relation, clause, WIDER), GRAPHS)
+        if some:
+            yield clause, some
+
+
+def _drawn(
+    relation: Relation,
+    clause: Clause,
+    dtypes: tuple[str, ...],
+    shapes: Mapping[str, list[Any]] | None = None,
+) -> Sequence[Side]:
+    kind = profile(relation, clause)
+    own = dict(shapes) if shapes is not None else {kind: [()]}
+    return sides_of(relation, made.instances(clause, kind, dtypes, 24, shapes=own))
+
+
+def _fired(
+    relation: Relation, pool: Sequence[Side], most: int
+) -> Iterator[tuple[Variable, Variable, made.Instance]]:
+    """Yield the first graphs of a pool that the relation fires on, with what it makes of them."""
+    fired = (
+        (graph, result, instance)
+        for graph, _, instance in sorted(pool, key=_preference)
+        if (result := made.match(relation, graph)) is not None
+    )
+    return islice(fired, most)
 
 
 def _preference(side: tuple[Variable, Any, made.Instance]) -> int:

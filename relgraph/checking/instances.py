@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import chain, islice, product
@@ -16,8 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.errors import RelationError, RelgraphError
+from relgraph.errors import DomainError, RelationError, RelgraphError
 from relgraph.ir.etuple import raise_
+from relgraph.ir.facts import check_consistent
 from relgraph.ir.graph import free_inputs
 from relgraph.ir.node import Apply, Input, Variable, apply, constant, make_input
 from relgraph.ir.types import TensorType
@@ -90,6 +92,11 @@ OPEN_SHAPES: dict[str, list[tuple[Any, ...]]] = {
 }  # fmt: skip
 # Sizes that are all equal, the case in which types tell the least: axes that are mixed up, and
 # matrices that are turned, have one type.
+# Of other sizes than SHAPES has: a size may stand in a relation as a number.
+OTHER_SHAPES = {
+    theme: [tuple({2: 4, 3: 5}.get(d, d) for d in shape) for shape in shapes]
+    for theme, shapes in SHAPES.items()
+}
 EQUAL_SHAPES = {
     theme: [(4,) * n if theme == "indexing" else (3,) * n for n in (2, 3, 1, 4, 0)]
     for theme in SHAPES
@@ -284,6 +291,14 @@ def each_instance(
     yield from filter(None, made)
 
 
+def _consistent(facts: Iterable[str]) -> bool:
+    """Return whether an array may have all of these facts."""
+    with suppress(DomainError):
+        check_consistent("an operand", facts)
+        return True
+    return False
+
+
 class Roles:
     """What the variables of a clause stand for: operands, with facts, and parameters.
 
@@ -364,7 +379,7 @@ class Roles:
             return constant(np.full(shape, number + 2, dtype))
         if v in self.constants:
             return _constant(dtype, shape)
-        if "negative" in self.asked[v] and dtype[0] in "bu":
+        if ("negative" in self.asked[v] and dtype[0] in "bu") or not _consistent(self.asked[v]):
             return None  # of which there are none
         return make_input(self.names[number], TensorType(dtype, shape), self.asked[v])
 

@@ -40,7 +40,12 @@ MAGNITUDES = np.concatenate(
         [5e-324, 700.0, 750.0, 1e308],
     ]
 )
-NEARBY = np.arange(-12, 12.5, 0.5)
+NEARBY = np.concatenate(
+    [
+        np.arange(-12, 12.5, 0.5),
+        [s * 2.0**k + d for s in (-1, 1) for k in (8, 16, 24, 31, 53) for d in (-1, 0, 1)],
+    ]
+)  # whole numbers, up to where other dtypes and floats end to hold all of them
 COARSE = np.array([1e-300, 1e-100, 1e-12, 1e-3, 0.1, 1, 3, 10, 30, 100, 800, 1e4, 1e8, 1e18, 1e100])
 BASES = 4  # values of the other inputs on a line
 SPECIALS = (math.nan, math.inf, -math.inf, 0.0, -0.0, 1.0, -1.0, 2.5, -750.0)

@@ -142,7 +142,8 @@ def same_number(value: Any, number: Number) -> bool:
         return isinstance(number, bool) and isinstance(value, np.bool_) and bool(value) == number
     try:
         weak = np.result_type(value.dtype, number)
-        other = np.asarray(number, weak)
+        with np.errstate(over="ignore"):  # what a dtype does not hold is no number of it
+            other = np.asarray(number, weak)
     except OverflowError:
         return False
     if weak != value.dtype:
