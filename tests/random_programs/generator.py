@@ -258,7 +258,7 @@ class Generator:
             floats = ["np.inf", "-np.inf", "np.nan"]
         pool = integers if kind in "iu" and self.chance(0.75) else [*floats, *integers]
         if kind == "b" and self.chance(0.5):
-            pool = ["True", "False"]
+            pool = ["np.True_", "np.False_"]  # a graph refuses the Python bool, which x == 1 is
         number = str(self.choice(pool))
         shape = self.shape(name)
         if shape and 0 < shape[-1] < 6 and self.chance(0.15):

@@ -213,7 +213,7 @@ np.diag(X[0]); X @ P
 np.diag(X[0]); P @ P
 np.outer(X[0], X[0]); X @ P
 np.outer(X[0], X[0]); np.trace(P)
-np.eye(N); X @ P
+X @ np.eye(N)
 np.triu(X); np.tril(P)
 np.triu(X); P.T
 X.T @ X; np.sum(P)

@@ -81,7 +81,7 @@ def bits(g: Generator) -> Step | None:
     if g.dtype(x).kind == "b" or g.chance(0.6):
         names = [y for y in [g.pick("biu") for _ in range(4)] if y]
         names = [y for y in names if broadcasts(g.shape(x), g.shape(y))]
-        y = g.choice([*names, "True" if g.dtype(x).kind == "b" else "3"])
+        y = g.choice([*names, "np.True_" if g.dtype(x).kind == "b" else "3"])
         return g.step(f"{{0}} {g.choice('&|^')} {{1}}", EXACT, x, y)
     bound = g.dtype(x).itemsize * 8 + 2
     return g.step(f"{{0}} {g.choice(['<<', '>>'])} {g.below(bound)}", EXACT, x)
@@ -420,6 +420,8 @@ def algebra(g: Generator) -> Step | None:
     x = g.pick("f", 2, 3)
     if x is None or g.shape(x)[-1] > 12:
         return None
+    if np.any(np.abs(g.values[x]) > np.sqrt(np.finfo(g.dtype(x)).max) / 100):
+        return None  # the product inside overflows
     size = g.shape(x)[-1]
     definite = f"({{0}}.mT @ {{0}} + 3 * np.eye({size}))"
     general = f"({{0}}.mT @ {{0}} + 3 * np.eye({size}) + np.triu({{0}}.mT @ {{0}}))"

@@ -77,6 +77,8 @@ def test_an_overflow_that_is_avoided_is_no_wrong_value_where_graphs_are_rewritte
     assert Reference(steps, inputs, rewritten=True).verdict([800.0])[0] == "range"
     assert Reference(steps, inputs, rewritten=True).verdict([900.0])[0] == "wrong"
     assert Reference(steps, inputs, rewritten=False).verdict([800.0])[0] == "wrong"
+    larger = {"x0": np.array([20000.0])}  # longdoubles overflow as well
+    assert Reference(steps, larger, rewritten=True).verdict([20000.0])[0] == "beyond"
 
 
 def test_a_failure_shrinks_to_the_step_that_fails(monkeypatch):
