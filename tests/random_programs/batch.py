@@ -89,16 +89,7 @@ class Failure:
         s = self.setting
         used = sorted(self.program.inputs())
         lines = ["import numpy as np, relgraph as rg", "at = lambda x: x.at"]
-        for name in used:
-            value = self.inputs.values[name]
-            made = f"np.{value!r}" if isinstance(value, np.ndarray) else repr(value)
-            if isinstance(value, np.ndarray) and "dtype=" not in made:
-                made = f"{made[:-1]}, dtype={value.dtype.name!r})"
-            made = made.replace("dtype=f", "dtype='f").replace("dtype=i", "dtype='i")
-            made = made.replace("dtype=u", "dtype='u")
-            if "dtype='" in made and not made.endswith("')"):
-                made = f"{made[:-1]}')"
-            lines.append(f"{name} = {made}".replace("nan", "np.nan").replace("inf", "np.inf"))
+        lines += [f"{name} = {written(self.inputs.values[name])}" for name in used]
         lines += [f"def program({', '.join(used)}):", self.program.body()]
         options = f"mode={s.mode!r}, nonfinite={s.nonfinite!r}, target={s.target!r}"
         if s.way == "jit":
@@ -113,6 +104,23 @@ class Failure:
             lines.append(f"f = rg.function(graphs, program(*graphs), {options})")
             lines.append(f"print(f({', '.join(used)}))")
         return "\n".join([f"# {self.kind}: {self.message}", *lines])
+
+
+def written(x: Any) -> str:
+    """Return an input as Python: its elements, and its layout."""
+    if not isinstance(x, np.ndarray | np.generic):
+        return repr(x)
+    if x.size == 0 or np.all(x == x.flat[0]):
+        number = x.flat[0].item() if x.size else 0
+        text = f"np.full({x.shape}, {number!r}, {x.dtype.name!r})"
+    else:
+        text = f"np.array({x.tolist()!r}, {x.dtype.name!r})"
+    text = re.sub(r"\b(nan|inf)\b", r"np.\1", text)
+    if x.flags["C_CONTIGUOUS"]:
+        return text
+    if x.flags["F_CONTIGUOUS"]:
+        return f"np.asfortranarray({text})"
+    return f"np.repeat({text}, 2, axis=-1)[..., ::2]"
 
 
 @dataclass

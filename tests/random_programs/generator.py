@@ -61,10 +61,10 @@ def random_array(rng: np.random.Generator, shape: tuple[int, ...], dtype: str, s
 
 
 def random_inputs(rng: np.random.Generator, numbers: bool) -> Inputs:
-    """Return arrays of related shapes; with ``numbers``, Python numbers too."""
+    """Return arrays of related shapes and any layout; with ``numbers``, Python numbers too."""
     style = str(rng.choice(["plain", "special", "large", "tiny"], p=[0.66, 0.18, 0.08, 0.08]))
-    sizes = [0, 1, 2, 3, 4, 5, 7, 12, 40, 70]
-    chances = np.array([3, 6, 16, 22, 20, 15, 9, 5, 2, 2]) / 100
+    sizes = [0, 1, 2, 3, 4, 5, 7, 12, 40, 70, 1500]
+    chances = np.array([3, 6, 16, 22, 20, 14, 9, 5, 2, 2, 1]) / 100
     n, m, k = (int(size) for size in rng.choice(sizes, 3, p=chances))
     k = min(k, 7)
     shapes = [(n,), (n, m), (m,), (n, m), (k, k), (n, 1), (1, m), (), (k, n, m), (m, n), (1,), (n,)]
@@ -78,7 +78,11 @@ def random_inputs(rng: np.random.Generator, numbers: bool) -> Inputs:
             dtype = str(rng.choice(FLOATS))
         if int(np.prod(shape)) > 2000:
             shape = shape[-1:]
-        values[f"x{position}"] = random_array(rng, shape, dtype, style)
+        x = random_array(rng, shape, dtype, style)
+        layout = rng.choice(["C", "F", "gaps"], p=[0.8, 0.1, 0.1])
+        if layout == "gaps" and x.ndim:
+            x = np.repeat(x, 2, axis=-1)[..., ::2]
+        values[f"x{position}"] = np.asarray(x, order="F" if layout == "F" else None)
     if numbers:
         values["p0"] = float(rng.choice([0.5, 2.0, -1.0, 0.0, 3.7]))
         values["p1"] = int(rng.integers(-2, 5))

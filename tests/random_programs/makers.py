@@ -48,6 +48,8 @@ def broadcasts(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
 def unary(g: Generator) -> Step | None:
     template, rounding = g.choice(UNARY)
     x = g.pick("f" if template.startswith("rg.") else "biuf")  # SciPy has other dtypes for integers
+    if x and "gammaln" in template and np.any(np.abs(g.values[x]) < np.finfo(g.dtype(x)).tiny):
+        return None  # SciPy gives inf there
     return x and g.step(template, rounding, x)
 
 
