@@ -236,6 +236,7 @@ def _at_most(a: Variable, b: Variable, depth: int = 4) -> bool:
     return (
         (second == "maximum" and any(_at_most(a, x, depth - 1) for x in b.inputs))
         or (first == "minimum" and any(_at_most(x, b, depth - 1) for x in a.inputs))
+        or (first == "clip" and _at_most(a.inputs[2], b, depth - 1))
         or (second == "absolute" and _at_most(a, b.inputs[0], depth - 1))
     )
 

@@ -106,7 +106,7 @@ def _graphs(
             pools.append([s for c, sides in cases(relation, dtypes) if c is clause for s in sides])
         pools.append(_drawn(relation, clause, WIDER))
         some = next(filter(None, (list(_fired(relation, p, GRAPHS)) for p in pools)), [])
-        if not made.is_pointwise(clause):
+        if not made.is_pointwise(clause) and profile(relation, clause) != "linalg":
             some += _fired(relation, _drawn(relation, clause, ("float64",), made.OTHER_SHAPES), 1)
         elif some and all(x.dtype.kind in "iu" for x in some[0][2].inputs):
             some += _fired(relation, _drawn(relation, clause, WIDER), GRAPHS)
