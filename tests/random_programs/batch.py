@@ -21,9 +21,9 @@ PLAIN = (None, "o1", "o2", "fast_compile")  # modes that regroup nothing
 KEEPING = (*PLAIN, "stabilization")  # modes without relations that assume finite values
 
 # Refusals that docs/ops.md describes: sizes that are not static are neither stretched nor cut, a
-# name is not the size that it happens to have, and Cholesky's factor of what is definite but for
-# rounding.
-DEFINITE = "matrix is not positive definite"
+# name is not the size that it happens to have; in all settings, integers to a negative power, and
+# Cholesky's factor of what is definite but for rounding.
+ALWAYS = re.compile(r"matrix is not positive definite|integers to negative integer powers")
 DOCUMENTED = re.compile(
     r"dimension that is (statically|declared as) 1 is stretched|is declared as 1"
     r"|cannot be cut into|which is of unknown size|are known to have|must have equal sizes"
@@ -247,8 +247,8 @@ def judged(program: Program, inputs: Inputs, setting: Setting, result: Any) -> t
     Returns
     -------
     str
-        equal, rounded, tie, range, beyond, raised or documented, or a failure: refused, accepted
-        or wrong.
+        equal, rounded, tie, range, beyond, overflow, raised or documented, or a failure: refused,
+        accepted or wrong.
     str
         The difference, or the error.
     """
@@ -261,7 +261,7 @@ def judged(program: Program, inputs: Inputs, setting: Setting, result: Any) -> t
     if isinstance(result, Exception):
         text = f"{type(result).__name__}: {result}"
         known = setting.sizes != "static" and DOCUMENTED.search(text) is not None
-        known |= DEFINITE in text and setting.mode not in PLAIN
+        known |= ALWAYS.search(text) is not None
         return ("documented" if known else "refused"), text
     return reference.verdict(result)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import multiprocessing
 import time
+from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,25 +15,27 @@ from tests.random_programs.shrink import shrunk
 
 BATCH = 16
 LIFE = 250  # batches that a process runs, so that compiled functions do not fill the memory
-PATIENCE = 300.0  # seconds that a batch may take
+POLL = 0.2  # seconds
+PATIENCE = 1500  # polls that a batch may last; a process that is stopped for a while polls nothing
 
 
 def work(folder: Path, shares: list[list[int]]) -> None:
     """Run each share of the batches in a process of its own."""
     spawn = multiprocessing.get_context("spawn")
     running: dict[int, Any] = {}
+    polls: Counter[tuple[int, str]] = Counter()
     while True:
         for job, share in enumerate(shares):
             process = running.get(job)
+            at = _beat(folder, job).read_text() if process is not None else ""
             if process is not None and process.is_alive():
-                if time.time() - _beat(folder, job).stat().st_mtime < PATIENCE:
+                polls[job, at] += 1
+                if polls[job, at] < PATIENCE:
                     continue
                 process.kill()
                 process.join()
-            if process is not None and process.exitcode != 0 and share:
-                batch = int(_beat(folder, job).read_text())
-                if batch in share:
-                    _record(folder, job, {"batch": batch, "lost": process.exitcode})
+            if process is not None and process.exitcode != 0 and at in map(str, share):
+                _record(folder, job, {"batch": int(at), "lost": process.exitcode})
             done = {line["batch"] for line in lines_of(folder, job)}
             share[:] = [batch for batch in share if batch not in done]
             running.pop(job, None)
@@ -42,7 +46,7 @@ def work(folder: Path, shares: list[list[int]]) -> None:
                 running[job] = process
         if not running:
             return
-        time.sleep(0.2)
+        time.sleep(POLL)
 
 
 def _run(folder: Path, job: int, batches: list[int]) -> None:
@@ -71,8 +75,10 @@ def _record(folder: Path, job: int, line: dict[str, Any]) -> None:
 
 
 def lines_of(folder: Path, job: int | str = "*") -> list[dict[str, Any]]:
-    return [
-        json.loads(line)
-        for path in sorted(folder.glob(f"job{job}.jsonl"))
-        for line in path.read_text().splitlines()
-    ]
+    """Return what is recorded; not the line that a process was ended in."""
+    lines = []
+    for path in sorted(folder.glob(f"job{job}.jsonl")):
+        for line in path.read_text().splitlines():
+            with suppress(json.JSONDecodeError):
+                lines.append(json.loads(line))
+    return lines

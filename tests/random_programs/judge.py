@@ -20,8 +20,9 @@ L      operands and result          operands and result          variances, line
 U      as L, of 1 at least          as L, of 1 at least          logarithms of sums
 ====== ============================ ============================ =================================
 
-After rewriting, zeros of computed values have either sign, and a value that overflows or underflows
-in its dtype may be what a wider dtype gives: docs/rewriting.md and docs/relations.md say so.
+After rewriting, zeros of computed values have either sign, a value that overflows or underflows in
+its dtype may be what a wider dtype gives, and a regrouped product may overflow: docs/rewriting.md
+says so.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ class Reference:
         Returns
         -------
         str
-            equal, rounded, tie, range, beyond or wrong.
+            equal, rounded, tie, range, beyond, overflow or wrong.
         str
             For "wrong", the difference.
         """
@@ -95,7 +96,7 @@ class Reference:
             outcome, left = self._explained(result, different, runs)
             if not left.any():
                 return outcome, ""
-        if self.rewritten and (outcome := self._by_wider_dtype(result, left)):
+        if self.rewritten and (outcome := self._by_range(result, left)):
             return outcome, ""
         where = tuple(int(i) for i in np.argwhere(left)[0])
         number, wanted = result[where], expected[where]
@@ -170,11 +171,14 @@ class Reference:
             value = _flipped(value, np.logical_not, rng)
         return value
 
-    def _by_wider_dtype(self, result: Any, left: Any) -> str:
-        """Return "range" where longdoubles give the result, which NumPy's dtype overflows before.
+    def _by_range(self, result: Any, left: Any) -> str:
+        """Return what the range of floats explains.
 
-        Return "beyond" where longdoubles overflow as well, so that there is no reference.
+        "range": longdoubles give the result, and NumPy's dtype overflows before; "beyond":
+        longdoubles overflow as well, so that there is no reference; "overflow": products of two
+        values overflow or underflow, which a regrouped product may hold.
         """
+        values = [np.asarray(x) for x in self.values.values() if np.asarray(x).dtype.kind == "f"]
         wide = {name: _widest(x) for name, x in self.inputs.items()}
         try:
             with quiet():
@@ -182,13 +186,25 @@ class Reference:
                     wide[name] = _wide(step, [wide[x] for x in step.operands])
                 exact = np.asarray(wide[self.program.result]).astype(self.value.dtype)
                 near, far = (_close(x, exact) for x in (result, self.value))
-                lost = [~np.isfinite(x).all() for x in wide.values()]
         except (TypeError, ValueError, IndexError, np.linalg.LinAlgError):
             return ""
         if (near & ~far)[left].all():
             return "range"
-        overflown = ~np.isfinite(self.value) & np.isfinite(result)
-        return "beyond" if any(lost) and overflown[left].all() else ""
+        finite = all(np.isfinite(self.inputs[name]).all() for name in self.program.inputs())
+        lost = not all(np.isfinite(x).all() for x in wide.values())
+        overflown = not all(np.isfinite(x).all() for x in values)
+        if finite and lost and overflown and np.isfinite(result[left]).all():
+            return "beyond"
+        if any(_extreme(x) for x in values) and (~np.isfinite(result) | (result == 0))[left].all():
+            return "overflow"
+        return ""
+
+
+def _extreme(x: Any) -> bool:
+    """Return whether the square of an element overflows or underflows."""
+    info = np.finfo(x.dtype)
+    size = np.abs(x[np.isfinite(x) & (x != 0)])
+    return bool(np.any((size > np.sqrt(info.max)) | (size < np.sqrt(info.smallest_normal))))
 
 
 def _widest(x: Any) -> Any:

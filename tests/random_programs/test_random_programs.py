@@ -81,6 +81,14 @@ def test_an_overflow_that_is_avoided_is_no_wrong_value_where_graphs_are_rewritte
     assert Reference(steps, larger, rewritten=True).verdict([20000.0])[0] == "beyond"
 
 
+def test_a_regrouped_product_may_overflow_only_where_its_factors_are_extreme():
+    products = program(("A", "{0} * {1}", "x1", "x0"), ("A", "{0} * {1}", "t0", "x0"))
+    for size, outcome in ((1e200, "overflow"), (1e100, "wrong")):
+        inputs = {"x0": np.array([size]), "x1": np.array([1 / size])}
+        assert Reference(products, inputs, rewritten=True).verdict([np.inf])[0] == outcome
+        assert Reference(products, inputs, rewritten=False).verdict([np.inf])[0] == "wrong"
+
+
 def test_a_failure_shrinks_to_the_step_that_fails(monkeypatch):
     def compute(programs, inputs, setting):
         values = [p.values(inputs.values, NUMPY)[p.result] for p in programs]
