@@ -27,7 +27,7 @@ ALWAYS = re.compile(r"matrix is not positive definite|integers to negative integ
 DOCUMENTED = re.compile(
     r"dimension that is (statically|declared as) 1 is stretched|is declared as 1"
     r"|cannot be cut into|which is of unknown size|are known to have|must have equal sizes"
-    r"|the sizes \S+ and \S+ differ"
+    r"|of no static size|the sizes \S+ and \S+ differ"
 )
 
 

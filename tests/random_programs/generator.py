@@ -166,7 +166,7 @@ class Generator:
                     self.steps[name], self.error = step, error
                 return False
         value = np.asarray(value)[()] if np.ndim(value) == 0 else value
-        if not self._welcome(value):
+        if not self._welcome(value) or _flushed(step, value):
             return False
         self.steps[name] = step
         self.values[name] = value
@@ -280,3 +280,10 @@ class Generator:
         places = {name: f"{{{k}}}" for k, name in enumerate(dict.fromkeys(names))}
         texts = [places.get(name, name) for name in operands]
         return Step(template.format(*texts), tuple(places), rounding)
+
+
+def _flushed(step: Step, value: Any) -> bool:
+    """Return whether SciPy may give 0 for numbers below the smallest normal one."""
+    if not step.template.startswith(("rg.sigmoid", "rg.erfc")):
+        return False
+    return bool(np.any(np.abs(value) < np.finfo(value.dtype).smallest_normal))
