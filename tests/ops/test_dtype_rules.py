@@ -86,7 +86,10 @@ def test_operators_have_the_dtypes_of_numpy(op):
             expected = dtypes(op, array, np.ones(2, second))
             assert dtypes(op, x, graph(second, "y")) == expected, (first, second)
         for number in NUMBERS:
-            assert dtypes(op, x, number) == dtypes(op, array, number), (first, number)
+            expected = dtypes(op, array, number)
+            if op is operator.pow and first == "bool" and number == 2:
+                expected = ["int8"]  # as from NumPy 2.4 on; before, int64
+            assert dtypes(op, x, number) == expected, (first, number)
             assert dtypes(op, number, x) == dtypes(op, number, array), (number, first)
 
 
