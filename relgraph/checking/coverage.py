@@ -174,7 +174,7 @@ def unexplained(relation: Relation, graph: Variable, values: Values, kind: str) 
 
 
 def underflows(graphs: tuple[Variable, ...], values: Values) -> bool:
-    """Tell whether steps underflow, and no branch is taken for that."""
+    """Return True if steps underflow, and no branch is taken for that."""
     done = numbers.evaluate(graphs, values)
     lost = False
     for x in toposort(list(graphs)):
@@ -210,7 +210,7 @@ def _equal(graph: Variable, result: Variable, values: Values, digits: int) -> bo
 
 
 def _near(graph: Variable, values: Values) -> bool:
-    """Tell whether rounding explains how far a graph is off its exact value."""
+    """Return True if rounding explains how far a graph is off its exact value."""
     center = exact.value(graph, values)
     try:
         width = exact.bound(graph, values, float(np.finfo(graph.dtype).eps), center)
