@@ -380,6 +380,8 @@ def _apply(node: Variable, operands: list[Array]) -> Any:
         raise Undefined(op.name)
     if isinstance(op, GetItem):
         return np.asarray(operands[0][op.params[0]], dtype=object)
+    if not type(op).__module__.startswith("relgraph."):
+        raise Undefined(op.name)  # an op of a user's takes arrays of NumPy's numbers
     # What moves, adds and multiplies elements takes mpmath's numbers; places stay integers.
     taken = [
         v if _of_floats(x) else v.astype(x.dtype)

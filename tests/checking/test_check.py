@@ -384,3 +384,28 @@ def test_one_relation_is_checked_without_what_selections_take(given):
         rg.check(root_producto, **given)
     assert "rg.check([relation], ...)" in str(caught.value)
     assert rg.check([root_producto], **given).counts["phases"] == 1
+
+
+class Halved(rg.Op):
+    """x / 2, of NumPy's arrays alone."""
+
+    __slots__ = ()
+    name = "halved"
+    arity = 1
+
+    def infer(self, x):
+        return x
+
+    def perform(self, x):
+        return (x / 2).astype(x.dtype)
+
+
+def test_relations_on_ops_of_a_user_are_checked():
+    def half(x):
+        return Halved()(x), x / 2
+
+    def third(x):
+        return Halved()(x), x / 3
+
+    assert rg.check(rg.identity(half, where=rg.floato))
+    assert rg.check(rg.identity(third, where=rg.floato)).counterexample
