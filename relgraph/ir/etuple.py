@@ -142,7 +142,7 @@ def same_number(value: Any, number: Number) -> bool:
         return isinstance(number, bool) and isinstance(value, np.bool_) and bool(value) == number
     try:
         weak = np.result_type(value.dtype, number)
-        with np.errstate(over="ignore"):  # what a dtype does not hold is no number of it
+        with np.errstate(over="ignore"):  # a number beyond the dtype matches nothing
             other = np.asarray(number, weak)
     except OverflowError:
         return False

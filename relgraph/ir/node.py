@@ -392,7 +392,7 @@ def as_variable(value: Any, like: Iterable[np.dtype[Any]] = ()) -> Variable:
     Raises
     ------
     ArgumentError
-        For an object that is no array, and for a Python bool: ``x == 1`` on a graph is one.
+        For an object that cannot become an array, and for a Python bool, which ``x == 1`` is.
     NumberRangeError
         For a Python integer that does not fit the dtype of the other operands.
     """

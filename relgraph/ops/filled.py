@@ -159,7 +159,7 @@ def full_like(x: Any, value: Any, dtype: npt.DTypeLike | None = None, *, shape: 
     Raises
     ------
     PatternError
-        For a pattern, together with a dtype or shape, or a value that is no number.
+        For a pattern together with a dtype or shape, or with a value other than a number.
 
     Examples
     --------

@@ -63,7 +63,7 @@ def _literal_bits(kind: str, text: str, number: bool | int | float) -> frozenset
     found = set()
     for name in DTYPES:
         try:
-            with np.errstate(over="ignore"):  # what a dtype does not hold is no match of it
+            with np.errstate(over="ignore"):  # a number beyond the dtype matches nothing
                 value = constant(number, name)
         except RelgraphError:  # an integer is never NaN, nor beyond its range
             continue

@@ -167,7 +167,7 @@ def node_rewriter(
                 fix="Write @rg.node_rewriter([rg.add]) above def rewrite(graph, node).",
             )
         rewriter = _FunctionRewriter(function, tracks, contextual)
-        _tracks(rewriter)  # raises for what is no op
+        _tracks(rewriter)  # raises unless these are ops
         return rewriter
 
     if callable(tracks) and not isinstance(tracks, Op | type):
