@@ -22,12 +22,12 @@ from numba import njit
 from scipy import special
 
 import relgraph as rg
-from relgraph.backends.config import config
 from relgraph.backends.numba.elementary.table import TABLE
 from relgraph.errors import CompileError
 from relgraph.ir.node import make_input
 from relgraph.ir.types import TensorType
 from relgraph.ops.elementwise import Elementwise
+from relgraph.settings import config
 
 COUNT, ROUNDS, CALLS = 8192, 15, 20
 Array = Any

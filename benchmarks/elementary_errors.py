@@ -22,8 +22,8 @@ import numpy as np
 import ulp
 from calibration import machine, versions
 
-from relgraph.backends.config import config
 from relgraph.backends.numba.elementary.table import TABLE
+from relgraph.settings import config
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "benchmarks" / "results" / "elementary_errors.json"

@@ -22,6 +22,7 @@ from relgraph.ir.cost import flops
 from relgraph.ir.etuple import lower, raise_
 from relgraph.ir.facts import fact
 from relgraph.ir.facts import facts_of as facts
+from relgraph.ir.forks import importing as _importing
 from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import Apply, Constant, Input, Variable, constant
 from relgraph.ir.op import Op
@@ -226,13 +227,13 @@ from relgraph.rewriting.rewriters import (
     SequentialGraphRewriter,
     WalkingGraphRewriter,
 )
+from relgraph.settings import config
 
 if TYPE_CHECKING:
     from relgraph.api.explain import explain, profile_rewrites
     from relgraph.api.function import Function, evaluate, function
     from relgraph.api.jit import jit
     from relgraph.backends import cache
-    from relgraph.backends.config import config
     from relgraph.checking.check import check
     from relgraph.checking.listing import catalogue
 
@@ -252,7 +253,6 @@ __version__ = "0.1.0"
 _LAZY = {
     "catalogue": "relgraph.checking.listing",
     "check": "relgraph.checking.check",
-    "config": "relgraph.backends.config",
     "explain": "relgraph.api.explain",
     "jit": "relgraph.api.jit",
     "profile_rewrites": "relgraph.api.explain",
@@ -263,18 +263,19 @@ _LAZY = {
 
 
 def __getattr__(name: str) -> Any:
-    if name == "optdb":
-        from relgraph.db.default import default_database
+    with _importing:
+        if name == "optdb":
+            from relgraph.db.default import default_database
 
-        return default_database()
-    if name == "cache":
-        return import_module("relgraph.backends.cache")
-    if name == "cuda":
-        return import_module("relgraph.api.cuda")
-    if name in _LAZY:
-        found = getattr(import_module(_LAZY[name]), name)
-        globals()[name] = found
-        return found
+            return default_database()
+        if name == "cache":
+            return import_module("relgraph.backends.cache")
+        if name == "cuda":
+            return import_module("relgraph.api.cuda")
+        if name in _LAZY:
+            found = getattr(import_module(_LAZY[name]), name)
+            globals()[name] = found
+            return found
     there = f"Write relgraph.numpy.{name}." if name in numpy.__all__ else ""
     raise errors.no_attribute("relgraph", name, __all__, _counterpart("relgraph", name) or there)
 

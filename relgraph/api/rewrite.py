@@ -22,6 +22,7 @@ from relgraph.rewriting.rewriters import (
     runs_on_nodes,
 )
 from relgraph.rewriting.selection import clear_selections
+from relgraph.settings import config
 
 Graph = TypeVar("Graph")
 
@@ -136,8 +137,6 @@ def query_of(
     nonfinite : {"assume", "keep"}
         As in :func:`rewrite_graph`.
     """
-    from relgraph.backends.config import config  # importing relgraph imports no backend
-
     tags = (include,) if isinstance(include, str) else include
     if name is not None:
         query = mode(config.mode if name == DEFAULT_MODE else name)

@@ -7,6 +7,7 @@ from difflib import get_close_matches
 
 from relgraph.backends.base import Backend
 from relgraph.errors import ArgumentError, DomainError
+from relgraph.ir import forks
 
 TARGETS = ("cpu", "numpy", "cuda")
 _MEANT = {"gpu": "cuda", "nvidia": "cuda", "numba": "cpu", "np": "numpy"}
@@ -51,17 +52,18 @@ def backend_of(target: str | Backend, choices: Collection[str] | None = None) ->
     check_target(target)
     if not isinstance(target, str):
         return target
-    if target == "cpu":
-        from relgraph.backends.numba.compiler import NumbaBackend
+    with forks.importing:
+        if target == "cpu":
+            from relgraph.backends.numba.compiler import NumbaBackend
 
-        return NumbaBackend.with_choices(choices)
-    if target == "numpy":
-        from relgraph.backends.numpy.interpreter import NumpyBackend
+            return NumbaBackend.with_choices(choices)
+        if target == "numpy":
+            from relgraph.backends.numpy.interpreter import NumpyBackend
 
-        return NumpyBackend()
-    from relgraph.backends.cuda.compiler import CudaBackend
+            return NumpyBackend()
+        from relgraph.backends.cuda.compiler import CudaBackend
 
-    return CudaBackend.with_choices(choices)
+        return CudaBackend.with_choices(choices)
 
 
 __all__ = ["TARGETS", "backend_of", "check_target"]

@@ -31,9 +31,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from relgraph.backends.config import config
 from relgraph.errors import checks_arguments, no_attribute
 from relgraph.ir import forks
+from relgraph.settings import config
 
 _MAGIC = b"relgraph cache 2\n"
 _SUFFIX = ".rgc"

@@ -8,13 +8,12 @@ from __future__ import annotations
 from relgraph.db.database import SequenceDB
 from relgraph.ir import forks
 
-_lock = forks.WaitedLock()  # a child cannot finish the imports of another thread
 _default: list[SequenceDB] = []
 
 
 def default_database() -> SequenceDB:
     """Return ``rg.optdb``, built when it is first asked for."""
-    with _lock:
+    with forks.importing:
         if not _default:
             from relgraph.db.catalogue import build_database
 

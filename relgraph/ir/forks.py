@@ -127,4 +127,6 @@ class cached_property(Generic[T]):
         return result
 
 
-__all__ = ["WaitedLock", "cached_property", "in_child", "lock"]
+importing = WaitedLock()  # for modules imported at first use: a child cannot finish an import
+
+__all__ = ["WaitedLock", "cached_property", "importing", "in_child", "lock"]

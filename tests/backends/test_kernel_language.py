@@ -5,12 +5,12 @@ import math
 import numpy as np
 import pytest
 
-from relgraph.backends.config import config
 from relgraph.backends.numba import kernels
 from relgraph.backends.numba.calls import Layout
 from relgraph.backends.numba.translate import translate
 from relgraph.errors import CompileError
 from relgraph.ir.types import DTYPES
+from relgraph.settings import config
 
 FLOATS = np.array([0.0, -0.0, 1.5, -2.5, 7.0, -1e30, math.inf, -math.inf, math.nan])
 

@@ -31,9 +31,9 @@ import numpy as np
 import numpy.typing as npt
 
 from relgraph.backends.base import Array
-from relgraph.backends.config import config
 from relgraph.backends.numba import numpy_api
 from relgraph.backends.numba.launch import ENTRY_OF
+from relgraph.settings import config
 
 LARGE = 2**20  # bytes from which on a block is kept
 FEW = LARGE // 8  # elements below which an array is not large, whatever its dtype

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from relgraph.backends.base import Array, released
-from relgraph.backends.config import config
 from relgraph.backends.numba import kernels
 from relgraph.backends.numba.given_places import (
     copy_to_places,
@@ -40,6 +39,7 @@ from relgraph.lowering.buffers import is_new, origins
 from relgraph.lowering.kernels import Kernel, Step
 from relgraph.lowering.regions import Fusion
 from relgraph.lowering.sizes import Term
+from relgraph.settings import config
 
 Pair = tuple[Source, Source]
 ORDERS = 8  # programs for inputs that are not in C's order, of one program

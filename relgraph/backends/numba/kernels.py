@@ -21,7 +21,6 @@ import numpy as np
 
 from relgraph.backends import cache
 from relgraph.backends.base import Array
-from relgraph.backends.config import config
 from relgraph.backends.numba import launch, machine, numpy_api, threads
 from relgraph.backends.numba.arena import ENDS, FEW, Arena
 from relgraph.backends.numba.arena import TEXT as ARENA
@@ -33,6 +32,7 @@ from relgraph.backends.numba.native import PROGRAM
 from relgraph.backends.numba.translate import Scalar, Translation, translate
 from relgraph.backends.numba.uninterrupted import uninterrupted
 from relgraph.errors import CompileError
+from relgraph.settings import config
 
 Kernel = Callable[..., None]
 

@@ -14,11 +14,11 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
-from relgraph.backends.config import config
 from relgraph.backends.numba import machine, vector_libraries
 from relgraph.backends.numba.elementary.table import TABLE
 from relgraph.backends.numba.elementary.values import FLOAT32, FLOAT64, definition
 from relgraph.backends.numba.instructions import Scalar
+from relgraph.settings import config
 
 
 def compile_scalar(callee: str, dtypes: tuple[str, ...], symbol: str) -> Scalar:

@@ -19,12 +19,12 @@ from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 
-from relgraph.backends.config import config
 from relgraph.backends.numba import machine, pool
 from relgraph.backends.numba.launch import POOL, SPREAD, THREADS, WANTED, WORK, settings
 from relgraph.backends.numba.uninterrupted import uninterrupted
 from relgraph.errors import CompileError
 from relgraph.ir import forks
+from relgraph.settings import config
 
 WORTH = 500_000_000  # nanoseconds of shared work, from which on importing numba pays
 MOST = 256  # helpers

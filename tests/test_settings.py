@@ -3,8 +3,8 @@
 import pytest
 
 import relgraph as rg
-from relgraph.backends.config import Config, processors
 from relgraph.errors import ArgumentError, DomainError
+from relgraph.settings import Config, processors
 
 
 def test_settings_are_set_and_given_back():
