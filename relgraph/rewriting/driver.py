@@ -18,7 +18,7 @@ from typing import Any
 
 from relgraph.ir import forks
 from relgraph.ir.node import Variable, apply
-from relgraph.rewriting.interpreter import interpret, repeats
+from relgraph.rewriting.interpreter import interpret
 from relgraph.rewriting.limits import Log
 from relgraph.rewriting.selection import Selection
 from relgraph.rewriting.sums import Sums
@@ -32,8 +32,39 @@ KEPT = 50_000  # normal forms that a selection remembers between calls
 _MISSING = object()
 
 
+class _WholeUnknown(Exception):
+    """A transform is about to compute part of an operand that may be computed whole as well."""
+
+
 class Driver(Sums):
     """One run of a selection over a graph, to normal form."""
+
+    whole: set[Variable] | None = None  # of which no part is computed again; None before it matters
+
+    def outputs(
+        self, outputs: Sequence[Variable], whole: Sequence[Variable] | None
+    ) -> tuple[Variable, ...]:
+        """Return the normal forms of a graph, of some of whose nodes no part is computed again.
+
+        Raises
+        ------
+        _WholeUnknown
+            If ``whole`` is None and it matters which nodes they are.
+        """
+        if whole is not None:
+            self.whole = set()
+            for x in whole:
+                self.whole.add(self.run(x))
+        return tuple([self.run(x) for x in outputs])
+
+    def repeats(self, transform: Any, node: Variable, result: Variable) -> bool:
+        """Return True if a transform applies an operand's op to parts, and the whole is needed."""
+        x = node.inputs[0]
+        if result.op is not x.op or not hasattr(transform, "computed_whole"):
+            return False
+        if self.whole is None:
+            raise _WholeUnknown
+        return x in self.whole
 
     def run(self, root: Variable) -> Variable:  # noqa: PLR0915 - one loop, inlined for speed
         """Return the normal form of one output."""
@@ -42,7 +73,7 @@ class Driver(Sums):
         plain, get_plain = self.selection._plain, self.selection.plain
         interpreted = self.selection.interpreted
         asked, get_asked = self.selection._asked, self.selection.asked
-        signed, checked, whole = self.selection.signed, self.checked, self.whole
+        signed, checked, repeats = self.selection.signed, self.checked, self.repeats
         stack: list[Variable] = [root]
         push, pop = stack.append, stack.pop
         while stack:
@@ -115,12 +146,12 @@ class Driver(Sums):
                 match = get_plain(op)
             found = match(m) if match is not None else None
             if found is None and interpreted:
-                found = interpret(self.selection, m, whole)
+                found = interpret(self.selection, m, repeats)
             elif found is None:  # what interpret does: its call would cost 9 to 15 % here
                 for transform in asked.get(op) or get_asked(op):
                     made = transform.transform(m)
                     if made is not None and made is not m:
-                        if whole and repeats(transform, m, made, whole):
+                        if repeats(transform, m, made):
                             continue
                         found = made, transform, ()
                         break
@@ -227,7 +258,7 @@ def normalise(
                 return known
         closed = selection.sharing.closed(outputs) if ops else frozenset[Variable]()
         kept = log is None and not once
-        group: Any = closed, frozenset()
+        group: Any = closed, None
         # It changes in many steps.  Whatever stops them half way, nobody sees what they left.
         memo = selection.memo.pop(group, {}) if kept else {}
         if selection.needs is not None:
@@ -240,12 +271,7 @@ def normalise(
                 return key
         if once:
             return walk(outputs, Driver(selection, closed, memo, log))
-        whole = selection.computed_whole(outputs)
-        if whole and kept:
-            selection.memo[group] = memo
-            group = closed, frozenset(whole)
-            memo = selection.memo.pop(group, {})
-        driver = Driver(selection, closed, memo, log)
+        whole = None if kept else selection.computed_whole(outputs)
         # Nodes hold no cycles, so the cyclic collector would only walk over them, again and again:
         # a sum of 4,096 products is distributed in 25 ms instead of 47, and gathered in 12.4
         # instead of 13.3.  Where another thread calls gc.enable() meanwhile, only that is lost.
@@ -255,9 +281,14 @@ def normalise(
             _paused.append(thread)
             gc.disable()
         try:
-            for x in whole:
-                driver.whole.add(driver.run(x))
-            result = tuple([driver.run(x) for x in outputs])
+            try:
+                result = Driver(selection, closed, memo, log).outputs(outputs, whole)
+            except _WholeUnknown:  # most runs need not look for them
+                selection.memo[group] = memo
+                whole = selection.computed_whole(outputs)
+                group = closed, frozenset(whole)
+                memo = selection.memo.pop(group, {})
+                result = Driver(selection, closed, memo).outputs(outputs, whole)
         finally:
             if collecting:
                 gc.enable()

@@ -83,7 +83,6 @@ class Groups(Limits):
         self.normal = memo
         self.groups: dict[Variable, _Group] = {}
         self.views: dict[Variable, View] = {}
-        self.whole: set[Variable] = set()  # of which no part is computed again
         self.keys: dict[Variable, frozenset[Any]] = {}
 
     def waiting_for(self, node: Variable) -> Variable | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -62,11 +62,13 @@ class Interpreted:
 
 
 def interpret(
-    selection: Selection, node: Variable, whole: Container[Variable] = ()
+    selection: Selection,
+    node: Variable,
+    repeats: Callable[[Any, Variable, Variable], bool] | None = None,
 ) -> tuple[Variable, Any, tuple[Any, ...]] | None:
     """Try the selection's interpreted relations and transforms on one node.
 
-    Of the nodes in ``whole`` no part is computed again.
+    A result is left if ``repeats(transform, node, result)``.
 
     :meth:`~relgraph.rewriting.driver.Driver.run` writes the second loop out.
     """
@@ -77,16 +79,10 @@ def interpret(
     for transform in selection.asked(node.op):
         result = transform.transform(node)
         if result is not None and result is not node:
-            if whole and repeats(transform, node, result, whole):
+            if repeats is not None and repeats(transform, node, result):
                 continue
             return result, transform, ()
     return None
-
-
-def repeats(transform: Any, node: Variable, result: Variable, whole: Container[Variable]) -> bool:
-    """Return True if a transform applies the op of an operand to parts, and the whole is needed."""
-    x = node.inputs[0]
-    return x in whole and result.op is x.op and hasattr(transform, "computed_whole")
 
 
 def tracked(transform: NodeTransform, op: Op | None) -> bool:
