@@ -28,6 +28,7 @@ Cost = Counter[Monomial]
 Tree = Any  # a place in the chain, or a pair of trees
 MATMUL, INV, SWAP = Matmul(), Inv(), MatrixTranspose()
 GENERAL, SPD = Solve("general"), Solve("spd")
+JOINED = (Matmul, Solve, SolveTriangular, ChoSolve, LUSolve, Inv)
 LONGEST = 64  # operands of a chain that is looked at
 SPLIT = 128  # the static side from which on two systems take less time than a product and a system
 _SMALL, _USUAL, _LARGE = 2, 256, 4096
@@ -128,8 +129,12 @@ class MatmulChain(GraphRewriter):
         inner: set[Variable] = set()
         changes: dict[Variable, Variable] = {}
         for root in reversed(list(graph)):
-            if root in inner or root.op is INV:
+            if not isinstance(root.op, JOINED) or root in inner or root.op is INV:
                 continue
+            if root.op is MATMUL and not any(
+                isinstance(_unturned(x).op, JOINED) for x in root.inputs
+            ):
+                continue  # a product of two matrices has one order
             made = _best_of(root, graph, inner) if _joins(root) else _batched(root, graph)
             if made is not None and made.type.narrows(root.type):
                 changes[root] = made
@@ -148,11 +153,16 @@ def _batched(node: Variable, graph: FunctionGraph) -> Variable | None:
     return made
 
 
+def _unturned(x: Variable) -> Variable:
+    """Return what a matrix is the transpose of, or the matrix."""
+    while x.op is SWAP:
+        x = x.inputs[0]
+    return x
+
+
 def _joins(node: Variable) -> bool:
     """Return True for a product, a system or an inverse of matrices and vectors of one dtype."""
-    if node.op is not MATMUL and not isinstance(
-        node.op, Solve | SolveTriangular | ChoSolve | LUSolve | Inv
-    ):
+    if not isinstance(node.op, JOINED):
         return False
     operands = (node.inputs[0], node.inputs[-1])
     return all(x.ndim <= 2 and x.dtype == node.dtype for x in operands)
