@@ -190,7 +190,8 @@ def attempt(
     callback, which is called with the exception, the rewriter and the node, and may raise.
     """
     try:
-        return replacement(rewriter.transform(graph, node), rewriter.name, node)
+        result = rewriter.transform(graph, node)
+        return None if result is None else replacement(result, rewriter.name, node)
     except Exception as error:
         if failure_callback is None:
             error.add_note(f"raised by the rewriter {rewriter.name}\n  node : {node} : {node.type}")
