@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -27,6 +28,7 @@ def names_in(text: str) -> frozenset[str]:
     return frozenset(re.findall(r"[A-Za-z_]\w*", text))
 
 
+@lru_cache(maxsize=4096)
 def bound_by(text: str) -> frozenset[str]:
     """Return the names that a line binds."""
     if text.startswith("for "):
@@ -164,14 +166,16 @@ def _body(function: _Function, waiting: list[_Function]) -> list[str]:
     while stack:
         entries, loops = stack[-1]
         depth = len(stack)
-        text, inner = next(entries, ("", None))
-        if not text:
+        indent = "    " * depth
+        before = around[-1]
+        for text, inner in entries:
+            out.append(indent + text)
+            if inner is not None:
+                break
+            before.append(text)
+        else:
             stack.pop()
             around.pop()
-            continue
-        out.append("    " * depth + text)
-        if inner is None:
-            around[-1].append(text)
             continue
         loops += text.startswith("for ")
         if depth < DEPTH and loops < LOOPS:
