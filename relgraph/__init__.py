@@ -188,7 +188,7 @@ from relgraph.ops.reduction import log_softmax, logsumexp, softmax
 from relgraph.ops.shape import dim, shape
 from relgraph.ops.sparse import densify, sparse_matmul, sparse_transpose
 from relgraph.porting import counterpart as _counterpart
-from relgraph.relations.goals import (
+from relgraph.relations.kanren.goals import (
     assoc_flatten,
     calco,
     checko,

@@ -8,7 +8,7 @@ from relgraph.api.rewrite import rewrite_graph
 from relgraph.errors import checks_arguments
 from relgraph.ir.graph import FunctionGraph, as_outputs
 from relgraph.ir.node import Variable
-from relgraph.rewriting.derivation import Derivation, recording
+from relgraph.rewriting.derivation.derivation import Derivation, recording
 from relgraph.rewriting.profile import RewriteProfile, profiling
 
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.api.fitting import Source, as_array, as_sparse, fits
-from relgraph.api.places import check_places, donated_names, places_of
+from relgraph.api.argument_conversion import Source, as_array, as_sparse, fits
+from relgraph.api.out_arguments import check_places, donated_names, places_of
 from relgraph.api.rewrite import DEFAULT_MODE, selected
-from relgraph.api.sizes import equal_sizes, size_of, sources, unmet
+from relgraph.api.size_checks import equal_sizes, size_of, sources, unmet
 from relgraph.api.targets import backend_of
 from relgraph.backends.base import Array, Backend
 from relgraph.backends.failures import misplaced

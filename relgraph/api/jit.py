@@ -13,15 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.api.containers import STATIC, is_named_tuple, rebuilt, why_no_leaf
-from relgraph.api.fitting import array_of
+from relgraph.api.argument_conversion import array_of
 from relgraph.api.function import Function, function
-from relgraph.api.leaves import Leaves
 from relgraph.api.methods import BoundMethod, on_attributes
-from relgraph.api.places import check_donated, listed
+from relgraph.api.number_trace import NUMBERS, Branch, Number, Tape, prune
+from relgraph.api.out_arguments import check_donated, listed
+from relgraph.api.pytrees import STATIC, is_named_tuple, rebuilt, why_no_leaf
 from relgraph.api.rewrite import DEFAULT_MODE, selected
-from relgraph.api.tape import NUMBERS, Branch, Number, Tape, prune
 from relgraph.api.targets import check_target
+from relgraph.api.traced_arguments import Leaves
 from relgraph.api.tracing import Tracer, WeakScalar, tape_of, tracing
 from relgraph.errors import (
     ArgumentError,

@@ -6,8 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from relgraph.api.containers import is_named_tuple
-from relgraph.api.leaves import Leaves
+from relgraph.api.pytrees import is_named_tuple
+from relgraph.api.traced_arguments import Leaves
 from relgraph.errors import ArgumentError, kind_of
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.api.tape import NUMBERS, Slot, Tape
+from relgraph.api.number_trace import NUMBERS, Slot, Tape
 from relgraph.errors import ArgumentError, UnsupportedAttributeError, interceptors
 from relgraph.ir import forks
 from relgraph.ir.node import Input, Variable, as_literal

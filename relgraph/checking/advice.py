@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 from relgraph.checking import instances as made
-from relgraph.checking.labels import FAILS, Promise, disagreement, promise_of
 from relgraph.checking.products import NO_MATRICES
-from relgraph.checking.smallest import Counterexample, Problem
+from relgraph.checking.promises import FAILS, Promise, disagreement, promise_of
+from relgraph.checking.shrinking import Counterexample, Problem
 from relgraph.ir.graph import free_inputs
 from relgraph.relations.pattern import variables
 

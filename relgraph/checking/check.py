@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from relgraph.checking import coverage, labels, products, stability
+from relgraph.checking import coverage, products, promises, stability
 from relgraph.checking import instances as made
 from relgraph.checking.advice import advised, fix_of_labels, weaker_labels
 from relgraph.checking.cases import both_directions
@@ -18,12 +18,12 @@ from relgraph.relations.relation import Relation, as_relation
 
 # Those of other dtypes come last: advice to keep to floats needs all that floats say.
 CHECKS = {
-    "values": labels.keeps_values,
-    "values of equal sizes": labels.keeps_equal_sizes,
-    "special values": labels.keeps_specials,
+    "values": promises.keeps_values,
+    "values of equal sizes": promises.keeps_equal_sizes,
+    "special values": promises.keeps_specials,
     "values on branches": coverage.keeps_branches,
-    "values of other dtypes": labels.keeps_every_dtype,
-    "calls with other sizes": labels.runs_wherever,
+    "values of other dtypes": promises.keeps_every_dtype,
+    "calls with other sizes": promises.runs_wherever,
 }
 
 
@@ -176,13 +176,13 @@ def relabelled(relation: Relation, rounding: str, specials: str) -> Relation:
 
 
 def _judged(relation: Relation, samples: Mapping[str, Sequence[float]] | None) -> RelationReport:
-    outcomes: dict[str, dict[str, labels.Outcome]] = {}
+    outcomes: dict[str, dict[str, promises.Outcome]] = {}
     refused = refusals(relation)
     left_out: dict[str, list[Variable]] = {}
     unstable: dict[str, stability.Loss] = {}
     scalars: dict[str, tuple[Clause, ...]] = {}
 
-    def failed(one: labels.Outcome, whole: bool = False) -> RelationReport:
+    def failed(one: promises.Outcome, whole: bool = False) -> RelationReport:
         assert one.failure is not None
         outcomes[label][name] = replace(one, failure=advised(one.failure, whole))
         return RelationReport(relation, outcomes, refused)
@@ -194,7 +194,7 @@ def _judged(relation: Relation, samples: Mapping[str, Sequence[float]] | None) -
             if name == "values of other dtypes" and relation.rounding == "rounded":
                 for dtype in ("float64", "float32"):
                     name = f"exact values in {dtype}"
-                    own[name] = one = labels.keeps_digits(direction, dtype)
+                    own[name] = one = promises.keeps_digits(direction, dtype)
                     if one.failure is not None:
                         return failed(one)
                 name = "values of other dtypes"
@@ -206,8 +206,8 @@ def _judged(relation: Relation, samples: Mapping[str, Sequence[float]] | None) -
         name = "values of matrices"
         left_out[label], failure = products.left_out(direction)
         if failure is not None:
-            return failed(labels.Outcome(failure=failure))
-        scalars[label] = labels.on_scalars_only(direction)
+            return failed(promises.Outcome(failure=failure))
+        scalars[label] = promises.on_scalars_only(direction)
         if relation.rounding == "rounded":
             loss = stability.loses_digits(direction)
             if loss is not None:

@@ -10,8 +10,8 @@ from typing import Any
 import mpmath
 import numpy as np
 
-from relgraph.checking import exact, matrices, numbers
 from relgraph.checking import instances as made
+from relgraph.checking import mpmath_linalg, mpmath_semantics, numbers
 from relgraph.checking.branches import Branch, branches_of, decision_of
 from relgraph.checking.cases import (
     EVERY_DTYPE,
@@ -23,7 +23,8 @@ from relgraph.checking.cases import (
     profile,
     sides_of,
 )
-from relgraph.checking.labels import (
+from relgraph.checking.probes import Points, Search, Tried, at, constants_of
+from relgraph.checking.promises import (
     DIGITS,
     LOSES,
     MANY_DIGITS,
@@ -34,8 +35,7 @@ from relgraph.checking.labels import (
     promise_of,
     within,
 )
-from relgraph.checking.probes import Points, Search, Tried, at, constants_of
-from relgraph.checking.smallest import Predicate, Problem, Values, smallest
+from relgraph.checking.shrinking import Predicate, Problem, Values, smallest
 from relgraph.ir.graph import free_inputs, toposort
 from relgraph.ir.node import Constant, Variable
 from relgraph.ir.types import TensorType
@@ -168,7 +168,7 @@ def unexplained(relation: Relation, graph: Variable, values: Values, kind: str) 
                     if underflows((graph, result), values):
                         return SKIPPED
                     return all(_near(x, values) for x in sides) or verdict
-            except matrices.Undefined:
+            except mpmath_linalg.Undefined:
                 return verdict
     return verdict
 
@@ -182,13 +182,13 @@ def underflows(graphs: tuple[Variable, ...], values: Values) -> bool:
             continue
         decision = decision_of(x)
         if decision is not None:
-            real = [_float(exact.value(y, values)).astype(y.dtype) for y in x.inputs]
+            real = [_float(mpmath_semantics.value(y, values)).astype(y.dtype) for y in x.inputs]
             own = [np.asarray(done[y]) for y in x.inputs]
             if (decision.label(real, done[x]) != decision.label(own, done[x])).any():
                 return False
         elif x.dtype.kind == "f":
             least = float(np.finfo(x.dtype).tiny)
-            lost |= any(0 < abs(v) < least for v in exact.value(x, values).flat)
+            lost |= any(0 < abs(v) < least for v in mpmath_semantics.value(x, values).flat)
     return lost
 
 
@@ -199,10 +199,10 @@ def _float(real: Any) -> Any:
 
 
 def _equal(graph: Variable, result: Variable, values: Values, digits: int) -> bool:
-    left, right = exact.value(graph, values), exact.value(result, values)
+    left, right = mpmath_semantics.value(graph, values), mpmath_semantics.value(result, values)
     apart = np.add(
-        exact.error_of_constants(graph, values, left),
-        exact.error_of_constants(result, values, right),
+        mpmath_semantics.error_of_constants(graph, values, left),
+        mpmath_semantics.error_of_constants(result, values, right),
     )
     near, floor = (mpmath.mpf(10) ** (-n // 2) for n in (DIGITS, digits))
     pairs = zip(left.flat, right.flat, np.ravel(apart), strict=True)
@@ -211,10 +211,10 @@ def _equal(graph: Variable, result: Variable, values: Values, digits: int) -> bo
 
 def _near(graph: Variable, values: Values) -> bool:
     """Return True if rounding explains how far a graph is off its exact value."""
-    center = exact.value(graph, values)
+    center = mpmath_semantics.value(graph, values)
     try:
-        width = exact.bound(graph, values, float(np.finfo(graph.dtype).eps), center)
-    except matrices.Undefined:  # so near the end of a domain that rounding may pass it
+        width = mpmath_semantics.bound(graph, values, float(np.finfo(graph.dtype).eps), center)
+    except mpmath_linalg.Undefined:  # so near the end of a domain that rounding may pass it
         return True
     computed = numbers.evaluate((graph,), values)[graph]
     return within(computed, center, width) is True

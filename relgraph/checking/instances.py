@@ -25,12 +25,12 @@ from relgraph.ir.node import Apply, Input, Variable, apply, constant, make_input
 from relgraph.ir.types import TensorType
 from relgraph.ops.arguments import is_open
 from relgraph.ops.shape import BroadcastTo, Reshape
-from relgraph.relations.ac import leaves
 from relgraph.relations.ac_matcher import AcMatcher
 from relgraph.relations.catalogue.conditions import Number
 from relgraph.relations.declaration import axis_kinds
-from relgraph.relations.goals import condition_failed
-from relgraph.relations.names import opened
+from relgraph.relations.generated_names import opened
+from relgraph.relations.kanren.goals import condition_failed
+from relgraph.relations.nary import leaves
 from relgraph.relations.pattern import (
     OpPattern,
     PatternNode,

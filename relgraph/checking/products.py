@@ -1,10 +1,11 @@
 """What rewriting leaves out of an identity with products, and identities that no matrices obey.
 
 A relation with ``@`` fires only for operands of those ranks for which both sides are equal on
-random matrices (:mod:`relgraph.relations.ranks`).  So ``A @ B = B @ A`` fires for two vectors and
-passes every comparison, while it is false of what it says first: where each factor is a matrix,
-and both sides exist and have one type, they are never equal.  Where they are equal for some such
-operands, as ``(X @ Y) @ Z = X @ (Y @ Z)`` is, what is left out is told and nothing is wrong.
+random matrices (:mod:`relgraph.relations.rank_classes`).  So ``A @ B = B @ A`` fires for two
+vectors and passes every comparison, while it is false of what it says first: where each factor is
+a matrix, and both sides exist and have one type, they are never equal.  Where they are equal for
+some such operands, as in ``(X @ Y) @ Z = X @ (Y @ Z)``, the report lists the skipped ranks;
+this is not a failure.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ import numpy as np
 from relgraph.checking import instances as made
 from relgraph.checking import numbers
 from relgraph.checking.cases import dtypes_of, generator, needs_regular, profile, sides_of
-from relgraph.checking.labels import coarsest
-from relgraph.checking.smallest import Counterexample, Problem, Values
+from relgraph.checking.promises import coarsest
+from relgraph.checking.shrinking import Counterexample, Problem, Values
 from relgraph.ir.graph import toposort
 from relgraph.ir.node import Variable
 from relgraph.relations.clause import Clause, Rewrite
-from relgraph.relations.ranks import Ranks
+from relgraph.relations.rank_classes import Ranks
 from relgraph.relations.relation import Relation
 
 SHAPES = {theme: [(2, 2), (2,), (), (2, 2, 2)] for theme in made.SHAPES}

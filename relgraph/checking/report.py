@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from relgraph.checking.branches import Branch
-from relgraph.checking.labels import Outcome
-from relgraph.checking.smallest import Counterexample
+from relgraph.checking.promises import Outcome
+from relgraph.checking.shrinking import Counterexample
 from relgraph.checking.stability import Loss
 from relgraph.errors import RelationError, UnsoundRelationError, compose
 from relgraph.ir.graph import free_inputs

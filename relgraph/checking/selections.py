@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.checking import critical, numbers
+from relgraph.checking import critical_pairs, numbers
 from relgraph.checking import instances as made
 from relgraph.checking.cases import EVERY_DTYPE, Side, each_case, one_sided
-from relgraph.checking.known import expected
+from relgraph.checking.expected_findings import expected
 from relgraph.checking.report import Finding, SelectionReport
 from relgraph.db.database import Pipeline, RewriteDatabase
 from relgraph.db.default import default_database
@@ -31,10 +31,10 @@ from relgraph.ir.cost import flops
 from relgraph.ir.graph import free_inputs
 from relgraph.ir.node import Variable
 from relgraph.relations.clause import Clause, orient, with_block
-from relgraph.relations.measure import decreases
 from relgraph.relations.relation import Relation
-from relgraph.rewriting.derivation import recording
-from relgraph.rewriting.folding import ConstantFolding
+from relgraph.relations.termination_order import decreases
+from relgraph.rewriting.derivation.derivation import recording
+from relgraph.rewriting.passes.constant_folding import ConstantFolding
 from relgraph.rewriting.rewriters import GraphRewriter, SequentialGraphRewriter, as_item, flat
 
 EXAMPLES = 6  # graphs of each clause
@@ -337,7 +337,7 @@ class Examined:
         asked = {r.label for r in self.asked}
         every = [
             peak
-            for peak in critical.peaks(critical.rules_of(self.stage.relations))
+            for peak in critical_pairs.peaks(critical_pairs.rules_of(self.stage.relations))
             if peak.outer.relation.label in asked or peak.inner.relation.label in asked
         ]
         below = [peak for peak in every if peak.path]
@@ -349,8 +349,8 @@ class Examined:
         for peak in chosen:
             names = (peak.outer.relation.label, peak.inner.relation.label)
             counts["overlaps"] += 1
-            kind = critical.shapes_for((peak.outer, peak.inner))
-            fork = critical.fork(peak, kind)
+            kind = critical_pairs.shapes_for((peak.outer, peak.inner))
+            fork = critical_pairs.fork(peak, kind)
             if fork is None:
                 continue
             counts["critical pairs"] += 1
@@ -359,7 +359,7 @@ class Examined:
                 found.setdefault((found_here.kind, *names), found_here)
         return list(found.values())
 
-    def parting(self, fork: critical.Fork, later: Sequence[Any]) -> Finding | None:
+    def parting(self, fork: critical_pairs.Fork, later: Sequence[Any]) -> Finding | None:
         """Return what is found of a fork whose two steps lead to two results."""
         ways = [(fork.first,), (fork.second,), (fork.graph,)]
         for rewriter in (self.rewriter, *later):
@@ -379,7 +379,7 @@ class Examined:
         text = f"{fork.names[0]} leads to {first}, {fork.names[1]} to {second}"
         return self.of_fork(kind, fork, text)
 
-    def is_met(self, fork: critical.Fork) -> bool:
+    def is_met(self, fork: critical_pairs.Fork) -> bool:
         """Tell whether both steps are open when the graph is looked at, after its operands.
 
         Only then is it the order of the relations that decides.
@@ -392,7 +392,7 @@ class Examined:
         operands = fork.graph.inputs
         return not fork.peak.path and self.rewriter.outputs_of(operands) == operands
 
-    def of_fork(self, kind: str, fork: critical.Fork, text: str) -> Finding:
+    def of_fork(self, kind: str, fork: critical_pairs.Fork, text: str) -> Finding:
         """Return a finding of two relations."""
         shown = " ".join(f"{fork.graph}: {text}".split())
         return Finding(kind, self.stage.name, fork.names, shown)

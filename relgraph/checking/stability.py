@@ -23,11 +23,11 @@ from typing import Any
 import mpmath
 import numpy as np
 
-from relgraph.checking import exact, matrices, numbers
 from relgraph.checking import instances as made
+from relgraph.checking import mpmath_linalg, mpmath_semantics, numbers
 from relgraph.checking.cases import Side, cases, generator
-from relgraph.checking.labels import DIGITS
-from relgraph.checking.smallest import Values, shown
+from relgraph.checking.promises import DIGITS
+from relgraph.checking.shrinking import Values, shown
 from relgraph.ir.graph import toposort
 from relgraph.ir.node import Variable
 from relgraph.relations.relation import Relation
@@ -142,7 +142,7 @@ def errors(graph: Variable, result: Variable, values: Values) -> list[tuple[floa
         done = numbers.evaluate((graph, result), values)
         with mpmath.workdps(DIGITS):
             return list(_pairs(done[graph], done[result], graph, result, values))
-    except (matrices.Undefined, ValueError, np.linalg.LinAlgError):
+    except (mpmath_linalg.Undefined, ValueError, np.linalg.LinAlgError):
         return []
 
 
@@ -150,7 +150,7 @@ def _pairs(
     first: Any, second: Any, graph: Variable, result: Variable, values: Values
 ) -> Iterator[tuple[float, float]]:
     info = np.finfo(graph.dtype)
-    left, right = exact.value(graph, values), exact.value(result, values)
+    left, right = mpmath_semantics.value(graph, values), mpmath_semantics.value(result, values)
     for x, y, a, b in zip(left.flat, right.flat, first.flat, second.flat, strict=True):
         normal = float(info.tiny) / float(info.eps) < abs(x) < float(info.max)
         if normal and np.isfinite(a) and np.isfinite(b) and abs(x - y) <= info.eps * abs(x):

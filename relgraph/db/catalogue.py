@@ -8,7 +8,7 @@ from importlib import import_module
 from relgraph.db.database import EquilibriumDB, SequenceDB
 from relgraph.db.entries import LoweringChoice
 from relgraph.relations.relation import Relation
-from relgraph.rewriting.blas import (
+from relgraph.rewriting.passes.blas import (
     GemmMotif,
     GemvMotif,
     GerMotif,
@@ -16,13 +16,13 @@ from relgraph.rewriting.blas import (
     OuterInLoop,
     SyrkMotif,
 )
-from relgraph.rewriting.chains import MatmulChain
-from relgraph.rewriting.factors import FactorReuse
-from relgraph.rewriting.folding import ConstantCollecting, ConstantFolding
-from relgraph.rewriting.joins import JoinMerging
-from relgraph.rewriting.lifting import IndexLifting, RearrangementLifting, ShapeLifting
+from relgraph.rewriting.passes.concatenation import JoinMerging
+from relgraph.rewriting.passes.constant_folding import ConstantCollecting, ConstantFolding
+from relgraph.rewriting.passes.lifting import IndexLifting, RearrangementLifting, ShapeLifting
+from relgraph.rewriting.passes.matmul_chains import MatmulChain
+from relgraph.rewriting.passes.shared_factorisations import FactorReuse
+from relgraph.rewriting.passes.structured_products import StructuredProducts
 from relgraph.rewriting.rewriters import GraphRewriter
-from relgraph.rewriting.structured import StructuredProducts
 
 # The modules of relgraph.relations.catalogue; each has a tuple RELATIONS.
 THEMES = (
@@ -94,8 +94,8 @@ def build_database() -> SequenceDB:
 
     A relation goes into each phase that one of its tags names, and into the mode ``fast_run``
     unless it is tagged ``optional``.  Relations without a phase are left to queries and to the
-    search for the cheapest program.  That every relation of a phase makes the measure of
-    :mod:`relgraph.relations.measure` smaller, so that phases end, is a test of the catalogue.
+    search for the cheapest program.  A test of the catalogue shows that phases end: every relation
+    of a phase makes the measure of :mod:`relgraph.relations.termination_order` smaller.
 
     Returns
     -------

@@ -9,7 +9,7 @@ from relgraph.db.entries import Entry, LoweringChoice, width_of
 from relgraph.db.query import RewriteDatabaseQuery
 from relgraph.errors import BudgetError
 from relgraph.ir.node import Variable
-from relgraph.rewriting.limits import SIMPLER
+from relgraph.rewriting.budgets import SIMPLER
 from relgraph.rewriting.rewriters import (
     EquilibriumGraphRewriter,
     SequentialGraphRewriter,

@@ -20,10 +20,20 @@ from relgraph.ir.forks import cached_property
 from relgraph.ir.node import Constant, Variable
 from relgraph.ir.op import Op
 from relgraph.relations import runtime
+from relgraph.relations.block_matcher import GatherRule
 from relgraph.relations.clause import Rewrite, is_ac
-from relgraph.relations.gather import GatherRule
+from relgraph.relations.generated_names import Names
 from relgraph.relations.matcher import Compiler, crowds, endless
-from relgraph.relations.names import Names
+from relgraph.relations.operand_index import (
+    ANY,
+    ANYWHERE,
+    Firing,
+    Match,
+    View,
+    anchor,
+    key_of,
+    plays,
+)
 from relgraph.relations.pattern import (
     Block,
     PatternNode,
@@ -33,10 +43,9 @@ from relgraph.relations.pattern import (
     same_term,
     variables,
 )
-from relgraph.relations.ranks import Ranks
+from relgraph.relations.rank_classes import Ranks
 from relgraph.relations.runtime import OutOfSteps
 from relgraph.relations.symmetry import exchange
-from relgraph.relations.view import ANY, ANYWHERE, Firing, Match, View, anchor, key_of, plays
 
 VIEWED = "n0, i0, view, index"  # the parameters of a function that matches operands of a view
 

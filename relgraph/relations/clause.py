@@ -16,7 +16,8 @@ from typing import Any
 from relgraph.errors import NotInvertibleError, RelgraphError, UnboundVariableError
 from relgraph.ir.node import Apply, Constant, Variable
 from relgraph.ir.op import Op
-from relgraph.relations.goals import Predicate, Suspended
+from relgraph.relations.definedness import unproved
+from relgraph.relations.kanren.goals import Predicate, Suspended
 from relgraph.relations.pattern import (
     Block,
     OpPattern,
@@ -30,7 +31,6 @@ from relgraph.relations.pattern import (
     text,
     variables,
 )
-from relgraph.relations.required import unproved
 
 
 @dataclass(frozen=True)

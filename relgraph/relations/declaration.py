@@ -21,7 +21,9 @@ from relgraph.errors import RelationError, RelgraphError
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.relations.clause import Clause, up_to_laws
-from relgraph.relations.goals import Suspended
+from relgraph.relations.definedness import unproved
+from relgraph.relations.kanren.goals import Suspended
+from relgraph.relations.kanren.search import failed
 from relgraph.relations.pattern import (
     Block,
     OpPattern,
@@ -34,8 +36,6 @@ from relgraph.relations.pattern import (
     text,
     to_term,
 )
-from relgraph.relations.required import unproved
-from relgraph.relations.search import failed
 
 DEEPEST = 200  # ops that may nest in a pattern, whose compilation recurses
 

@@ -26,10 +26,11 @@ from relgraph.ir.op import Op
 from relgraph.ir.types import DTYPES
 from relgraph.ops.reducers import Argmax, Argmin
 from relgraph.ops.sorting import Argsort
-from relgraph.relations.ac import NEAR
 from relgraph.relations.clause import Rewrite, computes, is_ac, is_pointwise, renamed_among
-from relgraph.relations.goals import Suspended
-from relgraph.relations.names import Names
+from relgraph.relations.generated_names import Names
+from relgraph.relations.generated_source import BUDGET, STEPS, Line, bound_by, names_in
+from relgraph.relations.kanren.goals import Suspended
+from relgraph.relations.nary import NEAR
 from relgraph.relations.pattern import (
     Block,
     OpPattern,
@@ -41,8 +42,7 @@ from relgraph.relations.pattern import (
     text,
     variables,
 )
-from relgraph.relations.ranks import Ranks
-from relgraph.relations.source import BUDGET, STEPS, Line, bound_by, names_in
+from relgraph.relations.rank_classes import Ranks
 from relgraph.relations.symmetry import exchange
 
 Own = tuple[str, str]  # the names of a slot and of the operand in it

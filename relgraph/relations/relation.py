@@ -34,12 +34,12 @@ from relgraph.relations.declaration import (
     parameters_of,
     with_axes,
 )
-from relgraph.relations.enumeration import enumerate_clauses
-from relgraph.relations.goals import RESIDUALS, require_goal
+from relgraph.relations.kanren.enumeration import enumerate_clauses
+from relgraph.relations.kanren.goals import RESIDUALS, require_goal
+from relgraph.relations.kanren.search import answers
+from relgraph.relations.operand_index import anchor
 from relgraph.relations.pattern import Block, Pattern, PatternNode, stated, to_term
-from relgraph.relations.proof import proved
-from relgraph.relations.search import answers
-from relgraph.relations.view import anchor
+from relgraph.relations.shape_proof import proved
 
 ROUNDINGS = ("exact", "rounded")
 SPECIALS = ("kept", "assumes_finite")

@@ -13,8 +13,8 @@ from relgraph.errors import RelgraphError
 from relgraph.ir.node import Constant, Variable, apply, constant
 from relgraph.ir.op import Op
 from relgraph.ir.types import TensorType, TupleType, covers
-from relgraph.relations.ac import alike, canonical, leaves, nary
-from relgraph.relations.proof import as_known, covered, proved
+from relgraph.relations.nary import alike, canonical, leaves, nary
+from relgraph.relations.shape_proof import as_known, covered, proved
 
 _T = TypeVar("_T")
 WHOLE = 4  # operands of a nested sum or product up to which a pattern is tried on every split
@@ -266,7 +266,7 @@ def fit(built: Any, like: TensorType, place: Any, pointwise: bool) -> Variable |
     if not isinstance(type_, TensorType) or not isinstance(like, TensorType):
         return None
     from relgraph.ops.elementwise import cast
-    from relgraph.relations.conform import broadcast_like
+    from relgraph.relations.shape_fitting import broadcast_like
 
     if type_.dtype != like.dtype:
         if type_.dtype.kind == "f" and like.dtype.kind != "f":

@@ -18,11 +18,11 @@ from typing import Any
 
 from relgraph.ir import forks
 from relgraph.ir.node import Variable, apply
+from relgraph.rewriting.budgets import Log
 from relgraph.rewriting.interpreter import interpret
-from relgraph.rewriting.limits import Log
+from relgraph.rewriting.like_terms import Sums
 from relgraph.rewriting.selection import Selection
-from relgraph.rewriting.sums import Sums
-from relgraph.rewriting.walk import walk
+from relgraph.rewriting.single_pass import walk
 
 # A run in the place of the ordinary one: to record it, to profile it, or to check it.
 Runner = Callable[[Sequence[Variable], Selection, bool], tuple[Variable, ...]]
@@ -244,7 +244,7 @@ def normalise(
     if runner is not None and log is None:
         return runner(outputs, selection, once)
     if log is None and os.environ.get("RELGRAPH_CHECK") == "1":
-        from relgraph.rewriting.derivation import run_recorded
+        from relgraph.rewriting.derivation.derivation import run_recorded
 
         phase = run_recorded(outputs, selection, once)
         phase.check()

@@ -12,12 +12,12 @@ from relgraph.errors import RelgraphError
 from relgraph.ir.etuple import as_node
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
-from relgraph.relations import search
-from relgraph.relations.goals import RESIDUALS
+from relgraph.relations.kanren import search
+from relgraph.relations.kanren.goals import RESIDUALS
 from relgraph.relations.pattern import fresh
-from relgraph.relations.proof import proved
 from relgraph.relations.relation import Relation
 from relgraph.relations.runtime import fit
+from relgraph.relations.shape_proof import proved
 
 if TYPE_CHECKING:
     from relgraph.rewriting.selection import Selection

@@ -29,7 +29,7 @@ from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.relations.declaration import check_name
-from relgraph.relations.goals import Suspended, checko
+from relgraph.relations.kanren.goals import Suspended, checko
 from relgraph.relations.pattern import Pattern, PatternVariable, Term, text
 from relgraph.relations.relation import Relation, identity, relation
 from relgraph.rewriting.interpreter import answers, placed

@@ -16,12 +16,12 @@ from typing import Any
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.relations.ac_matcher import AcMatcher
+from relgraph.relations.block_matcher import GatherRule
 from relgraph.relations.clause import Rewrite
-from relgraph.relations.dispatch import Matcher
-from relgraph.relations.gather import GatherRule
+from relgraph.relations.discrimination_tree import Matcher
 from relgraph.relations.matcher import compile_plain, endless
+from relgraph.relations.operand_index import Firing
 from relgraph.relations.runtime import OutOfSteps
-from relgraph.relations.view import Firing
 from relgraph.rewriting.driver import RUNNER, normalise
 from relgraph.rewriting.selection import Selection
 

@@ -25,10 +25,10 @@ from relgraph.ir.node import Variable, apply
 from relgraph.ir.op import Op
 from relgraph.relations.clause import is_ac
 from relgraph.relations.relation import Relation, as_relation
+from relgraph.rewriting.budgets import CHAIN
+from relgraph.rewriting.derivation.passes import told
 from relgraph.rewriting.driver import normalise
-from relgraph.rewriting.folding import ConstantFolding
 from relgraph.rewriting.interpreter import tracked
-from relgraph.rewriting.limits import CHAIN
 from relgraph.rewriting.node_rewriters import (
     FailureCallback,
     NodeRewriter,
@@ -36,7 +36,7 @@ from relgraph.rewriting.node_rewriters import (
     attempt,
     checked_type,
 )
-from relgraph.rewriting.passes import told
+from relgraph.rewriting.passes.constant_folding import ConstantFolding
 from relgraph.rewriting.selection import Selection, selection_of
 
 Graph = TypeVar("Graph")

@@ -12,14 +12,14 @@ from relgraph.ir.forks import cached_property
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.relations.ac_matcher import AcMatcher
+from relgraph.relations.block_matcher import GatherRule
 from relgraph.relations.clause import Rewrite, is_ac
-from relgraph.relations.dispatch import PlainMatcher
-from relgraph.relations.gather import GatherRule
+from relgraph.relations.discrimination_tree import PlainMatcher
+from relgraph.relations.operand_index import ANY, anchor
 from relgraph.relations.relation import Relation, as_relation
-from relgraph.relations.view import ANY, anchor
 from relgraph.rewriting.interpreter import tracked
-from relgraph.rewriting.shapes import Shapes
-from relgraph.rewriting.sharing import Sharing
+from relgraph.rewriting.kanren_memo import Shapes
+from relgraph.rewriting.shared_subterms import Sharing
 
 
 class Signed(NamedTuple):

@@ -5,7 +5,7 @@ import pytest
 
 import relgraph as rg
 from relgraph.errors import ArgumentError, OscillationError, UnknownTagError
-from relgraph.rewriting.derivation import Derivation
+from relgraph.rewriting.derivation.derivation import Derivation
 
 
 @rg.identity

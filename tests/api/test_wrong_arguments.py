@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import relgraph as rg
-from relgraph.api.fitting import as_array
+from relgraph.api.argument_conversion import as_array
 from relgraph.api.targets import backend_of
 from relgraph.backends.cuda import adapter
 from relgraph.errors import ArgumentError, DomainError, GPUNotAvailableError, ShapeError

@@ -8,10 +8,10 @@ import pytest
 from kanren.constraints import neq
 
 import relgraph as rg
-from relgraph.checking import labels, selections
+from relgraph.checking import promises, selections
 from relgraph.checking.numbers import obeys
 from relgraph.checking.report import counted
-from relgraph.checking.smallest import Problem, shown, smallest
+from relgraph.checking.shrinking import Problem, shown, smallest
 from relgraph.errors import ArgumentError, RelationError, UnsoundRelationError
 
 
@@ -123,11 +123,11 @@ def test_exact_values_are_compared_with_more_digits_than_floats_have():
         """e^x = (1 + 10^-9) e^x, wrong in the tenth digit."""
         return rg.exp(x), rg.exp(x) * (1 + 1e-9)
 
-    problem = labels.keeps_digits(nearly_expo).failure.problem
+    problem = promises.keeps_digits(nearly_expo).failure.problem
     assert problem.what == "has sides that are not equal"
     assert float(problem.expected) == pytest.approx(float(problem.found), rel=1e-8)
     assert problem.expected != problem.found
-    assert not labels.keeps_digits(nearly_expo, "float32").failure  # there, 1 + 1e-9 is 1
+    assert not promises.keeps_digits(nearly_expo, "float32").failure  # there, 1 + 1e-9 is 1
 
 
 def test_both_directions_are_checked():

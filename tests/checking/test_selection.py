@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import relgraph as rg
-from relgraph.checking import critical, known
-from relgraph.checking.pages import independent
+from relgraph.checking import critical_pairs, expected_findings
+from relgraph.checking.catalogue_pages import independent
 from relgraph.checking.report import FAULTS, NOTES, Finding, SelectionReport
 from relgraph.checking.selections import has_value, stages_of
 from relgraph.db.modes import MODES
@@ -210,30 +210,30 @@ def test_overlaps_are_found_in_any_order_of_commutative_operands():
         """sin x e^(cos y) ..."""
         return rg.sin(x) * rg.exp(rg.cos(y)), x - y
 
-    found = list(critical.peaks(critical.rules_of([outero, innero])))
+    found = list(critical_pairs.peaks(critical_pairs.rules_of([outero, innero])))
     places = {(p.outer.relation.name, p.inner.relation.name, p.path) for p in found}
     assert ("outero", "innero", (0,)) in places
-    fork = critical.fork(found[0], "elementwise")
+    fork = critical_pairs.fork(found[0], "elementwise")
     assert str(fork.first) == "cos(x0) + x1" or "cos" in str(fork.graph)
 
 
 def test_unification_minds_occurrence_and_repeats():
     x, y = rg.lvars("x y")
-    assert not list(critical.unified(rg.exp(x), x, {}))
-    assert not list(critical.unified(x - x, rg.exp(y) - y, {}))
-    crossed = critical.unified(rg.exp(x) - y, rg.exp(rg.sin(y)) - rg.cos(x), {})
+    assert not list(critical_pairs.unified(rg.exp(x), x, {}))
+    assert not list(critical_pairs.unified(x - x, rg.exp(y) - y, {}))
+    crossed = critical_pairs.unified(rg.exp(x) - y, rg.exp(rg.sin(y)) - rg.cos(x), {})
     assert not list(crossed)
     u, v = rg.lvars("u v")
-    (s,) = critical.unified(rg.exp(x) - y, rg.exp(rg.sin(u)) - rg.cos(v), {})
-    assert str(critical.substituted(x / y, s)) == "sin(u) / cos(v)"
-    assert len(list(critical.unified(x * y, rg.exp(u) * v, {}))) == 2
+    (s,) = critical_pairs.unified(rg.exp(x) - y, rg.exp(rg.sin(u)) - rg.cos(v), {})
+    assert str(critical_pairs.substituted(x / y, s)) == "sin(u) / cos(v)"
+    assert len(list(critical_pairs.unified(x * y, rg.exp(u) * v, {}))) == 2
 
 
 def test_no_graph_is_made_of_facts_that_exclude_each_other():
-    assert critical.contradictory({"positive", "negative"})
-    assert critical.contradictory({"nonnegative", "nonpositive", "nonzero"})
-    assert not critical.contradictory({"nonnegative", "nonpositive"})  # zero
-    assert not critical.contradictory({"positive", "integer"})
+    assert critical_pairs.contradictory({"positive", "negative"})
+    assert critical_pairs.contradictory({"nonnegative", "nonpositive", "nonzero"})
+    assert not critical_pairs.contradictory({"nonnegative", "nonpositive"})  # zero
+    assert not critical_pairs.contradictory({"positive", "integer"})
 
 
 def test_what_is_not_a_selection_is_refused():
@@ -243,16 +243,16 @@ def test_what_is_not_a_selection_is_refused():
 
 
 def test_known_findings_need_a_reason_and_have_a_kind():
-    for kind, first, second, reason in known.KNOWN:
+    for kind, first, second, reason in expected_findings.KNOWN:
         assert kind in FAULTS
         assert first
         assert second
         assert len(reason.split()) > 5
     for names in (("double_addo", "distribute_krono"), ("distribute_krono", "double_addo")):
-        finding = known.expected(Finding("missed", "", names, ""))
+        finding = expected_findings.expected(Finding("missed", "", names, ""))
         assert finding.reason
         assert not finding.fault
-    assert not known.expected(Finding("shadowed", "", ("double_addo",), "")).reason
+    assert not expected_findings.expected(Finding("shadowed", "", ("double_addo",), "")).reason
     assert not set(FAULTS) & set(NOTES)
 
 

@@ -6,7 +6,7 @@ import relgraph as rg
 from relgraph.db.catalogue import PHASES, relations
 from relgraph.ops.shape import BroadcastTo
 from relgraph.relations.catalogue.checks import UNSAFE
-from relgraph.relations.measure import decreases
+from relgraph.relations.termination_order import decreases
 
 NAMES = {name for name, _ in PHASES}
 SHIPPED = [r for r in relations() if NAMES & set(r.tags)]

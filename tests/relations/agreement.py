@@ -16,8 +16,8 @@ from relgraph.checking.cases import (
     rewrite_of,
     sides_of,
 )
-from relgraph.checking.labels import Outcome
-from relgraph.checking.smallest import Counterexample, Problem
+from relgraph.checking.promises import Outcome
+from relgraph.checking.shrinking import Counterexample, Problem
 from relgraph.ir.node import Variable
 from relgraph.relations.clause import Clause
 from relgraph.relations.pattern import variables

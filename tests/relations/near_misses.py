@@ -11,7 +11,7 @@ from relgraph.checking.instances import PARAMETERS
 from relgraph.ir.op import GetItem, Op
 from relgraph.ops.elementwise import Elementwise
 from relgraph.relations.clause import Clause, op_name
-from relgraph.relations.goals import Suspended
+from relgraph.relations.kanren.goals import Suspended
 from relgraph.relations.pattern import (
     OpPattern,
     PatternNode,

@@ -5,7 +5,7 @@ import pytest
 import relgraph as rg
 from relgraph.errors import NotInvertibleError, UnboundVariableError
 from relgraph.relations.clause import Clause, orient, with_block
-from relgraph.relations.goals import calco, facto
+from relgraph.relations.kanren.goals import calco, facto
 from relgraph.relations.pattern import Block, PatternNode, same_term
 
 x, y, z, a, b = rg.lvars("x y z a b")

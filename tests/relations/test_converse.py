@@ -13,8 +13,8 @@ from relgraph.checking.cases import dtypes_of, profile, rewrite_of
 from relgraph.ir.graph import toposort
 from relgraph.ir.node import Apply, Input, apply, make_input
 from relgraph.ir.types import TensorType
-from relgraph.relations.ac import uniform
 from relgraph.relations.clause import is_ac
+from relgraph.relations.nary import uniform
 from relgraph.rewriting.driver import normalise
 from relgraph.rewriting.interpreter import answer
 from relgraph.rewriting.selection import selection_of

@@ -7,7 +7,7 @@ import pytest
 
 import relgraph as rg
 from relgraph.ir.graph import toposort
-from relgraph.relations.ac import alike, canonical
+from relgraph.relations.nary import alike, canonical
 
 x, y, z, w = rg.vectors("x y z w", 3)
 p = rg.vector("p", 3, facts=("positive",))

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import pytest
 
-from relgraph.checking import coverage, labels
+from relgraph.checking import coverage, promises
 from relgraph.checking.cases import both_directions, shipped
 from relgraph.checking.check import CHECKS
 from relgraph.checking.report import BY_CLAUSE, RelationReport
-from relgraph.relations.measure import decreases
+from relgraph.relations.termination_order import decreases
 from tests.relations import agreement
 
 PHASES = {"canonicalize", "stabilize", "specialize"}
@@ -43,7 +43,7 @@ def test_it_fires_on_its_sides(theme, relation):
 
 @every_direction
 def test_it_keeps_type_and_value(theme, relation):
-    found = {"values": labels.keeps_values(relation)}
+    found = {"values": promises.keeps_values(relation)}
     assert passed(found["values"])
     if found["values"].idle:  # other dtypes, or zeros, must then do for these clauses
         found |= {name: CHECKS[name](relation) for name in BY_CLAUSE[1:]}
@@ -53,7 +53,7 @@ def test_it_keeps_type_and_value(theme, relation):
 
 @every_direction
 def test_it_keeps_values_of_every_dtype(theme, relation):
-    assert passed(labels.keeps_every_dtype(relation))
+    assert passed(promises.keeps_every_dtype(relation))
 
 
 @every_direction
@@ -61,13 +61,13 @@ def test_it_holds_on_each_branch_of_its_ops(theme, relation):
     outcome = coverage.keeps_branches(relation)
     passed(outcome)
     assert not outcome.unreached, f"no sample takes {outcome.unreached[0]}"
-    fires_on = labels.on_scalars_only(relation)
+    fires_on = promises.on_scalars_only(relation)
     assert not fires_on, f"{fires_on[0]} fires on no array"
 
 
 @every_direction
 def test_it_keeps_specials_as_labelled(theme, relation):
-    assert passed(labels.keeps_specials(relation))
+    assert passed(promises.keeps_specials(relation))
 
 
 ROUNDED = [(theme, r) for theme, r in RELATIONS if r.rounding == "rounded"]
@@ -77,7 +77,7 @@ ROUNDED = [(theme, r) for theme, r in RELATIONS if r.rounding == "rounded"]
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_its_error_is_bounded(theme, relation, dtype):
     """Both sides have one exact value, and what is made is as accurate as its own steps allow."""
-    judged = passed(labels.keeps_digits(relation, dtype))
+    judged = passed(promises.keeps_digits(relation, dtype))
     assert bool(judged) != ((relation.label, dtype) in NOT_JUDGED)
 
 

@@ -10,8 +10,8 @@ import pytest
 
 import relgraph as rg
 from relgraph.errors import RelationError
-from relgraph.relations import source
-from relgraph.relations.ac import leaves
+from relgraph.relations import generated_source
+from relgraph.relations.nary import leaves
 
 OPS = [
     rg.sin, rg.cos, rg.tan, rg.exp, rg.log, rg.sqrt, rg.sinh, rg.cosh, rg.tanh, rg.arctan,
@@ -48,7 +48,7 @@ def is_negated(x):
 
 @pytest.fixture
 def few_steps(monkeypatch):
-    monkeypatch.setattr(source, "STEPS", 200)
+    monkeypatch.setattr(generated_source, "STEPS", 200)
 
 
 @pytest.mark.parametrize("count", [8, 9, 10, 20, 40])

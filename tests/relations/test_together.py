@@ -9,8 +9,8 @@ import pytest
 from relgraph.checking import instances as made
 from relgraph.checking import numbers
 from relgraph.checking.cases import cases, generator, needs_regular
-from relgraph.checking.labels import disagreement
-from relgraph.checking.smallest import Problem
+from relgraph.checking.promises import disagreement
+from relgraph.checking.shrinking import Problem
 from relgraph.relations.clause import op_name
 from relgraph.relations.pattern import OpPattern
 from relgraph.rewriting.driver import normalise

@@ -10,7 +10,7 @@ from unification import vars as lvars
 
 import relgraph as rg
 from relgraph.errors import RelationError
-from relgraph.relations import search
+from relgraph.relations.kanren import search
 from relgraph.rewriting.driver import normalise
 from relgraph.rewriting.interpreter import answer, answers
 from relgraph.rewriting.selection import Selection

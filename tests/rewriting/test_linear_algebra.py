@@ -8,9 +8,9 @@ import pytest
 
 import relgraph as rg
 from relgraph.ir.graph import free_inputs, toposort
-from relgraph.rewriting.chains import MatmulChain, dominates
-from relgraph.rewriting.factors import FactorReuse
-from relgraph.rewriting.structured import StructuredProducts
+from relgraph.rewriting.passes.matmul_chains import MatmulChain, dominates
+from relgraph.rewriting.passes.shared_factorisations import FactorReuse
+from relgraph.rewriting.passes.structured_products import StructuredProducts
 
 A, B = rg.matrices("A B", shape=("n", "n"))
 C = rg.matrix("C", shape=("n", "k"))

@@ -4,7 +4,7 @@ import pytest
 
 import relgraph as rg
 from relgraph.errors import BudgetError, NotInvertibleError, OscillationError
-from relgraph.rewriting import groups, limits
+from relgraph.rewriting import ac_normaliser, budgets
 from relgraph.rewriting.driver import normalise
 from relgraph.rewriting.selection import Selection
 
@@ -74,8 +74,8 @@ def swap_cosho(a):
 @pytest.fixture
 def short_chains(monkeypatch):
     """Call growth runaway early: each step looks at more than the last."""
-    monkeypatch.setattr(limits, "CHAIN", 50)
-    monkeypatch.setattr(groups, "CHAIN", 50)
+    monkeypatch.setattr(budgets, "CHAIN", 50)
+    monkeypatch.setattr(ac_normaliser, "CHAIN", 50)
 
 
 @pytest.mark.parametrize(

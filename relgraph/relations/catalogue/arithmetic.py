@@ -14,7 +14,7 @@ from relgraph.ir.facts import fact
 from relgraph.ir.node import Constant, Variable, constant
 from relgraph.ops.reducers import floating
 from relgraph.relations.catalogue.conditions import coefficiento, numbero, numerico
-from relgraph.relations.goals import (
+from relgraph.relations.kanren.goals import (
     calco,
     checko,
     eq,

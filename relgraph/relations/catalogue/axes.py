@@ -11,7 +11,7 @@ from relgraph.ops.extents import canonical_shape, solve
 from relgraph.ops.joining import Concatenate, Stack
 from relgraph.ops.permutation import MatrixTranspose, Transpose
 from relgraph.ops.shape import BroadcastTo, Dim, ExpandDims, Reshape, Squeeze
-from relgraph.relations.goals import calco, checko, eq, lall, lany
+from relgraph.relations.kanren.goals import calco, checko, eq, lall, lany
 from relgraph.relations.pattern import lvars
 from relgraph.relations.relation import Relation, identity, relation
 

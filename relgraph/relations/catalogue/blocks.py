@@ -26,7 +26,7 @@ from relgraph.ops.shape import Reshape
 from relgraph.relations.catalogue.conditions import matrixo, vectoro
 from relgraph.relations.catalogue.linalg import both_square
 from relgraph.relations.catalogue.units import static_side
-from relgraph.relations.goals import calco, facto, floato
+from relgraph.relations.kanren.goals import calco, facto, floato
 from relgraph.relations.relation import Relation, identity
 
 CANONICAL = ("canonicalize", "fast_run")

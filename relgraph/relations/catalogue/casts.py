@@ -34,7 +34,7 @@ from relgraph.ops.elementwise import (
     rint,
     trunc,
 )
-from relgraph.relations.goals import (
+from relgraph.relations.kanren.goals import (
     Suspended,
     calco,
     checko,

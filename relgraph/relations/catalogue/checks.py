@@ -12,7 +12,7 @@ from relgraph.ops.permutation import MatrixTranspose, Transpose
 from relgraph.ops.shape import BroadcastTo, Dim, ExpandDims, Reshape, Squeeze
 from relgraph.ops.updates import AddIndex, SetIndex
 from relgraph.relations.catalogue.axes import static
-from relgraph.relations.goals import calco, checko, eq, lall, lany
+from relgraph.relations.kanren.goals import calco, checko, eq, lall, lany
 from relgraph.relations.pattern import lvars
 from relgraph.relations.relation import Relation, identity, relation
 

@@ -26,7 +26,7 @@ from relgraph.ops.elementwise import (
 )
 from relgraph.relations.catalogue.comparison import truthso
 from relgraph.relations.catalogue.conditions import signedo
-from relgraph.relations.goals import (
+from relgraph.relations.kanren.goals import (
     Suspended,
     checko,
     eq,

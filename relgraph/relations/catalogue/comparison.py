@@ -30,7 +30,16 @@ from relgraph.ops.elementwise import (
     minimum,
     not_equal,
 )
-from relgraph.relations.goals import Suspended, checko, eq, facto, floato, lall, lany, nonzeroo
+from relgraph.relations.kanren.goals import (
+    Suspended,
+    checko,
+    eq,
+    facto,
+    floato,
+    lall,
+    lany,
+    nonzeroo,
+)
 from relgraph.relations.pattern import lvars
 from relgraph.relations.relation import Relation, identity, relation
 

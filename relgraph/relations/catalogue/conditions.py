@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from relgraph.ir.node import Constant, Variable
-from relgraph.relations.goals import Suspended, checko
+from relgraph.relations.kanren.goals import Suspended, checko
 
 
 def scalaro(x: Any) -> Suspended:

@@ -17,7 +17,7 @@ from relgraph.ops.elementwise import add, exp, log, subtract
 from relgraph.ops.indexing import Index
 from relgraph.ops.keys import FULL
 from relgraph.ops.reducers import Max, Min, Prod, Sum
-from relgraph.relations.goals import calco, checko, eq, floato, lall, lany, positiveo
+from relgraph.relations.kanren.goals import calco, checko, eq, floato, lall, lany, positiveo
 from relgraph.relations.pattern import lvars
 from relgraph.relations.relation import Relation, identity, relation
 

@@ -23,7 +23,7 @@ from relgraph.ops.shape import expand_dims
 from relgraph.ops.sorting import Argsort, Sort
 from relgraph.relations.catalogue.conditions import matrixo
 from relgraph.relations.catalogue.units import identity_like
-from relgraph.relations.goals import calco, checko, eq, facto, floato, lall, lany, symmetrico
+from relgraph.relations.kanren.goals import calco, checko, eq, facto, floato, lall, lany, symmetrico
 from relgraph.relations.pattern import lvars
 from relgraph.relations.relation import Relation, identity, relation
 

@@ -24,7 +24,7 @@ from relgraph.ops.elementwise import (
     square,
     where,
 )
-from relgraph.relations.goals import eq, facto, floato, lall, lany, nonnegativeo, positiveo
+from relgraph.relations.kanren.goals import eq, facto, floato, lall, lany, nonnegativeo, positiveo
 from relgraph.relations.pattern import lvars
 from relgraph.relations.relation import Relation, identity, relation
 

@@ -52,7 +52,7 @@ from relgraph.ops.elementwise import (
 )
 from relgraph.relations.catalogue.choices import alikeo
 from relgraph.relations.catalogue.conditions import coefficiento
-from relgraph.relations.goals import (
+from relgraph.relations.kanren.goals import (
     calco,
     checko,
     eq,

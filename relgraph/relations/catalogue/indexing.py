@@ -21,7 +21,7 @@ from relgraph.ops.permutation import MatrixTranspose, Transpose
 from relgraph.ops.reducers import LogSoftmax, Softmax
 from relgraph.ops.shape import BroadcastTo, ExpandDims, Squeeze
 from relgraph.ops.updates import SetIndex
-from relgraph.relations.goals import calco, checko, eq, lall, lany
+from relgraph.relations.kanren.goals import calco, checko, eq, lall, lany
 from relgraph.relations.pattern import lvars
 from relgraph.relations.relation import Relation, identity, relation
 

@@ -1,7 +1,7 @@
 """Inverses, linear systems and determinants.
 
 The ranks for which an identity holds (vectors, matrices, batches) are found by the engine; see
-:mod:`relgraph.relations.ranks`.
+:mod:`relgraph.relations.rank_classes`.
 """
 
 # mypy: allow-untyped-defs
@@ -25,7 +25,7 @@ from relgraph.relations.catalogue.units import (
     identity_of_columns,
     static_side,
 )
-from relgraph.relations.goals import calco, facto, floato, invertibleo, nonzeroo
+from relgraph.relations.kanren.goals import calco, facto, floato, invertibleo, nonzeroo
 from relgraph.relations.relation import Relation, identity
 
 CANONICAL = ("canonicalize", "fast_run")

@@ -18,7 +18,7 @@ from relgraph.ops.elementwise import (
 )
 from relgraph.relations.catalogue.comparison import truthso, wholeo
 from relgraph.relations.catalogue.conditions import numerico
-from relgraph.relations.goals import eq, lall, lany
+from relgraph.relations.kanren.goals import eq, lall, lany
 from relgraph.relations.pattern import lvars
 from relgraph.relations.relation import Relation, identity, relation
 

@@ -22,7 +22,7 @@ from relgraph.ops.elementwise import (
     where,
 )
 from relgraph.relations.catalogue.conditions import numbero, numerico
-from relgraph.relations.goals import (
+from relgraph.relations.kanren.goals import (
     calco,
     eq,
     floato,

@@ -1,7 +1,7 @@
 """Products of matrices, their transposes, and parts of products.
 
 The ranks for which an identity holds (vectors, matrices, batches) are found by the engine; see
-:mod:`relgraph.relations.ranks`.
+:mod:`relgraph.relations.rank_classes`.
 """
 
 # mypy: allow-untyped-defs
@@ -19,7 +19,7 @@ from relgraph.ops.permutation import matrix_transpose
 from relgraph.ops.reduction import sum
 from relgraph.relations.catalogue.conditions import matrixo, numerico, scalaro, vectoro
 from relgraph.relations.catalogue.units import identity_like
-from relgraph.relations.goals import calco, checko, eq, lall, lany, symmetrico
+from relgraph.relations.kanren.goals import calco, checko, eq, lall, lany, symmetrico
 from relgraph.relations.pattern import lvars
 from relgraph.relations.relation import Relation, identity, relation
 

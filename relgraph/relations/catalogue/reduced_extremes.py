@@ -35,7 +35,7 @@ from relgraph.ops.reduction import (
 from relgraph.relations.catalogue.casts import trutho
 from relgraph.relations.catalogue.extremes import INCREASING, PARTIAL
 from relgraph.relations.catalogue.reductions import CANONICAL, CHAIN, fixedo, nested, termwise
-from relgraph.relations.goals import (
+from relgraph.relations.kanren.goals import (
     calco,
     eq,
     floato,

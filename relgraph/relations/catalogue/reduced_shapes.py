@@ -27,7 +27,7 @@ from relgraph.ops.reducers import accumulator, reduced_axes
 from relgraph.ops.reduction import all, any, logsumexp, max, mean, min, prod, sum
 from relgraph.ops.shape import BroadcastTo, ExpandDims, Reshape, Squeeze
 from relgraph.relations.catalogue.conditions import numerico, scalaro
-from relgraph.relations.goals import calco, checko, eq, floato, lall, lany
+from relgraph.relations.kanren.goals import calco, checko, eq, floato, lall, lany
 from relgraph.relations.pattern import lvars
 from relgraph.relations.relation import Relation, relation
 

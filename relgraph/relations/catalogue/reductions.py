@@ -31,7 +31,7 @@ from relgraph.ops.reduction import (
 )
 from relgraph.ops.shape import Dim, ExpandDims, Squeeze
 from relgraph.relations.catalogue.conditions import coefficiento, matrixo
-from relgraph.relations.goals import (
+from relgraph.relations.kanren.goals import (
     Suspended,
     calco,
     checko,

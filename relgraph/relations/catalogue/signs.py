@@ -11,7 +11,7 @@ from relgraph.ops.elementwise import (
     sign,
 )
 from relgraph.relations.catalogue.conditions import signedo
-from relgraph.relations.goals import (
+from relgraph.relations.kanren.goals import (
     eq,
     facto,
     floato,

@@ -29,7 +29,7 @@ from relgraph.ops.elementwise import (
     tan,
     trigamma,
 )
-from relgraph.relations.goals import eq, lall, lany, nonzeroo, positiveo
+from relgraph.relations.kanren.goals import eq, lall, lany, nonzeroo, positiveo
 from relgraph.relations.pattern import lvars
 from relgraph.relations.relation import Relation, identity, relation
 

@@ -35,7 +35,7 @@ from relgraph.ops.linalg import Slogdet, det
 from relgraph.ops.permutation import matrix_transpose, transpose
 from relgraph.ops.reduction import log_softmax, logsumexp, prod, softmax, sum
 from relgraph.ops.shape import expand_dims
-from relgraph.relations.goals import (
+from relgraph.relations.kanren.goals import (
     calco,
     checko,
     eq,

@@ -1,7 +1,7 @@
 """Matrices with structure: diagonal, triangular, orthogonal, permutations, SPD.
 
 The ranks for which an identity holds (vectors, matrices, batches) are found by the engine; see
-:mod:`relgraph.relations.ranks`.
+:mod:`relgraph.relations.rank_classes`.
 """
 
 # mypy: allow-untyped-defs
@@ -23,7 +23,7 @@ from relgraph.ops.reduction import argmax, prod, sum
 from relgraph.ops.shape import expand_dims
 from relgraph.relations.catalogue.conditions import matrixo, vectoro
 from relgraph.relations.catalogue.units import identity_of
-from relgraph.relations.goals import (
+from relgraph.relations.kanren.goals import (
     calco,
     checko,
     eq,

@@ -37,7 +37,7 @@ from relgraph.ops.elementwise import (
     tanh,
     where,
 )
-from relgraph.relations.goals import eq, floato, lall, lany
+from relgraph.relations.kanren.goals import eq, floato, lall, lany
 from relgraph.relations.pattern import lvars
 from relgraph.relations.relation import Relation, identity, relation
 

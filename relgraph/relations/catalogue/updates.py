@@ -20,7 +20,7 @@ from relgraph.ops.shape import BroadcastTo
 from relgraph.ops.updates import AddIndex, MaximumIndex, MinimumIndex, MultiplyIndex, SetIndex
 from relgraph.relations.catalogue.conditions import numerico
 from relgraph.relations.catalogue.indexing import known_shapeo
-from relgraph.relations.goals import checko, eq, lall, lany
+from relgraph.relations.kanren.goals import checko, eq, lall, lany
 from relgraph.relations.pattern import lvars
 from relgraph.relations.relation import Relation, relation
 

@@ -14,7 +14,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from relgraph.checking import exact, numbers
+from relgraph.checking import mpmath_semantics, numbers
 from relgraph.db.catalogue import relations
 from relgraph.ir.node import Variable
 from relgraph.ops.cumulative import cumprod
@@ -193,7 +193,7 @@ def test_the_naive_form_loses_all_digits_and_the_stable_one_keeps_them(case):
     assert result is not case.graph
     values = point(case)
     with mpmath.workdps(DIGITS):
-        true = exact.value(case.graph, values)
+        true = mpmath_semantics.value(case.graph, values)
         naive, stable = (errors(g, values, true) for g in (case.graph, result))
     assert naive > 1e-2, f"{case.graph} is right to {naive}"
     assert stable < KEPT, f"{result} is off by {stable}"
@@ -211,5 +211,5 @@ def test_what_only_names_a_stable_form_keeps_its_digits(name):
     result = rewritten(relation, graph)
     values = {k: np.asarray(at, float) for k in "xyv"}
     with mpmath.workdps(DIGITS):
-        true = exact.value(graph, values)
+        true = mpmath_semantics.value(graph, values)
         assert result is not graph and errors(result, values, true) < KEPT

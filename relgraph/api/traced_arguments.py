@@ -1,0 +1,105 @@
+"""The arguments of a traced function, taken apart: arrays, Python numbers, and what is static."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+
+from relgraph.api.argument_conversion import array_of
+from relgraph.api.number_trace import NUMBERS, Number
+from relgraph.api.pytrees import STATIC, structure_of, why_no_leaf
+from relgraph.api.tracing import Tracer, WeakScalar
+from relgraph.errors import ArgumentError, kind_of
+
+
+class Leaves:
+    """The arrays and the Python numbers among the arguments, in order, and the rest as a key.
+
+    Attributes
+    ----------
+    arrays, numbers : list
+        As they occur.
+    traced : bool
+        Whether an argument is traced already, by a function that calls this one.
+    """
+
+    __slots__ = ("arrays", "numbers", "traced")
+
+    def __init__(self) -> None:
+        self.arrays: list[Any] = []
+        self.numbers: list[Number] = []
+        self.traced = False
+
+    def signature(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Hashable:
+        """Return what tells apart calls that need programs of their own.
+
+        Parameters
+        ----------
+        args, kwargs : tuple, dict
+            The arguments of a call.
+
+        Returns
+        -------
+        hashable
+            Equal for calls that one trace may serve.
+
+        Raises
+        ------
+        ArgumentError
+            Naming an argument that cannot be traced.
+        """
+        parts: list[Hashable] = []
+        try:
+            for x in args:
+                if type(x) is np.ndarray:
+                    self.arrays.append(x)
+                    parts.append((x.dtype, x.shape))
+                else:
+                    parts.append(structure_of(x, self._part))
+            for name, x in kwargs.items():
+                parts.append((name, structure_of(x, self._part)))
+        except ArgumentError as error:
+            which = [*range(len(args)), *kwargs][len(parts)]
+            what = f"argument {which!r} {error.what}"
+            raise ArgumentError(what, error.facts, error.fix) from None
+        except RecursionError:
+            which = [*range(len(args)), *kwargs][len(parts)]
+            raise ArgumentError(
+                f"argument {which!r} is nested too deeply, or holds itself",
+                fix="Pass arrays, or containers of arrays a few levels deep.",
+            ) from None
+        return tuple(parts)
+
+    def _part(self, x: Any) -> Hashable:
+        kind = type(x)
+        if kind is np.ndarray:
+            self.arrays.append(x)
+            return (x.dtype, x.shape)
+        if kind in NUMBERS:
+            self.numbers.append(x)
+            return kind.__name__
+        if isinstance(x, np.generic | np.ndarray):
+            if isinstance(x, np.ma.MaskedArray | np.matrix):
+                raise ArgumentError(
+                    f"is {kind_of(x)}, whose operators are not those of arrays",
+                    {"value": x},
+                    "Fill a masked array with .filled(value), and pass np.asarray(x) of a matrix.",
+                )
+            self.arrays.append(np.asarray(x))
+            return (x.dtype, x.shape)
+        if kind is Tracer or kind is WeakScalar:
+            self.traced = True
+            return None
+        if isinstance(x, (*STATIC, np.dtype)):
+            return (kind, x)
+        array = array_of(x)
+        if array is not None:
+            self.arrays.append(array)
+            return (array.dtype, array.shape)
+        raise ArgumentError(
+            f"is {kind_of(x)}, which cannot be traced",
+            {"value": x},
+            why_no_leaf(x),
+        )

@@ -1,0 +1,169 @@
+"""The pages of the catalogue, one for each theme, generated from the relations themselves.
+
+``python -m relgraph.checking.catalogue_pages`` writes them to ``docs/catalogue/``.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from inspect import cleandoc
+from pathlib import Path
+
+from relgraph.checking.cases import rewrite_of, runs
+from relgraph.checking.listing import CatalogueRow, every_row, identities, rows_of
+from relgraph.checking.selections import refused
+from relgraph.db.catalogue import THEMES
+from relgraph.relations.relation import Relation
+
+WRITTEN = (
+    "Written by `python -m relgraph.checking.catalogue_pages` from the relations; "
+    "edit them, not this."
+)
+
+
+def pages() -> dict[str, str]:
+    """Return the text of every page, by file name."""
+    found = {f"{theme}.md": "\n".join(_page(theme)) + "\n" for theme in THEMES}
+    found["index.md"] = "\n".join(_index()) + "\n"
+    return found
+
+
+def _title(theme: str) -> str:
+    return theme.replace("_", " ").capitalize()
+
+
+def _summary(theme: str) -> str:
+    module = import_module(f"relgraph.relations.catalogue.{theme}")
+    return " ".join(cleandoc(module.__doc__ or "").split("\n\n")[0].split())
+
+
+def _page(theme: str) -> Iterator[str]:
+    rows = list(rows_of(theme))
+    yield from (f"# {_title(theme)}", "", _summary(theme), "", WRITTEN, "")
+    yield from ("| relation | runs | promises | phases |", "|---|---|---|---|")
+    for row in rows:
+        promises = f"{row.item.rounding}, {row.item.specials}"
+        phases = ", ".join(row.phases) or "on request"
+        yield f"| [{row.name}](#{row.name}) | `{row.ways}` | {promises} | {phases} |"
+    for row in rows:
+        yield from _entry(row)
+
+
+def _entry(row: CatalogueRow) -> Iterator[str]:
+    relation: Relation = row.item
+    first, holds, source = sections(relation)
+    yield from ("", f"## {row.name}", "", _escaped(first), "")
+    yield from ("```text", *identities(relation), "```", "")
+    if holds:
+        yield f"- {_escaped(holds)}"
+    yield f"- Promises: {relation.rounding}, {relation.specials}."
+    yield from (f"- {line}" for line in _runs(row))
+    other = sorted(set(row.tags) - set(row.phases))
+    if other:
+        yield f"- Tags: {', '.join(f'`{tag}`' for tag in other)}."
+    if source:
+        yield f"- Source: {_escaped(source)}"
+
+
+def sections(relation: Relation) -> tuple[str, str, str]:
+    """Return a docstring's first line, where the relation holds, and its source."""
+    first, _, rest = cleandoc(relation.__doc__ or "").partition("\n")
+    holds, _, source = rest.partition("Source:")
+    return first, " ".join(holds.split()), " ".join(source.split())
+
+
+def _runs(row: CatalogueRow) -> Iterator[str]:
+    relation = row.item
+    own = "backward" if relation.backward else "forward"
+    other = "forward" if relation.backward else "backward"
+    if row.phases:
+        yield f"Runs {own} in {' and '.join(row.phases)}."
+    else:
+        yield f"Runs {own} when it is asked for."
+    if relation.interpreted:
+        yield "miniKanren runs it, node by node."
+        return
+    left_out = [c for c in relation.clauses or () if rewrite_of(relation, c) is None]
+    for clause in left_out:
+        yield f"Not {own}: `{clause}`, because {refused(relation, clause, relation.backward)}."
+    why = {refused(relation, c, not relation.backward) for c in relation.clauses or ()}
+    if why == {None} and runs(relation.reversed):
+        yield f"Runs {other}, too, when it is asked for."
+    elif None in why:
+        yield f"Some of it runs {other}, too, when it is asked for."
+    else:
+        reasons = "; ".join(sorted(x for x in why if x is not None))
+        yield f"Does not run {other}: {_escaped(reasons)}."
+
+
+def _escaped(text: str) -> str:
+    """Keep Markdown from reading formulas as emphasis, quotes or links."""
+    for mark in "\\*_|<>[]`":
+        text = text.replace(mark, f"\\{mark}")
+    return text
+
+
+def independent() -> list[str]:
+    """Return the names of the relations of the phases that do not follow from the others there.
+
+    That no other one does is what :func:`relgraph.checking.selections.check_selection` tries.
+    """
+    rows = [row for row in every_row() if isinstance(row.item, Relation)]
+    return sorted({row.name for row in rows if row.phases and "derived" not in row.tags})
+
+
+def _index() -> Iterator[str]:
+    yield from ("# Catalogue", "")
+    yield 'The identities that relgraph ships, by theme. `rg.catalogue("softmax")` searches them.'
+    yield from ("", WRITTEN, "")
+    yield from (
+        "| theme | what it holds | relations | both ways | in a phase |",
+        "|---|---|---|---|---|",
+    )
+    totals = [0, 0, 0]
+    for theme in THEMES:
+        rows = list(rows_of(theme))
+        both = sum(row.ways == "<->" for row in rows)
+        counts = [len(rows), both, sum(bool(row.phases) for row in rows)]
+        totals = [a + b for a, b in zip(totals, counts, strict=True)]
+        shown = " | ".join(map(str, counts))
+        yield f"| [{theme}]({theme}.md) | {_escaped(_summary(theme))} | {shown} |"
+    yield f"| all | | {' | '.join(map(str, totals))} |"
+    derived = [row.name for row in every_row() if "derived" in row.tags]
+    yield ""
+    yield f"{len(independent())} of those in a phase are independent: `rg.check` finds none of them"
+    yield "to follow from the others of its phase."
+    if derived:
+        yield from ("", f"{len(derived)} follow from others and are kept for a reason:")
+        yield from ("", *(f"- `{name}`" for name in derived))
+    yield from ("", "## Beside the relations", "")
+    yield from ("What is no equation of graphs is a rewriter or a choice of the same database.", "")
+    yield from ("| name | kind | what it does |", "|---|---|---|")
+    for row in every_row():
+        if not isinstance(row.item, Relation):
+            yield f"| `{row.name}` | {row.theme} | {_escaped(row.identity[0])} |"
+
+
+def write(directory: Path) -> list[str]:
+    """Write the pages that differ from what a directory holds, and return their names.
+
+    Parameters
+    ----------
+    directory : Path
+        It is made where it does not exist.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    changed = []
+    for name, text in pages().items():
+        path = directory / name
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+            changed.append(name)
+    return changed
+
+
+if __name__ == "__main__":
+    target = Path(sys.argv[1]) if len(sys.argv) > 1 else Path("docs/catalogue")
+    print("\n".join(write(target)) or "nothing changed")

@@ -1,0 +1,420 @@
+"""The exact value of a graph by mpmath, and the error that computing it may have.
+
+The error is measured, not guessed: the exact value is computed again with every rounded result
+moved by one unit in the last place, at random, and the largest deviation, times a constant, is the
+bound (Monte Carlo arithmetic). A sum, a product of matrices or a factorisation is backward stable
+at best: what it computes is exact for operands near its own, so its operands are moved, too.
+
+References
+----------
+D. S. Parker, "Monte Carlo arithmetic: exploiting randomness in floating-point arithmetic", UCLA
+technical report CSD-970002, 1997.
+N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., SIAM, 2002, sections 3.1,
+3.5, 4.2 and 9.3: the backward errors of sums, products and solutions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import mpmath
+import numpy as np
+
+from relgraph.checking import mpmath_linalg
+from relgraph.checking.mpmath_linalg import Undefined
+from relgraph.ir.graph import toposort
+from relgraph.ir.node import Constant, Variable
+from relgraph.ir.op import GetItem
+from relgraph.ir.types import TensorType, TupleType
+from relgraph.ops import cumulative, decompositions, reducers
+from relgraph.ops.elementwise import Cast, Elementwise
+
+Array = Any
+
+
+def _sigmoid(x: Any) -> Any:
+    return 1 / (1 + mpmath.exp(-x))
+
+
+def _softplus(x: Any) -> Any:
+    return mpmath.log1p(mpmath.exp(x))
+
+
+def _power(x: Any, y: Any) -> Any:
+    return mpmath.power(x, y)
+
+
+def _polygamma(n: Any, x: Any) -> Any:
+    """Return a derivative of digamma where that is quick: mpmath takes a step for each -1 of x."""
+    if n > 0 and x < -1000:
+        raise Undefined("polygamma of a large negative argument")
+    return mpmath.psi(n, x)
+
+
+MEANING: dict[str, Callable[..., Any]] = {
+    "add": lambda x, y: x + y,
+    "subtract": lambda x, y: x - y,
+    "multiply": lambda x, y: x * y,
+    "true_divide": lambda x, y: x / y,
+    "power": _power,
+    "negative": lambda x: -x,
+    "absolute": abs,
+    "square": lambda x: x * x,
+    "sqrt": mpmath.sqrt,
+    "reciprocal": lambda x: 1 / x,
+    "exp": mpmath.exp,
+    "exp2": lambda x: mpmath.power(2, x),
+    "expm1": mpmath.expm1,
+    "log": mpmath.log,
+    "log2": lambda x: mpmath.log(x, 2),
+    "log1p": mpmath.log1p,
+    "log1mexp": lambda x: mpmath.log(1 - mpmath.exp(x)),
+    "logaddexp": lambda x, y: mpmath.log(mpmath.exp(x) + mpmath.exp(y)),
+    "sigmoid": _sigmoid,
+    "softplus": _softplus,
+    "log10": mpmath.log10,
+    "sin": mpmath.sin,
+    "cos": mpmath.cos,
+    "tan": mpmath.tan,
+    "arcsin": mpmath.asin,
+    "arccos": mpmath.acos,
+    "arctan": mpmath.atan,
+    "sinh": mpmath.sinh,
+    "cosh": mpmath.cosh,
+    "tanh": mpmath.tanh,
+    "arcsinh": mpmath.asinh,
+    "arccosh": mpmath.acosh,
+    "arctanh": mpmath.atanh,
+    "hypot": mpmath.hypot,
+    "cbrt": lambda x: mpmath.sign(x) * mpmath.cbrt(abs(x)),
+    "erf": mpmath.erf,
+    "erfc": mpmath.erfc,
+    "erfcx": lambda x: mpmath.exp(x * x) * mpmath.erfc(x),
+    "logerfc": lambda x: mpmath.log(mpmath.erfc(x)),
+    "gamma": mpmath.gamma,
+    "gammaln": lambda x: mpmath.log(abs(mpmath.gamma(x))),
+    "digamma": mpmath.digamma,
+    "trigamma": lambda x: _polygamma(1, x),
+    "polygamma": _polygamma,
+    "kv": lambda v, x: _bessel(mpmath.besselk, v, x),
+    "kve": lambda v, x: _bessel(mpmath.besselk, v, x) * mpmath.exp(x),
+    "iv": lambda v, x: _bessel(mpmath.besseli, v, x),
+    "ive": lambda v, x: _bessel(mpmath.besseli, v, x) * mpmath.exp(-abs(x)),
+    "maximum": max,
+    "minimum": min,
+    "where": lambda c, x, y: x if c else y,
+    "clip": lambda x, low, high: min(max(x, low), high),
+    "sign": mpmath.sign,
+    "less": lambda x, y: mpmath.mpf(x < y),
+    "less_equal": lambda x, y: mpmath.mpf(x <= y),
+    "greater": lambda x, y: mpmath.mpf(x > y),
+    "greater_equal": lambda x, y: mpmath.mpf(x >= y),
+    "equal": lambda x, y: mpmath.mpf(x == y),
+    "not_equal": lambda x, y: mpmath.mpf(x != y),
+    "logical_not": lambda x: mpmath.mpf(not x),
+    "logical_and": lambda x, y: mpmath.mpf(bool(x) and bool(y)),
+    "logical_or": lambda x, y: mpmath.mpf(bool(x) or bool(y)),
+}
+# Those that pick, test or change a sign only.
+EXACT = {
+    "negative", "absolute", "maximum", "minimum", "where", "clip", "sign", "less", "less_equal",
+    "greater", "greater_equal", "equal", "not_equal", "logical_not", "logical_and", "logical_or",
+}  # fmt: skip
+ROUNDED = set(MEANING) - EXACT
+
+
+def _bessel(function: Any, v: Any, x: Any) -> Any:
+    """Return a Bessel function where that is quick: with many digits its series takes minutes.
+
+    Of half an odd number, the order makes it elementary (DLMF 10.39 and 10.49).
+    """
+    elementary = abs(v) < 10 and 2 * v % 2 == 1
+    if not elementary and (mpmath.mp.dps > 100 or abs(x) > 50 or abs(v) > 50):
+        raise Undefined("a Bessel function of a large argument, or in many digits")
+    return function(v, x)
+
+
+# An error of these is small beside the largest element of a result, not beside each: G. H. Golub
+# and C. F. Van Loan, Matrix Computations, 4th ed., theorem 8.1.5 and section 8.3.
+NORMWISE = (decompositions.Eigvalsh, decompositions.Eigh)
+# Of these the error is what the library makes, measured at the same operands. SciPy's expm takes a
+# wrong norm (https://github.com/scipy/scipy/issues/25864): 1.17 is off by up to 3,000 eps beside
+# the largest element, where a stable algorithm is by 10.  A bound that is measured accepts what it
+# measures: tests/checking/test_mpmath_semantics.py compares it with these figures.
+MEASURED = (decompositions.Expm,)
+# SciPy's digamma has the argument of its tangent rounded: at -1 + 1e-16, a pole, it is off by 40 %.
+# Its Bessel functions cancel where the order is near a negative integer.  Its erfc(x) rounds the
+# square of x below the exponential: at 25.6 it is off by 245 eps.
+MEASURED_FUNCTIONS = ("digamma", "iv", "ive", "erfc")
+# What only moves elements: modules of ops, and ops of others.
+MOVING = ("shape", "permutation", "joining", "indexing", "sorting", "checks")
+MOVES = ("eye", "diag", "diagonal", "tril", "triu", "set_index", "block_diag", "getitem")
+PICKING = (
+    reducers.Max, reducers.Min, reducers.Argmax, reducers.Argmin, cumulative.Cummax,
+    cumulative.Cummin,
+)  # fmt: skip
+# Near their roots the error of these is small beside 1 only: docs/accuracy.md.  The sum inside of
+# logaddexp is rounded.
+BESIDE_ONE = ("gammaln", "logaddexp")
+SAMPLES = 6
+
+
+def value(
+    graph: Variable,
+    values: dict[str, Array],
+    rng: np.random.Generator | None = None,
+    eps: float = 0,
+    moved: Constant | None = None,
+) -> Array:
+    """Return the value of a graph in mpmath's precision.
+
+    Parameters
+    ----------
+    graph : Variable
+        Of one result.
+    values : dict of str to ndarray
+        Of its inputs.
+    rng : numpy.random.Generator, optional
+        With it, each step is rounded at random, within ``eps``.
+    eps : float
+        How far, relative to a result.
+    moved : Constant, optional
+        A constant to take for the next float of its dtype.
+
+    Returns
+    -------
+    ndarray of mpmath.mpf
+        Of the shape of the graph.
+
+    Raises
+    ------
+    Undefined
+        Where some step has no real value.
+    """
+    done: dict[Variable, Array] = {}
+    for x in toposort([graph]):
+        if isinstance(x, Constant):
+            done[x] = _real(x.value)
+            if x is moved:
+                done[x] = done[x] * (1 + mpmath.mpf(float(np.finfo(x.dtype).eps)) / 2)
+            continue
+        if x.op is None:
+            result = _real(values[x.name])  # type: ignore[attr-defined]
+        else:
+            try:
+                result = _step(x, [done[y] for y in x.inputs], rng, eps)
+            except (ZeroDivisionError, ValueError, OverflowError, TypeError) as error:
+                raise Undefined(str(error)) from None
+        done[x] = result
+        _require_numbers(x, result)
+    return done[graph]
+
+
+def _step(x: Variable, operands: list[Array], rng: Any, eps: float) -> Any:
+    """Return what a node computes, off by what rounding may do where there is an ``rng``."""
+    if rng is None or not _rounds(x):
+        return _apply(x, operands)
+    if not isinstance(x.op, Elementwise | Cast):
+        operands = [
+            _noisy(v, rng, eps) if _of_floats(y) else v
+            for v, y in zip(operands, x.inputs, strict=True)
+        ]
+    result = _rounded(x.op, _apply(x, operands), rng, eps)
+    if isinstance(x.op, MEASURED) or getattr(x.op, "name", "") in MEASURED_FUNCTIONS:
+        noise = _error_of(x, operands) * _real(rng.uniform(-1, 1, result.shape))
+        result = np.asarray(result + noise, dtype=object)
+    return result
+
+
+def _error_of(x: Variable, operands: list[Array]) -> Any:
+    """Return the largest error of what a node computes at floats next to its operands."""
+    floats = [v.astype(y.dtype) for v, y in zip(operands, x.inputs, strict=True)]
+    computed = _real(x.op.perform(*floats))  # type: ignore[union-attr]
+    return np.max(abs(computed - _apply(x, list(map(_real, floats)))), initial=mpmath.mpf(0))
+
+
+def _require_numbers(x: Variable, result: Any) -> None:
+    """Raise where a result is not real, not finite, or an integer that its dtype does not hold."""
+    whole = isinstance(x.type, TensorType) and x.dtype.kind in "iu"
+    low, high = (np.iinfo(x.dtype).min, np.iinfo(x.dtype).max) if whole else (0, 0)
+    for part in result if isinstance(result, tuple) else (result,):
+        for one in part.reshape(-1):
+            if isinstance(one, mpmath.mpc) or not mpmath.isfinite(one):
+                raise Undefined(f"{x} has the value {one}")
+            if whole and not low <= one <= high:
+                raise Undefined(f"{x} overflows")
+
+
+def _noisy(x: Array, rng: Any, eps: float) -> Array:
+    return np.asarray(x * (1 + _real(eps * rng.uniform(-1, 1, x.shape))), dtype=object)
+
+
+def _rounded(op: Any, result: Any, rng: Any, eps: float) -> Any:
+    """Return a result, or several, off by what rounding may do."""
+    if isinstance(result, tuple):
+        return tuple(_rounded(op, part, rng, eps) for part in result)
+    noise = _real(eps * rng.uniform(-1, 1, result.shape))
+    added = 0 * noise
+    if isinstance(op, reducers.LogSumExp | reducers.LogSoftmax) or op.name in BESIDE_ONE:
+        added = noise  # the sum inside of a logarithm is rounded
+    elif isinstance(op, NORMWISE) and result.size:
+        added = noise * max(map(abs, result.reshape(-1)))
+    return np.asarray(result * (1 + noise) + added, dtype=object)
+
+
+def bound(graph: Variable, values: dict[str, Array], eps: float, center: Array) -> Array:
+    """Return the largest deviation of a graph from ``center`` when each step is off by ``eps``.
+
+    Parameters
+    ----------
+    graph : Variable
+        Of one result.
+    values : dict of str to ndarray
+        Of its inputs.
+    eps : float
+        How far a step may be off, relative to its result.
+    center : ndarray of mpmath.mpf
+        The exact value of the graph, or what is compared with it.
+
+    Returns
+    -------
+    ndarray of mpmath.mpf
+        For each element, the largest deviation of a few random ones.
+    """
+    rng = np.random.default_rng(7)
+    deviations = [abs(value(graph, values, rng, eps) - center) for _ in range(SAMPLES)]
+    return np.asarray(np.max(np.stack(deviations), axis=0), dtype=object)
+
+
+def error_of_constants(graph: Variable, values: dict[str, Array], center: Array) -> Array:
+    """Return how far a graph may be from ``center`` since constants are rounded when written.
+
+    A constant such as log(2) has too many digits to be a number that was meant exactly; what each
+    adds, to first order, is found by moving it alone.
+
+    Parameters
+    ----------
+    graph : Variable
+        Of one result.
+    values : dict of str to ndarray
+        Of its inputs.
+    center : ndarray of mpmath.mpf
+        The exact value of the graph.
+
+    Returns
+    -------
+    ndarray of mpmath.mpf
+        For each element, the sum over all constants that were rounded.
+    """
+    total = 0 * center
+    for x in toposort([graph]):
+        if isinstance(x, Constant) and _was_rounded(x):
+            total = total + abs(value(graph, values, moved=x) - center)
+    return total
+
+
+def _was_rounded(x: Constant) -> bool:
+    if x.dtype.kind != "f" or x.uniform is None:
+        return False
+    number = float(x.uniform)
+    return math.isfinite(number) and not (number * 2**20).is_integer()
+
+
+def _of_floats(x: Variable) -> bool:
+    return not isinstance(x.type, TensorType) or x.dtype.kind == "f"
+
+
+def _rounds(x: Variable) -> bool:
+    """Tell whether what a node computes is rounded, beyond what it is computed from."""
+    op: Any = x.op
+    if not _of_floats(x) or isinstance(op, PICKING):
+        return False
+    if isinstance(op, Elementwise):
+        return op.name in ROUNDED
+    return type(op).__module__.rpartition(".")[2] not in MOVING and op.name not in MOVES
+
+
+def _real(value: Array) -> Array:
+    return _array(np.asarray(value), _number)
+
+
+def _number(v: Any) -> Any:
+    v = v.item() if isinstance(v, np.ndarray | np.generic) else v
+    return v if isinstance(v, mpmath.mpf | mpmath.mpc) else mpmath.mpf(v)
+
+
+def _array(value: Array, function: Callable[[Any], Any]) -> Array:
+    result = np.empty(value.shape, dtype=object)
+    flat, out = value.reshape(-1), result.reshape(-1)
+    for i, v in enumerate(flat):
+        out[i] = function(v)
+    return result
+
+
+def _apply(node: Variable, operands: list[Array]) -> Any:
+    op: Any = node.op
+    if isinstance(op, Cast):
+        return _converted(operands[0], node.dtype.kind)
+    if isinstance(op, Elementwise):
+        if op.name not in MEANING:
+            raise Undefined(op.name)
+        function = MEANING[op.name]
+        whole = np.broadcast_arrays(*operands)
+        result = np.empty(whole[0].shape, dtype=object)
+        for i in np.ndindex(*result.shape):
+            result[i] = function(*[w[i] for w in whole])
+        return result
+    if isinstance(op, reducers.Reduction):
+        return _reduce(op, operands[0])
+    if isinstance(op, cumulative.Cumulative):
+        return np.asarray(op.ufunc.accumulate(operands[0], axis=op.axis), dtype=object)
+    if isinstance(op, reducers.Softmax | reducers.LogSoftmax):
+        e = _array(operands[0], mpmath.exp)
+        share = e / np.sum(e, axis=op.axis, keepdims=True)
+        return share if isinstance(op, reducers.Softmax) else _array(share, mpmath.log)
+    if type(op) in mpmath_linalg.MEANING:
+        return mpmath_linalg.value(op, operands)
+    if isinstance(node.type, TupleType):
+        raise Undefined(op.name)
+    if isinstance(op, GetItem):
+        return np.asarray(operands[0][op.params[0]], dtype=object)
+    if not type(op).__module__.startswith("relgraph."):
+        raise Undefined(op.name)  # an op of a user's takes arrays of NumPy's numbers
+    # What moves, adds and multiplies elements takes mpmath's numbers; places stay integers.
+    taken = [
+        v if _of_floats(x) else v.astype(x.dtype)
+        for v, x in zip(operands, node.inputs, strict=True)
+    ]
+    return _real(np.asarray(op.perform(*taken), dtype=object))
+
+
+def _converted(x: Array, kind: str) -> Array:
+    """Return numbers as another kind of dtype holds them; floats are rounded by :func:`value`."""
+    if kind == "b":
+        return _array(x, lambda v: mpmath.mpf(v != 0))
+    return x if kind == "f" else _array(x, lambda v: mpmath.floor(v) if v > 0 else mpmath.ceil(v))
+
+
+def _reduce(op: Any, x: Array) -> Array:
+    over = {"axis": op.axis, "keepdims": op.keepdims}
+    if isinstance(op, reducers.Sum):
+        result = np.sum(x, **over, initial=mpmath.mpf(0))
+    elif isinstance(op, reducers.Prod):
+        result = np.prod(x, **over, initial=mpmath.mpf(1))
+    elif isinstance(op, PICKING):
+        result = _real(op.compute(x, x.dtype))
+    elif isinstance(op, reducers.Any | reducers.All):
+        result = _real(op.compute(x != 0, x.dtype))
+    elif isinstance(op, reducers.Mean):
+        total = np.asarray(np.sum(x, **over, initial=mpmath.mpf(0)), dtype=object)
+        result = total * mpmath.mpf(max(total.size, 1)) / max(x.size, 1)
+        if not x.size:
+            raise Undefined("the mean of nothing")
+    elif isinstance(op, reducers.LogSumExp):
+        total = np.asarray(np.sum(_array(x, mpmath.exp), **over, initial=mpmath.mpf(0)), object)
+        result = _array(total, mpmath.log)
+    else:
+        raise Undefined(op.name)
+    return np.asarray(result, dtype=object)

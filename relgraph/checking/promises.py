@@ -1,0 +1,585 @@
+"""What a relation promises, checked on graphs made from its sides: type, value, rounding, specials.
+
+Every check returns an :class:`Outcome`: how much was compared, and the smallest counterexample
+where the promise is broken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import mpmath
+import numpy as np
+
+from relgraph.backends.numpy.interpreter import NumpyBackend
+from relgraph.checking import instances as made
+from relgraph.checking import mpmath_linalg, mpmath_semantics, numbers
+from relgraph.checking.branches import Branch
+from relgraph.checking.cases import (
+    EVERY_DTYPE,
+    Side,
+    cases,
+    generator,
+    needs_regular,
+    one_sided,
+    registered,
+)
+from relgraph.checking.shrinking import Counterexample, Problem, Values, smallest
+from relgraph.errors import RelgraphError
+from relgraph.ir.facts import MATRIX_FACTS
+from relgraph.ir.forks import cached_property
+from relgraph.ir.graph import FunctionGraph, free_inputs, toposort
+from relgraph.ir.node import Variable, make_input
+from relgraph.ir.types import TensorType
+from relgraph.relations.clause import Clause
+from relgraph.relations.relation import Relation
+
+FAILS = "makes a graph that fails where the one it matches does not"
+LOSES = "loses more digits than its steps explain"
+SKIPPED = False  # nothing to judge: no rewrite, or a graph that has no value there
+HELD = True
+DIGITS = 60
+MANY_DIGITS = 800  # 1 + exp(-800) has 348 of them
+SIZES = (3, 2, 1, 0)  # that names and unknown sizes stand for
+CALLS = 5  # of one graph with different sizes, the last time of none
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What the labels of a relation promise, in one direction.
+
+    Attributes
+    ----------
+    rounding, specials : str
+        As declared.
+    excused : {"nothing", "graph", "both"}
+        What may overflow, of finite inputs, although infinities and NaN are kept: the intermediate
+        values of the graph that is matched, or also of the one that is made.
+    defined : bool
+        Whether what is made has a value wherever its graph has one, though values are assumed to be
+        finite.  It is asked of the direction in which a relation is written.
+    """
+
+    rounding: str
+    specials: str
+    excused: str = "nothing"
+    defined: bool = True
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a check found.
+
+    Attributes
+    ----------
+    tried : int
+        How many comparisons were made.
+    failure : Counterexample or None
+        The smallest one found.
+    idle : tuple of Clause
+        Clauses of which no graph was compared.
+    reached, unreached : tuple of Branch
+        The branches on which sides were compared, and those on which they were not.
+    """
+
+    tried: int = 0
+    failure: Counterexample | None = None
+    idle: tuple[Clause, ...] = ()
+    reached: tuple[Branch, ...] = ()
+    unreached: tuple[Branch, ...] = ()
+
+
+# Values.
+
+
+def promise_of(relation: Relation) -> Promise:
+    """Return what a relation promises in its direction."""
+    excused = "nothing"
+    if "stabilize" in relation.tags:
+        excused = "graph" if is_stabilising(relation) else "both"
+    return Promise(relation.rounding, relation.specials, excused, not relation.backward)
+
+
+def disagreement(
+    relation: Relation,
+    graph: Variable,
+    values: Values,
+    kind: str,
+    promise: Promise | None = None,
+) -> Problem | bool:
+    """Compare what a graph and its replacement compute, by the labels of the relation.
+
+    Parameters
+    ----------
+    relation : Relation
+        In one direction.
+    graph : Variable
+        Which it matches, or there is nothing to judge.
+    values : dict of str to array
+        For the inputs.
+    kind : str
+        How they were drawn.
+    promise : Promise, optional
+        What to judge by instead of the relation's own labels.
+    """
+    promise = promise or promise_of(relation)
+    result = made.match(relation, graph)
+    if result is None:
+        return SKIPPED
+    if not result.type.narrows(graph.type):
+        return Problem("changes a type", graph.type, result.type)
+    made_up = _made_up(relation, graph, result)
+    if made_up is not None:
+        return made_up
+    try:
+        expected = numbers.evaluate((graph,), values)[graph]
+    except ValueError:  # sizes that are operands need not fit
+        return SKIPPED
+    try:
+        done = numbers.evaluate((graph, result), values)
+    except np.linalg.LinAlgError:
+        return SKIPPED
+    except ValueError as error:
+        return Problem(FAILS, expected, error)
+    if not numbers.all_finite(_asked_to_be_finite(promise, graph, done, kind)):
+        return SKIPPED
+    a, b = done[graph], done[result]
+    if promise.excused != "nothing" and kind == "extreme":
+        agree = numbers.all_finite({result: b})  # its digits are judged by mpmath
+    elif promise.rounding == "exact":
+        agree = numbers.same(a, b, True)
+    else:
+        eps = coarsest(done, graph)
+        agree = numbers.close(a, b, done, eps) or _explained((graph, result), done, values, eps)
+    return HELD if agree else Problem("changes a value", a, b)
+
+
+def _made_up(relation: Relation, graph: Variable, result: Variable) -> Problem | None:
+    """Return what is wrong where a result has inputs that a graph and the relation have not."""
+    known, found = made.inputs_of(relation, graph), free_inputs([result])
+    if set(found) <= set(known):
+        return None
+    first, second = (", ".join(map(str, inputs)) or "no inputs" for inputs in (known, found))
+    return Problem("makes up an input", first, second)
+
+
+def _asked_to_be_finite(
+    promise: Promise, graph: Variable, done: dict[Variable, Any], kind: str
+) -> dict[Variable, Any]:
+    """Return the values that must be finite for a promise to be made.
+
+    A stable form may be finite where its graph overflows, of finite inputs, and not the other way.
+    What is made may overflow too, where a relation assumes that values are finite; but it may not
+    be NaN of finite values: it is not defined there, and its graph is.
+    """
+    if promise.specials == "assumes_finite":
+        own = {x: done[x] for x in toposort([graph])}
+        others = [done[x] for x in done.keys() - own.keys()]
+        some = all(np.size(x) for x in done.values())  # a sum of nothing has no value to divide
+        return own if promise.defined and some and undefined(others) else done
+    if promise.excused == "nothing" or kind not in ("moderate", "extreme"):
+        return {}
+    return {x: done[x] for x in toposort([graph])} if promise.excused == "graph" else done
+
+
+def undefined(values: Iterable[Any]) -> bool:
+    """Tell whether a value is NaN and none is infinite, so that no overflow explains it."""
+    floats = [x for x in map(np.asarray, values) if x.dtype.kind == "f"]
+    return any(np.isnan(x).any() for x in floats) and not any(np.isinf(x).any() for x in floats)
+
+
+def _explained(
+    graphs: tuple[Variable, Variable], done: dict[Variable, Any], values: Values, eps: float
+) -> bool:
+    """Return True if two graphs have one exact value, and rounding explains what each computes.
+
+    A step may amplify the rounding of its operand: cosh(x) is off by the relative error x eps where
+    x is off by one unit in its last place, which is 690 eps at 1e300.  A library may err more.
+
+    Parameters
+    ----------
+    graphs : tuple of Variable
+        A graph and what it becomes.
+    done : dict of Variable to ndarray
+        The value of every node, as computed.
+    values : dict of str to array
+        For the inputs.
+    eps : float
+        How far a step may be off, relative to its result.
+    """
+    a, b = computed = [done[x] for x in graphs]
+    if a.shape != b.shape or a.dtype != b.dtype or a.dtype.kind != "f":
+        return False
+    apart = np.ones(a.shape, dtype=bool)
+    own = {x.name: values[x.name] for x in free_inputs(graphs)}
+    if all(x.op is None or x.op.pointwise for x in toposort(list(graphs))):
+        # The other elements may have no real value, so one of these stands in their places.
+        apart = (a != b) & ~(np.isnan(a) & np.isnan(b))
+        first = np.unravel_index(np.argmax(apart), a.shape)
+        own = {n: np.where(apart, v, np.broadcast_to(v, a.shape)[first]) for n, v in own.items()}
+        done = {x: np.broadcast_to(v, a.shape)[apart] for x, v in done.items()}
+    if not numbers.all_finite(done):
+        return False
+    with mpmath.workdps(MANY_DIGITS):
+        try:
+            sides = [mpmath_semantics.value(x, own) for x in graphs]
+            if _unequal(graphs, sides, own) is not None:
+                return False
+            widths = [
+                mpmath_semantics.bound(x, own, eps, y) for x, y in zip(graphs, sides, strict=True)
+            ]
+        except mpmath_linalg.Undefined:
+            return False
+        triples = zip(computed, sides, widths, strict=True)
+        return all(within(*[x[apart] for x in triple]) is HELD for triple in triples)
+
+
+def coarsest(done: dict[Variable, Any], graph: Variable) -> float:
+    """Return the spacing of the narrowest floats that a graph itself computes with."""
+    dtypes = {done[x].dtype for x in toposort([graph]) if done[x].dtype.kind == "f"}
+    return max([float(np.finfo(d).eps) for d in dtypes], default=0.0)
+
+
+def keeps_values(
+    relation: Relation,
+    dtypes: tuple[str, ...] = ("float64",),
+    most: int = 24,
+    kinds: tuple[str, ...] = ("moderate",),
+    draws: int = 2,
+    *,
+    equal: bool = False,
+) -> Outcome:
+    """Check type and value wherever a direction fires on its own sides.
+
+    Parameters
+    ----------
+    relation : Relation
+        In one direction.
+    dtypes : tuple of str
+        Of the inputs; each draws its own.
+    most : int
+        Instances of each clause.
+    kinds : tuple of str
+        Which values to draw; see :func:`relgraph.checking.numbers.draw`.
+    draws : int
+        How often for each instance.
+    equal : bool
+        Whether all sizes are equal.
+    """
+    tried, idle = 0, []
+    for clause, sides in cases(relation, dtypes, most, equal=equal):
+        before = tried
+        for graph, _, instance in sides:
+            result = made.match(relation, graph)
+            if result is None:
+                continue
+            regular = needs_regular(graph, result)
+            for kind in kinds:
+                for number in range(draws):
+                    rng = generator(relation.name, str(instance), kind, number)
+                    values = _drawn(instance.inputs, rng, kind, regular, number)
+                    verdict = disagreement(relation, graph, values, kind)
+                    if isinstance(verdict, Problem):
+                        found = smallest(relation, clause, disagreement, (graph, values, kind))
+                        return Outcome(tried, found)
+                    tried += verdict
+        if tried == before:
+            idle.append(clause)
+    return Outcome(tried, None, tuple(idle))
+
+
+def on_scalars_only(relation: Relation) -> tuple[Clause, ...]:
+    """Return the clauses that fire on graphs without dimensions, and on no array of their sides."""
+    found = []
+    for clause in relation.clauses or ():
+        fires = {False: 0, True: 0}
+        arrays = 0
+        for dtypes in (("float64",), EVERY_DTYPE):
+            for graph, _, instance in _sides_of(relation, clause, dtypes):
+                whole = any(x.ndim for x in instance.inputs)
+                arrays += whole
+                fires[whole] += made.match(relation, graph) is not None
+                if fires[True]:
+                    break
+        if arrays and fires[False] and not fires[True]:
+            found.append(clause)
+    return tuple(found)
+
+
+def _sides_of(relation: Relation, clause: Clause, dtypes: tuple[str, ...]) -> list[Side]:
+    return [side for c, sides in cases(relation, dtypes) if c is clause for side in sides]
+
+
+def _drawn(inputs: Any, rng: Any, kind: str, regular: bool, number: int) -> Values:
+    """Return values for inputs; sizes without a number change from one draw to the next.
+
+    Every third draw of extreme values has operands that cancel.
+    """
+    size = SIZES[number % len(SIZES)]
+    values = {x.name: numbers.draw(x, rng, kind, regular, size) for x in inputs}
+    plain = [x for x in inputs if x.dtype.kind == "f" and not x.facts]
+    if kind == "extreme" and number % 3 == 2 and plain:
+        first, *others = plain
+        values |= {x.name: -values[first.name] for x in others if x.type is first.type}
+    return values
+
+
+def keeps_equal_sizes(relation: Relation) -> Outcome:
+    """Check type and value with inputs whose sizes are all equal, which types tell least of."""
+    return keeps_values(relation, most=60, draws=1, equal=True)
+
+
+def keeps_every_dtype(relation: Relation) -> Outcome:
+    """Check type and value with inputs of several dtypes."""
+    return keeps_values(relation, EVERY_DTYPE, 60)
+
+
+def keeps_specials(relation: Relation) -> Outcome:
+    """Check infinities, NaN, zeros of both signs and extreme values, as the labels promise."""
+    kinds = ("special", "extreme") if relation.specials == "kept" else ("zeros",)
+    return keeps_values(relation, ("float64",), 12, kinds, 6)
+
+
+# Rounding, with mpmath as judge.
+
+
+def is_stabilising(relation: Relation) -> bool:
+    """Tell whether a relation, in this direction, is to be accurate where its graph is not.
+
+    Its tag says so, of the direction that ``rg.optdb`` holds, or else of the one declared.
+    """
+    if "stabilize" not in relation.tags:
+        return False
+    if registered(relation):
+        return True
+    other = relation._twin
+    return not relation.backward and (other is None or not registered(other))
+
+
+def inaccuracy(relation: Relation, graph: Variable, values: Values, kind: str) -> Problem | bool:
+    """Compare exact values of both sides, and the computed result with them."""
+    result = made.match(relation, graph)
+    if result is None:
+        return SKIPPED
+    with mpmath.workdps(MANY_DIGITS if kind == "large" else DIGITS):
+        try:
+            left, right = (
+                mpmath_semantics.value(graph, values),
+                mpmath_semantics.value(result, values),
+            )
+            if not left.size:
+                return SKIPPED
+            unequal = _unequal((graph, result), (left, right), values)
+            if unequal is not None:
+                return unequal
+            width = mpmath_semantics.bound(result, values, float(np.finfo(graph.dtype).eps), right)
+            computed = numbers.evaluate((result,), values)[result]
+            return within(computed, right, width)
+        except mpmath_linalg.Undefined:
+            return SKIPPED
+
+
+def _unequal(graphs: Sequence[Variable], sides: Sequence[Any], values: Values) -> Problem | None:
+    """Return where two graphs have different exact values, but for constants that were rounded."""
+    apart = np.add(
+        *[
+            mpmath_semantics.error_of_constants(x, values, y)
+            for x, y in zip(graphs, sides, strict=True)
+        ]
+    )
+    near, floor = (mpmath.mpf(10) ** (-n // 2) for n in (DIGITS, mpmath.mp.dps))
+    for x, y, w in zip(sides[0].flat, sides[1].flat, np.ravel(apart), strict=True):
+        if abs(x - y) > 2 * w + near * abs(x) + floor:
+            what = "has sides that are not equal"
+            return Problem(what, mpmath.nstr(x, 20), mpmath.nstr(y, 20))
+    return None
+
+
+def within(computed: Any, right: Any, widths: Any) -> Problem | bool:
+    """Compare what is computed with exact values, off by these widths at most."""
+    info = np.finfo(computed.dtype)
+    for x, y, w in zip(computed.flat, right.flat, widths.flat, strict=True):
+        if abs(y) < info.max / 2 or np.isfinite(x):
+            allowed = 16 * w + 4 * float(info.eps) * abs(y) + float(info.tiny)
+            if not (np.isfinite(x) and abs(mpmath.mpf(float(x)) - y) <= allowed):
+                return Problem(LOSES, mpmath.nstr(y, 20), x)
+    return HELD
+
+
+def keeps_digits(relation: Relation, dtype: str = "float64") -> Outcome:
+    """Check both sides for one exact value, and what is made for the accuracy of its own steps."""
+    kinds = ("moderate", "large") if is_stabilising(relation) else ("moderate",)
+    judged = 0
+    for clause, sides in cases(relation, (dtype,), 40):
+        fired = [
+            (graph, instance)
+            for graph, _, instance in sides
+            if graph.dtype.kind == "f"
+            and not any(0 in x.type.shape for x in instance.inputs)  # no digits to judge
+            and made.match(relation, graph) is not None
+        ]
+        for graph, instance in fired[:2]:
+            for kind in kinds:
+                for values in _positions(relation, graph, instance, kind):
+                    verdict = inaccuracy(relation, graph, values, kind)
+                    if isinstance(verdict, Problem):
+                        found = smallest(relation, clause, inaccuracy, (graph, values, kind))
+                        return Outcome(judged, found)
+                    if verdict:
+                        judged += 1
+                        break
+    return Outcome(judged)
+
+
+def _positions(
+    relation: Relation, graph: Variable, instance: made.Instance, kind: str
+) -> Iterator[Values]:
+    rng = generator(relation.name, str(instance), kind)
+    regular = needs_regular(graph, made.match(relation, graph))
+    for attempt in range(8):
+        values = {x.name: numbers.draw(x, rng, kind, regular) for x in instance.inputs}
+        if attempt == 4:  # some where each operand is below the one before it
+            values |= {
+                x.name: (values[x.name] - 6 * i).astype(x.dtype)
+                for i, x in enumerate(instance.inputs)
+                if x.dtype.kind == "f" and not x.facts
+            }
+        if attempt > 4:  # some are defined for positive arguments only, of [0, 1] or above 1
+            near, far = (0.25, 0) if attempt == 6 else (1, attempt == 7)
+            values = {name: (np.abs(v) * near + far).astype(v.dtype) for name, v in values.items()}
+        yield values
+
+
+# Whatever the sizes turn out to be.
+
+
+class _Calls:
+    """A graph that a direction matches and its replacement, to be called with arrays of any sizes.
+
+    Parameters
+    ----------
+    relation : Relation
+        In one direction.
+    graph : Variable
+        Which it matches.
+    """
+
+    def __init__(self, relation: Relation, graph: Variable) -> None:
+        result = made.match(relation, graph)
+        assert result is not None
+        self.graph, self.result = graph, result
+        self.inputs = made.inputs_of(relation, graph)
+        self.made_up = _made_up(relation, graph, result)
+
+    @cached_property
+    def programs(self) -> tuple[Any, Any]:
+        """What runs the graph and its replacement, of which all inputs are known."""
+        first, second = (
+            NumpyBackend().compile(FunctionGraph(self.inputs, [x]))
+            for x in (self.graph, self.result)
+        )
+        return first, second
+
+    def verdict(self, values: Values, kind: str) -> Problem | bool:
+        """Run both on arrays of some sizes, where the graph runs."""
+        if not _fit(self.inputs, values):
+            return SKIPPED
+        if self.made_up is not None:
+            return self.made_up
+        arrays = [values[x.name] for x in self.inputs]
+        first, second = self.programs
+        try:
+            expected = np.asarray(first(arrays)[0])
+        except (RelgraphError, np.linalg.LinAlgError, ValueError):
+            return SKIPPED
+        try:
+            found = np.asarray(second(arrays)[0])
+        except (RelgraphError, np.linalg.LinAlgError, ValueError) as error:
+            return Problem(FAILS, expected, error)
+        if found.shape != expected.shape or found.dtype != expected.dtype:
+            return Problem("changes a shape or dtype", expected, found)
+        both = self.graph, self.result
+        if kind == "moderate" and numbers.all_finite(numbers.evaluate(both, values)):
+            with np.errstate(all="ignore"):
+                agree = np.allclose(found, expected, rtol=1e-6, atol=1e-6)
+            return HELD if agree else Problem("changes a value", expected, found)
+        return HELD
+
+
+def _fit(inputs: list[Any], values: Values) -> bool:
+    """Tell whether arrays have the sizes that inputs state, equal ones under one name."""
+    sizes: dict[Any, int] = {}
+    for x in inputs:
+        for wanted, size in zip(x.type.shape, values[x.name].shape, strict=True):
+            if wanted is not None and sizes.setdefault(wanted, size) != size:
+                return False
+            if isinstance(wanted, int) and wanted != size:
+                return False
+    return True
+
+
+def runs_wherever(relation: Relation) -> Outcome:
+    """Check that what is made runs wherever the graph does, whatever its sizes turn out to be."""
+    graphs = dict.fromkeys((*one_sided(relation), *one_sided(relation, alike=True)))
+    return _runs_on(relation, list(graphs))
+
+
+def _runs_on(relation: Relation, graphs: list[tuple[Clause, Variable]]) -> Outcome:
+    checked = 0
+    failures = []
+    for clause, graph in graphs:
+        calls = _Calls(relation, graph)
+        regular, text = needs_regular(graph, calls.result), str(graph)
+        for number in range(CALLS):
+            rng = generator(relation.label, text, number)
+            kind = "zeros" if regular and number % 2 else "moderate"
+            size = 0 if number == CALLS - 1 else None
+            values = arguments(calls.inputs, rng, kind, regular and kind == "moderate", size)
+            verdict = calls.verdict(values, kind)
+            if isinstance(verdict, Problem):
+                failures.append(
+                    Counterexample(relation, clause, graph, calls.result, values, verdict)
+                )
+            checked += not isinstance(verdict, Problem) and verdict
+    return Outcome(checked, min(failures, key=_elements, default=None))
+
+
+def _elements(found: Counterexample) -> tuple[int, int]:
+    return len(found.values), sum(v.size + v.ndim for v in found.values.values())
+
+
+def arguments(
+    inputs: list[Any],
+    rng: np.random.Generator,
+    kind: str,
+    regular: bool,
+    size: int | None = None,
+) -> Values:
+    """Return arrays for inputs, of which unknown sizes mostly agree, or are all of one size."""
+    sizes = {None: int(rng.choice([0, 1, 2, 3])), "n": int(rng.choice([0, 1, 2, 3]))}
+    if rng.random() < 0.6:
+        sizes["n"] = sizes[None] = 3
+    if size is not None:
+        sizes = {None: size, "n": size}
+    for d in dict.fromkeys(d for x in inputs for d in x.type.shape if not isinstance(d, int)):
+        sizes.setdefault(d, sizes["n"])
+    found = {}
+    for x in inputs:
+        shape = [
+            int(rng.integers(4))
+            if d is None and size is None and rng.random() < 0.15
+            else sizes.get(d, d)
+            for d in x.type.shape
+        ]
+        if x.facts & set(MATRIX_FACTS):  # what is declared holds
+            fixed = [d for d in x.type.shape[-2:] if isinstance(d, int)]
+            shape[-2:] = [fixed[0] if fixed else shape[-1]] * 2
+        value = numbers.draw(
+            make_input(x.name, TensorType(x.dtype, shape), x.facts), rng, kind, regular
+        )
+        if kind == "zeros" and not x.facts:
+            value = np.where(rng.random(value.shape) < 0.5, 0.0, value)
+        found[x.name] = value.astype(x.dtype)
+    return found

@@ -1,0 +1,115 @@
+"""Matching below a plain head: by the heads of a node's operands.
+
+Most relations with one head op differ in what they ask of the operands of that op.  So the
+rewrites that operands could match are found by their keys (an op, a constant), and these alone
+are compiled into one function, when operands of these keys are first met.  A graph pays for the
+relations that its own ops could be rewritten by, not for all that are selected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from relgraph.errors import RelgraphError
+from relgraph.ir.node import Variable
+from relgraph.ir.op import Op
+from relgraph.relations.matcher import compile_plain, endless
+from relgraph.relations.operand_index import ANY, anchor, plays
+from relgraph.relations.pattern import PatternNode
+from relgraph.relations.relation import Relation
+from relgraph.relations.runtime import OutOfSteps
+
+KEPT = 10_000  # combinations of keys that are remembered
+
+Matcher = Callable[[Variable], Any]
+
+
+class PlainMatcher:
+    """Matches applications of one op that is not associative and commutative.
+
+    Called with a node, it returns ``(result, rewrite, bindings)``, or None.
+
+    Parameters
+    ----------
+    op : Op
+        The head, or one op of the class where all patterns leave its parameters open.
+    clauses : sequence of (Relation, int)
+        Relations and the numbers of their clauses, in declared order.
+    """
+
+    __slots__ = ("_by_keys", "_compiled", "_roles", "clauses", "op")
+
+    def __init__(self, op: Op, clauses: Sequence[tuple[Relation, int]]) -> None:
+        self.op = op
+        self.clauses = tuple(clauses)
+        self._roles = [_roles(relation.patterns[number]) for relation, number in clauses]
+        self._compiled: dict[tuple[int, ...], Matcher | None] = {(): None}
+        self._by_keys: dict[Any, Matcher | None] = {}
+
+    def __call__(self, node: Variable) -> Any:
+        """Return what the first rewrite that matches makes of a node, or None."""
+        inputs = node.inputs
+        keys: tuple[Any, ...]
+        if len(inputs) == 1:
+            (x,) = inputs
+            keys = (x.op or x.__class__,)
+        elif len(inputs) == 2:
+            x, y = inputs
+            keys = (x.op or x.__class__, y.op or y.__class__)
+        else:
+            keys = tuple([x.op or x.__class__ for x in inputs])
+        try:
+            match = self._by_keys[keys]
+        except KeyError:
+            match = self._made(keys)
+        if match is None:
+            return None
+        try:
+            return match(node)
+        except OutOfSteps:
+            raise self._endless(node) from None
+
+    def _made(self, keys: tuple[Any, ...]) -> Matcher | None:
+        """Compile the rewrites that operands of some keys could match."""
+        wanted = tuple([i for i, roles in enumerate(self._roles) if self._fit(keys, roles)])
+        if wanted not in self._compiled:
+            chosen = [self.clauses[i] for i in wanted]
+            rewrites = [relation.rewrite(number) for relation, number in chosen]
+            runs = [x for x in rewrites if x is not None]
+            self._compiled[wanted] = compile_plain(self.op, runs) if runs else None
+        if len(self._by_keys) >= KEPT:
+            self._by_keys.clear()
+        found = self._by_keys[keys] = self._compiled[wanted]
+        return found
+
+    def _endless(self, node: Variable) -> RelgraphError:
+        """Return the error for a match that used up its steps."""
+        rewrites = [relation.rewrite(number) for relation, number in self.clauses]
+        for rewrite in rewrites:
+            if rewrite is not None:
+                try:
+                    compile_plain(self.op, [rewrite])(node)
+                except OutOfSteps:
+                    return endless(rewrite)
+        raise AssertionError(rewrites)
+
+    def _fit(self, keys: tuple[Any, ...], roles: tuple[Any, ...]) -> bool:
+        """Tell whether operands of some keys may be matched with the operands of a pattern."""
+        if len(keys) != len(roles):
+            return False
+        if all(map(plays, keys, roles)):
+            return True
+        return self.op.commutative and len(keys) == 2 and all(map(plays, keys[::-1], roles))
+
+    @property
+    def source(self) -> str:
+        """The sources of the functions compiled so far."""
+        made: list[Any] = [f for f in self._compiled.values() if f is not None]
+        return "\n".join(f.source for f in made)
+
+
+def _roles(pattern: Any) -> tuple[Any, ...]:
+    """Return the keys of the operands that a pattern may match."""
+    args = pattern.args if isinstance(pattern, PatternNode) else pattern.inputs
+    return tuple([ANY if (key := anchor(x)) is None else key for x in args])

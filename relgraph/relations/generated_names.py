@@ -1,0 +1,91 @@
+"""The global names of generated code, and the functions behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from relgraph.errors import RelationError, RelgraphError
+from relgraph.ir.node import Constant, apply
+from relgraph.ir.op import Op
+from relgraph.relations import runtime
+from relgraph.relations.generated_source import Line, load, parameters_of, write
+from relgraph.relations.kanren.goals import Suspended, condition_failed
+
+
+class Names:
+    """The global names of generated code: one for each object."""
+
+    def __init__(self) -> None:
+        self.globals: dict[str, Any] = {name: getattr(runtime, name) for name in runtime.__all__}
+        self.globals |= {"Constant": Constant, "apply": apply, "opened": opened}
+        self._known: dict[Any, str] = {}
+        self._kept: list[Any] = []
+        self._conditions: dict[tuple[str, int], Callable[..., Any]] = {}
+        self._generators: dict[Sequence[Line], str] = {}
+
+    def of(self, value: Any, hint: str) -> str:
+        """Return the name of a value, the same for the same object or equal literal set."""
+        key = (hint, value) if isinstance(value, frozenset) else (hint, id(value))
+        if key not in self._known:
+            name = f"{hint}__{len(self._known)}"  # no local has two underscores
+            self._known[key] = name
+            self.globals[name] = value
+            self._kept.append(value)
+        return self._known[key]
+
+    def generator(self, lines: Sequence[Line], bound: Iterable[str]) -> str:
+        """Return the call of a generator with these lines, which use names that are bound."""
+        key = tuple(lines)
+        if key not in self._generators:
+            parameters = parameters_of([text for text, _ in lines], bound)
+            self._generators[key] = f"candidates{len(self._generators)}({parameters})"
+        return self._generators[key]
+
+    def function(
+        self, name: str, parameters: str, bodies: Sequence[Sequence[Line]], doc: str
+    ) -> Callable[..., Any]:
+        """Return the function that does what lists of lines say, one after the other."""
+        source = write(name, parameters, bodies, doc, self._generators)
+        return load(source, name, self.globals)
+
+    def condition(self, condition: Suspended, relation: str) -> str:
+        """Return the name of a side condition's function, one for each relation that uses it."""
+        key = (relation, id(condition.function))
+        if key not in self._conditions:
+            self._conditions[key] = guarded_condition(condition, relation)
+        return self.of(self._conditions[key], condition.kind)
+
+
+def guarded_condition(condition: Suspended, relation: str) -> Callable[..., Any]:
+    """Return a side condition's function; what it raises is reported with the relation's name."""
+    function = condition.function
+
+    def decide(*values: Any) -> Any:
+        try:
+            return function(*values)
+        except Exception as error:
+            raise condition_failed(condition.label, values, error, relation) from error
+
+    return decide
+
+
+def opened(cls: type[Op], params: tuple[Any, ...], relation: str, computed: str) -> Op:
+    """Return an op with parameters that a side condition computed.
+
+    Raises
+    ------
+    RelationError
+        Where the op does not take them, whatever its operands are.
+    """
+    try:
+        op: Op = cls(*params)
+    except Exception as error:
+        reason = error.what if isinstance(error, RelgraphError) else repr(error)
+        raise RelationError(
+            f"{relation} computes a parameter that {cls.name} does not take",
+            [*zip(cls.parameters, params, strict=True), ("computed", computed), ("error", reason)],
+            "Let the function of rg.calco return a parameter as the op stores it, such as (-1,) "
+            "for the axis of a sum, or None where the relation does not hold.",
+        ) from error
+    return op

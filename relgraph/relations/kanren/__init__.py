@@ -1,0 +1,1 @@
+"""Relations and goals that miniKanren runs: what adapts them to it, and the reasons."""

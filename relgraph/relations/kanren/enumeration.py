@@ -1,0 +1,325 @@
+"""Enumeration: kanren is its own partial evaluator.
+
+A relation called with both ends free answers with its own clauses.  A tail that stays open is a
+sequence of any length, a residual is a guard, and a suspended :func:`mapo` over such tails is a
+block: the same element, mapped.  A goal whose answers do not end within the bounds, or
+hold under miniKanren's own constraints, is left to kanren.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import islice
+from typing import Any
+
+from cons.core import ConsPair
+from etuples.core import ExpressionTuple
+from unification import isvar, reify, var
+
+from relgraph.errors import RelationError, RelgraphError
+from relgraph.ir.node import Variable
+from relgraph.ir.op import Op
+from relgraph.relations.clause import Clause, is_ac
+from relgraph.relations.declaration import check_depth
+from relgraph.relations.kanren.connectives import Conjunction, Disjunction, Equation
+from relgraph.relations.kanren.goals import Suspended, drop_residuals, residuals
+from relgraph.relations.kanren.search import (
+    OutOfSteps,
+    Steps,
+    constrained,
+    failed,
+    search,
+    substitution,
+)
+from relgraph.relations.pattern import (
+    KANREN,
+    Block,
+    OpPattern,
+    Pattern,
+    PatternNode,
+    PatternVariable,
+    Term,
+    from_term,
+    subterms,
+    to_term,
+    variables,
+)
+
+MOST = 64  # clauses a relation may have
+STEPS = 20_000  # unifications that enumerating it may take
+
+
+class _NoClause(Exception):
+    """An answer that is no clause of the compiled kind."""
+
+
+def enumerate_clauses(
+    goal: Callable[[Any, Any], Any], name: str, location: str
+) -> tuple[Clause, ...] | None:
+    """Return the clauses of a goal constructor, or None when they do not end.
+
+    Raises
+    ------
+    RelationError
+        When a side occurs in itself, so that its graph would be infinite, there is no answer, or
+        the goal raises an error.
+    """
+    left, right = var(), var()
+    try:
+        with KANREN:
+            made = goal(left, right)
+            known = stated(made, left, right)
+        if known is not None:
+            for clause in known:
+                check_depth(clause, name, location)
+            return known
+        states = _answers(lambda: made)
+    except (OutOfSteps, RecursionError):
+        return None
+    except NameError as error:  # a goal that recurses names itself before it is declared
+        if error.name != name:
+            raise failed(name, error, {"declared": location}) from error
+        return None
+    except Exception as error:
+        raise failed(name, error, {"declared": location}) from error
+    if states is None:
+        return None
+    clauses = []
+    for final in states:
+        data = drop_residuals(final)
+        if _occurs(data):
+            raise RelationError(
+                f"{name}: a term would contain itself (occurs check)",
+                {"declared": location},
+                "Some variable is equated with a term that holds it.",
+            )
+        try:
+            clauses.append(_clause(left, right, data, residuals(final)))
+        except (_NoClause, RelgraphError, OutOfSteps, RecursionError):
+            return None
+    for clause in clauses:
+        check_depth(clause, name, location)
+    if not clauses:
+        raise RelationError(
+            f"{name} relates nothing: its goal has no answer",
+            {"declared": location},
+            "Check the terms given to rg.eq: two of them cannot be equal.",
+        )
+    return tuple(clauses)
+
+
+def stated(goal: Any, left: Any, right: Any) -> tuple[Clause, ...] | None:
+    """Return the clauses of a goal that states them, or None where a search has to find them.
+
+    Such a goal is made of equations of an end with a pattern, and of side conditions.  Where each
+    way to choose among its alternatives has one equation for each end, it is an answer, which
+    binds the ends and nothing else.
+    """
+    branches = _branches(goal)
+    if branches is None:
+        return None
+    found = []
+    for branch in branches:
+        sides: dict[Any, Term] = {}
+        conditions: list[Suspended] = []
+        for part in branch:
+            if type(part) is Equation and part.left in (left, right) and part.left not in sides:
+                sides[part.left] = part.right
+            elif type(part) is Suspended and part.kind in ("check", "calc"):
+                conditions.append(part)
+            else:
+                return None
+        if len(sides) != 2 or not all(_is_open(x, left, right) for x in sides.values()):
+            return None
+        if not all(_waits(c, left, right) for c in conditions):
+            return None
+        found.append(Clause(sides[left], sides[right], tuple(conditions)))
+    return tuple(found)
+
+
+def _branches(goal: Any) -> list[tuple[Any, ...]] | None:
+    """Return the ways to choose among the alternatives of a goal, in the order of a search."""
+    if type(goal) is Disjunction:
+        return _in_turn([_branches(x) for x in goal.goals])
+    if type(goal) is not Conjunction:
+        return [(goal,)]
+    if not any([type(x) is Disjunction or type(x) is Conjunction for x in goal.goals]):
+        return [goal.goals]
+    found: list[tuple[Any, ...]] | None = [()]
+    for x in goal.goals:
+        inner = _branches(x)
+        if found is None or inner is None:
+            return None
+        found = _in_turn([[(*branch, *y) for y in inner] for branch in found])
+    return found
+
+
+def _in_turn(streams: list[list[tuple[Any, ...]] | None]) -> list[tuple[Any, ...]] | None:
+    """Take from each stream in turn, as miniKanren does; None where they are too long."""
+    lengths = [MOST + 1 if x is None else len(x) for x in streams]
+    if sum(lengths) > MOST:
+        return None
+    return [x[i] for i in range(max(lengths)) for x in streams if x is not None and i < len(x)]
+
+
+# What a search leaves as it is: a node, and a value of a parameter.
+_ATOMS = (Variable, Op, bool, int, float, str, type(None))
+_PARAMETERS = (PatternVariable, *_ATOMS)
+
+
+def _is_open(term: Term, left: Any, right: Any) -> bool:
+    """Tell whether a term is a pattern as a search would write it, and holds neither end."""
+    stack = [term]
+    while stack:
+        x = stack.pop()
+        kind = type(x)
+        if kind is PatternVariable:
+            if x.token is left or x.token is right or not _is_named(x):
+                return False
+        elif kind is PatternNode:
+            stack.extend(x.args)
+            if type(x.op) is OpPattern:
+                names = [p for p in x.op.params if type(p) is PatternVariable]
+                if not names or not all([isinstance(p, _PARAMETERS) for p in x.op.params]):
+                    return False
+                stack.extend(names)
+        elif not isinstance(x, _ATOMS):
+            return False
+    return True
+
+
+def _is_named(x: PatternVariable) -> bool:
+    """Tell whether a variable has the name of its token, which a search would give it."""
+    return x.name != "v" or str(x.token.token).startswith("v#")
+
+
+def _waits(condition: Suspended, left: Any, right: Any) -> bool:
+    """Tell whether a condition is not decided before its pattern is matched."""
+    args = condition.args[1:] if condition.computes else condition.args
+    return any(map(variables, args)) and all([_is_open(x, left, right) for x in condition.args])
+
+
+def _answers(goal: Callable[[], Any]) -> list[dict[Any, Any]] | None:
+    """Return all answers of a goal, or None when they pass the bounds or hold with constraints."""
+    found = list(islice(search(goal, Steps(STEPS)), MOST + 1))
+    if len(found) > MOST or any(map(constrained, found)):
+        return None
+    return [substitution(s) for s in found]
+
+
+def _occurs(state: dict[Any, Any]) -> bool:
+    """Tell whether a substitution binds a variable, through others, to a term that holds it."""
+    color: dict[Any, int] = {}
+
+    def inner(term: Any) -> list[Any]:
+        stack, out = [term], []
+        while stack:
+            x = stack.pop()
+            if isvar(x):
+                out.append(x)
+            elif isinstance(x, ExpressionTuple | tuple | list):
+                stack.extend(x)
+            elif type(x) is ConsPair:
+                stack.extend((x.car, x.cdr))
+            elif isinstance(x, PatternVariable):
+                out.append(x.token)
+            elif isinstance(x, PatternNode):
+                stack.extend(x.args)
+        return out
+
+    for start, bound in state.items():
+        path = [(start, iter(inner(bound)))]
+        if color.get(start):
+            continue
+        color[start] = 1
+        while path:
+            v, rest = path[-1]
+            w = next(rest, None)
+            if w is None:
+                color[v] = 2
+                path.pop()
+            elif color.get(w) == 1:
+                return True
+            elif w in state and not color.get(w):
+                color[w] = 1
+                path.append((w, iter(inner(state[w]))))
+    return False
+
+
+def _clause(left: Any, right: Any, state: Any, waiting: tuple[Suspended, ...]) -> Clause:
+    """Return one answer as a clause."""
+    names: dict[Any, PatternVariable] = {}
+    tails = _Tails(state, waiting, names)
+    sides = [tails.side(reify(x, state)) for x in (left, right)]
+    conditions = []
+    for goal in waiting:
+        if goal.kind in ("check", "calc"):
+            args = tuple(tails.side(_reified(x, state)) for x in goal.args)
+            conditions.append(Suspended(goal.kind, args, goal.label, goal.function))
+    return Clause(sides[0], sides[1], tuple(conditions))
+
+
+def _reified(x: Any, state: Any) -> Any:
+    return reify(to_term(x) if isinstance(x, Pattern) else x, state)
+
+
+class _Tails:
+    """The open tails of one answer, and what the suspended goals say of them.
+
+    Each tail that is mapped over belongs to a block: ``element`` of the tail's sequence is a term
+    in one variable of its own.
+    """
+
+    def __init__(
+        self, state: Any, waiting: tuple[Suspended, ...], names: dict[Any, PatternVariable]
+    ) -> None:
+        self.names = names
+        self.elements: dict[Any, tuple[Term, PatternVariable]] = {}
+        self.same: dict[Any, Any] = {}
+        for goal in waiting:
+            if goal.kind == "flatten":
+                term, flat = (_reified(x, state) for x in goal.args)
+                if not (type(term) is ConsPair and type(flat) is ConsPair):
+                    raise _NoClause
+                if isvar(term.cdr) and isvar(flat.cdr):
+                    self.same[term.cdr] = flat.cdr
+        for goal in waiting:
+            if goal.kind == "map":
+                self._mapped(goal, state)
+
+    def _mapped(self, goal: Suspended, state: Any) -> None:
+        xs, ys = (_reified(x, state) for x in goal.args)
+        if not (isvar(xs) and isvar(ys)):
+            raise _NoClause
+        x, y = var(), var()
+        answers = _answers(lambda: goal.function(x, y))
+        if answers is None or len(answers) != 1:
+            raise _NoClause
+        (final,) = answers
+        merged = {**state, **drop_residuals(final)}
+        terms = [from_term(reify(v, merged), self.names) for v in (x, y)]
+        own = [t for t in terms if isinstance(t, PatternVariable)]
+        if not own:
+            raise _NoClause
+        self.elements[xs] = (terms[0], own[0])
+        self.elements[ys] = (terms[1], own[0])
+
+    def side(self, term: Any) -> Term:
+        """Return one side as a pattern, its open tails as blocks."""
+        if type(term) is ConsPair:
+            op, tail = term.car, self.same.get(term.cdr, term.cdr)
+            if not (isinstance(op, Op) and is_ac(op) and tail in self.elements):
+                raise _NoClause
+            element, own = self.elements[tail]
+            return Block(op, element, (own,))
+        if isinstance(term, ExpressionTuple):
+            if any(type(x) is ConsPair for x in term):
+                head, *rest = term
+                if not isinstance(head, Op):
+                    raise _NoClause
+                return PatternNode(head, tuple(self.side(x) for x in rest))
+            pattern = from_term(term, self.names)
+            if not any(isinstance(x, PatternNode) for x in subterms(pattern)):
+                raise _NoClause
+            return pattern
+        return from_term(term, self.names)

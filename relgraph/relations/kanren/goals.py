@@ -1,0 +1,549 @@
+"""Goals: what a relation's body is made of, usable unchanged in ``kanren.run``.
+
+miniKanren's own goals on lists (``conso``, ``heado``, ``tailo``) are passed through, and those that
+join terms and goals (``eq``, ``lall``, ``lany``, ``conde``) run as its own do.  Added are side
+conditions on graphs (:func:`facto`, :func:`checko`, :func:`calco`) and two goals on sequences that
+stay finite when both of their ends are open (:func:`mapo`, :func:`assoc_flatten`).
+
+A goal of this module whose arguments are not bound yet does not fail: it is *suspended*, kept in
+the answer's state as a residual, as miniKanren's constraints are, and decided when they are bound.
+So goals may stand in any order, and a relation can be enumerated with both ends free: what it
+answers is its clauses, and the residuals are their guards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from cons.core import ConsPair
+from etuples import etuple
+from etuples.core import ExpressionTuple
+from kanren import conso, heado, tailo
+from unification import isvar, reify, unify, var
+
+from relgraph.errors import ArgumentError, RelationError, checks_arguments
+from relgraph.ir.etuple import raise_
+from relgraph.ir.facts import BIT, fact, unknown_fact
+from relgraph.ir.node import Apply, Constant, Variable, as_literal, as_variable
+from relgraph.ir.op import Op
+from relgraph.relations.kanren.connectives import conde, eq, lall, lany
+from relgraph.relations.kanren.residuals import (
+    RESIDUALS,
+    drop_residuals,
+    residuals,
+    settle,
+    with_residuals,
+)
+from relgraph.relations.nary import leaves
+from relgraph.relations.pattern import Pattern, to_term
+
+State = dict[Any, Any]
+Goal = Callable[[State], Iterator[State]]
+
+
+class Suspended:
+    """A goal that waits for its arguments to be bound.
+
+    Attributes
+    ----------
+    kind : str
+        ``"check"``, ``"calc"``, ``"map"`` or ``"flatten"``; ``"reduce"``, made from a calc of two
+        operands, computes one value from any number of them.
+    args : tuple
+        Its arguments, as terms.
+    label : str
+        What it is printed as.
+    """
+
+    __slots__ = ("args", "function", "kind", "label")
+
+    def __init__(
+        self, kind: str, args: tuple[Any, ...], label: str, function: Callable[..., Any]
+    ) -> None:
+        self.kind = kind
+        self.args = args
+        self.label = label
+        self.function = function
+
+    def __call__(self, state: State) -> Iterator[State]:
+        """Run as a kanren goal: decide now if the arguments are bound, otherwise suspend."""
+        done = self.decide(state)
+        if done is None:
+            yield with_residuals(state, (*residuals(state), self))
+        else:
+            yield from done
+
+    def decide(self, state: State) -> Iterable[State] | None:
+        """Return the states in which the goal holds, or None while its arguments are open."""
+        solve = {"check": _check, "calc": _calc, "map": _map, "flatten": _flatten}[self.kind]
+        return solve(self, state)
+
+    @property
+    def computes(self) -> bool:
+        """Whether its first argument is computed from the others."""
+        return self.kind in ("calc", "reduce")
+
+    def __bool__(self) -> bool:
+        raise ArgumentError(
+            f"a side condition has no truth of its own: {self.label}",
+            fix="Return several conditions as a tuple, not joined by 'and', 'or' or 'not'; "
+            "rg.lany(...) in an rg.relation states alternatives.",
+        )
+
+    def __repr__(self) -> str:
+        return self.label
+
+
+_OPEN = object()  # None is a value: the axis parameter of a full reduction
+
+
+def _ground(term: Any, state: State) -> Any:
+    """Return a term's value: a node, a number or a parameter; ``_OPEN`` while it has none."""
+    value = reify(to_term(term) if isinstance(term, Pattern) else term, state)
+    if isinstance(value, ExpressionTuple):
+        open_ = any(isvar(x) for x in _atoms(value))
+        return _OPEN if open_ else raise_(value)
+    return _OPEN if isvar(value) or type(value) is ConsPair else value
+
+
+def _atoms(term: Any) -> Iterator[Any]:
+    stack = [term]
+    while stack:
+        x = stack.pop()
+        if isinstance(x, ExpressionTuple):
+            stack.extend(x)
+        elif type(x) is ConsPair:
+            stack.extend((x.car, x.cdr))
+        else:
+            yield x
+
+
+def _check(goal: Suspended, state: State) -> Iterable[State] | None:
+    values = [_ground(x, state) for x in goal.args]
+    if any(v is _OPEN for v in values):
+        return None
+    return [state] if _called(goal, values) else []
+
+
+def _calc(goal: Suspended, state: State) -> Iterable[State] | None:
+    out, *args = goal.args
+    values = [_ground(x, state) for x in args]
+    if any(v is _OPEN for v in values):
+        return None
+    result = _called(goal, values)
+    if result is None:
+        return []
+    s = unify(to_term(out) if isinstance(out, Pattern) else out, result, state)
+    return [] if s is False else [s]
+
+
+def _called(goal: Suspended, values: list[Any]) -> Any:
+    """Call the function of a side condition; what it raises is reported with the condition."""
+    try:
+        return goal.function(*values)
+    except RecursionError:
+        raise
+    except Exception as error:
+        raise condition_failed(goal.label, values, error) from error
+
+
+def condition_failed(
+    label: str, values: Sequence[Any], error: Exception, relation: str = ""
+) -> RelationError:
+    """Return the error for a side condition that raises one, of a relation where it is known."""
+    return RelationError(
+        f"{relation}: a side condition failed: {label}"
+        if relation
+        else f"a side condition failed: {label}",
+        [*((f"argument {i}", v) for i, v in enumerate(values)), ("error", repr(error))],
+        "A side condition gets graph nodes, numbers or op parameters, and returns True, "
+        "False or a computed value; the value of a constant c is c.value.",
+    )
+
+
+class Predicate:
+    """What :func:`checko` asks: a function that must return a bool, and not a graph of one.
+
+    Attributes
+    ----------
+    function : callable
+        The function.
+    """
+
+    __slots__ = ("function",)
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+
+    def __call__(self, *values: Any) -> bool:
+        holds = self.function(*values)
+        if holds is True or holds is False:
+            return holds
+        if isinstance(holds, np.bool_):
+            return bool(holds)
+        name = getattr(self.function, "__name__", "the function")
+        what = f"the graph {holds}" if isinstance(holds, Variable) else repr(holds)
+        raise TypeError(f"{name} returned {what}, not True or False")
+
+
+def _require_function(function: Any, goal: str, before: str = "") -> None:
+    """Refuse what a goal could not call, where the goal is written."""
+    if not callable(function):
+        raise ArgumentError(
+            f"{goal} takes {before}a function, not {function!r:.60}",
+            fix=f"Write rg.{goal}({'result, ' if before else ''}function, argument, ...).",
+        )
+
+
+@checks_arguments
+def checko(function: Callable[..., bool], *args: Any, label: str = "") -> Suspended:
+    """Relate terms for which a predicate holds.
+
+    Parameters
+    ----------
+    function : callable
+        Called with the bound values: graph nodes, numbers, or op parameters.  It returns True or
+        False; anything else, such as the graph ``x > 0``, is an error when it is asked.
+    *args : pattern variable or term
+        The arguments.
+    label : str, optional
+        What the condition is printed as.
+
+    Returns
+    -------
+    goal
+        Suspended until every argument is bound.
+    """
+    _require_function(function, "checko")
+    shown = label or f"{getattr(function, '__name__', 'check')}({', '.join(map(repr, args))})"
+    return Suspended("check", args, shown, Predicate(function))
+
+
+@checks_arguments
+def calco(out: Any, function: Callable[..., Any], *args: Any) -> Suspended:
+    """Relate ``out`` to ``function(*args)``; a result of None means that it does not hold.
+
+    Parameters
+    ----------
+    out : pattern variable or term
+        The result.
+    function : callable
+        Called with the bound values; its inverse is needed to run a relation the other way, so a
+        direction that would have to compute ``args`` from ``out`` is refused.
+    *args : pattern variable or term
+        The arguments.
+
+    Returns
+    -------
+    goal
+        Suspended until every argument is bound.
+
+    Examples
+    --------
+    >>> import kanren, relgraph as rg
+    >>> from unification import var
+    >>> q = var()
+    >>> kanren.run(1, q, rg.calco(q, max, 2, 5))
+    (5,)
+    """
+    _require_function(function, "calco", "the result first, then ")
+    shown = f"{out!r} == {getattr(function, '__name__', 'f')}({', '.join(map(repr, args))})"
+    return Suspended("calc", (out, *args), shown, function)
+
+
+@checks_arguments
+def facto(x: Any, name: str) -> Suspended:
+    """Relate graphs of which a fact is proved (see :mod:`relgraph.ir.facts`).
+
+    Parameters
+    ----------
+    x : pattern variable or term
+        What the fact is asked of.
+    name : str
+        The fact, such as "positive".
+
+    Returns
+    -------
+    goal
+        Suspended until ``x`` is bound.
+
+    Raises
+    ------
+    DomainError
+        For a fact that does not exist.
+    """
+    if not isinstance(name, str) or name not in BIT:
+        raise unknown_fact(name)
+    return Suspended("check", (x,), f"{name}({x!r})", partial(_proved, name))
+
+
+def _proved(name: str, x: Any) -> bool:
+    return fact(as_variable(as_literal(x)), name) is True
+
+
+def positiveo(x: Any) -> Suspended:
+    """Relate graphs whose every element is proved positive, or NaN.
+
+    Parameters
+    ----------
+    x : pattern variable or term
+        What the fact is asked of.
+
+    Returns
+    -------
+    goal
+        Suspended until ``x`` is bound.
+    """
+    return facto(x, "positive")
+
+
+def nonnegativeo(x: Any) -> Suspended:
+    """Relate graphs whose every element is proved at least zero, or NaN.
+
+    Parameters
+    ----------
+    x : pattern variable or term
+        What the fact is asked of.
+
+    Returns
+    -------
+    goal
+        Suspended until ``x`` is bound.
+    """
+    return facto(x, "nonnegative")
+
+
+def nonzeroo(x: Any) -> Suspended:
+    """Relate graphs no element of which is zero.
+
+    Parameters
+    ----------
+    x : pattern variable or term
+        What the fact is asked of.
+
+    Returns
+    -------
+    goal
+        Suspended until ``x`` is bound.
+    """
+    return facto(x, "nonzero")
+
+
+def finiteo(x: Any) -> Suspended:
+    """Relate graphs whose every element is proved finite.
+
+    Parameters
+    ----------
+    x : pattern variable or term
+        What the fact is asked of.
+
+    Returns
+    -------
+    goal
+        Suspended until ``x`` is bound.
+    """
+    return facto(x, "finite")
+
+
+def integero(x: Any) -> Suspended:
+    """Relate graphs whose every element is proved an integer.
+
+    Parameters
+    ----------
+    x : pattern variable or term
+        What the fact is asked of.
+
+    Returns
+    -------
+    goal
+        Suspended until ``x`` is bound.
+    """
+    return facto(x, "integer")
+
+
+def invertibleo(x: Any) -> Suspended:
+    """Relate matrices proved invertible.
+
+    Parameters
+    ----------
+    x : pattern variable or term
+        What the fact is asked of.
+
+    Returns
+    -------
+    goal
+        Suspended until ``x`` is bound.
+    """
+    return facto(x, "invertible")
+
+
+def symmetrico(x: Any) -> Suspended:
+    """Relate matrices proved symmetric.
+
+    Parameters
+    ----------
+    x : pattern variable or term
+        What the fact is asked of.
+
+    Returns
+    -------
+    goal
+        Suspended until ``x`` is bound.
+    """
+    return facto(x, "symmetric")
+
+
+def constanto(x: Any) -> Suspended:
+    """Relate constants.
+
+    Parameters
+    ----------
+    x : pattern variable or term
+        What is asked.
+
+    Returns
+    -------
+    goal
+        Suspended until ``x`` is bound.
+    """
+    return Suspended("check", (x,), f"constant({x!r})", _is_constant)
+
+
+def _is_constant(x: Any) -> bool:
+    return isinstance(x, Constant) or not isinstance(x, Variable)
+
+
+def floato(x: Any) -> Suspended:
+    """Relate graphs of a floating dtype.
+
+    Parameters
+    ----------
+    x : pattern variable or term
+        What is asked.
+
+    Returns
+    -------
+    goal
+        Suspended until ``x`` is bound.
+    """
+    return Suspended("check", (x,), f"float({x!r})", _is_float)
+
+
+def _is_float(x: Any) -> bool:
+    return x.dtype.kind == "f" if isinstance(x, Variable) else isinstance(x, float)
+
+
+@checks_arguments
+def assoc_flatten(term: Any, flat: Any) -> Suspended:
+    """Relate an application of an associative op to the same with all nesting removed.
+
+    ``x + (y + z)`` is related to ``etuple(add, x, y, z)``.
+
+    Parameters
+    ----------
+    term : node, pattern or logic variable
+        The nested application.
+    flat : etuple or logic variable
+        ``etuple(op, operand, ...)``.
+
+    Returns
+    -------
+    goal
+        Suspended until one of the arguments is bound.
+    """
+    return Suspended("flatten", (term, flat), f"assoc_flatten({term!r}, {flat!r})", _none)
+
+
+def _none(*args: Any) -> None:
+    return None
+
+
+def _flatten(goal: Suspended, state: State) -> Iterable[State] | None:
+    term, flat = (reify(to_term(x), state) for x in goal.args)
+    if isinstance(term, ExpressionTuple) and not any(map(isvar, _atoms(term))):
+        term = raise_(term)
+    if isinstance(term, Apply):
+        if not term.op.associative:
+            return []
+        s = unify(flat, etuple(term.op, *leaves(term, term.op)), state)
+        return [] if s is False else [s]
+    if isinstance(flat, ExpressionTuple) and len(flat) > 2 and isinstance(flat[0], Op):
+        if not flat[0].associative:
+            return []
+        nested = flat[1]
+        for x in flat[2:]:
+            nested = etuple(flat[0], nested, x)
+        s = unify(term, nested, state)
+        return [] if s is False else [s]
+    if isinstance(term, Variable):
+        return []
+    if type(term) is ConsPair and isvar(flat) and isinstance(term.car, Op):
+        # Only the head is known: the flat form has the same head and an open tail of its own.
+        tail = var()
+        s = unify(flat, ConsPair(term.car, tail), state)
+        rest = Suspended("flatten", (term, ConsPair(term.car, tail)), goal.label, _none)
+        return [with_residuals(s, (*residuals(s), rest))]
+    return None
+
+
+@checks_arguments
+def mapo(relation: Callable[[Any, Any], Goal], xs: Any, ys: Any) -> Suspended:
+    """Relate two sequences of one length, element by element.
+
+    Parameters
+    ----------
+    relation : callable
+        ``relation(x, y)`` is a goal.
+    xs, ys : sequence, etuple or logic variable
+        At least one must be bound for the goal to run; until then it is suspended.
+
+    Returns
+    -------
+    goal
+        Suspended until one of the sequences is bound.
+
+    Examples
+    --------
+    >>> import kanren, relgraph as rg
+    >>> from unification import var
+    >>> q = var()
+    >>> kanren.run(1, q, rg.mapo(lambda x, y: rg.calco(y, abs, x), [-1, 2], q))
+    ([1, 2],)
+    """
+    _require_function(relation, "mapo")
+    return Suspended("map", (xs, ys), f"mapo({xs!r}, {ys!r})", relation)
+
+
+def _map(goal: Suspended, state: State) -> Iterable[State] | None:
+    xs, ys = (reify(to_term(x), state) for x in goal.args)
+    known = xs if isinstance(xs, list | tuple | ExpressionTuple) else ys
+    if not isinstance(known, list | tuple | ExpressionTuple):
+        return None
+    fresh = [var() for _ in known]
+    made = etuple(*fresh) if isinstance(known, ExpressionTuple) else type(known)(fresh)
+    s = unify(ys if known is xs else xs, made, state)
+    if s is False:
+        return []
+    pairs = zip(known, fresh, strict=True) if known is xs else zip(fresh, known, strict=True)
+    return lall(*[goal.function(x, y) for x, y in pairs])(s) if fresh else [s]
+
+
+def require_goal(goal: Any, where: str) -> Goal:
+    """Return ``goal`` if it can be run, or raise ArgumentError naming where it came from."""
+    if callable(goal):
+        return goal  # type: ignore[no-any-return]
+    raise ArgumentError(
+        f"{where} must return a goal, not {goal!r}",
+        fix="Combine goals with rg.lall(...); rg.eq(a, b) states that two terms are equal.",
+    )
+
+
+__all__ = [
+    "RESIDUALS", "Suspended", "assoc_flatten", "calco", "checko", "conde",
+    "conso", "constanto", "drop_residuals", "eq", "facto", "finiteo", "floato", "heado", "integero",
+    "invertibleo", "lall", "lany", "mapo", "nonnegativeo", "nonzeroo", "positiveo", "require_goal",
+    "residuals", "settle", "symmetrico", "tailo",
+]  # fmt: skip

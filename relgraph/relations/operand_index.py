@@ -1,0 +1,214 @@
+"""Views: the operands of one n-ary application, indexed for matching.
+
+An operand is found by its *key* (its op, or that it is a constant), by itself, or by what stands
+inside it.  A view keeps its index while a sum or product grows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from relgraph.ir.node import Constant, Variable
+from relgraph.relations.clause import Rewrite, is_ac
+from relgraph.relations.nary import NEAR, canonical, leaves
+from relgraph.relations.pattern import Block, OpPattern, PatternNode, PatternVariable, Term
+
+ANY = "any operand"  # the key of a term that any operand may match
+ANYWHERE = -1  # the position of the operands of a commutative op
+NOTHING_INSIDE: Mapping[Any, frozenset[int]] = {}
+
+
+def key_of(node: Variable) -> Any:
+    """Return what an operand is indexed by: its op, or that it is a constant; None for an input."""
+    op = node.op
+    return op if op is not None else (Constant if node.__class__ is Constant else None)
+
+
+def anchor(term: Term) -> Any:
+    """Return the key of the operands that may match a term."""
+    if isinstance(term, PatternVariable):
+        return ANY
+    if isinstance(term, PatternNode):
+        return term.op.cls if isinstance(term.op, OpPattern) else term.op
+    if isinstance(term, Block):
+        return term.op
+    return key_of(term) if isinstance(term, Variable) else Constant
+
+
+def plays(key: Any, role: Any) -> bool:
+    """Tell whether an operand of a key may play a role: of that op, of its class, or any."""
+    return role is ANY or key is role or type(key) is role
+
+
+class Firing(NamedTuple):
+    """One use of a rewrite: what it took from the view, and what it put in its place.
+
+    ``subtracted`` tells that it was used on terms that the sum takes away.
+    """
+
+    rewrite: Rewrite
+    bindings: tuple[Any, ...]
+    taken: tuple[Variable, ...]
+    result: Variable
+    subtracted: bool = False
+
+
+class Match(NamedTuple):
+    """A match found in a view: what it takes, and what it puts in its place."""
+
+    slots: tuple[int, ...]
+    firing: Firing
+
+
+class View:
+    """The operands of one n-ary application, indexed.
+
+    Parameters
+    ----------
+    by_identity : bool
+        Whether operands are also looked up by what they are, not only by their keys.  Constants
+        are not: equal ones are combined by folding, which refuses where that would overflow.
+    inside : mapping of Op to positions
+        Ops whose applications are also looked up by what stands at a position in them.
+
+    Attributes
+    ----------
+    operands : dict
+        Slot to operand, in order of first occurrence.
+    index : dict
+        Key of an operand, its canonical form, or ``(op, position, what stands there)``, to the
+        slots where it stands.
+    keys : set
+        The keys of all operands that were ever in the view.
+    """
+
+    __slots__ = ("_slot", "buckets", "by_identity", "index", "inside", "keys", "operands")
+
+    def __init__(
+        self, by_identity: bool, inside: Mapping[Any, frozenset[int]] = NOTHING_INSIDE
+    ) -> None:
+        self.by_identity = by_identity
+        self.inside = inside
+        self.operands: dict[int, Variable] = {}
+        self.index: dict[Any, dict[int, None]] = {}
+        self.buckets: dict[Any, Buckets] = {}
+        self.keys: set[Any] = set()
+        self._slot = 0
+
+    def add(self, node: Variable, slot: int | None = None) -> int:
+        """Put an operand into a slot, by default a new one behind all others."""
+        if slot is None:
+            slot = self._slot
+            self._slot += 1
+        self.operands[slot] = node
+        index = self.index
+        key = node.op if node.op is not None else key_of(node)
+        places = index.get(key)
+        if places is None:
+            index[key] = {slot: None}
+            self.keys.add(key)
+        else:
+            places[slot] = None
+        if self.by_identity and key is not Constant:
+            index.setdefault(canonical(node), {})[slot] = None
+        if key in self.inside:
+            for place in _inside(node, self.inside[key]):
+                index.setdefault(place, {})[slot] = None
+        return slot
+
+    def fill(self, nodes: Sequence[Variable]) -> Iterable[int]:
+        """Put operands into an empty view all at once; return their slots."""
+        if self.by_identity or self.inside:
+            for node in nodes:
+                self.add(node)
+            return range(len(nodes))
+        by_key: dict[Any, list[int]] = {}
+        for slot, node in enumerate(nodes):
+            key = node.op if node.op is not None else key_of(node)
+            if key in by_key:
+                by_key[key].append(slot)
+            else:
+                by_key[key] = [slot]
+        self.operands = dict(enumerate(nodes))
+        self.index = {key: dict.fromkeys(slots) for key, slots in by_key.items()}
+        self.keys = set(by_key)
+        self._slot = len(nodes)
+        return range(len(nodes))
+
+    def remove(self, slots: Sequence[int]) -> None:
+        """Take operands out, of every bucket too."""
+        index, operands = self.index, self.operands
+        if len(slots) == len(operands):
+            operands.clear()
+            index.clear()
+            for buckets in self.buckets.values():
+                buckets.clear()
+            return
+        for slot in slots:
+            node = operands.pop(slot)
+            key = key_of(node)
+            known = self.by_identity and key is not Constant
+            keys = [key, canonical(node)] if known else [key]
+            if key in self.inside:
+                keys += _inside(node, self.inside[key])
+            for key in keys:
+                places = index[key]
+                del places[slot]
+                if not places:
+                    del index[key]
+        for buckets in self.buckets.values():
+            buckets.remove(slots)
+
+    def in_order(self) -> list[Variable]:
+        """Return the operands in order of first occurrence."""
+        return [self.operands[slot] for slot in sorted(self.operands)]
+
+
+def _inside(node: Variable, positions: frozenset[int]) -> list[Any]:
+    """Return ``(op, position, what stands there)`` of an application, each once."""
+    op = node.op
+    assert op is not None
+    if ANYWHERE in positions:
+        inner = leaves(node, op, (), NEAR) if is_ac(op) else node.inputs
+        return [(op, ANYWHERE, x) for x in dict.fromkeys(map(canonical, inner))]
+    return [(op, i, canonical(node.inputs[i])) for i in positions]
+
+
+class Buckets:
+    """The operands that are instances of a gather rule's element, by their shared variables.
+
+    Attributes
+    ----------
+    members : dict
+        Key of a bucket (what its operands share, and their types) to slot to an operand's own part.
+    keys : dict
+        Slot to the keys of its buckets.
+    ready : dict
+        The keys of buckets that were joined by a second operand, in that order.
+    shared : dict
+        Canonical form to the first node that has it.
+    """
+
+    __slots__ = ("keys", "members", "ready", "shared")
+
+    def __init__(self) -> None:
+        self.shared: dict[Any, Variable] = {}
+        self.members: dict[Any, dict[int, Any]] = {}
+        self.keys: dict[int, list[Any]] = {}
+        self.ready: dict[Any, None] = {}
+
+    def clear(self) -> None:
+        """Take all operands out."""
+        self.members.clear()
+        self.keys.clear()
+        self.ready.clear()
+
+    def remove(self, slots: Iterable[int]) -> None:
+        """Take operands out of all their buckets."""
+        for slot in slots:
+            for key in self.keys.pop(slot, ()):
+                members = self.members[key]
+                del members[slot]
+                if not members:
+                    del self.members[key]

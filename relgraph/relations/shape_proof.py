@@ -1,0 +1,191 @@
+"""Proving that what a relation builds runs wherever what it replaces does.
+
+An unknown size is taken as equal to any other when a graph is built.  So the other side of a
+relation may need two sizes to be equal that the matched side does not: ``trace(A B)`` runs for
+``A`` of 2 by 3 and ``B`` of 3 by 4, and ``sum(A * B.mT)`` does not.  A relation fires only where
+each such equality is proved: by types and facts, or because the matched side needs it too.
+
+Nor may it fire where an operand is broadcast that its statement takes to have the shape of the
+others, unless it is elementwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from relgraph.ir.node import Constant, Variable
+from relgraph.ir.sizes import Equalities, size_at
+from relgraph.ir.types import TensorType, covers
+from relgraph.relations.rank_check import lawful
+
+LIMIT = 1000  # nodes of either side that are looked at, beyond a few for each operand
+
+
+def proved(
+    built: Variable | None,
+    place: Variable | Sequence[Variable],
+    bound: Iterable[Any],
+    uniform: bool = False,
+) -> Variable | None:
+    """Return what was built if its sizes fit wherever those of what it replaces do, else None.
+
+    Parameters
+    ----------
+    built : Variable or None
+        The result, or None where there is none.
+    place : Variable or sequence of Variable
+        What is replaced, or the operands of an elementwise op whose combination is.
+    bound : iterable
+        What the variables of the pattern stand for: both sides are known down to these nodes.
+        Where there are none, what is not replaced is found by comparing both sides.
+    uniform : bool
+        Whether it must be shown, too, that nothing is broadcast which is not elementwise alone,
+        and that products hold for the ranks of their operands.  Matchers are compiled with tests
+        of that; where kanren answers, it is asked here.
+    """
+    if built is None:
+        return None
+    ends = _nodes(bound)
+    roots = (place,) if isinstance(place, Variable) else tuple(place)
+    limit = LIMIT + 4 * (len(ends) + len(roots))
+    if ends and not _unknown(ends) and _sized(built, ends, limit):
+        return built  # every size is known, and the ops took them
+    known = Equalities()
+    if len(roots) > 1:
+        known.together(roots)
+    given = _region(roots, frozenset(ends), limit)
+    for x in (*given, *ends):
+        known.learn(x)
+    made = _region((built,), given.keys() | ends.keys(), limit)
+    if len(made) >= limit or not all(map(known.implies, made)):
+        return None
+    if not uniform:
+        return built
+    changed = _changed(built, made, roots, given)
+    holds = not _stretches(changed) and all(lawful(x, built, changed) for x in roots)
+    return built if holds else None
+
+
+def as_known(type_: TensorType, like: TensorType, place: Variable | Sequence[Variable]) -> bool:
+    """Tell whether the sizes of a result, not 1, are those of what it replaces.
+
+    Where the size of what is replaced is unknown, it must be shown that it is the one built:
+    ``x - x = zeros(3)`` is no law for vectors of another size.
+
+    Parameters
+    ----------
+    type_ : TensorType
+        The type of what was built; of lower rank, it has the last axes.
+    like : TensorType
+        The type of what is replaced.
+    place : Variable or sequence of Variable
+        What is replaced, or the operands of an elementwise op whose combination is.
+    """
+    unknown = []
+    for axis in range(-type_.ndim, 0):
+        mine, theirs = type_.shape[axis], like.shape[axis]
+        if mine is None or mine in (1, theirs):
+            continue
+        if theirs is not None:
+            return False
+        unknown.append((axis, mine))
+    if not unknown:
+        return True
+    roots = (place,) if isinstance(place, Variable) else tuple(place)
+    known = Equalities()
+    known.together(roots)
+    for x in _region(roots, (), LIMIT):
+        known.learn(x)
+    return all(
+        any(known.find(size_at(x, axis)) == mine for x in roots if x.ndim >= -axis)
+        for axis, mine in unknown
+    )
+
+
+def _changed(
+    built: Variable,
+    made: dict[Variable, None],
+    roots: Sequence[Variable],
+    given: dict[Variable, None],
+) -> list[Variable]:
+    """Return the applications that what is replaced and what was built do not share."""
+    ends = {y for x in (*made, built) for y in (*x.inputs, x) if y in given}
+    return [x for x in (*made, *_region(roots, ends, LIMIT)) if x.inputs]
+
+
+def _stretches(changed: Sequence[Variable]) -> bool:
+    """Tell whether an op of what is replaced, or of what was built, broadcasts an operand.
+
+    A relation is stated for operands of one shape, and only elementwise ops alone may broadcast
+    them freely: ``X (Y + Z) = X Y + X Z`` is wrong for a vector Y that is stretched to a matrix.
+    What both graphs have in common is not looked at, nor are numbers under elementwise ops.
+    """
+    pointwise: list[Variable] = []
+    moved: set[Variable] = set()
+    for x in changed:
+        if x.op is not None and x.op.pointwise:
+            pointwise.append(x)
+        elif x.op is None or x.op.name != "broadcast_to":  # it says itself what it stretches
+            moved.update(x.inputs)
+    return len(pointwise) < len(changed) and any(
+        not covered(x, y) and not (isinstance(y, Constant) and y.ndim == 0 and y not in moved)
+        for x in pointwise
+        for y in x.inputs
+    )
+
+
+def covered(node: Variable, operand: Variable) -> bool:
+    """Tell whether an operand has the shape of the result, so that nothing is broadcast."""
+    a, b = node.type, operand.type
+    return a is b or a.shape == b.shape or covers(a.shape, b.shape)
+
+
+def _nodes(bound: Iterable[Any]) -> dict[Variable, None]:
+    """Return the nodes among bindings, those in lists included."""
+    found: dict[Variable, None] = {}
+    for x in bound:
+        if isinstance(x, Variable):
+            found[x] = None
+        elif isinstance(x, list | tuple):
+            found.update(dict.fromkeys([y for y in x if isinstance(y, Variable)]))
+    return found
+
+
+def _unknown(nodes: Iterable[Variable]) -> bool:
+    """Tell whether a size of one of the nodes is not known."""
+    types = {x.type for x in nodes}
+    return any([isinstance(t, TensorType) and None in t.shape for t in types])
+
+
+def _sized(root: Variable, ends: dict[Variable, None], limit: int) -> bool:
+    """Tell whether all sizes from a root down to ends are known, within a limit of nodes."""
+    if root in ends:
+        return True
+    seen, waiting = {root}, [root]
+    for x in waiting:  # grows as it goes
+        if x.op is not None and x.op.name == "dim":
+            continue
+        for y in x.inputs:
+            if y not in ends and y not in seen:
+                seen.add(y)
+                waiting.append(y)
+        if len(waiting) >= limit:
+            return False
+    return not _unknown(waiting)
+
+
+def _region(
+    roots: Sequence[Variable], ends: Iterable[Variable], limit: int
+) -> dict[Variable, None]:
+    """Return the nodes from roots down to ends, not these; a size that is read is not computed."""
+    stop = ends if isinstance(ends, frozenset | set) else set(ends)
+    found: dict[Variable, None] = {}
+    queue = [x for x in roots if x not in stop]
+    for x in queue:
+        if x in found or len(found) >= limit:
+            continue
+        found[x] = None
+        if x.op is not None and x.op.name != "dim":
+            queue.extend([y for y in x.inputs if y not in stop])
+    return found

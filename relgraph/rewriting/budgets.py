@@ -1,0 +1,132 @@
+"""Limits: what is charged to budgets, and the errors for rewriting that does not come to an end."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from relgraph.errors import BudgetError, OscillationError, count_of
+from relgraph.ir.node import Variable
+from relgraph.relations.operand_index import Firing
+from relgraph.rewriting.selection import Selection, relation_of
+
+# Called with what is replaced in the graph, its replacement, and the firings that justify it.
+Log = Callable[[Variable, Variable, Sequence[Firing]], None]
+
+CHAIN = 10_000  # rewrites that may follow from one node before it is called runaway growth
+SIMPLER = "a side condition under which its result is simpler than what it matches."
+WORK = 1_000_000  # operands of sums and products that may be looked at, beside 20 for each node
+
+
+class Limits:
+    """One run of a selection: its log, its budgets, and the chain of rewrites at each node.
+
+    Parameters
+    ----------
+    selection : Selection
+        What is applied.
+    log : callable, optional
+        Called at every step with the node that is replaced, its replacement, and the firings.
+    """
+
+    def __init__(self, selection: Selection, log: Log | None = None) -> None:
+        self.selection = selection
+        self.log = log
+        self.forward: dict[Variable, Variable] = {}
+        self.why: dict[Variable, str] = {}
+        self.firings = 0
+        self.work = 0
+        self.depth: dict[Variable, int] = {}
+        self.spent: dict[Any, int] = {}
+
+    def waiting_for(self, node: Variable) -> Variable | None:
+        """Return what a node becomes next, or is waiting for, in this run."""
+        return self.forward.get(node)
+
+    def inherit(self, node: Variable, operands: Sequence[Variable]) -> None:
+        """Count the operands of a reduct as part of the chain that made it."""
+        steps = self.depth.get(node)
+        if steps is not None:
+            for x in operands:
+                self.depth.setdefault(x, steps)
+
+    def fired(
+        self, before: Variable, after: Variable, rewrite: Any, bindings: tuple[Any, ...]
+    ) -> None:
+        """Log a firing and charge it to the budgets."""
+        self.why[before] = rewrite.relation
+        self.firings += 1
+        if self.firings > CHAIN:
+            self.deepen(before, after, rewrite.relation)
+        if self.selection.budgets:
+            self.charge(rewrite, before)
+        if self.log is not None:
+            self.log(before, after, (Firing(rewrite, bindings, (before,), after),))
+
+    def deepen(self, before: Variable, after: Variable, name: str) -> None:
+        """Measure the chain of rewrites that a node ends, once there were many in all."""
+        steps = self.depth.get(before, 0) + 1
+        self.depth[after] = max(steps, self.depth.get(after, 0))
+        if steps > CHAIN:
+            raise self.runaway(name, f"{CHAIN} rewrites followed from one node", before)
+
+    def worked(self, operands: int, nodes: int, before: Variable) -> None:
+        """Charge a sum or product that is looked at: one that grows at every step is runaway."""
+        self.work += operands
+        if self.work > WORK + 20 * nodes and self.why:
+            name = next(reversed(self.why.values()))
+            raise self.runaway(name, "its sums and products grow at every step", before)
+
+    def charge(self, rewrite: Any, before: Variable, times: int = 1) -> None:
+        """Charge the budget of the relation, or of the rewriter in Python, that fired."""
+        owner = relation_of(rewrite) or rewrite
+        limit = self.selection.budgets.get(owner)
+        if limit is None:
+            return
+        self.spent[owner] = self.spent.get(owner, 0) + times
+        if self.spent[owner] > limit:
+            why = f"its budget of {count_of(limit, 'firing')} is spent"
+            raise self.runaway(rewrite.relation, why, before)
+
+    def runaway(self, name: str, why: str, before: Variable) -> BudgetError:
+        """Return the error for a relation that fires without end."""
+        error = BudgetError(
+            f"{name} does not come to an end: {why}",
+            {"last graph": before},
+            f"Leave it out, or give it {SIMPLER}",
+        )
+        error.relation = name
+        return error
+
+    def oscillation(self, node: Variable, reduct: Variable) -> OscillationError:
+        """Return the error for a chain of rewrites that comes back to where it was."""
+        cycle: list[tuple[str, object, object]] = []
+        x: Variable | None = reduct
+        seen: set[Variable] = set()
+        chain = [node]
+        while x is not None and x not in seen and len(chain) < 12:
+            seen.add(x)
+            chain.append(x)
+            x = self.waiting_for(x)
+        for a, b in itertools.pairwise(chain):
+            cycle.append((self.why.get(a, "(rebuilt)"), a, b))
+        names = list(dict.fromkeys(name for name, _, _ in cycle if name != "(rebuilt)"))
+        fix = f"Give it {SIMPLER}"
+        if len(names) > 1:
+            what = "undo each other"
+            fix = (
+                "Exclude one of them, or orient them the same way; a relation that only grows "
+                "needs a side condition."
+            )
+        elif node in chain[1:]:
+            what = "undoes itself"
+        else:
+            what = "makes a graph grow inside its own result"
+        error = OscillationError(
+            f"{' and '.join(names) or 'the relations'} {what}",
+            [(name, f"{a}  ->  {b}") for name, a, b in cycle],
+            fix,
+        )
+        error.cycle = tuple(cycle)
+        return error

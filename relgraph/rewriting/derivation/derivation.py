@@ -1,0 +1,346 @@
+"""Derivations: every firing of a run, printed as a chain of equal graphs, and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any
+
+from relgraph.errors import ArgumentError, VerifyError, count_of, kind_of
+from relgraph.ir.cost import flops
+from relgraph.ir.node import Variable, apply_chain
+from relgraph.ir.printing import brief
+from relgraph.relations.operand_index import Firing
+from relgraph.rewriting.derivation.entailment import Entailment
+from relgraph.rewriting.derivation.packing import (
+    Packing,
+    Unpacking,
+    packed_selection,
+    unpacked_selection,
+)
+from relgraph.rewriting.derivation.passes import LISTENER, Pass
+from relgraph.rewriting.derivation.replay import FIX, Checker, closed_in
+from relgraph.rewriting.driver import RUNNER, normalise
+from relgraph.rewriting.selection import Selection, relation_of
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step: a node of the graph, what replaced it, and the firings that justify it.
+
+    Attributes
+    ----------
+    before, after : Variable
+        The node replaced and its replacement.  For a sum or product, the whole of it.
+    firings : tuple of Firing
+        Uses of relations; their operands and results are subsets of a sum's terms.
+    """
+
+    before: Variable
+    after: Variable
+    firings: tuple[Firing, ...]
+
+    @property
+    def relations(self) -> tuple[str, ...]:
+        """The names of the relations used, each once."""
+        return tuple(dict.fromkeys(f.rewrite.relation for f in self.firings))
+
+    @property
+    def uses(self) -> int:
+        """How many uses of a binary relation the step stands for: k terms gathered are k - 1."""
+        return sum(max(len(f.taken) - 1, 1) for f in self.firings)
+
+    def __str__(self) -> str:
+        times = f" x{self.uses}" if self.uses > 1 else ""
+        return (
+            f"{', '.join(self.relations)}{times}\n    {brief(self.before)}\n  = {brief(self.after)}"
+        )
+
+
+@dataclass(frozen=True)
+class Phase:
+    """What one selection of relations did to a graph.
+
+    Attributes
+    ----------
+    before, after : tuple of Variable
+        The outputs as they were and as they are.
+    steps : tuple of Step
+        In the order in which they were made.
+    selection : Selection
+        The relations.
+    """
+
+    before: tuple[Variable, ...]
+    after: tuple[Variable, ...]
+    steps: tuple[Step, ...]
+    selection: Selection
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        packing = Packing()
+        data = _packed(self, packing)
+        return _unpickled_phase, (packing.nodes(), data)
+
+    def __copy__(self) -> Phase:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Phase:
+        return self
+
+    def _uses(self) -> Iterator[tuple[Firing, Variable]]:
+        """Yield the uses of relations on parts of sums and products, with what they took."""
+        for step in self.steps:
+            for firing in step.firings:
+                taken = firing.taken
+                whole = taken[0]
+                if len(taken) > 1:
+                    if relation_of(firing.rewrite) is None:
+                        continue
+                    pattern: Any = firing.rewrite.pattern
+                    whole = apply_chain(pattern.op, taken)
+                if whole is not step.before and firing.result.type.narrows(whole.type):
+                    yield firing, whole
+
+    def check(self) -> None:
+        """Replay the steps; see :meth:`Derivation.check`."""
+        checker = Checker(self.selection)
+        for number, step in enumerate(self.steps, 1):
+            checker.step(number, step)
+        closed = closed_in(self.before)
+        # What was proved for finite values only may cancel what is added on both sides as well.
+        sources = [relation_of(f.rewrite) for step in self.steps for f in step.firings]
+        finite = any([r is not None and r.specials == "assumes_finite" for r in sources])
+        equations = [(step.before, step.after) for step in self.steps]
+        if not finite:  # then what a step carries along cannot be taken away from its equation
+            equations += [(whole, f.result) for f, whole in self._uses()]
+        known = Entailment(equations, finite)
+        for start, end in zip(self.before, self.after, strict=True):
+            reached = checker.replay(start, closed, self.steps)
+            # The same steps may lead on from what is a part elsewhere and a result here.
+            if checker.same(reached, end):
+                continue
+            again = checker.replay(end, closed, self.steps)
+            # Or they lead there from sums that were grouped otherwise when the engine met them.
+            if not checker.same(reached, again) and not known.holds(reached, again):
+                raise VerifyError(
+                    "the steps do not lead from the graph to the result",
+                    {"graph": start, "reached": reached, "result": end},
+                    FIX,
+                )
+
+
+@dataclass(frozen=True)
+class Derivation:
+    """How a graph became another one: a chain of equal graphs, with the relation of each step.
+
+    Attributes
+    ----------
+    before, after : tuple of Variable
+        The outputs as they were and as they are.
+    phases : tuple of Phase and Pass
+        Runs of selections, in order, and between them the passes written in Python that changed
+        the graph; these give no reasons.
+    """
+
+    before: tuple[Variable, ...]
+    after: tuple[Variable, ...]
+    phases: tuple[Phase | Pass, ...]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        packing = Packing()
+        ends = packing.packed((self.before, self.after))
+        data = tuple([_packed(phase, packing) for phase in self.phases])
+        return _unpickled, (packing.nodes(), ends, data)
+
+    def __copy__(self) -> Derivation:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Derivation:
+        return self
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """All steps, in order."""
+        return tuple(step for phase in self.phases for step in phase.steps)
+
+    @property
+    def unreplayed(self) -> tuple[str, ...]:
+        """The rewriters written in Python whose changes :meth:`check` takes as they are."""
+        names: dict[str, None] = {}
+        for phase in self.phases:
+            if isinstance(phase, Pass):
+                names[phase.name] = None
+            else:
+                transforms = phase.selection.transforms
+                fired = [f.rewrite for step in phase.steps for f in step.firings]
+                names |= {x.relation: None for x in fired if any([x is t for t in transforms])}
+        return tuple(names)
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def __iter__(self) -> Iterator[Step]:
+        return iter(self.steps)
+
+    def __str__(self) -> str:
+        lines = [f"    {brief(x)}" for x in self.before]
+        number = 0
+        for phase in self.phases:
+            if isinstance(phase, Pass):
+                lines.extend(phase.lines())
+            for step in phase.steps:
+                number += 1
+                lines.append(f"{number}. {step}")
+        cost = f"{flops(self.before)} -> {flops(self.after)} flops"
+        lines.append(f"result, {count_of(number, 'step')}, {cost}")
+        lines.extend(f"    {brief(x)}" for x in self.after)
+        return "\n".join(lines)
+
+    def to_html(self, path: str | PathLike[str]) -> None:
+        """Write the derivation to a self-contained HTML page.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file to write.
+
+        Raises
+        ------
+        ArgumentError
+            For what is no path.
+        """
+        from html import escape
+
+        if not isinstance(path, str | PathLike):
+            raise ArgumentError(
+                f"to_html takes the path of a file, not {kind_of(path)}",
+                fix='Write derivation.to_html("rewrite.html").',
+            )
+
+        rows = "\n".join(
+            f"<tr><td>{number}</td><td>{escape(name)}</td>"
+            f"<td><code>{escape(brief(before))}</code></td>"
+            f"<td><code>{escape(brief(after))}</code></td></tr>"
+            for number, name, before, after in self._rows()
+        )
+        graphs = " ; ".join(escape(brief(x)) for x in self.before)
+        results = " ; ".join(escape(brief(x)) for x in self.after)
+        text = (
+            "<!doctype html><meta charset='utf-8'><title>derivation</title>"
+            "<style>body{font-family:sans-serif}td{padding:.3em .8em;vertical-align:top}"
+            "code{white-space:pre-wrap}</style>"
+            f"<p><code>{graphs}</code></p><table><tr><th></th><th>relation</th><th>from</th>"
+            f"<th>to</th></tr>\n{rows}</table><p><code>{results}</code></p>\n"
+        )
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def _rows(self) -> Iterator[tuple[str, str, Variable, Variable]]:
+        """Yield steps with their numbers, and what passes changed, with names and graphs."""
+        number = 0
+        for phase in self.phases:
+            if isinstance(phase, Pass):
+                for old, new in zip(phase.before, phase.after, strict=True):
+                    if old is not new:
+                        yield "", phase.name, old, new
+            for step in phase.steps:
+                number += 1
+                yield str(number), ", ".join(step.relations), step.before, step.after
+
+    def check(self) -> None:
+        """Replay the steps independently of the engine.
+
+        Each use of a relation is asked of kanren.  What rewriters written in Python did is taken
+        as it is, since they state no relation; :attr:`unreplayed` names them.
+
+        Raises
+        ------
+        VerifyError
+            When a firing is no answer of its relation, a sum or product gains or loses a term, a
+            type is not preserved, or the steps do not lead from the graph to the result.
+        """
+        for phase in self.phases:
+            phase.check()
+
+
+def _packed(phase: Phase | Pass, packing: Packing) -> tuple[Any, ...]:
+    """Return a phase as data; a pass has a name in the place of steps, and no selection."""
+    if isinstance(phase, Pass):
+        return packing.packed((phase.before, phase.after)), phase.name, None
+    steps = tuple([
+        (
+            packing.packed((step.before, step.after)),
+            tuple([packing.firing(x, phase.selection) for x in step.firings]),
+        )
+        for step in phase.steps
+    ])  # fmt: skip
+    return packing.packed((phase.before, phase.after)), steps, packed_selection(phase.selection)
+
+
+def _unpacked(data: tuple[Any, ...], unpacking: Unpacking) -> Any:
+    """Return the phase or pass that was packed."""
+    ends, packed_steps, parts = data
+    if parts is None:
+        return Pass(packed_steps, *unpacking.unpacked(ends))
+    selection = unpacked_selection(parts)
+    steps = []
+    for pair, firings in packed_steps:
+        before, after = unpacking.unpacked(pair)
+        steps.append(Step(before, after, tuple([unpacking.firing(x, selection) for x in firings])))
+    before, after = unpacking.unpacked(ends)
+    return Phase(before, after, tuple(steps), selection)
+
+
+def _unpickled_phase(nodes: tuple[Any, ...], data: tuple[Any, ...]) -> Any:
+    return _unpacked(data, Unpacking(nodes))
+
+
+def _unpickled(nodes: tuple[Any, ...], ends: Any, data: tuple[Any, ...]) -> Derivation:
+    unpacking = Unpacking(nodes)
+    before, after = unpacking.unpacked(ends)
+    return Derivation(before, after, tuple([_unpacked(phase, unpacking) for phase in data]))
+
+
+def run_recorded(outputs: Sequence[Variable], selection: Selection, once: bool = False) -> Phase:
+    """Normalise a graph and record every step.
+
+    Parameters
+    ----------
+    outputs : sequence of Variable
+        The graph.
+    selection : Selection
+        What to apply.
+    once : bool
+        Visit each node once.
+    """
+    steps: list[Step] = []
+
+    def log(before: Variable, after: Variable, firings: Sequence[Firing]) -> None:
+        steps.append(Step(before, after, tuple(firings)))
+
+    after = normalise(outputs, selection, log=log, once=once)
+    return Phase(tuple(outputs), after, tuple(steps), selection)
+
+
+@contextmanager
+def recording() -> Iterator[list[Phase | Pass]]:
+    """Record all rewriting inside the block; yields the list that is filled, in order."""
+    phases: list[Phase | Pass] = []
+
+    def run(outputs: Sequence[Variable], selection: Selection, once: bool) -> tuple[Variable, ...]:
+        phase = run_recorded(outputs, selection, once)
+        phases.append(phase)
+        return phase.after
+
+    def passed(name: str, before: tuple[Variable, ...], after: tuple[Variable, ...]) -> None:
+        if not phases or phases[-1].after != after:  # or else it is what was recorded inside of it
+            phases.append(Pass(name, before, after))
+
+    token, listening = RUNNER.set(run), LISTENER.set(passed)
+    try:
+        yield phases
+    finally:
+        RUNNER.reset(token)
+        LISTENER.reset(listening)

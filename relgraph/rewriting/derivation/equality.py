@@ -1,0 +1,230 @@
+"""When two graphs are equal as sums and as products: what the checker of derivations goes by.
+
+That is up to associativity, commutativity and identity elements, with differences and negations
+read as sums, and the constant factors of a product multiplied.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from relgraph.ir.etuple import same_number
+from relgraph.ir.node import Constant, Variable, apply, constant
+from relgraph.ir.op import Op
+from relgraph.ops.elementwise import add, multiply
+from relgraph.relations.clause import is_ac
+from relgraph.relations.nary import uniform
+
+SIGNED = frozenset([add, add.difference, add.inverse])
+
+
+def sum_op(x: Variable) -> Op | None:
+    """Return the associative and commutative op that a node is seen as nested applications of.
+
+    ``a - b`` is seen as ``a + (-b)``, and ``-(a + b)`` as ``(-a) + (-b)``.
+    """
+    op = x.op
+    if is_ac(op):
+        return op
+    signed = op in SIGNED and x.type.dtype.kind in "fi" and uniform(x)
+    if signed and (op is add.difference or is_nested(x.inputs[0], add, x.type.dtype)):
+        return add
+    return None
+
+
+def is_nested(x: Variable, op: Op | None, dtype: Any) -> bool:
+    """Tell whether ``x`` is an application whose operands are those of an outer one too."""
+    mine = x.op is op or (op is add and x.op in SIGNED and dtype.kind in "fi")
+    return mine and dtype.kind != "b" and x.type.dtype == dtype and uniform(x)
+
+
+class Keys:
+    """Keys of nodes, equal for nodes that are equal as sums and as products.
+
+    That is up to associativity and commutativity, the meaning of differences and negation, and the
+    value of the constant factors of a product.
+    """
+
+    def __init__(self) -> None:
+        self._terms: dict[Variable, Counter[Variable]] = {}
+        self._keys: dict[Variable, Any] = {}
+        self._numbers: dict[Any, int] = {}
+
+    def terms(self, node: Variable) -> Counter[Variable]:
+        """Return the operands of a node's sum or product, however nested, with multiplicities."""
+        known = self._terms.get(node)
+        if known is None:
+            alone = sum_op(node) is None
+            known = self._terms[node] = Counter([node]) if alone else counted(node)
+        return known
+
+    def __call__(self, node: Variable) -> Any:
+        """Return the key of a node."""
+        stack = [node]
+        while stack:
+            x = stack[-1]
+            if x in self._keys:
+                stack.pop()
+                continue
+            below = list(self.terms(x)) if sum_op(x) is not None else list(x.inputs)
+            waiting = [y for y in below if y not in self._keys]
+            if waiting:
+                stack.extend(waiting)
+                continue
+            self._keys[x] = self._number(x)
+            stack.pop()
+        return self._keys[node]
+
+    def _number(self, x: Variable) -> Any:
+        if x.op is None:
+            return x
+        op = sum_op(x)
+        dtype: Any = getattr(x.type, "dtype", None)  # several results have none
+        if op is multiply or (x.op is add.inverse and op is None and dtype.kind in "fi"):
+            return self._product(x, dtype)
+        shape: Any
+        if op is not None:
+            terms = self.multiset(without_identity(op, self.terms(x)))
+            if terms.total() == 1 and next(iter(terms)) in map(self._keys.get, x.inputs):
+                return next(iter(terms))  # x + 0 is x
+            shape = frozenset(terms.items())
+        else:
+            shape = tuple([self._keys[y] for y in x.inputs])
+            if x.op.commutative:
+                shape = frozenset(Counter(shape).items())
+        key = (op or x.op, dtype if op is not None else None, shape)
+        return self._numbers.setdefault(key, len(self._numbers))
+
+    def _product(self, x: Variable, dtype: Any) -> Any:
+        """Return the key of a product, or of -x, which is a product with -1."""
+        terms = self.terms(x) if x.op is multiply else Counter(x.inputs)
+        sign = 1
+        if x.op is not multiply:
+            sign = -1
+            (y,) = x.inputs
+            if y.op is multiply and y.type.dtype == dtype:
+                terms = self.terms(y)
+        factor, kept = split_factor(terms, dtype)
+        factor *= sign
+        if factor == -1 and kept.total() == 1:
+            (y,) = kept
+            if x.op is multiply and is_nested(y, add, dtype):
+                return self(negative(y))  # as a sum of negative terms
+        counted = self.multiset(kept)
+        if factor == 1 and counted.total() == 1:
+            return next(iter(counted))
+        key = (multiply, dtype, frozenset(counted.items()), factor)
+        return self._numbers.setdefault(key, len(self._numbers))
+
+    def multiset(self, terms: Counter[Variable]) -> Counter[Any]:
+        """Return terms counted by their keys."""
+        found: Counter[Any] = Counter()
+        for x, n in terms.items():
+            found[self(x)] += n
+        return found
+
+
+def paths_to_terms(node: Variable) -> dict[Variable, tuple[int, int]]:
+    """Count the paths to each operand of a sum or product, by how often it is taken away too.
+
+    A shared sum is passed through once, with its count.
+    """
+    op, dtype = sum_op(node), node.type.dtype
+    assert op is not None
+    order: list[Variable] = []
+    seen: set[Variable] = set()
+    stack: list[tuple[Variable, bool]] = [(node, False)]
+    while stack:
+        x, done = stack.pop()
+        if done:
+            order.append(x)
+        elif x not in seen:
+            seen.add(x)
+            stack.append((x, True))
+            stack.extend([(y, False) for y in x.inputs if is_nested(y, op, dtype)])
+    paths: dict[Variable, tuple[int, int]] = {node: (1, 0)}
+    found: dict[Variable, tuple[int, int]] = {}
+    for x in reversed(order):
+        for i, y in enumerate(x.inputs):
+            plus, minus = paths[x]
+            if x.op is add.inverse or (x.op is add.difference and i == 1):
+                plus, minus = minus, plus
+            counts = paths if y in seen else found
+            mine = counts.get(y, (0, 0))
+            counts[y] = mine[0] + plus, mine[1] + minus
+    return found
+
+
+def counted(node: Variable) -> Counter[Variable]:
+    """Count the operands of a sum or product, however nested; those taken away as negatives."""
+    if node.type.dtype.kind == "b" or not uniform(node):
+        return Counter(node.inputs)
+    terms: Counter[Variable] = Counter()
+    for y, (plus, minus) in paths_to_terms(node).items():
+        if plus:
+            terms[y] += plus
+        if minus:
+            terms[negative(y)] += minus
+    return terms
+
+
+def split_factor(terms: Counter[Variable], dtype: Any) -> tuple[Any, Counter[Variable]]:
+    """Return the product of the constant factors among the operands of a product, and the rest.
+
+    Constants whose product overflows, or vanishes where none of them is zero, are left in the rest.
+    """
+    numbers: list[tuple[Any, int]] = []
+    kept: Counter[Variable] = Counter()
+    for y, n in terms.items():
+        if isinstance(y, Constant) and not y.ndim and y.type.dtype == dtype:
+            numbers.append((y.uniform.item(), n))
+        else:
+            kept[y] += n
+    factor = product_of(numbers, dtype)
+    return (1, terms) if factor is None else (factor, kept)
+
+
+def product_of(numbers: Sequence[tuple[Any, int]], dtype: Any) -> Any:
+    """Return a product of powers as a dtype has it, or None where that is not what it is."""
+    if dtype.kind in "iu":
+        size = 1 << 8 * dtype.itemsize
+        found = math.prod([pow(x, n, size) for x, n in numbers]) % size
+        return found - size if dtype.kind == "i" and found >= size // 2 else found
+    try:
+        product = math.prod([x**n for x, n in numbers])
+    except OverflowError:
+        return None
+    if math.isfinite(product) and (product or not all([x for x, _ in numbers])):
+        return product
+    return None if all([math.isfinite(x) for x, _ in numbers]) else product
+
+
+def bare(x: Variable) -> Variable:
+    """Return what a product with the identity is a product with."""
+    if x.op is multiply:
+        kept = list(without_identity(multiply, Counter(x.inputs)).elements())
+        return kept[0] if len(kept) == 1 else x
+    return x
+
+
+def negative(x: Variable) -> Variable:
+    """Return what takes a term away from a sum when it is added."""
+    if isinstance(x, Constant):
+        return constant(-x.value)
+    assert add.inverse is not None
+    return apply(add.inverse, (x,))
+
+
+def without_identity(op: Op, terms: Counter[Variable]) -> Counter[Variable]:
+    """Leave out the scalar constants that change nothing."""
+    if op.identity is None:
+        return terms
+    kept = {
+        x: n
+        for x, n in terms.items()
+        if not isinstance(x, Constant) or x.ndim or not same_number(x.uniform, op.identity)
+    }
+    return Counter(kept) if kept else terms

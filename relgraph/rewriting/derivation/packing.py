@@ -1,0 +1,108 @@
+"""Firings as data that pickles: nodes in one flat list, and relations by reference.
+
+A rewrite is made of fresh logic variables and of functions that may have no name, so that it can
+not be pickled itself; it is the nth rewrite of a relation of its selection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from relgraph.errors import ArgumentError
+from relgraph.ir.graph import flatten, unflatten
+from relgraph.ir.node import Variable
+from relgraph.relations.operand_index import Firing
+from relgraph.rewriting.interpreter import Interpreted
+from relgraph.rewriting.selection import Selection, relation_of, selection_of
+
+
+class Place(NamedTuple):
+    """Where a node stands in the list of all nodes."""
+
+    number: int
+
+
+class Packing:
+    """The nodes of what is packed, each once."""
+
+    def __init__(self) -> None:
+        self._places: dict[Variable, Place] = {}
+
+    def packed(self, value: Any) -> Any:
+        """Return a value with places for its nodes, in tuples and lists too."""
+        if isinstance(value, Variable):
+            return self._places.setdefault(value, Place(len(self._places)))
+        if type(value) in (tuple, list):
+            return type(value)([self.packed(x) for x in value])
+        return value
+
+    def firing(self, firing: Firing, selection: Selection) -> tuple[Any, ...]:
+        """Return a firing of a selection as data."""
+        parts = (firing.bindings, firing.taken, firing.result, firing.subtracted)
+        return _named(firing.rewrite, selection), *map(self.packed, parts)
+
+    def nodes(self) -> tuple[Any, ...]:
+        """Return all nodes that were packed so far, as a flat list."""
+        return flatten(list(self._places))
+
+
+class Unpacking:
+    """The reverse of :class:`Packing`.
+
+    Parameters
+    ----------
+    nodes : tuple
+        What :meth:`Packing.nodes` returned.
+    """
+
+    def __init__(self, nodes: tuple[Any, ...]) -> None:
+        self._nodes: Sequence[Variable] = unflatten(nodes)
+
+    def unpacked(self, value: Any) -> Any:
+        """Return a value with the nodes in their places."""
+        if type(value) is Place:
+            return self._nodes[value.number]
+        if type(value) in (tuple, list):
+            return type(value)([self.unpacked(x) for x in value])
+        return value
+
+    def firing(self, data: tuple[Any, ...], selection: Selection) -> Firing:
+        """Return the firing that was packed."""
+        (kind, *where), *parts = data
+        if kind == "relation":
+            number, place = where
+            relation = selection.relations[number]
+            rewrite: Any = Interpreted(relation) if place is None else relation.rewrites[place]
+        elif kind == "transform":
+            rewrite = selection.transforms[where[0]]
+        else:
+            rewrite = where[0]
+        return Firing(rewrite, *map(self.unpacked, parts))
+
+
+def packed_selection(selection: Selection) -> tuple[Any, ...]:
+    """Return what a selection is made of."""
+    return selection.relations, selection.transforms
+
+
+def unpacked_selection(data: tuple[Any, ...]) -> Selection:
+    """Return the compiled selection of what it is made of."""
+    return selection_of(*data)
+
+
+def _named(rewrite: Any, selection: Selection) -> tuple[Any, ...]:
+    """Return where a selection has what fired."""
+    if relation_of(rewrite) is not None:
+        place = selection.place(rewrite)
+        if place is None:
+            raise ArgumentError(
+                f"a firing of {rewrite.relation} cannot be pickled: its selection does not hold it",
+                {"selection": selection},
+                "Pickle derivations as rg.explain returns them.",
+            )
+        return "relation", *place
+    for number, transform in enumerate(selection.transforms):
+        if transform is rewrite:
+            return "transform", number
+    return "itself", rewrite

@@ -1,0 +1,450 @@
+"""The checker of derivations: it replays recorded steps without the engine that made them.
+
+It knows nothing of matchers, views or memos.  Each use of a relation is an instance: the sides of
+its clause under the recorded bindings.  The checker compares the instance with what the step took
+and made, up to the order and bracketing of associative and commutative ops, asks kanren whether the
+relation holds for it, tests the side conditions, and counts the terms that were carried along.
+Then it rewrites the original graph with the steps alone, as ground equations.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import reduce
+from itertools import chain, pairwise
+from typing import Any
+
+from relgraph.errors import RelgraphError, VerifyError
+from relgraph.ir.etuple import same_number
+from relgraph.ir.graph import substitute, toposort
+from relgraph.ir.node import Constant, Variable, apply, apply_chain, constant
+from relgraph.ir.op import Op
+from relgraph.ir.printing import brief
+from relgraph.ops.elementwise import add
+from relgraph.relations.clause import Rewrite, is_ac
+from relgraph.relations.kanren.goals import Suspended
+from relgraph.relations.nary import leaves, uniform
+from relgraph.relations.pattern import (
+    Block,
+    OpPattern,
+    PatternNode,
+    PatternVariable,
+    Term,
+    flat_args,
+    variables,
+)
+from relgraph.rewriting.derivation.equality import Keys, bare, is_nested, negative, sum_op
+from relgraph.rewriting.interpreter import answers
+from relgraph.rewriting.selection import Selection, relation_of
+
+Values = dict[PatternVariable, Any]
+CONVERTING = ("cast", "broadcast_to")  # what a result is wrapped in to fit its place
+FIX = "Please report it with the graph; excluding(name) leaves the relation of the step out."
+
+
+class Checker:
+    """Checks the steps of one run of a selection.
+
+    Parameters
+    ----------
+    selection : Selection
+        Its relations are what may be used.  Its ``ac_ops`` are the ops whose nested applications
+        are rewritten as one; others are binary nodes.
+    """
+
+    def __init__(self, selection: Selection) -> None:
+        self.selection = selection
+        self.ac_ops = selection.ac_ops
+        self.key = Keys()
+        self._answered: set[tuple[Any, Variable, Any]] = set()
+
+    def same(self, a: Variable, b: Variable) -> bool:
+        """Tell whether two graphs are equal up to order and bracketing."""
+        return a is b or bool(self.key(a) == self.key(b))
+
+    def step(self, number: int, step: Any) -> None:
+        """Check one step.
+
+        Raises
+        ------
+        VerifyError
+            Naming what is wrong with it.
+        """
+        if not step.after.type.narrows(step.before.type):
+            raise VerifyError(
+                f"step {number} changes a type",
+                [("before", step.before.type), ("after", step.after.type)],
+                FIX,
+            )
+        self._balance(number, step)
+        for firing in step.firings:
+            self._firing(number, firing)
+
+    def _balance(self, number: int, step: Any) -> None:
+        """Check that a step replaces just the terms that its firings took."""
+        first = step.firings[0]
+        if sum([len(x.taken) for x in step.firings]) == 1 and self.same(
+            first.taken[0], step.before
+        ):
+            fair = self.same(first.result, step.after)
+        else:
+            left = self._terms([step.before], step.before)
+            for firing in step.firings:
+                taken: Sequence[Any] = firing.taken
+                made: Sequence[Any] = (firing.result,)
+                if firing.subtracted:
+                    taken, made = [negative(x) for x in taken], [negative(x) for x in made]
+                left.subtract(self._terms(taken, step.before))
+                left.update(self._terms(made, step.before))
+            kept = {k: n for k, n in left.items() if n}
+            fair = kept == self._terms([step.after], step.before)
+        if not fair:
+            raise VerifyError(
+                f"step {number} gains or loses a term",
+                {"before": step.before, "after": step.after},
+                FIX,
+            )
+
+    def _terms(self, nodes: Sequence[Variable], outer: Variable) -> Counter[Any]:
+        """Return the terms that nodes contribute to the sum or product ``outer``, by key."""
+        found: Counter[Any] = Counter()
+        op = sum_op(outer)
+        opened = op is not None and outer.type.dtype.kind != "b" and uniform(outer)
+        for x in nodes:
+            inner = (x is outer and op is not None) or (
+                opened and is_nested(x, op, outer.type.dtype)
+            )
+            terms = self.key.terms(x) if inner else Counter([x])
+            found.update(self.key.multiset(terms))
+        return found
+
+    def _firing(self, number: int, firing: Any) -> None:
+        """Check that a firing is an instance of its relation, and that kanren agrees."""
+        rewrite = firing.rewrite
+        if any([rewrite is x for x in self.selection.transforms]):
+            return  # a transform written in Python has no relation to be asked
+        relation = relation_of(rewrite)
+        if relation is None or self.selection.place(rewrite) is None:
+            raise _problem(number, firing, "the selection does not hold")
+        taken = list(firing.taken)
+        whole = taken[0]
+        if len(taken) > 1:
+            whole = apply_chain(rewrite.pattern.op, taken)
+        if not isinstance(rewrite, Rewrite):
+            if not any(self._fits(firing.result, x) for x in answers(relation, whole)):
+                raise _problem(number, firing, "kanren has no answer for this use of")
+            return
+        values: Values = dict(zip(variables(rewrite.pattern), firing.bindings, strict=True))
+        if not self._covers(rewrite.pattern, whole, values):
+            raise _problem(number, firing, "what was taken is no instance of")
+        self._conditions(number, firing, values)
+        for instance in _binary(rewrite, values):
+            try:
+                left = build(rewrite.pattern, instance, whole)
+                right = build(rewrite.result, instance, whole)
+            except RelgraphError as error:
+                raise _problem(number, firing, f"{error.what}: a side cannot be built of") from None
+            asked = (relation, left, right)
+            if asked in self._answered:  # many terms of a sum are few instances
+                continue
+            if not any(self._fits(right, x) for x in answers(relation, left)):
+                raise _problem(number, firing, "kanren has no answer for this use of")
+            self._answered.add(asked)
+        if not self._fits(firing.result, build(rewrite.result, values, whole)):
+            raise _problem(number, firing, "what was made is no instance of")
+
+    def _conditions(self, number: int, firing: Any, values: Values) -> None:
+        """Test the side conditions, and compute what they compute."""
+        for c in firing.rewrite.conditions:
+            for one in _each(c, values):
+                args = [_value(x, one) for x in (c.args[1:] if c.computes else c.args)]
+                result = reduce(c.function, args[0]) if c.kind == "reduce" else c.function(*args)
+                if not c.computes:
+                    holds = bool(result)
+                elif isinstance(c.args[0], PatternVariable) and c.args[0] not in values:
+                    values[c.args[0]] = result
+                    holds = result is not None
+                else:
+                    holds = bool(result == _value(c.args[0], one))
+                if not holds:
+                    raise _problem(number, firing, f"{c!r} does not hold for this use of")
+
+    def _fits(self, made: Any, built: Any) -> bool:
+        """Tell whether what was made is what was built, broadcast or cast to its place."""
+        made, built = _unwrapped(made), _unwrapped(built)
+        if isinstance(made, Variable) and isinstance(built, Variable) and self.same(made, built):
+            return True
+        return _number(made) is not None and _number(made) == _number(built)
+
+    def _covers(self, term: Term, node: Variable, values: Values) -> bool:
+        """Tell whether a node is a term under the bindings, up to order and bracketing."""
+        if isinstance(term, PatternVariable):
+            return isinstance(values[term], Variable) and self.same(values[term], node)
+        if isinstance(term, bool | int | float):
+            return isinstance(node, Constant) and same_number(node.uniform, term)
+        if isinstance(term, Variable):
+            return term is node
+        op = term.op
+        if isinstance(op, OpPattern):
+            params = [_value(p, values) for p in op.params]
+            if type(node.op) is not op.cls or list(node.op.params) != params:
+                return False
+        elif (
+            op.identity is not None
+            and values.keys() >= set(variables(term))
+            and self.same(build(term, values, node), node)
+        ):
+            return True  # x may stand for x * 1
+        if isinstance(op, Op) and node.op is not op:
+            return False
+        if isinstance(term, Block) or is_ac(op):
+            return self._covers_all(term, node, values)
+        args = term.args
+        if len(args) != len(node.inputs):
+            return False
+        orders = [node.inputs]
+        if isinstance(op, Op) and op.commutative:
+            orders.append(node.inputs[::-1])
+        return any(
+            all(self._covers(a, x, values) for a, x in zip(args, order, strict=True))
+            for order in orders
+        )
+
+    def _covers_all(self, term: PatternNode | Block, node: Variable, values: Values) -> bool:
+        """Match the operands of a sum or product: those that are bound, then the others."""
+        if isinstance(term, Block):
+            own = term.own[0]
+            args: list[tuple[Term, Values]] = [
+                (term.element, {**values, own: x}) for x in values[own]
+            ]
+        else:
+            args = [(x, values) for x in flat_args(term)]
+        left = self._terms([node], node)
+        if isinstance(term, Block):  # an element may be a sum of its own
+            built = [bare(build(arg, bound, node)) for arg, bound in args]
+            if self._terms(built, node) == left:
+                return True
+        for arg, bound in args:
+            if isinstance(arg, PatternVariable):
+                left.subtract(self._terms([bound[arg]], node) if bound[arg] is not node else {})
+        if any(n < 0 for n in left.values()):
+            return False
+        rest = [x for x in self.key.terms(node) for _ in range(max(left[self.key(x)], 0))]
+        return self._assign([a for a in args if not isinstance(a[0], PatternVariable)], rest, left)
+
+    def _assign(
+        self, args: list[tuple[Term, Values]], rest: list[Variable], left: Counter[Any]
+    ) -> bool:
+        """Give each argument an operand of its own; arguments are few, so by trying."""
+        if sum(left.values()) != len(args):
+            return False
+        if not args:
+            return True
+        if len(args) > 8:  # a block: its elements are bound, so any operand that fits will do
+            left = left.copy()
+            for i, (arg, bound) in enumerate(args):
+                for x in chain(rest[max(i - 1, 0) : i + 2], rest):
+                    if left[self.key(x)] > 0 and self._covers(arg, x, bound):
+                        left[self.key(x)] -= 1
+                        break
+                else:
+                    return False
+            return True
+        (arg, bound), *others = args
+        for i, x in enumerate(rest):
+            if left[self.key(x)] > 0 and self._covers(arg, x, bound):
+                fewer = left.copy()
+                fewer[self.key(x)] -= 1
+                if self._assign(others, rest[:i] + rest[i + 1 :], fewer):
+                    return True
+        return False
+
+    def replay(self, before: Variable, closed: frozenset[Variable], steps: Sequence[Any]) -> Any:
+        """Rewrite a graph with the steps only, innermost first.
+
+        Parameters
+        ----------
+        before : Variable
+            The graph.
+        closed : frozenset of Variable
+            The nested applications with other users, which steps treat as terms.
+        steps : sequence of Step
+            The equations.
+        """
+        if not steps:
+            return before
+        known = _Equations(steps, self.key)
+        done: dict[Variable, Variable] = {}
+        summed: set[Variable] = set()
+        stack = [before]
+        budget = 100 * (len(steps) + len(toposort(before)) + 10)
+        while stack and budget:
+            budget -= 1
+            x = stack[-1]
+            if x in done:
+                stack.pop()
+                continue
+            if x not in summed and add in self.ac_ops and sum_op(x) is add:
+                terms = _signed_leaves(x, closed)  # as one sum first, then by its parts
+                waiting = [y for y in terms if y not in done]
+                if waiting:
+                    stack.extend(waiting)
+                    continue
+                summed.add(x)
+                (whole,) = substitute([x], {y: done[y] for y in terms if done[y] is not y})
+                target = known.image(whole, x)
+                if target is not x and target in done:
+                    done[x] = done[target]
+                    stack.pop()
+                    continue
+                if target is not x:
+                    stack.append(target)
+                    continue
+            op = x.op
+            below = leaves(x, op, closed) if op is not None and op in self.ac_ops else x.inputs
+            waiting = [y for y in below if y not in done]
+            if waiting:
+                stack.extend(waiting)
+                continue
+            rebuilt = self._on(x, [done[y] for y in below], below)
+            target = known.image(rebuilt, rebuilt)
+            if target is x or target in done:
+                done[x] = done.get(target, target)
+                stack.pop()
+            elif target is rebuilt:
+                done[x] = done[rebuilt] = rebuilt
+                stack.pop()
+            else:
+                stack.append(target)
+        return done.get(before, before)
+
+    def _on(self, node: Variable, images: list[Variable], below: Sequence[Variable]) -> Variable:
+        """Return a node on the images of its operands, or of its nested ones' operands."""
+        if all(map(operator.is_, images, below)):
+            return node
+        assert node.op is not None
+        if node.op in self.ac_ops:
+            return apply_chain(node.op, images)
+        return apply(node.op, tuple(images))
+
+
+class _Equations:
+    """Steps as ground equations, read forward.
+
+    The exact node is looked for first, then one that is equal up to order and bracketing.
+    """
+
+    def __init__(self, steps: Sequence[Any], key: Keys) -> None:
+        self.key = key
+        self.exact = {s.before: s.after for s in steps}
+        self.rules = {key(s.before): s.after for s in reversed(steps)}
+
+    def image(self, node: Variable, default: Variable) -> Variable:
+        """Return what a step made of a node, or the default."""
+        found: Variable | None = self.exact.get(node)
+        return self.rules.get(self.key(node), default) if found is None else found
+
+
+def _signed_leaves(node: Variable, closed: frozenset[Variable]) -> list[Variable]:
+    """Return the terms of a sum, its differences and negations included."""
+    dtype = node.type.dtype
+    nested: Counter[Variable] = Counter()
+    stack = [node]
+    while stack:  # what is met twice is a term of its own
+        for y in stack.pop().inputs:
+            if y not in closed and is_nested(y, add, dtype):
+                nested[y] += 1
+                if nested[y] == 1:
+                    stack.append(y)
+    found: dict[Variable, None] = {}
+    stack = [node]
+    while stack:
+        for y in stack.pop().inputs:
+            if nested[y] == 1:
+                stack.append(y)
+            else:
+                found[y] = None
+    return list(found)
+
+
+def closed_in(outputs: Sequence[Variable]) -> frozenset[Variable]:
+    """Return the applications nested in their own op that have other users as well."""
+    uses: Counter[Variable] = Counter(outputs)
+    nested = set()
+    for node in toposort(outputs):
+        for x in node.inputs:
+            uses[x] += 1
+            if x.op is not None and x.op is node.op and is_ac(x.op):
+                nested.add(x)
+    return frozenset([x for x in nested if uses[x] > 1])
+
+
+def build(term: Term, values: Values, like: Variable) -> Any:
+    """Return a term under bindings, as a graph (or a number, where it is one)."""
+    if isinstance(term, PatternVariable):
+        return values[term]
+    if isinstance(term, Block):
+        own = term.own[0]
+        parts = [build(term.element, {**values, own: x}, like) for x in values[own]]
+        return apply_chain(term.op, parts)
+    if isinstance(term, PatternNode):
+        op = term.op
+        if isinstance(op, OpPattern):
+            op = op.cls(*[_value(p, values) for p in op.params])
+        parts = [build(x, values, like) for x in term.args]
+        return op(*[constant(x) if isinstance(x, bool) else x for x in parts])
+    return term
+
+
+def _unwrapped(x: Any) -> Any:
+    """Return what a result was before it was broadcast or cast to its place."""
+    while isinstance(x, Variable) and x.op is not None and x.op.name in CONVERTING:
+        x = x.inputs[0]
+    return x
+
+
+def _number(x: Any) -> float | None:
+    """Return the value of a number or of a constant that holds one value, or None."""
+    if isinstance(x, Constant):
+        return None if x.uniform is None else float(x.uniform)
+    return None if isinstance(x, Variable) else float(x)
+
+
+def _value(term: Term, values: Values) -> Any:
+    return values[term] if isinstance(term, PatternVariable) else term
+
+
+def _each(condition: Suspended, values: Values) -> Iterator[Values]:
+    """Yield the bindings that a condition speaks of: one for each term of a block."""
+    lists = [v for x in condition.args for v in variables(x) if isinstance(values.get(v), list)]
+    if not lists or condition.kind == "reduce":
+        yield values
+    else:
+        for x in values[lists[0]]:
+            yield {**values, lists[0]: x}
+
+
+def _binary(rewrite: Rewrite, values: Values) -> Iterator[Values]:
+    """Yield the instances of the declared clause: k terms of a block are k - 1 pairs."""
+    lists = [v for v in values if isinstance(values[v], list)]
+    if not lists:
+        yield values
+        return
+    reductions = [c for c in rewrite.conditions if c.kind == "reduce"]
+    for pair in pairwise(values[lists[0]]):
+        computed = {c.args[0]: c.function(*pair) for c in reductions}
+        yield {**values, **computed, lists[0]: list(pair)}
+
+
+def _problem(number: int, firing: Any, what: str) -> VerifyError:
+    return VerifyError(
+        f"step {number}: {what} {firing.rewrite.relation}",
+        [
+            ("taken", ", ".join(map(brief, firing.taken))),
+            ("made", brief(firing.result)),
+            ("relation", getattr(firing.rewrite, "pattern", firing.rewrite.relation)),
+        ],
+        FIX,
+    )

@@ -1,0 +1,155 @@
+"""What kanren answers for the shape of a node, so that it runs once for all nodes of that shape.
+
+A goal that unifies its way through the upper levels of a graph and looks at nothing else answers
+alike for every graph with these levels.  So it is run on a skeleton that shows only them, and its
+answer is kept as a template.  Where the goal looks further, the skeleton shows another level; where
+it looks at what no skeleton has, such as a dtype or a fact, it is run on the nodes themselves.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Any
+
+from etuples.core import ExpressionTuple
+
+from relgraph.errors import NonGroundError, RelgraphError
+from relgraph.ir.etuple import is_open, not_a_graph
+from relgraph.ir.node import Constant, Variable, as_literal, as_variable
+from relgraph.ir.op import Op
+from relgraph.relations.kanren.search import STEPS, State, Steps, reified, search, substitution
+from relgraph.relations.kanren.skeleton import Atom, Looked, Outline, Skeleton, Watch
+from relgraph.relations.pattern import fresh
+from relgraph.relations.relation import Relation
+from relgraph.rewriting.interpreter import TRIES, answer, placed
+
+LEVELS = 3  # levels of applications that a skeleton shows at most
+NODES = 64  # nodes that it has at most
+KEPT = 4096  # shapes that are remembered for one relation
+
+_VALUES = (Op, Constant, bool, int, float, str, type(None))
+
+
+class Template:
+    """An answer over a skeleton, to be built for the nodes of any graph of that shape.
+
+    Parameters
+    ----------
+    term : etuple, node or number
+        A ground term.
+    """
+
+    __slots__ = ("last", "steps")
+
+    def __init__(self, term: Any) -> None:
+        # A step calls the first of its parts on the others.  A part is a kind and a value: of a
+        # node its number, of an earlier step its number, of anything else itself.
+        self.steps: list[list[tuple[str, Any]]] = []
+        done: dict[int, int] = {}
+        stack = [term]
+        while stack:
+            x = stack[-1]
+            waiting: list[Any] = []
+            if isinstance(x, ExpressionTuple) and id(x) not in done:
+                waiting = [y for y in x if isinstance(y, ExpressionTuple) and id(y) not in done]
+                if not waiting:
+                    self.steps.append([_part(y, done) for y in x])
+                    done[id(x)] = len(self.steps) - 1
+            if waiting:
+                stack += waiting
+            else:
+                stack.pop()
+        self.last = _part(term, done)
+
+    def build(self, nodes: list[Variable]) -> Any:
+        """Return the graph, or the number, for the nodes of an outline."""
+        made: list[Any] = []
+        sources = {"node": nodes, "step": made}
+        for parts in self.steps:
+            head, *rest = [v if k == "value" else sources[k][v] for k, v in parts]
+            made.append(head(*rest))
+        kind, value = self.last
+        return value if kind == "value" else sources[kind][value]
+
+
+def _part(x: Any, done: dict[int, int]) -> tuple[str, Any]:
+    if isinstance(x, Skeleton | Atom):
+        return "node", x.number
+    if isinstance(x, ExpressionTuple):
+        return "step", done[id(x)]
+    if is_open(x):
+        raise not_a_graph(x)
+    if isinstance(x, _VALUES) or callable(x):
+        return "value", x
+    raise Looked
+
+
+class Shapes:
+    """An interpreted relation, with what it answers for the shapes it has met.
+
+    Parameters
+    ----------
+    relation : Relation
+        One whose goal kanren runs.
+    """
+
+    def __init__(self, relation: Relation) -> None:
+        self.relation = relation
+        self.known: dict[Any, Template | None] = {}
+        self.levels: dict[Any, int] = {}  # shown below a head; 0 where only nodes will do
+
+    def answer(self, node: Variable) -> Variable | None:
+        """Return kanren's first ground answer for a node that has the node's type, or None.
+
+        Raises
+        ------
+        RelationError
+            When the search runs away.
+        """
+        while levels := self.levels.get(node.op, 1):
+            outline = Outline(node, levels)
+            if outline.key in self.known:
+                template = self.known[outline.key]
+                if template is None:
+                    return None
+                try:
+                    built = template.build(outline.nodes)
+                    built = as_variable(as_literal(built), [node.dtype])
+                    fitted = placed(self.relation, built, node)
+                except RelgraphError:
+                    break
+                if fitted is None:
+                    break
+                return fitted
+            self.levels[node.op] = self.learn(outline, levels)
+        return answer(self.relation, node)
+
+    def learn(self, outline: Outline, levels: int) -> int:
+        """Run the goal on a skeleton; return how many levels have to be shown below its head."""
+        watch = Watch()
+        template = None
+        try:
+            if len(outline.nodes) <= NODES:
+                template = self._template(outline.skeleton(watch), watch)
+            else:
+                watch.looked = True
+        except Exception:  # whatever it is, the goal does it again on the nodes themselves
+            watch.looked = True
+        if watch.looked:
+            return levels + 1 if watch.deeper and levels < LEVELS else 0
+        if len(self.known) >= KEPT:
+            self.known.clear()
+        self.known[outline.key] = template
+        return levels
+
+    def _template(self, root: Skeleton, watch: Watch) -> Template | None:
+        """Return the first ground answer for a skeleton."""
+        q = fresh("q")
+        steps = Steps(STEPS, watch)
+        for state in islice(search(lambda: self.relation(root, q), steps), TRIES):
+            steps.left = STEPS
+            try:
+                return Template(reified(q, State(substitution(state), steps)))
+            except NonGroundError:
+                continue
+        return None

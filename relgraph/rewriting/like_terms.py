@@ -1,0 +1,412 @@
+"""Sums with signs: like terms meet across additions, subtractions and negations.
+
+``(a - b) + (c - a)`` is one sum of four terms, two of them negative.  Where two terms share all
+but their coefficients, a relation such as ``a x + b x = c x`` makes them one, and the sum is built
+again as positive terms minus negative ones.  Where no two do, the graph is left as it is, and
+:class:`Groups` and the matchers of subtraction go on with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from relgraph.ir.node import Constant, Variable, apply, constant
+from relgraph.ir.op import Op
+from relgraph.relations import runtime
+from relgraph.relations.nary import canonical, nary, small_first, uniform
+from relgraph.relations.operand_index import Firing
+from relgraph.rewriting.ac_normaliser import Groups
+from relgraph.rewriting.budgets import CHAIN
+from relgraph.rewriting.selection import Signed
+
+
+class Term(NamedTuple):
+    """One term of a sum: what it shares with like terms, its coefficient (None for 1), its sign."""
+
+    shared: Variable
+    coefficient: Constant | None
+    negative: bool
+    node: Variable
+
+
+class Terms:
+    """The terms of a normal sum, by what they share; ``flipped`` when all signs are to change."""
+
+    __slots__ = ("entries", "flipped")
+
+    def __init__(self) -> None:
+        self.entries: dict[Any, list[Term]] = {}
+        self.flipped = False
+
+    def add(self, key: Any, term: Term) -> bool:
+        """Add a term; True where it is not the first of its key."""
+        if self.flipped:
+            term = term._replace(negative=not term.negative)
+        known = self.entries.get(key)
+        if known is None:
+            self.entries[key] = [term]
+            return False
+        known.append(term)
+        return True
+
+    def copy(self) -> Terms:
+        """Return the same terms, to be changed apart."""
+        made = Terms()
+        made.entries = {key: list(terms) for key, terms in self.entries.items()}
+        made.flipped = self.flipped
+        return made
+
+    def signed(self) -> dict[Any, list[Term]]:
+        """Return the terms with their signs."""
+        if self.flipped:
+            for key, terms in self.entries.items():
+                self.entries[key] = [x._replace(negative=not x.negative) for x in terms]
+            self.flipped = False
+        return self.entries
+
+
+class Sums(Groups):
+    """The sums of one run, between the driver and its groups."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.checked: set[Variable] = set()  # sums in which no two terms are alike
+        self.trees: dict[Variable, tuple[list[tuple[Variable, bool]], list[Variable]]] = {}
+        self.terms: dict[Variable, Terms] = {}
+        self.moved: set[Variable] = set()
+        self.flips: dict[Variable, bool] = {}
+
+    def collect(
+        self, n: Variable, signed: Signed, push: Callable[[Variable], None]
+    ) -> Variable | bool | None:
+        """Collect the like terms of the sum below ``n``, once its terms are normal.
+
+        Returns
+        -------
+        Variable, True or None
+            The sum with fewer terms; True while terms wait to become normal; None where nothing
+            is to be done.
+        """
+        normal, family = self.normal, signed.family
+        tree = self.trees.pop(n, None)
+        if tree is None:
+            a, b = n.inputs
+            if (a.op in family and self.opens(a, n, signed)) or (
+                b.op in family and self.opens(b, n, signed)
+            ):
+                tree = self.opened(n, signed)
+                if tree is None:
+                    self.checked.add(n)
+                    return None
+                waiting = [x for x, _ in tree[0] if x.inputs and x not in normal]
+                if waiting:
+                    self.trees[n] = tree
+                    for x in waiting:
+                        push(x)
+                    if self.depth:
+                        self.inherit(n, waiting)
+                    return True
+            else:
+                x, y = normal.get(a, a), normal.get(b, b)
+                taken = n.op is signed.difference
+                scaled = taken and x.op is signed.element and y.op is signed.element
+                if not (scaled or x.op in family or y.op in family):
+                    return None
+                if (a.inputs and a not in normal) or (b.inputs and b not in normal):
+                    return None
+                if not self.has_flips(n.op, x, y, signed):
+                    return None
+                tree = [(a, False), (b, taken)], []
+        leaves, inner = tree
+        terms, met = self.merged(n, leaves, signed)
+        found = self.combined(n, terms, met, signed) if met else None
+        if found is None:
+            self.checked.add(n)
+            self.checked.update(inner)
+            self.terms[n] = terms
+        return found
+
+    def opens(self, x: Variable, n: Variable, signed: Signed) -> bool:
+        """Tell whether an operand is part of the sum that ``n`` is."""
+        dtype = n.type.dtype
+        return (
+            x.op in signed.family
+            and x not in self.closed
+            and x.type.dtype is dtype
+            and dtype.kind in "fi"
+            and uniform(x)
+        )
+
+    def opened(
+        self, n: Variable, signed: Signed
+    ) -> tuple[list[tuple[Variable, bool]], list[Variable]] | None:
+        """Return the signed terms of a sum as it stands, and its inner nodes, if it has signs."""
+        if n.type.dtype.kind not in "fi" or not uniform(n):
+            return None
+        nested = self.nested(n, signed)
+        if all([x.op is signed.op for x in nested]):
+            return None
+        found: list[tuple[Variable, bool]] = []
+        inner: list[Variable] = []
+        stack = [(n, False)]
+        while stack:
+            x, negative = stack.pop()
+            if x not in nested:
+                found.append((x, negative))
+                continue
+            inner.append(x)
+            if len(x.inputs) == 1:
+                stack.append((x.inputs[0], not negative))
+            else:
+                stack.append((x.inputs[1], negative != (x.op is signed.difference)))
+                stack.append((x.inputs[0], negative))
+        self.worked(len(found), len(self.normal), n)
+        return found, inner[1:]
+
+    def nested(self, root: Variable, signed: Signed) -> set[Variable]:
+        """Return the sums nested in a sum, and itself; one that is met twice is a term instead."""
+        found, twice = {root}, set[Variable]()
+        waiting = [root]
+        for parent in waiting:  # grows as it goes
+            for x in parent.inputs:
+                if x in found:
+                    twice.add(x)
+                elif self.opens(x, root, signed):
+                    found.add(x)
+                    waiting.append(x)
+        return found - twice
+
+    def has_flips(self, op: Op | None, x: Variable, y: Variable, signed: Signed) -> bool:
+        """Tell whether a sum of normal operands contains anything but additions."""
+        if op is signed.difference:
+            return True
+        known = self.flips
+        for root in (x, y):
+            stack = [root]
+            while stack:
+                node = stack[-1]
+                if node in known or node.op not in signed.family:
+                    stack.pop()
+                    continue
+                if node.op is not signed.op:
+                    known[node] = True
+                    stack.pop()
+                    continue
+                waiting = [i for i in node.inputs if i.op in signed.family and i not in known]
+                if waiting:
+                    stack.extend(waiting)
+                    continue
+                known[node] = any([known.get(i, False) for i in node.inputs])
+                stack.pop()
+        return known.get(x, False) or known.get(y, False)
+
+    def merged(
+        self, n: Variable, leaves: Sequence[tuple[Variable, bool]], signed: Signed
+    ) -> tuple[Terms, set[Any]]:
+        """Return the terms of a sum, and the keys that several of them have."""
+        normal = self.normal
+        parts: list[tuple[Variable, bool, Terms | None]] = []
+        best = None
+        for leaf, negative in leaves:
+            x = normal.get(leaf, leaf)
+            shared = leaf in self.closed  # it stays one sum for all of its users
+            inner = self.terms_of(x, signed) if not shared and self.opens(x, n, signed) else None
+            if any([inner is y for _, _, y in parts if y is not None]):
+                assert inner is not None
+                inner = inner.copy()  # the other occurrence takes the terms over
+            if inner is not None and (best is None or len(inner.entries) > len(best.entries)):
+                best = inner
+            parts.append((x, negative, inner))
+        result = Terms() if best is None else best
+        met: set[Any] = set()
+        base_negative = next((negative for _, negative, x in parts if x is best), False)
+        if best is not None and base_negative:
+            result.flipped = not result.flipped
+        used = best is None
+        for x, negative, inner in parts:
+            if inner is None:
+                key, term = self.term(x, negative, signed)
+                if result.add(key, term):
+                    met.add(key)
+            elif inner is best and not used:
+                used = True
+                self.moved.add(x)
+                self.terms.pop(x, None)
+            else:
+                for key, terms in inner.signed().items():
+                    for term in terms:
+                        if result.add(key, term._replace(negative=term.negative != negative)):
+                            met.add(key)
+        return result, met
+
+    def terms_of(self, x: Variable, signed: Signed) -> Terms | None:
+        """Return the terms of a normal sum; None where they went into a larger sum already."""
+        known = self.terms.get(x)
+        if known is not None:
+            return known
+        if x in self.moved:
+            return None
+        made = Terms()
+        stack, seen = [(x, False)], {x}
+        while stack:
+            node, negative = stack.pop()
+            if node is not x and (node in seen or not self.opens(node, x, signed)):
+                made.add(*self.term(node, negative, signed))
+                continue
+            seen.add(node)
+            if len(node.inputs) == 1:
+                stack.append((node.inputs[0], not negative))
+            else:
+                stack.append((node.inputs[1], negative != (node.op is signed.difference)))
+                stack.append((node.inputs[0], negative))
+        self.worked(len(made.entries), len(self.normal), x)
+        self.terms[x] = made
+        return made
+
+    @staticmethod
+    def term(x: Variable, negative: bool, signed: Signed) -> tuple[Any, Term]:
+        """Return a term, and its key: what it shares with like terms."""
+        whole = x
+        if x.op is signed.inverse:
+            x, negative = x.inputs[0], not negative
+        if x.__class__ is Constant:
+            return Constant, Term(x, None, negative, whole)
+        if x.op is signed.element:
+            for c, rest in (x.inputs, x.inputs[::-1]):
+                if isinstance(c, Constant) and not c.ndim and rest.type.dtype is x.type.dtype:
+                    return canonical(rest), Term(rest, c, negative, whole)
+        return canonical(x), Term(x, None, negative, whole)
+
+    def combined(self, n: Variable, terms: Terms, met: set[Any], signed: Signed) -> Variable | None:
+        """Return the sum with like terms combined, or None where no relation combines them."""
+        entries = terms.signed()
+        firings: list[Firing] = []
+        made: dict[Any, Firing] = {}
+        added = any([not x.negative for k, alike in entries.items() if k not in met for x in alike])
+        for key in [k for k in entries if k in met]:
+            # -5 y - y is taken away as 5 y + y where something is left to take it from.
+            subtracted = added and all(map(_subtracted, entries[key]))
+            firing = self.firing(entries[key], n, signed, subtracted)
+            if firing is not None:
+                firings.append(firing)
+                made[key] = firing
+        if not firings:
+            return None
+        positive, negative = _by_sign(entries, signed, made)
+        if len(positive) > 1:
+            _move_negative(positive, negative, signed)
+        result = _difference(positive, negative, signed)
+        self.logged(n, entries, result, firings, signed)
+        return result
+
+    def firing(
+        self, alike: Sequence[Term], n: Variable, signed: Signed, subtracted: bool
+    ) -> Firing | None:
+        """Return the use of a relation that makes like terms one; of terms taken away, if so."""
+        if alike[0].shared.op in signed.family:
+            return None  # a sum that stays closed; relations on pairs may take it whole
+        if subtracted:
+            alike = [x._replace(negative=False) for x in alike]
+        group = tuple([_with_sign(x, signed) for x in alike])
+        if alike[0].shared.__class__ is Constant:
+            fold = signed.matcher.fold
+            return None if fold is None else fold(signed.op, group)
+        dtype = n.type.dtype
+        own = [_coefficient(x, signed, dtype) for x in alike]
+        like = runtime.instance(signed.op, group)
+        for rule in signed.rules:
+            built = rule.build((alike[0].shared, dtype), own, like, group)
+            if built is not None:
+                return Firing(built[1], built[2], group, built[0], subtracted)
+        return None
+
+    def logged(
+        self,
+        n: Variable,
+        entries: dict[Any, list[Term]],
+        result: Variable,
+        firings: Sequence[Firing],
+        signed: Signed,
+    ) -> None:
+        """Log the step and charge it."""
+        name = firings[0].rewrite.relation
+        self.why[n] = name
+        self.firings += 1
+        if self.firings > CHAIN:
+            self.deepen(n, result, name)
+        for firing in firings:
+            self.charge(firing.rewrite, n)
+        if self.log is None:
+            return
+        self.log(_difference(*_by_sign(entries, signed, {}), signed), result, firings)
+
+
+def _plain(x: Term, signed: Signed) -> tuple[Variable, bool]:
+    """Return a term as it stands in the graph without its sign, and the sign."""
+    node = x.node.inputs[0] if x.node.op is signed.inverse else x.node
+    return node, x.negative
+
+
+def _by_sign(
+    entries: dict[Any, list[Term]], signed: Signed, made: dict[Any, Firing]
+) -> tuple[list[Variable], list[Variable]]:
+    """Return what is added in a sum and what is taken away, with what was made of like terms."""
+    positive: list[Variable] = []
+    negative: list[Variable] = []
+    for key, alike in entries.items():
+        if key in made:
+            firing = made[key]
+            (negative if firing.subtracted else positive).append(firing.result)
+            continue
+        for x in alike:
+            node, sign = _plain(x, signed)
+            (negative if sign else positive).append(node)
+    return positive, negative
+
+
+def _subtracted(x: Term) -> bool:
+    """Tell whether a term is taken away, by a coefficient that is positive."""
+    if not x.negative or x.shared.__class__ is Constant:
+        return False
+    return x.coefficient is None or bool(x.coefficient.value > 0)
+
+
+def _with_sign(x: Term, signed: Signed) -> Variable:
+    """Return a term as an operand of an addition."""
+    node, negative = _plain(x, signed)
+    if not negative:
+        return node
+    if isinstance(node, Constant):
+        return constant(-node.value)
+    return apply(signed.inverse, (node,))
+
+
+def _move_negative(positive: list[Variable], negative: list[Variable], signed: Signed) -> None:
+    """Take away what is added with a negative coefficient: ``a + -3 b`` is ``a - 3 b``."""
+    for i in reversed(range(len(positive))):
+        x = positive[i]
+        if x.op is not signed.element or len(positive) == 1:
+            continue
+        c, rest = x.inputs
+        if isinstance(c, Constant) and not c.ndim and c.value < 0 and -c.value > 0:
+            del positive[i]
+            negative.append(apply(signed.element, (constant(-c.value, c.dtype), rest)))
+
+
+def _coefficient(x: Term, signed: Signed, dtype: Any) -> Constant:
+    """Return the coefficient of a term, with its sign."""
+    one = runtime.unit(signed.element, dtype) if x.coefficient is None else x.coefficient
+    return constant(-one.value, dtype) if x.negative else one
+
+
+def _difference(
+    positive: Sequence[Variable], negative: Sequence[Variable], signed: Signed
+) -> Variable:
+    """Return a sum minus a sum."""
+    if not negative:
+        return nary(signed.op, small_first(positive))
+    taken = nary(signed.op, small_first(negative))
+    if not positive:
+        return apply(signed.inverse, (taken,))
+    return apply(signed.difference, (nary(signed.op, small_first(positive)), taken))

@@ -1,0 +1,465 @@
+"""Sizes, rearrangements and indices take the shortest way: three transforms for ops of any arity.
+
+A relation states one equation of fixed operands.  What holds of every elementwise function, and of
+any number of operands, is written here once: :class:`ShapeLifting` reads a size from where it comes
+from, so that a shape never forces its array to be computed; :class:`RearrangementLifting` moves
+transposes, reshapes and broadcasts out of elementwise functions; :class:`IndexLifting` moves an
+index to the operands, so that only the part that is used is computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from relgraph.ir.graph import toposort
+from relgraph.ir.node import Constant, Variable, apply, constant
+from relgraph.ir.op import Op
+from relgraph.ir.sizes import rule_of, size_at
+from relgraph.ops import key_algebra as keys
+from relgraph.ops.checks import SpecifyShape
+from relgraph.ops.contraction import Matmul
+from relgraph.ops.elementwise import Cast, Elementwise, add, maximum, minimum, subtract
+from relgraph.ops.indexing import Index, index
+from relgraph.ops.joining import Concatenate, Stack
+from relgraph.ops.keys import FULL, advanced_place, numpy_key
+from relgraph.ops.matrices import Diagonal
+from relgraph.ops.permutation import MatrixTranspose, Transpose
+from relgraph.ops.shape import BroadcastTo, Dim, ExpandDims, Reshape, Squeeze, dim
+
+LIFTED = frozenset({Transpose, MatrixTranspose, ExpandDims, Squeeze, Reshape, BroadcastTo})
+PASSED = (Elementwise, Cast, Matmul, Index, Diagonal, *LIFTED)  # keys move to their operands
+
+
+class ShapeLifting:
+    """Reads sizes from the deepest operands that have them, and drops shapes that change nothing.
+
+    Examples
+    --------
+    >>> import relgraph as rg
+    >>> from relgraph.rewriting.passes.lifting import ShapeLifting
+    >>> x, y = rg.vectors("x y")
+    >>> rg.rewrite_graph(rg.dim(rg.exp(x) + y, 0), ShapeLifting())
+    dim(x, axis=-1)
+    >>> rg.rewrite_graph(rg.dim(rg.concatenate([rg.exp(x), y]), 0), ShapeLifting())
+    dim(x, axis=-1) + dim(y, axis=-1)
+    """
+
+    name = relation = "shape_lifting"
+    tracks: tuple[Any, ...] | None = (Dim, Reshape, BroadcastTo, SpecifyShape)
+
+    def __repr__(self) -> str:
+        return "<shape_lifting>"
+
+    def transform(self, node: Variable) -> Variable | None:
+        """Return a size read elsewhere, or the operand of a shape that it has already."""
+        op = node.op
+        if isinstance(op, Dim):
+            x, axis = node.inputs[0], op.params[0]
+            found = _size(x, axis)
+            return None if found is node else found
+        if isinstance(op, Reshape | BroadcastTo) and len(node.inputs) > 1:
+            return node.inputs[0] if _keeps_shape(node) else None
+        if isinstance(op, SpecifyShape):
+            return _specified(op, node.inputs[0], node)
+        return None
+
+
+def _size(x: Variable, axis: int) -> Variable | None:
+    """Return the size of a node along an axis, from as deep as one step of each op leads."""
+    start = x
+    while x.op is not None:
+        op, at = x.op, axis
+        name = x.type.shape[at]
+        if isinstance(name, int):
+            return constant(name, "int64")
+        step = rule_of(op, tuple([y.type for y in x.inputs])).origins[at] if name is None else None
+        if step is None and name is not None:  # a name stands for one size wherever it occurs
+            step = next(
+                ((i, y.type.shape.index(name) - y.ndim)
+                 for i, y in enumerate(x.inputs) if name in getattr(y.type, "shape", ())),
+                None,
+            )  # fmt: skip
+        if step is not None:
+            x, axis = x.inputs[step[0]], step[1]
+            continue
+        computed = _computed(op, x, axis)
+        if computed is not None:
+            return computed
+        break
+    return None if x is start else Dim(axis)(x)
+
+
+def _computed(op: Op, x: Variable, axis: int) -> Variable | None:
+    """Return a size that an op computes from those of its operands."""
+    if isinstance(op, BroadcastTo | Reshape):
+        entries = op.params[0]
+        if isinstance(entries[axis], int):
+            return None
+        before = sum([not isinstance(e, int) for e in entries[: len(entries) + axis]])
+        given = x.inputs[1 + before]
+        return given if given.dtype == "int64" else None
+    if isinstance(op, Concatenate) and op.params[0] == axis:
+        total: Any = dim(x.inputs[0], axis)
+        for y in x.inputs[1:]:
+            total = add(total, dim(y, axis))
+        return _node(total)
+    if isinstance(op, Index):
+        return _sliced(op, x, axis)
+    return None
+
+
+def _node(size: Any) -> Variable:
+    """Return a size as a node."""
+    return size if isinstance(size, Variable) else constant(size, "int64")
+
+
+def _sliced(op: Index, x: Variable, axis: int) -> Variable | None:
+    """Return the size of a slice between static places counted from the start."""
+    array = x.inputs[0]
+    entries = keys.by_axis(op.params[0], array.ndim)
+    if entries is None:
+        return None
+    at = keys.kept_axes(entries)[axis]
+    _, start, stop, step = entries[at]
+    bounds = [b for b in (start, stop) if b is not None]
+    if step not in (None, 1) or any([not isinstance(b, int) or b < 0 for b in bounds]):
+        return None
+    end: Any = dim(array, at - array.ndim)
+    if stop is not None:
+        end = minimum(end, stop)
+    if start:
+        end = maximum(subtract(end, start), 0)
+    return _node(end)
+
+
+def _specified(op: SpecifyShape, x: Variable, node: Variable) -> Variable | None:
+    """Return an elementwise function of operands with specified shapes."""
+    if not isinstance(x.op, Elementwise | Cast):
+        return None
+    operands = []
+    for y in x.inputs:
+        sizes = op.params[0][len(op.params[0]) - y.ndim :]
+        own = [None if d == 1 else size for d, size in zip(y.type.shape, sizes, strict=True)]
+        operands.append(SpecifyShape(tuple(own))(y) if any([s is not None for s in own]) else y)
+    found: Variable = x.op(*operands)
+    return found if found.type.narrows(node.type) else None
+
+
+def _keeps_shape(node: Variable) -> bool:
+    """Tell whether the sizes that a reshape or broadcast takes are those of its operand."""
+    x, *sizes = node.inputs
+    shape = node.op.params[0]  # type: ignore[union-attr]
+    if len(shape) != x.ndim or -1 in shape:
+        return False
+    rest = iter(sizes)
+    for axis, entry in enumerate(shape, -x.ndim):
+        own = x.type.shape[axis]
+        if isinstance(entry, int):
+            if entry != own:
+                return False
+            continue
+        size = next(rest)
+        if own == 1 or not isinstance(size.op, Dim):
+            return False
+        if size_at(size.inputs[0], size.op.params[0]) != size_at(x, axis):
+            return False
+    return True
+
+
+class RearrangementLifting:
+    """Moves transposes, new axes, reshapes and broadcasts out of elementwise functions.
+
+    ``exp(x.mT)`` becomes ``exp(x).mT``, and ``broadcast_to(x, s) ** 2`` the broadcast of a square:
+    nothing costs more, and what is computed of a broadcast is computed once for each element.
+    Broadcasts that another operand makes unnecessary are cut.
+
+    Examples
+    --------
+    >>> import relgraph as rg
+    >>> from relgraph.rewriting.passes.lifting import RearrangementLifting
+    >>> A, B = rg.matrices("A B", shape=(2, 3))
+    >>> rg.rewrite_graph(rg.tanh(A.mT) * B.mT, RearrangementLifting())
+    (tanh(A) * B).mT
+    >>> rg.rewrite_graph(rg.exp(rg.broadcast_to(rg.scalar("c"), (2, 3))), RearrangementLifting())
+    broadcast_to(exp(c), shape=(2, 3))
+    """
+
+    name = relation = "lift_rearrangement"
+    tracks: tuple[Any, ...] | None = (Elementwise, Cast)
+    needs = LIFTED
+
+    def __repr__(self) -> str:
+        return "<lift_rearrangement>"
+
+    def transform(self, node: Variable) -> Variable | None:
+        """Return an elementwise application with a rearrangement outside of it, or cut."""
+        inputs = node.inputs
+        moved = [x for x in inputs if x.op.__class__ in LIFTED]
+        if not moved:
+            return None
+        first = moved[0]
+        others = [x for x in inputs if x.ndim]
+        if all([x.op is first.op and x.inputs[1:] == first.inputs[1:] for x in others]):
+            return _outside(node, first)
+        return _cut(node)
+
+
+def _outside(node: Variable, first: Variable) -> Variable | None:
+    """Return the rearrangement of an elementwise application."""
+    operands = [x.inputs[0] if x.ndim or x.op is first.op else x for x in node.inputs]
+    inner = [x for x, old in zip(operands, node.inputs, strict=True) if x is not old]
+    op: Any = first.op
+    if first.ndim == 0 or len({x.ndim for x in inner}) != 1:
+        return None
+    if isinstance(op, Reshape) and len({x.type.shape for x in inner}) != 1:
+        return None
+    if isinstance(op, Reshape | Squeeze) and len(inner) > 1 and None in inner[0].type.shape:
+        return None
+    function: Any = node.op
+    inside = apply(function, tuple(operands))
+    result = apply(op, (inside, *first.inputs[1:]))
+    return result if result.type.narrows(node.type) else None
+
+
+def _cut(node: Variable) -> Variable | None:
+    """Return an elementwise application without a broadcast that another operand does, too."""
+    from relgraph.relations.catalogue.shape import spans
+
+    for i, x in enumerate(node.inputs):
+        if not isinstance(x.op, BroadcastTo):
+            continue
+        inner = x.inputs[0]
+        if any([spans(y, inner, x.op.params[0]) for j, y in enumerate(node.inputs) if j != i]):
+            operands = [inner if j == i else y for j, y in enumerate(node.inputs)]
+            result: Variable = node.op(*operands)  # type: ignore[misc]
+            if result.type.narrows(node.type):
+                return result
+    return None
+
+
+class IndexLifting:
+    """Moves an index to the operands of elementwise functions, products and joins.
+
+    A key moves where it leaves at most half of the elements, and where nothing else needs the
+    whole of what it would be moved past: that would be computed twice.  Keys are brought to one
+    form: constant places become integers, places at equal distances a slice, and the places of a
+    diagonal a diagonal.
+
+    Examples
+    --------
+    >>> import relgraph as rg
+    >>> from relgraph.rewriting.passes.lifting import IndexLifting
+    >>> A, B = rg.matrices("A B", shape=(4, 4))
+    >>> x = rg.vector("x", shape=(4,))
+    >>> rg.rewrite_graph([(rg.exp(A) + x)[0], (A @ B)[1, 2]], IndexLifting())
+    [exp(A[0]) + x, A[1] @ B[:, 2]]
+    """
+
+    name = relation = "push_index"
+    tracks: tuple[Any, ...] | None = (Index, Diagonal)
+
+    def __repr__(self) -> str:
+        return "<push_index>"
+
+    def transform(self, node: Variable) -> Variable | None:
+        """Return a node without the index at its root, or with a simpler key."""
+        x = node.inputs[0]
+        if isinstance(node.op, Diagonal):
+            return _diagonal(node, x)
+        for rule in (_simpler, _of_elementwise, _of_product, _of_join):
+            found = rule(node, x)
+            if found is not None and found is not node:
+                return found if found.type.narrows(node.type) else None
+        return None
+
+    def computed_whole(self, outputs: Sequence[Variable]) -> list[Variable]:
+        """Return the nodes that a key may reach and that something needs whole, operands first."""
+        order = toposort(outputs)
+        parts = [x for x in order if isinstance(x.op, Index | Diagonal)]
+        if not parts:
+            return []
+        whole = set(outputs)
+        for node in reversed(order):
+            if isinstance(node.op, Index | Diagonal):
+                whole.update(node.inputs[_leaves_little(node) :])
+            elif node in whole or not isinstance(node.op, PASSED):
+                whole.update(node.inputs)
+        reached = dict.fromkeys(x.inputs[0] for x in parts)
+        waiting = list(reached)
+        for x in waiting:  # grows as it goes
+            if x not in whole and isinstance(x.op, PASSED):
+                waiting += [y for y in x.inputs if y not in reached]
+                reached.update(dict.fromkeys(x.inputs))
+        return [x for x in order if x in whole and x in reached and x.inputs]
+
+
+def _leaves_little(node: Variable) -> bool:
+    """Return True if a key leaves so few elements that it moves to operands."""
+    if isinstance(node.op, Diagonal):
+        return True
+    entries = _entries(node, node.inputs[0])
+    return entries is not None and keys.small([e for e, _ in entries], node.inputs[0].type.shape)
+
+
+def _diagonal(node: Variable, x: Variable) -> Variable | None:
+    """Return an elementwise function of diagonals."""
+    if not isinstance(x.op, Elementwise | Cast):
+        return None
+    if any([y.ndim and y.type.shape != x.type.shape for y in x.inputs]):
+        return None
+    found: Variable = x.op(*[node.op(y) if y.ndim else y for y in x.inputs])  # type: ignore[misc]
+    return found if found.type.narrows(node.type) else None
+
+
+def _simpler(node: Variable, x: Variable) -> Variable | None:
+    """Return an index with constant parts made part of the key."""
+    spec = node.op.params[0]  # type: ignore[union-attr]
+    constants = [y for y in node.inputs[1:] if isinstance(y, Constant)]
+    if not constants:
+        return None
+    if spec == (("array",), ("array",)) and len(constants) == 2:
+        found = _of_diagonal(x, constants)
+        if found is not None:
+            return found
+    advanced = [entry for entry in spec if entry[0] in ("array", "mask")]
+    rest = list(node.inputs[1:])
+    parts = []
+    for entry in spec:
+        own = [rest.pop(0) for _ in range(keys.operands_of(entry))]
+        simple = None
+        if entry == ("array",) and len(advanced) == 1:
+            simple = _progression(own[0])
+        parts.append(_key_part(entry, own) if simple is None else simple)
+    if advanced_place(spec) == 0 and advanced and spec[0] not in advanced:
+        return None  # its axes would stand elsewhere
+    if any([entry == ("ellipsis",) for entry in spec]):
+        return None
+    return index(x, tuple(parts))  # type: ignore[no-any-return]
+
+
+def _key_part(entry: keys.Entry, operands: list[Variable]) -> Any:
+    """Return an entry as a part of a key; constant scalars become ints."""
+    values = [int(y.value) if isinstance(y, Constant) and not y.ndim else y for y in operands]
+    if entry[0] == "slice":
+        rest = iter(values)
+        return slice(*[next(rest) if bound == "dynamic" else bound for bound in entry[1:]])
+    return values[0] if values else numpy_key((entry,), ())[0]
+
+
+def _progression(places: Variable) -> slice | None:
+    """Return constant places at equal distances as a slice."""
+    if not isinstance(places, Constant) or places.ndim != 1 or places.dtype.kind not in "iu":
+        return None
+    at = [int(v) for v in places.value]
+    if not at or min(at) < 0:
+        return None
+    step = at[1] - at[0] if len(at) > 1 else 1
+    if step <= 0 or at != list(range(at[0], at[-1] + 1, step)):
+        return None
+    return slice(at[0], at[-1] + 1, step)
+
+
+def _of_diagonal(x: Variable, places: list[Constant]) -> Variable | None:
+    """Return the diagonal of a square matrix that two equal ranges of places select."""
+    rows, columns = [[int(v) for v in y.value.ravel()] for y in places]
+    size = x.type.shape[0]
+    if x.ndim != 2 or x.type.shape != (size, size) or any([y.ndim != 1 for y in places]):
+        return None
+    found: Variable = Diagonal(0)(x)
+    return found if rows == columns == list(range(len(rows))) and len(rows) == size else None
+
+
+def _entries(node: Variable, x: Variable) -> list[tuple[keys.Entry, list[Variable]]] | None:
+    """Return the entry of each axis with its operands, for a basic key without new axes."""
+    entries = keys.by_axis(node.op.params[0], x.ndim)  # type: ignore[union-attr]
+    if entries is None:
+        return None
+    rest = list(node.inputs[1:])
+    return [(entry, [rest.pop(0) for _ in range(keys.operands_of(entry))]) for entry in entries]
+
+
+def part(x: Variable, entries: list[tuple[keys.Entry, list[Variable]]]) -> Variable:
+    """Return the part of a node that entries, one for each axis, select."""
+    spec = keys.trimmed([entry for entry, _ in entries])
+    operands = [y for _, own in entries for y in own]
+    return Index(spec)(x, *operands) if spec else x
+
+
+def _of_elementwise(node: Variable, x: Variable) -> Variable | None:
+    """Return an elementwise function of parts."""
+    if not isinstance(x.op, Elementwise | Cast):
+        return None
+    entries = _entries(node, x)
+    if entries is None or not keys.small([e for e, _ in entries], x.type.shape):
+        return None
+    operands = []
+    for y in x.inputs:
+        own = []
+        lead = x.ndim - y.ndim
+        for (entry, given), size, whole in zip(
+            entries[lead:], y.type.shape, x.type.shape[lead:], strict=True
+        ):
+            if size != 1 or whole == 1:
+                own.append((entry, given))
+            else:  # stretched: the one element is the same at every place
+                own.append((FULL if entry[0] == "slice" else ("int", 0), []))
+        operands.append(part(y, own))
+    found: Variable = x.op(*operands)
+    return found
+
+
+def _of_product(node: Variable, x: Variable) -> Variable | None:
+    """Return a product of rows and columns."""
+    if not isinstance(x.op, Matmul) or not x.ndim:
+        return None
+    a, b = x.inputs
+    if a.ndim > 2 or b.ndim > 2:
+        return None
+    if node.op is Index((("array",),)) and a.ndim == 2 and node.inputs[1].ndim == 1:
+        count, rows = node.inputs[1].type.shape[0], a.type.shape[0]
+        fewer = isinstance(count, int) and isinstance(rows, int) and 2 * count <= rows
+        return node.op(a, node.inputs[1]) @ b if fewer else None
+    entries = _entries(node, x)
+    if entries is None or not keys.small([e for e, _ in entries], x.type.shape):
+        return None
+    whole: tuple[keys.Entry, list[Variable]] = (FULL, [])
+    left = [entries[0], whole] if a.ndim == 2 else [whole]
+    right = [whole, entries[-1]] if b.ndim == 2 else [whole]
+    return part(a, left) @ part(b, right)  # type: ignore[no-any-return]
+
+
+def _of_join(node: Variable, x: Variable) -> Variable | None:
+    """Return the operand of a stack or a concatenation that one place picks, or its part."""
+    if not isinstance(x.op, Stack | Concatenate):
+        return None
+    entries = _entries(node, x)
+    if entries is None:
+        return None
+    at = x.op.params[0] + x.ndim
+    picked, given = entries[at]
+    if given or len({y.dtype for y in x.inputs}) != 1:
+        return None
+    if isinstance(x.op, Stack):
+        if picked[0] != "int":
+            return None
+        return part(x.inputs[picked[1]], [e for i, e in enumerate(entries) if i != at])
+    places = keys.places(picked, x.type.shape[at])
+    start = 0
+    for y in x.inputs:
+        size = y.type.shape[at]
+        if not isinstance(size, int) or not places or places.step < 1:
+            return None
+        if start <= places[0] and places[-1] < start + size:
+            own: keys.Entry = ("int", places[0] - start)
+            if picked[0] == "slice":
+                own = ("slice", places[0] - start, places[-1] - start + 1, places.step)
+            entries[at] = (own, [])
+            return _tidy(y, entries)
+        start += size
+    return None
+
+
+def _tidy(x: Variable, entries: list[tuple[keys.Entry, list[Variable]]]) -> Variable:
+    """Return the part that entries select, by a key in canonical form."""
+    return index(x, tuple([_key_part(entry, given) for entry, given in entries]))  # type: ignore[no-any-return]

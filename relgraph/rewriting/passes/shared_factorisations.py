@@ -1,0 +1,193 @@
+"""One factorisation for several uses of a matrix: systems, determinants and their logarithms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+from relgraph.ir.facts import fact
+from relgraph.ir.graph import FunctionGraph
+from relgraph.ir.node import Variable, constant
+from relgraph.ir.op import GetItem
+from relgraph.ops.contraction import Matmul
+from relgraph.ops.decompositions import LUFactor
+from relgraph.ops.elementwise import absolute, cast, log, multiply, sign, square
+from relgraph.ops.factored import ChoSolve, LUSolve, PivotSign
+from relgraph.ops.linalg import Cholesky, Det, Inv, Slogdet, Solve
+from relgraph.ops.matrices import Diagonal
+from relgraph.ops.permutation import MatrixTranspose
+from relgraph.ops.reduction import prod
+from relgraph.ops.reduction import sum as total
+from relgraph.rewriting.passes.matmul_chains import flip
+from relgraph.rewriting.rewriters import GraphRewriter, with_changes
+
+GENERAL, SPD, DET, SLOGDET = Solve("general"), Solve("spd"), Det(), Slogdet()
+LOWER, SWAP, INV, MATMUL = Cholesky(True), MatrixTranspose(), Inv(), Matmul()
+SYSTEMS = (GENERAL, SPD, MATMUL)
+
+Changes = dict[Variable, Variable]
+
+
+# What a call of an op takes besides its operations, in operations: a fifth of a nanosecond each.
+CALLS = {
+    "solve": 29_000, "lu_solve": 24_000, "cho_solve": 25_000, "lu_factor": 17_000, "inv": 27_000,
+    "cholesky": 25_000, "det": 17_000, "slogdet": 25_000, "pivot_sign": 15_000,
+}  # fmt: skip
+DEFINITE = 19_000  # a system by Cholesky's factor
+OTHER = 6_000
+MARGIN = 1.25  # these are estimates
+
+
+class FactorReuse(GraphRewriter):
+    """Factors a matrix once for several systems, determinants and slogdets of it in a graph.
+
+    Systems with the transpose share the factors too.  An SPD matrix shares Cholesky's factor, any
+    other its LU factors.  A product with an inverse that has several counts as a system.  Batches
+    are left as they are.  So are small matrices, where more calls
+    take longer than the factorisations that they save; a size that is not known is taken as large.
+
+    References
+    ----------
+    G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., sections 3.4 and 4.2.
+
+    Examples
+    --------
+    >>> import relgraph as rg
+    >>> from relgraph.rewriting.passes.shared_factorisations import FactorReuse
+    >>> A = rg.matrix("A", shape=("n", "n"))
+    >>> x, y = rg.vectors("x y", shape=("n",))
+    >>> first, second = rg.rewrite_graph([rg.solve(A, x), rg.solve(A, y)], FactorReuse())
+    >>> second.op.name, first.inputs[0] is second.inputs[0]
+    ('lu_solve', True)
+    """
+
+    def __init__(self) -> None:
+        super().__init__(name="reuse_factorisation")
+
+    def apply(self, graph: FunctionGraph) -> FunctionGraph:
+        """Return the graph with each matrix factored once."""
+        uses: dict[Variable, list[Variable]] = {}
+        for node in graph:
+            if node.op in (GENERAL, SPD, DET, SLOGDET, LOWER):
+                matrix = node.inputs[0]
+                if node.op in (GENERAL, SPD) and matrix.op is SWAP:
+                    matrix = matrix.inputs[0]
+                if matrix.ndim == 2:
+                    uses.setdefault(matrix, []).append(node)
+            elif node.op is INV and node.ndim == 2:
+                products: list[Any] = [x for x, _ in graph.clients[node]]
+                if all(_applies(x, node) for x in products):
+                    uses.setdefault(node.inputs[0], []).extend(products)
+        changes: Changes = {}
+        present = frozenset(graph)
+        for matrix, nodes in uses.items():
+            if len(nodes) > 1:
+                shared = _shared(matrix, nodes, graph)
+                if all(new.type.narrows(old.type) for old, new in shared.items()) and _pays(
+                    shared, present
+                ):
+                    changes |= shared
+        return with_changes(graph, changes)
+
+
+def _pays(changes: Changes, present: Collection[Variable]) -> bool:
+    """Return True if the nodes not yet present take clearly less time than those they replace."""
+    replaced = {x.inputs[0] if isinstance(x.op, GetItem) else x for x in changes}
+    replaced |= {y for x in changes if x.op is MATMUL for y in x.inputs if y.op is INV}
+    new: set[Variable] = set()
+    stack = list(changes.values())
+    while stack:
+        x = stack.pop()
+        if x not in new and x not in present:
+            new.add(x)
+            stack += x.inputs
+    return MARGIN * sum(map(_time, new)) < sum(map(_time, replaced))
+
+
+def _time(node: Variable) -> int:
+    """Return how long an application takes, in operations."""
+    op = node.op
+    if op is None or isinstance(op, GetItem):
+        return 0
+    work = op.flops(tuple(x.type for x in node.inputs), node.type)
+    if op is INV:  # more of its operations are products
+        work = 2 * work // 3
+    return work + (DEFINITE if op is SPD else CALLS.get(op.name, OTHER))
+
+
+def _shared(matrix: Variable, nodes: list[Variable], graph: FunctionGraph) -> Changes:
+    """Return what becomes of the uses of one matrix."""
+    systems = [x for x in nodes if x.op in SYSTEMS]
+    definite = [x for x in nodes if x.op in (SPD, LOWER)]
+    if fact(matrix, "spd") and (systems or definite):
+        return _by_cholesky(matrix, nodes, graph)
+    if len(definite) > 1:
+        return _by_cholesky(matrix, definite, graph)
+    general = [x for x in nodes if x.op in (GENERAL, MATMUL, DET, SLOGDET)]
+    return _by_elimination(matrix, general, graph) if len(general) > 1 else {}
+
+
+def _applies(product: Any, inverse: Variable) -> bool:
+    """Return True for a product of an inverse and one other matrix or vector of its dtype."""
+    if not isinstance(product, Variable) or product.op is not MATMUL:
+        return False
+    operands = product.inputs
+    if sum(x.op is INV for x in operands) > 1:
+        return False
+    return all(x.ndim <= 2 and x.dtype == inverse.dtype for x in operands)
+
+
+def _solution(node: Variable, matrix: Variable, solve: Callable[[int, Variable], Any]) -> Any:
+    """Return a system, or a product with the inverse of a matrix, by factors of the matrix."""
+    first, second = node.inputs
+    if node.op is not MATMUL:
+        return solve(int(first is not matrix), second)
+    if first.op is INV:
+        return solve(0, second)
+    return flip(solve(1, flip(first)))
+
+
+def _by_cholesky(matrix: Variable, nodes: list[Variable], graph: FunctionGraph) -> Changes:
+    factor = LOWER(matrix)
+    roots = Diagonal(0)(factor)
+    changes: Changes = {}
+    for x in nodes:
+        if x.op in SYSTEMS:
+            changes[x] = _solution(x, matrix, lambda _, b: ChoSolve(True)(factor, b))
+        elif x.op is DET:
+            changes[x] = square(prod(roots, axis=-1))
+        elif x.op is SLOGDET:
+            for part in _parts(x, graph):
+                logarithm = multiply(2.0, total(log(roots), axis=-1))
+                changes[part] = logarithm if part.op.params[0] else constant(1.0, part.dtype)
+    return changes
+
+
+def _by_elimination(matrix: Variable, nodes: list[Variable], graph: FunctionGraph) -> Changes:
+    both = LUFactor()(matrix)
+    factors, pivots = GetItem(0)(both), GetItem(1)(both)
+    upper = Diagonal(0)(factors)
+    changes: Changes = {}
+    for x in nodes:
+        if x.op in SYSTEMS:
+            changes[x] = _solution(x, matrix, lambda t, b: LUSolve(t)(factors, pivots, b))
+        elif x.op is DET:
+            changes[x] = multiply(_odd(pivots, x.dtype), prod(upper, axis=-1))
+        else:
+            for part in _parts(x, graph):
+                changes[part] = (
+                    total(log(absolute(upper)), axis=-1)
+                    if part.op.params[0]
+                    else multiply(_odd(pivots, part.dtype), prod(sign(upper), axis=-1))
+                )
+    return changes
+
+
+def _odd(pivots: Variable, dtype: Any) -> Any:
+    return cast(PivotSign()(pivots), dtype)
+
+
+def _parts(node: Variable, graph: FunctionGraph) -> list[Any]:
+    """Return the results of a slogdet that a graph uses."""
+    clients = (x for x, _ in graph.clients[node])
+    return [x for x in clients if isinstance(x, Variable) and isinstance(x.op, GetItem)]

@@ -1,0 +1,77 @@
+"""One walk over a graph: every node is visited once, operands first, and results are left alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from relgraph.ir.graph import toposort
+from relgraph.ir.node import Variable, apply
+from relgraph.relations.ac_matcher import AcMatcher
+from relgraph.relations.nary import NEAR, leaves, nary, small_first
+from relgraph.rewriting.interpreter import interpret
+
+if TYPE_CHECKING:
+    from relgraph.rewriting.ac_normaliser import Groups
+
+
+def walk(outputs: Sequence[Variable], driver: Groups) -> tuple[Variable, ...]:
+    """Return a graph after one visit to each of its nodes.
+
+    Parameters
+    ----------
+    outputs : sequence of Variable
+        The graph.
+    driver : Groups
+        What holds the selection, and logs firings and charges them to budgets.
+    """
+    image: dict[Variable, Variable] = {}
+    for node in toposort(outputs):
+        if node.op is None:
+            image[node] = node
+            continue
+        inputs = tuple([image[x] for x in node.inputs])
+        rebuilt = node if inputs == node.inputs else apply(node.op, inputs)
+        image[node] = _visited(rebuilt, driver)
+    return tuple([image[x] for x in outputs])
+
+
+def _visited(node: Variable, driver: Groups) -> Variable:
+    """Return what one rewrite makes of a node, or the node."""
+    selection = driver.selection
+    op: Any = node.op
+    matcher = selection.ac_of(op)
+    if matcher is not None:
+        found = _regrouped(node, matcher, driver)
+        if found is not None:
+            return found
+    match = selection.plain(op)
+    fired = match(node) if match is not None else None
+    if fired is None and (selection.interpreted or selection.transforms):
+        fired = interpret(selection, node)
+    if fired is None:
+        return node
+    result, rewrite, bindings = fired
+    driver.fired(node, result, rewrite, bindings)
+    return result  # type: ignore[no-any-return]
+
+
+def _regrouped(node: Variable, matcher: AcMatcher, driver: Groups) -> Variable | None:
+    """Return a sum or product after one step on its n-ary view, or None."""
+    view = matcher.view()
+    slots = [
+        view.add(x)
+        for x in leaves(node, matcher.op, () if driver.selection.regroups else driver.closed, NEAR)
+    ]
+    matches = matcher.step(view, slots)
+    if not matches:
+        return None
+    parts = dict(view.operands)
+    for match in matches:
+        parts[min(match.slots)] = match.firing.result
+    operands = [parts[i] for i in sorted(parts)]
+    result = nary(matcher.op, small_first(operands)) if len(operands) > 1 else operands[0]
+    driver.charge(matches[0].firing.rewrite, node, len(matches))
+    if driver.log is not None:
+        driver.log(node, result, [match.firing for match in matches])
+    return result

@@ -1,0 +1,58 @@
+"""The pages of the catalogue are what the relations say."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from relgraph.checking import catalogue_pages
+from relgraph.db.catalogue import relations
+
+DIRECTORY = Path(__file__).parents[2] / "docs" / "catalogue"
+PAGES = catalogue_pages.pages()
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_page_in_the_repository_is_the_one_generated(name):
+    path = DIRECTORY / name
+    assert path.exists(), "run python -m relgraph.checking.catalogue_pages"
+    assert path.read_text(encoding="utf-8") == PAGES[name], (
+        "run python -m relgraph.checking.catalogue_pages"
+    )
+
+
+def test_there_is_no_other_page():
+    assert {path.name for path in DIRECTORY.glob("*.md")} == set(PAGES)
+
+
+def test_every_relation_has_its_entry():
+    headings = re.findall(r"^## (\w+)$", "\n".join(PAGES.values()), re.MULTILINE)
+    for relation in relations():
+        assert headings.count(relation.name) == 1
+
+
+def test_links_lead_to_headings():
+    for name, text in PAGES.items():
+        for target in re.findall(r"\]\((\w+\.md|#\w+)\)", text):
+            path, _, anchor = target.partition("#")
+            page = PAGES[path] if path else text
+            assert not anchor or f"\n## {anchor}\n" in page, f"{name} links to {target}"
+
+
+def test_an_entry_states_identity_condition_labels_and_source():
+    entry = PAGES["explog.md"].partition("## cancel_exp_logo")[2].partition("\n## ")[0]
+    assert "exp(log(x)) = x where nonnegative(x)" in entry
+    assert "- Promises: rounded, kept." in entry
+    assert "- Runs forward in canonicalize" in entry
+    assert "- Does not run backward: the side to match is a bare variable." in entry
+    assert "- Tags: `fast_run`." in entry
+    assert "- Source: DLMF 4.8(i), for real arguments." in entry
+
+
+def test_only_what_changed_is_written(tmp_path):
+    assert set(catalogue_pages.write(tmp_path)) == set(PAGES)
+    assert catalogue_pages.write(tmp_path) == []
+    (tmp_path / "explog.md").write_text("old", encoding="utf-8")
+    assert catalogue_pages.write(tmp_path) == ["explog.md"]

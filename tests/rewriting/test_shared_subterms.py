@@ -1,0 +1,73 @@
+"""Counting users from one graph to the next gives what counting them anew gives."""
+
+import random
+
+import pytest
+
+import relgraph as rg
+from relgraph.ir.graph import toposort
+from relgraph.rewriting import shared_subterms
+from relgraph.rewriting.shared_subterms import Sharing
+
+OPS = frozenset({rg.add, rg.multiply})
+
+
+def counted_anew(outputs):
+    """Return the closed applications, by the definition."""
+    nodes = toposort(outputs)
+    uses = {x: outputs.count(x) for x in nodes}
+    nested = set()
+    for node in nodes:
+        for x in node.inputs:
+            uses[x] += 1
+            if node.op in OPS and x.op is node.op:
+                nested.add(x)
+    return {x for x in nested if uses[x] > 1}
+
+
+def grown(draw, pool, steps):
+    """Return a pool with some more nodes, each on recent ones."""
+    for _ in range(steps):
+        x, y = draw.choice(pool[-6:]), draw.choice(pool)
+        op = draw.choice((rg.add, rg.add, rg.multiply, rg.subtract, lambda a, b: rg.sin(a)))
+        pool.append(op(x, y))
+    return pool
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_counts_follow_a_sequence_of_graphs(seed):
+    draw = random.Random(seed)
+    pool = grown(draw, [rg.scalar(name) for name in "abcd"], 25)
+    kept = Sharing(OPS)
+    for _ in range(30):
+        if draw.random() < 0.2:  # a graph that shares nothing with the last one
+            pool = grown(draw, [rg.scalar(name) for name in "efgh"], 10)
+        elif draw.random() < 0.5:
+            pool = grown(draw, pool, 3)
+        outputs = [draw.choice(pool[-8:]) for _ in range(draw.randint(1, 3))]
+        assert kept.closed(outputs) == counted_anew(outputs)
+
+
+def test_a_large_graph_is_not_kept(monkeypatch):
+    monkeypatch.setattr(shared_subterms, "KEPT", 10)
+    kept = Sharing(OPS)
+    x = rg.scalar("x")
+    small = (x + 1) + 2
+    node = small
+    for _ in range(40):
+        node = rg.sin(node)
+    both = [node + small, small]
+    assert kept.closed(both) == counted_anew(both)
+    assert not kept._users
+    assert kept.closed([small]) == frozenset()
+
+
+def test_outputs_count_as_users():
+    x, y, z = (rg.scalar(name) for name in "xyz")
+    inner = x + y
+    kept = Sharing(OPS)
+    assert kept.closed([inner + z, inner]) == {inner}
+    assert kept.closed([inner + z]) == frozenset()
+    assert kept.closed([inner + inner]) == {inner}
+    assert kept.closed([x]) == frozenset()
+    assert kept.closed([inner + z, rg.sin(inner)]) == {inner}
