@@ -33,6 +33,14 @@ def prepare_comparison(op: Op, operands: tuple[Any, ...]) -> tuple[Variable, ...
         )
 
 
+def prepare_logic(op: Op, operands: tuple[Any, ...]) -> tuple[Variable, ...]:
+    """Let a Python integer beyond the other operand's dtype be an int64: only 0 is false."""
+    try:
+        return Op.coerce(op, operands)
+    except NumberRangeError:
+        return tuple(map(as_variable, operands))
+
+
 def _exact_integer(value: int) -> Variable:
     if -(2**63) <= value < 2**63:
         return constant(value, "int64")
@@ -85,9 +93,9 @@ COMPARISON: tuple[Function, ...] = (
     _compare(np.less_equal, "<="),
     _compare(np.greater, ">"),
     _compare(np.greater_equal, ">="),
-    _test(np.logical_and, laws=ACI, zero="any"),
-    _test(np.logical_or, laws=ACI, zero="all"),
-    _test(np.logical_xor, laws=COMMUTATIVE, zero="all"),
+    _test(np.logical_and, laws=ACI, zero="any", prepare=prepare_logic),
+    _test(np.logical_or, laws=ACI, zero="all", prepare=prepare_logic),
+    _test(np.logical_xor, laws=COMMUTATIVE, zero="all", prepare=prepare_logic),
     _test(np.logical_not),
     _test(np.signbit),
     _test(np.isnan),

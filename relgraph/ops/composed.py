@@ -203,7 +203,8 @@ def float_power(x1: Any, x2: Any) -> Any:
     PatternError
         For a pattern, which has no type.
     """
-    operands = together("float_power", x1, x2, rule="true_divide")
+    wide = np.zeros(())  # Python numbers become float64 beside it, whatever the other operand is
+    operands = [together("float_power", x, wide, rule="true_divide")[0] for x in (x1, x2)]
     return elementwise.power(*(elementwise.cast(x, "float64") for x in operands))
 
 

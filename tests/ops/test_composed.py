@@ -72,6 +72,13 @@ def test_functions_of_two_arrays(name, dtypes):
         check(lambda a, b: np.signbit(np.fmod(a, b)), np.signbit(expected), x, y, rtol=1)
 
 
+def test_float_power_takes_numbers_as_float64():
+    x = np.float32([0.3, 1.4676244258880615, 70.25])
+    for power in (0.1, 2.3, 3):
+        check(lambda a, b=power: np.float_power(a, b), np.float_power(x, power), x, rtol=1e-15)
+        check(lambda a, b=power: np.float_power(b, a), np.float_power(power, x), x, rtol=1e-15)
+
+
 def test_fmod_at_the_ends_of_integers():
     x, y = (g.astype("int8") for g in np.meshgrid(WHOLE, WHOLE[WHOLE != 0]))
     check(np.fmod, np.fmod(x, y), x, y)

@@ -27,6 +27,9 @@ FUNCTIONS = {
     "add": np.add,
     "maximum": np.maximum,
     "floor_divide": np.floor_divide,
+    "logical_and": np.logical_and,
+    "logical_or": np.logical_or,
+    "logical_xor": np.logical_xor,
 }
 NUMBERS = (3, -1, 300, -300, 2**40, 2**64, 2**70, -(2**70), 10**400)
 
