@@ -11,8 +11,8 @@ import mpmath
 import numpy as np
 
 from relgraph.checking import instances as made
-from relgraph.checking import mpmath_linalg, mpmath_semantics, numbers
-from relgraph.checking.branches import Branch, branches_of, decision_of
+from relgraph.checking import numbers
+from relgraph.checking.branches import Branch, branches_of
 from relgraph.checking.cases import (
     EVERY_DTYPE,
     Side,
@@ -24,21 +24,11 @@ from relgraph.checking.cases import (
     sides_of,
 )
 from relgraph.checking.probes import Points, Search, Tried, at, constants_of
-from relgraph.checking.promises import (
-    DIGITS,
-    LOSES,
-    MANY_DIGITS,
-    SKIPPED,
-    Outcome,
-    disagreement,
-    inaccuracy,
-    promise_of,
-    within,
-)
+from relgraph.checking.promises import Outcome, disagreement, inaccuracy, promise_of
+from relgraph.checking.rounding import LOSES, MANY_DIGITS, SKIPPED, underflows
 from relgraph.checking.shrinking import Predicate, Problem, Values, smallest
 from relgraph.ir.graph import free_inputs, toposort
 from relgraph.ir.node import Constant, Variable
-from relgraph.ir.types import TensorType
 from relgraph.relations.clause import Clause
 from relgraph.relations.relation import Relation
 
@@ -143,81 +133,18 @@ def _preference(side: tuple[Variable, Any, made.Instance]) -> int:
     return 2 if 0 in sizes else int(not any(1 < s < 40 for s in sizes))
 
 
-def unexplained(relation: Relation, graph: Variable, values: Values, kind: str) -> Problem | bool:
-    """Compare both sides as :func:`disagreement` does, unless rounding explains how they differ.
+def unexcused(relation: Relation, graph: Variable, values: Values, kind: str) -> Problem | bool:
+    """Compare both sides as :func:`disagreement` does, except where products may underflow.
 
-    Of finite values, two sides of one exact value may differ by what each step rounds, which for
-    large and tiny numbers is more than :func:`relgraph.checking.numbers.close` allows.  What
-    underflows is not promised digits, as long as no branch depends on it.
+    Of finite values, two sides of one exact value may differ by what underflows, as long as no
+    branch depends on it.
     """
     verdict = disagreement(relation, graph, values, kind)
+    if not isinstance(verdict, Problem):
+        return verdict
     tiny = any(np.any((v != 0) & (abs(_number(v)) < LEAST)) for v in values.values())
     excused = relation.specials == "assumes_finite" and relation.rounding != "exact"
-    if tiny and excused and isinstance(verdict, Problem):
-        return SKIPPED  # a product of such numbers underflows
-    judged = relation.rounding == "rounded" and kind == "moderate" and graph.dtype.kind == "f"
-    if not judged or not isinstance(verdict, Problem) or verdict.what != "changes a value":
-        return verdict
-    result = made.match(relation, graph)
-    assert result is not None
-    sides = (result,) if promise_of(relation).excused != "nothing" else (graph, result)
-    for digits in (DIGITS, MANY_DIGITS):
-        with mpmath.workdps(digits):
-            try:
-                if _equal(graph, result, values, digits):
-                    if underflows((graph, result), values):
-                        return SKIPPED
-                    return all(_near(x, values) for x in sides) or verdict
-            except mpmath_linalg.Undefined:
-                return verdict
-    return verdict
-
-
-def underflows(graphs: tuple[Variable, ...], values: Values) -> bool:
-    """Return True if steps underflow, and no branch is taken for that."""
-    done = numbers.evaluate(graphs, values)
-    lost = False
-    for x in toposort(list(graphs)):
-        if x.op is None or not isinstance(x.type, TensorType):
-            continue
-        decision = decision_of(x)
-        if decision is not None:
-            real = [_float(mpmath_semantics.value(y, values)).astype(y.dtype) for y in x.inputs]
-            own = [np.asarray(done[y]) for y in x.inputs]
-            if (decision.label(real, done[x]) != decision.label(own, done[x])).any():
-                return False
-        elif x.dtype.kind == "f":
-            least = float(np.finfo(x.dtype).tiny)
-            lost |= any(0 < abs(v) < least for v in mpmath_semantics.value(x, values).flat)
-    return lost
-
-
-def _float(real: Any) -> Any:
-    """Return mpmath's numbers as floats, none but zero as zero."""
-    flat = [float(v) or math.copysign(5e-324, v) * bool(v) for v in real.flat]
-    return np.array(flat).reshape(real.shape)
-
-
-def _equal(graph: Variable, result: Variable, values: Values, digits: int) -> bool:
-    left, right = mpmath_semantics.value(graph, values), mpmath_semantics.value(result, values)
-    apart = np.add(
-        mpmath_semantics.error_of_constants(graph, values, left),
-        mpmath_semantics.error_of_constants(result, values, right),
-    )
-    near, floor = (mpmath.mpf(10) ** (-n // 2) for n in (DIGITS, digits))
-    pairs = zip(left.flat, right.flat, np.ravel(apart), strict=True)
-    return all(abs(x - y) <= 2 * w + near * abs(x) + floor for x, y, w in pairs)
-
-
-def _near(graph: Variable, values: Values) -> bool:
-    """Return True if rounding explains how far a graph is off its exact value."""
-    center = mpmath_semantics.value(graph, values)
-    try:
-        width = mpmath_semantics.bound(graph, values, float(np.finfo(graph.dtype).eps), center)
-    except mpmath_linalg.Undefined:  # so near the end of a domain that rounding may pass it
-        return True
-    computed = numbers.evaluate((graph,), values)[graph]
-    return within(computed, center, width) is True
+    return SKIPPED if tiny and excused else verdict
 
 
 class _Compared:
@@ -401,15 +328,9 @@ class _Compared:
         """Compare at one point."""
         usual = all(np.isfinite(v).all() for v in values.values() if v.dtype.kind == "f")
         kind = "moderate" if usual else "special"
-        verdict = disagreement(self.relation, self.graph, values, kind)
-        if isinstance(verdict, Problem):
-            if not self.together:
-                self._judged += 1
-                if self._judged > (1 if self.search.matrices else JUDGED):
-                    return None
-            verdict = unexplained(self.relation, self.graph, values, kind)
+        verdict = unexcused(self.relation, self.graph, values, kind)
         self.tried += verdict is True
-        return (unexplained, values, kind) if isinstance(verdict, Problem) else None
+        return (unexcused, values, kind) if isinstance(verdict, Problem) else None
 
     def _exactly(self, values: Values) -> Failing | None:
         if not all(np.isfinite(v).all() for v in values.values() if v.dtype.kind == "f"):

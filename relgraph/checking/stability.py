@@ -26,7 +26,7 @@ import numpy as np
 from relgraph.checking import instances as made
 from relgraph.checking import mpmath_linalg, mpmath_semantics, numbers
 from relgraph.checking.cases import Side, cases, generator
-from relgraph.checking.promises import DIGITS
+from relgraph.checking.rounding import DIGITS
 from relgraph.checking.shrinking import Values, shown
 from relgraph.ir.graph import toposort
 from relgraph.ir.node import Variable

@@ -1,0 +1,153 @@
+"""Whether rounding explains how two computed values differ, with mpmath as the judge.
+
+A step may amplify the rounding of its operand: cosh(x) is off by the relative error x eps if x is
+off by one unit in its last place, which is 690 eps at 1e300.  So two sides of a true identity may
+differ by far more than a unit in the last place.  Rounding explains it if both sides have one exact
+value, and each computed value is as near its own as its steps allow.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import mpmath
+import numpy as np
+
+from relgraph.checking import mpmath_linalg, mpmath_semantics, numbers
+from relgraph.checking.branches import decision_of
+from relgraph.checking.shrinking import Problem, Values
+from relgraph.ir.graph import free_inputs, toposort
+from relgraph.ir.node import Variable
+from relgraph.ir.types import TensorType
+
+LOSES = "loses more digits than its steps explain"
+SKIPPED = False  # nothing to judge: no rewrite, or a graph that has no value there
+HELD = True
+DIGITS = 60
+MANY_DIGITS = 800  # 1 + exp(-800) has 348 of them
+
+
+def explains(
+    graphs: tuple[Variable, Variable],
+    judged: Sequence[Variable],
+    done: dict[Variable, Any],
+    values: Values,
+    eps: float,
+    *,
+    ranges: bool,
+) -> bool | None:
+    """Return whether rounding explains how two graphs differ.
+
+    Parameters
+    ----------
+    graphs : tuple of Variable
+        A graph and its replacement.
+    judged : sequence of Variable
+        Those of them whose computed value has to be near the exact one.
+    done : dict of Variable to ndarray
+        The value of every node, as computed.
+    values : dict of str to array
+        For the inputs.
+    eps : float
+        How far a step may be off, relative to its result.
+    ranges : bool
+        Whether steps may leave the range of floats: nothing is promised if they underflow, and
+        what is near the largest float may overflow.
+
+    Returns
+    -------
+    bool or None
+        HELD if rounding explains it, SKIPPED if underflow does, None if neither does.
+    """
+    a, b = (done[x] for x in graphs)
+    if a.shape != b.shape or a.dtype != b.dtype or a.dtype.kind != "f":
+        return None
+    apart = np.ones(a.shape, dtype=bool)
+    own = {x.name: values[x.name] for x in free_inputs(graphs)}
+    if all(x.op is None or x.op.pointwise for x in toposort(list(graphs))):
+        # The other elements may have no real value, so the first of these stands in for them.
+        apart = (a != b) & ~(np.isnan(a) & np.isnan(b))
+        first = np.unravel_index(np.argmax(apart), a.shape)
+        own = {n: np.where(apart, v, np.broadcast_to(v, a.shape)[first]) for n, v in own.items()}
+        done = {x: np.broadcast_to(v, a.shape)[apart] for x, v in done.items()}
+        judged_values = [done[x] for x in judged]
+    else:
+        judged_values = [done[x][apart] for x in judged]
+    if not ranges and not numbers.all_finite({x: done[x] for x in toposort(list(judged))}):
+        return None
+    for digits in (DIGITS, MANY_DIGITS):
+        with mpmath.workdps(digits):
+            try:
+                sides = [mpmath_semantics.value(x, own) for x in graphs]
+                if unequal(graphs, sides, own) is not None:
+                    continue
+                if ranges and underflows(graphs, own):
+                    return SKIPPED
+                exact = [sides[graphs.index(x)] for x in judged]
+                triples = zip(judged, judged_values, exact, strict=True)
+                near = [_near(x, y, z, apart, values=own, eps=eps) for x, y, z in triples]
+                return HELD if all(near) else None
+            except mpmath_linalg.Undefined:
+                return None
+    return None
+
+
+def _near(
+    graph: Variable, computed: Any, side: Any, apart: Any, *, values: Values, eps: float
+) -> bool:
+    """Return True if rounding explains how far computed elements are off their exact values."""
+    try:
+        width = mpmath_semantics.bound(graph, values, eps, side)
+    except mpmath_linalg.Undefined:  # so near the end of a domain that rounding may pass it
+        return True
+    return within(computed, side[apart], width[apart]) is HELD
+
+
+def unequal(graphs: Sequence[Variable], sides: Sequence[Any], values: Values) -> Problem | None:
+    """Return where two graphs have different exact values, but for constants that were rounded."""
+    pairs = zip(graphs, sides, strict=True)
+    apart = np.add(*[mpmath_semantics.error_of_constants(x, values, y) for x, y in pairs])
+    near, floor = (mpmath.mpf(10) ** (-n // 2) for n in (DIGITS, mpmath.mp.dps))
+    for x, y, w in zip(sides[0].flat, sides[1].flat, np.ravel(apart), strict=True):
+        if abs(x - y) > 2 * w + near * abs(x) + floor:
+            what = "has sides that are not equal"
+            return Problem(what, mpmath.nstr(x, 20), mpmath.nstr(y, 20))
+    return None
+
+
+def within(computed: Any, right: Any, widths: Any) -> Problem | bool:
+    """Compare computed values with exact ones that they may be off by these widths."""
+    info = np.finfo(computed.dtype)
+    for x, y, w in zip(computed.flat, right.flat, widths.flat, strict=True):
+        if abs(y) < info.max / 2 or np.isfinite(x):
+            allowed = 16 * w + 4 * float(info.eps) * abs(y) + float(info.tiny)
+            if not (np.isfinite(x) and abs(mpmath.mpf(float(x)) - y) <= allowed):
+                return Problem(LOSES, mpmath.nstr(y, 20), x)
+    return HELD
+
+
+def underflows(graphs: tuple[Variable, ...], values: Values) -> bool:
+    """Return True if steps underflow, and no branch depends on it."""
+    done = numbers.evaluate(graphs, values)
+    lost = False
+    for x in toposort(list(graphs)):
+        if x.op is None or not isinstance(x.type, TensorType):
+            continue
+        decision = decision_of(x)
+        if decision is not None:
+            real = [_float(mpmath_semantics.value(y, values)).astype(y.dtype) for y in x.inputs]
+            own = [np.asarray(done[y]) for y in x.inputs]
+            if (decision.label(real, done[x]) != decision.label(own, done[x])).any():
+                return False
+        elif x.dtype.kind == "f":
+            least = float(np.finfo(x.dtype).tiny)
+            lost |= any(0 < abs(v) < least for v in mpmath_semantics.value(x, values).flat)
+    return lost
+
+
+def _float(real: Any) -> Any:
+    """Return mpmath's numbers as floats, none but zero as zero."""
+    flat = [float(v) or math.copysign(5e-324, v) * bool(v) for v in real.flat]
+    return np.array(flat).reshape(real.shape)
