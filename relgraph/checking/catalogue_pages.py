@@ -13,7 +13,7 @@ from pathlib import Path
 
 from relgraph.checking.cases import rewrite_of, runs
 from relgraph.checking.listing import CatalogueRow, every_row, identities, rows_of
-from relgraph.checking.selections import refused
+from relgraph.checking.selections.static_checks import refused
 from relgraph.db.catalogue import THEMES
 from relgraph.relations.relation import Relation
 
@@ -108,7 +108,7 @@ def _escaped(text: str) -> str:
 def independent() -> list[str]:
     """Return the names of the relations of the phases that do not follow from the others there.
 
-    That no other one does is what :func:`relgraph.checking.selections.check_selection` tries.
+    ``rg.check`` of a mode shows that no other one does.
     """
     rows = [row for row in every_row() if isinstance(row.item, Relation)]
     return sorted({row.name for row in rows if row.phases and "derived" not in row.tags})

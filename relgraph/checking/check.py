@@ -93,7 +93,7 @@ def check(
     >>> report.counterexample.values
     {'x': array(-1.)}
     """
-    from relgraph.checking.selections import check_selection
+    from relgraph.checking.selections.static_checks import check_selection
 
     if callable(subject) and not hasattr(subject, "apply") and not isinstance(subject, type):
         given = {"pairs": not pairs, "most": most is not None, "only": only is not None}

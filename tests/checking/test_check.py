@@ -8,9 +8,10 @@ import pytest
 from kanren.constraints import neq
 
 import relgraph as rg
-from relgraph.checking import promises, selections
+from relgraph.checking import promises
 from relgraph.checking.numbers import obeys
 from relgraph.checking.report import counted
+from relgraph.checking.selections import static_checks
 from relgraph.checking.shrinking import Problem, shown, smallest
 from relgraph.errors import ArgumentError, RelationError, UnsoundRelationError
 
@@ -327,7 +328,7 @@ def test_an_exception_that_is_no_error_of_a_relation_is_not_swallowed(monkeypatc
     def interrupted(*args):
         raise TimeoutError("by a signal")
 
-    monkeypatch.setattr(selections.Examined, "of_relation", interrupted)
+    monkeypatch.setattr(static_checks.Examined, "of_relation", interrupted)
     with pytest.raises(TimeoutError):
         rg.check([annihilateo, equal_selfo])
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 import relgraph as rg
-from relgraph.checking import critical_pairs, expected_findings
 from relgraph.checking.catalogue_pages import independent
 from relgraph.checking.report import FAULTS, NOTES, Finding, SelectionReport
-from relgraph.checking.selections import has_value, stages_of
+from relgraph.checking.selections import critical_pairs, expected_findings
+from relgraph.checking.selections.static_checks import has_value, stages_of
 from relgraph.db.modes import MODES
 from relgraph.errors import ArgumentError, UnsoundRelationError
 from relgraph.ops.shape import BroadcastTo, Dim

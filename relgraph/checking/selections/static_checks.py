@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.checking import critical_pairs, numbers
 from relgraph.checking import instances as made
+from relgraph.checking import numbers
 from relgraph.checking.cases import EVERY_DTYPE, Side, each_case, one_sided
-from relgraph.checking.expected_findings import expected
 from relgraph.checking.report import Finding, SelectionReport
+from relgraph.checking.selections import critical_pairs
+from relgraph.checking.selections.expected_findings import expected
 from relgraph.db.database import Pipeline, RewriteDatabase
 from relgraph.db.default import default_database
 from relgraph.db.modes import mode
