@@ -95,7 +95,7 @@ def row(name: str, count: int) -> dict[str, Any]:
     """Build, compile and call one graph in this process."""
     import numpy as np
 
-    import relgraph.ops.operators  # noqa: F401  operators of nodes look their functions up
+    import relgraph.numpy.operators  # noqa: F401  operators of nodes look their functions up
     from relgraph.api.function import function
 
     start = time.perf_counter()

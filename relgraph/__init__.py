@@ -144,12 +144,11 @@ from relgraph.numpy import (
     zeros,
     zeros_like,
 )  # fmt: skip
-from relgraph.ops import operators as _operators  # gives graphs their operators
-from relgraph.ops.blocks import block_diag, kron
+from relgraph.numpy import operators as _operators  # gives graphs their operators
+from relgraph.numpy.reductions import log_softmax, logsumexp, softmax
 from relgraph.ops.checks import assert_, specify_shape, unique
 from relgraph.ops.contraction import Matmul
 from relgraph.ops.cumulative import cummax, cummin
-from relgraph.ops.decompositions import eigh, eigvalsh, expm, lu, lu_factor, qr, qz, schur, svd
 from relgraph.ops.elementwise import (
     cast,
     clip,
@@ -170,21 +169,23 @@ from relgraph.ops.elementwise import (
     softplus,
     trigamma,
 )
-from relgraph.ops.factored import cho_solve, lu_solve, solve_sylvester
-from relgraph.ops.inputs import (
-    assume,
-    matrices,
-    matrix,
-    scalar,
-    scalars,
-    tensor,
-    vector,
-    vectors,
+from relgraph.ops.inputs import assume, matrices, matrix, scalar, scalars, tensor, vector, vectors
+from relgraph.ops.linalg.blocks import block_diag, kron
+from relgraph.ops.linalg.factored_solve import cho_solve, lu_solve, solve_sylvester
+from relgraph.ops.linalg.factorisations import (
+    eigh,
+    eigvalsh,
+    expm,
+    lu,
+    lu_factor,
+    qr,
+    qz,
+    schur,
+    svd,
 )
-from relgraph.ops.linalg import Det, Inv, cholesky, slogdet, solve, solve_triangular
-from relgraph.ops.matrices import diagonal, trace
+from relgraph.ops.linalg.solve import Det, Inv, cholesky, slogdet, solve, solve_triangular
+from relgraph.ops.linalg.structured import diagonal, trace
 from relgraph.ops.permutation import MatrixTranspose
-from relgraph.ops.reduction import log_softmax, logsumexp, softmax
 from relgraph.ops.shape import dim, shape
 from relgraph.ops.sparse import densify, sparse_matmul, sparse_transpose
 from relgraph.porting import counterpart as _counterpart

@@ -23,10 +23,10 @@ from relgraph.ir import forks
 from relgraph.ir.node import Input, Variable, as_literal
 from relgraph.ir.op import Op
 from relgraph.ir.operators import FUNCTIONS, Operators
-from relgraph.ops.indexing import Index
-from relgraph.ops.numpy_protocol import instead_of_attribute
+from relgraph.numpy.protocol import instead_of_attribute
+from relgraph.ops.indexing.index import Index
+from relgraph.ops.indexing.update import Part
 from relgraph.ops.shape import Rearrangement
-from relgraph.ops.updates import Part
 
 
 class Tracer(Operators):

@@ -89,11 +89,11 @@ def profile(relation: Relation, clause: Clause) -> str:
     if made.is_pointwise(clause):
         return "elementwise"
     kinds = {_module(x.op) for x in _nodes(clause)}
-    if kinds & {"linalg", "matrices", "contraction"}:
+    if kinds & {"solve", "structured", "contraction"}:
         return "linalg"
     if theme is not None:
         return "reductions"
-    return "reductions" if "reducers" in kinds else "shape"
+    return "reductions" if "reductions" in kinds else "shape"
 
 
 def _module(op: Any) -> str:

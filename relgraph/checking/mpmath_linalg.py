@@ -19,7 +19,7 @@ from typing import Any
 import mpmath
 import numpy as np
 
-from relgraph.ops import decompositions, factored, linalg
+from relgraph.ops.linalg import factored_solve, factorisations, solve
 
 Array = Any
 
@@ -200,7 +200,7 @@ def _qz(op: Any, a: Array, b: Array) -> tuple[Array, ...]:
     The diagonal of R is not negative.
     """
     form, q = _schur(op, a @ _inv(op, b))
-    z, r = _qr(decompositions.QR("complete"), (q.T @ b)[::-1].T)
+    z, r = _qr(factorisations.QR("complete"), (q.T @ b)[::-1].T)
     r, z = r.T[::-1, ::-1], z[:, ::-1]
     signs = np.where(np.diagonal(r) < 0, -1, 1)
     r, z = r * signs, z * signs
@@ -208,21 +208,21 @@ def _qz(op: Any, a: Array, b: Array) -> tuple[Array, ...]:
 
 
 MEANING: dict[type, Callable[..., Any]] = {
-    linalg.Det: _det,
-    linalg.Slogdet: _slogdet,
-    linalg.Inv: _inv,
-    linalg.Cholesky: _cholesky,
-    linalg.Solve: _solve,
-    linalg.SolveTriangular: _solve_triangular,
-    factored.ChoSolve: _cho_solve,
-    factored.SolveSylvester: _solve_sylvester,
-    decompositions.Expm: _expm,
-    decompositions.Eigvalsh: _eigvalsh,
-    decompositions.Eigh: _eigh,
-    decompositions.SVD: _svd,
-    decompositions.QR: _qr,
-    decompositions.LUFactor: _lu_factor,
-    decompositions.LU: _lu,
-    decompositions.Schur: _schur,
-    decompositions.QZ: _qz,
+    solve.Det: _det,
+    solve.Slogdet: _slogdet,
+    solve.Inv: _inv,
+    solve.Cholesky: _cholesky,
+    solve.Solve: _solve,
+    solve.SolveTriangular: _solve_triangular,
+    factored_solve.ChoSolve: _cho_solve,
+    factored_solve.SolveSylvester: _solve_sylvester,
+    factorisations.Expm: _expm,
+    factorisations.Eigvalsh: _eigvalsh,
+    factorisations.Eigh: _eigh,
+    factorisations.SVD: _svd,
+    factorisations.QR: _qr,
+    factorisations.LUFactor: _lu_factor,
+    factorisations.LU: _lu,
+    factorisations.Schur: _schur,
+    factorisations.QZ: _qz,
 }

@@ -28,8 +28,9 @@ from relgraph.ir.graph import toposort
 from relgraph.ir.node import Constant, Variable
 from relgraph.ir.op import GetItem
 from relgraph.ir.types import TensorType, TupleType
-from relgraph.ops import cumulative, decompositions, reducers
+from relgraph.ops import cumulative, reductions
 from relgraph.ops.elementwise import Cast, Elementwise
+from relgraph.ops.linalg import factorisations
 
 Array = Any
 
@@ -138,21 +139,21 @@ def _bessel(function: Any, v: Any, x: Any) -> Any:
 
 # An error of these is small beside the largest element of a result, not beside each: G. H. Golub
 # and C. F. Van Loan, Matrix Computations, 4th ed., theorem 8.1.5 and section 8.3.
-NORMWISE = (decompositions.Eigvalsh, decompositions.Eigh)
+NORMWISE = (factorisations.Eigvalsh, factorisations.Eigh)
 # Of these the error is what the library makes, measured at the same operands. SciPy's expm takes a
 # wrong norm (https://github.com/scipy/scipy/issues/25864): 1.17 is off by up to 3,000 eps beside
 # the largest element, where a stable algorithm is by 10.  A bound that is measured accepts what it
 # measures: tests/checking/test_mpmath_semantics.py compares it with these figures.
-MEASURED = (decompositions.Expm,)
+MEASURED = (factorisations.Expm,)
 # SciPy's digamma has the argument of its tangent rounded: at -1 + 1e-16, a pole, it is off by 40 %.
 # Its Bessel functions cancel where the order is near a negative integer.  Its erfc(x) rounds the
 # square of x below the exponential: at 25.6 it is off by 245 eps.
 MEASURED_FUNCTIONS = ("digamma", "iv", "ive", "erfc")
 # What only moves elements: modules of ops, and ops of others.
-MOVING = ("shape", "permutation", "joining", "indexing", "sorting", "checks")
+MOVING = ("shape", "permutation", "concatenate", "index", "sorting", "checks")
 MOVES = ("eye", "diag", "diagonal", "tril", "triu", "set_index", "block_diag", "getitem")
 PICKING = (
-    reducers.Max, reducers.Min, reducers.Argmax, reducers.Argmin, cumulative.Cummax,
+    reductions.Max, reductions.Min, reductions.Argmax, reductions.Argmin, cumulative.Cummax,
     cumulative.Cummin,
 )  # fmt: skip
 # Near their roots the error of these is small beside 1 only: docs/accuracy.md.  The sum inside of
@@ -257,7 +258,7 @@ def _rounded(op: Any, result: Any, rng: Any, eps: float) -> Any:
         return tuple(_rounded(op, part, rng, eps) for part in result)
     noise = _real(eps * rng.uniform(-1, 1, result.shape))
     added = 0 * noise
-    if isinstance(op, reducers.LogSumExp | reducers.LogSoftmax) or op.name in BESIDE_ONE:
+    if isinstance(op, reductions.LogSumExp | reductions.LogSoftmax) or op.name in BESIDE_ONE:
         added = noise  # the sum inside of a logarithm is rounded
     elif isinstance(op, NORMWISE) and result.size:
         added = noise * max(map(abs, result.reshape(-1)))
@@ -366,14 +367,14 @@ def _apply(node: Variable, operands: list[Array]) -> Any:
         for i in np.ndindex(*result.shape):
             result[i] = function(*[w[i] for w in whole])
         return result
-    if isinstance(op, reducers.Reduction):
+    if isinstance(op, reductions.Reduction):
         return _reduce(op, operands[0])
     if isinstance(op, cumulative.Cumulative):
         return np.asarray(op.ufunc.accumulate(operands[0], axis=op.axis), dtype=object)
-    if isinstance(op, reducers.Softmax | reducers.LogSoftmax):
+    if isinstance(op, reductions.Softmax | reductions.LogSoftmax):
         e = _array(operands[0], mpmath.exp)
         share = e / np.sum(e, axis=op.axis, keepdims=True)
-        return share if isinstance(op, reducers.Softmax) else _array(share, mpmath.log)
+        return share if isinstance(op, reductions.Softmax) else _array(share, mpmath.log)
     if type(op) in mpmath_linalg.MEANING:
         return mpmath_linalg.value(op, operands)
     if isinstance(node.type, TupleType):
@@ -399,20 +400,20 @@ def _converted(x: Array, kind: str) -> Array:
 
 def _reduce(op: Any, x: Array) -> Array:
     over = {"axis": op.axis, "keepdims": op.keepdims}
-    if isinstance(op, reducers.Sum):
+    if isinstance(op, reductions.Sum):
         result = np.sum(x, **over, initial=mpmath.mpf(0))
-    elif isinstance(op, reducers.Prod):
+    elif isinstance(op, reductions.Prod):
         result = np.prod(x, **over, initial=mpmath.mpf(1))
     elif isinstance(op, PICKING):
         result = _real(op.compute(x, x.dtype))
-    elif isinstance(op, reducers.Any | reducers.All):
+    elif isinstance(op, reductions.Any | reductions.All):
         result = _real(op.compute(x != 0, x.dtype))
-    elif isinstance(op, reducers.Mean):
+    elif isinstance(op, reductions.Mean):
         total = np.asarray(np.sum(x, **over, initial=mpmath.mpf(0)), dtype=object)
         result = total * mpmath.mpf(max(total.size, 1)) / max(x.size, 1)
         if not x.size:
             raise Undefined("the mean of nothing")
-    elif isinstance(op, reducers.LogSumExp):
+    elif isinstance(op, reductions.LogSumExp):
         total = np.asarray(np.sum(_array(x, mpmath.exp), **over, initial=mpmath.mpf(0)), object)
         result = _array(total, mpmath.log)
     else:

@@ -49,7 +49,7 @@ NEARBY = np.concatenate(
 COARSE = np.array([1e-300, 1e-100, 1e-12, 1e-3, 0.1, 1, 3, 10, 30, 100, 800, 1e4, 1e8, 1e18, 1e100])
 BASES = 4  # values of the other inputs on a line
 SPECIALS = (math.nan, math.inf, -math.inf, 0.0, -0.0, 1.0, -1.0, 2.5, -750.0)
-CONDITIONED = ("linalg", "decompositions", "factored")  # whose errors depend on the matrix
+CONDITIONED = ("solve", "factorisations", "factored_solve")  # whose errors depend on the matrix
 COMBINED = 400  # points with values of all inputs drawn from all lines
 
 

@@ -33,7 +33,7 @@ from relgraph.ir.node import Variable
 from relgraph.relations.relation import Relation
 
 # How far these are off depends on the matrix, and is small beside the largest element only.
-CONDITIONED = ("linalg", "decompositions", "factored")
+CONDITIONED = ("solve", "factorisations", "factored_solve")
 DRAWS = 2  # of each kind of floats of which steps cancel
 GRAPHS = 2  # of each clause
 CLAUSES = 4  # of each relation

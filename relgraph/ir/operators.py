@@ -1,8 +1,8 @@
 """The operators and methods that nodes, patterns and tracers share.
 
-Each method looks its function up by name in :data:`FUNCTIONS`, which the layer of ops fills once
-(:mod:`relgraph.ops.operators`): so all three kinds of operand mean the same by ``x + y``, and this
-layer needs to know no op.
+Each method looks its function up by name in :data:`FUNCTIONS`, which
+:mod:`relgraph.numpy.operators` fills once: all three kinds of operand mean the same by ``x + y``,
+and this layer needs to know no op.
 """
 
 from __future__ import annotations

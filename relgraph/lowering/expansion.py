@@ -16,7 +16,7 @@ from collections.abc import Callable
 from relgraph.ir.graph import FunctionGraph, map_nodes
 from relgraph.ir.node import Variable, apply, constant
 from relgraph.ops.elementwise import Cast, Elementwise
-from relgraph.ops.reducers import Sum, Top, floating, reduced_axes
+from relgraph.ops.reductions import Sum, Top, floating, reduced_axes
 from relgraph.ops.shape import ExpandDims
 
 

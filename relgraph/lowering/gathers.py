@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from relgraph.ir.node import Variable, apply
 from relgraph.ops.elementwise import Cast
-from relgraph.ops.reducers import Top
+from relgraph.ops.reductions import Top
 
 
 def is_gather(node: Variable) -> bool:

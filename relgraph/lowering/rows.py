@@ -36,7 +36,7 @@ from relgraph.lowering.refs import Ref, Slots, dtype_name
 from relgraph.lowering.regions import Fusion, is_scalar
 from relgraph.lowering.sizes import Terms, is_view_of_axes
 from relgraph.lowering.views import Operand
-from relgraph.ops.reducers import LogSumExp
+from relgraph.ops.reductions import LogSumExp
 
 LOG_SUM = LogSumExp(None, False)  # of all elements: it has a kernel of its own
 CHEAP = 6  # the weight up to which a value is computed again rather than kept in a result

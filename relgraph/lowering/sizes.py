@@ -19,7 +19,7 @@ from relgraph.ir.sizes import At, stretched
 from relgraph.ir.types import Dim
 from relgraph.lowering.kernels import Call, Kernel, Step, reduced_axes
 from relgraph.lowering.views import is_view
-from relgraph.ops.keys import Spec
+from relgraph.ops.indexing.expression import Spec
 
 
 @dataclass(frozen=True, slots=True)

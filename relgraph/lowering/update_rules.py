@@ -11,7 +11,7 @@ from relgraph.lowering.refs import dtype_name
 from relgraph.lowering.sizes import left_out
 from relgraph.lowering.views import is_view
 from relgraph.ops.elementwise import Cast, Elementwise
-from relgraph.ops.indexing import Index
+from relgraph.ops.indexing.index import Index
 
 OPS = {
     "set_index": None,

@@ -22,7 +22,7 @@ from relgraph.lowering.update_rules import (
     selects_few,
 )
 from relgraph.ops.elementwise import Elementwise
-from relgraph.ops.updates import SetIndex
+from relgraph.ops.indexing.update import SetIndex
 
 _CHEAP = 1  # the weight of an op that is moved whatever the key selects
 

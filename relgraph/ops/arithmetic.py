@@ -10,15 +10,7 @@ from relgraph.errors import DomainError
 from relgraph.ir.node import Constant, Variable
 from relgraph.ir.op import Op
 from relgraph.ops import fact_rules as rules
-from relgraph.ops.functions import (
-    AC,
-    ACI,
-    DIVIDE,
-    TRANSCENDENTAL,
-    Function,
-    promote_loop,
-    ufunc,
-)
+from relgraph.ops.functions import AC, ACI, DIVIDE, TRANSCENDENTAL, Function, promote_loop, ufunc
 
 
 def prepare_power(op: Op, operands: tuple[Any, ...]) -> tuple[Variable, ...]:

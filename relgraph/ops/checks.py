@@ -26,9 +26,9 @@ from relgraph.ops.arguments import (
     no_rank,
     normalise_axes,
     rank_of,
+    shape_text,
 )
 from relgraph.ops.elementwise import logical_and, not_equal
-from relgraph.ops.extents import shape_text
 from relgraph.ops.shape import Rearrangement, Squeeze, dim
 
 

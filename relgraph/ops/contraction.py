@@ -13,12 +13,7 @@ from relgraph.ir.facts import NOTHING, Facts, proved
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.ir.types import Dim, TensorType, Type, broadcast_dims, broadcast_shapes, unify_dims
-from relgraph.ops.arguments import (
-    as_operand,
-    is_open,
-    no_rank,
-    result_dtype,
-)
+from relgraph.ops.arguments import as_operand, is_open, no_rank, result_dtype
 from relgraph.ops.definite import of_product
 from relgraph.ops.permutation import MatrixTranspose, matrix_transpose, transpose
 from relgraph.ops.shape import ravel

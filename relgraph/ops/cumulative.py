@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from relgraph.errors import ArgumentError, checks_arguments
+from relgraph.errors import checks_arguments
 from relgraph.ir.facts import NOTHING, Facts, kept
-from relgraph.ir.node import Variable, constant
+from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.ir.types import TensorType, Type
 from relgraph.ops import elementwise
@@ -26,9 +26,8 @@ from relgraph.ops.arguments import (
     rank_of,
 )
 from relgraph.ops.fact_rules import VALUES, WEAK_SIGNS, holds
-from relgraph.ops.joining import concatenate
-from relgraph.ops.reducers import Max, Min, Prod, Reduction, Sum, accumulator, sums_exactly
-from relgraph.ops.shape import broadcast_to, ravel, shape
+from relgraph.ops.reductions import Max, Min, Prod, Reduction, Sum, accumulator, sums_exactly
+from relgraph.ops.shape import ravel
 
 
 class Cumulative(Op):
@@ -293,97 +292,3 @@ def cummin(a: Any, axis: Any = None) -> Any:
         For a pattern without an axis, or with one counted from the front.
     """
     return _along(Cummin, a, axis)
-
-
-@checks_arguments
-def cumulative_sum(
-    x: Any,
-    /,
-    *,
-    axis: Any = None,
-    dtype: npt.DTypeLike | None = None,
-    include_initial: bool = False,
-) -> Any:
-    """Add up the elements so far along an axis, as ``numpy.cumulative_sum``.
-
-    Parameters
-    ----------
-    x : Variable or array-like
-        Any dtype and shape; a scalar is a vector of one element.
-    axis : int, optional
-        The axis; may be left out for a vector.
-    dtype : dtype-like, optional
-        The dtype to compute in, and of the result.
-    include_initial : bool
-        Whether 0, the sum of no elements, comes first.
-
-    Returns
-    -------
-    Variable
-        As :func:`cumsum`, or with one more element along the axis.
-
-    Raises
-    ------
-    ArgumentError
-        For an array of several dimensions without an axis.
-    """
-    return _with_initial(cumsum, x, axis, dtype, 0 if include_initial else None)
-
-
-@checks_arguments
-def cumulative_prod(
-    x: Any,
-    /,
-    *,
-    axis: Any = None,
-    dtype: npt.DTypeLike | None = None,
-    include_initial: bool = False,
-) -> Any:
-    """Multiply the elements so far along an axis, as ``numpy.cumulative_prod``.
-
-    Parameters
-    ----------
-    x : Variable or array-like
-        Any dtype and shape; a scalar is a vector of one element.
-    axis : int, optional
-        The axis; may be left out for a vector.
-    dtype : dtype-like, optional
-        The dtype to compute in, and of the result.
-    include_initial : bool
-        Whether 1, the product of no elements, comes first.
-
-    Returns
-    -------
-    Variable
-        As :func:`cumprod`, or with one more element along the axis.
-
-    Raises
-    ------
-    ArgumentError
-        For an array of several dimensions without an axis.
-    """
-    return _with_initial(cumprod, x, axis, dtype, 1 if include_initial else None)
-
-
-def _with_initial(function: Any, x: Any, axis: Any, dtype: Any, initial: int | None) -> Any:
-    operand = as_operand(x)
-    name = f"cumulative_{function.__name__[3:]}"
-    if is_pattern(operand):
-        if axis is not None and initial is None:
-            return function(operand, axis, dtype)
-        raise no_rank(name, "Write cumsum or cumprod with an axis: axis=-1 is the last.")
-    if operand.ndim == 0:
-        operand = ravel(operand)
-    if axis is None and operand.ndim > 1:
-        raise ArgumentError(
-            f"{name} takes an axis of an array of several dimensions, not None of {operand.type}",
-            fix="Pass axis=0 for the first axis; cumsum and cumprod flatten without one.",
-        )
-    place = -1 if axis is None else normalise_axis(axis, operand.ndim, name)
-    result = function(operand, place, dtype)
-    if initial is None:
-        return result
-    sizes = list(shape(result))
-    sizes[place] = 1
-    first = constant(np.asarray(initial, result.dtype))
-    return concatenate([broadcast_to(first, tuple(sizes)), result], place)

@@ -10,14 +10,7 @@ from relgraph.errors import DomainError, ShapeError, checks_arguments, count_of
 from relgraph.ir.facts import MATRIX_FACTS, VALUE_FACTS, Facts, kept, proved
 from relgraph.ir.node import Variable
 from relgraph.ir.types import Type
-from relgraph.ops.arguments import (
-    as_operand,
-    check_int,
-    is_open,
-    no_rank,
-    normalise_axis,
-    rank_of,
-)
+from relgraph.ops.arguments import as_operand, check_int, is_open, no_rank, normalise_axis, rank_of
 from relgraph.ops.shape import Rearrangement
 from relgraph.ops.sparse import SparseTranspose, is_sparse
 

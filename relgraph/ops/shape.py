@@ -23,16 +23,21 @@ from relgraph.ir.types import Shape, TensorType, Type, unify_dims
 from relgraph.ops.arguments import (
     as_operand,
     canonical_axes,
+    canonical_shape,
     check_int,
     check_scalar,
+    check_shape,
+    check_sizes,
+    fill,
     is_open,
     is_pattern,
     no_rank,
     normalise_axes,
     normalise_axis,
+    one_tuple,
     rank_of,
+    solve,
 )
-from relgraph.ops.extents import canonical_shape, check_shape, check_sizes, fill, one_tuple, solve
 
 
 class Rearrangement(Op):

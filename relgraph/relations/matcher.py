@@ -24,7 +24,7 @@ from relgraph.ir.etuple import same_number
 from relgraph.ir.node import Variable, constant
 from relgraph.ir.op import Op
 from relgraph.ir.types import DTYPES
-from relgraph.ops.reducers import Argmax, Argmin
+from relgraph.ops.reductions import Argmax, Argmin
 from relgraph.ops.sorting import Argsort
 from relgraph.relations.clause import Rewrite, computes, is_ac, is_pointwise, renamed_among
 from relgraph.relations.generated_names import Names

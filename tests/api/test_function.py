@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-import relgraph.ops.operators  # noqa: F401  operators of nodes look their functions up
+import relgraph.numpy.operators  # noqa: F401  operators of nodes look their functions up
 from relgraph.api.function import evaluate
 from relgraph.api.function import function as rewritten_function
 from relgraph.db.modes import mode
@@ -21,7 +21,7 @@ from relgraph.errors import (
 from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import make_input
 from relgraph.ir.types import TensorType
-from relgraph.ops import reduction
+from relgraph.numpy import reductions
 from relgraph.ops.elementwise import Elementwise
 
 # The graph as it is written: what is rewritten is tested with the relations.
@@ -105,7 +105,7 @@ def test_inputs_may_be_found_or_unused():
 @pytest.mark.parametrize("target", TARGETS)
 def test_results_without_dimensions_are_numpy_scalars(target):
     s = tensor("s", "float32")
-    total, twice, same = function([X, s], [reduction.sum(X), s * 2.0, s], target=target)(A, 3.0)
+    total, twice, same = function([X, s], [reductions.sum(X), s * 2.0, s], target=target)(A, 3.0)
     assert type(total) is np.float64
     assert type(twice) is np.float32
     assert type(same) is np.float32
@@ -180,7 +180,7 @@ def test_lists_convert_as_python_numbers_do():
 @pytest.mark.parametrize("target", TARGETS)
 def test_shapes_are_checked_and_named(target):
     p = tensor("p", "float64", "n", 3)
-    f = function([p, X], reduction.sum(p, axis=1) + X, target=target)
+    f = function([p, X], reductions.sum(p, axis=1) + X, target=target)
     np.testing.assert_array_equal(f(np.ones((2, 3)), np.ones(2)), np.full(2, 4.0))
     with pytest.raises(ShapeError, match="'p' has 2 dimensions, not 1"):
         f(np.ones(3), np.ones(2))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import special
 
-import relgraph.ops.operators  # noqa: F401  operators of nodes look their functions up
+import relgraph.numpy.operators  # noqa: F401  operators of nodes look their functions up
 from relgraph.api.function import function as rewritten_function
 from relgraph.errors import (
     DomainError,
@@ -17,8 +17,11 @@ from relgraph.errors import (
 )
 from relgraph.ir.node import make_input
 from relgraph.ir.types import TensorType
-from relgraph.ops import blocks, joining, linalg, matrices, reduction, shape, updates
+from relgraph.numpy import reductions
+from relgraph.ops import concatenate, shape
 from relgraph.ops.elementwise import Elementwise
+from relgraph.ops.indexing import update
+from relgraph.ops.linalg import blocks, solve, structured
 
 # The graph as it is written: what is rewritten is tested with the relations.
 function = partial(rewritten_function, mode=None)
@@ -36,12 +39,12 @@ def tensor(name, *dims, dtype="float64"):
 def test_linear_algebra_between_kernels(target):
     a, b = tensor("a", "n", "n"), tensor("b", "n")
     spd = a @ a.T + 3.0 * 1.0
-    factor = linalg.cholesky(spd * 1.0 + matrices.diag(exp(b)))
-    sign, logabs = linalg.slogdet(a)
+    factor = solve.cholesky(spd * 1.0 + structured.diag(exp(b)))
+    sign, logabs = solve.slogdet(a)
     f = function(
         [a, b],
-        [linalg.solve(a, b * 2.0) + 1.0, factor, sign * logabs, linalg.inv(a) @ a - b,
-         matrices.trace(a) + b, matrices.diagonal(a) * 2.0, matrices.tril(a) + a],
+        [solve.solve(a, b * 2.0) + 1.0, factor, sign * logabs, solve.inv(a) @ a - b,
+         structured.trace(a) + b, structured.diagonal(a) * 2.0, structured.tril(a) + a],
         target=target,
     )  # fmt: skip
     for n in (1, 4):
@@ -65,17 +68,17 @@ J = tensor("i", dtype="int64")
 K = tensor("k", "m", dtype="int64")
 A, B = tensor("a", "n", "n"), tensor("b", "n")
 REFUSED = {
-    "solve": ([A, B], linalg.solve(A, B), (np.zeros((2, 2)), np.ones(2)), LinearAlgebraError),
-    "inv": ([A], linalg.inv(A) + 1.0, (np.zeros((2, 2)),), LinearAlgebraError),
-    "cholesky": ([A], linalg.cholesky(A), (-np.eye(2),), LinearAlgebraError),
+    "solve": ([A, B], solve.solve(A, B), (np.zeros((2, 2)), np.ones(2)), LinearAlgebraError),
+    "inv": ([A], solve.inv(A) + 1.0, (np.zeros((2, 2)),), LinearAlgebraError),
+    "cholesky": ([A], solve.cholesky(A), (-np.eye(2),), LinearAlgebraError),
     "index": ([B, J], B[J] * 2.0, (np.ones(2), 2), IndexRangeError),
     "index array": ([B, K], B[K] * 2.0, (np.ones(2), np.array([0, -3])), IndexRangeError),
     "set_index": ([B, J], B.at[J].set(2.0), (np.ones(2), -3), IndexRangeError),
     "reshape": ([B, J], B.reshape((J, 2)) * 2.0, (np.ones(5), 2), ShapeError),
     "broadcast_to": ([B, J], shape.broadcast_to(B[0], (2, J)), (np.ones(5), -3), ShapeError),
     "power": ([K, J], K**J, (np.arange(3), -1), DomainError),
-    "argmax": ([B], reduction.argmax(B), (np.ones(0),), ShapeError),
-    "max": ([B], reduction.max(B), (np.ones(0),), ShapeError),
+    "argmax": ([B], reductions.argmax(B), (np.ones(0),), ShapeError),
+    "max": ([B], reductions.max(B), (np.ones(0),), ShapeError),
 }
 BUILTIN = {
     LinearAlgebraError: np.linalg.LinAlgError,
@@ -131,8 +134,8 @@ def test_views_and_indexing(target):
         x[:, None, :] * x,
         x.T * 3.0,
         shape.broadcast_to(x[0], (4, "m")) + 1.0,
-        joining.concatenate([x, x * 2.0]) - 1.0,
-        joining.stack([x[0], exp(x[1])]),
+        concatenate.concatenate([x, x * 2.0]) - 1.0,
+        concatenate.stack([x[0], exp(x[1])]),
         x.reshape(-1) * 2.0,
         x.at[0].set(exp(x[1])) + x,
         shape.dim(x, 0) * 2,
@@ -163,8 +166,8 @@ def test_stable_exponentials(target):
     x = tensor("x", "n", None)
     f = function(
         [x],
-        [reduction.softmax(x * 2.0), reduction.log_softmax(x), reduction.logsumexp(x, axis=0),
-         reduction.argmax(x, axis=1), reduction.argmin(x) + 1],
+        [reductions.softmax(x * 2.0), reductions.log_softmax(x), reductions.logsumexp(x, axis=0),
+         reductions.argmax(x, axis=1), reductions.argmin(x) + 1],
         target=target,
     )  # fmt: skip
     for a in (
@@ -186,7 +189,7 @@ def test_stable_exponentials(target):
 @pytest.mark.parametrize("target", TARGETS)
 def test_errors_of_calls_name_the_node(target):
     x, y = tensor("x", None, None), tensor("y", None, None)
-    f = function([x, y], joining.concatenate([x, y]) + 1.0, target=target)
+    f = function([x, y], concatenate.concatenate([x, y]) + 1.0, target=target)
     with pytest.raises(ShapeError, match="concatenate") as error:
         f(np.ones((2, 3)), np.ones((2, 4)))
     assert "y : float64[?, ?], given shape (2, 4)" in str(error.value)
@@ -203,8 +206,8 @@ def test_a_size_of_one_that_nobody_declared_is_not_stretched(target):
     several, one = np.ones((3, 2, 2)), np.ones((1, 2, 2))
     cases = [
         ([x, y], blocks.block_diag(x, y), (several, one)),
-        ([x, y], linalg.solve(x, y), (one + np.eye(2), several)),
-        ([u, v], updates.at(u)[:].set(v), (np.ones(3), np.ones(1))),
+        ([x, y], solve.solve(x, y), (one + np.eye(2), several)),
+        ([u, v], update.at(u)[:].set(v), (np.ones(3), np.ones(1))),
         ([u, v], Elementwise("where")(u > 0, v, np.ones(3)), (np.ones(3), np.ones(1))),
     ]
     for inputs, graph, arrays in cases:
@@ -221,7 +224,7 @@ def test_a_broadcast_stretches_only_a_declared_size_of_one(target, mode):
     graphs = [
         ([u], shape.broadcast_to(u, (3,)), ()),
         ([u], shape.broadcast_to(u, (2, 3)) + 1.0, ()),
-        ([u], reduction.sum(shape.broadcast_to(exp(u), (2, 3))), ()),
+        ([u], reductions.sum(shape.broadcast_to(exp(u), (2, 3))), ()),
         ([u, v], shape.broadcast_to(u, (2, shape.dim(v, 0))), (np.ones(3),)),
         ([u, size], shape.broadcast_to(u[::2], (size,)), (np.int64(3),)),
         ([n, size], shape.broadcast_to(n, (2, size)) * 2.0, (np.int64(3),)),

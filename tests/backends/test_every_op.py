@@ -13,9 +13,10 @@ import scipy.linalg
 import scipy.special
 
 import relgraph as rg
-from relgraph.ops import factored, sorting
-from relgraph.ops.blas import Gemm, Gemv, Ger, Syrk
-from relgraph.ops.reducers import Bottom, Top
+from relgraph.ops import sorting
+from relgraph.ops.linalg import factored_solve
+from relgraph.ops.linalg.blas import Gemm, Gemv, Ger, Syrk
+from relgraph.ops.reductions import Bottom, Top
 from tests.test_documentation import op_classes
 
 ROOT = Path(__file__).parents[2]
@@ -184,11 +185,11 @@ SQUARE = {
         lambda a, s, v: np.linalg.solve(a, v),
     ),
     "PivotSign": (
-        lambda a, s, v: factored.PivotSign()(rg.lu_factor(a)[1]),
+        lambda a, s, v: factored_solve.PivotSign()(rg.lu_factor(a)[1]),
         lambda a, s, v: np.linalg.det(scipy.linalg.lu(a)[0]),
     ),
     "PermutationSign": (
-        lambda a, s, v: factored.PermutationSign()(sorting.argsort(v)),
+        lambda a, s, v: factored_solve.PermutationSign()(sorting.argsort(v)),
         lambda a, s, v: np.linalg.det(np.eye(len(v))[np.argsort(v)]),
     ),
     "Expm": (lambda a, s, v: rg.expm(a), lambda a, s, v: scipy.linalg.expm(a)),

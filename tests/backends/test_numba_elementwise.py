@@ -6,7 +6,7 @@ import mpmath
 import numpy as np
 import pytest
 
-import relgraph.ops.operators  # noqa: F401  operators of nodes look their functions up
+import relgraph.numpy.operators  # noqa: F401  operators of nodes look their functions up
 from relgraph.api.function import function as rewritten_function
 from relgraph.ir.node import make_input
 from relgraph.ir.types import DTYPES, TensorType

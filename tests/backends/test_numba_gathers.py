@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import relgraph as rg
-import relgraph.ops.operators
+import relgraph.numpy.operators
 from relgraph.api.function import function as rewritten_function
 from relgraph.errors import IndexRangeError
 from relgraph.ir.node import make_input
 from relgraph.ir.types import TensorType
-from relgraph.ops import reduction
+from relgraph.numpy import reductions
 from relgraph.ops.elementwise import Elementwise
 
 function = partial(rewritten_function, mode=None)
@@ -30,7 +30,7 @@ def normals(shape, seed=0):
 def test_a_gather_is_part_of_the_kernel_that_reads_it(dtype):
     a, i, y = given("a", ("m",)), given("i", ("n",), dtype), given("y", ("n",))
     residual = y - exp(a)[i]
-    f = function([a, i, y], [reduction.sum(residual * residual), residual * 2.0])
+    f = function([a, i, y], [reductions.sum(residual * residual), residual * 2.0])
     assert "call_" not in f.source
     table, values = normals(9), normals(2000, 1)
     places = np.random.default_rng(2).integers(0, 9, 2000).astype(dtype)
@@ -53,7 +53,7 @@ def test_negative_places_count_from_the_end():
 @pytest.mark.parametrize("bad", [4, -5, 2**62, -(2**63)])
 def test_a_place_out_of_range_is_an_error(bad):
     a, i = given("a", ("m",)), given("i", ("n",), "int64")
-    f = function([a, i], reduction.sum(a[i] * 2.0))
+    f = function([a, i], reductions.sum(a[i] * 2.0))
     places = np.zeros(3000, dtype="int64")
     assert f(np.ones(4), places) == 6000.0
     places[1777] = bad
@@ -66,9 +66,9 @@ def test_a_place_out_of_range_is_an_error(bad):
 
 def test_places_of_several_axes_computed_places_and_tables():
     x, i = given("x", ("m", 3)), given("i", ("n", "k"), "int64")
-    table = reduction.sum(x, axis=1)
+    table = reductions.sum(x, axis=1)
     far = i * 2 - 1
-    f = function([x, i], [table[far] - table[i] * 0.5, reduction.max(table[far], axis=0)])
+    f = function([x, i], [table[far] - table[i] * 0.5, reductions.max(table[far], axis=0)])
     a = normals((8, 3))
     index = np.random.default_rng(1).integers(0, 4, (5, 6))
     t = a.sum(1)
@@ -110,8 +110,8 @@ def test_beside_rows_and_products():
     x, i, w = given("x", ("n", "k")), given("i", ("n",), "int64"), given("w", ("k",))
     a = given("a", ("m",))
     e = x @ w + a[i]
-    soft = reduction.softmax(x) * a[i][:, None]
-    f = function([x, i, w, a], [reduction.sum(e), x.T @ e, soft])
+    soft = reductions.softmax(x) * a[i][:, None]
+    f = function([x, i, w, a], [reductions.sum(e), x.T @ e, soft])
     p, q, r = normals((7, 4)), normals(4, 1), normals(3, 2)
     index = np.array([0, 1, 2, 2, 1, 0, 1])
     e = p @ q + r[index]

@@ -6,12 +6,12 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-import relgraph.ops.operators  # noqa: F401  operators of nodes look their functions up
+import relgraph.numpy.operators  # noqa: F401  operators of nodes look their functions up
 from relgraph.api.function import function as rewritten_function
 from relgraph.errors import ShapeError
 from relgraph.ir.node import make_input
 from relgraph.ir.types import TensorType
-from relgraph.ops import reduction
+from relgraph.numpy import reductions
 from relgraph.ops.elementwise import Elementwise
 
 function = partial(rewritten_function, mode=None)
@@ -32,7 +32,7 @@ def observations(n, k, dtype="float64", seed=0):
 
 def logistic(X, w, y):
     e = X @ w
-    return [reduction.sum(y * e - softplus(e)), X.T @ (y - sigmoid(e))]
+    return [reductions.sum(y * e - softplus(e)), X.T @ (y - sigmoid(e))]
 
 
 def numpy_logistic(X, w, y):
@@ -80,7 +80,7 @@ def test_any_of_the_results_may_be_all_that_is_asked_for(kept):
 def test_what_is_computed_from_the_second_product_of_a_square_matrix_waits_for_it(twice):
     X, w, _ = variables(n=4, k=4)
     g = X.T @ (X @ w)
-    f = function([X, w], [reduction.logsumexp(X.T @ exp(-g) if twice else g), exp(g)])
+    f = function([X, w], [reductions.logsumexp(X.T @ exp(-g) if twice else g), exp(g)])
     A, p, _ = observations(4, 4)
     expected = A.T @ (A @ p)
     last = A.T @ np.exp(-expected) if twice else expected
@@ -94,7 +94,7 @@ def test_several_products_of_one_matrix():
     v = make_input("v", TensorType("float64", ("k",)))
     a, b = X @ w, X @ v
     r = exp(-a * a) * b
-    results = [r, reduction.max(a), reduction.mean(b), (y * r) @ X, X.T @ (a + b)]
+    results = [r, reductions.max(a), reductions.mean(b), (y * r) @ X, X.T @ (a + b)]
     f = function([X, w, v, y], results)
     assert "matmul" not in f.source
     assert f.source.count("def rgk_") == 2
@@ -110,7 +110,7 @@ def test_several_products_of_one_matrix():
 def test_a_total_that_the_second_product_needs_keeps_them_apart():
     X, w, _ = variables()
     e = exp(X @ w)
-    f = function([X, w], X.T @ (e / reduction.sum(e)))
+    f = function([X, w], X.T @ (e / reductions.sum(e)))
     assert "matmul" in f.source
     A, p, _ = observations(30, 4)
     weights = np.exp(A @ p)
@@ -161,6 +161,6 @@ def test_sizes_are_checked():
 def test_an_extreme_over_no_rows_is_an_error():
     X, w, _ = variables()
     e = X @ w
-    f = function([X, w], [reduction.max(e), X.T @ e])
+    f = function([X, w], [reductions.max(e), X.T @ e])
     with pytest.raises(ShapeError, match="no value over no elements"):
         f(np.ones((0, 2)), np.ones(2))

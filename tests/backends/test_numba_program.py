@@ -8,14 +8,14 @@ from functools import partial
 import numpy as np
 import pytest
 
-import relgraph.ops.operators  # noqa: F401  operators of nodes look their functions up
+import relgraph.numpy.operators  # noqa: F401  operators of nodes look their functions up
 from relgraph.api.function import function as rewritten_function
 from relgraph.backends.numba.compiler import NumbaBackend
 from relgraph.errors import ShapeError
 from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import constant, make_input
 from relgraph.ir.types import TensorType
-from relgraph.ops import reduction
+from relgraph.numpy import reductions
 from relgraph.ops.elementwise import Elementwise
 from tests.concurrency import at_once
 
@@ -39,7 +39,7 @@ def program(inputs, outputs):
 
 def test_source_is_readable_and_stable():
     x, y = vector("x"), vector("y")
-    f = program([x, y], [reduction.sum(exp(x) * y + 2.0)])
+    f = program([x, y], [reductions.sum(exp(x) * y + 2.0)])
     (name,) = f.kernels
     assert f.source.replace(name, "rgk") == SOURCE
 
@@ -183,7 +183,7 @@ def test_results_share_memory_with_nothing():
     y = x + wide
     flipped = matrix("q")
     inputs = [x, flipped]
-    outputs = [x, y, y, wide, flipped.T, reduction.sum(x), flipped.reshape(-1)]
+    outputs = [x, y, y, wide, flipped.T, reductions.sum(x), flipped.reshape(-1)]
     a, q = np.arange(3.0), np.arange(9.0).reshape(3, 3)
     for target in ("cpu", "numpy"):
         results = function(inputs, outputs, target=target)(a, q)
@@ -241,7 +241,7 @@ def test_products_of_every_rank():
 
 def test_arrays_of_every_layout():
     x = matrix("x", ("n", "m"))
-    f = function([x], [x * 2.0, reduction.sum(x, axis=0)])
+    f = function([x], [x * 2.0, reductions.sum(x, axis=0)])
     a = np.arange(24.0).reshape(4, 6)
     misaligned = np.zeros(a.nbytes + 1, np.uint8)[1:].view(np.float64).reshape(4, 6)
     misaligned[...] = a
@@ -278,7 +278,7 @@ def test_assumptions_cost_nothing():
 
 def test_threads_call_one_program():
     a, x = matrix("a"), vector("x")
-    f = function([a, x], [sin(a @ a) + x, reduction.sum(exp(x))])
+    f = function([a, x], [sin(a @ a) + x, reductions.sum(exp(x))])
     rng = np.random.default_rng(0)
     cases = [(rng.normal(size=(k + 2, k + 2)), rng.normal(size=k + 2)) for k in range(8)]
     failures = []

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import scipy.special
 
-import relgraph.ops.operators  # noqa: F401  operators of nodes look their functions up
+import relgraph.numpy.operators  # noqa: F401  operators of nodes look their functions up
 from relgraph.api.function import function as rewritten_function
 from relgraph.errors import ShapeError
 from relgraph.ir.node import make_input
 from relgraph.ir.types import TensorType
-from relgraph.ops import reduction
+from relgraph.numpy import reductions
 from tests.backends.cases import (
     EMPTY,
     NAMES,
@@ -33,7 +33,7 @@ function = partial(rewritten_function, mode=None)
 def test_every_reduction_equals_numpy(dtype):
     x = make_input("x", TensorType(dtype, ("n", "m", "k")))
     f = function(
-        [x], [getattr(reduction, n)(x, axis=axis, keepdims=keep) for axis, keep, n in REDUCTIONS]
+        [x], [getattr(reductions, n)(x, axis=axis, keepdims=keep) for axis, keep, n in REDUCTIONS]
     )
     assert "call_" not in f.source
     for shape in [(2, 3, 4), (1, 1, 1), (3, 1, 700), (2, 5, 1)]:
@@ -44,7 +44,7 @@ def test_every_reduction_equals_numpy(dtype):
 
 def test_reductions_of_empty_arrays():
     x = make_input("x", TensorType("float64", (None, None)))
-    f = function([x], [getattr(reduction, name)(x, axis=axis) for name, axis in OF_NOTHING])
+    f = function([x], [getattr(reductions, name)(x, axis=axis) for name, axis in OF_NOTHING])
     for shape in EMPTY:
         a = np.ones(shape)
         for (name, axis), result in zip(OF_NOTHING, f(a), strict=True):
@@ -56,7 +56,7 @@ def test_reductions_of_empty_arrays():
 @pytest.mark.parametrize("name", ["max", "min"])
 def test_an_extreme_of_nothing_is_an_error(name):
     x = make_input("x", TensorType("float64", (None, None)))
-    f = function([x], getattr(reduction, name)(x, axis=0))
+    f = function([x], getattr(reductions, name)(x, axis=0))
     np.testing.assert_array_equal(f(np.ones((2, 0))), np.ones(0))
     with pytest.raises(ShapeError, match="no value over no elements"):
         f(np.ones((0, 2)))
@@ -65,7 +65,7 @@ def test_an_extreme_of_nothing_is_an_error(name):
 def test_nan_and_infinities_propagate_like_numpy():
     x = make_input("x", TensorType("float64", ("n",)))
     names = ("sum", "prod", "max", "min", "mean", "any", "all")
-    f = function([x], [getattr(reduction, name)(x) for name in names])
+    f = function([x], [getattr(reductions, name)(x) for name in names])
     inf, nan = np.inf, np.nan
     for case in (
         [1, nan, 2], [nan], [inf, 1], [-inf, 1], [inf, -inf], [inf, nan], [0.0, -0.0],
@@ -82,7 +82,7 @@ def test_nan_and_infinities_propagate_like_numpy():
 def test_log_sum_exp_of_all_elements_reads_them_once(dtype):
     x = make_input("x", TensorType(dtype, ("n", "m")))
     y = make_input("y", TensorType("float64", ("m",)))
-    f = function([x, y], [reduction.logsumexp(x), reduction.logsumexp(x * y, axis=(0, 1))])
+    f = function([x, y], [reductions.logsumexp(x), reductions.logsumexp(x * y, axis=(0, 1))])
     assert "call_" not in f.source
     assert f.source.count("_finish(") == 1
     for shape in [(1, 1), (3, 7), (2, 1025), (40, 1000), (1, 40_000), (0, 3), (3, 0)]:
@@ -100,7 +100,7 @@ def test_log_sum_exp_of_all_elements_reads_them_once(dtype):
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_log_sum_exp_of_special_values(dtype):
     x = make_input("x", TensorType(dtype, ("n",)))
-    f = function([x], [reduction.logsumexp(x), reduction.logsumexp(x, keepdims=True)])
+    f = function([x], [reductions.logsumexp(x), reductions.logsumexp(x, keepdims=True)])
     inf, nan, most = np.inf, np.nan, np.finfo(dtype).max
     for case, expected in [
         ([-inf], -inf), ([inf], inf), ([inf, -inf], inf), ([nan], nan), ([nan, inf], nan),
@@ -119,7 +119,7 @@ def test_log_sum_exp_of_special_values(dtype):
 def test_sums_are_at_least_as_accurate_as_stated(dtype):
     rng = np.random.default_rng(3)
     x = make_input("x", TensorType(dtype, ("n",)))
-    f = function([x], [reduction.sum(x), reduction.mean(x)])
+    f = function([x], [reductions.sum(x), reductions.mean(x)])
     u = np.finfo(dtype).eps / 2
     for size in (1, 1023, 1024, 1025, 100_000):
         for a in (rng.normal(size=size), rng.uniform(0, 1, size), np.full(size, 0.1)):
@@ -135,7 +135,7 @@ def test_a_reduction_runs_in_the_loop_that_feeds_it():
     x = make_input("x", TensorType("float64", ("n", "m")))
     y = make_input("y", TensorType("float64", ("m",)))
     terms = x * y - 1.0
-    f = function([x, y], [reduction.sum(terms, axis=-1), reduction.max(terms, axis=-1)])
+    f = function([x, y], [reductions.sum(terms, axis=-1), reductions.max(terms, axis=-1)])
     assert f.source.count("def rgk_") == 1
     rng = np.random.default_rng(0)
     a, b = rng.normal(size=(6, 5)), rng.normal(size=5)
@@ -150,7 +150,7 @@ def test_reductions_of_broadcast_operands_over_scattered_axes():
     x = make_input("x", TensorType("float64", (2, None, 4, "k")))
     y = make_input("y", TensorType("float64", (None, 1, "k")))
     axes = [(0, 2), (1, 3), (0, 3), (1,), (0, 1, 2), (2, 3), None]
-    f = function([x, y], [reduction.sum(x * y, axis=axis) for axis in axes])
+    f = function([x, y], [reductions.sum(x * y, axis=axis) for axis in axes])
     for axis, result in zip(axes, f(a, b), strict=True):
         np.testing.assert_allclose(result, (a * b).sum(axis=axis), rtol=1e-13, atol=1e-13)
 
@@ -162,7 +162,7 @@ def test_axes_that_are_statically_one(shape):
         x = make_input("x", TensorType(dtype, shape))
         axes = [None, 0, len(shape) - 1, len(shape) // 2]
         cases = list(itertools.product(axes, NAMES))
-        f = function([x], [getattr(reduction, name)(x, axis=axis) for axis, name in cases])
+        f = function([x], [getattr(reductions, name)(x, axis=axis) for axis, name in cases])
         for (axis, name), result in zip(cases, f(a), strict=True):
             expected = reduced(name, a, axis)
             assert np.shape(result) == expected.shape

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 import scipy.special
 
-import relgraph.ops.operators  # noqa: F401  operators of nodes look their functions up
+import relgraph.numpy.operators  # noqa: F401  operators of nodes look their functions up
 from relgraph.api.function import function as rewritten_function
 from relgraph.errors import ShapeError
 from relgraph.ir.node import make_input
 from relgraph.ir.types import TensorType
-from relgraph.ops import reduction
+from relgraph.numpy import reductions
 from relgraph.ops.elementwise import Elementwise
 from relgraph.ops.shape import expand_dims
 
@@ -44,7 +44,7 @@ def layer_norm(xp, x, scale, shift):
 @pytest.mark.parametrize("name", ["softmax", "log_softmax"])
 def test_a_softmax_is_one_kernel(name, dtype):
     x = rows(dtype)
-    f = function([x], getattr(reduction, name)(x))
+    f = function([x], getattr(reductions, name)(x))
     assert kernels(f) == 1
     assert "call_" not in f.source
     for shape in SIZES:
@@ -61,7 +61,7 @@ def test_special_values_stay_in_their_row():
     inf, nan = np.inf, np.nan
     a = np.array([[1, 2, 3], [inf, 0, 1], [-inf] * 3, [nan, 0, inf], [1e308, -1e308, 0]])
     x = rows()
-    soft, logs = function([x], [reduction.softmax(x), reduction.log_softmax(x)])(a)
+    soft, logs = function([x], [reductions.softmax(x), reductions.log_softmax(x)])(a)
     with np.errstate(all="ignore"):
         expected = scipy.special.softmax(a[[0, 4]], axis=-1)
     np.testing.assert_allclose(soft[[0, 4]], expected, rtol=1e-15)
@@ -73,7 +73,7 @@ def test_special_values_stay_in_their_row():
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_a_layer_norm_is_one_kernel(dtype):
     x, scale, shift = rows(dtype), rows(dtype, ("k",), "scale"), rows(dtype, ("k",), "shift")
-    f = function([x, scale, shift], layer_norm(reduction, x, scale, shift))
+    f = function([x, scale, shift], layer_norm(reductions, x, scale, shift))
     assert kernels(f) == 1
     for shape in [(3, 7), (2, 1), (2, 2048), (0, 4)]:
         a, b, c = (normals(s, i, dtype) for i, s in enumerate([shape, shape[1:], shape[1:]]))
@@ -84,8 +84,8 @@ def test_a_layer_norm_is_one_kernel(dtype):
 
 def test_rows_of_several_axes_with_parameters_of_one():
     x, scale = rows(shape=("n", "m", "k")), rows(shape=("m", 1), name="scale")
-    centred = x - reduction.mean(x, axis=(1, 2), keepdims=True)
-    top = reduction.max(centred * scale, axis=(1, 2), keepdims=True)
+    centred = x - reductions.mean(x, axis=(1, 2), keepdims=True)
+    top = reductions.max(centred * scale, axis=(1, 2), keepdims=True)
     f = function([x, scale], centred * scale - top)
     assert kernels(f) == 1
     a, b = normals((3, 4, 5)), normals((4, 1), 1)
@@ -96,7 +96,7 @@ def test_rows_of_several_axes_with_parameters_of_one():
 
 def test_rows_under_several_axes():
     x, bias = rows(shape=("b", "n", "k")), rows(shape=("n", 1), name="bias")
-    f = function([x, bias], reduction.softmax(x + bias))
+    f = function([x, bias], reductions.softmax(x + bias))
     assert kernels(f) == 1
     a, b = normals((2, 3, 4)), normals((3, 1), 1)
     np.testing.assert_allclose(f(a, b), scipy.special.softmax(a + b, axis=-1), rtol=1e-14)
@@ -104,7 +104,7 @@ def test_rows_under_several_axes():
 
 def test_axes_that_are_put_back_need_no_call():
     x = rows()
-    total = reduction.sum(x, axis=-1)
+    total = reductions.sum(x, axis=-1)
     f = function([x], [x / expand_dims(total, -1), total])
     assert kernels(f) == 1
     assert "call_" not in f.source
@@ -116,7 +116,7 @@ def test_axes_that_are_put_back_need_no_call():
 
 def test_a_row_total_that_is_read_along_the_row_is_another_matter():
     x = rows(shape=("n", "n"))
-    total = reduction.sum(x, axis=-1)
+    total = reductions.sum(x, axis=-1)
     f = function([x], x - total)
     a = normals((6, 6))
     np.testing.assert_allclose(f(a), a - a.sum(-1), rtol=1e-13, atol=1e-14)
@@ -125,7 +125,7 @@ def test_a_row_total_that_is_read_along_the_row_is_another_matter():
 def test_dear_values_are_kept_in_the_result_that_is_written_last():
     x = rows()
     e = exp(sin(x) * 2.0)
-    f = function([x], e / reduction.sum(e, axis=-1, keepdims=True))
+    f = function([x], e / reductions.sum(e, axis=-1, keepdims=True))
     assert len(re.findall(r"^ +t\d+ = exp", f.source, re.MULTILINE)) == 1
     assert f.source.count("empty(") == 1
     a = normals((3, 1100))
@@ -136,8 +136,8 @@ def test_dear_values_are_kept_in_the_result_that_is_written_last():
 def test_values_without_a_row_to_keep_them_in():
     x = rows()
     e = exp(sin(exp(sin(x))))  # dear, and both results are of one number for each row
-    shifted = e - reduction.mean(e, axis=-1, keepdims=True)
-    f = function([x], [reduction.sum(shifted * shifted, axis=-1), reduction.max(e, axis=-1)])
+    shifted = e - reductions.mean(e, axis=-1, keepdims=True)
+    f = function([x], [reductions.sum(shifted * shifted, axis=-1), reductions.max(e, axis=-1)])
     assert kernels(f) == 1
     a = normals((4, 33))
     e = np.exp(np.sin(np.exp(np.sin(a))))
@@ -149,7 +149,7 @@ def test_values_without_a_row_to_keep_them_in():
 
 def test_a_library_call_between_two_passes_divides_the_kernel():
     x, w = rows(), rows(shape=("n", "n"), name="w")
-    total = reduction.sum(x, axis=-1, keepdims=True)
+    total = reductions.sum(x, axis=-1, keepdims=True)
     f = function([x, w], x / (w @ total))
     assert kernels(f) == 2
     a, b = np.abs(normals((4, 5))), np.abs(normals((4, 4), 1))
@@ -158,7 +158,7 @@ def test_a_library_call_between_two_passes_divides_the_kernel():
 
 def test_sizes_are_checked_before_the_kernel():
     x, scale = rows(shape=(None, None)), rows(shape=(None,), name="scale")
-    f = function([x, scale], scale * reduction.softmax(x))
+    f = function([x, scale], scale * reductions.softmax(x))
     assert kernels(f) == 1
     a, b = normals((2, 3)), normals((3,), 1)
     np.testing.assert_allclose(f(a, b), scipy.special.softmax(a, axis=-1) * b, rtol=1e-14)
@@ -168,7 +168,7 @@ def test_sizes_are_checked_before_the_kernel():
 
 def test_an_extreme_of_empty_rows_is_an_error():
     x = rows()
-    f = function([x], x - reduction.max(x, axis=-1, keepdims=True))
+    f = function([x], x - reductions.max(x, axis=-1, keepdims=True))
     assert f(np.ones((0, 3))).shape == (0, 3)
     with pytest.raises(ShapeError, match="no value over no elements"):
         f(np.ones((3, 0)))
@@ -176,9 +176,9 @@ def test_an_extreme_of_empty_rows_is_an_error():
 
 def test_integers_and_tests():
     x = rows("int64")
-    low = reduction.min(x, axis=-1, keepdims=True)
-    even = reduction.any(x % 2, axis=-1, keepdims=True)
-    f = function([x], [(x - low) * even, reduction.mean(x - low, axis=-1)])
+    low = reductions.min(x, axis=-1, keepdims=True)
+    even = reductions.any(x % 2, axis=-1, keepdims=True)
+    f = function([x], [(x - low) * even, reductions.mean(x - low, axis=-1)])
     assert kernels(f) == 1
     a = np.random.default_rng(0).integers(-9, 9, (5, 6)) * np.array([[2], [1], [2], [3], [2]])
     shifted = a - a.min(-1, keepdims=True)
@@ -199,7 +199,7 @@ def test_random_row_programs_compute_what_numpy_does(seed):
         kind = rng.integers(5)
         if kind == 0:
             name = ["sum", "max", "mean"][rng.integers(3)]
-            node = getattr(reduction, name)(u, axis=-1, keepdims=True)
+            node = getattr(reductions, name)(u, axis=-1, keepdims=True)
             totals.append((node, getattr(np, name)(p, axis=-1, keepdims=True)))
         elif kind == 1:
             values.append((exp(sin(u)), np.exp(np.sin(p))))
@@ -221,7 +221,7 @@ def test_random_row_programs_compute_what_numpy_does(seed):
 def test_numbers_are_computed_in_each_kernel_that_reads_them():
     x, y, s = rows(), rows(shape=("m",), name="y"), rows(shape=(), name="s")
     scale = exp(s) + 1.0
-    soft = reduction.softmax(x * scale) * scale
+    soft = reductions.softmax(x * scale) * scale
     f = function([x, y, s], [y * scale, soft, scale * 2.0])
     assert kernels(f) == 3
     a, b, c = normals((3, 5)), normals(4, 1), np.array(0.3)
@@ -237,7 +237,7 @@ def test_a_number_that_is_a_result_too_is_stored_once():
     x, s, w = rows(), rows(shape=(), name="s"), rows(shape=("k",), name="w")
     scale = exp(s)
     e = (x @ w) * scale
-    results = [scale, x * scale, reduction.sum(e * scale), x.T @ e]
+    results = [scale, x * scale, reductions.sum(e * scale), x.T @ e]
     f = function([x, s, w], results)
     a, c, v = normals((6, 4)), np.array(-0.2), normals(4, 2)
     factor = np.exp(c)

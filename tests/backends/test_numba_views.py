@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 import scipy.special
 
-import relgraph.ops.operators  # noqa: F401  operators of nodes look their functions up
+import relgraph.numpy.operators  # noqa: F401  operators of nodes look their functions up
 from relgraph.api.function import function as rewritten_function
 from relgraph.errors import IndexRangeError, ShapeError
 from relgraph.ir.node import make_input
 from relgraph.ir.types import TensorType
-from relgraph.ops import reduction
+from relgraph.numpy import reductions
 from relgraph.ops.checks import squeeze
 from relgraph.ops.elementwise import Elementwise
-from relgraph.ops.indexing import index
+from relgraph.ops.indexing.index import index
 from relgraph.ops.permutation import matrix_transpose, transpose
 from relgraph.ops.shape import broadcast_to, expand_dims
 
@@ -59,7 +59,7 @@ KEYS = [
 def test_every_key_of_slices(key):
     x = given(("a", "b", "c"))
     part = index(x, key)
-    f = function([x], [part * 2.0, reduction.sum(part), exp(part)])
+    f = function([x], [part * 2.0, reductions.sum(part), exp(part)])
     assert "ready(" not in f.source
     for shape in [(4, 3, 5), (3, 4, 4)]:
         a = normals(shape)
@@ -75,7 +75,7 @@ def test_every_key_of_slices(key):
 def test_transposes_beside_arrays_in_order(axes, dtype):
     x = given((2, "b", 4), dtype=dtype)
     y = given(tuple((2, "b", 4)[axis] for axis in axes), "y")
-    f = function([x, y], [transpose(x, axes) + y, reduction.sum(transpose(x, axes) * y, axis=1)])
+    f = function([x, y], [transpose(x, axes) + y, reductions.sum(transpose(x, axes) * y, axis=1)])
     assert "ready(" not in f.source
     a = (normals((2, 3, 4)) * 3).astype(dtype)
     b = normals(tuple((2, 3, 4)[axis] for axis in axes), 1)
@@ -109,13 +109,13 @@ def test_views_of_intermediate_values_and_of_results_of_calls():
 
 def test_rows_of_a_view_are_passed_over_in_place():
     x, shift = given(("n", "m")), given(("n",), "shift")
-    f = function([x], reduction.softmax(x[::2, 1:-1]))
+    f = function([x], reductions.softmax(x[::2, 1:-1]))
     a = normals((7, 9))
     assert f.source.count("def rgk_") == 1
     assert "ready(" not in f.source
     np.testing.assert_allclose(f(a), scipy.special.softmax(a[::2, 1:-1], axis=-1), rtol=1e-14)
     turned = matrix_transpose(x)
-    f = function([x, shift], turned - reduction.max(turned, axis=-1, keepdims=True) + shift[::-1])
+    f = function([x, shift], turned - reductions.max(turned, axis=-1, keepdims=True) + shift[::-1])
     b = normals(7, 1)
     expected = a.T - a.T.max(-1, keepdims=True) + b[::-1]
     np.testing.assert_allclose(f(a, b), expected, rtol=1e-14, atol=1e-15)
@@ -125,7 +125,7 @@ def test_products_of_a_part_of_a_matrix():
     X, w = given(("n", "k"), "X"), given((None,), "w")
     part = X[:, 1:]
     e = part @ w
-    f = function([X, w], [reduction.sum(e * e), matrix_transpose(part) @ e, X[::2, :-1] @ w])
+    f = function([X, w], [reductions.sum(e * e), matrix_transpose(part) @ e, X[::2, :-1] @ w])
     A, b = normals((9, 4)), normals(3, 1)
     total, gradient, other = f(A, b)
     e = A[:, 1:] @ b
@@ -192,7 +192,7 @@ def test_random_views_of_views(seed):
                 key = (FULL,) * int(rng.integers(node.ndim)) + (slice(None, None, step),)
                 node, value = index(node, key), value[key]
         pairs.append((node, value))
-    terms = [exp(node) for node, _ in pairs] + [reduction.sum(node, axis=-1) for node, _ in pairs]
+    terms = [exp(node) for node, _ in pairs] + [reductions.sum(node, axis=-1) for node, _ in pairs]
     expected = [np.exp(v) for _, v in pairs] + [v.sum(axis=-1) for _, v in pairs]
     for result, value in zip(function([x], terms)(a), expected, strict=True):
         np.testing.assert_allclose(result, value, rtol=1e-12, atol=1e-13)

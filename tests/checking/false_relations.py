@@ -26,7 +26,7 @@ import scipy.special
 import relgraph as rg
 import relgraph.numpy as rnp
 from relgraph.errors import BudgetError, OscillationError, ShapeError
-from relgraph.ops.indexing import Index
+from relgraph.ops.indexing.index import Index
 
 
 def inverse(A: np.ndarray) -> np.ndarray:

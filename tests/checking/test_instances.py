@@ -14,8 +14,8 @@ import relgraph.ops
 from relgraph.checking import instances as made
 from relgraph.errors import PatternError, RelationError, RelgraphError
 from relgraph.ir.op import Op
-from relgraph.ops.indexing import Index
-from relgraph.ops.updates import SetIndex
+from relgraph.ops.indexing.index import Index
+from relgraph.ops.indexing.update import SetIndex
 from relgraph.relations.pattern import OpPattern, lvars
 
 x = rg.vector("x", shape=(3,))
@@ -48,8 +48,8 @@ def test_places_of_sorted_elements_are_compared():
 
 
 def ops_with_parameters():
-    for module in pkgutil.iter_modules(relgraph.ops.__path__):
-        importlib.import_module(f"relgraph.ops.{module.name}")
+    for module in pkgutil.walk_packages(relgraph.ops.__path__, "relgraph.ops."):
+        importlib.import_module(module.name)
     found, waiting = {}, [Op]
     while waiting:
         cls = waiting.pop()

@@ -11,15 +11,15 @@ import scipy.linalg
 
 import relgraph as rg
 from relgraph.checking import mpmath_linalg, mpmath_semantics
-from relgraph.ops import decompositions as d
-from relgraph.ops import factored, linalg
+from relgraph.ops.linalg import factored_solve, solve
+from relgraph.ops.linalg import factorisations as d
 from relgraph.ops.sorting import Sort
 
 EPS = float(np.finfo(float).eps)
 RNG = np.random.default_rng(0)
 SQUARE = [
     d.QR("reduced"), d.QR("complete"), d.LU(), d.LUFactor(), d.Eigvalsh(True), d.Eigvalsh(False),
-    linalg.Det(), linalg.Slogdet(), linalg.Inv(),
+    solve.Det(), solve.Slogdet(), solve.Inv(),
 ]  # fmt: skip
 x, y = rg.vectors("x y", shape=(3,))
 
@@ -75,7 +75,8 @@ def test_schur_forms_that_are_real():
     with mpmath.workdps(30):
         t, z = map(floats, mpmath_linalg.value(d.Schur(), [real(a)]))
         aa, bb, left, right = map(floats, mpmath_linalg.value(d.QZ(), [real(a), real(b)]))
-        solved = floats(mpmath_linalg.value(factored.SolveSylvester(), list(map(real, (a, b, q)))))
+        operands = [real(x) for x in (a, b, q)]
+        solved = floats(mpmath_linalg.value(factored_solve.SolveSylvester(), operands))
         with pytest.raises(mpmath_linalg.Undefined, match="complex"):
             mpmath_linalg.value(d.Schur(), [real([[0.0, 1.0], [-1.0, 0.0]])])
         with pytest.raises(mpmath_linalg.Undefined, match="empty"):

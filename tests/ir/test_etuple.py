@@ -14,7 +14,7 @@ from unification import reify, unify, var
 import relgraph as rg
 from relgraph.errors import NonGroundError
 from relgraph.ir.etuple import same_number
-from relgraph.ops.reducers import Sum
+from relgraph.ops.reductions import Sum
 
 x, y, z = rg.vectors("x y z", shape=("n",))
 A = rg.matrix("A", shape=("n", "n"))

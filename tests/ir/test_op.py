@@ -13,7 +13,7 @@ from relgraph.errors import ArgumentError, DTypeError, NotOverriddenError, Shape
 from relgraph.ir.op import GetItem, Op
 from relgraph.ir.types import TensorType, TupleType
 from relgraph.ops.elementwise import Cast
-from relgraph.ops.reducers import Sum
+from relgraph.ops.reductions import Sum
 
 x, y = rg.vectors("x y", shape=("n",))
 

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import scipy.special
 
-import relgraph.ops.operators  # noqa: F401  operators of nodes look their functions up
+import relgraph.numpy.operators  # noqa: F401  operators of nodes look their functions up
 from relgraph.ir.graph import FunctionGraph, toposort
 from relgraph.ir.node import make_input
 from relgraph.ir.types import TensorType
 from relgraph.lowering.expansion import EXPANSIONS, expanded
-from relgraph.ops import reduction
+from relgraph.numpy import reductions
 
 INF, NAN = np.inf, np.nan
 
@@ -28,7 +28,7 @@ def evaluate(graph, array):
 
 def written_out(name, dtype, shape, **parameters):
     x = make_input("x", TensorType(dtype, shape))
-    graph = expanded(FunctionGraph([x], [getattr(reduction, name)(x, **parameters)]))
+    graph = expanded(FunctionGraph([x], [getattr(reductions, name)(x, **parameters)]))
     assert not any(node.op is not None and node.op.name in EXPANSIONS for node in graph)
     return graph
 
@@ -100,7 +100,7 @@ def test_over_no_elements():
 
 def test_what_is_not_wanted_stays():
     x = make_input("x", TensorType("float64", ("n",)))
-    graph = FunctionGraph([x], [reduction.softmax(x)])
+    graph = FunctionGraph([x], [reductions.softmax(x)])
     assert expanded(graph, lambda node: False) is graph
-    plain = FunctionGraph([x], [reduction.sum(x)])
+    plain = FunctionGraph([x], [reductions.sum(x)])
     assert expanded(plain) is plain

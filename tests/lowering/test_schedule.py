@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-import relgraph.ops.operators  # noqa: F401  operators of nodes look their functions up
+import relgraph.numpy.operators  # noqa: F401  operators of nodes look their functions up
 from relgraph.backends.numba.compiler import NumbaBackend
 from relgraph.backends.numba.schedules import FUSION
 from relgraph.ir.graph import FunctionGraph, toposort
@@ -15,7 +15,7 @@ from relgraph.lowering.products import join_products
 from relgraph.lowering.regions import Fusion, Regions
 from relgraph.lowering.rows import join_rows
 from relgraph.lowering.sizes import Sizes
-from relgraph.ops import reduction
+from relgraph.numpy import reductions
 from relgraph.ops.elementwise import Elementwise
 
 add, multiply, sin = Elementwise("add"), Elementwise("multiply"), Elementwise("sin")
@@ -44,7 +44,7 @@ def random_graph(seed, size=60, unknown=False):
             values.append(sin(x))
         elif kind == 5 and x.ndim == 2:
             name = ["mean", "max", "min"][int(rng.integers(3))]
-            values.append(getattr(reduction, name)(x, axis=int(rng.integers(2))))
+            values.append(getattr(reductions, name)(x, axis=int(rng.integers(2))))
         elif kind == 6 and x.ndim == 2 and 1 not in x.type.shape:
             values.append(x.T)
         elif kind == 7 and x.ndim == 2 and 1 not in x.type.shape:
@@ -129,9 +129,9 @@ def test_a_map_with_two_readers_runs_with_the_first():
 
 def test_softmax_takes_three_loops():
     x = make_input("x", TensorType("float64", ("n", "m")))
-    shifted = x - reduction.max(x, axis=-1, keepdims=True)
+    shifted = x - reductions.max(x, axis=-1, keepdims=True)
     e = Elementwise("exp")(shifted)
-    steps = schedule(FunctionGraph([x], [e / reduction.sum(e, axis=-1, keepdims=True)]), FUSION)
+    steps = schedule(FunctionGraph([x], [e / reductions.sum(e, axis=-1, keepdims=True)]), FUSION)
     assert [len(step.nodes) for step in steps] == [1, 3, 1]
 
 
@@ -196,11 +196,11 @@ def layered(seed, size=250):
         elif kind == 3:
             vectors.append(sin(v) * w)
         elif kind == 4:
-            vectors.append(reduction.sum(x, axis=1))
+            vectors.append(reductions.sum(x, axis=1))
         elif kind == 5:
-            matrices.append(x - reduction.max(x, axis=1, keepdims=True) * v)
+            matrices.append(x - reductions.max(x, axis=1, keepdims=True) * v)
         else:
-            vectors.append(v * reduction.sum(v * w))
+            vectors.append(v * reductions.sum(v * w))
     return FunctionGraph(None, [*vectors[-12:], *matrices[-12:]])
 
 

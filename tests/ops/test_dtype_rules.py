@@ -8,7 +8,7 @@ import pytest
 
 import relgraph as rg
 from relgraph.ir.types import DTYPES
-from relgraph.ops import numpy_protocol
+from relgraph.numpy import protocol
 
 OPERATORS = (
     operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod,
@@ -64,7 +64,7 @@ def graph(dtype, name="x"):
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize(
     "ufunc",
-    [u for u in numpy_protocol.UFUNCS if u.signature is None],
+    [u for u in protocol.UFUNCS if u.signature is None],
     ids=lambda u: u.__name__,
 )
 def test_functions_have_the_dtypes_of_numpy(ufunc):

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import mutually_broadcastable_shapes
 
-import relgraph.ops.operators  # noqa: F401 - the operators of graphs
+import relgraph.numpy.operators  # noqa: F401 - the operators of graphs
 from relgraph.errors import ArgumentError, DomainError, DTypeError, ShapeError
 from relgraph.ir.node import constant, make_input
 from relgraph.ir.printing import brief

@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-import relgraph.ops.operators  # noqa: F401 - the operators of graphs
+import relgraph.numpy.operators  # noqa: F401 - the operators of graphs
 from relgraph.ir.facts import VALUE_FACTS, facts_of
 from relgraph.ir.node import constant, make_input
 from relgraph.ir.types import DTYPES, TensorType
-from relgraph.ops import elementwise, reducers
+from relgraph.ops import elementwise, reductions
 from relgraph.ops.cumulative import Cumulative
 from relgraph.ops.elementwise import TABLE, Cast, Elementwise
 
@@ -208,7 +208,7 @@ def test_facts_of_drawn_values(data):
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int8", "int64", "uint64", "bool"])
 @pytest.mark.parametrize(
     "cls",
-    [getattr(reducers, name) for name in REDUCER_NAMES.split()] + Cumulative.__subclasses__(),
+    [getattr(reductions, name) for name in REDUCER_NAMES.split()] + Cumulative.__subclasses__(),
 )
 def test_facts_of_reductions(cls, dtype):
     rng = np.random.default_rng(0)

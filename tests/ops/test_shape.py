@@ -12,7 +12,8 @@ from relgraph.ir.facts import MATRIX_FACTS, fact, facts_of
 from relgraph.ir.node import constant, make_input
 from relgraph.ir.printing import brief
 from relgraph.ir.types import TensorType
-from relgraph.ops import checks, joining, permutation, shape
+from relgraph.numpy import manipulation
+from relgraph.ops import checks, concatenate, permutation, shape
 from relgraph.ops.permutation import matrix_transpose
 from relgraph.ops.shape import BroadcastTo, Dim, ExpandDims, Reshape, Squeeze
 from tests.ops.evaluation import Term, check, evaluate
@@ -277,30 +278,30 @@ def test_joining_agrees_with_numpy(dims, dtypes):
     x, y = (array(dims, d, i) for i, d in enumerate(dtypes))
     for axis in range(-len(dims), len(dims)):
         expected = np.concatenate([x, y, x], axis)
-        check(lambda a, b, k=axis: joining.concatenate([a, b, a], k), expected, x, y)
+        check(lambda a, b, k=axis: concatenate.concatenate([a, b, a], k), expected, x, y)
     for axis in range(-len(dims) - 1, len(dims) + 1):
-        check(lambda a, b, k=axis: joining.stack([a, b], k), np.stack([x, y], axis), x, y)
-    check(lambda a, b: joining.concatenate([a, b], None), np.concatenate([x, y], None), x, y)
+        check(lambda a, b, k=axis: concatenate.stack([a, b], k), np.stack([x, y], axis), x, y)
+    check(lambda a, b: concatenate.concatenate([a, b], None), np.concatenate([x, y], None), x, y)
 
 
 def test_joining_types_and_errors():
     x = tensor(3, "n")
-    assert joining.concatenate([x, x], 1).type.shape == (3, None)
-    assert joining.concatenate([x, tensor(3, 3, name="y")], 1).type.shape == (3, None)
-    assert joining.concatenate([x, tensor(3, 0, name="y")], 1).type.shape == (3, "n")
-    assert joining.concatenate([x, tensor(None, None, name="y")], 0).type.shape == (None, "n")
-    assert joining.concatenate([x]) is x
-    assert joining.stack([x, x], 1).type.shape == (3, 2, "n")
+    assert concatenate.concatenate([x, x], 1).type.shape == (3, None)
+    assert concatenate.concatenate([x, tensor(3, 3, name="y")], 1).type.shape == (3, None)
+    assert concatenate.concatenate([x, tensor(3, 0, name="y")], 1).type.shape == (3, "n")
+    assert concatenate.concatenate([x, tensor(None, None, name="y")], 0).type.shape == (None, "n")
+    assert concatenate.concatenate([x]) is x
+    assert concatenate.stack([x, x], 1).type.shape == (3, 2, "n")
     with pytest.raises(ShapeError, match="sizes n and 4 differ along axis -1"):
-        joining.concatenate([x, tensor(2, 4, name="y")])
+        concatenate.concatenate([x, tensor(2, 4, name="y")])
     with pytest.raises(ShapeError, match="numbers of dimensions"):
-        joining.concatenate([x, tensor(2, name="y")])
+        concatenate.concatenate([x, tensor(2, name="y")])
     with pytest.raises(ShapeError, match="differ"):
-        joining.stack([x, tensor(2, "n", name="y")])
+        concatenate.stack([x, tensor(2, "n", name="y")])
     with pytest.raises(ArgumentError, match="at least one"):
-        joining.concatenate([])
+        concatenate.concatenate([])
     with pytest.raises(DomainError, match="axis 2"):
-        joining.stack([tensor(2)], 2)
+        concatenate.stack([tensor(2)], 2)
 
 
 @pytest.mark.parametrize("dims", [(6,), (6, 2), (0, 6), (1, 6)])
@@ -308,20 +309,20 @@ def test_split_tile_and_repeat_agree_with_numpy(dims):
     x = array(dims)
     axis = dims.index(6)
     for i, part in enumerate(np.split(x, 3, axis)):
-        check(lambda v, i=i: joining.split(v, 3, axis)[i], part, x, typings=["static"])
+        check(lambda v, i=i: manipulation.split(v, 3, axis)[i], part, x, typings=["static"])
     for i, part in enumerate(np.split(x, [1, 4], axis)):
-        check(lambda v, i=i: joining.split(v, [1, 4], axis)[i], part, x)
+        check(lambda v, i=i: manipulation.split(v, [1, 4], axis)[i], part, x)
     for reps in (0, 1, 2, (2, 3), (1, 2, 2)):
-        check(lambda v, r=reps: joining.tile(v, r), np.tile(x, reps), x)
+        check(lambda v, r=reps: manipulation.tile(v, r), np.tile(x, reps), x)
     for count in (0, 1, 3):
-        check(lambda v, c=count: joining.repeat(v, c), np.repeat(x, count), x)
-        check(lambda v, c=count: joining.repeat(v, c, 0), np.repeat(x, count, 0), x)
+        check(lambda v, c=count: manipulation.repeat(v, c), np.repeat(x, count), x)
+        check(lambda v, c=count: manipulation.repeat(v, c, 0), np.repeat(x, count, 0), x)
     with pytest.raises(ShapeError, match="equal parts"):
-        joining.split(tensor(7), 2)
+        manipulation.split(tensor(7), 2)
     with pytest.raises(ShapeError, match="equal parts"):
-        joining.split(tensor("n"), 2)
+        manipulation.split(tensor("n"), 2)
     with pytest.raises(DomainError, match="negative"):
-        joining.tile(tensor(7), -1)
+        manipulation.tile(tensor(7), -1)
 
 
 def test_facts_of_rearrangements():
@@ -331,8 +332,8 @@ def test_facts_of_rearrangements():
         permutation.transpose(values),
         shape.expand_dims(values, 0),
         shape.broadcast_to(values, (2, "n", "n")),
-        joining.concatenate([values, constant(np.ones((1, 1)))], None),
-        joining.stack([values, values]),
+        concatenate.concatenate([values, constant(np.ones((1, 1)))], None),
+        concatenate.stack([values, values]),
         permutation.transpose(shape.expand_dims(values, 0), 1, 0, 2),
     ):
         assert {"positive", "finite", "nonzero", "not_nan"} <= set(facts_of(node).names())
@@ -349,15 +350,15 @@ def test_facts_of_rearrangements():
             checks.squeeze(shape.expand_dims(x, 0), 0),
         ]
         kept += [matrix_transpose(matrix_transpose(x))] if name != "selection" else []
-        kept += [joining.stack([x, x], 0), joining.concatenate([batch, batch], 0)]
+        kept += [concatenate.stack([x, x], 0), concatenate.concatenate([batch, batch], 0)]
         kept += [permutation.transpose(shape.expand_dims(batch, 0), 1, 0, 2, 3)]
         for node in kept:
             assert fact(node, name), (name, node)
         assert fact(shape.expand_dims(x, -1), name) is None or name == "square"
-        assert not fact(joining.stack([x, x], -1), name)
+        assert not fact(concatenate.stack([x, x], -1), name)
         turned = permutation.transpose(batch, 1, 2, 0)
         assert not fact(turned, name)
-    assert not fact(joining.concatenate([values, constant(-np.ones((2, 1)))], None), "positive")
+    assert not fact(concatenate.concatenate([values, constant(-np.ones((2, 1)))], None), "positive")
 
 
 def test_patterns_are_written_without_a_rank():
@@ -373,12 +374,12 @@ def test_patterns_are_written_without_a_rank():
     assert shape.broadcast_to(p, (2, 3)).op is BroadcastTo((2, 3))
     assert shape.dim(p, -1).op is Dim(-1)
     assert shape.reshape(tensor(None), shape.dim(p, -1), 2).op is Reshape((None, 2))
-    assert joining.concatenate([p, tensor(2)], 0).op is joining.Concatenate(-1)
-    assert joining.stack([p, p], -1).op is joining.Stack(-1)
+    assert concatenate.concatenate([p, tensor(2)], 0).op is concatenate.Concatenate(-1)
+    assert concatenate.stack([p, p], -1).op is concatenate.Stack(-1)
     assert shape.expand_dims(p, axis).op.axes is axis
     assert permutation.transpose(p, axis).op.axes is axis
     assert shape.reshape(p, axis).op.shape is axis
-    assert joining.concatenate([p, p], axis).op.axis is axis
+    assert concatenate.concatenate([p, p], axis).op.axis is axis
     for ask in (
         lambda: shape.expand_dims(p, 0),
         lambda: checks.squeeze(p),
@@ -386,10 +387,10 @@ def test_patterns_are_written_without_a_rank():
         lambda: shape.reshape(p, "n"),
         lambda: permutation.moveaxis(p, 0, 1),
         lambda: permutation.swapaxes(p, -1, -3),
-        lambda: joining.concatenate([p, p], 0),
-        lambda: joining.split(p, 2),
-        lambda: joining.tile(p, 2),
-        lambda: joining.repeat(p, 2),
+        lambda: concatenate.concatenate([p, p], 0),
+        lambda: manipulation.split(p, 2),
+        lambda: manipulation.tile(p, 2),
+        lambda: manipulation.repeat(p, 2),
     ):
         with pytest.raises(PatternError, match="pattern"):
             ask()
@@ -404,5 +405,5 @@ def test_ops_cost_what_they_copy():
         shape.broadcast_to(x, (4, 2, 3)),
     ]
     assert [node.op.flops((x.type,), node.type) for node in views] == [0, 0, 0, 0]
-    joined = joining.stack([x, x])
+    joined = concatenate.stack([x, x])
     assert joined.op.flops((x.type, x.type), joined.type) == 12

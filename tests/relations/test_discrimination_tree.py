@@ -6,7 +6,7 @@ import relgraph as rg
 from relgraph.checking.cases import both_directions, cases, shipped
 from relgraph.db import catalogue
 from relgraph.ir.graph import toposort
-from relgraph.ops.joining import Concatenate
+from relgraph.ops.concatenate import Concatenate
 from relgraph.relations.discrimination_tree import PlainMatcher
 from relgraph.relations.matcher import compile_plain
 from relgraph.relations.pattern import node

@@ -10,7 +10,7 @@ from unification import isvar, reify, unify, var
 
 import relgraph as rg
 from relgraph.errors import PatternError
-from relgraph.ops.reducers import Sum
+from relgraph.ops.reductions import Sum
 from relgraph.relations.pattern import (
     OpPattern,
     Pattern,

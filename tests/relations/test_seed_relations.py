@@ -12,8 +12,8 @@ from unification import vars as lvars
 
 import relgraph as rg
 from relgraph.checking.instances import canonical
-from relgraph.ops.matrices import Diag
-from relgraph.ops.reducers import Sum
+from relgraph.ops.linalg.structured import Diag
+from relgraph.ops.reductions import Sum
 from relgraph.ops.shape import ExpandDims
 from tests.relations.kanren_goals import dot_distributeo
 from tests.relations.test_converse import arrangements

@@ -5,7 +5,7 @@ import pytest
 
 import relgraph as rg
 from relgraph.ir.graph import toposort
-from relgraph.ops.linalg import Inv, Solve
+from relgraph.ops.linalg.solve import Inv, Solve
 
 N, M = 4, 2
 P = rg.matrix("P", shape=("n", "n"), facts="spd")

@@ -19,8 +19,8 @@ from relgraph.errors import (
     RelationError,
 )
 from relgraph.ir.op import Op
-from relgraph.ops.joining import Concatenate
-from relgraph.ops.reducers import Sum
+from relgraph.ops.concatenate import Concatenate
+from relgraph.ops.reductions import Sum
 from tests.relations.kanren_goals import dot_distributeo
 
 x, y, z, w = rg.vectors("x y z w", shape=("n",))

@@ -28,7 +28,7 @@ from relgraph.backends.cuda.products import product
 from relgraph.backends.failures import failure
 from relgraph.ir.node import Variable
 from relgraph.ops.cumulative import Cumulative
-from relgraph.ops.keys import numpy_key
+from relgraph.ops.indexing.expression import numpy_key
 
 if TYPE_CHECKING:
     from relgraph.backends.cuda.program import Run

@@ -33,7 +33,7 @@ from relgraph.lowering.kernels import Fold, Row
 from relgraph.lowering.refs import Ref
 from relgraph.ops.cumulative import Cumulative
 from relgraph.ops.elementwise import Elementwise
-from relgraph.ops.reducers import reduced_axes
+from relgraph.ops.reductions import reduced_axes
 
 if TYPE_CHECKING:
     from relgraph.backends.cuda.program import Run

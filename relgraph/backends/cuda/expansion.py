@@ -12,7 +12,7 @@ from relgraph.lowering.expansion import expanded as rows_expanded
 from relgraph.ops.contraction import Matmul
 from relgraph.ops.elementwise import Cast, Elementwise
 from relgraph.ops.permutation import MatrixTranspose, Transpose
-from relgraph.ops.reducers import Sum
+from relgraph.ops.reductions import Sum
 from relgraph.ops.shape import ExpandDims
 
 

@@ -19,7 +19,7 @@ from relgraph.backends.cuda.launches import block_rows, blocks, compiled, refuse
 from relgraph.backends.cuda.primitives import WARP, geometry, synchronising
 from relgraph.backends.cuda.source import Text
 from relgraph.ir.node import Variable
-from relgraph.ops.reducers import reduced_axes
+from relgraph.ops.reductions import reduced_axes
 
 if TYPE_CHECKING:
     from relgraph.backends.cuda.program import Run

@@ -23,7 +23,7 @@ from relgraph.lowering.refs import dtype_name
 from relgraph.lowering.sizes import Check, Sizes, Term, Unknown, is_product
 from relgraph.lowering.targets import Update
 from relgraph.lowering.views import axes, is_view, root
-from relgraph.ops.keys import FULL, spec_text
+from relgraph.ops.indexing.expression import FULL, spec_text
 
 PART = 1000  # steps in one function: Python's compiler needs 10 kB for each of its lines
 _SHOWN = 40  # lines of a graph that are printed above its program

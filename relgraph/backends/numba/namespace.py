@@ -16,7 +16,7 @@ from relgraph.ir.node import Constant, Variable
 from relgraph.ir.printing import brief
 from relgraph.ir.types import DTYPES
 from relgraph.lowering.sizes import Check
-from relgraph.ops.keys import numpy_key
+from relgraph.ops.indexing.expression import numpy_key
 
 NUMBERS = tuple(name for name in DTYPES if name != "bool")
 

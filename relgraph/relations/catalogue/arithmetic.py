@@ -12,7 +12,7 @@ import numpy as np
 
 from relgraph.ir.facts import fact
 from relgraph.ir.node import Constant, Variable, constant
-from relgraph.ops.reducers import floating
+from relgraph.ops.reductions import floating
 from relgraph.relations.catalogue.conditions import coefficiento, numbero, numerico
 from relgraph.relations.kanren.goals import (
     calco,

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from relgraph.ops.extents import canonical_shape, solve
-from relgraph.ops.joining import Concatenate, Stack
+from relgraph.ops.arguments import canonical_shape, solve
+from relgraph.ops.concatenate import Concatenate, Stack
 from relgraph.ops.permutation import MatrixTranspose, Transpose
 from relgraph.ops.shape import BroadcastTo, Dim, ExpandDims, Reshape, Squeeze
 from relgraph.relations.kanren.goals import calco, checko, eq, lall, lany

@@ -13,15 +13,15 @@ from typing import Any
 
 from relgraph.ir.node import constant
 from relgraph.ir.op import GetItem
-from relgraph.ops.blocks import BlockDiag, Kron
+from relgraph.numpy.reductions import sum
+from relgraph.ops.concatenate import Concatenate
 from relgraph.ops.contraction import Outer
-from relgraph.ops.decompositions import Expm
 from relgraph.ops.elementwise import power
-from relgraph.ops.joining import Concatenate
-from relgraph.ops.linalg import Cholesky, Det, Inv, Slogdet, float_dtype
-from relgraph.ops.matrices import Diag, Diagonal, Trace
+from relgraph.ops.linalg.blocks import BlockDiag, Kron
+from relgraph.ops.linalg.factorisations import Expm
+from relgraph.ops.linalg.solve import Cholesky, Det, Inv, Slogdet, float_dtype
+from relgraph.ops.linalg.structured import Diag, Diagonal, Trace
 from relgraph.ops.permutation import matrix_transpose
-from relgraph.ops.reduction import sum
 from relgraph.ops.shape import Reshape
 from relgraph.relations.catalogue.conditions import matrixo, vectoro
 from relgraph.relations.catalogue.linalg import both_square

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from relgraph.ops.checks import Assert, SpecifyShape, Unique
+from relgraph.ops.indexing.update import AddIndex, SetIndex
 from relgraph.ops.permutation import MatrixTranspose, Transpose
 from relgraph.ops.shape import BroadcastTo, Dim, ExpandDims, Reshape, Squeeze
-from relgraph.ops.updates import AddIndex, SetIndex
 from relgraph.relations.catalogue.axes import static
 from relgraph.relations.kanren.goals import calco, checko, eq, lall, lany
 from relgraph.relations.pattern import lvars

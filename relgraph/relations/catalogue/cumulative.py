@@ -11,12 +11,12 @@ from __future__ import annotations
 from typing import Any
 
 from relgraph.ir.node import Variable
-from relgraph.ops import key_algebra as keys
 from relgraph.ops.cumulative import Cummax, Cummin, Cumprod, Cumsum
 from relgraph.ops.elementwise import add, exp, log, subtract
-from relgraph.ops.indexing import Index
-from relgraph.ops.keys import FULL
-from relgraph.ops.reducers import Max, Min, Prod, Sum
+from relgraph.ops.indexing import composition as keys
+from relgraph.ops.indexing.expression import FULL
+from relgraph.ops.indexing.index import Index
+from relgraph.ops.reductions import Max, Min, Prod, Sum
 from relgraph.relations.kanren.goals import calco, checko, eq, floato, lall, lany, positiveo
 from relgraph.relations.pattern import lvars
 from relgraph.relations.relation import Relation, identity, relation

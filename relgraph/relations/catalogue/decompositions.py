@@ -11,14 +11,24 @@ import numpy as np
 
 from relgraph.ir.node import constant
 from relgraph.ir.op import GetItem
-from relgraph.ops.decompositions import LU, QR, QZ, SVD, Eigh, Eigvalsh, Expm, LUFactor, Schur
+from relgraph.numpy.reductions import prod, sum
 from relgraph.ops.elementwise import Elementwise, absolute, exp, less, square, where
-from relgraph.ops.factored import SolveSylvester
-from relgraph.ops.indexing import Index
-from relgraph.ops.linalg import Det, Inv
-from relgraph.ops.matrices import Diag, Diagonal, Trace
+from relgraph.ops.indexing.index import Index
+from relgraph.ops.linalg.factored_solve import SolveSylvester
+from relgraph.ops.linalg.factorisations import (
+    LU,
+    QR,
+    QZ,
+    SVD,
+    Eigh,
+    Eigvalsh,
+    Expm,
+    LUFactor,
+    Schur,
+)
+from relgraph.ops.linalg.solve import Det, Inv
+from relgraph.ops.linalg.structured import Diag, Diagonal, Trace
 from relgraph.ops.permutation import matrix_transpose
-from relgraph.ops.reduction import prod, sum
 from relgraph.ops.shape import expand_dims
 from relgraph.ops.sorting import Argsort, Sort
 from relgraph.relations.catalogue.conditions import matrixo

@@ -10,17 +10,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from relgraph.ops import key_algebra as keys
-from relgraph.ops import reducers
+from relgraph.ops import reductions
 from relgraph.ops.checks import SpecifyShape
-from relgraph.ops.indexing import Index
-from relgraph.ops.joining import Concatenate
-from relgraph.ops.keys import indexed_shape
-from relgraph.ops.matrices import Diagonal
+from relgraph.ops.concatenate import Concatenate
+from relgraph.ops.indexing import composition as keys
+from relgraph.ops.indexing.expression import indexed_shape
+from relgraph.ops.indexing.index import Index
+from relgraph.ops.indexing.update import SetIndex
+from relgraph.ops.linalg.structured import Diagonal
 from relgraph.ops.permutation import MatrixTranspose, Transpose
-from relgraph.ops.reducers import LogSoftmax, Softmax
+from relgraph.ops.reductions import LogSoftmax, Softmax
 from relgraph.ops.shape import BroadcastTo, ExpandDims, Squeeze
-from relgraph.ops.updates import SetIndex
 from relgraph.relations.kanren.goals import calco, checko, eq, lall, lany
 from relgraph.relations.pattern import lvars
 from relgraph.relations.relation import Relation, identity, relation
@@ -320,8 +320,8 @@ def unreduced_all(s: Any, a: Any, k: Any, x: Any) -> Any:
 
 
 REDUCTIONS = (
-    reducers.Sum, reducers.Prod, reducers.Max, reducers.Min, reducers.Mean, reducers.Any,
-    reducers.All, reducers.LogSumExp,
+    reductions.Sum, reductions.Prod, reductions.Max, reductions.Min, reductions.Mean,
+    reductions.Any, reductions.All, reductions.LogSumExp,
 )  # fmt: skip
 
 

@@ -13,11 +13,11 @@ from typing import Any
 
 from relgraph.ir.node import constant
 from relgraph.ir.op import GetItem
+from relgraph.ops.concatenate import Concatenate
 from relgraph.ops.contraction import Outer
 from relgraph.ops.elementwise import Elementwise, power
-from relgraph.ops.joining import Concatenate
-from relgraph.ops.linalg import Det, Inv, Slogdet, Solve, SolveTriangular, float_dtype
-from relgraph.ops.matrices import Diag
+from relgraph.ops.linalg.solve import Det, Inv, Slogdet, Solve, SolveTriangular, float_dtype
+from relgraph.ops.linalg.structured import Diag
 from relgraph.ops.permutation import matrix_transpose
 from relgraph.ops.shape import expand_dims
 from relgraph.relations.catalogue.conditions import matrixo, scalaro, vectoro

@@ -13,14 +13,7 @@ import math
 from typing import Any
 
 from relgraph.ir.node import Constant, Variable, constant
-from relgraph.ops.elementwise import (
-    absolute,
-    cbrt,
-    reciprocal,
-    sqrt,
-    square,
-    where,
-)
+from relgraph.ops.elementwise import absolute, cbrt, reciprocal, sqrt, square, where
 from relgraph.relations.catalogue.conditions import numbero, numerico
 from relgraph.relations.kanren.goals import (
     calco,

@@ -12,11 +12,11 @@ from __future__ import annotations
 from typing import Any
 
 from relgraph.ir.node import Constant
+from relgraph.numpy.reductions import sum
 from relgraph.ops.contraction import Outer
-from relgraph.ops.linalg import Inv, Solve
-from relgraph.ops.matrices import Diagonal, Eye, Trace
+from relgraph.ops.linalg.solve import Inv, Solve
+from relgraph.ops.linalg.structured import Diagonal, Eye, Trace
 from relgraph.ops.permutation import matrix_transpose
-from relgraph.ops.reduction import sum
 from relgraph.relations.catalogue.conditions import matrixo, numerico, scalaro, vectoro
 from relgraph.relations.catalogue.units import identity_like
 from relgraph.relations.kanren.goals import calco, checko, eq, lall, lany, symmetrico

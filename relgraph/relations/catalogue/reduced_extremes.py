@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any as Value
 
+from relgraph.numpy.reductions import all, any, argmax, argmin, logsumexp, max, min, sum
 from relgraph.ops.elementwise import (
     Cast,
     add,
@@ -21,16 +22,6 @@ from relgraph.ops.elementwise import (
     maximum,
     minimum,
     subtract,
-)
-from relgraph.ops.reduction import (
-    all,
-    any,
-    argmax,
-    argmin,
-    logsumexp,
-    max,
-    min,
-    sum,
 )
 from relgraph.relations.catalogue.casts import trutho
 from relgraph.relations.catalogue.extremes import INCREASING, PARTIAL

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 
 from relgraph.ir.node import constant
+from relgraph.numpy.reductions import all, any, logsumexp, max, mean, min, prod, sum
+from relgraph.ops.concatenate import Concatenate, Stack
 from relgraph.ops.elementwise import (
     add,
     logaddexp,
@@ -21,10 +23,8 @@ from relgraph.ops.elementwise import (
     minimum,
     multiply,
 )
-from relgraph.ops.joining import Concatenate, Stack
 from relgraph.ops.permutation import MatrixTranspose, Transpose
-from relgraph.ops.reducers import accumulator, reduced_axes
-from relgraph.ops.reduction import all, any, logsumexp, max, mean, min, prod, sum
+from relgraph.ops.reductions import accumulator, reduced_axes
 from relgraph.ops.shape import BroadcastTo, ExpandDims, Reshape, Squeeze
 from relgraph.relations.catalogue.conditions import numerico, scalaro
 from relgraph.relations.kanren.goals import calco, checko, eq, floato, lall, lany

@@ -13,22 +13,9 @@ import math
 from typing import Any
 
 from relgraph.ir.node import Constant, Variable
-from relgraph.ops.elementwise import (
-    Elementwise,
-    absolute,
-    add,
-    exp,
-    square,
-    subtract,
-)
-from relgraph.ops.reducers import reduced_axes
-from relgraph.ops.reduction import (
-    max,
-    mean,
-    min,
-    prod,
-    sum,
-)
+from relgraph.numpy.reductions import max, mean, min, prod, sum
+from relgraph.ops.elementwise import Elementwise, absolute, add, exp, square, subtract
+from relgraph.ops.reductions import reduced_axes
 from relgraph.ops.shape import Dim, ExpandDims, Squeeze
 from relgraph.relations.catalogue.conditions import coefficiento, matrixo
 from relgraph.relations.kanren.goals import (

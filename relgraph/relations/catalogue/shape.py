@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from relgraph.ops.arguments import solve
 from relgraph.ops.elementwise import add, maximum, minimum, multiply, subtract, true_divide
-from relgraph.ops.extents import solve
 from relgraph.ops.permutation import MatrixTranspose, Transpose
 from relgraph.ops.shape import BroadcastTo, Dim, ExpandDims, Reshape, Squeeze
 from relgraph.relations.kanren.goals import calco, checko, eq, lall, lany

@@ -5,11 +5,7 @@
 
 from __future__ import annotations
 
-from relgraph.ops.elementwise import (
-    absolute,
-    reciprocal,
-    sign,
-)
+from relgraph.ops.elementwise import absolute, reciprocal, sign
 from relgraph.relations.catalogue.conditions import signedo
 from relgraph.relations.kanren.goals import (
     eq,

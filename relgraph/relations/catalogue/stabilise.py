@@ -14,6 +14,7 @@ from typing import Any
 
 from relgraph.ir.node import Variable
 from relgraph.ir.op import GetItem
+from relgraph.numpy.reductions import log_softmax, logsumexp, prod, softmax, sum
 from relgraph.ops.elementwise import (
     absolute,
     equal,
@@ -30,10 +31,9 @@ from relgraph.ops.elementwise import (
     softplus,
     where,
 )
-from relgraph.ops.indexing import Index
-from relgraph.ops.linalg import Slogdet, det
+from relgraph.ops.indexing.index import Index
+from relgraph.ops.linalg.solve import Slogdet, det
 from relgraph.ops.permutation import matrix_transpose, transpose
-from relgraph.ops.reduction import log_softmax, logsumexp, prod, softmax, sum
 from relgraph.ops.shape import expand_dims
 from relgraph.relations.kanren.goals import (
     calco,

@@ -12,14 +12,14 @@ from __future__ import annotations
 from typing import Any
 
 from relgraph.ir.op import GetItem
+from relgraph.numpy.reductions import argmax, prod, sum
 from relgraph.ops.elementwise import Elementwise, absolute, log, sign, sqrt, square
-from relgraph.ops.factored import ChoSolve, PermutationSign
-from relgraph.ops.indexing import Index
-from relgraph.ops.keys import FULL
-from relgraph.ops.linalg import Cholesky, Det, Inv, Slogdet, Solve, SolveTriangular
-from relgraph.ops.matrices import Diag, Diagonal, Trace
+from relgraph.ops.indexing.expression import FULL
+from relgraph.ops.indexing.index import Index
+from relgraph.ops.linalg.factored_solve import ChoSolve, PermutationSign
+from relgraph.ops.linalg.solve import Cholesky, Det, Inv, Slogdet, Solve, SolveTriangular
+from relgraph.ops.linalg.structured import Diag, Diagonal, Trace
 from relgraph.ops.permutation import matrix_transpose
-from relgraph.ops.reduction import argmax, prod, sum
 from relgraph.ops.shape import expand_dims
 from relgraph.relations.catalogue.conditions import matrixo, vectoro
 from relgraph.relations.catalogue.units import identity_of

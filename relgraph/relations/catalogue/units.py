@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from relgraph.ops.linalg import float_dtype
-from relgraph.ops.matrices import eye
+from relgraph.ops.linalg.solve import float_dtype
+from relgraph.ops.linalg.structured import eye
 from relgraph.ops.shape import dim
 
 

@@ -12,12 +12,18 @@ from typing import Any
 
 from relgraph.ir.node import Constant
 from relgraph.ir.types import TensorType
-from relgraph.ops import key_algebra as keys
 from relgraph.ops.elementwise import add, maximum, minimum, multiply
-from relgraph.ops.indexing import Index
-from relgraph.ops.keys import indexed_shape
+from relgraph.ops.indexing import composition as keys
+from relgraph.ops.indexing.expression import indexed_shape
+from relgraph.ops.indexing.index import Index
+from relgraph.ops.indexing.update import (
+    AddIndex,
+    MaximumIndex,
+    MinimumIndex,
+    MultiplyIndex,
+    SetIndex,
+)
 from relgraph.ops.shape import BroadcastTo
-from relgraph.ops.updates import AddIndex, MaximumIndex, MinimumIndex, MultiplyIndex, SetIndex
 from relgraph.relations.catalogue.conditions import numerico
 from relgraph.relations.catalogue.indexing import known_shapeo
 from relgraph.relations.kanren.goals import checko, eq, lall, lany

@@ -22,11 +22,11 @@ from relgraph.ir.facts import fact
 from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import Constant, Variable, constant
 from relgraph.ir.op import Op
-from relgraph.ops.blas import DTYPES, Gemm, Gemv, Ger, Syrk
 from relgraph.ops.contraction import Matmul, Outer
 from relgraph.ops.elementwise import Elementwise, add, cast, multiply, negative, subtract
+from relgraph.ops.linalg.blas import DTYPES, Gemm, Gemv, Ger, Syrk
 from relgraph.ops.permutation import MatrixTranspose, matrix_transpose
-from relgraph.ops.reducers import Reduction
+from relgraph.ops.reductions import Reduction
 from relgraph.ops.shape import expand_dims
 from relgraph.rewriting.rewriters import GraphRewriter, with_changes
 

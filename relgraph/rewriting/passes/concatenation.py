@@ -7,10 +7,10 @@ from typing import Any
 
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
-from relgraph.ops.extents import canonical_shape
-from relgraph.ops.indexing import Index
-from relgraph.ops.joining import Concatenate, Stack
-from relgraph.ops.key_algebra import adjoining
+from relgraph.ops.arguments import canonical_shape
+from relgraph.ops.concatenate import Concatenate, Stack
+from relgraph.ops.indexing.composition import adjoining
+from relgraph.ops.indexing.index import Index
 from relgraph.ops.shape import BroadcastTo, Reshape, expand_dims
 
 

@@ -16,14 +16,14 @@ from relgraph.ir.graph import toposort
 from relgraph.ir.node import Constant, Variable, apply, constant
 from relgraph.ir.op import Op
 from relgraph.ir.sizes import rule_of, size_at
-from relgraph.ops import key_algebra as keys
 from relgraph.ops.checks import SpecifyShape
+from relgraph.ops.concatenate import Concatenate, Stack
 from relgraph.ops.contraction import Matmul
 from relgraph.ops.elementwise import Cast, Elementwise, add, maximum, minimum, subtract
-from relgraph.ops.indexing import Index, index
-from relgraph.ops.joining import Concatenate, Stack
-from relgraph.ops.keys import FULL, advanced_place, numpy_key
-from relgraph.ops.matrices import Diagonal
+from relgraph.ops.indexing import composition as keys
+from relgraph.ops.indexing.expression import FULL, advanced_place, numpy_key
+from relgraph.ops.indexing.index import Index, index
+from relgraph.ops.linalg.structured import Diagonal
 from relgraph.ops.permutation import MatrixTranspose, Transpose
 from relgraph.ops.shape import BroadcastTo, Dim, ExpandDims, Reshape, Squeeze, dim
 

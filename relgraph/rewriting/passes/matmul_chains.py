@@ -18,8 +18,8 @@ from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import Variable
 from relgraph.ir.types import TensorType
 from relgraph.ops.contraction import Matmul
-from relgraph.ops.factored import ChoSolve, LUSolve
-from relgraph.ops.linalg import Inv, Solve, SolveTriangular
+from relgraph.ops.linalg.factored_solve import ChoSolve, LUSolve
+from relgraph.ops.linalg.solve import Inv, Solve, SolveTriangular
 from relgraph.ops.permutation import MatrixTranspose
 from relgraph.rewriting.rewriters import GraphRewriter, with_changes
 

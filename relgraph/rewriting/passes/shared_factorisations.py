@@ -9,15 +9,15 @@ from relgraph.ir.facts import fact
 from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import Variable, constant
 from relgraph.ir.op import GetItem
+from relgraph.numpy.reductions import prod
+from relgraph.numpy.reductions import sum as total
 from relgraph.ops.contraction import Matmul
-from relgraph.ops.decompositions import LUFactor
 from relgraph.ops.elementwise import absolute, cast, log, multiply, sign, square
-from relgraph.ops.factored import ChoSolve, LUSolve, PivotSign
-from relgraph.ops.linalg import Cholesky, Det, Inv, Slogdet, Solve
-from relgraph.ops.matrices import Diagonal
+from relgraph.ops.linalg.factored_solve import ChoSolve, LUSolve, PivotSign
+from relgraph.ops.linalg.factorisations import LUFactor
+from relgraph.ops.linalg.solve import Cholesky, Det, Inv, Slogdet, Solve
+from relgraph.ops.linalg.structured import Diagonal
 from relgraph.ops.permutation import MatrixTranspose
-from relgraph.ops.reduction import prod
-from relgraph.ops.reduction import sum as total
 from relgraph.rewriting.passes.matmul_chains import flip
 from relgraph.rewriting.rewriters import GraphRewriter, with_changes
 

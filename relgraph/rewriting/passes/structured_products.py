@@ -12,13 +12,13 @@ from typing import Any
 from relgraph.ir.facts import fact
 from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import Variable, apply
-from relgraph.ops.blocks import BlockDiag, Kron
+from relgraph.ops.concatenate import Concatenate
 from relgraph.ops.contraction import Matmul
 from relgraph.ops.elementwise import add, multiply
-from relgraph.ops.indexing import Index, index
-from relgraph.ops.joining import Concatenate
-from relgraph.ops.linalg import Solve
-from relgraph.ops.matrices import Eye
+from relgraph.ops.indexing.index import Index, index
+from relgraph.ops.linalg.blocks import BlockDiag, Kron
+from relgraph.ops.linalg.solve import Solve
+from relgraph.ops.linalg.structured import Eye
 from relgraph.ops.permutation import matrix_transpose
 from relgraph.ops.shape import reshape, shape
 from relgraph.rewriting.rewriters import GraphRewriter, with_outputs

@@ -29,9 +29,9 @@ from relgraph.backends.cuda.program import FUSION, CudaProgram
 from relgraph.backends.cuda.rows_source import Shape
 from relgraph.backends.cuda.templates import supported
 from relgraph.ir.types import DTYPES
+from relgraph.numpy.reductions import log_softmax, logsumexp, softmax
 from relgraph.ops.cumulative import Cumulative
 from relgraph.ops.elementwise import TABLE, Cast, Elementwise
-from relgraph.ops.reduction import log_softmax, logsumexp, softmax
 
 pytestmark = pytest.mark.skipif(
     os.environ.get("NUMBA_ENABLE_CUDASIM") == "1" or not adapter.can_compile(),

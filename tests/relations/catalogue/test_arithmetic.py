@@ -7,8 +7,8 @@ import pytest
 import relgraph as rg
 from relgraph.checking.instances import canonical
 from relgraph.ir.node import constant
+from relgraph.numpy.reductions import sum
 from relgraph.ops.elementwise import absolute, erf, floor, rint
-from relgraph.ops.reduction import sum
 from relgraph.ops.shape import broadcast_to
 from relgraph.relations.catalogue import arithmetic as r
 from tests.relations.catalogue.table import (

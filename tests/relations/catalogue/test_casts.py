@@ -3,16 +3,7 @@
 import numpy as np
 import pytest
 
-from relgraph.ops.elementwise import (
-    Cast,
-    floor,
-    isnan,
-    less,
-    logical_and,
-    logical_not,
-    sqrt,
-    trunc,
-)
+from relgraph.ops.elementwise import Cast, floor, isnan, less, logical_and, logical_not, sqrt, trunc
 from relgraph.relations.catalogue import casts as r
 from tests.relations.catalogue.table import (
     Row,

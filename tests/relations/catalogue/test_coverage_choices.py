@@ -11,7 +11,7 @@ import relgraph as rg
 from relgraph.checking.instances import canonical
 from relgraph.ir.node import constant
 from relgraph.ops.elementwise import Cast
-from relgraph.ops.reducers import Sum
+from relgraph.ops.reductions import Sum
 from relgraph.relations.catalogue import choices, reductions
 from tests.relations.catalogue.table import assert_equal_values
 

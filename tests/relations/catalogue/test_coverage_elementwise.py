@@ -13,6 +13,7 @@ import relgraph as rg
 from relgraph.checking.instances import canonical
 from relgraph.ir.node import constant
 from relgraph.ir.op import GetItem
+from relgraph.numpy.reductions import log_softmax, logsumexp, max, prod, softmax, sum
 from relgraph.ops.elementwise import (
     absolute,
     arccosh,
@@ -50,8 +51,7 @@ from relgraph.ops.elementwise import (
     trigamma,
     where,
 )
-from relgraph.ops.linalg import Slogdet, det
-from relgraph.ops.reduction import log_softmax, logsumexp, max, prod, softmax, sum
+from relgraph.ops.linalg.solve import Slogdet, det
 from relgraph.relations.catalogue import explog, powers, signs, special, stabilise, trigonometric
 from tests.relations.catalogue.table import (
     A,

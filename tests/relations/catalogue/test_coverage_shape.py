@@ -13,12 +13,12 @@ import relgraph.numpy as rnp
 from relgraph.db.default import default_database
 from relgraph.ir.node import constant
 from relgraph.ops.checks import Assert, SpecifyShape, Unique
-from relgraph.ops.indexing import Index
-from relgraph.ops.joining import Concatenate, Stack
-from relgraph.ops.matrices import Diagonal
+from relgraph.ops.concatenate import Concatenate, Stack
+from relgraph.ops.indexing.index import Index
+from relgraph.ops.indexing.update import SetIndex
+from relgraph.ops.linalg.structured import Diagonal
 from relgraph.ops.permutation import Transpose
 from relgraph.ops.shape import BroadcastTo, Dim, ExpandDims, Reshape, Squeeze
-from relgraph.ops.updates import SetIndex
 from relgraph.relations.catalogue import axes
 from tests.relations.catalogue.table import assert_equal_values
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import relgraph as rg
+from relgraph.numpy.reductions import max, min, prod, sum
 from relgraph.ops.cumulative import cummax, cummin, cumprod, cumsum
 from relgraph.ops.elementwise import exp, log
-from relgraph.ops.reduction import max, min, prod, sum
 from relgraph.relations.catalogue import cumulative as r
 from tests.relations.catalogue.table import Row, check, covers_theme, p, rewritten, s, t, tensor, x
 

@@ -17,6 +17,7 @@ import pytest
 from relgraph.checking import mpmath_semantics, numbers
 from relgraph.db.catalogue import relations
 from relgraph.ir.node import Variable
+from relgraph.numpy.reductions import log_softmax, logsumexp, max, prod, softmax, sum
 from relgraph.ops.cumulative import cumprod
 from relgraph.ops.elementwise import (
     absolute,
@@ -50,8 +51,7 @@ from relgraph.ops.elementwise import (
     tanh,
     trigamma,
 )
-from relgraph.ops.linalg import det
-from relgraph.ops.reduction import log_softmax, logsumexp, max, prod, softmax, sum
+from relgraph.ops.linalg.solve import det
 from relgraph.relations.catalogue import cumulative, explog, special, stabilise, trigonometric
 from tests.relations.catalogue.table import rewritten, tensor
 

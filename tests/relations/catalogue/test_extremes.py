@@ -3,16 +3,7 @@
 import pytest
 
 from relgraph.ir.node import constant
-from relgraph.ops.elementwise import (
-    absolute,
-    clip,
-    erfc,
-    exp,
-    log,
-    logical_or,
-    maximum,
-    minimum,
-)
+from relgraph.ops.elementwise import absolute, clip, erfc, exp, log, logical_or, maximum, minimum
 from relgraph.relations.catalogue import extremes as r
 from tests.relations.catalogue.table import (
     Row,

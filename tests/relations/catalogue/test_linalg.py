@@ -2,11 +2,11 @@
 
 import pytest
 
+from relgraph.numpy.reductions import sum
 from relgraph.ops.elementwise import absolute
-from relgraph.ops.linalg import det, inv, solve, solve_triangular
-from relgraph.ops.matrices import diag, diagonal, eye, trace
+from relgraph.ops.linalg.solve import det, inv, solve, solve_triangular
+from relgraph.ops.linalg.structured import diag, diagonal, eye, trace
 from relgraph.ops.permutation import matrix_transpose as mT
-from relgraph.ops.reduction import sum
 from relgraph.ops.shape import expand_dims
 from relgraph.relations.catalogue import linalg as r
 from relgraph.relations.catalogue import products as p

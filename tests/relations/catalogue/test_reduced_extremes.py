@@ -2,6 +2,7 @@
 
 import pytest
 
+from relgraph.numpy.reductions import all, any, argmax, argmin, logsumexp, max, min, sum
 from relgraph.ops.elementwise import (
     Cast,
     erfc,
@@ -13,7 +14,6 @@ from relgraph.ops.elementwise import (
     minimum,
     sqrt,
 )
-from relgraph.ops.reduction import all, any, argmax, argmin, logsumexp, max, min, sum
 from relgraph.relations.catalogue import reduced_extremes as r
 from tests.relations.catalogue.table import Row, check, covers_theme, i, rewritten, s, t, tensor
 

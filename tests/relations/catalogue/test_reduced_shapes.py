@@ -3,11 +3,11 @@
 import pytest
 
 from relgraph.ir.node import constant
+from relgraph.numpy.reductions import logsumexp, max, mean, prod, sum
 from relgraph.ops.checks import squeeze
+from relgraph.ops.concatenate import concatenate, stack
 from relgraph.ops.elementwise import logaddexp, maximum
-from relgraph.ops.joining import concatenate, stack
 from relgraph.ops.permutation import Transpose, matrix_transpose, transpose
-from relgraph.ops.reduction import logsumexp, max, mean, prod, sum
 from relgraph.ops.shape import BroadcastTo, broadcast_to, reshape
 from relgraph.relations.catalogue import reduced_shapes as r
 from tests.relations.catalogue.table import (

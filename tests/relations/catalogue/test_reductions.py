@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from relgraph.ir.node import constant
+from relgraph.numpy.reductions import max, mean, prod, sum
 from relgraph.ops.checks import squeeze
 from relgraph.ops.elementwise import absolute, exp, square
-from relgraph.ops.reduction import max, mean, prod, sum
 from relgraph.ops.shape import expand_dims
 from relgraph.relations.catalogue import reductions as r
 from tests.relations.catalogue.table import Row, check, covers_theme, rewritten, s, t, tensor, x

@@ -8,6 +8,7 @@ import pytest
 import relgraph as rg
 from relgraph.checking.numbers import evaluate
 from relgraph.ir.op import GetItem
+from relgraph.numpy.reductions import log_softmax, logsumexp, max, prod, softmax, sum
 from relgraph.ops.elementwise import (
     absolute,
     equal,
@@ -23,8 +24,7 @@ from relgraph.ops.elementwise import (
     softplus,
     where,
 )
-from relgraph.ops.linalg import Slogdet, det
-from relgraph.ops.reduction import log_softmax, logsumexp, max, prod, softmax, sum
+from relgraph.ops.linalg.solve import Slogdet, det
 from relgraph.relations.catalogue import arithmetic
 from relgraph.relations.catalogue import stabilise as r
 from relgraph.rewriting.driver import normalise

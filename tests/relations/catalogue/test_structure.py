@@ -6,8 +6,8 @@ import pytest
 import relgraph as rg
 from relgraph.checking.instances import canonical
 from relgraph.ir.node import constant
-from relgraph.ops.factored import PermutationSign
-from relgraph.ops.reducers import Prod, Sum
+from relgraph.ops.linalg.factored_solve import PermutationSign
+from relgraph.ops.reductions import Prod, Sum
 from relgraph.ops.shape import Reshape
 from relgraph.ops.sorting import argsort, sort
 from relgraph.relations.catalogue import blocks as b

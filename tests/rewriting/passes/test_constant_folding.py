@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import relgraph as rg
 from relgraph.ir.node import Constant
-from relgraph.ops.linalg import Inv
+from relgraph.ops.linalg.solve import Inv
 from relgraph.ops.shape import Dim
 from relgraph.rewriting.passes.constant_folding import ConstantCollecting, ConstantFolding
 

@@ -8,7 +8,7 @@ import pytest
 import relgraph as rg
 import relgraph.numpy as rnp
 from relgraph.ir.graph import toposort
-from relgraph.ops.indexing import Index
+from relgraph.ops.indexing.index import Index
 from relgraph.ops.shape import BroadcastTo
 from relgraph.rewriting.passes.concatenation import JoinMerging
 from relgraph.rewriting.passes.lifting import IndexLifting, RearrangementLifting, ShapeLifting

@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-import relgraph.ops.operators  # noqa: F401  operators of nodes look their functions up
+import relgraph.numpy.operators  # noqa: F401  operators of nodes look their functions up
 from relgraph.api.cuda import to_host
 from relgraph.api.function import function as rewritten_function
 from relgraph.backends.cuda.templates import supported

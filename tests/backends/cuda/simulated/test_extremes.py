@@ -9,11 +9,11 @@ from relgraph.api.function import function as rewritten_function
 from relgraph.errors import ShapeError
 from relgraph.ir.node import make_input
 from relgraph.ir.types import TensorType
-from relgraph.ops import reduction
+from relgraph.numpy import reductions
 
 function = partial(rewritten_function, mode=None, target="cuda")
 
-ARGS = {reduction.argmax: np.argmax, reduction.argmin: np.argmin}
+ARGS = {reductions.argmax: np.argmax, reductions.argmin: np.argmin}
 
 
 @pytest.mark.parametrize("dtype", ["float64", "int8", "uint64", "bool"])
@@ -34,7 +34,7 @@ def test_places_of_extremes(dtype):
 
 def test_no_place_of_an_extreme_of_nothing():
     x = make_input("x", TensorType("float64", (None, None)))
-    f = function([x], reduction.argmax(x, axis=0))
+    f = function([x], reductions.argmax(x, axis=0))
     np.testing.assert_array_equal(f(np.ones((2, 0))).to_host(), np.ones(0, np.int64))
     with pytest.raises(ShapeError, match="no value over no elements"):
         f(np.ones((0, 2)))

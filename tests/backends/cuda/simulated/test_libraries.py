@@ -15,8 +15,8 @@ import relgraph as rg
 from relgraph.backends.cuda import expansion, indexed, libraries, products
 from relgraph.backends.cuda.arrays import DeviceArray, flat_of
 from relgraph.errors import LinearAlgebraError, ShapeError
+from relgraph.ops.indexing.update import at
 from relgraph.ops.sorting import argsort, sort
-from relgraph.ops.updates import at
 
 function = partial(rg.function, mode=None, target="cuda")
 la = rg.numpy.linalg

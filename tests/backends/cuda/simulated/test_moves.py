@@ -9,8 +9,8 @@ import relgraph as rg
 from relgraph.backends.cuda.compiler import CudaBackend
 from relgraph.errors import IndexRangeError, RelgraphError, ShapeError
 from relgraph.ir.types import DTYPES
+from relgraph.ops.indexing.update import at
 from relgraph.ops.sorting import sort
-from relgraph.ops.updates import at
 
 function = partial(rg.function, mode=None, target="cuda")
 

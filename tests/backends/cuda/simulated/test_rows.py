@@ -8,7 +8,7 @@ from scipy import special
 
 import relgraph as rg
 from relgraph.lowering.kernels import Kernel
-from relgraph.ops.reduction import log_softmax, logsumexp, softmax
+from relgraph.numpy.reductions import log_softmax, logsumexp, softmax
 
 function = partial(rg.function, mode=None, target="cuda")
 

@@ -1,0 +1,144 @@
+"""Whether arrays are equal, or close: isclose, allclose and array_equal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from relgraph.errors import checks_arguments
+from relgraph.ir.node import constant
+from relgraph.numpy import reductions
+from relgraph.numpy.operands import together, typed
+from relgraph.ops import elementwise
+from relgraph.ops.indexing.index import index
+from relgraph.ops.shape import dim
+
+
+@checks_arguments
+def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
+    """Tell where elements are equal within a tolerance, as ``numpy.isclose``.
+
+    Parameters
+    ----------
+    a, b : Variable or array-like
+        Any dtype; shapes broadcast.
+    rtol, atol : scalar, Variable or array-like
+        The tolerance is ``atol + rtol * abs(b)``.
+    equal_nan : bool
+        Whether NaN equals NaN.
+
+    Returns
+    -------
+    Variable
+        bool.
+
+    Raises
+    ------
+    ShapeError
+        When the shapes do not broadcast.
+    PatternError
+        For a pattern, which has no type.
+
+    Examples
+    --------
+    >>> import relgraph as rg
+    >>> import relgraph.numpy as rnp
+    >>> x = rg.vector("x")
+    >>> rg.function([x], rnp.isclose(x, 1))([1.0, 1.000001, 1.1])
+    array([ True,  True, False])
+    """
+    x, y = together("isclose", a, b, rule="true_divide")
+    if y.dtype.kind != "f":  # differences of integers wrap around
+        y = elementwise.cast(y, "float64")
+    tolerance = elementwise.add(atol, elementwise.multiply(rtol, elementwise.absolute(y)))
+    distance = elementwise.absolute(elementwise.subtract(x, y))
+    near = elementwise.less_equal(distance, tolerance)
+    # The distance of an infinity is within an infinite tolerance.
+    near = elementwise.logical_and(near, elementwise.isfinite(y))
+    found = elementwise.logical_or(near, elementwise.equal(x, y))
+    if not equal_nan:
+        return found
+    both = elementwise.logical_and(elementwise.isnan(x), elementwise.isnan(y))
+    return elementwise.logical_or(found, both)
+
+
+@checks_arguments
+def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
+    """Tell whether all elements are equal within a tolerance, as ``numpy.allclose``.
+
+    Parameters
+    ----------
+    a, b : Variable or array-like
+        Any dtype; shapes broadcast.
+    rtol, atol : scalar, Variable or array-like
+        The tolerance is ``atol + rtol * abs(b)``.
+    equal_nan : bool
+        Whether NaN equals NaN.
+
+    Returns
+    -------
+    Variable
+        bool, no dimensions.
+
+    Raises
+    ------
+    ShapeError
+        When the shapes do not broadcast.
+    PatternError
+        For a pattern, which has no type.
+    """
+    return reductions.all(isclose(a, b, rtol, atol, equal_nan))
+
+
+@checks_arguments
+def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
+    """Tell whether two arrays have the same shape and elements, as ``numpy.array_equal``.
+
+    Parameters
+    ----------
+    a1, a2 : Variable or array-like
+        Any dtype and shape.  Sizes that are not static are compared at the call.
+    equal_nan : bool
+        Whether NaN equals NaN.
+
+    Returns
+    -------
+    Variable
+        bool, no dimensions.
+
+    Raises
+    ------
+    PatternError
+        For a pattern, which has no type.
+
+    Examples
+    --------
+    >>> import relgraph as rg
+    >>> import relgraph.numpy as rnp
+    >>> x, y = rg.vectors("x y")
+    >>> f = rg.function([x, y], rnp.array_equal(x, y))
+    >>> bool(f([1.0, 2.0], [1.0, 2.0])), bool(f([1.0, 2.0], [1.0]))
+    (True, False)
+    """
+    x, y = typed(a1, "array_equal"), typed(a2, "array_equal")
+    if x.ndim != y.ndim:
+        return constant(False)
+    same: list[Any] = []
+    parts = [slice(None)] * x.ndim
+    for axis, (m, n) in enumerate(zip(x.type.shape, y.type.shape, strict=True)):
+        if m is not None and m == n:
+            continue
+        if isinstance(m, int) and isinstance(n, int):
+            return constant(False)
+        sizes = dim(x, axis), dim(y, axis)
+        same.append(elementwise.equal(*sizes))
+        parts[axis] = slice(None, elementwise.minimum(*sizes))
+    if same:  # what both have is compared, so that other sizes are no error
+        x, y = index(x, tuple(parts)), index(y, tuple(parts))
+    equal = elementwise.equal(x, y)
+    if equal_nan:
+        both = elementwise.logical_and(elementwise.isnan(x), elementwise.isnan(y))
+        equal = elementwise.logical_or(equal, both)
+    found = reductions.all(equal)
+    for one in same:
+        found = elementwise.logical_and(one, found)
+    return found

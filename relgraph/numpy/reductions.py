@@ -1,0 +1,600 @@
+"""Reductions as functions: they bring axes into canonical form and build the ops of
+:mod:`relgraph.ops.reductions`.
+
+An axis may be counted from either end, except in a pattern, whose rank is not known: there it is
+counted from the end.
+"""
+
+from __future__ import annotations
+
+import builtins
+import math
+from typing import Any as Value  # Any is a reduction
+
+import numpy as np
+import numpy.typing as npt
+
+from relgraph.errors import ArgumentError, checks_arguments
+from relgraph.ir.node import Variable
+from relgraph.numpy.creation import ones_like
+from relgraph.numpy.masked_reductions import chosen, start_value, starting_with
+from relgraph.ops import elementwise
+from relgraph.ops.arguments import (
+    as_operand,
+    check_no_list,
+    is_axis_of_scalar,
+    is_pattern,
+    normalise_axes,
+    normalise_axis,
+    rank_of,
+)
+from relgraph.ops.reductions import (
+    All,
+    Any,
+    Argmax,
+    Argmin,
+    Bottom,
+    LogSoftmax,
+    LogSumExp,
+    Max,
+    Mean,
+    Min,
+    Prod,
+    Reduction,
+    Softmax,
+    Sum,
+    Top,
+    floating,
+    reduced_axes,
+)
+
+Axis = int | tuple[int, ...] | None
+
+
+def _reduce(cls: type[Reduction], x: Value, axis: Value, keepdims: Value) -> Value:
+    operand = as_operand(x)
+    ndim = rank_of(operand)
+    check_no_list(axis, cls.name)
+    if cls is not Mean and is_axis_of_scalar(axis, ndim):  # as NumPy's
+        axis = None
+    axes = None if axis is None else normalise_axes(axis, ndim, cls.name)
+    if isinstance(axes, tuple) and ndim is not None and len(axes) == ndim:
+        axes = None
+    return cls(axes, keepdims)(operand)
+
+
+def _search(cls: type[Reduction], x: Value, axis: Value, keepdims: Value) -> Value:
+    operand = as_operand(x)
+    ndim = rank_of(operand)
+    if is_axis_of_scalar(axis, ndim):
+        axis = None
+    found = None if axis is None else normalise_axis(axis, ndim, cls.name)
+    return cls(None if ndim == 1 else found, keepdims)(operand)
+
+
+def _cast(x: Value, dtype: npt.DTypeLike | None) -> Value:
+    return x if dtype is None else elementwise.cast(x, dtype)
+
+
+@checks_arguments
+def sum(
+    x: Value,
+    axis: Value = None,
+    keepdims: Value = False,
+    *,
+    dtype: npt.DTypeLike | None = None,
+    initial: Value = None,
+    where: Value = None,
+) -> Value:
+    """Add up elements over axes; over no elements the sum is 0.
+
+    Parameters
+    ----------
+    x : Variable or array-like
+        Any dtype and shape.
+    axis : int, tuple of int or None
+        The axes to reduce; None for all.
+    keepdims : bool
+        Whether reduced axes stay, with size 1.
+    dtype : dtype-like, optional
+        The dtype to compute in, and of the result.
+    initial : scalar, optional
+        What the sum starts with.
+    where : bool array, optional
+        Which elements count; broadcast to the shape of ``x``.
+
+    Returns
+    -------
+    Variable
+        Of that dtype; without one int64 for bool and signed integers, uint64 for unsigned ones,
+        otherwise the dtype of ``x``.
+
+    Raises
+    ------
+    DomainError
+        For an axis that ``x`` does not have, or one given twice.
+
+    Examples
+    --------
+    >>> import relgraph as rg
+    >>> rg.sum(rg.matrix("X", shape=(2, 3)), axis=0).type
+    float64[3]
+    """
+    values = chosen(_cast(x, dtype), where, 0, "sum")
+    total = _cast(_reduce(Sum, values, axis, keepdims), dtype)
+    if initial is None:
+        return total
+    return elementwise.add(total, start_value(initial, total, "sum"))
+
+
+@checks_arguments
+def prod(
+    x: Value,
+    axis: Value = None,
+    keepdims: Value = False,
+    *,
+    dtype: npt.DTypeLike | None = None,
+    initial: Value = None,
+    where: Value = None,
+) -> Value:
+    """Multiply elements over axes; over no elements the product is 1.
+
+    Parameters
+    ----------
+    x : Variable or array-like
+        Any dtype and shape.
+    axis : int, tuple of int or None
+        The axes to reduce; None for all.
+    keepdims : bool
+        Whether reduced axes stay, with size 1.
+    dtype : dtype-like, optional
+        The dtype to compute in, and of the result.
+    initial : scalar, optional
+        What the product starts with.
+    where : bool array, optional
+        Which elements count; broadcast to the shape of ``x``.
+
+    Returns
+    -------
+    Variable
+        Of that dtype; without one int64 for bool and signed integers, uint64 for unsigned ones,
+        otherwise the dtype of ``x``.
+
+    Raises
+    ------
+    DomainError
+        For an axis out of range, or one given twice.
+    DTypeError
+        For a ``where`` that is not bool.
+    ShapeError
+        For a ``where`` that does not broadcast to the shape of ``x``.
+    """
+    values = chosen(_cast(x, dtype), where, 1, "prod")
+    total = _cast(_reduce(Prod, values, axis, keepdims), dtype)
+    if initial is None:
+        return total
+    return elementwise.multiply(total, start_value(initial, total, "prod"))
+
+
+@checks_arguments
+def max(
+    x: Value,
+    axis: Value = None,
+    keepdims: Value = False,
+    *,
+    initial: Value = None,
+    where: Value = None,
+) -> Value:
+    """Take the largest element over axes; NaN where there is one.
+
+    Parameters
+    ----------
+    x : Variable or array-like
+        Any dtype and shape.
+    axis : int, tuple of int or None
+        The axes to reduce; None for all.
+    keepdims : bool
+        Whether reduced axes stay, with size 1.
+    initial : scalar, optional
+        A bound of the result, which it is over no elements.
+    where : bool array, optional
+        Which elements count, given ``initial``; broadcast to the shape of ``x``.
+
+    Returns
+    -------
+    Variable
+        The dtype of ``x``.
+
+    Raises
+    ------
+    ShapeError
+        For an axis that is statically of size 0, without ``initial``.
+    """
+    values, start, unfilled = starting_with(x, axis, initial, where, "max")
+    found = _reduce(Top if unfilled else Max, values, axis, keepdims)
+    return found if start is None else elementwise.maximum(found, start)
+
+
+@checks_arguments
+def min(
+    x: Value,
+    axis: Value = None,
+    keepdims: Value = False,
+    *,
+    initial: Value = None,
+    where: Value = None,
+) -> Value:
+    """Take the smallest element over axes; NaN where there is one.
+
+    Parameters
+    ----------
+    x : Variable or array-like
+        Any dtype and shape.
+    axis : int, tuple of int or None
+        The axes to reduce; None for all.
+    keepdims : bool
+        Whether reduced axes stay, with size 1.
+    initial : scalar, optional
+        A bound of the result, which it is over no elements.
+    where : bool array, optional
+        Which elements count, given ``initial``; broadcast to the shape of ``x``.
+
+    Returns
+    -------
+    Variable
+        The dtype of ``x``.
+
+    Raises
+    ------
+    ShapeError
+        For an axis that is statically of size 0, without ``initial``.
+    """
+    values, start, unfilled = starting_with(x, axis, initial, where, "min")
+    found = _reduce(Bottom if unfilled else Min, values, axis, keepdims)
+    return found if start is None else elementwise.minimum(found, start)
+
+
+@checks_arguments
+def mean(
+    x: Value,
+    axis: Value = None,
+    keepdims: Value = False,
+    *,
+    dtype: npt.DTypeLike | None = None,
+    where: Value = None,
+) -> Value:
+    """Take the mean over axes; over no elements it is NaN.
+
+    Parameters
+    ----------
+    x : Variable or array-like
+        Any dtype and shape.
+    axis : int, tuple of int or None
+        The axes to reduce; None for all.
+    keepdims : bool
+        Whether reduced axes stay, with size 1.
+    dtype : dtype-like, optional
+        The dtype to compute in, and of the result.
+    where : bool array, optional
+        Which elements count; broadcast to the shape of ``x``.
+
+    Returns
+    -------
+    Variable
+        Of that dtype; without one float64 for bool and integers, otherwise the dtype of ``x``.
+
+    Raises
+    ------
+    DomainError
+        For an axis out of range, or one given twice.
+    DTypeError
+        For a ``where`` that is not bool.
+    ShapeError
+        For a ``where`` that does not broadcast to the shape of ``x``.
+    """
+    operand = as_operand(x)
+    every = where is None or where is True
+    if every and (dtype is None or is_pattern(operand) or np.dtype(dtype).kind == "f"):
+        return _reduce(Mean, _cast(operand, dtype), axis, keepdims)
+    total = sum(
+        operand,
+        axis,
+        keepdims,
+        dtype=floating(operand.dtype) if dtype is None else dtype,
+        where=where,
+    )
+    count = sum(chosen(ones_like(operand, "bool"), where, 0, "mean"), axis, keepdims)
+    quotient = elementwise.true_divide(total, elementwise.cast(count, floating(total.dtype)))
+    return _cast(quotient, total.dtype)
+
+
+@checks_arguments
+def any(x: Value, axis: Value = None, keepdims: Value = False, *, where: Value = None) -> Value:
+    """Tell whether some element over axes is not zero (NaN is not).
+
+    Parameters
+    ----------
+    x : Variable or array-like
+        Any dtype and shape.
+    axis : int, tuple of int or None
+        The axes to reduce; None for all.
+    keepdims : bool
+        Whether reduced axes stay, with size 1.
+    where : bool array, optional
+        Which elements count; broadcast to the shape of ``x``.
+
+    Returns
+    -------
+    Variable
+        bool.
+
+    Raises
+    ------
+    DomainError
+        For an axis out of range, or one given twice.
+    DTypeError
+        For a ``where`` that is not bool.
+    ShapeError
+        For a ``where`` that does not broadcast to the shape of ``x``.
+    """
+    return _reduce(Any, chosen(x, where, 0, "any"), axis, keepdims)
+
+
+@checks_arguments
+def all(x: Value, axis: Value = None, keepdims: Value = False, *, where: Value = None) -> Value:
+    """Tell whether every element over axes is not zero (NaN is not).
+
+    Parameters
+    ----------
+    x : Variable or array-like
+        Any dtype and shape.
+    axis : int, tuple of int or None
+        The axes to reduce; None for all.
+    keepdims : bool
+        Whether reduced axes stay, with size 1.
+    where : bool array, optional
+        Which elements count; broadcast to the shape of ``x``.
+
+    Returns
+    -------
+    Variable
+        bool.
+
+    Raises
+    ------
+    DomainError
+        For an axis out of range, or one given twice.
+    DTypeError
+        For a ``where`` that is not bool.
+    ShapeError
+        For a ``where`` that does not broadcast to the shape of ``x``.
+    """
+    return _reduce(All, chosen(x, where, 1, "all"), axis, keepdims)
+
+
+@checks_arguments
+def argmax(x: Value, axis: Value = None, keepdims: Value = False) -> Value:
+    """Find the first place of the largest element, or of the first NaN.
+
+    Parameters
+    ----------
+    x : Variable or array-like
+        Any dtype and shape.
+    axis : int or None
+        The axis to search; None for the canonical_shape array.
+    keepdims : bool
+        Whether reduced axes stay, with size 1.
+
+    Returns
+    -------
+    Variable
+        int64.
+
+    Raises
+    ------
+    ShapeError
+        For an axis that is statically of size 0.
+    """
+    return _search(Argmax, x, axis, keepdims)
+
+
+@checks_arguments
+def argmin(x: Value, axis: Value = None, keepdims: Value = False) -> Value:
+    """Find the first place of the smallest element, or of the first NaN.
+
+    Parameters
+    ----------
+    x : Variable or array-like
+        Any dtype and shape.
+    axis : int or None
+        The axis to search; None for the canonical_shape array.
+    keepdims : bool
+        Whether reduced axes stay, with size 1.
+
+    Returns
+    -------
+    Variable
+        int64.
+
+    Raises
+    ------
+    ShapeError
+        For an axis that is statically of size 0.
+    """
+    return _search(Argmin, x, axis, keepdims)
+
+
+@checks_arguments
+def logsumexp(x: Value, axis: Value = None, keepdims: Value = False) -> Value:
+    """Compute ``log(sum(exp(x)))`` over axes without overflow; ``-inf`` over no elements.
+
+    Parameters
+    ----------
+    x : Variable or array-like
+        Any dtype and shape.
+    axis : int, tuple of int or None
+        The axes to reduce; None for all.
+    keepdims : bool
+        Whether reduced axes stay, with size 1.
+
+    Returns
+    -------
+    Variable
+        float64 for bool and integers, otherwise the dtype of ``x``.
+
+    Raises
+    ------
+    DomainError
+        For an axis out of range, or one given twice.
+
+    References
+    ----------
+    P. Blanchard, D. J. Higham and N. J. Higham, "Accurately computing the log-sum-exp and softmax
+    functions", IMA Journal of Numerical Analysis 41, 2021.
+    """
+    return _reduce(LogSumExp, x, axis, keepdims)
+
+
+@checks_arguments
+def softmax(x: Value, axis: Value = -1) -> Value:
+    """Compute ``exp(x) / sum(exp(x))`` along an axis without overflow.
+
+    Parameters
+    ----------
+    x : Variable or array-like
+        Any dtype, at least one dimension.
+    axis : int
+        The axis that adds up to 1.
+
+    Returns
+    -------
+    Variable
+        The shape of ``x``; float64 for bool and integers, otherwise the dtype of ``x``.
+
+    Raises
+    ------
+    DomainError
+        For an axis out of range, as every axis of a scalar is.
+    """
+    operand = as_operand(x)
+    return Softmax(normalise_axis(axis, rank_of(operand), "softmax"))(operand)
+
+
+@checks_arguments
+def log_softmax(x: Value, axis: Value = -1) -> Value:
+    """Compute ``x - logsumexp(x)`` along an axis without overflow.
+
+    Parameters
+    ----------
+    x : Variable or array-like
+        Any dtype, at least one dimension.
+    axis : int
+        The axis whose exponentials add up to 1.
+
+    Returns
+    -------
+    Variable
+        The shape of ``x``; float64 for bool and integers, otherwise the dtype of ``x``.
+
+    Raises
+    ------
+    DomainError
+        For an axis out of range, as every axis of a scalar is.
+    """
+    operand = as_operand(x)
+    return LogSoftmax(normalise_axis(axis, rank_of(operand), "log_softmax"))(operand)
+
+
+def var(x: Value, axis: Value = None, ddof: float = 0, keepdims: Value = False) -> Value:
+    """Compute the variance over axes: the mean square distance from the mean.
+
+    Parameters
+    ----------
+    x : Variable or array-like
+        Any dtype and shape.
+    axis : int, tuple of int or None
+        The axes to reduce; None for all.
+    ddof : int or float
+        What is subtracted from the number of elements to divide by.
+    keepdims : bool
+        Whether reduced axes stay, with size 1.
+
+    Returns
+    -------
+    Variable
+        float64 for bool and integers, otherwise the dtype of ``x``.
+
+    Raises
+    ------
+    ArgumentError
+        For a ``ddof`` that is no number, or in a pattern not 0.
+    DomainError
+        For an axis out of range, or one given twice.
+
+    Examples
+    --------
+    >>> import relgraph as rg
+    >>> rg.var(rg.vector("x"))
+    mean(square(x - mean(x, keepdims=True)))
+    """
+    operand = as_operand(x)
+    squares = elementwise.square(elementwise.subtract(operand, mean(operand, axis, True)))
+    if isinstance(ddof, int | float) and ddof == 0:
+        return mean(squares, axis, keepdims)
+    if not isinstance(ddof, int | float) or not isinstance(operand, Variable):
+        raise ArgumentError(
+            f"var takes ddof as a number, and in a pattern only 0, not {ddof!r}",
+            fix="Write the sum of squares and its divisor out.",
+        )
+    return elementwise.true_divide(
+        sum(squares, axis, keepdims), _degrees_of_freedom(operand, axis, ddof)
+    )
+
+
+def std(x: Value, axis: Value = None, ddof: float = 0, keepdims: Value = False) -> Value:
+    """Compute the standard deviation over axes: the square root of the variance.
+
+    Parameters
+    ----------
+    x : Variable or array-like
+        Any dtype and shape.
+    axis : int, tuple of int or None
+        The axes to reduce; None for all.
+    ddof : int or float
+        What is subtracted from the number of elements to divide by.
+    keepdims : bool
+        Whether reduced axes stay, with size 1.
+
+    Returns
+    -------
+    Variable
+        float64 for bool and integers, otherwise the dtype of ``x``.
+
+    Raises
+    ------
+    ArgumentError
+        For a ``ddof`` that is no number, or in a pattern not 0.
+    DomainError
+        For an axis out of range, or one given twice.
+    """
+    return elementwise.sqrt(var(x, axis, ddof, keepdims))
+
+
+def _degrees_of_freedom(x: Variable, axis: Axis, ddof: float) -> Value:
+    """Return the number of reduced elements less ``ddof``, not below 0."""
+    from relgraph.ops.shape import dim
+
+    axes = reduced_axes(axis, x.ndim, "var")
+    dims = [x.type.shape[a] for a in axes]
+    count: Value = math.prod(d for d in dims if isinstance(d, int))
+    if builtins.all(isinstance(d, int) for d in dims):
+        return builtins.max(count - ddof, 0)
+    for a, d in zip(axes, dims, strict=True):
+        if not isinstance(d, int):
+            count = (
+                dim(x, a)
+                if isinstance(count, int) and count == 1
+                else elementwise.multiply(count, dim(x, a))
+            )
+    free = elementwise.subtract(elementwise.cast(count, floating(x.dtype)), ddof)
+    return elementwise.maximum(free, 0)

@@ -1,0 +1,372 @@
+"""Statistics composed of sums and products: averages, ranges, counts and covariances."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from relgraph.errors import DTypeError, ShapeError, checks_arguments
+from relgraph.ir.node import Variable
+from relgraph.numpy import reductions
+from relgraph.numpy.finite_differences import diff
+from relgraph.numpy.operands import typed
+from relgraph.ops import elementwise
+from relgraph.ops.arguments import normalise_axis
+from relgraph.ops.checks import squeeze
+from relgraph.ops.concatenate import concatenate
+from relgraph.ops.contraction import matmul
+from relgraph.ops.indexing.index import index
+from relgraph.ops.linalg.structured import diagonal
+from relgraph.ops.permutation import matrix_transpose, transpose
+from relgraph.ops.shape import broadcast_to, dim, expand_dims, shape, size
+
+
+@checks_arguments
+def ptp(a: Any, axis: Any = None, keepdims: Any = False) -> Any:
+    """Return the largest less the smallest element over axes, as ``numpy.ptp``.
+
+    Parameters
+    ----------
+    a : Variable or array-like
+        Any dtype but bool.
+    axis : int, tuple of int or None
+        The axes to reduce; None for all.
+    keepdims : bool
+        Whether reduced axes stay, with size 1.
+
+    Returns
+    -------
+    Variable
+        The dtype of ``a``.
+
+    Raises
+    ------
+    ShapeError
+        For an axis that is statically of size 0.
+
+    Examples
+    --------
+    >>> import relgraph as rg
+    >>> import relgraph.numpy as rnp
+    >>> rnp.ptp(rg.vector("x"))
+    max(x) - min(x)
+    """
+    x = typed(a, "ptp")
+    largest, smallest = reductions.max(x, axis, keepdims), reductions.min(x, axis, keepdims)
+    return elementwise.subtract(largest, smallest)
+
+
+@checks_arguments
+def count_nonzero(a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
+    """Count the elements that are not zero, as ``numpy.count_nonzero``.
+
+    Parameters
+    ----------
+    a : Variable or array-like
+        Any dtype; NaN is not zero.
+    axis : int, tuple of int or None
+        The axes to reduce; None for all.
+    keepdims : bool
+        Whether reduced axes stay, with size 1.
+
+    Returns
+    -------
+    Variable
+        int64.
+
+    Raises
+    ------
+    DomainError
+        For an axis out of range, or one given twice.
+    PatternError
+        For a pattern, which has no type.
+    """
+    x = typed(a, "count_nonzero")
+    test = x if x.dtype.kind == "b" else elementwise.not_equal(x, 0)
+    return reductions.sum(test, axis, keepdims)
+
+
+@checks_arguments
+def average(
+    a: Any,
+    axis: Any = None,
+    weights: Any = None,
+    returned: bool = False,
+    *,
+    keepdims: Any = False,
+) -> Any:
+    """Take the weighted mean over axes, as ``numpy.average``.
+
+    Parameters
+    ----------
+    a : Variable or array-like
+        Any dtype and shape.
+    axis : int, tuple of int or None
+        The axes to reduce; None for all.
+    weights : Variable or array-like, optional
+        Of the shape of ``a``, or with one dimension for each of the axes; equal by default.
+    returned : bool
+        Whether to return the sums of the weights, too.
+    keepdims : bool
+        Whether reduced axes stay, with size 1.
+
+    Returns
+    -------
+    Variable or tuple of Variable
+        float64 for integers, otherwise the common dtype.  Where weights add up to zero the average
+        is NaN or infinite, where NumPy raises an error.
+
+    Raises
+    ------
+    ShapeError
+        For weights of another shape, without ``axis`` or with other numbers of dimensions.
+
+    Examples
+    --------
+    >>> import relgraph as rg
+    >>> import relgraph.numpy as rnp
+    >>> x, w = rg.vectors("x w", shape="n")
+    >>> rnp.average(x, weights=w)
+    sum(x * w) / sum(w)
+    """
+    x = typed(a, "average")
+    axis = tuple(axis) if isinstance(axis, list) else axis
+    if weights is None:
+        found = reductions.mean(x, axis, keepdims)
+        if not returned:
+            return found
+        each = elementwise.true_divide(size(x), elementwise.maximum(size(found), 1))
+        return found, broadcast_to(elementwise.cast(each, found.dtype), shape(found))
+    w = typed(weights, "average")
+    dtype = np.result_type(x.dtype, w.dtype, *([] if x.dtype.kind == "f" else ["float64"]))
+    w = _aligned(w, x, axis)
+    products = elementwise.multiply(elementwise.cast(x, dtype), elementwise.cast(w, dtype))
+    total = reductions.sum(w, axis, keepdims, dtype=dtype)
+    found = elementwise.true_divide(reductions.sum(products, axis, keepdims), total)
+    return (found, broadcast_to(total, shape(found))) if returned else found
+
+
+def _aligned(w: Variable, x: Variable, axis: Any) -> Any:
+    """Return weights with the dimensions of what they weigh."""
+    axes = list(axis) if isinstance(axis, tuple) else [axis]
+    whole = w.ndim == x.ndim and (axis is None or len(axes) < x.ndim)
+    if whole or w.type.shape == x.type.shape:
+        axes = list(range(x.ndim))
+    if axes == [None] or len(axes) != w.ndim:
+        raise _misfit(w, x, axis)
+    places = [normalise_axis(one, x.ndim, "average") + x.ndim for one in axes]
+    w = transpose(w, tuple([places.index(place) for place in sorted(places)]))
+    for place, own in zip(sorted(places), w.type.shape, strict=True):
+        if (own == 1) != (x.type.shape[place] == 1):  # nothing is stretched
+            raise _misfit(w, x, axis)
+    return expand_dims(w, tuple([i for i in range(x.ndim) if i not in places]))
+
+
+def _misfit(w: Variable, x: Variable, axis: Any) -> ShapeError:
+    return ShapeError(
+        "average takes weights of the shape of the operand, or of its axes",
+        {"operand": x.type, "weights": w.type, "axis": axis},
+        "Give the axis that the weights are of.",
+    )
+
+
+@checks_arguments
+def cov(  # noqa: PLR0917 - the parameters of NumPy
+    m: Any,
+    y: Any = None,
+    rowvar: bool = True,
+    bias: bool = False,
+    ddof: int | None = None,
+    fweights: Any = None,
+    aweights: Any = None,
+    *,
+    dtype: npt.DTypeLike | None = None,
+) -> Any:
+    """Return the covariance matrix of variables, as ``numpy.cov``.
+
+    Parameters
+    ----------
+    m : Variable or array-like, [n, k] or [k]
+        Each row is a variable, each column an observation.
+    y : Variable or array-like, optional
+        More variables of the same form.
+    rowvar : bool
+        False where each column is a variable.
+    bias : bool
+        Whether to divide by the number of observations, rather than by one less.
+    ddof : int, optional
+        What is subtracted from the number of observations, in place of what ``bias`` says.
+    fweights : Variable or array-like of integers, [k], optional
+        How often each observation counts.
+    aweights : Variable or array-like, [k], optional
+        The weight of each observation.
+    dtype : dtype-like, optional
+        That of the result.
+
+    Returns
+    -------
+    Variable, [n, n]
+        float64 unless ``dtype`` says otherwise; without dimensions for one variable.
+
+    Raises
+    ------
+    ShapeError
+        For more than two dimensions.
+    DTypeError
+        For ``fweights`` that are not integers.
+
+    Examples
+    --------
+    >>> import relgraph as rg
+    >>> import relgraph.numpy as rnp
+    >>> rnp.cov(rg.matrix("X", (2, "k"))).type
+    float64[2, 2]
+    """
+    given = [_variables(v, rowvar, "cov") for v in (m, y) if v is not None]
+    real = np.result_type("float64", *[v.dtype for v in given]) if dtype is None else dtype
+    whole = concatenate([elementwise.cast(v, real) for v in given])
+    free = ddof if ddof is not None else 0 if bias else 1
+    weights = _observation_weights(fweights, aweights)
+    middle = average(whole, 1, weights, keepdims=True)
+    total = dim(whole, 1)
+    if weights is not None:
+        total = reductions.sum(weights, dtype=middle.dtype)
+    count = _free_weight(total, weights, aweights, free)
+    return _mean_products(elementwise.subtract(whole, middle), weights, count)
+
+
+def _mean_products(apart: Any, weights: Any, count: Any) -> Any:
+    """Return the products of all pairs of rows, weighed and divided by a count."""
+    weighed = apart if weights is None else elementwise.multiply(apart, weights)
+    product = matmul(apart, matrix_transpose(weighed))
+    count = elementwise.cast(elementwise.maximum(count, 0), product.dtype)
+    return squeeze(elementwise.multiply(product, elementwise.true_divide(1, count)))
+
+
+def _free_weight(total: Any, weights: Any, aweights: Any, free: Any) -> Any:
+    """Return the weight of all observations less what their mean takes."""
+    if aweights is None or free == 0:
+        return elementwise.subtract(total, free)
+    squares = reductions.sum(elementwise.multiply(weights, typed(aweights, "cov")))
+    lost = elementwise.true_divide(elementwise.multiply(free, squares), total)
+    return elementwise.subtract(total, lost)
+
+
+def _variables(m: Any, rowvar: bool, function: str) -> Variable:
+    """Return a matrix with a variable in each row."""
+    x = typed(m, function)
+    if x.ndim > 2:
+        raise ShapeError(
+            f"{function} takes a vector or a matrix, not {x.type}",
+            fix="Reshape it to a matrix with one variable in each row.",
+        )
+    if x.ndim < 2:
+        x = expand_dims(x, tuple(range(2 - x.ndim)))
+    elif not rowvar:
+        x = matrix_transpose(x)
+    return x
+
+
+def _observation_weights(fweights: Any, aweights: Any) -> Any:
+    weights = None
+    if fweights is not None:
+        weights = typed(fweights, "cov")
+        if weights.dtype.kind not in "iu":
+            raise DTypeError(
+                f"fweights of cov are integers, not {weights.dtype}",
+                fix="Weights of another kind are aweights.",
+            )
+    if aweights is None:
+        return weights
+    more = typed(aweights, "cov")
+    return more if weights is None else elementwise.multiply(weights, more)
+
+
+@checks_arguments
+def corrcoef(
+    x: Any, y: Any = None, rowvar: bool = True, *, dtype: npt.DTypeLike | None = None
+) -> Any:
+    """Return the correlation matrix of variables, as ``numpy.corrcoef``.
+
+    Parameters
+    ----------
+    x : Variable or array-like, [n, k] or [k]
+        Each row is a variable, each column an observation.
+    y : Variable or array-like, optional
+        More variables of the same form.
+    rowvar : bool
+        False where each column is a variable.
+    dtype : dtype-like, optional
+        That of the result.
+
+    Returns
+    -------
+    Variable, [n, n]
+        float64 unless ``dtype`` says otherwise; from -1 to 1.
+
+    Raises
+    ------
+    ShapeError
+        For more than two dimensions.
+    """
+    c = cov(x, y, rowvar, dtype=dtype)
+    if c.ndim == 0:
+        return elementwise.true_divide(c, c)
+    spread = elementwise.sqrt(diagonal(c))
+    c = elementwise.true_divide(c, expand_dims(spread, 1))
+    return elementwise.clip(elementwise.true_divide(c, expand_dims(spread, 0)), -1, 1)
+
+
+@checks_arguments
+def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
+    """Integrate along an axis by the trapezoidal rule, as ``numpy.trapezoid``.
+
+    Parameters
+    ----------
+    y : Variable or array-like
+        The values, of any shape.
+    x : Variable or array-like, optional
+        The places of the values: a vector, or an array of the shape of ``y``.
+    dx : scalar
+        The distance of places, where ``x`` is not given.
+    axis : int
+        Along which axis.
+
+    Returns
+    -------
+    Variable
+        Without the axis.
+
+    Raises
+    ------
+    DomainError
+        For an axis out of range.
+    ShapeError
+        For other numbers of places than of values.
+
+    Examples
+    --------
+    >>> import relgraph as rg
+    >>> import relgraph.numpy as rnp
+    >>> rnp.trapezoid(rg.vector("y"))
+    sum(1 * (y[1:] + y[:-1]) / 2)
+    """
+    values = typed(y, "trapezoid")
+    place = normalise_axis(axis, values.ndim, "trapezoid") + values.ndim
+    distance = dx
+    if x is not None:
+        points = typed(x, "trapezoid")
+        if points.ndim == 1:
+            gaps = diff(points)
+            new = tuple([i for i in range(values.ndim) if i != place])
+            distance = expand_dims(gaps, new)
+        else:
+            distance = diff(points, axis=axis)
+    before = (slice(None),) * place
+    pairs = elementwise.add(
+        index(values, (*before, slice(1, None))), index(values, (*before, slice(None, -1)))
+    )
+    areas = elementwise.true_divide(elementwise.multiply(distance, pairs), 2.0)
+    return reductions.sum(areas, place)

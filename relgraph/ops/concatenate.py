@@ -1,0 +1,211 @@
+"""Joining arrays along an axis, and taking them apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from relgraph.errors import ArgumentError, ShapeError, checks_arguments
+from relgraph.ir.cost import size
+from relgraph.ir.facts import MATRIX_FACTS, VALUE_FACTS, Facts, kept
+from relgraph.ir.node import Variable
+from relgraph.ir.op import Op
+from relgraph.ir.types import Dim, Type, unify_dims
+from relgraph.ops.arguments import (
+    as_operand,
+    is_pattern,
+    normalise_axis,
+    rank_of,
+    result_dtype,
+)
+from relgraph.ops.shape import ravel
+
+
+class _Join(Op):
+    """An op that puts its operands beside each other."""
+
+    __slots__ = ()
+    parameters = ("axis",)
+
+    @classmethod
+    def canonical(cls, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """Return the axis, counted from the end."""
+        (axis,) = super().canonical(*args, **kwargs)
+        return (normalise_axis(axis, None, cls.name),)
+
+    def flops(self, types: tuple[Any, ...], result: Any) -> int:
+        """Cost one copy of each element."""
+        return size(result)
+
+    def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
+        """Know what is known of every operand."""
+        common = Facts(-1)
+        for one in operands:
+            common = Facts(common.true & one.true)
+        return kept(common, *VALUE_FACTS, *(MATRIX_FACTS if self.params[0] < -2 else ()))
+
+
+class Concatenate(_Join):
+    """Join arrays along one of their axes.
+
+    Parameters
+    ----------
+    axis : int
+        Counted from the end.
+    """
+
+    __slots__ = ()
+    name = "concatenate"
+
+    def infer(self, *types: Any) -> Type:
+        """Return the common dtype, and the sum of the sizes where all are static."""
+        ndim = types[0].ndim
+        axis = normalise_axis(self.params[0], ndim, self.name)
+        dims: list[Dim] = list(types[0].shape)
+        for other in types[1:]:
+            if other.ndim != ndim:
+                raise ShapeError(
+                    "the operands of concatenate have different numbers of dimensions",
+                    fix="Insert axes with expand_dims, or join along a new axis with stack.",
+                )
+            for place in range(-ndim, 0):
+                if place != axis:
+                    dims[place] = _same_size(dims[place], other.shape[place], place, self.name)
+        dims[axis] = _sum([type_.shape[axis] for type_ in types])
+        return types[0].with_shape(dims).with_dtype(result_dtype(t.dtype for t in types))  # type: ignore[no-any-return]
+
+    def perform(self, *values: Any) -> Any:
+        """Concatenate with NumPy."""
+        return np.concatenate(values, axis=self.params[0])
+
+
+class Stack(_Join):
+    """Join arrays of one shape along a new axis.
+
+    Parameters
+    ----------
+    axis : int
+        Where the result has the new axis, counted from its end.
+    """
+
+    __slots__ = ()
+    name = "stack"
+
+    def infer(self, *types: Any) -> Type:
+        """Return the common dtype, and the shape with the number of operands inserted."""
+        ndim = types[0].ndim
+        place = normalise_axis(self.params[0], ndim + 1, self.name) + ndim + 1
+        dims: list[Dim] = list(types[0].shape)
+        for other in types[1:]:
+            if other.ndim != ndim:
+                raise ShapeError(
+                    "the operands of stack have different numbers of dimensions",
+                    fix="Insert axes with expand_dims, or stretch operands with broadcast_to.",
+                )
+            for axis in range(-ndim, 0):
+                dims[axis] = _same_size(dims[axis], other.shape[axis], axis, self.name)
+        dims.insert(place, len(types))
+        return types[0].with_shape(dims).with_dtype(result_dtype(t.dtype for t in types))  # type: ignore[no-any-return]
+
+    def perform(self, *values: Any) -> Any:
+        """Stack with NumPy."""
+        return np.stack(values, axis=self.params[0])
+
+
+def _operands(arrays: Sequence[Any], function: str) -> list[Any]:
+    if is_pattern(arrays) or isinstance(arrays, Variable):
+        raise ArgumentError(
+            f"{function} takes a sequence of arrays", {"given": arrays}, "Pass a list: [x, y]."
+        )
+    found = [as_operand(x) for x in arrays]
+    if not found:
+        raise ArgumentError(
+            f"{function} needs at least one operand",
+            fix="Pass a list with an array; rg.zeros(shape) makes one that may be empty.",
+        )
+    return found
+
+
+def _same_size(a: Dim, b: Dim, axis: int, function: str) -> Dim:
+    try:
+        return unify_dims(a, b)
+    except ShapeError as error:
+        raise ShapeError(
+            f"{error.what} along axis {axis}",
+            fix=f"The operands of {function} agree in every other dimension; nothing is stretched.",
+        ) from None
+
+
+def _sum(dims: list[Dim]) -> Dim:
+    """Return the sum of sizes; unknown as soon as two of them are not static."""
+    sizes = [dim for dim in dims if dim != 0]
+    if len(sizes) == 1:
+        return sizes[0]
+    static = [dim for dim in sizes if isinstance(dim, int)]
+    return sum(static) if len(static) == len(sizes) else None
+
+
+@checks_arguments
+def concatenate(arrays: Sequence[Any], axis: Any = 0) -> Any:
+    """Join arrays along an axis that they have.
+
+    Parameters
+    ----------
+    arrays : sequence of Variable, array-like or pattern
+        Of the same shape but for that axis; nothing is stretched.
+    axis : int or None
+        Counted from either end (for patterns, from the end); None joins the raveled arrays.
+
+    Returns
+    -------
+    Variable
+        Of their common dtype; of static size along the axis where every operand is.
+
+    Raises
+    ------
+    ShapeError
+        When the other dimensions differ.
+
+    Examples
+    --------
+    >>> from relgraph.ir.node import make_input
+    >>> from relgraph.ir.types import TensorType
+    >>> x = make_input("x", TensorType("float64", (3, "n")))
+    >>> concatenate([x, x]).type, concatenate([x, x], axis=1).type
+    (float64[6, n], float64[3, ?])
+    """
+    operands = _operands(arrays, "concatenate")
+    if axis is None:
+        operands = [ravel(x) for x in operands]
+        axis = -1
+    ranks = [rank for rank in map(rank_of, operands) if rank is not None]
+    axis = normalise_axis(axis, ranks[0] if ranks else None, "concatenate")
+    return operands[0] if len(operands) == 1 else Concatenate(axis)(*operands)
+
+
+@checks_arguments
+def stack(arrays: Sequence[Any], axis: Any = 0) -> Any:
+    """Join arrays of one shape along a new axis.
+
+    Parameters
+    ----------
+    arrays : sequence of Variable, array-like or pattern
+        Of the same shape; nothing is stretched.
+    axis : int
+        Where the result has the new axis (for patterns counted from its end).
+
+    Returns
+    -------
+    Variable or pattern
+        With one more dimension than the arrays.
+
+    Raises
+    ------
+    ShapeError
+        When the shapes differ.
+    """
+    operands = _operands(arrays, "stack")
+    ranks = [rank for rank in map(rank_of, operands) if rank is not None]
+    return Stack(normalise_axis(axis, ranks[0] + 1 if ranks else None, "stack"))(*operands)

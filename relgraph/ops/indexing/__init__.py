@@ -1,0 +1,1 @@
+"""Index expressions, what they select, and functional updates."""

@@ -1,0 +1,1 @@
+"""Linear algebra: solving, factorisations, structured matrices, BLAS and LAPACK."""

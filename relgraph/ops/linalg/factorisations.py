@@ -1,0 +1,571 @@
+"""Factorisations of matrices, and the exponential of a matrix.
+
+NumPy's functions are called where NumPy has them (eigh, eigvalsh, svd, qr), else SciPy's, one
+matrix of a batch at a time.  SciPy is imported when a graph runs.  Results are real: an op whose
+result may be complex (eig, the complex Schur form) is left out.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from relgraph.errors import DomainError, checks_arguments
+from relgraph.ir.cost import extent
+from relgraph.ir.facts import NOTHING, Facts, kept, proved
+from relgraph.ir.node import Variable
+from relgraph.ir.op import GetItem, Op
+from relgraph.ir.types import Dim, TensorType, TupleType, Type, broadcast_shapes
+from relgraph.ops.arguments import as_operand, is_open
+from relgraph.ops.contraction import contracted
+from relgraph.ops.linalg.lapack import common_floats, routine
+from relgraph.ops.linalg.solve import _flag, _Square, _volume, float_dtype, square_size
+from relgraph.ops.linalg.structured import last_two
+
+MODES = ("reduced", "complete")
+
+
+class Factoring(_Square):
+    """An op on one square matrix, of which some results have facts of their own."""
+
+    __slots__ = ()
+    ITEMS: tuple[tuple[str, ...], ...] = ()
+
+    def flops(self, types: tuple[Any, ...], result: Any) -> int:
+        """Cost 9 n^3 for each matrix, as eigenvalues with their vectors do."""
+        return 9 * _volume(types[0].shape) * extent(types[0].shape[-1])
+
+    def item_facts(self, index: int, operands: tuple[Facts, ...], node: Variable) -> Facts:
+        """Know the structure of each factor."""
+        return proved(*self.ITEMS[index]) if index < len(self.ITEMS) else NOTHING
+
+
+class OneByOne(Op):
+    """An op whose meaning is a function of SciPy, called for each matrix of a batch."""
+
+    __slots__ = ()
+    ORDER: Any = "C"  # of the results for a single matrix
+
+    def one(self, *matrices: Any) -> Any:
+        """Return the result for one matrix of each operand."""
+        raise NotImplementedError  # abstract: each has its SciPy meaning
+
+    def perform(self, *values: Any) -> Any:
+        """Compute with SciPy, one matrix at a time."""
+        arrays = common_floats(*values)
+        first = arrays[0]
+        if len(arrays) == 1 and first.ndim == 2 and first.shape[0] == first.shape[1] > 0:
+            made = self.one(first)
+            if isinstance(made, tuple):
+                return tuple([np.asarray(x, order=self.ORDER) for x in made])
+            return np.asarray(made, order=self.ORDER)
+        found: Any = self.infer(*[TensorType(a.dtype, a.shape) for a in arrays])
+        several = isinstance(found, TupleType)
+        types: list[TensorType] = list(found.items) if several else [found]
+        shapes: list[Any] = [t.shape for t in types]
+        results = [np.zeros(s, t.dtype) for s, t in zip(shapes, types, strict=True)]
+        batch = np.broadcast_shapes(*[a.shape[:-2] for a in arrays])
+        if all(a.size for a in arrays):
+            whole = [np.broadcast_to(a, (*batch, *a.shape[-2:])) for a in arrays]
+            for at in np.ndindex(*batch):
+                made = self.one(*[a[at] for a in whole])
+                for result, part in zip(results, made if several else (made,), strict=True):
+                    result[at] = part
+        return tuple(results) if several else results[0]
+
+
+class Eigh(Factoring):
+    """The eigenvalues of each symmetric matrix in ascending order, and its eigenvectors: a tuple.
+
+    Parameters
+    ----------
+    lower : bool
+        Which triangle of the matrix is read.
+    """
+
+    __slots__ = ()
+    name = "eigh"
+    parameters = ("lower",)
+    ITEMS = ((), ("orthogonal",))
+
+    @classmethod
+    def canonical(cls, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """Return the parameter as a bool."""
+        (lower,) = super().canonical(*args, **kwargs)
+        return (_flag(lower),)
+
+    def infer(self, *types: Any) -> Type:
+        """Return the types [..., n] and [..., n, n]."""
+        (a,) = types
+        n = square_size(a, "an eigenvalue decomposition")
+        dtype = float_dtype(a)
+        batch = a.shape[:-2]
+        return TupleType([TensorType(dtype, (*batch, n)), TensorType(dtype, (*batch, n, n))])
+
+    def perform(self, *values: Any) -> Any:
+        """Compute with NumPy."""
+        return tuple(np.linalg.eigh(values[0], "L" if self.params[0] else "U"))
+
+
+class Eigvalsh(Factoring):
+    """The eigenvalues of each symmetric matrix, in ascending order.
+
+    Parameters
+    ----------
+    lower : bool
+        Which triangle of the matrix is read.
+    """
+
+    __slots__ = ()
+    name = "eigvalsh"
+    parameters = ("lower",)
+
+    @classmethod
+    def canonical(cls, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """Return the parameter as a bool."""
+        (lower,) = super().canonical(*args, **kwargs)
+        return (_flag(lower),)
+
+    def infer(self, *types: Any) -> Type:
+        """Return the type [..., n]."""
+        n = square_size(types[0], "an eigenvalue decomposition")
+        return TensorType(float_dtype(types[0]), (*types[0].shape[:-2], n))
+
+    def perform(self, *values: Any) -> Any:
+        """Compute with NumPy."""
+        return np.linalg.eigvalsh(values[0], "L" if self.params[0] else "U")
+
+    def flops(self, types: tuple[Any, ...], result: Any) -> int:
+        """Cost 4 n^3 / 3 for each matrix."""
+        return 4 * _volume(types[0].shape) * extent(types[0].shape[-1]) // 3
+
+
+class SVD(Factoring):
+    """The singular value decomposition of each matrix: U, the singular values, and V.mT.
+
+    Parameters
+    ----------
+    full_matrices : bool
+        Whether U and V are square; else they have as many vectors as there are singular values.
+    """
+
+    __slots__ = ()
+    name = "svd"
+    parameters = ("full_matrices",)
+
+    @classmethod
+    def canonical(cls, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """Return the parameter as a bool."""
+        (full,) = super().canonical(*args, **kwargs)
+        return (_flag(full),)
+
+    def infer(self, *types: Any) -> Type:
+        """Return the three types."""
+        m, n = last_two(types[0], "a singular value decomposition")
+        k, batch, dtype = smaller(m, n), types[0].shape[:-2], float_dtype(types[0])
+        left, right = (m, n) if self.params[0] else (k, k)
+        shapes = ((*batch, m, left), (*batch, k), (*batch, right, n))
+        return TupleType([TensorType(dtype, shape) for shape in shapes])
+
+    def perform(self, *values: Any) -> Any:
+        """Compute with NumPy."""
+        return tuple(np.linalg.svd(values[0], full_matrices=self.params[0]))
+
+    def item_facts(self, index: int, operands: tuple[Facts, ...], node: Variable) -> Facts:
+        """Know that singular values are not negative, and that square factors are orthogonal."""
+        if index == 1:
+            return proved("nonnegative")
+        square = self.params[0] or operands[0].holds("square")
+        return proved("orthogonal") if square else NOTHING
+
+
+class QR(Factoring):
+    """The factors Q, with orthonormal columns, and R, upper triangular, of each matrix: a tuple.
+
+    Parameters
+    ----------
+    mode : {"reduced", "complete"}
+        Whether Q has as many columns as R needs, or is square.
+    """
+
+    __slots__ = ()
+    name = "qr"
+    parameters = ("mode",)
+
+    @classmethod
+    def canonical(cls, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """Return the mode by name."""
+        (mode,) = super().canonical(*args, **kwargs)
+        if not is_open(mode) and mode not in MODES:
+            raise DomainError(f"qr has no mode {mode!r}", fix=f"Use one of {', '.join(MODES)}.")
+        return (mode,)
+
+    def infer(self, *types: Any) -> Type:
+        """Return the types of Q and R."""
+        m, n = last_two(types[0], "a QR decomposition")
+        k = smaller(m, n) if self.params[0] == "reduced" else m
+        batch, dtype = types[0].shape[:-2], float_dtype(types[0])
+        return TupleType([TensorType(dtype, (*batch, m, k)), TensorType(dtype, (*batch, k, n))])
+
+    def perform(self, *values: Any) -> Any:
+        """Compute with NumPy."""
+        return tuple(np.linalg.qr(values[0], self.params[0]))
+
+    def item_facts(self, index: int, operands: tuple[Facts, ...], node: Variable) -> Facts:
+        """Know the factors of a square matrix, and that a complete Q is orthogonal."""
+        square = operands[0].holds("square")
+        if index == 0:
+            complete = self.params[0] == "complete"
+            return proved("orthogonal") if square or complete else NOTHING
+        return proved("upper_triangular") if square else NOTHING
+
+
+class LU(OneByOne, Factoring):
+    """The factors P, L and U of each square matrix: ``a = P @ L @ U``, a tuple."""
+
+    __slots__ = ()
+    name = "lu"
+    ITEMS = (("permutation",), ("lower_triangular", "invertible"), ("upper_triangular",))
+
+    def infer(self, *types: Any) -> Type:
+        """Return three types, each that of the operand in a float dtype."""
+        n = square_size(types[0], "an LU decomposition")
+        one = TensorType(float_dtype(types[0]), (*types[0].shape[:-2], n, n))
+        return TupleType([one, one, one])
+
+    def one(self, *matrices: Any) -> Any:
+        """Factor with SciPy."""
+        from scipy.linalg import lu as factor
+
+        return factor(matrices[0], check_finite=False)
+
+    def flops(self, types: tuple[Any, ...], result: Any) -> int:
+        """Cost 2 n^3 / 3 for each matrix."""
+        return 2 * _volume(types[0].shape) * extent(types[0].shape[-1]) // 3
+
+
+class LUFactor(OneByOne, Factoring):
+    """Both factors of each square matrix in one matrix, and its row interchanges: a tuple.
+
+    The interchanges say with which row each row was swapped, in turn.
+    """
+
+    __slots__ = ()
+    name = "lu_factor"
+    ORDER = None  # LAPACK's own, in which lu_solve takes the factors without a copy
+
+    def infer(self, *types: Any) -> Type:
+        """Return the type of the operand in a float dtype, and int32[..., n]."""
+        n = square_size(types[0], "an LU decomposition")
+        batch = types[0].shape[:-2]
+        factors = TensorType(float_dtype(types[0]), (*batch, n, n))
+        return TupleType([factors, TensorType("int32", (*batch, n))])
+
+    def one(self, *matrices: Any) -> Any:
+        """Factor with LAPACK; a singular matrix has a zero on the diagonal of U."""
+        return routine("getrf", matrices[0].dtype)(matrices[0])[:2]
+
+    def flops(self, types: tuple[Any, ...], result: Any) -> int:
+        """Cost 2 n^3 / 3 for each matrix."""
+        return 2 * _volume(types[0].shape) * extent(types[0].shape[-1]) // 3
+
+
+class Schur(OneByOne, Factoring):
+    """The real Schur form T and the orthogonal Z of each matrix, ``a = Z @ T @ Z.mT``: a tuple."""
+
+    __slots__ = ()
+    name = "schur"
+    ITEMS = ((), ("orthogonal",))
+
+    def infer(self, *types: Any) -> Type:
+        """Return two types, each that of the operand in a float dtype."""
+        n = square_size(types[0], "a Schur decomposition")
+        one = TensorType(float_dtype(types[0]), (*types[0].shape[:-2], n, n))
+        return TupleType([one, one])
+
+    def one(self, *matrices: Any) -> Any:
+        """Factor with SciPy."""
+        from scipy.linalg import schur as factor
+
+        return factor(matrices[0], output="real")
+
+
+class QZ(OneByOne):
+    """The real generalised Schur form of two matrices: AA, BB, Q and Z, a tuple.
+
+    ``a = Q @ AA @ Z.mT`` and ``b = Q @ BB @ Z.mT``.
+    """
+
+    __slots__ = ()
+    name = "qz"
+    arity = 2
+
+    def infer(self, *types: Any) -> Type:
+        """Return four types, each that of the operands in their common float dtype."""
+        a, b = types
+        n = contracted(*(square_size(x, "a generalised Schur form") for x in types))
+        batch = broadcast_shapes([a.shape[:-2], b.shape[:-2]])
+        one = TensorType(float_dtype(a, b), (*batch, n, n))
+        return TupleType([one, one, one, one])
+
+    def one(self, *matrices: Any) -> Any:
+        """Factor with SciPy."""
+        from scipy.linalg import qz as factor
+
+        return factor(*matrices, output="real")
+
+    def item_facts(self, index: int, operands: tuple[Facts, ...], node: Variable) -> Facts:
+        """Know that Q and Z are orthogonal."""
+        return proved("orthogonal") if index > 1 else NOTHING
+
+
+class Expm(OneByOne, Factoring):
+    """The exponential of each matrix."""
+
+    __slots__ = ()
+    name = "expm"
+
+    def infer(self, *types: Any) -> Type:
+        """Return the type of the operand, in a float dtype."""
+        n = square_size(types[0], "an exponential of a matrix")
+        return TensorType(float_dtype(types[0]), (*types[0].shape[:-2], n, n))
+
+    def one(self, *matrices: Any) -> Any:
+        """Compute with SciPy."""
+        from scipy.linalg import expm as exponential
+
+        return exponential(matrices[0])
+
+    def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
+        """Keep triangles; an exponential is invertible, and of a symmetric matrix SPD."""
+        found = proved("invertible") | kept(
+            operands[0], "lower_triangular", "upper_triangular", "diagonal"
+        )
+        return found | proved("spd") if operands[0].holds("symmetric") else found
+
+
+def smaller(m: Dim, n: Dim) -> Dim:
+    """Return the smaller of two sizes, None where it is not known."""
+    if isinstance(m, int) and isinstance(n, int):
+        return min(m, n)
+    return m if m == n else None
+
+
+def _items(both: Any, count: int) -> tuple[Any, ...]:
+    return tuple(GetItem(i)(both) for i in range(count))
+
+
+@checks_arguments
+def eigh(a: Any, lower: bool = True) -> tuple[Any, Any]:
+    """Return the eigenvalues of a symmetric matrix in ascending order, and its eigenvectors.
+
+    Parameters
+    ----------
+    a : Variable, array-like or pattern, [..., n, n]
+        One triangle of it is read.
+    lower : bool
+        Which triangle.
+
+    Returns
+    -------
+    eigenvalues, eigenvectors : Variable, [..., n] and [..., n, n]
+        Column i of the second belongs to entry i of the first.
+
+    Raises
+    ------
+    ShapeError
+        For an operand that is not a square matrix or a batch of them.
+    """
+    first, second = _items(Eigh(lower)(as_operand(a)), 2)
+    return first, second
+
+
+@checks_arguments
+def eigvalsh(a: Any, lower: bool = True) -> Any:
+    """Return the eigenvalues of a symmetric matrix in ascending order.
+
+    Parameters
+    ----------
+    a : Variable, array-like or pattern, [..., n, n]
+        One triangle of it is read.
+    lower : bool
+        Which triangle.
+
+    Returns
+    -------
+    Variable or pattern, float[..., n]
+        One vector for each matrix.
+
+    Raises
+    ------
+    ShapeError
+        For an operand that is not a square matrix or a batch of them.
+    """
+    return Eigvalsh(lower)(as_operand(a))
+
+
+@checks_arguments
+def svd(a: Any, full_matrices: bool = True) -> tuple[Any, Any, Any]:
+    """Return the singular value decomposition of a matrix.
+
+    Parameters
+    ----------
+    a : Variable, array-like or pattern, [..., m, n]
+        A matrix or a batch of them.
+    full_matrices : bool
+        Whether U and V are square.
+
+    Returns
+    -------
+    U, S, Vh : Variable
+        ``a = (U * S) @ Vh`` where the matrices are not full; S is in descending order.
+
+    Raises
+    ------
+    ShapeError
+        For a scalar or a vector.
+    """
+    first, second, third = _items(SVD(full_matrices)(as_operand(a)), 3)
+    return first, second, third
+
+
+@checks_arguments
+def qr(a: Any, mode: str = "reduced") -> tuple[Any, Any]:
+    """Return the QR decomposition of a matrix.
+
+    Parameters
+    ----------
+    a : Variable, array-like or pattern, [..., m, n]
+        A matrix or a batch of them.
+    mode : {"reduced", "complete"}
+        Whether Q is square.
+
+    Returns
+    -------
+    Q, R : Variable
+        ``a = Q @ R``, with orthonormal columns of Q and R upper triangular.
+
+    Raises
+    ------
+    DomainError
+        For another mode.
+    ShapeError
+        For a scalar or a vector.
+    """
+    first, second = _items(QR(mode)(as_operand(a)), 2)
+    return first, second
+
+
+@checks_arguments
+def lu(a: Any) -> tuple[Any, Any, Any]:
+    """Return the LU decomposition of a square matrix with partial pivoting.
+
+    Parameters
+    ----------
+    a : Variable, array-like or pattern, [..., n, n]
+        A square matrix or a batch of them.
+
+    Returns
+    -------
+    P, L, U : Variable, [..., n, n]
+        ``a = P @ L @ U``: a permutation, a unit lower and an upper triangular matrix.
+
+    Raises
+    ------
+    ShapeError
+        For an operand that is not a square matrix or a batch of them.
+    """
+    first, second, third = _items(LU()(as_operand(a)), 3)
+    return first, second, third
+
+
+@checks_arguments
+def lu_factor(a: Any) -> tuple[Any, Any]:
+    """Return both LU factors in one matrix, and the row interchanges.
+
+    Parameters
+    ----------
+    a : Variable, array-like or pattern, [..., n, n]
+        A square matrix or a batch of them.
+
+    Returns
+    -------
+    lu, piv : Variable, float[..., n, n] and int32[..., n]
+        Row i was interchanged with row ``piv[i]``.
+
+    Raises
+    ------
+    ShapeError
+        For an operand that is not a square matrix or a batch of them.
+    """
+    first, second = _items(LUFactor()(as_operand(a)), 2)
+    return first, second
+
+
+@checks_arguments
+def schur(a: Any) -> tuple[Any, Any]:
+    """Return the real Schur decomposition of a square matrix.
+
+    Parameters
+    ----------
+    a : Variable, array-like or pattern, [..., n, n]
+        A square matrix or a batch of them.
+
+    Returns
+    -------
+    T, Z : Variable, [..., n, n]
+        ``a = Z @ T @ Z.mT`` with Z orthogonal; T has blocks of 2 for pairs of complex eigenvalues.
+
+    Raises
+    ------
+    ShapeError
+        For an operand that is not a square matrix or a batch of them.
+    """
+    first, second = _items(Schur()(as_operand(a)), 2)
+    return first, second
+
+
+@checks_arguments
+def qz(a: Any, b: Any) -> tuple[Any, Any, Any, Any]:
+    """Return the real generalised Schur decomposition of two square matrices.
+
+    Parameters
+    ----------
+    a, b : Variable, array-like or pattern, [..., n, n]
+        Square matrices of one size.
+
+    Returns
+    -------
+    AA, BB, Q, Z : Variable, [..., n, n]
+        ``a = Q @ AA @ Z.mT`` and ``b = Q @ BB @ Z.mT``.
+
+    Raises
+    ------
+    ShapeError
+        For operands that are not square matrices of one size.
+    """
+    first, second, third, fourth = _items(QZ()(as_operand(a), as_operand(b)), 4)
+    return first, second, third, fourth
+
+
+@checks_arguments
+def expm(a: Any) -> Any:
+    """Return the exponential of a square matrix.
+
+    Parameters
+    ----------
+    a : Variable, array-like or pattern, [..., n, n]
+        A square matrix or a batch of them.
+
+    Returns
+    -------
+    Variable or pattern, float[..., n, n]
+        Not the exponentials of the elements, which are ``exp(a)``.
+
+    Raises
+    ------
+    ShapeError
+        For an operand that is not a square matrix or a batch of them.
+    """
+    return Expm()(as_operand(a))

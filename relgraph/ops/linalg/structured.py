@@ -1,0 +1,479 @@
+"""Matrices by their structure: the identity, diagonals, traces and triangles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from relgraph.errors import DomainError, ShapeError, checks_arguments
+from relgraph.ir.cost import extent, size
+from relgraph.ir.facts import VALUE_FACTS, Facts, kept, proved
+from relgraph.ir.node import Variable, constant
+from relgraph.ir.op import Op
+from relgraph.ir.types import Dim, TensorType, Type, check_dtype
+from relgraph.ops.arguments import as_operand, check_int, is_open, is_pattern, no_rank, rank_of
+from relgraph.ops.permutation import moveaxis
+from relgraph.ops.reductions import Sum
+from relgraph.ops.shape import broadcast_to, dim
+
+_SURVIVE_ZEROS = ("nonnegative", "nonpositive", "integer", "finite", "not_nan")
+
+
+class Eye(Op):
+    """A matrix with ones on one diagonal and zeros elsewhere; it has no operands.
+
+    Parameters
+    ----------
+    n, m : int
+        The numbers of rows and columns.
+    k : int
+        The diagonal: 0 the main one, positive above it, negative below.
+    dtype : str
+        The dtype.
+    """
+
+    __slots__ = ()
+    name = "eye"
+    parameters = ("n", "m", "k", "dtype")
+    arity = 0
+
+    @classmethod
+    def canonical(cls, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """Return the sizes and the diagonal as ints, and the dtype by name."""
+        *numbers, dtype = super().canonical(*args, **kwargs)
+        found = [a if is_open(a) else check_int(a, "eye: n, m or k") for a in numbers]
+        for number in found[:2]:
+            if not is_open(number) and number < 0:
+                raise DomainError(
+                    f"eye: a size cannot be negative: {number}",
+                    fix="Give n and m of at least 0; the diagonal k may be negative.",
+                )
+        return (*found, dtype if is_open(dtype) else check_dtype(dtype).name)
+
+    def infer(self, *types: Any) -> Type:
+        """Return the type [n, m]."""
+        n, m, _, dtype = self.params
+        return TensorType(dtype, (n, m))
+
+    def perform(self, *values: Any) -> Any:
+        """Build with NumPy."""
+        n, m, k, dtype = self.params
+        return np.eye(n, m, k, dtype=dtype)
+
+    def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
+        """Know its elements, and the identity."""
+        n, m, k, _ = self.params
+        values = proved("nonnegative", "integer", "finite")
+        return values | proved("diagonal", "spd", "permutation") if n == m and k == 0 else values
+
+
+class _Diagonals(Op):
+    """An op that speaks of one diagonal."""
+
+    __slots__ = ()
+    parameters = ("k",)
+    arity = 1
+
+    @classmethod
+    def canonical(cls, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """Return the diagonal as an int."""
+        (k,) = super().canonical(*args, **kwargs)
+        return (k if is_open(k) else check_int(k, f"{cls.name}: the diagonal k"),)
+
+    def flops(self, types: tuple[Any, ...], result: Any) -> int:
+        """Cost one copy of each element."""
+        return size(result)
+
+
+class Diag(_Diagonals):
+    """The matrix with a vector on one diagonal and zeros elsewhere.
+
+    Parameters
+    ----------
+    k : int
+        The diagonal.
+    """
+
+    __slots__ = ()
+    name = "diag"
+
+    def demands(self, fact: str = "") -> tuple[str, ...]:
+        """Demand a vector without zeros of an invertible matrix."""
+        return ("nonzero",) if fact == "invertible" and self.params[0] == 0 else ()
+
+    def infer(self, *types: Any) -> Type:
+        """Return the type: square, of the vector's size plus ``abs(k)``."""
+        (x,) = types
+        if x.ndim == 0:
+            raise ShapeError(
+                "a diagonal matrix is made of a vector, not of a scalar",
+                fix="Make it a vector, for instance with expand_dims.",
+            )
+        dim, k = x.shape[-1], abs(self.params[0])
+        side: Dim = dim + k if isinstance(dim, int) else (dim if k == 0 else None)
+        return x.with_shape((*x.shape[:-1], side, side))  # type: ignore[no-any-return]
+
+    def perform(self, *values: Any) -> Any:
+        """Build with NumPy, for each vector of a batch."""
+        x, k = np.asarray(values[0]), self.params[0]
+        side = x.shape[-1] + abs(k)
+        result = np.zeros((*x.shape[:-1], side, side), x.dtype)
+        rows = np.arange(x.shape[-1]) + max(0, -k)
+        result[..., rows, rows + k] = x
+        return result
+
+    def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
+        """Know the structure; the signs of elements make it definite, nonzero ones invertible."""
+        (x,), k = operands, self.params[0]
+        found = kept(x, *_SURVIVE_ZEROS)
+        if k:
+            return found | proved("lower_triangular" if k < 0 else "upper_triangular")
+        found |= proved("diagonal")
+        if x.holds("nonzero"):
+            found |= proved("invertible")
+        if x.holds("positive"):
+            return found | proved("spd")
+        return found | proved("psd") if x.holds("nonnegative") else found
+
+
+class Diagonal(_Diagonals):
+    """One diagonal of each matrix, as a vector.
+
+    Parameters
+    ----------
+    k : int
+        The diagonal.
+    """
+
+    __slots__ = ()
+    name = "diagonal"
+
+    def infer(self, *types: Any) -> Type:
+        """Return the type, with the size of the diagonal where both sizes are static."""
+        (x,) = types
+        rows, columns = last_two(x, "a diagonal")
+        return x.with_shape((*x.shape[:-2], _length(rows, columns, self.params[0])))  # type: ignore[no-any-return]
+
+    def perform(self, *values: Any) -> Any:
+        """Take it with NumPy."""
+        return np.diagonal(values[0], self.params[0], axis1=-2, axis2=-1)
+
+    def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
+        """Keep what is known of each element."""
+        return kept(operands[0], *VALUE_FACTS)
+
+
+class Trace(Op):
+    """The sum of the main diagonal of each matrix."""
+
+    __slots__ = ()
+    name = "trace"
+    arity = 1
+
+    def infer(self, *types: Any) -> Type:
+        """Return the type; small integers and bool are summed in 64 bits, as by NumPy's sum."""
+        (x,) = types
+        last_two(x, "a trace")
+        return TensorType(_sum_dtype(x.dtype), x.shape[:-2])
+
+    def perform(self, *values: Any) -> Any:
+        """Sum with NumPy."""
+        return np.trace(values[0], axis1=-2, axis2=-1)
+
+    def flops(self, types: tuple[Any, ...], result: Any) -> int:
+        """Cost one addition for each element of the diagonals."""
+        return size(result) * min(map(extent, types[0].shape[-2:]))
+
+    def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
+        """Keep integrality, and signs of floats (integers wrap around)."""
+        signs = ("nonnegative", "nonpositive") if node.dtype.kind == "f" else ()
+        return kept(operands[0], "integer", *signs)
+
+
+class _Triangle(_Diagonals):
+    """An op that puts zeros on one side of a diagonal."""
+
+    __slots__ = ()
+
+    def infer(self, *types: Any) -> Type:
+        """Return the type of the operand."""
+        last_two(types[0], self.name)
+        return types[0]  # type: ignore[no-any-return]
+
+
+class Tril(_Triangle):
+    """The lower triangle: zeros above the diagonal ``k``.
+
+    Parameters
+    ----------
+    k : int
+        The last diagonal that is kept.
+    """
+
+    __slots__ = ()
+    name = "tril"
+
+    def perform(self, *values: Any) -> Any:
+        """Zero with NumPy."""
+        return np.tril(values[0], self.params[0])
+
+    def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
+        """Know the triangle, and what zeros elsewhere leave true."""
+        (x,) = operands
+        found = kept(x, *_SURVIVE_ZEROS, "square", *_TRIANGLES)
+        own = x.holds("square") and self.params[0] <= 0
+        return found | proved("lower_triangular") if own else found
+
+
+class Triu(_Triangle):
+    """The upper triangle: zeros below the diagonal ``k``.
+
+    Parameters
+    ----------
+    k : int
+        The first diagonal that is kept.
+    """
+
+    __slots__ = ()
+    name = "triu"
+
+    def perform(self, *values: Any) -> Any:
+        """Zero with NumPy."""
+        return np.triu(values[0], self.params[0])
+
+    def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
+        """Know the triangle, and what zeros elsewhere leave true."""
+        (x,) = operands
+        found = kept(x, *_SURVIVE_ZEROS, "square", *_TRIANGLES)
+        own = x.holds("square") and self.params[0] >= 0
+        return found | proved("upper_triangular") if own else found
+
+
+_TRIANGLES = ("lower_triangular", "upper_triangular", "diagonal")
+
+
+def last_two(x: TensorType, what: str) -> tuple[Dim, Dim]:
+    """Return the sizes of a matrix, or raise ShapeError for a scalar or a vector."""
+    if x.ndim < 2:
+        raise ShapeError(
+            f"{what} needs a matrix or a batch of them, not {x}",
+            fix="Give it two dimensions, for instance with expand_dims.",
+        )
+    return x.shape[-2], x.shape[-1]
+
+
+def _length(rows: Dim, columns: Dim, k: int) -> Dim:
+    if isinstance(rows, int) and isinstance(columns, int):
+        return max(0, min(rows + min(k, 0), columns - max(k, 0)))
+    return rows if rows == columns and k == 0 else None
+
+
+def _sum_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    if dtype.kind == "f":
+        return dtype
+    return np.dtype("uint64" if dtype.kind == "u" else "int64")
+
+
+@checks_arguments
+def eye(n: Any, m: int | None = None, k: int = 0, dtype: Any = "float64") -> Any:
+    """Return a matrix with ones on one diagonal and zeros elsewhere.
+
+    Parameters
+    ----------
+    n : int or integer scalar Variable
+        The number of rows; one known only at the call makes the identity.
+    m : int, optional
+        The number of columns, ``n`` without it.
+    k : int
+        The diagonal: 0 the main one, positive above it.
+    dtype : dtype-like
+        The dtype.
+
+    Returns
+    -------
+    Variable, [n, m]
+
+    Raises
+    ------
+    ArgumentError
+        For sizes that are not ints.
+    DomainError
+        For a negative size; and where a size is known at the call only, for other numbers of
+        columns or another diagonal.
+
+    Examples
+    --------
+    >>> eye(3)
+    eye(n=3, m=3, k=0, dtype='float64')
+    """
+    if isinstance(n, Variable):
+        if k != 0 or (m is not None and m is not n):
+            raise DomainError(
+                "eye with a size known at the call only is the identity",
+                {"n": n, "m": m, "k": k},
+                "Give static sizes, or n alone.",
+            )
+        return Diag(0)(broadcast_to(constant(1, dtype), (n,)))
+    return Eye(n, n if m is None else m, k, dtype)()
+
+
+@checks_arguments
+def diag(x: Any, k: int = 0) -> Any:
+    """Return a diagonal matrix made of a vector, or a diagonal of a matrix.
+
+    Parameters
+    ----------
+    x : Variable, array-like or pattern, [n] or [m, n]
+        A pattern stands for a vector; for the other meaning use ``diagonal``.
+    k : int
+        The diagonal: 0 the main one, positive above it.
+
+    Returns
+    -------
+    Variable or pattern
+        A matrix for a vector, a vector for a matrix.
+
+    Raises
+    ------
+    ShapeError
+        For a scalar or a batch.
+    """
+    x = as_operand(x)
+    if not isinstance(x, Variable) or x.ndim == 1:
+        return Diag(k)(x)
+    if x.ndim != 2:
+        raise ShapeError(
+            f"diag takes a vector or a matrix, not {x.type}",
+            fix="Use diagonal(x) for batches of matrices; make a scalar a vector by expand_dims.",
+        )
+    return Diagonal(k)(x)
+
+
+@checks_arguments
+def diagonal(x: Any, offset: int = 0, axis1: int = -2, axis2: int = -1) -> Any:
+    """Return one diagonal of each matrix.
+
+    Parameters
+    ----------
+    x : Variable, array-like or pattern, [..., m, n]
+        A matrix or a batch of them.
+    offset : int
+        The diagonal: 0 the main one, positive above it.
+    axis1, axis2 : int
+        The axes of the matrices: the last two, as in ``numpy.linalg.diagonal``.
+
+    Returns
+    -------
+    Variable, [..., min(m, n)] for the main diagonal
+
+    Raises
+    ------
+    DomainError
+        For an axis out of range, or one given twice.
+    ShapeError
+        For a scalar or a vector.
+    PatternError
+        For a pattern with other axes than the last two.
+    """
+    return Diagonal(offset)(_matrices(x, axis1, axis2, "diagonal"))
+
+
+@checks_arguments
+def trace(x: Any, offset: int = 0, axis1: int = -2, axis2: int = -1) -> Any:
+    """Return the sum of a diagonal of each matrix.
+
+    Parameters
+    ----------
+    x : Variable, array-like or pattern, [..., m, n]
+        Small integers and bool are summed in 64 bits.
+    offset : int
+        The diagonal: 0 the main one, positive above it.
+    axis1, axis2 : int
+        The axes of the matrices: the last two, as in ``numpy.linalg.trace``.
+
+    Returns
+    -------
+    Variable or pattern, [...]
+        One number for each matrix.
+
+    Raises
+    ------
+    DomainError
+        For an axis out of range, or one given twice.
+    ShapeError
+        For a scalar or a vector.
+    PatternError
+        For a pattern with other axes than the last two.
+    """
+    x = _matrices(x, axis1, axis2, "trace")
+    if is_open(offset) or offset != 0:
+        elements = Diagonal(offset)(x)
+        return Sum(None if rank_of(elements) == 1 else (-1,))(elements)
+    return Trace()(x)
+
+
+@checks_arguments
+def tril(x: Any, k: int = 0) -> Any:
+    """Return the lower triangle of each matrix: zeros above the diagonal ``k``.
+
+    Parameters
+    ----------
+    x : Variable, array-like or pattern, [..., m, n] or [n]
+        A matrix or a batch of them; a vector is each row of a square matrix.
+    k : int
+        The last diagonal that is kept.
+
+    Returns
+    -------
+    Variable or pattern, [..., m, n] or [n, n]
+        In the dtype of ``x``.
+
+    Raises
+    ------
+    ShapeError
+        For a scalar.
+    """
+    return Tril(k)(_as_matrix(x))
+
+
+@checks_arguments
+def triu(x: Any, k: int = 0) -> Any:
+    """Return the upper triangle of each matrix: zeros below the diagonal ``k``.
+
+    Parameters
+    ----------
+    x : Variable, array-like or pattern, [..., m, n] or [n]
+        A matrix or a batch of them; a vector is each row of a square matrix.
+    k : int
+        The first diagonal that is kept.
+
+    Returns
+    -------
+    Variable or pattern, [..., m, n] or [n, n]
+        In the dtype of ``x``.
+
+    Raises
+    ------
+    ShapeError
+        For a scalar.
+    """
+    return Triu(k)(_as_matrix(x))
+
+
+def _as_matrix(x: Any) -> Any:
+    """Return an operand, a vector as a square matrix of equal rows, as NumPy takes it."""
+    operand = as_operand(x)
+    if isinstance(operand, Variable) and operand.ndim == 1:
+        return broadcast_to(operand, (dim(operand, 0),) * 2)
+    return operand
+
+
+def _matrices(x: Any, axis1: int, axis2: int, function: str) -> Any:
+    """Return ``x`` with the axes of its matrices last."""
+    x = as_operand(x)
+    if (axis1, axis2) == (-2, -1):
+        return x
+    if is_pattern(x):
+        raise no_rank(function, "In a pattern the matrices are in the last two axes.")
+    return moveaxis(x, (axis1, axis2), (-2, -1))
