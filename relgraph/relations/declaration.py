@@ -96,15 +96,43 @@ def conditions_of(
         goals = where(*(parameters[p] for p in wanted))
     except Exception as error:
         raise _condition_failed(name, error, location, location_of(where)) from error
-    goals = goals if isinstance(goals, tuple | list) else (goals,)
-    for g in goals:
-        if not isinstance(g, Suspended):
+    goals = _as_goals(goals)
+    for goal in goals:
+        if not isinstance(goal, Suspended):
             raise RelationError(
-                f"{name}: where= must return side conditions, not {g!r}",
+                f"{name}: where= must return side conditions, not {goal!r}",
                 {"declared": location},
                 "Use rg.facto and its short forms, rg.checko, rg.calco; several as a tuple.",
             )
-    return tuple(goals)
+    return goals
+
+
+def _as_goals(conditions: Any) -> tuple[Any, ...]:
+    """Return one condition, or several, as a tuple."""
+    return tuple(conditions) if isinstance(conditions, tuple | list) else (conditions,)
+
+
+def pairs_of(statement: Any, name: str, location: str) -> list[Clause]:
+    """Return the pairs of sides that an identity states, each with its own conditions.
+
+    Parameters
+    ----------
+    statement : tuple or list of tuple
+        ``(left, right)`` or ``(left, right, condition)``, or a list of such pairs.
+    """
+    clauses = []
+    for pair in statement if isinstance(statement, list) and statement else [statement]:
+        sides = pair if isinstance(pair, tuple) else ()
+        conditions = _as_goals(sides[2]) if len(sides) == 3 else ()
+        if len(sides) not in (2, 3) or not all(isinstance(x, Suspended) for x in conditions):
+            raise RelationError(
+                f"{name} must return its two sides, not {pair!r}",
+                {"declared": location},
+                "Write: return left, right; or, for each of several pairs, yield left, right "
+                "or yield left, right, condition.",
+            )
+        clauses.append(Clause(sides[0], sides[1], conditions))
+    return clauses
 
 
 def _condition_failed(name: str, error: Exception, location: str, place: str) -> RelgraphError:

@@ -12,6 +12,7 @@ import itertools
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import GeneratorType
 from typing import Any
 
 import numpy as np
@@ -67,7 +68,7 @@ _stated = threading.local()
 
 
 def stated(function: Callable[..., Any], parameters: Iterable[Any]) -> Any:
-    """Return what a function states of logic variables.
+    """Return what a function states of logic variables; what it yields, as a list.
 
     Raises
     ------
@@ -78,7 +79,8 @@ def stated(function: Callable[..., Any], parameters: Iterable[Any]) -> Any:
     outer = getattr(_stated, "code", None)
     _stated.code = getattr(function, "__code__", None)
     try:
-        return function(*parameters)
+        statement = function(*parameters)
+        return list(statement) if isinstance(statement, GeneratorType) else statement
     finally:
         _stated.code = outer
 

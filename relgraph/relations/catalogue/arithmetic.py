@@ -17,13 +17,9 @@ from relgraph.relations.catalogue.conditions import coefficiento, numbero, numer
 from relgraph.relations.kanren.goals import (
     calco,
     checko,
-    eq,
-    lall,
-    lany,
     nonzeroo,
 )
-from relgraph.relations.pattern import lvars
-from relgraph.relations.relation import Relation, identity, relation
+from relgraph.relations.relation import Relation, identity
 
 CANONICAL = ("canonicalize", "fast_run")
 TIDY = ("canonicalize", "specialize", "fast_run")  # again after the stabilising phase
@@ -304,19 +300,16 @@ def collect_like_termso(x, a, b, c):
     return a * x + b * x, c * x
 
 
-@relation(tags=(*CANONICAL, "add_canonical"), specials="assumes_finite")
-def gather_subtract_multiplyo(left, right):
+@identity(tags=(*CANONICAL, "add_canonical"), specials="assumes_finite")
+def gather_subtract_multiplyo(x, c, d):
     """c x - x = d x, where d = c - 1, and x - c x = d x, where d = 1 - c.
 
     Holds for a constant c of the dtype of x, modulo 2^n for integers; rounded (three roundings
     against two), assumes_finite.
     Source: distributive law.
     """
-    x, c, d = lvars("x c d")
-    return lany(
-        lall(eq(left, c * x - x), eq(right, d * x), calco(d, one_less, c, x)),
-        lall(eq(left, x - c * x), eq(right, d * x), calco(d, one_minus, c, x)),
-    )
+    yield c * x - x, d * x, calco(d, one_less, c, x)
+    yield x - c * x, d * x, calco(d, one_minus, c, x)
 
 
 @identity(tags=(*CANONICAL, "add_canonical", "mul_canonical"), specials="assumes_finite")
@@ -376,19 +369,16 @@ def cancel_subtract_addo(x, y):
     return (x + y) - y, x
 
 
-@relation(tags=(*CANONICAL, "add_canonical"), specials="assumes_finite")
-def cancel_subtract_subtracto(left, right):
+@identity(tags=(*CANONICAL, "add_canonical"), specials="assumes_finite")
+def cancel_subtract_subtracto(x, y):
     """x - (x - y) = y, (x - y) - x = -y, and x - (x + y) = -y.
 
     Holds always, modulo 2^n for integers; rounded (within 2u (|x| + |y|)), assumes_finite.
     Source: group law.
     """
-    x, y = lvars("x y")
-    return lany(
-        lall(eq(left, x - (x - y)), eq(right, y)),
-        lall(eq(left, (x - y) - x), eq(right, -y)),
-        lall(eq(left, x - (x + y)), eq(right, -y)),
-    )
+    yield x - (x - y), y
+    yield (x - y) - x, -y
+    yield x - (x + y), -y
 
 
 @identity(

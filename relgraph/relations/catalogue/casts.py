@@ -38,15 +38,11 @@ from relgraph.relations.kanren.goals import (
     Suspended,
     calco,
     checko,
-    eq,
     facto,
     floato,
     integero,
-    lall,
-    lany,
 )
-from relgraph.relations.pattern import lvars
-from relgraph.relations.relation import Relation, identity, relation
+from relgraph.relations.relation import Relation, identity
 
 CANONICAL = ("canonicalize", "fast_run")
 TIDY = ("canonicalize", "specialize", "fast_run")
@@ -152,24 +148,19 @@ def trutho(d: Any, x: Any) -> Suspended:
     return checko(truth_kept, d, x, label="nothing but 0 becomes 0")
 
 
-@relation(tags=CANONICAL, rounding="exact")
-def drop_cast_trutho(left, right):
+@identity(tags=CANONICAL, rounding="exact")
+def drop_cast_trutho(x, y, d, e):
     """cast(cast(x, d), bool) = cast(x, bool), not cast(x, d) = not x, and so for and, or, xor.
 
     Holds where conversion takes nothing but 0 to 0 (all of integers to floats, not of float64 to
     float32); exact, kept.
     Source: definition of truth.
     """
-    x, y, d, e = lvars("x y d e")
     two = (trutho(d, x), trutho(e, y))
-    return lany(
-        lall(eq(left, Cast("bool")(Cast(d)(x))), eq(right, Cast("bool")(x)), trutho(d, x)),
-        lall(eq(left, logical_not(Cast(d)(x))), eq(right, logical_not(x)), trutho(d, x)),
-        *[
-            lall(eq(left, op(Cast(d)(x), Cast(e)(y))), eq(right, op(x, y)), *two)
-            for op in (logical_and, logical_or, logical_xor)
-        ],
-    )
+    yield Cast("bool")(Cast(d)(x)), Cast("bool")(x), trutho(d, x)
+    yield logical_not(Cast(d)(x)), logical_not(x), trutho(d, x)
+    for op in (logical_and, logical_or, logical_xor):
+        yield op(Cast(d)(x), Cast(e)(y)), op(x, y), two
 
 
 def kept_alike(d: Any, x: Any, y: Any) -> bool:
@@ -177,24 +168,19 @@ def kept_alike(d: Any, x: Any, y: Any) -> bool:
     return bool(x.dtype == y.dtype) and keeps_values(d, x.dtype)
 
 
-@relation(tags=CANONICAL, rounding="exact")
-def drop_cast_compareo(left, right):
+@identity(
+    tags=CANONICAL,
+    where=lambda x, y, d: checko(kept_alike, d, x, y, label="the casts lose nothing"),
+    rounding="exact",
+)
+def drop_cast_compareo(x, y, d):
     """(cast(x, d) < cast(y, d)) = (x < y), and so for <=, = and !=.
 
     Holds where x and y have one dtype all of whose values d represents; exact, kept.
     Source: such a conversion increases strictly, IEEE 754-2019, section 5.4.1.
     """
-    x, y, d = lvars("x y d")
-    return lany(
-        *[
-            lall(
-                eq(left, op(Cast(d)(x), Cast(d)(y))),
-                eq(right, op(x, y)),
-                checko(kept_alike, d, x, y, label="the casts lose nothing"),
-            )
-            for op in (less, less_equal, equal, not_equal)
-        ]
-    )
+    for op in (less, less_equal, equal, not_equal):
+        yield op(Cast(d)(x), Cast(d)(y)), op(x, y)
 
 
 def wider(d: Any, x: Any) -> bool:
@@ -202,24 +188,19 @@ def wider(d: Any, x: Any) -> bool:
     return bool(x.dtype.kind == "f" and np.dtype(d).kind == "f") and keeps_values(d, x.dtype)
 
 
-@relation(tags=CANONICAL, rounding="exact")
-def drop_cast_testo(left, right):
+@identity(
+    tags=CANONICAL,
+    where=lambda x, d: checko(wider, d, x, label="the cast loses nothing"),
+    rounding="exact",
+)
+def drop_cast_testo(x, d):
     """isnan(cast(x, d)) = isnan(x), and so for isinf and isfinite.
 
     Holds for floats of which d represents every value; exact, kept.
     Source: IEEE 754-2019, section 5.4.2: conversion to a wider format keeps infinities and NaN.
     """
-    x, d = lvars("x d")
-    return lany(
-        *[
-            lall(
-                eq(left, test(Cast(d)(x))),
-                eq(right, test(x)),
-                checko(wider, d, x, label="the cast loses nothing"),
-            )
-            for test in (isnan, isinf, isfinite)
-        ]
-    )
+    for test in (isnan, isinf, isfinite):
+        yield test(Cast(d)(x)), test(x)
 
 
 def same_truths(d: Any, x: Any, y: Any) -> bool:
@@ -227,26 +208,20 @@ def same_truths(d: Any, x: Any, y: Any) -> bool:
     return bool(x.dtype.kind == y.dtype.kind == "b" and np.dtype(d).kind != "b")
 
 
-@relation(tags=CANONICAL, rounding="exact")
-def gather_cast_logico(left, right):
+@identity(
+    tags=CANONICAL,
+    where=lambda x, y, d: checko(same_truths, d, x, y, label="of bool"),
+    rounding="exact",
+)
+def gather_cast_logico(x, y, d):
     """cast(x, d) cast(y, d) = cast(x and y, d), min the same, and max with or.
 
     Holds for bool x and y; exact, kept.
     Source: arithmetic of indicator functions, W. Feller, An Introduction to Probability Theory and
     Its Applications, vol. 1, 3rd ed., section IV.1.
     """
-    x, y, d = lvars("x y d")
-    pairs = ((multiply, logical_and), (minimum, logical_and), (maximum, logical_or))
-    return lany(
-        *[
-            lall(
-                eq(left, op(Cast(d)(x), Cast(d)(y))),
-                eq(right, Cast(d)(logic(x, y))),
-                checko(same_truths, d, x, y, label="of bool"),
-            )
-            for op, logic in pairs
-        ]
-    )
+    for op, logic in ((multiply, logical_and), (minimum, logical_and), (maximum, logical_or)):
+        yield op(Cast(d)(x), Cast(d)(y)), Cast(d)(logic(x, y))
 
 
 @identity(
@@ -292,20 +267,15 @@ def drop_flooro(x, d, e):
     return Cast(d)(floor(x)), Cast(e)(x)
 
 
-@relation(tags=TIDY, rounding="exact")
-def remove_roundingo(left, right):
+@identity(tags=TIDY, where=lambda x: (integero(x), floato(x)), rounding="exact")
+def remove_roundingo(x):
     """floor(x) = x, and so for ceil, trunc and rint.
 
     Holds where the elements of x are integers, infinite or NaN; exact, kept.
     Source: IEEE 754-2019, section 5.9.
     """
-    (x,) = lvars("x")
-    return lany(
-        *[
-            lall(eq(left, f(x)), eq(right, x), integero(x), floato(x))
-            for f in (floor, ceil, trunc, rint)
-        ]
-    )
+    for f in (floor, ceil, trunc, rint):
+        yield f(x), x
 
 
 RELATIONS: tuple[Relation, ...] = (

@@ -12,9 +12,8 @@ from relgraph.ops.permutation import MatrixTranspose, Transpose
 from relgraph.ops.shape import BroadcastTo, Dim, ExpandDims, Reshape, Squeeze
 from relgraph.ops.updates import AddIndex, SetIndex
 from relgraph.relations.catalogue.axes import static
-from relgraph.relations.kanren.goals import calco, checko, eq, lall, lany
-from relgraph.relations.pattern import lvars
-from relgraph.relations.relation import Relation, identity, relation
+from relgraph.relations.kanren.goals import calco, checko
+from relgraph.relations.relation import Relation, identity
 
 TIDY = ("canonicalize", "specialize", "fast_run")
 SWAP = MatrixTranspose()
@@ -61,21 +60,16 @@ def merge_specify_shapeo(x, s, t, u):
     return SpecifyShape(t)(SpecifyShape(s)(x)), SpecifyShape(u)(x)
 
 
-@relation(tags=(*TIDY, "local_lift_specify_shape_inc_subtensor", "derived"), rounding="exact")
-def specify_shape_updateo(left, right):
+@identity(tags=(*TIDY, "local_lift_specify_shape_inc_subtensor", "derived"), rounding="exact")
+def specify_shape_updateo(x, v, s, k):
     """specify_shape(at(x)[k].set(v), s) = at(specify_shape(x, s))[k].set(v), and so for add.
 
     Holds always: an update keeps the shape; exact, kept.
     Derived from the pass shape_lifting, which drops sizes stated twice; kept for its own name.
     Source: definition.
     """
-    x, v, s, k = lvars("x v s k")
-    return lany(
-        *[
-            lall(eq(left, SpecifyShape(s)(cls(k)(x, v))), eq(right, cls(k)(SpecifyShape(s)(x), v)))
-            for cls in (SetIndex, AddIndex)
-        ]
-    )
+    for cls in (SetIndex, AddIndex):
+        yield SpecifyShape(s)(cls(k)(x, v)), cls(k)(SpecifyShape(s)(x), v)
 
 
 def given_shape(s: Any, t: Any, x: Any, n: Any, a: Any) -> Any:
@@ -95,7 +89,7 @@ def given_shape(s: Any, t: Any, x: Any, n: Any, a: Any) -> Any:
     rounding="exact",
     where=lambda u, s, t, x, n, a: calco(u, given_shape, s, t, x, n, a),
 )
-def specify_shape_broadcasto(x, n, s, t, u, a):  # noqa: PLR0917 - its variables
+def specify_shape_broadcasto(x, n, s, t, u, a):
     """specify_shape(broadcast_to(x, (n, ...)), t) = broadcast_to(x, u).
 
     Holds where t gives the size that is not static; exact, kept.
@@ -130,35 +124,28 @@ def repeats(s: Any, x: Any) -> bool:
     return static(s) and 0 not in s
 
 
-@relation(tags=(*TIDY, "local_Unique_lift"))
-def absorb_uniqueo(left, right):
+@identity(tags=(*TIDY, "local_Unique_lift"))
+def absorb_uniqueo(x, a):
     """unique(reshape(x, s)) = unique(x), and so for a transpose, expand_dims and squeeze.
 
     Holds always; rounded (0.0 and -0.0 are equal, and the first of them stays), kept.
     Source: a set has no order.
     """
-    x, a = lvars("x a")
     same = [cls(a)(x) for cls in (Reshape, Transpose, ExpandDims, Squeeze)]
-    return lany(*[lall(eq(left, Unique()(y)), eq(right, Unique()(x))) for y in same])
+    for y in same:
+        yield Unique()(y), Unique()(x)
 
 
-@relation(tags=(*TIDY, "local_Unique_lift"))
-def absorb_unique_repeatso(left, right):
+@identity(tags=(*TIDY, "local_Unique_lift"))
+def absorb_unique_repeatso(x, s):
     """unique(unique(x)) = unique(x), and unique(broadcast_to(x, s)) = unique(x).
 
     Holds where s has no size 0; rounded (0.0 and -0.0 are equal, and the first of them stays),
     kept.
     Source: a set has no order, and no element twice.
     """
-    x, s = lvars("x s")
-    return lany(
-        lall(eq(left, Unique()(Unique()(x))), eq(right, Unique()(x))),
-        lall(
-            eq(left, Unique()(BroadcastTo(s)(x))),
-            eq(right, Unique()(x)),
-            checko(repeats, s, x, label="no size is 0"),
-        ),
-    )
+    yield Unique()(Unique()(x)), Unique()(x)
+    yield Unique()(BroadcastTo(s)(x)), Unique()(x), checko(repeats, s, x, label="no size is 0")
 
 
 @identity(tags=(*TIDY, "local_Unique_lift"))

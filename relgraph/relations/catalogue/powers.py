@@ -24,16 +24,12 @@ from relgraph.ops.elementwise import (
 from relgraph.relations.catalogue.conditions import numbero, numerico
 from relgraph.relations.kanren.goals import (
     calco,
-    eq,
     floato,
-    lall,
-    lany,
     nonnegativeo,
     nonzeroo,
     positiveo,
 )
-from relgraph.relations.pattern import lvars
-from relgraph.relations.relation import Relation, identity, relation
+from relgraph.relations.relation import Relation, identity
 
 CANONICAL = ("canonicalize", "fast_run")
 SPECIALIZE = ("specialize", "fast_run", "pow_specialize")
@@ -133,21 +129,19 @@ def reciprocal_divideo(x):
     return 1 / x, reciprocal(x)
 
 
-@relation(tags=(*CANONICAL, "mul_canonical", "useless_Reciprocal_of_Reciprocal"))
-def cancel_reciprocal_reciprocalo(left, right):
+@identity(
+    tags=(*CANONICAL, "mul_canonical", "useless_Reciprocal_of_Reciprocal"),
+    where=lambda x: floato(x),
+)
+def cancel_reciprocal_reciprocalo(x):
     """1 / (1 / x) = x, written as quotients or reciprocals.
 
     Holds for floats, zeros of both signs included (where 1 / x overflows, the left side is 0 and x
     subnormal); rounded (within 2u |x|), kept.
     Source: group law; IEEE 754-2019, section 7.3, for 1 / 0.
     """
-    (x,) = lvars("x")
-    return lany(
-        *[
-            lall(eq(left, spelled), eq(right, x), floato(x))
-            for spelled in (1 / (1 / x), reciprocal(reciprocal(x)))
-        ]
-    )
+    yield 1 / (1 / x), x
+    yield reciprocal(reciprocal(x)), x
 
 
 @identity(tags=(*CANONICAL, "mul_canonical"), where=nonzeroo, specials="assumes_finite")
@@ -160,37 +154,27 @@ def cancel_divide_squareo(x):
     return square(x) / x, x
 
 
-@relation(tags=(*CANONICAL, "specialize"))
-def cancel_square_sqrto(left, right):
+@identity(tags=(*CANONICAL, "specialize"), where=lambda x: nonnegativeo(x))
+def cancel_square_sqrto(x):
     """sqrt(x)^2 = x, written as a power, a product or a square.
 
     Holds where x is at least 0; rounded (within 3u |x|; the square of -0.0 is 0.0), kept.
     Source: definition of the square root.
     """
-    (x,) = lvars("x")
-    return lany(
-        *[
-            lall(eq(left, spelled), eq(right, x), nonnegativeo(x))
-            for spelled in (sqrt(x) ** 2, square(sqrt(x)))
-        ]
-    )
+    yield sqrt(x) ** 2, x
+    yield square(sqrt(x)), x
 
 
-@relation(tags=CANONICAL, specials="assumes_finite")
-def cancel_sqrt_squareo(left, right):
+@identity(tags=CANONICAL, specials="assumes_finite")
+def cancel_sqrt_squareo(x):
     """sqrt(x^2) = |x|, written with a power or a square.
 
     Holds for floats whose square is finite; rounded (within 2u |x| where the square does not
     underflow), assumes_finite.
     Source: definition of the square root.
     """
-    (x,) = lvars("x")
-    return lany(
-        *[
-            lall(eq(left, spelled), eq(right, absolute(x)))
-            for spelled in (sqrt(x**2), sqrt(square(x)))
-        ]
-    )
+    yield sqrt(x**2), absolute(x)
+    yield sqrt(square(x)), absolute(x)
 
 
 @identity(tags=CANONICAL, rounding="exact")
@@ -325,29 +309,21 @@ def annihilate_one_powero(x):
     return 1**x, 1
 
 
-@relation(tags=(*CANONICAL, "mul_pow_to_pow_add"), specials="assumes_finite")
-def gather_whole_powero(left, right):
+@identity(
+    tags=(*CANONICAL, "mul_pow_to_pow_add"),
+    where=lambda x, a: (numerico(x), numbero(a, 3, -4)),
+    specials="assumes_finite",
+)
+def gather_whole_powero(x, a, b, c):
     """x^a x^b = x^(a + b), x x^a = x^(a + 1) and square(x) x^a = x^(a + 2).
 
     Holds for exponents that are constant integers and whose sum keeps the pole at 0, if there is
     one; modulo 2^n for integers; rounded (within c u |x^(a + b)|), assumes_finite.
     Source: DLMF 4.2(iv).
     """
-    x, a, b, c = lvars("x a b c")
-    return lany(
-        lall(
-            eq(left, x**a * x**b), eq(right, x**c), numerico(x),
-            numbero(a, 3, -4), numbero(b, 4, -5), calco(c, joined, a, b),
-        ),
-        lall(
-            eq(left, x * x**a), eq(right, x**c), numerico(x),
-            numbero(a, 3, -4), calco(c, one_more, a),
-        ),
-        lall(
-            eq(left, square(x) * x**a), eq(right, x**c), numerico(x),
-            numbero(a, 3, -4), calco(c, two_more, a),
-        ),
-    )  # fmt: skip
+    yield x**a * x**b, x**c, (numbero(b, 4, -5), calco(c, joined, a, b))
+    yield x * x**a, x**c, calco(c, one_more, a)
+    yield square(x) * x**a, x**c, calco(c, two_more, a)
 
 
 @identity(tags=CANONICAL, where=lambda x: (positiveo(x), floato(x)), specials="assumes_finite")
@@ -372,29 +348,19 @@ def merge_power_powero(x, a, b):
     return (x**a) ** b, x ** (a * b)
 
 
-@relation(tags=CANONICAL, specials="assumes_finite")
-def merge_whole_powero(left, right):
+@identity(
+    tags=CANONICAL, where=lambda x, a: (floato(x), numbero(a, 3, -4)), specials="assumes_finite"
+)
+def merge_whole_powero(x, a, b, c):
     """(x^a)^b = x^(a b), square(x)^a = x^(2 a) and square(x^a) = x^(2 a).
 
     Holds for floats and constant integers a and b; rounded (within c u b |x^(a b)|),
     assumes_finite.
     Source: DLMF 4.2(iv).
     """
-    x, a, b, c = lvars("x a b c")
-    return lany(
-        lall(
-            eq(left, (x**a) ** b), eq(right, x**c), floato(x),
-            numbero(a, 3, -4), numbero(b, 4, -3), calco(c, times, a, b),
-        ),
-        lall(
-            eq(left, square(x) ** a), eq(right, x**c), floato(x),
-            numbero(a, 3, -4), calco(c, twice, a),
-        ),
-        lall(
-            eq(left, square(x**a)), eq(right, x**c), floato(x),
-            numbero(a, 3, -4), calco(c, twice, a),
-        ),
-    )  # fmt: skip
+    yield (x**a) ** b, x**c, (numbero(b, 4, -3), calco(c, times, a, b))
+    yield square(x) ** a, x**c, calco(c, twice, a)
+    yield square(x**a), x**c, calco(c, twice, a)
 
 
 @identity(
@@ -411,20 +377,15 @@ def halve_power_sqrto(x, a, c):
     return sqrt(x) ** a, x**c
 
 
-@relation(tags=CANONICAL, specials="assumes_finite")
-def negate_powero(left, right):
+@identity(tags=CANONICAL, where=lambda x, y: (floato(x), floato(y)), specials="assumes_finite")
+def negate_powero(x, y):
     """1 / x^y = x^(-y), written as a quotient or a reciprocal.
 
     Holds for floats; rounded, assumes_finite (one side may overflow where the other is subnormal).
     Source: DLMF 4.2(iv).
     """
-    x, y = lvars("x y")
-    return lany(
-        *[
-            lall(eq(left, form), eq(right, x ** (-y)), floato(x), floato(y))
-            for form in (1 / x**y, reciprocal(x**y))
-        ]
-    )
+    yield 1 / x**y, x ** (-y)
+    yield reciprocal(x**y), x ** (-y)
 
 
 @identity(
@@ -481,34 +442,31 @@ def switch_square_sqrto(x):
     return square(sqrt(x)), where(x >= 0, x, math.nan)
 
 
-@relation(tags=("merge_sqrt",), specials="assumes_finite")
-def merge_sqrto(left, right):
+@identity(
+    tags=("merge_sqrt",),
+    where=lambda x, y: (nonnegativeo(x), nonnegativeo(y)),
+    specials="assumes_finite",
+)
+def merge_sqrto(x, y):
     """sqrt(x) sqrt(y) = sqrt(x y), and sqrt(x) / sqrt(y) = sqrt(x / y).
 
     Holds where x and y are at least 0; rounded (within 3u of the result), assumes_finite.  No mode
     runs it: the product may overflow or underflow where the roots do not.
     Source: definition of the square root.
     """
-    x, y = lvars("x y")
-    both = (nonnegativeo(x), nonnegativeo(y))
-    return lany(
-        lall(eq(left, sqrt(x) * sqrt(y)), eq(right, sqrt(x * y)), *both),
-        lall(eq(left, sqrt(x) / sqrt(y)), eq(right, sqrt(x / y)), *both),
-    )
+    yield sqrt(x) * sqrt(y), sqrt(x * y)
+    yield sqrt(x) / sqrt(y), sqrt(x / y)
 
 
-@relation(tags=CANONICAL, specials="assumes_finite")
-def cancel_divide_sqrto(left, right):
+@identity(tags=CANONICAL, where=lambda x: positiveo(x), specials="assumes_finite")
+def cancel_divide_sqrto(x):
     """x / sqrt(x) = sqrt(x), and sqrt(x) / x = 1 / sqrt(x).
 
     Holds where x is positive; rounded (within 3u of the result), assumes_finite.
     Source: definition of the square root.
     """
-    (x,) = lvars("x")
-    return lany(
-        lall(eq(left, x / sqrt(x)), eq(right, sqrt(x)), positiveo(x)),
-        lall(eq(left, sqrt(x) / x), eq(right, reciprocal(sqrt(x))), positiveo(x)),
-    )
+    yield x / sqrt(x), sqrt(x)
+    yield sqrt(x) / x, reciprocal(sqrt(x))
 
 
 @identity(tags=CANONICAL, where=floato)

@@ -19,9 +19,8 @@ from relgraph.ops.permutation import matrix_transpose
 from relgraph.ops.reduction import sum
 from relgraph.relations.catalogue.conditions import matrixo, numerico, scalaro, vectoro
 from relgraph.relations.catalogue.units import identity_like
-from relgraph.relations.kanren.goals import calco, checko, eq, lall, lany, symmetrico
-from relgraph.relations.pattern import lvars
-from relgraph.relations.relation import Relation, identity, relation
+from relgraph.relations.kanren.goals import calco, checko, symmetrico
+from relgraph.relations.relation import Relation, identity
 
 CANONICAL = ("canonicalize", "fast_run")
 SPECIALIZE = ("specialize", "fast_run")
@@ -34,36 +33,29 @@ inv, solve = Inv(), Solve("general")
 # Inverses: first, so that a product that nothing need compute is not made a cheaper one.
 
 
-@relation(tags=TIDY, specials="assumes_finite")
-def cancel_matmul_invo(left, right):
+@identity(tags=TIDY, where=lambda A, unit: calco(unit, identity_like, A), specials="assumes_finite")
+def cancel_matmul_invo(A, unit):
     """A^-1 A = I = A A^-1 = solve(A, A).
 
     Holds where A is invertible, which the left side proves; rounded (within
     c n u |inv(A)| |A|), assumes_finite.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.5 (definition).
     """
-    A, unit = lvars("A unit")
-    made = calco(unit, identity_like, A)
-    return lany(
-        lall(eq(left, inv(A) @ A), eq(right, unit), made),
-        lall(eq(left, A @ inv(A)), eq(right, unit), made),
-        lall(eq(left, solve(A, A)), eq(right, unit), made),
-    )
+    yield inv(A) @ A, unit
+    yield A @ inv(A), unit
+    yield solve(A, A), unit
 
 
-@relation(tags=TIDY, specials="assumes_finite")
-def cancel_matmul_solveo(left, right):
+@identity(tags=TIDY, specials="assumes_finite")
+def cancel_matmul_solveo(A, b):
     """solve(A, A b) = b = A solve(A, b).
 
     Holds where A is invertible, which the left side proves, for a vector or a matrix b; rounded
     (within c n u cond(A) |b|), assumes_finite.
     Source: definition of a solution.
     """
-    A, b = lvars("A b")
-    return lany(
-        lall(eq(left, solve(A, A @ b)), eq(right, b)),
-        lall(eq(left, A @ solve(A, b)), eq(right, b)),
-    )
+    yield solve(A, A @ b), b
+    yield A @ solve(A, b), b
 
 
 # Distributive laws.
@@ -189,21 +181,21 @@ def identity_matrix(n: int, m: int, k: int) -> bool:
     return n == m and k == 0
 
 
-@relation(tags=CANONICAL, specials="assumes_finite")
-def remove_matmul_eyeo(left, right):
+@identity(
+    tags=CANONICAL,
+    where=lambda n, m, k: checko(identity_matrix, n, m, k, label="an identity matrix"),
+    specials="assumes_finite",
+)
+def remove_matmul_eyeo(x, n, m, k, dtype):
     """I x = x = x I.
 
     Holds for vectors, matrices and batches; rounded (-0.0 may become 0.0), assumes_finite
     (0 times infinity is NaN).
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.2.
     """
-    x, n, m, k, dtype = lvars("x n m k dtype")
     unit = Eye(n, m, k, dtype)()
-    condition = checko(identity_matrix, n, m, k, label="an identity matrix")
-    return lany(
-        lall(eq(left, unit @ x), eq(right, x), condition),
-        lall(eq(left, x @ unit), eq(right, x), condition),
-    )
+    yield unit @ x, x
+    yield x @ unit, x
 
 
 # Parts of a product that need less than the product.
@@ -285,53 +277,47 @@ def sum_columns_matmulo(A, B):
 # Signs, quotients and zeros.
 
 
-@relation(tags=CANONICAL, specials="assumes_finite")
-def lift_negative_matmulo(left, right):
+@identity(tags=CANONICAL, specials="assumes_finite")
+def lift_negative_matmulo(A, B):
     """(-A) B = -(A B) = A (-B).
 
     Holds always, modulo 2^n for integers; rounded (another order of summation), assumes_finite
     (-0.0 and overflow inside of the product).
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.2.
     """
-    A, B = lvars("A B")
-    return lany(
-        lall(eq(left, (-A) @ B), eq(right, -(A @ B))),
-        lall(eq(left, A @ (-B)), eq(right, -(A @ B))),
-    )
+    yield (-A) @ B, -(A @ B)
+    yield A @ (-B), -(A @ B)
 
 
-@relation(tags=CANONICAL, specials="assumes_finite", broadcast="*")
-def lift_divide_matmulo(left, right):
+@identity(tags=CANONICAL, where=lambda s: scalaro(s), specials="assumes_finite", broadcast="*")
+def lift_divide_matmulo(A, B, s):
     """(A / s) B = (A B) / s = A (B / s) for a scalar s.
 
     Holds always; rounded (within (n + 1) u |A| |B| / |s|), assumes_finite.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.2.
     """
-    A, B, s = lvars("A B s")
-    return lany(
-        lall(eq(left, (A / s) @ B), eq(right, (A @ B) / s), scalaro(s)),
-        lall(eq(left, A @ (B / s)), eq(right, (A @ B) / s), scalaro(s)),
-    )
+    yield (A / s) @ B, (A @ B) / s
+    yield A @ (B / s), (A @ B) / s
 
 
 def _is_zero(x: Any) -> bool:
     return isinstance(x, Constant) and x.uniform is not None and not bool(x.value.any())
 
 
-@relation(tags=CANONICAL, specials="assumes_finite")
-def annihilate_matmulo(left, right):
+@identity(
+    tags=CANONICAL,
+    where=lambda zero: checko(_is_zero, zero, label=f"zero({zero!r})"),
+    specials="assumes_finite",
+)
+def annihilate_matmulo(zero, x):
     """0 x = 0 = x 0 for a matrix of zeros.
 
     Holds for vectors, matrices and batches; rounded (-0.0 may become 0.0), assumes_finite
     (0 times infinity is NaN).
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.2.
     """
-    zero, x = lvars("zero x")
-    nothing = checko(_is_zero, zero, label=f"zero({zero!r})")
-    return lany(
-        lall(eq(left, zero @ x), eq(right, 0), nothing),
-        lall(eq(left, x @ zero), eq(right, 0), nothing),
-    )
+    yield zero @ x, 0
+    yield x @ zero, 0
 
 
 # Outer products.
@@ -367,20 +353,20 @@ def associate_vector_outero(x, u, v):
     return x @ outer(u, v), (x @ u) * v
 
 
-@relation(tags=SPECIALIZE, specials="assumes_finite")
-def associate_outer_matrixo(left, right):
+@identity(
+    tags=SPECIALIZE,
+    where=lambda u, v, M: (vectoro(u), vectoro(v), matrixo(M)),
+    specials="assumes_finite",
+)
+def associate_outer_matrixo(u, v, M):
     """(u v') B = u (v' B) and A (u v') = (A u) v' for matrices.
 
     Holds for vectors u and v and matrices A and B; rounded (within (n + 1) u |u| |v|' |B|),
     assumes_finite.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.2 (associativity).
     """
-    u, v, M = lvars("u v M")
-    shapes = (vectoro(u), vectoro(v), matrixo(M))
-    return lany(
-        lall(eq(left, outer(u, v) @ M), eq(right, outer(u, v @ M)), *shapes),
-        lall(eq(left, M @ outer(u, v)), eq(right, outer(M @ u, v)), *shapes),
-    )
+    yield outer(u, v) @ M, outer(u, v @ M)
+    yield M @ outer(u, v), outer(M @ u, v)
 
 
 @identity(tags=CANONICAL, rounding="exact")

@@ -12,9 +12,8 @@ from relgraph.ops.elementwise import add, maximum, minimum, multiply, subtract, 
 from relgraph.ops.extents import solve
 from relgraph.ops.permutation import MatrixTranspose, Transpose
 from relgraph.ops.shape import BroadcastTo, Dim, ExpandDims, Reshape, Squeeze
-from relgraph.relations.kanren.goals import calco, checko, eq, lall, lany
-from relgraph.relations.pattern import lvars
-from relgraph.relations.relation import Relation, identity, relation
+from relgraph.relations.kanren.goals import calco, checko
+from relgraph.relations.relation import Relation, identity
 
 TIDY = ("canonicalize", "specialize", "fast_run")
 SWAP = MatrixTranspose()
@@ -70,40 +69,30 @@ def same_shape(s: Any, x: Any) -> bool:
     )
 
 
-@relation(tags=(*TIDY, "reshape_chain"), rounding="exact")
-def remove_reshapeo(left, right):
+@identity(
+    tags=(*TIDY, "reshape_chain"),
+    where=lambda x, s: checko(same_shape, s, x, label="the shape is the same"),
+    rounding="exact",
+)
+def remove_reshapeo(x, s):
     """reshape(x, shape of x) = x, and so for broadcast_to.
 
     Holds where the shape is the shape of x; exact, kept.
     Source: definition.
     """
-    x, s = lvars("x s")
-    return lany(
-        *[
-            lall(
-                eq(left, cls(s)(x)),
-                eq(right, x),
-                checko(same_shape, s, x, label="the shape is the same"),
-            )
-            for cls in (Reshape, BroadcastTo)
-        ]
-    )
+    for cls in (Reshape, BroadcastTo):
+        yield cls(s)(x), x
 
 
-@relation(tags=(*TIDY, "reshape_chain"), rounding="exact")
-def absorb_reshapeo(left, right):
+@identity(tags=(*TIDY, "reshape_chain"), rounding="exact")
+def absorb_reshapeo(x, a, s):
     """reshape(expand_dims(x), s) = reshape(x, s), and so for squeeze.
 
     Holds for static shapes; exact, kept.
     Source: axes of size 1 do not change the order of the elements.
     """
-    x, a, s = lvars("x a s")
-    return lany(
-        *[
-            lall(eq(left, Reshape(s)(cls(a)(x))), eq(right, Reshape(s)(x)))
-            for cls in (ExpandDims, Squeeze)
-        ]
-    )
+    for cls in (ExpandDims, Squeeze):
+        yield Reshape(s)(cls(a)(x)), Reshape(s)(x)
 
 
 # Permutations of axes.
@@ -135,31 +124,16 @@ def swapped_last(inner: Any) -> tuple[int, ...]:
     return (*inner[:-2], inner[-1], inner[-2])
 
 
-@relation(tags=TIDY, rounding="exact")
-def merge_transposeo(left, right):
+@identity(tags=TIDY, rounding="exact")
+def merge_transposeo(x, a, b, c):
     """transpose(transpose(x, a), b) = transpose(x, a[b]), and with .mT in place of either.
 
     Holds always; exact, kept.
     Source: composition of permutations.
     """
-    x, a, b, c = lvars("x a b c")
-    return lany(
-        lall(
-            eq(left, Transpose(b)(Transpose(a)(x))),
-            eq(right, Transpose(c)(x)),
-            calco(c, composed, b, a),
-        ),
-        lall(
-            eq(left, Transpose(b)(SWAP(x))),
-            eq(right, Transpose(c)(x)),
-            calco(c, swapped_first, b),
-        ),
-        lall(
-            eq(left, SWAP(Transpose(a)(x))),
-            eq(right, Transpose(c)(x)),
-            calco(c, swapped_last, a),
-        ),
-    )
+    yield Transpose(b)(Transpose(a)(x)), Transpose(c)(x), calco(c, composed, b, a)
+    yield Transpose(b)(SWAP(x)), Transpose(c)(x), calco(c, swapped_first, b)
+    yield SWAP(Transpose(a)(x)), Transpose(c)(x), calco(c, swapped_last, a)
 
 
 def straight(axes: Any) -> bool:
@@ -172,19 +146,16 @@ def swaps_last(axes: Any) -> bool:
     return len(axes) >= 2 and tuple(axes) == (*range(-len(axes), -2), -1, -2)
 
 
-@relation(tags=TIDY, rounding="exact")
-def remove_transposeo(left, right):
+@identity(tags=TIDY, rounding="exact")
+def remove_transposeo(x, a):
     """transpose(x, (0, 1, ..., n)) = x, and a swap of the last two axes is x.mT.
 
     Holds always; exact, kept.
     Source: definition.
     """
-    x, a = lvars("x a")
     turned = Transpose(a)(x)
-    return lany(
-        lall(eq(left, turned), eq(right, x), checko(straight, a, label="nothing moves")),
-        lall(eq(left, turned), eq(right, SWAP(x)), checko(swaps_last, a, label="a swap")),
-    )
+    yield turned, x, checko(straight, a, label="nothing moves")
+    yield turned, SWAP(x), checko(swaps_last, a, label="a swap")
 
 
 # Axes of size 1.
@@ -262,21 +233,24 @@ def spans(x: Any, c: Any, s: Any) -> bool:
     return True
 
 
-@relation(tags=TIDY, rounding="exact", broadcast="*")
-def absorb_broadcast_too(left, right):
+@identity(
+    tags=TIDY,
+    where=lambda x, c, s: checko(spans, x, c, s, label="x has the axes"),
+    rounding="exact",
+    broadcast="*",
+)
+def absorb_broadcast_too(x, c, s, y, a, z, b):
     """x + broadcast_to(c, s) = x + c, and so for -, *, /, max and min, on either side.
 
     Holds where x has every axis along which c is repeated, so that x repeats it; exact, kept.
     Source: an elementwise op broadcasts its operands, by the same rule.
     """
-    x, c, s, y, a, z, b = lvars("x c s y a z b")
-    condition = checko(spans, x, c, s, label="x has the axes")
-    pairs = []
     for sizes in ((), (Dim(a)(y),), (Dim(a)(y), Dim(b)(z))):  # those that are not static
         repeated = BroadcastTo(s)(c, *sizes)
-        pairs += [(op(x, repeated), op(x, c)) for op in (*COMMUTATIVE, *OTHERS)]
-        pairs += [(op(repeated, x), op(c, x)) for op in OTHERS]
-    return lany(*[lall(eq(left, one), eq(right, other), condition) for one, other in pairs])
+        for op in (*COMMUTATIVE, *OTHERS):
+            yield op(x, repeated), op(x, c)
+        for op in OTHERS:
+            yield op(repeated, x), op(c, x)
 
 
 RELATIONS: tuple[Relation, ...] = (

@@ -12,17 +12,13 @@ from relgraph.ops.elementwise import (
 )
 from relgraph.relations.catalogue.conditions import signedo
 from relgraph.relations.kanren.goals import (
-    eq,
     facto,
     floato,
-    lall,
-    lany,
     nonnegativeo,
     nonzeroo,
     positiveo,
 )
-from relgraph.relations.pattern import lvars
-from relgraph.relations.relation import Relation, identity, relation
+from relgraph.relations.relation import Relation, identity
 
 CANONICAL = ("canonicalize", "fast_run")
 SPECIALIZE = ("specialize", "fast_run", "pow_specialize")
@@ -120,16 +116,19 @@ def multiply_sign_absoluteo(x):
     return sign(x) * absolute(x), x
 
 
-@relation(tags=(*CANONICAL, "mul_canonical"), specials="assumes_finite")
-def divide_absoluteo(left, right):
+@identity(
+    tags=(*CANONICAL, "mul_canonical"),
+    where=lambda x: (nonzeroo(x), floato(x)),
+    specials="assumes_finite",
+)
+def divide_absoluteo(x):
     """x / |x| = |x| / x = sign(x).
 
     Holds for floats where x is finite and not 0; rounded, assumes_finite.
     Source: definition.
     """
-    (x,) = lvars("x")
-    forms = (x / absolute(x), absolute(x) / x)
-    return lany(*[lall(eq(left, f), eq(right, sign(x)), nonzeroo(x), floato(x)) for f in forms])
+    yield x / absolute(x), sign(x)
+    yield absolute(x) / x, sign(x)
 
 
 @identity(tags=CANONICAL, where=positiveo, specials="assumes_finite")
@@ -142,21 +141,19 @@ def sign_positiveo(x):
     return sign(x), 1
 
 
-@relation(tags=(*CANONICAL, "local_sign_div"), specials="assumes_finite")
-def sign_divideo(left, right):
+@identity(tags=(*CANONICAL, "local_sign_div"), specials="assumes_finite")
+def sign_divideo(x, p):
     """sign(x / p) = sign(p x) = sign(p / x) = sign(x) for p > 0, and sign(1 / x) = sign(x).
 
     Holds for floats where x, p and the quotient are finite; rounded (where the quotient underflows
     its sign is 0), assumes_finite.
     Source: rule of signs.
     """
-    x, p = lvars("x p")
-    forms = (x / p, p * x, p / x)
-    plain = (1 / x, reciprocal(x))
-    return lany(
-        *[lall(eq(left, sign(f)), eq(right, sign(x)), positiveo(p), floato(x)) for f in forms],
-        *[lall(eq(left, sign(f)), eq(right, sign(x)), floato(x)) for f in plain],
-    )
+    yield sign(x / p), sign(x), (positiveo(p), floato(x))
+    yield sign(p * x), sign(x), (positiveo(p), floato(x))
+    yield sign(p / x), sign(x), (positiveo(p), floato(x))
+    yield sign(1 / x), sign(x), floato(x)
+    yield sign(reciprocal(x)), sign(x), floato(x)
 
 
 RELATIONS: tuple[Relation, ...] = (

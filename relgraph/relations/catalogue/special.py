@@ -29,9 +29,8 @@ from relgraph.ops.elementwise import (
     tan,
     trigamma,
 )
-from relgraph.relations.kanren.goals import eq, lall, lany, nonzeroo, positiveo
-from relgraph.relations.pattern import lvars
-from relgraph.relations.relation import Relation, identity, relation
+from relgraph.relations.kanren.goals import nonzeroo, positiveo
+from relgraph.relations.relation import Relation, identity
 
 CANONICAL = ("canonicalize", "fast_run")
 STABLE = ("fast_run", "stabilize", "stabilization")
@@ -41,19 +40,16 @@ FINITE = ("fast_run", "stabilize")  # what assumes finite values is no part of "
 # The gamma function.
 
 
-@relation(tags=STABLE)
-def log_gammao(left, right):
+@identity(tags=STABLE, where=lambda x: positiveo(x))
+def log_gammao(x):
     """log(gamma(x)) = gammaln(x) for x > 0, and log |gamma(x)| = gammaln(x).
 
     Holds where x is positive, without a condition where the absolute value is taken; the left side
     overflows for x > 171; rounded (within c u (1 + |gammaln x|)), kept.
     Source: DLMF 5.2(i).
     """
-    (x,) = lvars("x")
-    return lany(
-        lall(eq(left, log(gamma(x))), eq(right, gammaln(x)), positiveo(x)),
-        lall(eq(left, log(absolute(gamma(x)))), eq(right, gammaln(x)), positiveo(x)),
-    )
+    yield log(gamma(x)), gammaln(x)
+    yield log(absolute(gamma(x))), gammaln(x)
 
 
 @identity(tags=FINITE, specials="assumes_finite")
@@ -121,18 +117,15 @@ def reflect_gammao(x):
     return gamma(x) * gamma(1 - x), math.pi / sin(math.pi * x)
 
 
-@relation(tags=(*CANONICAL, "specialize", "local_polygamma_to_digamma"), rounding="exact")
-def name_polygammao(left, right):
+@identity(tags=(*CANONICAL, "specialize", "local_polygamma_to_digamma"), rounding="exact")
+def name_polygammao(x):
     """polygamma(0, x) = digamma(x), and polygamma(1, x) = trigamma(x).
 
     Holds always; exact, kept.
     Source: DLMF 5.15, definition.
     """
-    (x,) = lvars("x")
-    return lany(
-        lall(eq(left, polygamma(0, x)), eq(right, digamma(x))),
-        lall(eq(left, polygamma(1, x)), eq(right, trigamma(x))),
-    )
+    yield polygamma(0, x), digamma(x)
+    yield polygamma(1, x), trigamma(x)
 
 
 @identity(tags=FINITE, specials="assumes_finite")
@@ -201,18 +194,15 @@ def erfc_addo(x):
     return 1 + erf(x), erfc(-x)
 
 
-@relation(tags=(*STABLE, "local_erf_neg_minus_one"))
-def erf_subtracto(left, right):
+@identity(tags=(*STABLE, "local_erf_neg_minus_one"))
+def erf_subtracto(x):
     """erfc(-x) - 1 = erf(x), and erfc(x) - 1 = -erf(x).
 
     Holds always; the left side cancels for a small x; rounded, kept.
     Source: DLMF 7.2.2 and 7.4.1 (erf is odd).
     """
-    (x,) = lvars("x")
-    return lany(
-        lall(eq(left, erfc(-x) - 1), eq(right, erf(x))),
-        lall(eq(left, erfc(x) - 1), eq(right, -erf(x))),
-    )
+    yield erfc(-x) - 1, erf(x)
+    yield erfc(x) - 1, -erf(x)
 
 
 @identity(tags=STABLE)
@@ -296,19 +286,16 @@ def scale_erfco(x):
     return exp(square(x)) * erfc(x), erfcx(x)
 
 
-@relation(tags=(*FINITE, "local_grad_log_erfc_neg"), specials="assumes_finite")
-def divide_erfco(left, right):
+@identity(tags=(*FINITE, "local_grad_log_erfc_neg"), specials="assumes_finite")
+def divide_erfco(x, y):
     """e^(-x^2) / erfc(x) = 1 / erfcx(x), as in the derivative of log(erfc(x)).
 
     Holds where erfc(x) is not 0; the left side is NaN for x > 27; rounded, assumes_finite.
     Source: DLMF 7.2.3, w(i x) = e^(x^2) erfc(x).
     """
-    x, y = lvars("x y")
     bell = exp(-square(x))
-    return lany(
-        lall(eq(left, bell / erfc(x)), eq(right, reciprocal(erfcx(x)))),
-        lall(eq(left, y * bell / erfc(x)), eq(right, y / erfcx(x))),
-    )
+    yield bell / erfc(x), reciprocal(erfcx(x))
+    yield y * bell / erfc(x), y / erfcx(x)
 
 
 # Modified Bessel functions.

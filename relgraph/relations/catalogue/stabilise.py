@@ -38,16 +38,12 @@ from relgraph.ops.shape import expand_dims
 from relgraph.relations.kanren.goals import (
     calco,
     checko,
-    eq,
     facto,
     floato,
-    lall,
-    lany,
     nonnegativeo,
     positiveo,
 )
-from relgraph.relations.pattern import lvars
-from relgraph.relations.relation import Relation, identity, relation
+from relgraph.relations.relation import Relation, identity
 
 STABLE = ("fast_run", "stabilize", "stabilization")
 FINITE = ("fast_run", "stabilize")  # what assumes finite values is no part of "stabilization"
@@ -115,55 +111,40 @@ def log1p_subtract_oneo(x):
     return log1p(x - 1), log(x)
 
 
-@relation(tags=STABLE)
-def softplus_log1po(left, right):
+@identity(tags=STABLE)
+def softplus_log1po(x):
     """log(1 + e^x) = softplus(x), written with log or log1p.
 
     Holds always; the left side overflows for a large x; rounded, kept.
     Source: definition.
     """
-    (x,) = lvars("x")
-    return lany(
-        *[
-            lall(eq(left, spelled), eq(right, softplus(x)))
-            for spelled in (log1p(exp(x)), log(1 + exp(x)))
-        ]
-    )
+    yield log1p(exp(x)), softplus(x)
+    yield log(1 + exp(x)), softplus(x)
 
 
-@relation(tags=STABLE)
-def log1mexp_log1po(left, right):
+@identity(tags=STABLE)
+def log1mexp_log1po(x):
     """log(1 - e^x) = log1mexp(x), written with log, log1p or expm1.
 
     Holds always, x > 0 being NaN on both sides; the left side cancels for x near 0; rounded,
     kept.
     Source: definition; M. Mächler, Accurately computing log(1 - exp(-|a|)), R package Rmpfr, 2012.
     """
-    (x,) = lvars("x")
-    return lany(
-        *[
-            lall(eq(left, spelled), eq(right, log1mexp(x)))
-            for spelled in (log1p(-exp(x)), log(1 - exp(x)), log(-expm1(x)))
-        ]
-    )
+    yield log1p(-exp(x)), log1mexp(x)
+    yield log(1 - exp(x)), log1mexp(x)
+    yield log(-expm1(x)), log1mexp(x)
 
 
-@relation(tags=STABLE)
-def logaddexpo(left, right):
+@identity(tags=STABLE)
+def logaddexpo(x, y, z, w):
     """log(e^x + e^y) = logaddexp(x, y), for up to four terms.
 
     Holds always; the left side overflows or underflows for large |x|; rounded, kept.
     Source: DLMF 4.8(i): log(e^x + e^y) = m + log(e^(x - m) + e^(y - m)) with m = max(x, y).
     """
-    x, y, z, w = lvars("x y z w")
-    return lany(
-        lall(eq(left, log(exp(x) + exp(y))), eq(right, logaddexp(x, y))),
-        lall(eq(left, log(exp(x) + exp(y) + exp(z))), eq(right, logaddexp(logaddexp(x, y), z))),
-        lall(
-            eq(left, log(exp(x) + exp(y) + exp(z) + exp(w))),
-            eq(right, logaddexp(logaddexp(logaddexp(x, y), z), w)),
-        ),
-    )
+    yield log(exp(x) + exp(y)), logaddexp(x, y)
+    yield log(exp(x) + exp(y) + exp(z)), logaddexp(logaddexp(x, y), z)
+    yield log(exp(x) + exp(y) + exp(z) + exp(w)), logaddexp(logaddexp(logaddexp(x, y), z), w)
 
 
 @identity(tags=STABLE, where=lambda w: nonnegativeo(w))
@@ -191,38 +172,34 @@ def log_subtract_expo(x, y):
     return log(exp(x) - exp(y)), where(equal(y, -math.inf), x, x + log1mexp(y - x))
 
 
-@relation(tags=(*STABLE, "local_log_kv", "local_log_iv"))
-def log_multiply_expo(left, right):
+@identity(tags=(*STABLE, "local_log_kv", "local_log_iv"))
+def log_multiply_expo(a, b):
     """log(a e^b) = log a + b, and log(a / e^b) = log a - b.
 
     Holds where a is at least 0, or b is at least 0 in a product; the left side overflows or
     underflows for a large |b|; rounded, kept.
     Source: DLMF 4.8.2 and 4.8.4.
     """
-    a, b = lvars("a b")
-    return lany(
-        lall(eq(left, log(a * exp(b))), eq(right, log(a) + b), nonnegativeo(a)),
-        lall(eq(left, log(a / exp(b))), eq(right, log(a) - b), nonnegativeo(a)),
-        lall(eq(left, log(a * exp(b))), eq(right, log(a) + b), nonnegativeo(b)),
-    )
+    yield log(a * exp(b)), log(a) + b, nonnegativeo(a)
+    yield log(a / exp(b)), log(a) - b, nonnegativeo(a)
+    yield log(a * exp(b)), log(a) + b, nonnegativeo(b)
 
 
 # The logistic function.
 
 
-@relation(tags=STABLE)
-def sigmoid_divideo(left, right):
+@identity(tags=STABLE)
+def sigmoid_divideo(x):
     """1 / (1 + e^(-x)) = sigmoid(x), and 1 / (1 + e^x) = sigmoid(-x).
 
     Holds always; rounded, kept.
     Source: definition.
     """
-    (x,) = lvars("x")
     down, up = 1 + exp(-x), 1 + exp(x)
-    return lany(
-        *[lall(eq(left, form), eq(right, sigmoid(x))) for form in (1 / down, reciprocal(down))],
-        *[lall(eq(left, form), eq(right, sigmoid(-x))) for form in (1 / up, reciprocal(up))],
-    )
+    yield 1 / down, sigmoid(x)
+    yield reciprocal(down), sigmoid(x)
+    yield 1 / up, sigmoid(-x)
+    yield reciprocal(up), sigmoid(-x)
 
 
 @identity(tags=(*STABLE, "local_exp_over_1_plus_exp"))
@@ -235,18 +212,15 @@ def divide_add_expo(x, y):
     return x / (1 + exp(y)), x * sigmoid(-y)
 
 
-@relation(tags=(*FINITE, "local_sigm_times_exp"), specials="assumes_finite")
-def sigmoid_multiply_expo(left, right):
+@identity(tags=(*FINITE, "local_sigm_times_exp"), specials="assumes_finite")
+def sigmoid_multiply_expo(x):
     """e^x sigmoid(-x) = sigmoid(x), and e^(-x) sigmoid(x) = sigmoid(-x).
 
     Holds where e^x is finite (infinity times 0 is NaN); rounded, assumes_finite.
     Source: multiply numerator and denominator of e^x / (1 + e^x) by e^(-x).
     """
-    (x,) = lvars("x")
-    return lany(
-        lall(eq(left, exp(x) * sigmoid(-x)), eq(right, sigmoid(x))),
-        lall(eq(left, exp(-x) * sigmoid(x)), eq(right, sigmoid(-x))),
-    )
+    yield exp(x) * sigmoid(-x), sigmoid(x)
+    yield exp(-x) * sigmoid(x), sigmoid(-x)
 
 
 @identity(tags=FINITE, specials="assumes_finite")
@@ -269,47 +243,42 @@ def complement_sigmoido(x):
     return 1 - sigmoid(x), sigmoid(-x)
 
 
-@relation(tags=STABLE)
-def odds_sigmoido(left, right):
+@identity(tags=STABLE)
+def odds_sigmoido(x):
     """sigmoid(x) / (1 - sigmoid(x)) = e^x, and the inverse e^(-x), also written with sigmoid(-x).
 
     Holds always; the left side divides by 0 for a large |x|; rounded, kept.
     Source: definition of the odds.
     """
-    (x,) = lvars("x")
-    others = (1 - sigmoid(x), sigmoid(-x))
-    return lany(
-        *[lall(eq(left, sigmoid(x) / other), eq(right, exp(x))) for other in others],
-        *[lall(eq(left, other / sigmoid(x)), eq(right, exp(-x))) for other in others],
-    )
+    yield sigmoid(x) / (1 - sigmoid(x)), exp(x)
+    yield sigmoid(x) / sigmoid(-x), exp(x)
+    yield (1 - sigmoid(x)) / sigmoid(x), exp(-x)
+    yield sigmoid(-x) / sigmoid(x), exp(-x)
 
 
-@relation(tags=("specialize", "fast_run", "local_sigmoid_logit"))
-def sigmoid_logito(left, right):
+@identity(tags=("specialize", "fast_run", "local_sigmoid_logit"), where=lambda x: floato(x))
+def sigmoid_logito(x):
     """sigmoid(log(x / (1 - x))) = x where 0 <= x <= 1, and NaN elsewhere; the log may be split.
 
     Holds for floats; rounded (within c u (1 + |log x|)), kept.
     Source: the logit is the inverse of the logistic function.
     """
-    (x,) = lvars("x")
     inside = where(logical_and(x >= 0, x <= 1), x, math.nan)
-    logits = (log(x / (1 - x)), log(x) - log1p(-x), log(x) - log(1 - x))
-    return lany(*[lall(eq(left, sigmoid(t)), eq(right, inside), floato(x)) for t in logits])
+    yield sigmoid(log(x / (1 - x))), inside
+    yield sigmoid(log(x) - log1p(-x)), inside
+    yield sigmoid(log(x) - log(1 - x)), inside
 
 
-@relation(tags=FINITE, specials="assumes_finite")
-def subtract_softpluso(left, right):
+@identity(tags=FINITE, specials="assumes_finite")
+def subtract_softpluso(x):
     """softplus(x) - x = softplus(-x), and x - softplus(x) = -softplus(-x).
 
     Holds where x is finite (infinity - infinity is NaN); the left side cancels for a large x;
     rounded, assumes_finite.
     Source: log(1 + e^x) - x = log(e^(-x) + 1).
     """
-    (x,) = lvars("x")
-    return lany(
-        lall(eq(left, softplus(x) - x), eq(right, softplus(-x))),
-        lall(eq(left, x - softplus(x)), eq(right, -softplus(-x))),
-    )
+    yield softplus(x) - x, softplus(-x)
+    yield x - softplus(x), -softplus(-x)
 
 
 @identity(tags=STABLE)
@@ -322,20 +291,15 @@ def log_sigmoido(x):
     return log(sigmoid(x)), -softplus(-x)
 
 
-@relation(tags=STABLE)
-def log_complement_sigmoido(left, right):
+@identity(tags=STABLE)
+def log_complement_sigmoido(x):
     """log(1 - sigmoid(x)) = -softplus(x), also written with log1p.
 
     Holds always; the left side cancels for a large x; rounded, kept.
     Source: log(1 / (1 + e^x)) = -log(1 + e^x).
     """
-    (x,) = lvars("x")
-    return lany(
-        *[
-            lall(eq(left, spelled), eq(right, -softplus(x)))
-            for spelled in (log(1 - sigmoid(x)), log1p(-sigmoid(x)))
-        ]
-    )
+    yield log(1 - sigmoid(x)), -softplus(x)
+    yield log1p(-sigmoid(x)), -softplus(x)
 
 
 @identity(tags=STABLE)
@@ -418,32 +382,17 @@ def log_softmaxo(x, axis):
     return log(softmax(x, axis)), log_softmax(x, axis)
 
 
-@relation(tags=(*STABLE, "local_log_softmax"))
-def log_moved_softmaxo(left, right):
+@identity(tags=(*STABLE, "local_log_softmax"))
+def log_moved_softmaxo(x, axis, axes, key):
     """log(move(softmax(x))) = move(log_softmax(x)), where move is an index or moves axes.
 
     Holds always; the left side is -infinity where a weight underflows; rounded, kept.
     Source: what moves elements commutes with what is applied to each of them.
     """
-    x, axis, axes, key = lvars("x axis axes key")
-    return lany(
-        lall(
-            eq(left, log(Index(key)(softmax(x, axis)))),
-            eq(right, Index(key)(log_softmax(x, axis))),
-        ),
-        lall(
-            eq(left, log(matrix_transpose(softmax(x, axis)))),
-            eq(right, matrix_transpose(log_softmax(x, axis))),
-        ),
-        lall(
-            eq(left, log(transpose(softmax(x, axis), axes))),
-            eq(right, transpose(log_softmax(x, axis), axes)),
-        ),
-        lall(
-            eq(left, log(expand_dims(softmax(x, axis), axes))),
-            eq(right, expand_dims(log_softmax(x, axis), axes)),
-        ),
-    )
+    yield log(Index(key)(softmax(x, axis))), Index(key)(log_softmax(x, axis))
+    yield log(matrix_transpose(softmax(x, axis))), matrix_transpose(log_softmax(x, axis))
+    yield log(transpose(softmax(x, axis), axes)), transpose(log_softmax(x, axis), axes)
+    yield log(expand_dims(softmax(x, axis), axes)), expand_dims(log_softmax(x, axis), axes)
 
 
 @identity(tags=STABLE)
@@ -466,8 +415,13 @@ def level(y: Any, axis: Any, x: Any) -> bool:
     return all(b in (1, a) for a, b in zip(own, y.shape, strict=True))
 
 
-@relation(tags=("fast_run", "canonicalize", "stabilize"), specials="assumes_finite", broadcast="*")
-def shift_softmaxo(left, right):
+@identity(
+    tags=("fast_run", "canonicalize", "stabilize"),
+    where=lambda x, y, axis: checko(level, y, axis, x, label=f"level({y!r}, {axis!r})"),
+    specials="assumes_finite",
+    broadcast="*",
+)
+def shift_softmaxo(x, y, axis):
     """softmax(x - y) = softmax(x) for y equal along the axis, and so for x + y and log_softmax.
 
     Such is y = max(x) with dimensions kept, which is how overflow is avoided by hand.
@@ -475,17 +429,9 @@ def shift_softmaxo(left, right):
     Source: P. Blanchard, D. J. Higham and N. J. Higham, Accurately computing the log-sum-exp and
     softmax functions, IMA J. Numer. Anal. 41, 2021, section 3.
     """
-    x, y, axis = lvars("x y axis")
-    return lany(
-        *[
-            lall(
-                eq(left, f(shifted, axis)), eq(right, f(x, axis)),
-                checko(level, y, axis, x, label=f"level({y!r}, {axis!r})"),
-            )
-            for f in (softmax, log_softmax)
-            for shifted in (x - y, x + y)
-        ]
-    )  # fmt: skip
+    for f in (softmax, log_softmax):
+        yield f(x - y, axis), f(x, axis)
+        yield f(x + y, axis), f(x, axis)
 
 
 # Determinants.

@@ -26,16 +26,12 @@ from relgraph.relations.catalogue.units import identity_of
 from relgraph.relations.kanren.goals import (
     calco,
     checko,
-    eq,
     facto,
     floato,
     invertibleo,
-    lall,
-    lany,
     symmetrico,
 )
-from relgraph.relations.pattern import lvars
-from relgraph.relations.relation import Relation, identity, relation
+from relgraph.relations.relation import Relation, identity
 
 CANONICAL = ("canonicalize", "fast_run")
 SPECIALIZE = ("specialize", "fast_run")
@@ -166,53 +162,42 @@ def solve_diagonal_matrixo(D, B):
     return solve(D, B), divide(B, expand_dims(diagonal(D), -1))
 
 
-@relation(tags=SPECIALIZE, specials="assumes_finite")
-def det_triangularo(left, right):
+@identity(tags=SPECIALIZE, where=lambda T: floato(T), specials="assumes_finite")
+def det_triangularo(T):
     """det(T) = prod(diagonal(T)) for a triangular T.
 
     Holds where T is proved lower or upper triangular; rounded (within n u |det(T)|),
     assumes_finite.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.9.3.
     """
-    (T,) = lvars("T")
     total = prod(diagonal(T), axis=-1)
-    sides = (eq(left, det(T)), eq(right, total), floato(T))
-    return lany(
-        lall(*sides, facto(T, "lower_triangular")), lall(*sides, facto(T, "upper_triangular"))
-    )
+    yield det(T), total, facto(T, "lower_triangular")
+    yield det(T), total, facto(T, "upper_triangular")
 
 
-@relation(tags=SPECIALIZE, specials="assumes_finite")
-def sign_triangularo(left, right):
+@identity(tags=SPECIALIZE, where=lambda T: floato(T), specials="assumes_finite")
+def sign_triangularo(T):
     """sign(det(T)) = prod(sign(diagonal(T))) for a triangular T, by slogdet.
 
     Holds where T is proved lower or upper triangular; rounded (-0.0 may become 0.0),
     assumes_finite.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.9.3.
     """
-    (T,) = lvars("T")
-    sides = (
-        eq(left, first(slogdet(T))), eq(right, prod(sign(diagonal(T)), axis=-1)), floato(T),
-    )  # fmt: skip
-    return lany(
-        lall(*sides, facto(T, "lower_triangular")), lall(*sides, facto(T, "upper_triangular"))
-    )
+    yield first(slogdet(T)), prod(sign(diagonal(T)), axis=-1), facto(T, "lower_triangular")
+    yield first(slogdet(T)), prod(sign(diagonal(T)), axis=-1), facto(T, "upper_triangular")
 
 
-@relation(tags=SPECIALIZE, specials="assumes_finite")
-def logdet_triangularo(left, right):
+@identity(tags=SPECIALIZE, where=lambda T: floato(T), specials="assumes_finite")
+def logdet_triangularo(T):
     """log |det(T)| = sum(log |diagonal(T)|) for a triangular T, by slogdet.
 
     Holds where T is proved lower or upper triangular; rounded (within n u sum |log |t_ii||),
     assumes_finite.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.9.3.
     """
-    (T,) = lvars("T")
     total = sum(log(absolute(diagonal(T))), axis=-1)
-    sides = (eq(left, second(slogdet(T))), eq(right, total), floato(T))
-    return lany(
-        lall(*sides, facto(T, "lower_triangular")), lall(*sides, facto(T, "upper_triangular"))
-    )
+    yield second(slogdet(T)), total, facto(T, "lower_triangular")
+    yield second(slogdet(T)), total, facto(T, "upper_triangular")
 
 
 @identity(tags=SPECIALIZE, where=lambda A: (facto(A, "spd"), floato(A)), specials="assumes_finite")
@@ -237,16 +222,15 @@ def logdet_spdo(A):
     return second(slogdet(A)), 2 * sum(log(diagonal(lower_factor(A))), axis=-1)
 
 
-@relation(tags=SPECIALIZE, specials="assumes_finite")
-def sign_spdo(left, right):
+@identity(tags=SPECIALIZE, where=lambda A: (facto(A, "spd"), floato(A)), specials="assumes_finite")
+def sign_spdo(A):
     """sign(det(A)) = 1 for an SPD A, by slogdet.
 
     Holds where A is proved symmetric positive definite; rounded (of a matrix that is singular to
     working precision the sign that is computed may be another), assumes_finite.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 7.1.
     """
-    (A,) = lvars("A")
-    return lall(eq(left, first(slogdet(A))), eq(right, 1), facto(A, "spd"), floato(A))
+    return first(slogdet(A)), 1
 
 
 @identity(
@@ -264,40 +248,34 @@ def cholesky_diagonalo(D):
     return lower_factor(D), diag(sqrt(diagonal(D)))
 
 
-@relation(tags=TIDY, specials="assumes_finite")
-def cancel_choleskyo(left, right):
+@identity(tags=TIDY, where=lambda A: symmetrico(A), specials="assumes_finite")
+def cancel_choleskyo(A):
     """L L.mT = A = U.mT U for the Cholesky factors L and U of a symmetric A.
 
     Holds where A is proved symmetric (one of its triangles is read) and has a factor; rounded
     (within c n u |A|), assumes_finite.
     Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 4.2.
     """
-    (A,) = lvars("A")
     L, U = lower_factor(A), upper_factor(A)
     swap = matrix_transpose
-    return lany(
-        lall(eq(left, L @ swap(L)), eq(right, A), symmetrico(A)),
-        lall(eq(left, swap(U) @ U), eq(right, A), symmetrico(A)),
-    )
+    yield L @ swap(L), A
+    yield swap(U) @ U, A
 
 
-@relation(tags=SPECIALIZE, specials="assumes_finite")
-def pair_triangular_solveso(left, right):
+@identity(tags=SPECIALIZE, specials="assumes_finite")
+def pair_triangular_solveso(L, b):
     """solve(L.mT, solve(L, b)) = cho_solve(L, b), by substitution.
 
     Holds for a triangular factor, either of both triangles; rounded (within c n u cond(L)^2 |x|),
     assumes_finite.
     Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 4.2.
     """
-    L, b = lvars("L b")
     down = SolveTriangular(True, 0, False)
     up = SolveTriangular(True, 1, False)
     upper, upper_transposed = SolveTriangular(False, 0, False), SolveTriangular(False, 1, False)
-    return lany(
-        lall(eq(left, up(L, down(L, b))), eq(right, ChoSolve(True)(L, b))),
-        lall(eq(left, upper(matrix_transpose(L), down(L, b))), eq(right, ChoSolve(True)(L, b))),
-        lall(eq(left, upper(L, upper_transposed(L, b))), eq(right, ChoSolve(False)(L, b))),
-    )
+    yield up(L, down(L, b)), ChoSolve(True)(L, b)
+    yield upper(matrix_transpose(L), down(L, b)), ChoSolve(True)(L, b)
+    yield upper(L, upper_transposed(L, b)), ChoSolve(False)(L, b)
 
 
 # Orthogonal matrices, permutations and selections.
@@ -324,42 +302,45 @@ def solve_orthogonalo(Q, b):
     return solve(Q, b), matrix_transpose(Q) @ b
 
 
-@relation(tags=TIDY, specials="assumes_finite")
-def cancel_orthogonalo(left, right):
+@identity(
+    tags=TIDY,
+    where=lambda Q, unit: (calco(unit, identity_of, Q), facto(Q, "orthogonal")),
+    specials="assumes_finite",
+)
+def cancel_orthogonalo(Q, unit):
     """Q Q.mT = I = Q.mT Q for an orthogonal Q.
 
     Holds where Q is proved orthogonal, a fact of the exact value; rounded, assumes_finite.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 2.1.
     """
-    Q, unit = lvars("Q unit")
     swap = matrix_transpose
-    also = (eq(right, unit), calco(unit, identity_of, Q), facto(Q, "orthogonal"))
-    return lany(lall(eq(left, Q @ swap(Q)), *also), lall(eq(left, swap(Q) @ Q), *also))
+    yield Q @ swap(Q), unit
+    yield swap(Q) @ Q, unit
 
 
-@relation(tags=TIDY, specials="assumes_finite")
-def cancel_orthogonal_producto(left, right):
+@identity(tags=TIDY, where=lambda Q: facto(Q, "orthogonal"), specials="assumes_finite")
+def cancel_orthogonal_producto(Q, x):
     """Q.mT (Q x) = x = Q (Q.mT x) for an orthogonal Q.
 
     Holds where Q is proved orthogonal, a fact of the exact value; rounded (within 2 n u |x|),
     assumes_finite.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 2.1.
     """
-    Q, x = lvars("Q x")
     swap = matrix_transpose
-    also = (eq(right, x), facto(Q, "orthogonal"))
-    return lany(lall(eq(left, swap(Q) @ (Q @ x)), *also), lall(eq(left, Q @ (swap(Q) @ x)), *also))
+    yield swap(Q) @ (Q @ x), x
+    yield Q @ (swap(Q) @ x), x
 
 
-@relation(tags=SPECIALIZE, specials="assumes_finite")
-def logdet_orthogonalo(left, right):
+@identity(
+    tags=SPECIALIZE, where=lambda Q: (facto(Q, "orthogonal"), floato(Q)), specials="assumes_finite"
+)
+def logdet_orthogonalo(Q):
     """log |det(Q)| = 0 for an orthogonal Q, by slogdet.
 
     Holds where Q is proved orthogonal, a fact of the exact value; rounded, assumes_finite.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 2.1.
     """
-    (Q,) = lvars("Q")
-    return lall(eq(left, second(slogdet(Q))), eq(right, 0), facto(Q, "orthogonal"), floato(Q))
+    return second(slogdet(Q)), 0
 
 
 @identity(

@@ -37,9 +37,8 @@ from relgraph.ops.elementwise import (
     tanh,
     where,
 )
-from relgraph.relations.kanren.goals import eq, floato, lall, lany
-from relgraph.relations.pattern import lvars
-from relgraph.relations.relation import Relation, identity, relation
+from relgraph.relations.kanren.goals import floato
+from relgraph.relations.relation import Relation, identity
 
 CANONICAL = ("canonicalize", "fast_run")
 SPECIALIZE = ("specialize", "fast_run")
@@ -51,33 +50,27 @@ FINITE = ("fast_run", "stabilize")  # what assumes finite values is no part of "
 # Parity.
 
 
-@relation(tags=(*CANONICAL, "parity"))
-def lift_odd_negativeo(left, right):
+@identity(tags=(*CANONICAL, "parity"))
+def lift_odd_negativeo(x):
     """f(-x) = -f(x) for sin, tan, arcsin, arctan, sinh, tanh, arcsinh, arctanh and the cube root.
 
     Holds always; rounded (no library promises odd functions to the last digit), kept.
     Source: DLMF 4.17.1 to 4.17.3, 4.23(iii), 4.30 and 4.37(iii).
     """
-    (x,) = lvars("x")
-    odd = (sin, tan, arcsin, arctan, sinh, tanh, arcsinh, arctanh, cbrt)
-    return lany(*[lall(eq(left, f(-x)), eq(right, -f(x))) for f in odd])
+    for f in (sin, tan, arcsin, arctan, sinh, tanh, arcsinh, arctanh, cbrt):
+        yield f(-x), -f(x)
 
 
-@relation(tags=(*CANONICAL, "parity"))
-def absorb_even_negativeo(left, right):
+@identity(tags=(*CANONICAL, "parity"))
+def absorb_even_negativeo(x):
     """f(-x) = f(|x|) = f(x), where f is cos or cosh.
 
     Holds always; rounded (no library promises even functions to the last digit), kept.
     Source: DLMF 4.17.2 and 4.30.
     """
-    (x,) = lvars("x")
-    return lany(
-        *[
-            lall(eq(left, f(same)), eq(right, f(x)))
-            for f in (cos, cosh)
-            for same in (-x, absolute(x))
-        ]
-    )
+    for f in (cos, cosh):
+        yield f(-x), f(x)
+        yield f(absolute(x)), f(x)
 
 
 # Circular functions.
@@ -176,19 +169,16 @@ def double_angle_sin_oneo(x):
     return 1 - 2 * square(sin(x)), cos(2 * x)
 
 
-@relation(tags=(*STABLE, "half_angle"))
-def half_angle_coso(left, right):
+@identity(tags=(*STABLE, "half_angle"))
+def half_angle_coso(x):
     """1 - cos(x) = 2 sin(x / 2)^2, and cos(x) - 1 with the sign changed.
 
     Holds always; the left side cancels for x near 0; rounded, kept.
     Source: DLMF 4.21.28.
     """
-    (x,) = lvars("x")
     half = 2 * square(sin(0.5 * x))
-    return lany(
-        lall(eq(left, 1 - cos(x)), eq(right, half)),
-        lall(eq(left, cos(x) - 1), eq(right, -half)),
-    )
+    yield 1 - cos(x), half
+    yield cos(x) - 1, -half
 
 
 # Hyperbolic functions.
@@ -265,38 +255,32 @@ def double_angle_sinho(x):
     return sinh(x) * cosh(x), 0.5 * sinh(2 * x)
 
 
-@relation(tags=STABLE)
-def exponential_hyperbolico(left, right):
+@identity(tags=STABLE)
+def exponential_hyperbolico(x):
     """(e^x - e^(-x)) / 2 = sinh(x), and with a sum cosh(x); the half is a factor or a divisor.
 
     Holds always; the difference cancels for x near 0; rounded, kept.
     Source: DLMF 4.28.1 and 4.28.2.
     """
-    (x,) = lvars("x")
     minus, plus = exp(x) - exp(-x), exp(x) + exp(-x)
-    return lany(
-        lall(eq(left, minus / 2), eq(right, sinh(x))),
-        lall(eq(left, 0.5 * minus), eq(right, sinh(x))),
-        lall(eq(left, plus / 2), eq(right, cosh(x))),
-        lall(eq(left, 0.5 * plus), eq(right, cosh(x))),
-    )
+    yield minus / 2, sinh(x)
+    yield 0.5 * minus, sinh(x)
+    yield plus / 2, cosh(x)
+    yield 0.5 * plus, cosh(x)
 
 
-@relation(tags=FINITE, specials="assumes_finite")
-def exponential_tanho(left, right):
+@identity(tags=FINITE, specials="assumes_finite")
+def exponential_tanho(x):
     """(e^x - e^(-x)) / (e^x + e^(-x)) = tanh(x), and (e^(2 x) - 1) / (e^(2 x) + 1) = tanh(x).
 
     Holds where the exponentials are finite: the left sides are NaN for a large x; rounded,
     assumes_finite.
     Source: DLMF 4.28.4.
     """
-    (x,) = lvars("x")
     two = exp(2 * x)
-    return lany(
-        lall(eq(left, (exp(x) - exp(-x)) / (exp(x) + exp(-x))), eq(right, tanh(x))),
-        lall(eq(left, (two - 1) / (two + 1)), eq(right, tanh(x))),
-        lall(eq(left, expm1(2 * x) / (two + 1)), eq(right, tanh(x))),
-    )
+    yield (exp(x) - exp(-x)) / (exp(x) + exp(-x)), tanh(x)
+    yield (two - 1) / (two + 1), tanh(x)
+    yield expm1(2 * x) / (two + 1), tanh(x)
 
 
 @identity(tags=("sigmoid_tanh",))
@@ -330,19 +314,16 @@ def subtract_cosh_sinho(x):
     return cosh(x) - sinh(x), exp(-x)
 
 
-@relation(tags=STABLE)
-def log_cosho(left, right):
+@identity(tags=STABLE)
+def log_cosho(x):
     """log(cosh(x)) = logaddexp(x, -x) - log 2, and log(2 cosh(x)) = logaddexp(x, -x).
 
     Holds always; the left side overflows for |x| > 711; rounded, kept.
     Source: DLMF 4.28.2: 2 cosh(x) = e^x + e^(-x).
     """
-    (x,) = lvars("x")
     both = logaddexp(x, -x)
-    return lany(
-        lall(eq(left, log(2 * cosh(x))), eq(right, both)),
-        lall(eq(left, log(cosh(x))), eq(right, both - math.log(2))),
-    )
+    yield log(2 * cosh(x)), both
+    yield log(cosh(x)), both - math.log(2)
 
 
 # Inverse functions.
@@ -358,17 +339,16 @@ def cancel_arccosh_cosho(x):
     return arccosh(cosh(x)), absolute(x)
 
 
-@relation(tags=(*EARLY, "useless_Arcsinh_of_Sinh", "useless_Arctanh_of_Tanh"))
-def cancel_arcsinh_sinho(left, right):
+@identity(tags=(*EARLY, "useless_Arcsinh_of_Sinh", "useless_Arctanh_of_Tanh"))
+def cancel_arcsinh_sinho(x):
     """arcsinh(sinh(x)) = x, and arctanh(tanh(x)) = x.
 
     Holds always; the left side overflows for |x| > 711, or is infinite for |x| > 19; rounded,
     kept.
     Source: DLMF 4.37(i): both functions are one to one.
     """
-    (x,) = lvars("x")
-    pairs = ((arcsinh, sinh), (arctanh, tanh))
-    return lany(*[lall(eq(left, f(g(x))), eq(right, x)) for f, g in pairs])
+    for f, g in ((arcsinh, sinh), (arctanh, tanh)):
+        yield f(g(x)), x
 
 
 @identity(tags=(*CANONICAL, "useless_Sinh_of_Arcsinh"))
@@ -392,8 +372,11 @@ def cancel_tan_arctano(x):
     return tan(arctan(x)), x
 
 
-@relation(tags=(*SPECIALIZE, "useless_Cosh_of_Arccosh", "useless_Tanh_of_Arctanh"))
-def cancel_partial_inverseo(left, right):
+@identity(
+    tags=(*SPECIALIZE, "useless_Cosh_of_Arccosh", "useless_Tanh_of_Arctanh"),
+    where=lambda x: floato(x),
+)
+def cancel_partial_inverseo(x):
     """f(g(x)) = x in the domain of g and NaN elsewhere, for four functions f and their inverses g.
 
     sin(arcsin(x)) and tanh(arctanh(x)) are x where |x| <= 1, cos(arccos(x)) too, and
@@ -401,28 +384,23 @@ def cancel_partial_inverseo(left, right):
     Holds for floats; rounded (within c u (1 + |g(x)|) |f'(g(x))|), kept.
     Source: DLMF 4.23(i) and 4.37(i).
     """
-    (x,) = lvars("x")
-    unit = ((sin, arcsin), (cos, arccos), (tanh, arctanh))
     within = where(absolute(x) <= 1, x, math.nan)
-    return lany(
-        *[lall(eq(left, f(g(x))), eq(right, within), floato(x)) for f, g in unit],
-        lall(eq(left, cosh(arccosh(x))), eq(right, where(x >= 1, x, math.nan)), floato(x)),
-    )
+    for f, g in ((sin, arcsin), (cos, arccos), (tanh, arctanh)):
+        yield f(g(x)), within
+    yield cosh(arccosh(x)), where(x >= 1, x, math.nan)
 
 
-@relation(tags=SPECIALIZE)
-def leg_arcsino(left, right):
+@identity(tags=SPECIALIZE)
+def leg_arcsino(x):
     """sin(arccos(x)) = cos(arcsin(x)) = sqrt((1 - x) (1 + x)).
 
     Holds always, |x| > 1 being NaN on both sides; rounded (the differences are exact near 1),
     kept.
     Source: DLMF 4.21.12; the product is 1 - x^2.
     """
-    (x,) = lvars("x")
     leg = sqrt((1 - x) * (1 + x))
-    return lany(
-        *[lall(eq(left, form), eq(right, leg)) for form in (sin(arccos(x)), cos(arcsin(x)))]
-    )
+    yield sin(arccos(x)), leg
+    yield cos(arcsin(x)), leg
 
 
 @identity(tags=SPECIALIZE)
@@ -445,21 +423,18 @@ def cosh_arcsinho(x):
     return cosh(arcsinh(x)), hypot(1, x)
 
 
-@relation(tags=STABLE)
-def logarithmic_arccosho(left, right):
+@identity(tags=STABLE)
+def logarithmic_arccosho(x):
     """log(x + sqrt(x^2 - 1)) = arccosh(x), and (1 / 2) log((1 + x) / (1 - x)) = arctanh(x).
 
     Holds always, what is outside of the domain being NaN on both sides; the left sides overflow,
     or cancel for x near 0; rounded, kept.
     Source: DLMF 4.37.19 and 4.37.24.
     """
-    (x,) = lvars("x")
     quotient = log((1 + x) / (1 - x))
-    return lany(
-        lall(eq(left, log(x + sqrt(square(x) - 1))), eq(right, arccosh(x))),
-        lall(eq(left, 0.5 * quotient), eq(right, arctanh(x))),
-        lall(eq(left, quotient / 2), eq(right, arctanh(x))),
-    )
+    yield log(x + sqrt(square(x) - 1)), arccosh(x)
+    yield 0.5 * quotient, arctanh(x)
+    yield quotient / 2, arctanh(x)
 
 
 @identity(tags=FINITE, specials="assumes_finite")
