@@ -7,9 +7,11 @@ declared, with the place.
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cache
+from textwrap import wrap
 from types import FunctionType, MappingProxyType
 from typing import Any
 
@@ -227,6 +229,43 @@ def check_name(name: Any, kind: str) -> None:
             f"{kind}: a name is an identifier of Python, not {name!r:.60}",
             fix="Write it as the name of a function, such as distribute_matmulo.",
         )
+
+
+def documentation(
+    doc: str, clauses: tuple[Clause, ...] | None, rounding: str, specials: str
+) -> str:
+    """Return the docstring of a relation with a sentence that says where it holds, and how well.
+
+    The sentence is made from the conditions and the labels.  Where the text below the first line
+    begins with a sentence "Holds ...", which says more than the conditions, it becomes a part.
+    """
+    if not doc.strip():
+        return doc
+    law, _, text = doc.partition("\n\n")
+    indent = text[: len(text) - len(text.lstrip(" "))]
+    stated = _HOLDS.match(text.lstrip(" "))
+    place = " ".join(stated[1].split()) if stated else ""
+    rest = text.lstrip(" ")[stated.end() if stated else 0 :].strip()
+    place = _where_it_holds(place, clauses, finite=specials == "assumes_finite")
+    lines = wrap(f"{place}; {rounding}, {specials}.", 96)
+    return f"{law.rstrip()}\n\n" + "\n".join(indent + line for line in [*lines, rest] if line)
+
+
+_HOLDS = re.compile(r"(Holds\b.*?)\.(?=\s\s|\s*$)", re.DOTALL)
+
+
+def _where_it_holds(place: str, clauses: tuple[Clause, ...] | None, finite: bool) -> str:
+    """Return what the conditions of a relation say, after what its docstring says."""
+    if clauses is None:
+        return place or "Holds where its goal does"
+    conditions = {tuple([goal.label for goal in clause.conditions]) for clause in clauses}
+    if conditions == {()}:
+        return place or ("Holds where all values are finite" if finite else "Holds always")
+    if len(conditions) > 1:
+        each = "the condition of each pair"
+        return f"{place}, given {each}" if place else f"Holds where {each} does"
+    labels = ", ".join(conditions.pop())
+    return f"{place}, given {labels}" if place else f"Holds where {labels}"
 
 
 def axis_kinds(clause: Clause) -> dict[PatternVariable, dict[str, frozenset[type]]]:

@@ -28,6 +28,7 @@ from relgraph.relations.declaration import (
     check_function,
     check_two_sides,
     conditions_of,
+    documentation,
     goal_of,
     location_of,
     names_of,
@@ -80,6 +81,8 @@ class Relation(ByReference):
         ``"kept"``, or ``"assumes_finite"`` where it holds for finite inputs and intermediates only.
     location : str
         ``file:line`` of its declaration.
+    doc : str
+        The docstring of its declaration; ``__doc__`` says where it holds, too.
     goal : callable
         The goal constructor that it was made of.
     """
@@ -128,7 +131,7 @@ class Relation(ByReference):
         self.broadcast = frozenset(names_of(broadcast, f"{name}: broadcast="))
         self.location = location
         self.budget = budget
-        self.__doc__ = doc
+        self.doc = self.__doc__ = doc
         self.goal = goal
         self._given = clauses
         self._twin: Relation | None = None
@@ -478,9 +481,10 @@ def identity(
 
 
 def _declared_as(made: Relation, function: Callable[..., Any]) -> None:
-    """Keep where a relation is declared, so that it can be pickled by reference."""
+    """Give a relation the names that it is pickled by, and its whole docstring."""
     made.__module__ = getattr(function, "__module__", None) or __name__
     made.__qualname__ = getattr(function, "__qualname__", "")
+    made.__doc__ = documentation(made.doc, made.clauses, made.rounding, made.specials)
 
 
 @checks_arguments
@@ -542,8 +546,7 @@ def relation(
         label, goal, tags=tags, rounding=rounding, specials=specials, broadcast=broadcast,
         doc=function.__doc__ or "", location=location_of(function), budget=budget,
     )  # fmt: skip
-    _declared_as(made, function)
-    made.clauses  # noqa: B018 - refuses a goal that relates nothing, at once
+    _declared_as(made, function)  # raises, too, when the goal relates nothing
     return made
 
 

@@ -79,7 +79,6 @@ def order_after(a: Any, b: Any, x: Any) -> Any:
 def permute_expand_dimso(x, a, b, c, d):
     """transpose(expand_dims(x, a), b) = expand_dims(transpose(x, d), c).
 
-    Holds always; exact, kept.
     Source: composition of maps of axes.
     """
     return Transpose(b)(ExpandDims(a)(x)), ExpandDims(c)(Transpose(d)(x))
@@ -105,7 +104,6 @@ def order_of_rest(a: Any, b: Any, x: Any) -> Any:
 def squeeze_transposeo(x, a, b, c, d):
     """squeeze(transpose(x, a), b) = transpose(squeeze(x, c), d).
 
-    Holds always; exact, kept.
     Source: composition of maps of axes.
     """
     return Squeeze(b)(Transpose(a)(x)), Transpose(d)(Squeeze(c)(x))
@@ -131,7 +129,6 @@ def new_of_rest(a: Any, b: Any, x: Any) -> Any:
 def squeeze_expand_dimso(x, a, b, c, d):
     """squeeze(expand_dims(x, a), b) = expand_dims(squeeze(x, c), d).
 
-    Holds always; exact, kept.
     Source: composition of maps of axes.
     """
     return Squeeze(b)(ExpandDims(a)(x)), ExpandDims(d)(Squeeze(c)(x))
@@ -141,7 +138,6 @@ def squeeze_expand_dimso(x, a, b, c, d):
 def remove_no_axeso(x):
     """expand_dims(x, ()) = x, and so for squeeze.
 
-    Holds always; exact, kept.
     Source: definition.
     """
     for cls in (ExpandDims, Squeeze):
@@ -164,7 +160,6 @@ def leading(a: Any, s: Any, x: Any) -> bool:
 def absorb_leading_axeso(x, a, s, n, m):
     """broadcast_to(expand_dims(x, a), s) = broadcast_to(x, s).
 
-    Holds where the new axes lead; exact, kept.
     Source: a broadcast inserts leading axes of size 1.
     """
     yield BroadcastTo(s)(ExpandDims(a)(x)), BroadcastTo(s)(x)
@@ -220,9 +215,8 @@ def has_matrices(x: Any) -> bool:
 def permute_broadcast_too(x, s, a, b, t, n, m):
     """transpose(broadcast_to(x, s), a) = broadcast_to(transpose(x, b), s[a]), and so for .mT.
 
-    Holds where the axes that a broadcast inserts stay before those of x, b being what the
-    permutation does to the latter; for .mT where x is a matrix or a batch of them.  At most one
-    size of the shape is not static; exact, kept.
+    Holds where the axes that a broadcast inserts stay before those of x.
+    b is what the permutation does to the axes of x.  At most one size of the shape is not static.
     Source: definition.
     """
     permuted = (calco(b, order_of_own, a, x), calco(t, permuted_shape, s, a))
@@ -252,7 +246,7 @@ def new_outside(s: Any, a: Any, x: Any) -> Any:
 def broadcast_expand_dimso(x, s, a, t):
     """broadcast_to(expand_dims(x, a), s) = expand_dims(broadcast_to(x, t), a).
 
-    Holds for static shapes in which the new axes have size 1; exact, kept.
+    Holds for static shapes in which the new axes have size 1.
     Source: definition.
     """
     return BroadcastTo(s)(ExpandDims(a)(x)), ExpandDims(a)(BroadcastTo(t)(x))
@@ -274,7 +268,7 @@ def only_new(s: Any, x: Any) -> Any:
 def insert_broadcast_too(x, s, a):
     """broadcast_to(x, (1, ..., 1, *shape of x)) = expand_dims(x, a).
 
-    Holds for static shapes, where nothing is repeated; exact, kept.
+    Holds for static shapes, where nothing is repeated.
     Source: definition.
     """
     return BroadcastTo(s)(x), ExpandDims(a)(x)
@@ -314,7 +308,7 @@ def old_axes(s: Any, x: Any) -> Any:
 def reshape_axeso(x, s, a):
     """reshape(x, s) = expand_dims(x, a), or squeeze(x, a).
 
-    Holds for static shapes that differ in axes of size 1 only; exact, kept.
+    Holds for static shapes that differ in axes of size 1 only.
     Source: axes of size 1 do not change the order of the elements.
     """
     yield Reshape(s)(x), ExpandDims(a)(x), calco(a, new_axes, s, x)
@@ -339,7 +333,7 @@ def squeezed_reshape(s: Any, a: Any, x: Any) -> Any:
 def axes_of_reshapeo(x, s, a, t):
     """expand_dims(reshape(x, s), a) = reshape(x, t), and so for squeeze.
 
-    Holds for shapes of which at most one size follows from the others; exact, kept.
+    Holds for shapes of which at most one size follows from the others.
     Source: axes of size 1 do not change the order of the elements.
     """
     for cls, function in ((ExpandDims, expanded_reshape), (Squeeze, squeezed_reshape)):
@@ -358,7 +352,6 @@ def one_axis(k: Any) -> tuple[int]:
 def join_oneo(x, k, a):
     """concatenate([x]) = x, and stack([x], k) = expand_dims(x, k).
 
-    Holds always; exact, kept.
     Source: definition.
     """
     yield Concatenate(k)(x), x

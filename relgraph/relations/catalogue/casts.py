@@ -86,7 +86,7 @@ def own_dtype(dtype: Any, x: Any) -> bool:
 def merge_casto(x, d, e):
     """cast(cast(x, d), e) = cast(x, e).
 
-    Holds where d represents every value of the dtype of x (int64 fits no float); exact, kept.
+    int64 fits no float.
     Source: IEEE 754-2019, sections 3.3 and 5.4.1: a representable value converts to itself.
     """
     return Cast(e)(Cast(d)(x)), Cast(e)(x)
@@ -100,7 +100,6 @@ def merge_casto(x, d, e):
 def remove_casto(x, d):
     """cast(x, dtype of x) = x.
 
-    Holds where d is the dtype of x; exact, kept.
     Source: definition.
     """
     return Cast(d)(x), x
@@ -121,7 +120,7 @@ def residues(d: Any, e: Any, x: Any) -> bool:
 def merge_cast_integero(x, d, e):
     """cast(cast(x, d), e) = cast(x, e), modulo 2^n.
 
-    Holds for integers of which e is no wider than d; exact, kept.
+    Holds for integers of which e is no wider than d.
     Derived, where all three dtypes are told, from merge_casto; kept for those that are not.
     Source: conversion keeps the lowest bits; H. S. Warren, Hacker's Delight, 2nd ed., section 2-1.
     """
@@ -152,8 +151,7 @@ def trutho(d: Any, x: Any) -> Suspended:
 def drop_cast_trutho(x, y, d, e):
     """cast(cast(x, d), bool) = cast(x, bool), not cast(x, d) = not x, and so for and, or, xor.
 
-    Holds where conversion takes nothing but 0 to 0 (all of integers to floats, not of float64 to
-    float32); exact, kept.
+    This is so for integers to floats, and not for float64 to float32.
     Source: definition of truth.
     """
     two = (trutho(d, x), trutho(e, y))
@@ -176,7 +174,6 @@ def kept_alike(d: Any, x: Any, y: Any) -> bool:
 def drop_cast_compareo(x, y, d):
     """(cast(x, d) < cast(y, d)) = (x < y), and so for <=, = and !=.
 
-    Holds where x and y have one dtype all of whose values d represents; exact, kept.
     Source: such a conversion increases strictly, IEEE 754-2019, section 5.4.1.
     """
     for op in (less, less_equal, equal, not_equal):
@@ -196,7 +193,6 @@ def wider(d: Any, x: Any) -> bool:
 def drop_cast_testo(x, d):
     """isnan(cast(x, d)) = isnan(x), and so for isinf and isfinite.
 
-    Holds for floats of which d represents every value; exact, kept.
     Source: IEEE 754-2019, section 5.4.2: conversion to a wider format keeps infinities and NaN.
     """
     for test in (isnan, isinf, isfinite):
@@ -216,7 +212,6 @@ def same_truths(d: Any, x: Any, y: Any) -> bool:
 def gather_cast_logico(x, y, d):
     """cast(x, d) cast(y, d) = cast(x and y, d), min the same, and max with or.
 
-    Holds for bool x and y; exact, kept.
     Source: arithmetic of indicator functions, W. Feller, An Introduction to Probability Theory and
     Its Applications, vol. 1, 3rd ed., section IV.1.
     """
@@ -232,7 +227,6 @@ def gather_cast_logico(x, y, d):
 def gather_cast_noto(x, d):
     """1 - cast(x, d) = cast(not x, d).
 
-    Holds for bool x; exact, kept.
     Source: arithmetic of indicator functions, as :func:`gather_cast_logico`.
     """
     return 1 - Cast(d)(x), Cast(d)(logical_not(x))
@@ -247,7 +241,7 @@ def to_integer(d: Any, x: Any) -> Any:
 def drop_trunco(x, d, e):
     """cast(trunc(x), d) = cast(x, d).
 
-    Holds for floats and integer d; exact, kept (outside of the range of d both are undefined).
+    Outside of the range of d both are undefined.
     Source: conversion to an integer rounds toward zero; ISO/IEC 9899:2018, section 6.3.1.4.
     """
     return Cast(d)(trunc(x)), Cast(e)(x)
@@ -261,7 +255,6 @@ def drop_trunco(x, d, e):
 def drop_flooro(x, d, e):
     """cast(floor(x), d) = cast(x, d).
 
-    Holds for floats and integer d where x is at least 0; exact, kept.
     Source: as :func:`drop_trunco`.
     """
     return Cast(d)(floor(x)), Cast(e)(x)
@@ -271,7 +264,6 @@ def drop_flooro(x, d, e):
 def remove_roundingo(x):
     """floor(x) = x, and so for ceil, trunc and rint.
 
-    Holds where the elements of x are integers, infinite or NaN; exact, kept.
     Source: IEEE 754-2019, section 5.9.
     """
     for f in (floor, ceil, trunc, rint):

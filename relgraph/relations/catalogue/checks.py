@@ -33,7 +33,6 @@ def has_shape(s: Any, x: Any) -> bool:
 def remove_specify_shapeo(x, s):
     """specify_shape(x, s) = x.
 
-    Holds where the sizes are those of x; exact, kept.
     Source: definition.
     """
     return SpecifyShape(s)(x), x
@@ -54,7 +53,6 @@ def both_shapes(s: Any, t: Any) -> Any:
 def merge_specify_shapeo(x, s, t, u):
     """specify_shape(specify_shape(x, s), t) = specify_shape(x, u), where u is s and t.
 
-    Holds always; exact, kept.
     Source: definition.
     """
     return SpecifyShape(t)(SpecifyShape(s)(x)), SpecifyShape(u)(x)
@@ -64,8 +62,8 @@ def merge_specify_shapeo(x, s, t, u):
 def specify_shape_updateo(x, v, s, k):
     """specify_shape(at(x)[k].set(v), s) = at(specify_shape(x, s))[k].set(v), and so for add.
 
-    Holds always: an update keeps the shape; exact, kept.
-    Derived from the pass shape_lifting, which drops sizes stated twice; kept for its own name.
+    An update keeps the shape.  Derived from the pass shape_lifting, which drops sizes stated twice;
+    kept for its own name.
     Source: definition.
     """
     for cls in (SetIndex, AddIndex):
@@ -92,7 +90,7 @@ def given_shape(s: Any, t: Any, x: Any, n: Any, a: Any) -> Any:
 def specify_shape_broadcasto(x, n, s, t, u, a):
     """specify_shape(broadcast_to(x, (n, ...)), t) = broadcast_to(x, u).
 
-    Holds where t gives the size that is not static; exact, kept.
+    Holds where t gives the size that is not static.
     Source: definition.
     """
     return SpecifyShape(t)(BroadcastTo(s)(x, Dim(a)(n))), BroadcastTo(u)(x)
@@ -102,7 +100,6 @@ def specify_shape_broadcasto(x, n, s, t, u, a):
 def remove_asserto(x, m):
     """assert_(x, True) = x.
 
-    Holds always; exact, kept.
     Source: definition.
     """
     return Assert(m)(x, True), x
@@ -112,8 +109,8 @@ def remove_asserto(x, m):
 def remove_all_asserto(x, c, m):
     """assert_(x, c) = x.
 
-    Holds where the condition does, which nothing checks any more; exact, kept.  Only mode unsafe
-    runs it.
+    Holds where the condition does, which nothing checks any more.
+    Only mode unsafe runs it.
     Source: definition.
     """
     return Assert(m)(x, c), x
@@ -128,7 +125,7 @@ def repeats(s: Any, x: Any) -> bool:
 def absorb_uniqueo(x, a):
     """unique(reshape(x, s)) = unique(x), and so for a transpose, expand_dims and squeeze.
 
-    Holds always; rounded (0.0 and -0.0 are equal, and the first of them stays), kept.
+    0.0 and -0.0 are equal, and the first of them stays.
     Source: a set has no order.
     """
     same = [cls(a)(x) for cls in (Reshape, Transpose, ExpandDims, Squeeze)]
@@ -140,8 +137,7 @@ def absorb_uniqueo(x, a):
 def absorb_unique_repeatso(x, s):
     """unique(unique(x)) = unique(x), and unique(broadcast_to(x, s)) = unique(x).
 
-    Holds where s has no size 0; rounded (0.0 and -0.0 are equal, and the first of them stays),
-    kept.
+    0.0 and -0.0 are equal, and the first of them stays.
     Source: a set has no order, and no element twice.
     """
     yield Unique()(Unique()(x)), Unique()(x)
@@ -152,7 +148,7 @@ def absorb_unique_repeatso(x, s):
 def absorb_unique_transposeo(x):
     """unique(x.mT) = unique(x).
 
-    Holds always; rounded (0.0 and -0.0 are equal, and the first of them stays), kept.
+    0.0 and -0.0 are equal, and the first of them stays.
     Source: a set has no order.
     """
     return Unique()(SWAP(x)), Unique()(x)
@@ -171,7 +167,6 @@ def one_element(x: Any) -> bool:
 def unique_oneo(x):
     """unique(x) = reshape(x, (-1,)) for one element.
 
-    Holds always; exact, kept.
     Source: definition.
     """
     return Unique()(x), Reshape((-1,))(x)

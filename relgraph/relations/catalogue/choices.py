@@ -53,7 +53,7 @@ def alikeo(x: Any, y: Any) -> Suspended:
 def choose_absoluteo(x):
     """where(x < 0, -x, x) = |x|, and where(0 < x, x, -x) = |x|, and so for <=.
 
-    Holds for floats and signed integers; rounded (zeros may differ in sign), kept.
+    Zeros may differ in sign.
     Source: definition.
     """
     yield where(less(x, 0), -x, x), absolute(x)
@@ -66,7 +66,7 @@ def choose_absoluteo(x):
 def join_absoluteo(x):
     """max(x, -x) = |x|.
 
-    Holds for floats and signed integers; rounded (zeros may differ in sign), kept.
+    Zeros may differ in sign.
     Source: definition.
     """
     return maximum(x, -x), absolute(x)
@@ -79,7 +79,6 @@ def join_absoluteo(x):
 def collapse_whereo(c, x):
     """where(c, x, x) = x.
 
-    Holds always; exact, kept.
     Source: both branches are x.
     """
     return where(c, x, x), x
@@ -89,7 +88,6 @@ def collapse_whereo(c, x):
 def flip_where_noto(c, x, y):
     """where(not c, x, y) = where(c, y, x).
 
-    Holds always; exact, kept.
     Source: definition.
     """
     return where(logical_not(c), x, y), where(c, y, x)
@@ -99,7 +97,6 @@ def flip_where_noto(c, x, y):
 def choose_constanto(x, y):
     """where(True, x, y) = x, and where(False, x, y) = y.
 
-    Holds always; exact, kept.
     Source: definition.
     """
     yield where(True, x, y), x
@@ -110,7 +107,6 @@ def choose_constanto(x, y):
 def merge_whereo(c, x, y, z):
     """where(c, where(c, x, y), z) = where(c, x, z), and where(c, x, where(c, y, z)) the same.
 
-    Holds always; exact, kept.
     Source: definition.
     """
     yield where(c, where(c, x, y), z), where(c, x, z)
@@ -121,7 +117,7 @@ def merge_whereo(c, x, y, z):
 def join_whereo(c, d, x, y):
     """where(c, x, where(d, x, y)) = where(c or d, x, y).
 
-    Holds always, and where(c, where(d, x, y), y) = where(c and d, x, y); exact, kept.
+    Likewise where(c, where(d, x, y), y) = where(c and d, x, y).
     Source: definition.
     """
     yield where(c, x, where(d, x, y)), where(logical_or(c, d), x, y)
@@ -141,8 +137,7 @@ def _by_branch(op: Any, c: Any, a: Any, b: Any, x: Any, y: Any) -> Any:
 def gather_whereo(c, a, b, x, y):
     """where(c, a, b) + where(c, x, y) = where(c, a + x, b + y), and so for other cheap ops.
 
-    Holds for -, *, max, min, comparisons and logic, where the branches of each have one dtype;
-    exact, kept.
+    The other ops are -, *, max, min, comparisons and logic.
     Source: each element comes from one branch.
     """
     ops = (
@@ -160,9 +155,9 @@ def gather_whereo(c, a, b, x, y):
 def gather_where_divideo(c, a, b, x, y):
     """where(c, a, b) / where(c, x, y) = where(c, a / x, b / y).
 
-    Holds for floats a and x; rounded (quotients of narrow dtypes may be computed in a wider one),
-    kept.  No mode runs it: a quotient costs more than a choice.  Powers are left out: NumPy
-    computes them otherwise where the exponent is a scalar, so that infinities would not be kept.
+    Quotients of narrow dtypes may be computed in a wider one.  No mode runs it: a quotient costs
+    more than a choice.  Powers are left out: NumPy computes them otherwise where the exponent is a
+    scalar, so that infinities would not be kept.
     Source: each element comes from one branch.
     """
     return _by_branch(true_divide, c, a, b, x, y)
@@ -176,8 +171,8 @@ def gather_where_divideo(c, a, b, x, y):
 def sink_where_multiplyo(c, x, y):
     """x where(c, 0, y) = where(c, 0, x y), and x where(c, y, 0) = where(c, x y, 0).
 
-    Holds for floats where x is finite; rounded (-1 times 0.0 is -0.0), assumes_finite.  No mode
-    runs it: it saves nothing by itself, and a NaN of x would be lost.
+    -1 times 0.0 is -0.0.  No mode runs it: it saves nothing by itself, and a NaN of x would be
+    lost.
     Source: distributive law; IEEE 754-2019, section 6.3.
     """
     yield x * where(c, 0, y), where(c, 0, x * y)
@@ -192,8 +187,8 @@ def sink_where_multiplyo(c, x, y):
 def sink_where_divideo(c, x, y):
     """where(c, 0, y) / x = where(c, 0, y / x), and where(c, y, 0) / x = where(c, y / x, 0).
 
-    Holds for floats where 0 / x is 0; rounded (zeros may differ in sign), assumes_finite.  No mode
-    runs it, as the relation for products.
+    Holds where 0 / x is 0.
+    Zeros may differ in sign.  No mode runs it, as the relation for products.
     Source: distributive law; IEEE 754-2019, section 6.3.
     """
     yield where(c, 0, y) / x, where(c, 0, y / x)
@@ -204,8 +199,7 @@ def sink_where_divideo(c, x, y):
 def logical_whereo(c, y):
     """where(c, True, y) = (c or y), where(c, y, False) = (c and y).
 
-    Holds for bool y, as do where(c, False, y) = (not c and y) and where(c, y, True) = (not c or
-    y); exact, kept.
+    Likewise where(c, False, y) = (not c and y) and where(c, y, True) = (not c or y).
     Source: definition.
     """
     yield where(c, True, y), logical_or(c, y)
@@ -218,7 +212,7 @@ def logical_whereo(c, y):
 def indicate_whereo(c):
     """where(c, 1, 0) = c, converted to the dtype of the numbers.
 
-    Holds always, conditions being bool; exact, kept.
+    A condition is bool.
     Source: True is 1 and False is 0 in every dtype.
     """
     return where(c, 1, 0), c
@@ -228,7 +222,7 @@ def indicate_whereo(c):
 def indicate_where_noto(c):
     """where(c, 0, 1) = not c, converted to the dtype of the numbers.
 
-    Holds always, conditions being bool; exact, kept.
+    A condition is bool.
     Source: True is 1 and False is 0 in every dtype.
     """
     return where(c, 0, 1), logical_not(c)
@@ -238,7 +232,7 @@ def indicate_where_noto(c):
 def collapse_where_equalo(x, y):
     """where(x = y, x, y) = y, and where(x != y, x, y) = x.
 
-    Holds always; rounded (0.0 and -0.0 are equal), kept.
+    0.0 and -0.0 are equal.
     Source: both branches are equal where the condition matters.
     """
     yield where(equal(x, y), x, y), y
@@ -249,8 +243,7 @@ def collapse_where_equalo(x, y):
 def choose_extremeo(x, y):
     """where(x < y, x, y) = min(x, y), and where(x < y, y, x) = max(x, y), and so for <=.
 
-    Holds where x has no NaN for the first and y has none for the second, for a comparison with NaN
-    is False; rounded (zeros may differ in sign), kept.
+    A comparison with NaN is False.  Zeros may differ in sign.
     Source: IEEE 754-2019, section 5.11; definition.
     """
     for op in (less, less_equal):

@@ -74,7 +74,6 @@ def not_nano(*xs: Any) -> tuple[Suspended, ...]:
 def swap_greatero(x, y):
     """(x > y) = (y < x), and (x >= y) = (y <= x).
 
-    Holds always; exact, kept.
     Source: IEEE 754-2019, section 5.11 and table 5.3: greater is less with its operands exchanged.
     """
     yield greater(x, y), less(y, x)
@@ -85,7 +84,6 @@ def swap_greatero(x, y):
 def compare_selfo(x):
     """(x < x) = False, and (x = x) = (x <= x) = True where x has no NaN.
 
-    Holds under that condition; exact, kept.
     Source: IEEE 754-2019, section 5.11: a number is equal to itself, NaN to nothing.
     """
     yield less(x, x), False
@@ -97,7 +95,6 @@ def compare_selfo(x):
 def test_selfo(x):
     """(x != x) = isnan(x), and (x = x) = (x <= x) = not isnan(x).
 
-    Holds always; exact, kept.
     Source: IEEE 754-2019, section 5.11: of all values, only NaN is unequal to itself.
     """
     yield not_equal(x, x), isnan(x)
@@ -109,7 +106,7 @@ def test_selfo(x):
 def complement_equalo(x, y):
     """not (x = y) = (x != y), and the other way round.
 
-    Holds always (NaN is unequal to everything); exact, kept.
+    NaN is unequal to everything.
     Source: IEEE 754-2019, section 5.11.
     """
     yield logical_not(equal(x, y)), not_equal(x, y)
@@ -120,7 +117,7 @@ def complement_equalo(x, y):
 def complement_lesso(x, y):
     """not (x < y) = (y <= x), and not (x <= y) = (y < x).
 
-    Holds where neither x nor y is NaN (no order holds between NaN and anything); exact, kept.
+    No order holds between NaN and anything.
     Source: IEEE 754-2019, section 5.11.
     """
     for op, opposite in ((less, less_equal), (less_equal, less)):
@@ -131,7 +128,7 @@ def complement_lesso(x, y):
 def cancel_compare_negativeo(x, y):
     """(-x < -y) = (y < x), (-x < 0) = (0 < x), (0 < -x) = (x < 0), and so for <=.
 
-    Holds for floats (the least integer is its own negative); exact, kept.
+    The least integer is its own negative.
     Source: negation reverses the order, IEEE 754-2019, section 5.5.1.
     """
     for op in (less, less_equal):
@@ -145,7 +142,7 @@ def cancel_compare_negativeo(x, y):
 def cancel_equal_negativeo(x, y):
     """(-x = -y) = (x = y), (-x = 0) = (x = 0), and so for !=.
 
-    Holds for floats (integers of two dtypes are promoted after they wrap around); exact, kept.
+    Integers of two dtypes are promoted after they wrap around.
     Source: IEEE 754-2019, section 5.5.1.
     """
     for op in (equal, not_equal):
@@ -163,8 +160,7 @@ def cancel_equal_negativeo(x, y):
 def compare_differenceo(x, y):
     """(x - y < 0) = (x < y), (0 < x - y) = (y < x), and so for <=.
 
-    Holds for floats, since a difference underflows gradually (x - y is 0 only where x = y); exact,
-    assumes_finite (infinity - infinity is NaN).
+    A difference underflows gradually, so x - y is 0 only where x = y.  Infinity - infinity is NaN.
     Source: J. R. Hauser, "Handling floating-point exceptions in numeric programs", ACM
     Transactions on Programming Languages and Systems 18, 1996, section 5.
     """
@@ -177,8 +173,8 @@ def compare_differenceo(x, y):
 def equal_differenceo(x, y):
     """(x - y = 0) = (x = y), and so for !=.
 
-    Holds for floats, as :func:`compare_differenceo`; exact, assumes_finite (infinity - infinity is
-    NaN).
+    Holds for floats, as compare_differenceo does.
+    Infinity - infinity is NaN.
     Source: as there.
     """
     for op in (equal, not_equal):
@@ -189,9 +185,8 @@ def equal_differenceo(x, y):
 def compare_signo(x, y):
     """(x < y) = False and (y <= x) = True where x is at least 0 and y at most 0.
 
-    Holds under that condition, and (x = y) = (x <= y) = False, (y < x) = True where one of them is
-    not 0 as well; what becomes True asks for numbers that are not NaN.  So a size is never
-    negative; exact, kept.
+    Likewise (x = y) = (x <= y) = False and (y < x) = True where one of them is not 0 as well.  What
+    becomes True needs numbers that are not NaN.  So a size is never negative.
     Source: IEEE 754-2019, section 5.11.
     """
     weak = (facto(x, "nonnegative"), facto(y, "nonpositive"))
@@ -215,7 +210,6 @@ def compare_signo(x, y):
 def compare_nonzeroo(x):
     """(x = 0) = False, and (x != 0) = True.
 
-    Holds where x is not 0; exact, kept.
     Source: definition.
     """
     yield equal(x, 0), False
@@ -226,7 +220,7 @@ def compare_nonzeroo(x):
 def test_zeroo(x):
     """(x != 0) = cast(x, bool), and (x = 0) = not x.
 
-    Holds always: the truth of a number is that it is not 0; exact, kept.
+    A number is true where it is not 0.
     Source: definition of the conversion to bool.
     """
     yield not_equal(x, 0), Cast("bool")(x)
@@ -237,7 +231,6 @@ def test_zeroo(x):
 def equal_trutho(x):
     """(x = True) = x, and (x != False) = x.
 
-    Holds for bool; exact, kept.
     Source: G. Boole, The Laws of Thought, chapter III.
     """
     yield equal(x, True), x
@@ -248,7 +241,6 @@ def equal_trutho(x):
 def equal_falseo(x):
     """(x = False) = not x, and (x != True) = not x.
 
-    Holds for bool; exact, kept.
     Source: G. Boole, The Laws of Thought, chapter III.
     """
     yield equal(x, False), logical_not(x)
@@ -259,8 +251,8 @@ def equal_falseo(x):
 def join_comparisono(x, y):
     """(x < y or x = y) = (x <= y), (x <= y and x != y) = (x < y).
 
-    Holds always, as do (x <= y and y <= x) = (x = y), (x < y and y < x) = False, (x < y and
-    x <= y) = (x < y) and (x < y or x <= y) = (x <= y); exact, kept.
+    Likewise (x <= y and y <= x) = (x = y), (x < y and y < x) = False, (x < y and x <= y) = (x < y)
+    and (x < y or x <= y) = (x <= y).
     Source: IEEE 754-2019, section 5.11: less, equal, greater and unordered exclude one another.
     """
     yield logical_or(less(x, y), equal(x, y)), less_equal(x, y)
@@ -279,7 +271,6 @@ def join_comparisono(x, y):
 def join_less_greatero(x, y):
     """(x < y or y < x) = (x != y).
 
-    Holds where neither x nor y is NaN; exact, kept.
     Source: a total order, G. Birkhoff, Lattice Theory, 3rd ed., chapter I.
     """
     return logical_or(less(x, y), less(y, x)), not_equal(x, y)
@@ -289,7 +280,7 @@ def join_less_greatero(x, y):
 def gather_and_lesso(x, y, z):
     """(x < z and y < z) = (max(x, y) < z), (z < x and z < y) = (z < min(x, y)), and so for <=.
 
-    Holds always (a maximum with NaN is NaN); exact, kept.
+    A maximum with NaN is NaN.
     Source: least upper bound, G. Birkhoff, Lattice Theory, 3rd ed., chapter I.
     """
     for op in (less, less_equal):
@@ -301,7 +292,6 @@ def gather_and_lesso(x, y, z):
 def gather_or_lesso(x, y, z):
     """(x < z or y < z) = (min(x, y) < z), (z < x or z < y) = (z < max(x, y)), and so for <=.
 
-    Holds where neither x nor y is NaN; exact, kept.
     Source: greatest lower bound, G. Birkhoff, Lattice Theory, 3rd ed., chapter I.
     """
     for op in (less, less_equal):
@@ -316,7 +306,7 @@ def gather_or_lesso(x, y, z):
 def decide_testo(x):
     """isnan(x) = False where x has no NaN; isfinite(x) = True and isinf(x) = False where finite.
 
-    Holds under these conditions, always for integers; exact, kept.
+    Integers meet these conditions.
     Source: IEEE 754-2019, section 5.7.2.
     """
     yield isnan(x), False, facto(x, "not_nan")
@@ -328,7 +318,6 @@ def decide_testo(x):
 def absorb_test_signo(x):
     """isnan(-x) = isnan(|x|) = isnan(x), and so for isinf and isfinite.
 
-    Holds always; exact, kept.
     Source: IEEE 754-2019, section 5.5.1: negate and abs change the sign bit only.
     """
     for test in (isnan, isinf, isfinite):
@@ -340,7 +329,6 @@ def absorb_test_signo(x):
 def join_testo(x):
     """(isnan(x) or isinf(x)) = not isfinite(x).
 
-    Holds always; exact, kept.
     Source: IEEE 754-2019, section 3.3: a datum is finite, infinite or NaN.
     """
     return logical_or(isnan(x), isinf(x)), logical_not(isfinite(x))

@@ -36,7 +36,8 @@ def level_along(c: Any, a: Any, x: Any) -> bool:
 def lift_cumsum_negativeo(x, a):
     """cumsum(-x) = -cumsum(x).
 
-    Holds always, modulo 2^n for integers; rounded (a sum of 0 may change its sign), kept.
+    Holds modulo 2^n for integers.
+    A sum of 0 may change its sign.
     Source: rounding to nearest is symmetric, IEEE 754-2019, section 4.3.1.
     """
     return Cumsum(a)(-x), -Cumsum(a)(x)
@@ -51,8 +52,9 @@ def lift_cumsum_negativeo(x, a):
 def lift_cumsum_multiplyo(c, x, a):
     """cumsum(c x) = c cumsum(x).
 
-    Holds where c does not change along the axis, such as a scalar, modulo 2^n for integers; rounded
-    (within n u |c| sum |x|), assumes_finite (0 times an infinite sum of finite terms is NaN).
+    Holds modulo 2^n for integers.
+    A scalar c is the same along every axis.  The error is within n u |c| sum |x|.  0 times an
+    infinite sum of finite terms is NaN.
     Source: distributive law.
     """
     return Cumsum(a)(c * x), c * Cumsum(a)(x)
@@ -67,8 +69,8 @@ def lift_cumsum_multiplyo(c, x, a):
 def lift_cumsum_divideo(c, x, a):
     """cumsum(x / c) = cumsum(x) / c.
 
-    Holds for floats where c does not change along the axis, such as a scalar; rounded (within
-    n u sum |x / c|), assumes_finite.
+    Holds for floats.
+    A scalar c is the same along every axis.  The error is within n u sum |x / c|.
     Source: distributive law.
     """
     return Cumsum(a)(x / c), Cumsum(a)(x) / c
@@ -78,8 +80,8 @@ def lift_cumsum_divideo(c, x, a):
 def distribute_cumsum_addo(x, y, a):
     """cumsum(x + y) = cumsum(x) + cumsum(y), and cumsum(x - y) = cumsum(x) - cumsum(y).
 
-    Holds where x and y have one shape, modulo 2^n for integers; rounded (within
-    n u sum (|x| + |y|)), assumes_finite.
+    Holds where x and y have one shape, modulo 2^n for integers.
+    The error is within n u sum (|x| + |y|).
     Source: associative and commutative laws.
     """
     for combine in (add, subtract):
@@ -90,8 +92,7 @@ def distribute_cumsum_addo(x, y, a):
 def lift_cumprod_expo(x, a):
     """cumprod(e^x) = e^cumsum(x).
 
-    Holds always; rounded (the error of a sum counts |sum(x)| times), assumes_finite (a partial
-    product may overflow or underflow).
+    The error of a sum counts |sum(x)| times.  A partial product may overflow or underflow.
     Source: DLMF 4.8.16.
     """
     return Cumprod(a)(exp(x)), exp(Cumsum(a)(x))
@@ -101,8 +102,7 @@ def lift_cumprod_expo(x, a):
 def log_cumprodo(x, a):
     """log(cumprod(x)) = cumsum(log x).
 
-    Holds where x is positive; the products overflow or underflow, the sums do not; rounded
-    (within c u sum (1 + |log x|)), kept.
+    The products overflow or underflow, the sums do not.  The error is within c u sum (1 + |log x|).
     Source: DLMF 4.8.2.
     """
     return log(Cumprod(a)(x)), Cumsum(a)(log(x))
@@ -112,8 +112,7 @@ def log_cumprodo(x, a):
 def lift_cumulative_negativeo(x, a):
     """cummax(-x) = -cummin(x), and cummin(-x) = -cummax(x).
 
-    Holds for floats (the least integer is its own negative); rounded (the extreme of 0.0 and -0.0
-    may be either), kept.
+    The least integer is its own negative.  The extreme of 0.0 and -0.0 may be either.
     Source: negation reverses the order.
     """
     for outer, inner in ((Cummax, Cummin), (Cummin, Cummax)):
@@ -124,7 +123,7 @@ def lift_cumulative_negativeo(x, a):
 def merge_cumulative_extremeo(x, a):
     """cummax(cummax(x)) = cummax(x), and so for cummin.
 
-    Holds always; rounded (the extreme of 0.0 and -0.0 may be either), kept.
+    The extreme of 0.0 and -0.0 may be either.
     Source: the largest element so far does not fall, and max is idempotent.
     """
     for one in (Cummax, Cummin):
@@ -142,7 +141,7 @@ def is_among(a: Any, axes: Any, x: Any) -> bool:
 def absorb_cumulative_extremeo(x, a, axes, keepdims):
     """max(cummax(x)) = max(x), and so for min and cummin.
 
-    Holds where the axis is reduced; rounded (the extreme of 0.0 and -0.0 may be either), kept.
+    The extreme of 0.0 and -0.0 may be either.
     Source: associative and idempotent laws of a lattice.
     """
     for reduce, so_far in ((Max, Cummax), (Min, Cummin)):
@@ -162,7 +161,6 @@ def is_single(a: Any, x: Any) -> bool:
 def remove_cumulativeo(x, a):
     """cumsum(x) = x over an axis of one element, and so for cumprod, cummax and cummin.
 
-    Holds always; exact, kept.
     Source: the first element is kept as it is.
     """
     for cls in ALL:
@@ -197,8 +195,8 @@ def over_all(s: Any, a: Any, x: Any) -> bool:
 def last_cumulativeo(x, s, a, axes):
     """cumsum(x)[-1] = sum(x), and so for cumprod and prod, cummax and max, cummin and min.
 
-    Holds for a key that takes the last element along an axis of more than one, and all of the other
-    axes; rounded (another order, within n u sum |x|), assumes_finite (a partial sum may overflow).
+    The key takes the last element along an axis of more than one, and all of the other axes.  The
+    order differs, within n u sum |x|.  A partial sum may overflow.
     Source: definition; N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed.,
     section 4.2.
     """
@@ -225,7 +223,6 @@ def takes_first(s: Any, a: Any, x: Any) -> bool:
 def first_cumulativeo(x, s, a):
     """cumsum(x)[0] = x[0], and so for cumprod, cummax and cummin.
 
-    Holds for a key that takes the first element along the axis; exact, kept.
     Source: the first element is kept as it is.
     """
     for cls in ALL:
@@ -250,8 +247,7 @@ def axis_of_prefix(s: Any, a: Any, x: Any) -> Any:
 def index_cumulativeo(x, s, a, b):
     """cumsum(x)[:k] = cumsum(x[:k]), and so for cumprod, cummax and cummin.
 
-    Holds for keys that take the first elements along the axis, or all of them, and leave at most
-    half of all; exact, kept.
+    The key takes the first elements along the axis, or all of them, and leaves at most half of all.
     Source: a cumulative sum depends on the elements before it alone.
     """
     for cls in ALL:
@@ -286,9 +282,10 @@ def are_neighbours(s: Any, t: Any, a: Any, x: Any) -> bool:
 def cancel_diff_cumsumo(x, s, t, a):
     """cumsum(x)[1:] - cumsum(x)[:-1] = x[1:], the difference of a cumulative sum.
 
-    Holds for keys that take all but the first and all but the last element along an axis of more
-    than one, and all of the other axes, modulo 2^n for integers; rounded (the left side loses the
-    digits that the sums have in common), assumes_finite (a partial sum may overflow).
+    Holds modulo 2^n for integers.
+    The keys take all but the first and all but the last element along an axis of more than one, and
+    all of the other axes.  The left side loses the digits that the sums have in common.  A partial
+    sum may overflow.
     Source: definition.
     """
     return Index(s)(Cumsum(a)(x)) - Index(t)(Cumsum(a)(x)), Index(s)(x)

@@ -46,7 +46,7 @@ sort, argsort, rows = Sort(-1), Argsort(-1), Index((("array",),))
 def eigvalsh_diagonalo(D):
     """eigvalsh(D) = sort(diagonal(D)) for a diagonal D.
 
-    Holds where D is proved diagonal; rounded (within c n u max |d|), assumes_finite.
+    The error is within c n u max |d|.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 1.1.
     """
     return Eigvalsh(True)(D), sort(diagonal(D))
@@ -56,8 +56,7 @@ def eigvalsh_diagonalo(D):
 def eigh_diagonalo(D, unit):
     """eigh(D) = (sort(d), I[argsort(d)].mT) for a diagonal D with the diagonal d.
 
-    Holds where D is proved diagonal (of equal eigenvalues other eigenvectors may be computed);
-    rounded (within c n u max |d|), assumes_finite.
+    For equal eigenvalues, other eigenvectors may be computed.  The error is within c n u max |d|.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 1.1.
     """
     both = (facto(D, "diagonal"), floato(D), matrixo(D))
@@ -75,8 +74,8 @@ def eigh_diagonalo(D, unit):
 def svd_diagonalo(D, full):
     """svd(D)[1] = -sort(-|diagonal(D)|) for a diagonal D.
 
-    Holds where D is proved diagonal (the vectors of equal singular values are not determined, so
-    U and V are left as they are); rounded (within c n u max |d|), assumes_finite.
+    The vectors of equal singular values are not determined, so U and V are left as they are.  The
+    error is within c n u max |d|.
     Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 2.4.
     """
     return second(SVD(full)(D)), -sort(-absolute(diagonal(D)))
@@ -86,8 +85,7 @@ def svd_diagonalo(D, full):
 def qr_diagonalo(D, unit, mode):
     """qr(D) = (I, D) for a diagonal D.
 
-    Holds where D is proved diagonal, with the signs that LAPACK gives; rounded (zeros may differ
-    in sign), assumes_finite.
+    The signs are those that LAPACK gives.  Zeros may differ in sign.
     Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 5.2.
     """
     both = (facto(D, "diagonal"), floato(D))
@@ -99,7 +97,7 @@ def qr_diagonalo(D, unit, mode):
 def lu_diagonalo(D, unit):
     """lu(D) = (I, I, D) for a diagonal D.
 
-    Holds where D is proved diagonal; rounded (zeros may differ in sign), assumes_finite.
+    Zeros may differ in sign.
     Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 3.2.
     """
     both = (facto(D, "diagonal"), floato(D))
@@ -122,8 +120,7 @@ places.of_type = True  # type: ignore[attr-defined]
 def lu_factor_diagonalo(D, pivots):
     """lu_factor(D) = (D, [0, ..., n - 1]) for a diagonal D.
 
-    Holds where D is proved diagonal and, for the interchanges, n is static; rounded (zeros may
-    differ in sign), assumes_finite.
+    The interchanges need a static n.  Zeros may differ in sign.
     Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 3.4.
     """
     both = (facto(D, "diagonal"), floato(D), matrixo(D))
@@ -135,7 +132,7 @@ def lu_factor_diagonalo(D, pivots):
 def schur_diagonalo(D, unit):
     """schur(D) = (D, I) for a diagonal D.
 
-    Holds where D is proved diagonal; rounded (zeros may differ in sign), assumes_finite.
+    Zeros may differ in sign.
     Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 7.1.3.
     """
     both = (facto(D, "diagonal"), floato(D))
@@ -152,8 +149,7 @@ def one_type(C: Any, D: Any) -> bool:
 def qz_diagonalo(C, D, unit):
     """qz(C, D) = (C S, |D|, I, S) for diagonal C and D, where S has the signs of D.
 
-    Holds where C and D are proved diagonal and of one size, with the signs that LAPACK gives;
-    rounded (zeros may differ in sign), assumes_finite.
+    The signs are those that LAPACK gives.  Zeros may differ in sign.
     Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 7.7.
     """
     both = (facto(C, "diagonal"), facto(D, "diagonal"), floato(C), floato(D), matrixo(C))
@@ -173,7 +169,7 @@ def qz_diagonalo(C, D, unit):
 def expm_diagonalo(D):
     """expm(D) = diag(exp(diagonal(D))) for a diagonal D.
 
-    Holds where D is proved diagonal; rounded (within the accuracy of expm), assumes_finite.
+    The error is within the accuracy of expm.
     Source: N. J. Higham, Functions of Matrices, section 1.2.
     """
     return expm(D), diag(exp(diagonal(D)))
@@ -194,8 +190,8 @@ def expm_diagonalo(D):
 def sylvester_diagonalo(C, D, Q):
     """solve_sylvester(C, D, Q) = Q / (diagonal(C)[:, None] + diagonal(D)) for diagonal C and D.
 
-    Holds where C and D are proved diagonal and no sum is 0; rounded (within c u |x|),
-    assumes_finite.
+    Holds where no sum is 0.
+    The error is within c u |x|.
     Source: R. A. Horn and C. R. Johnson, Topics in Matrix Analysis, section 4.4.
     """
     return sylvester(C, D, Q), divide(Q, expand_dims(diagonal(C), -1) + diagonal(D))
@@ -208,8 +204,7 @@ def sylvester_diagonalo(C, D, Q):
 def recompose_factorso(A, mode):
     """Q R = A by qr(A), and P L U = A by lu(A).
 
-    Holds where A is a float matrix, or a batch of them; rounded (within c n u |A|),
-    assumes_finite.
+    The error is within c n u |A|.
     Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., sections 3.2 and 5.2.
     """
     P, L, U = first(lu(A)), second(lu(A)), third(lu(A))
@@ -222,8 +217,7 @@ def recompose_factorso(A, mode):
 def recompose_schuro(A):
     """Z T Z.mT = A by schur(A).
 
-    Holds where A is a float matrix, or a batch of them; rounded (within c n u |A|),
-    assumes_finite.
+    The error is within c n u |A|.
     Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 7.4.
     """
     T, Z = first(schur(A)), second(schur(A))
@@ -236,8 +230,8 @@ def recompose_schuro(A):
 def recompose_valueso(A, lower):
     """(V * w) V.mT = A by eigh(A), and (U * S) Vh = A by svd(A).
 
-    Holds for float matrices, for eigh where A is proved symmetric, for svd where U and V are not
-    full; rounded (within c n u |A|), assumes_finite.
+    The product of eigh needs a symmetric A; in that of svd, U and V are not full.  The error is
+    within c n u |A|.
     Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., sections 2.4 and 8.1.
     """
     w, V = first(Eigh(lower)(A)), second(Eigh(lower)(A))
@@ -253,7 +247,7 @@ def recompose_valueso(A, lower):
 def sum_eigvalsho(A, lower):
     """sum(eigvalsh(A), axis=-1) = trace(A) for a symmetric A.
 
-    Holds where A is proved symmetric; rounded (within c n u |A|), assumes_finite.
+    The error is within c n u |A|.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 1.2.
     """
     values = Eigvalsh(lower)(A)
@@ -265,7 +259,7 @@ def sum_eigvalsho(A, lower):
 def prod_eigvalsho(A, lower):
     """prod(eigvalsh(A), axis=-1) = det(A) for a symmetric A.
 
-    Holds where A is proved symmetric; rounded (within c n u |A|^n), assumes_finite.
+    The error is within c n u |A|^n.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 1.2.
     """
     values = Eigvalsh(lower)(A)
@@ -281,7 +275,7 @@ def prod_eigvalsho(A, lower):
 def sum_singular_squareo(A, full):
     """sum(square(svd(A)[1])) = sum(square(A)).
 
-    Holds for a float matrix; rounded (within c n u |A|^2), assumes_finite.
+    The error is within c n u |A|^2.
     Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 2.4 (the Frobenius
     norm).
     """
@@ -292,8 +286,7 @@ def sum_singular_squareo(A, full):
 def det_expmo(A):
     """det(expm(A)) = e^trace(A).
 
-    Holds for a float matrix, or a batch of them; rounded (within the accuracy of expm),
-    assumes_finite.
+    The error is within the accuracy of expm.
     Source: R. A. Horn and C. R. Johnson, Topics in Matrix Analysis, section 6.2.
     """
     return det(expm(A)), exp(trace(A))
@@ -303,7 +296,7 @@ def det_expmo(A):
 def inv_expmo(A):
     """inv(expm(A)) = expm(-A).
 
-    Holds always; rounded (within the accuracy of expm), assumes_finite.
+    The error is within the accuracy of expm.
     Source: N. J. Higham, Functions of Matrices, section 10.1.
     """
     return inv(expm(A)), expm(-A)
@@ -313,7 +306,7 @@ def inv_expmo(A):
 def transpose_expmo(A):
     """expm(A.mT) = expm(A).mT.
 
-    Holds always; rounded (within the accuracy of expm), assumes_finite.
+    The error is within the accuracy of expm.
     Source: N. J. Higham, Functions of Matrices, theorem 1.13.
     """
     return expm(matrix_transpose(A)), matrix_transpose(expm(A))

@@ -38,8 +38,7 @@ FINITE = ("canonicalize", "fast_run", "stabilize")
 def cancel_log_expo(x):
     """log(e^x) = x, and so for base 2 and for log1p(expm1(x)).
 
-    Holds always; the left side overflows or underflows for large |x|, the right side does not;
-    rounded, kept.
+    The left side overflows or underflows for large |x|, the right side does not.
     Source: DLMF 4.8(i), for real arguments.
     """
     for f, g in ((log, exp), (log2, exp2), (log1p, expm1)):
@@ -50,8 +49,7 @@ def cancel_log_expo(x):
 def cancel_exp_logo(x):
     """e^(log x) = x, and so for base 2 and for expm1(log1p(x)).
 
-    Holds where x is at least 0 (the logarithm of a negative number is NaN); rounded (within
-    c u |x| (1 + |log x|)), kept.
+    The logarithm of a negative number is NaN.  The error is within c u |x| (1 + |log x|).
     Source: DLMF 4.8(i), for real arguments.
     """
     for f, g in ((exp, log), (exp2, log2), (expm1, log1p)):
@@ -62,8 +60,8 @@ def cancel_exp_logo(x):
 def distribute_exp_addo(x, y):
     """e^(x + y) = e^x e^y.
 
-    Holds always; the product may overflow or underflow in one factor, the sum does not; rounded
-    (the error of x + y counts |x + y| times), kept.
+    The product may overflow or underflow in one factor, the sum does not.  The error of x + y
+    counts |x + y| times.
     Source: DLMF 4.8.16.
     """
     return exp(x + y), exp(x) * exp(y)
@@ -73,8 +71,8 @@ def distribute_exp_addo(x, y):
 def distribute_exp_subtracto(x, y):
     """e^(x - y) = e^x / e^y.
 
-    Holds always; the quotient may overflow or underflow on one side, the difference does not;
-    rounded (the error of x - y counts |x - y| times), kept.
+    The quotient may overflow or underflow on one side, the difference does not.  The error of x - y
+    counts |x - y| times.
     Source: DLMF 4.8.16.
     """
     return exp(x - y), exp(x) / exp(y)
@@ -84,8 +82,7 @@ def distribute_exp_subtracto(x, y):
 def reciprocal_expo(x):
     """1 / e^x = e^(-x), written as a quotient or a reciprocal.
 
-    Holds where e^x is finite; rounded, assumes_finite (near the end of the range one side is
-    subnormal and the other 0).
+    Near the end of the range one side is subnormal and the other 0.
     Source: DLMF 4.8.16.
     """
     yield 1 / exp(x), exp(-x)
@@ -96,8 +93,8 @@ def reciprocal_expo(x):
 def merge_power_expo(x, y):
     """(e^x)^y = e^(x y).
 
-    Holds where e^x is finite and not 0; rounded (the error of x y counts |x y| times),
-    assumes_finite.
+    Holds where e^x is not 0.
+    The error of x y counts |x y| times.
     Source: DLMF 4.8.17.
     """
     return exp(x) ** y, exp(x * y)
@@ -107,7 +104,7 @@ def merge_power_expo(x, y):
 def halve_sqrt_expo(x):
     """sqrt(e^x) = e^(x / 2).
 
-    Holds where e^x is finite and not 0; rounded, assumes_finite.
+    Holds where e^x is not 0.
     Source: DLMF 4.8.17.
     """
     return sqrt(exp(x)), exp(0.5 * x)
@@ -117,7 +114,7 @@ def halve_sqrt_expo(x):
 def halve_log_sqrto(x):
     """log(sqrt(x)) = (1 / 2) log x.
 
-    Holds always, negative x being NaN on both sides; rounded (within u (1 + |log x|)), kept.
+    Both sides are NaN for negative x.  The error is within u (1 + |log x|).
     Source: DLMF 4.8.13.
     """
     return log(sqrt(x)), 0.5 * log(x)
@@ -127,8 +124,8 @@ def halve_log_sqrto(x):
 def lower_log_powero(x, y):
     """log(x^y) = y log x, for base 2 and 10 too, and log(square(x)) = 2 log x.
 
-    Holds where x is positive; rounded (within c u (1 + |y log x|)), assumes_finite (infinity to
-    the power of 0 is 1, but 0 log(infinity) is NaN).
+    The error is within c u (1 + |y log x|).  Infinity to the power of 0 is 1, but 0 log(infinity)
+    is NaN.
     Source: DLMF 4.8.13.
     """
     for f in (log, log2, log10):
@@ -140,9 +137,8 @@ def lower_log_powero(x, y):
 def distribute_log_multiplyo(x, y):
     """log(x y) = log x + log y.
 
-    Holds where x is positive, negative y being NaN on both sides; rounded (within
-    c u (1 + |log x| + |log y|)), assumes_finite.  No mode runs it: to the right it costs a
-    logarithm, to the left the product of many factors overflows.
+    Both sides are NaN for negative y.  The error is within c u (1 + |log x| + |log y|).  No mode
+    runs it: to the right it costs a logarithm, to the left the product of many factors overflows.
     Source: DLMF 4.8.2.
     """
     return log(x * y), log(x) + log(y)
@@ -152,8 +148,8 @@ def distribute_log_multiplyo(x, y):
 def distribute_log_divideo(x, y):
     """log(x / y) = log x - log y.
 
-    Holds where x or y is positive, a negative other one being NaN on both sides; rounded (within
-    c u (1 + |log x| + |log y|)), assumes_finite.  No mode runs it, as the relation for products.
+    Both sides are NaN where the other one is negative.  The error is within c u (1 + |log x| + |log
+    y|).  No mode runs it, as the relation for products.
     Source: DLMF 4.8.4.
     """
     yield log(x / y), log(x) - log(y), positiveo(y)
@@ -164,8 +160,8 @@ def distribute_log_divideo(x, y):
 def log_reciprocalo(x):
     """log(1 / x) = -log x, written as a quotient or a reciprocal.
 
-    Holds for floats, negative x being NaN on both sides; the left side is infinite for a subnormal
-    x; rounded, assumes_finite (1 / -0.0 is -infinity).
+    Both sides are NaN for negative x.  The left side is infinite for a subnormal x.  1 / -0.0 is
+    -infinity.
     Source: DLMF 4.8.5.
     """
     yield log(1 / x), -log(x)
@@ -176,7 +172,7 @@ def log_reciprocalo(x):
 def cancel_log_powero(x):
     """log2(2^x) = x, and log10(10^x) = x, written as powers.
 
-    Holds for floats; the left side overflows or underflows for a large |x|; rounded, kept.
+    The left side overflows or underflows for a large |x|.
     Source: DLMF 4.8(i), for real arguments.
     """
     yield log2(power(2.0, x)), x
@@ -187,7 +183,7 @@ def cancel_log_powero(x):
 def cancel_power_logo(x):
     """2^log2(x) = x, and 10^log10(x) = x, written as powers.
 
-    Holds where x is at least 0; rounded (within c u |x| (1 + |log x|)), kept.
+    The error is within c u |x| (1 + |log x|).
     Source: DLMF 4.8(i), for real arguments.
     """
     yield power(2.0, log2(x)), x
@@ -198,7 +194,7 @@ def cancel_power_logo(x):
 def change_log_baseo(x):
     """log(2^x) = x log 2, and log2(e^x) = x / log 2.
 
-    Holds always; the left side overflows or underflows for a large |x|; rounded, kept.
+    The left side overflows or underflows for a large |x|.
     Source: DLMF 4.2(iii).
     """
     yield log(exp2(x)), x * math.log(2)
@@ -209,7 +205,6 @@ def change_log_baseo(x):
 def exp_softpluso(x):
     """e^softplus(x) = 1 + e^x, and expm1(softplus(x)) = e^x.
 
-    Holds always; rounded, kept.
     Source: definition of softplus.
     """
     yield exp(softplus(x)), 1 + exp(x)
@@ -221,7 +216,6 @@ def cancel_exp_log1po(x):
     """e^log1p(x) = 1 + x, expm1(log x) = x - 1, and the same of log1mexp.
 
     The last two are e^log1mexp(x) = -expm1(x) and expm1(log1mexp(x)) = -e^x.
-    Holds where x is at least 0, for log1mexp at most 0; rounded, kept.
     Source: definitions.
     """
     yield exp(log1p(x)), 1 + x, nonnegativeo(x)
@@ -234,7 +228,7 @@ def cancel_exp_log1po(x):
 def switch_exp_logo(x):
     """e^(log x) = x where x >= 0 and NaN elsewhere, and so for pairs of log1p, expm1 and log1mexp.
 
-    Holds for floats; rounded (within c u (1 + |log x|)), kept.
+    The error is within c u (1 + |log x|).
     Source: definitions.
     """
     yield exp(log(x)), where(x >= 0, x, math.nan)
@@ -250,7 +244,7 @@ def switch_exp_logo(x):
 def exp_negative_logo(x):
     """e^(-log x) = 1 / x, and for base 2.
 
-    Holds where x is positive; rounded (within c u (1 + |log x|) / |x|), kept.
+    The error is within c u (1 + |log x|) / |x|.
     Source: DLMF 4.8.5.
     """
     for f, g in ((exp, log), (exp2, log2)):
@@ -263,8 +257,8 @@ def exp_negative_logo(x):
 def exp_multiply_logo(x, y):
     """e^(y log x) = x^y, and for base 2.
 
-    Holds for floats where x is at least 0; rounded (within c u (1 + |y log x|) |x^y|),
-    assumes_finite (infinity to the power of 0 is 1, but 0 log(infinity) is NaN).
+    The error is within c u (1 + |y log x|) |x^y|.  Infinity to the power of 0 is 1, but 0
+    log(infinity) is NaN.
     Source: DLMF 4.2.26.
     """
     for f, g in ((exp, log), (exp2, log2)):
@@ -275,8 +269,8 @@ def exp_multiply_logo(x, y):
 def divide_expo(x, y):
     """x / e^y = x e^(-y).
 
-    Holds where e^y is finite and not 0; rounded, assumes_finite (near the end of the range one
-    side is subnormal and the other 0).
+    Holds where e^y is not 0.
+    Near the end of the range one side is subnormal and the other 0.
     Source: DLMF 4.8.16.
     """
     return x / exp(y), x * exp(-y)
@@ -286,7 +280,7 @@ def divide_expo(x, y):
 def square_expo(x):
     """square(e^x) = e^(2 x).
 
-    Holds always; rounded (within c u (1 + |x|) e^(2 x)), kept.
+    The error is within c u (1 + |x|) e^(2 x).
     Source: DLMF 4.8.17.
     """
     return square(exp(x)), exp(2 * x)
@@ -296,8 +290,8 @@ def square_expo(x):
 def distribute_exp2_addo(x, y):
     """2^(x + y) = 2^x 2^y.
 
-    Holds always; the product may overflow or underflow in one factor, the sum does not; rounded
-    (the error of x + y counts |x + y| times), kept.
+    The product may overflow or underflow in one factor, the sum does not.  The error of x + y
+    counts |x + y| times.
     Source: DLMF 4.8.16.
     """
     return exp2(x + y), exp2(x) * exp2(y)
@@ -307,8 +301,8 @@ def distribute_exp2_addo(x, y):
 def distribute_exp2_subtracto(x, y):
     """2^(x - y) = 2^x / 2^y.
 
-    Holds always; the quotient may overflow or underflow on one side, the difference does not;
-    rounded (the error of x - y counts |x - y| times), kept.
+    The quotient may overflow or underflow on one side, the difference does not.  The error of x - y
+    counts |x - y| times.
     Source: DLMF 4.8.16.
     """
     return exp2(x - y), exp2(x) / exp2(y)
@@ -318,7 +312,6 @@ def distribute_exp2_subtracto(x, y):
 def softplus_logo(x):
     """softplus(log x) = log1p(x).
 
-    Holds where x is at least 0; rounded, kept.
     Source: definition of softplus.
     """
     return softplus(log(x)), log1p(x)
@@ -328,7 +321,6 @@ def softplus_logo(x):
 def sigmoid_logo(x):
     """sigmoid(log x) = x / (1 + x).
 
-    Holds where x is at least 0 and finite; rounded, assumes_finite.
     Source: definition of sigmoid.
     """
     return sigmoid(log(x)), x / (1 + x)

@@ -81,7 +81,7 @@ DECREASING = (erfc,)
 def idempotent_extremeo(x):
     """max(x, x) = x, and min(x, x) = x.
 
-    Holds always; rounded (in a longer maximum zeros may differ in sign), kept.
+    In a longer maximum, zeros may differ in sign.
     Source: idempotent laws of a lattice, G. Birkhoff, Lattice Theory, 3rd ed., chapter I.
     """
     for op in (maximum, minimum):
@@ -92,7 +92,6 @@ def idempotent_extremeo(x):
 def idempotento(x):
     """x op x = x, where op is and, or, or their bitwise forms.
 
-    Holds always; exact, kept.
     Source: idempotent laws of a lattice, G. Birkhoff, Lattice Theory, 3rd ed., chapter I.
     """
     for op in (logical_and, logical_or, bitwise_and, bitwise_or):
@@ -103,7 +102,8 @@ def idempotento(x):
 def absorb_extremeo(x, y):
     """max(x, min(x, y)) = x, and min(x, max(x, y)) = x.
 
-    Holds where y is not NaN; rounded (zeros may differ in sign), assumes_finite.
+    Holds where y is not NaN.
+    Zeros may differ in sign.
     Source: absorption laws of a lattice, G. Birkhoff, Lattice Theory, 3rd ed., chapter I.
     """
     yield maximum(x, minimum(x, y)), x
@@ -114,7 +114,7 @@ def absorb_extremeo(x, y):
 def distribute_extremeo(x, y, z):
     """max(x, min(y, z)) = min(max(x, y), max(x, z)), with max and min exchanged as well.
 
-    Holds always; rounded (zeros may differ in sign), kept.
+    Zeros may differ in sign.
     Source: distributive lattices, G. Birkhoff, Lattice Theory, 3rd ed., chapter II.
     """
     for outer, inner in ((maximum, minimum), (minimum, maximum)):
@@ -125,8 +125,7 @@ def distribute_extremeo(x, y, z):
 def gather_extreme_negativeo(x, y):
     """max(-x, -y) = -min(x, y), and min(-x, -y) = -max(x, y).
 
-    Holds for floats (the least integer is its own negative); rounded (zeros may differ in sign),
-    kept.
+    The least integer is its own negative.  Zeros may differ in sign.
     Source: negation reverses the order.
     """
     for one, other in ((maximum, minimum), (minimum, maximum)):
@@ -147,9 +146,8 @@ OPPOSITE = ((maximum, minimum), (minimum, maximum))
 def gather_extreme_increasingo(x, y):
     """max(e^x, e^y) = e^max(x, y), and so for min, and for other functions that increase.
 
-    Holds always (2^x, expm1, sinh, tanh, arcsinh, arctan, erf, sigmoid, softplus, cbrt and rounding
-    to integers increase everywhere); rounded (a computed function need not be monotone to the last
-    bit), kept.
+    2^x, expm1, sinh, tanh, arcsinh, arctan, erf, sigmoid, softplus, cbrt and rounding to integers
+    increase everywhere.  A computed function need not be monotone to the last bit.
     Source: a function that increases keeps the order; DLMF 4.2(iii), 4.37, 7.4, 4.23.
     """
     for f in INCREASING:
@@ -161,8 +159,8 @@ def gather_extreme_increasingo(x, y):
 def gather_extreme_partialo(x, y):
     """max(log x, log y) = log max(x, y), and so for min, sqrt, arcsin, arccosh and arctanh.
 
-    Holds where both functions exist (outside of the domain of one it is NaN); rounded (a computed
-    function need not be monotone to the last bit), assumes_finite.
+    Outside of its domain, a function is NaN.  A computed function need not be monotone to the last
+    bit.
     Source: a function that increases keeps the order; DLMF 4.2(iii), 4.37, 4.23.
     """
     for f in PARTIAL:
@@ -174,7 +172,7 @@ def gather_extreme_partialo(x, y):
 def gather_extreme_decreasingo(x, y):
     """max(erfc x, erfc y) = erfc min(x, y), and min(erfc x, erfc y) = erfc max(x, y).
 
-    Holds always; rounded (a computed function need not be monotone to the last bit), kept.
+    A computed function need not be monotone to the last bit.
     Source: a function that decreases reverses the order; DLMF 7.2.2.
     """
     for f in DECREASING:
@@ -190,8 +188,7 @@ def gather_extreme_decreasingo(x, y):
 def gather_extreme_addo(x, y, z):
     """max(x + z, y + z) = max(x, y) + z, and so for min and for x - z.
 
-    Holds for floats; rounded (zeros may differ in sign), assumes_finite (infinity - infinity is
-    NaN).
+    Zeros may differ in sign.  Infinity - infinity is NaN.
     Source: a sum increases with each term, and rounding is monotone, IEEE 754-2019, section 4.3.
     """
     for extreme in (maximum, minimum):
@@ -207,8 +204,7 @@ def gather_extreme_addo(x, y, z):
 def gather_extreme_subtracto(x, y, z):
     """max(z - x, z - y) = z - min(x, y), and min(z - x, z - y) = z - max(x, y).
 
-    Holds for floats; rounded (zeros may differ in sign), assumes_finite (infinity - infinity is
-    NaN).
+    Zeros may differ in sign.  Infinity - infinity is NaN.
     Source: as :func:`gather_extreme_addo`; a difference decreases with what is subtracted.
     """
     for one, other in OPPOSITE:
@@ -219,8 +215,7 @@ def gather_extreme_subtracto(x, y, z):
 def gather_extreme_multiplyo(x, y, z):
     """max(z x, z y) = z max(x, y), and so for min and for x / z.
 
-    Holds for floats where z is at least 0, positive for the quotient; rounded (zeros may differ in
-    sign), assumes_finite (0 times infinity is NaN).
+    Zeros may differ in sign.  0 times infinity is NaN.
     Source: a product with such a factor increases, and rounding is monotone, IEEE 754-2019,
     section 4.3.
     """
@@ -238,8 +233,7 @@ def gather_extreme_multiplyo(x, y, z):
 def decide_extremeo(x, y):
     """max(x, y) = x and min(x, y) = y where x is at least 0 and y at most 0.
 
-    Holds under that condition where the other one has no NaN; rounded (zeros may differ in sign),
-    kept.
+    Zeros may differ in sign.
     Source: definition.
     """
     yield maximum(x, y), x, facto(y, "not_nan")
@@ -250,7 +244,8 @@ def decide_extremeo(x, y):
 def join_extremeo(x, y):
     """max(x, y) + min(x, y) = x + y, and max(x, y) min(x, y) = x y.
 
-    Holds always, modulo 2^n for integers; rounded (of two zeros either is the larger), kept.
+    Holds modulo 2^n for integers.
+    Of two zeros either is the larger.
     Source: the larger and the smaller are the two, in some order.
     """
     yield maximum(x, y) + minimum(x, y), x + y
@@ -261,8 +256,7 @@ def join_extremeo(x, y):
 def spread_extremeo(x, y):
     """max(x, y) - min(x, y) = |x - y|.
 
-    Holds for floats (a difference of integers may wrap around); rounded (zeros may differ in
-    sign), kept.
+    A difference of integers may wrap around.  Zeros may differ in sign.
     Source: definition.
     """
     return maximum(x, y) - minimum(x, y), absolute(x - y)
@@ -275,7 +269,8 @@ def spread_extremeo(x, y):
 def clip_extremeo(x, low, high):
     """min(max(x, low), high) = clip(x, low, high).
 
-    Holds always, also where low is above high; rounded (zeros may differ in sign), kept.
+    Holds where low is above high, too.
+    Zeros may differ in sign.
     Source: definition of numpy.clip.
     """
     return minimum(maximum(x, low), high), clip(x, low, high)
@@ -297,7 +292,7 @@ def ordered(low: Any, high: Any) -> bool:
 def clip_minimumo(low, x, high):
     """max(low, min(x, high)) = clip(x, low, high).
 
-    Holds for constants of which low is at most high; rounded (zeros may differ in sign), kept.
+    Zeros may differ in sign.
     Source: distributive lattices, G. Birkhoff, Lattice Theory, 3rd ed., chapter II.
     """
     return maximum(low, minimum(x, high)), clip(x, low, high)
@@ -323,7 +318,7 @@ def clipped(value: Any, low: Any, high: Any) -> Variable | None:
 def merge_clipo(x, a, b, c, d, e, f):
     """clip(clip(x, a, b), c, d) = clip(x, e, f), where e = clip(a, c, d) and f = clip(b, c, d).
 
-    Holds for uniform constants; rounded (zeros may differ in sign), kept.
+    Zeros may differ in sign.
     Source: clip(., c, d) increases, so it goes through max and min; distributive lattices, G.
     Birkhoff, Lattice Theory, 3rd ed., chapter II.
     """
@@ -334,7 +329,8 @@ def merge_clipo(x, a, b, c, d, e, f):
 def idempotent_clipo(x, low, high):
     """clip(clip(x, low, high), low, high) = clip(x, low, high).
 
-    Holds always, also where low is above high; rounded (zeros may differ in sign), kept.
+    Holds where low is above high, too.
+    Zeros may differ in sign.
     Source: definition of numpy.clip.
     """
     return clip(clip(x, low, high), low, high), clip(x, low, high)

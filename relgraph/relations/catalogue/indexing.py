@@ -58,7 +58,6 @@ def everything(s: Any, x: Any) -> bool:
 def remove_indexo(x, v, s):
     """x[:] = x, and at(x)[:].set(v) = v.
 
-    Holds where the key selects all of x, and v has the shape of x; exact, kept.
     Source: definition.
     """
     yield Index(s)(x), x
@@ -92,7 +91,7 @@ def merge_indexo(x, s, t, u, i, j):
     """x[s][t] = x[u].
 
     Holds for slices, integers and new axes, where u can be written without knowing more sizes than
-    are known; exact, kept.
+    are known.
     Source: composition of maps of places.
     """
     cases = (((), (), one_key), ((i,), (), one_key), ((), (i,), one_key),
@@ -125,7 +124,7 @@ def ones(s: Any, x: Any) -> Any:
 def squeeze_indexo(x, s, a):
     """x[..., 0] = squeeze(x).
 
-    Holds where the key takes the only element of axes of size 1; exact, kept.
+    Holds where the key takes the only element of axes of size 1.
     Source: definition.
     """
     return Index(s)(x), Squeeze(a)(x)
@@ -155,7 +154,7 @@ def picked(a: Any, s: Any, x: Any) -> Any:
 def pick_squeezeo(x, s, t, a):
     """squeeze(x[i:i + 1]) = x[i].
 
-    Holds where the slices of the squeezed axes have one element; exact, kept.
+    Holds where the slices of the squeezed axes have one element.
     Source: definition.
     """
     return Squeeze(a)(Index(s)(x)), Index(t)(x)
@@ -215,7 +214,7 @@ def past_squeeze(s: Any, a: Any, x: Any) -> Any:
 def index_transposeo(x, s, t, a, b):
     """transpose(x, a)[s] = transpose(x[t], b).
 
-    Holds always, the key being permuted like the axes; exact, kept.
+    The key is permuted like the axes.
     Source: definition.
     """
     return Index(s)(Transpose(a)(x)), Transpose(b)(Index(t)(x))
@@ -225,7 +224,7 @@ def index_transposeo(x, s, t, a, b):
 def index_matrix_transposeo(x, s, t):
     """x.mT[s] = x[t].mT, or x[t] where the key picks a row or a column.
 
-    Holds always, the key being permuted like the axes; exact, kept.
+    The key is permuted like the axes.
     Source: definition.
     """
     pair = Index(s)(SWAP(x))
@@ -241,7 +240,7 @@ def index_matrix_transposeo(x, s, t):
 def index_expand_dimso(x, s, t, a, b):
     """expand_dims(x, a)[s] = expand_dims(x[t], b).
 
-    Holds where the key takes all of each new axis, or its element; exact, kept.
+    Holds where the key takes all of each new axis, or its element.
     Source: definition.
     """
     return Index(s)(ExpandDims(a)(x)), ExpandDims(b)(Index(t)(x))
@@ -255,7 +254,6 @@ def index_expand_dimso(x, s, t, a, b):
 def index_squeezeo(x, s, t, a, b):
     """squeeze(x, a)[s] = squeeze(x[t], b).
 
-    Holds always; exact, kept.
     Source: definition.
     """
     return Index(s)(Squeeze(a)(x)), Squeeze(b)(Index(t)(x))
@@ -282,7 +280,7 @@ def unstretched(s: Any, a: Any, x: Any) -> Any:
 def index_broadcast_too(x, s, a, t, b):
     """broadcast_to(x, a)[s] = broadcast_to(x[t], b).
 
-    Holds for static shapes; exact, kept.
+    Holds for static shapes.
     Source: definition.
     """
     return Index(s)(BroadcastTo(a)(x)), BroadcastTo(b)(Index(t)(x))
@@ -318,8 +316,8 @@ REDUCTIONS = (
 def index_reduceo(x, s, t, a, b, k):
     """sum(x, axis)[s] = sum(x[t], axis), and so for prod, max, min, mean, any, all and logsumexp.
 
-    Holds for keys on axes that are not reduced, where they leave at most half; rounded (a sum may
-    be taken in another order), kept.
+    The key is on axes that are not reduced, and leaves at most half.  A sum may be taken in another
+    order.
     Source: each element of a reduction is a reduction of its own part.
     """
     for cls in REDUCTIONS:
@@ -343,7 +341,7 @@ def beside(s: Any, a: Any, x: Any) -> Any:
 def index_softmaxo(x, s, a, b):
     """softmax(x)[s] = softmax(x[s]), and so for log_softmax.
 
-    Holds for keys on other axes, where they leave at most half; rounded, kept.
+    The key is on other axes, and leaves at most half.
     Source: each row of a softmax depends on its own row.
     """
     for cls in (Softmax, LogSoftmax):
@@ -363,7 +361,7 @@ def placed_key(s: Any, t: Any, x: Any) -> Any:
 def index_placeso(x, p, s, t, u):
     """x[:, p][i] = x[i, p].
 
-    Holds where the second key touches only axes before the places; exact, kept.
+    Holds where the second key touches only axes before the places.
     Source: composition of maps of places.
     """
     return Index(t)(Index(s)(x, p)), Index(u)(x, p)
@@ -384,7 +382,7 @@ def key_and_sizes(s: Any, a: Any, x: Any) -> Any:
 def index_specify_shapeo(x, s, a, b):
     """specify_shape(x, a)[s] = specify_shape(x[s], b).
 
-    Holds always, b being the sizes of the part; exact, kept.
+    b is the sizes of the part.
     Source: definition.
     """
     return Index(s)(SpecifyShape(a)(x)), SpecifyShape(b)(Index(s)(x))
@@ -403,7 +401,6 @@ def opposite(k: Any) -> int:
 def diagonal_transposeo(x, k, m):
     """diagonal(x.mT, k) = diagonal(x, -k).
 
-    Holds always; exact, kept.
     Source: definition.
     """
     return Diagonal(k)(SWAP(x)), Diagonal(m)(x)
@@ -422,7 +419,7 @@ def adjoining(c: Any, s: Any, t: Any, x: Any) -> Any:
 def join_indexo(x, s, t, u, c):
     """concatenate([x[:k], x[k:]]) = x.
 
-    Holds where the second part follows the first along the axis; exact, kept.
+    Holds where the second part follows the first along the axis.
     Source: definition.
     """
     return Concatenate(c)(Index(s)(x), Index(t)(x)), Index(u)(x)

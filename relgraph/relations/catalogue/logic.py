@@ -28,7 +28,6 @@ TIDY = ("canonicalize", "specialize", "fast_run")  # again after the stabilising
 def logical_bitwiseo(x, y):
     """(x & y) = (x and y), (x | y) = (x or y), (x ^ y) = (x xor y), and ~x = not x.
 
-    Holds for bool; exact, kept.
     Source: a bool is one bit.
     """
     pairs = ((bitwise_and, logical_and), (bitwise_or, logical_or), (bitwise_xor, logical_xor))
@@ -41,7 +40,6 @@ def logical_bitwiseo(x, y):
 def cancel_not_noto(x):
     """not not x = x.
 
-    Holds for bool; exact, kept.
     Source: double negation, G. Boole, The Laws of Thought, chapter III.
     """
     return logical_not(logical_not(x)), x
@@ -51,7 +49,7 @@ def cancel_not_noto(x):
 def test_not_noto(x):
     """not not x = cast(x, bool).
 
-    Holds for numbers, whose truth is that they are not 0; exact, kept.
+    A number is true where it is not 0.
     Source: as :func:`cancel_not_noto`, of the truth of x.
     """
     return logical_not(logical_not(x)), Cast("bool")(x)
@@ -61,7 +59,6 @@ def test_not_noto(x):
 def neutral_logico(x):
     """(x and True) = x, (x or False) = x, (x xor False) = x.
 
-    Holds for bool; exact, kept.
     Source: neutral elements of a Boolean algebra, G. Birkhoff, Lattice Theory, 3rd ed.,
     chapter II.
     """
@@ -74,7 +71,6 @@ def neutral_logico(x):
 def annihilate_logico(x):
     """(x and False) = False, (x or True) = True, (x xor x) = False, (x xor True) = not x.
 
-    Holds always; exact, kept.
     Source: bounds of a Boolean algebra, G. Birkhoff, Lattice Theory, 3rd ed., chapter II.
     """
     yield logical_and(x, False), False
@@ -87,7 +83,6 @@ def annihilate_logico(x):
 def neutral_bitwiseo(x):
     """x & -1 = x, x | 0 = x, x ^ 0 = x, x & 0 = 0, x | -1 = -1, x ^ x = 0, ~~x = x.
 
-    Holds for integers; exact, kept.
     Source: H. S. Warren, Hacker's Delight, 2nd ed., section 2-1.
     """
     ones = bitwise_or(x, -1)
@@ -104,7 +99,6 @@ def neutral_bitwiseo(x):
 def complement_logico(x):
     """(x and not x) = False, and (x or not x) = True.
 
-    Holds always; exact, kept.
     Source: complements, G. Birkhoff, Lattice Theory, 3rd ed., chapter II.
     """
     yield logical_and(x, logical_not(x)), False
@@ -115,7 +109,7 @@ def complement_logico(x):
 def distribute_noto(x, y):
     """not (x or y) = (not x) and (not y), and with and and or exchanged.
 
-    Holds always, and for the bits of integers; exact, kept.
+    Holds for bool and for the bits of integers.
     Source: De Morgan's laws, G. Birkhoff, Lattice Theory, 3rd ed., chapter I.
     """
     forms = (
@@ -132,7 +126,6 @@ def distribute_noto(x, y):
 def cancel_xor_noto(x, y):
     """(not x xor not y) = (x xor y).
 
-    Holds always; exact, kept.
     Source: the exclusive or is addition modulo 2, and not adds 1.
     """
     return logical_xor(logical_not(x), logical_not(y)), logical_xor(x, y)
@@ -142,7 +135,7 @@ def cancel_xor_noto(x, y):
 def absorb_logico(x, y):
     """(x and (x or y)) = x, and (x or (x and y)) = x.
 
-    Holds for bool, and for the bits of integers; exact, kept.
+    Holds for bool and for the bits of integers.
     Source: absorption laws of a lattice, G. Birkhoff, Lattice Theory, 3rd ed., chapter I.
     """
     pairs = ((logical_and, logical_or, truthso), (bitwise_and, bitwise_or, wholeo))
@@ -155,7 +148,6 @@ def absorb_logico(x, y):
 def absorb_complemento(x, y):
     """(x and (not x or y)) = (x and y), and (x or (not x and y)) = (x or y).
 
-    Holds always; exact, kept.
     Source: distributive and complement laws, G. Birkhoff, Lattice Theory, 3rd ed., chapter II.
     """
     yield logical_and(x, logical_or(logical_not(x), y)), logical_and(x, y)
@@ -166,7 +158,6 @@ def absorb_complemento(x, y):
 def distribute_logico(x, y, z):
     """(x and (y or z)) = (x and y) or (x and z), with and and or exchanged, and so for bits.
 
-    Holds always; exact, kept.
     Source: distributive lattices, G. Birkhoff, Lattice Theory, 3rd ed., chapter II.
     """
     pairs = (

@@ -51,7 +51,7 @@ OPPOSITE = ((max, min), (min, max))
 def merge_extremeo(x, a, b, c, keepdims):
     """max_b(max_a(x)) = max_(a, b)(x), and so for min, any and all.
 
-    Holds always; rounded (the extreme of 0.0 and -0.0 may be either), kept.
+    The extreme of 0.0 and -0.0 may be either.
     Source: associative and commutative laws of a lattice.
     """
     yield from nested((max, min, any, all), x, a, b, c, keepdims)
@@ -61,7 +61,6 @@ def merge_extremeo(x, a, b, c, keepdims):
 def merge_logsumexpo(x, a, b, c, keepdims):
     """logsumexp_b(logsumexp_a(x)) = logsumexp_(a, b)(x).
 
-    Holds always; rounded, kept.
     Source: e^logsumexp(x) = sum(e^x), and sums merge.
     """
     yield from nested((logsumexp,), x, a, b, c, keepdims)
@@ -71,7 +70,8 @@ def merge_logsumexpo(x, a, b, c, keepdims):
 def distribute_extreme_maximumo(x, y, axis, keepdims):
     """max(max(x, y)) = max(max(x), max(y)), and so for min.
 
-    Holds where x and y have one shape; rounded (zeros may differ in sign), kept.
+    Holds where x and y have one shape.
+    Zeros may differ in sign.
     Source: associative and commutative laws of a lattice.
     """
     laws = ((max, maximum, maximum), (min, minimum, minimum))
@@ -82,7 +82,7 @@ def distribute_extreme_maximumo(x, y, axis, keepdims):
 def distribute_any_oro(x, y, axis, keepdims):
     """any(x or y) = any(x) or any(y), and all(x and y) = all(x) and all(y).
 
-    Holds where x and y have one shape; exact, kept.
+    Holds where x and y have one shape.
     Source: associative and commutative laws of a lattice.
     """
     laws = ((any, logical_or, logical_or), (all, logical_and, logical_and))
@@ -93,8 +93,8 @@ def distribute_any_oro(x, y, axis, keepdims):
 def lift_extreme_negativeo(x, axis, keepdims):
     """max(-x) = -min(x), and min(-x) = -max(x).
 
-    Holds for floats (the least integer is its own negative), so that -max(-x) is min(x); rounded
-    (the extreme of 0.0 and -0.0 may be either), kept.
+    So -max(-x) is min(x).  The least integer is its own negative.  The extreme of 0.0 and -0.0 may
+    be either.
     Source: negation reverses the order.
     """
     for outer, inner in OPPOSITE:
@@ -109,7 +109,6 @@ def lift_extreme_negativeo(x, axis, keepdims):
 def place_extreme_negativeo(x, axis, keepdims, k):
     """argmax(-x) = argmin(x), and argmin(-x) = argmax(x).
 
-    Holds for floats; exact, kept.
     Source: negation reverses the order; the first of equals, and a NaN, stay where they are.
     """
     for outer, inner in ((argmax, argmin), (argmin, argmax)):
@@ -129,9 +128,8 @@ SAME = ((max, max), (min, min))
 def lift_extreme_increasingo(x, axis, keepdims):
     """max(e^x) = e^max(x), and so for min, and for other functions that increase.
 
-    Holds always (2^x, expm1, sinh, tanh, arcsinh, arctan, erf, sigmoid, softplus, cbrt and rounding
-    to integers increase everywhere); rounded (a computed function need not be monotone to the last
-    bit), kept.
+    2^x, expm1, sinh, tanh, arcsinh, arctan, erf, sigmoid, softplus, cbrt and rounding to integers
+    increase everywhere.  A computed function need not be monotone to the last bit.
     Source: a function that increases keeps the order; DLMF 4.2(iii), 4.37, 7.4, 4.23.
     """
     for f in INCREASING:
@@ -143,8 +141,8 @@ def lift_extreme_increasingo(x, axis, keepdims):
 def lift_extreme_partialo(x, axis, keepdims):
     """max(log x) = log max(x), and so for min, sqrt, arcsin, arccosh and arctanh.
 
-    Holds where every value of the function exists (outside of its domain it is NaN); rounded (a
-    computed function need not be monotone to the last bit), assumes_finite.
+    Outside of its domain, a function is NaN.  A computed function need not be monotone to the last
+    bit.
     Source: a function that increases keeps the order; DLMF 4.2(iii), 4.37, 4.23.
     """
     for f in PARTIAL:
@@ -156,7 +154,7 @@ def lift_extreme_partialo(x, axis, keepdims):
 def lift_extreme_decreasingo(x, axis, keepdims):
     """max(erfc x) = erfc min(x), and min(erfc x) = erfc max(x).
 
-    Holds always; rounded (a computed function need not be monotone to the last bit), kept.
+    A computed function need not be monotone to the last bit.
     Source: a function that decreases reverses the order; DLMF 7.2.2.
     """
     for pair in OPPOSITE:
@@ -172,8 +170,7 @@ def lift_extreme_decreasingo(x, axis, keepdims):
 def lift_extreme_addo(c, x, axis, keepdims):
     """max(x + c) = max(x) + c, max(x - c) = max(x) - c, and max(c - x) = c - min(x).
 
-    Holds for floats where c does not change along the axes, and so for min; rounded (zeros may
-    differ in sign), assumes_finite (infinity - infinity is NaN).
+    The same holds for min.  Zeros may differ in sign.  Infinity - infinity is NaN.
     Source: adding a constant keeps the order, and rounding is monotone.
     """
     at = {"axis": axis, "keepdims": keepdims}
@@ -187,8 +184,7 @@ def lift_extreme_addo(c, x, axis, keepdims):
 def lift_extreme_multiplyo(c, x, axis, keepdims):
     """max(c x) = c max(x), and max(x / c) = max(x) / c.
 
-    Holds for floats where c is at least 0, positive for the quotient, and does not change along
-    the axes, and so for min; rounded (zeros may differ in sign), assumes_finite.
+    The same holds for min.  Zeros may differ in sign.
     Source: such a factor keeps the order, and rounding is monotone.
     """
     at = {"axis": axis, "keepdims": keepdims}
@@ -206,7 +202,7 @@ def lift_extreme_multiplyo(c, x, axis, keepdims):
 def lift_extreme_cuto(c, x, axis, keepdims):
     """max(max(x, c)) = max(max(x), c), max(min(x, c)) = min(max(x), c), and so for min.
 
-    Holds where c does not change along the axes; rounded (zeros may differ in sign), kept.
+    Zeros may differ in sign.
     Source: distributive lattices, G. Birkhoff, Lattice Theory, 3rd ed., chapter II.
     """
     at = {"axis": axis, "keepdims": keepdims}
@@ -224,7 +220,6 @@ def lift_extreme_cuto(c, x, axis, keepdims):
 def lift_logsumexp_addo(c, x, axis, keepdims):
     """logsumexp(x + c) = logsumexp(x) + c, and logsumexp(x - c) = logsumexp(x) - c.
 
-    Holds for floats where c does not change along the axes; rounded, assumes_finite.
     Source: e^(x + c) = e^c e^x, DLMF 4.8.16.
     """
     for op in (add, subtract):
@@ -238,7 +233,7 @@ def lift_logsumexp_addo(c, x, axis, keepdims):
 def cancel_logsumexp_logo(x, axis, keepdims):
     """logsumexp(log x) = log sum(x).
 
-    Holds where x is at least 0; rounded (within u (1 + |log sum(x)|)), assumes_finite.
+    The error is within u (1 + |log sum(x)|).
     Source: e^(log x) = x, DLMF 4.8(i).
     """
     return (
@@ -251,7 +246,6 @@ def cancel_logsumexp_logo(x, axis, keepdims):
 def drop_cast_anyo(x, d, axis, keepdims):
     """any(cast(x, d)) = any(x), and so for all.
 
-    Holds where conversion takes nothing but 0 to 0; exact, kept.
     Source: definition of truth.
     """
     for reduce in (any, all):
@@ -265,7 +259,6 @@ def drop_cast_anyo(x, d, axis, keepdims):
 def lift_any_noto(x, axis, keepdims):
     """any(not x) = not all(x), and all(not x) = not any(x).
 
-    Holds always; exact, kept.
     Source: De Morgan's laws.
     """
     for outer, inner in ((any, all), (all, any)):

@@ -59,8 +59,7 @@ def ones(axis: Any, x: Any) -> Any:
 def squeeze_reduceo(x, a, b):
     """sum_a(x) = squeeze_a(x), with kept dimensions x itself, and so for other reductions.
 
-    Holds where the axes a have size 1, for prod, max, min, mean and logsumexp too; rounded (a sum
-    may lose the sign of -0.0), kept.
+    The same holds for prod, max, min, mean and logsumexp.  A sum may lose the sign of -0.0.
     Source: a sum of one term is the term.
     """
     for reduce in VALUES:
@@ -73,7 +72,7 @@ def squeeze_reduceo(x, a, b):
 def remove_reduce_scalaro(x, keepdims):
     """sum(x) = x, and so for prod, max, min, mean and logsumexp.
 
-    Holds for scalars; rounded (a sum may lose the sign of -0.0), kept.
+    A sum may lose the sign of -0.0.
     Source: a sum of one term is the term.
     """
     for reduce in VALUES:
@@ -87,8 +86,8 @@ def remove_reduce_scalaro(x, keepdims):
 def absorb_rearrangemento(x, p):
     """sum(transpose(x, p)) = sum(x), for all reductions of everything and all rearrangements.
 
-    Holds for reshape, squeeze and expand_dims as well; rounded (another order of summation,
-    within n u sum |x|), assumes_finite (a partial sum may overflow).
+    The same holds for reshape, squeeze and expand_dims.  The order of summation differs, within n u
+    sum |x|.  A partial sum may overflow.
     Source: associative and commutative laws.
     """
     forms = [cls(p)(x) for cls in (Transpose, Reshape, Squeeze, ExpandDims)]
@@ -101,7 +100,7 @@ def absorb_rearrangemento(x, p):
 def absorb_matrix_transposeo(x):
     """sum_rows(x.mT) = sum_columns(x) and sum(x.mT) = sum(x), and so for other reductions.
 
-    Holds always; rounded (another order of summation, within n u sum |x|), assumes_finite.
+    The order of summation differs, within n u sum |x|.
     Source: the rows of a transpose are the columns.
     """
     turned = MatrixTranspose()(x)
@@ -124,8 +123,8 @@ def axes_before(p: Any, axis: Any) -> Any:
 def absorb_transposeo(x, p, a, b):
     """sum_a(transpose(x, p)) = sum_b(x), where b = p[a], and so for other reductions.
 
-    Holds where p leaves the other axes in order; rounded (another order of summation, within
-    n u sum |x|), assumes_finite.
+    Holds where p leaves the other axes in order.
+    The order of summation differs, within n u sum |x|.
     Source: associative and commutative laws.
     """
     for reduce in EVERY:
@@ -155,7 +154,6 @@ def repeated(s: Any) -> bool:
 def reduce_repeatedo(x, s):
     """max(broadcast_to(x, s)) = x, and so for min.
 
-    Holds for a scalar x and a shape s that has elements; exact, kept.
     Source: idempotent laws.
     """
     for reduce in (max, min):
@@ -170,8 +168,9 @@ def reduce_repeatedo(x, s):
 def sum_repeatedo(x, s, n):
     """sum(broadcast_to(x, s)) = n x, prod(broadcast_to(x, s)) = x^n, and the mean is x.
 
-    Holds for a scalar x, n being the number of elements of the static shape s, modulo 2^n for
-    integers; rounded (within n u |x|), assumes_finite (a partial sum may overflow).
+    Holds modulo 2^n for integers.
+    n is the number of elements of the static shape s.  The error is within n u |x|.  A partial sum
+    may overflow.
     Source: definition of a multiple and of a power.
     """
     whole, counted = BroadcastTo(s)(x), calco(n, repeats, s, x)
@@ -192,8 +191,8 @@ def joined_along(axis: Any, k: Any) -> bool:
 def reduce_stacko(x, y, z, w, axis, k):
     """sum_k(stack_k(x, y)) = x + y, of up to four arrays, and so for other reductions.
 
-    Holds for prod, max, min, any, all and logsumexp (with logaddexp) as well, and for the reduction
-    of everything where up to three scalars are stacked; rounded (another order of summation), kept.
+    The same holds for prod, max, min, any, all and logsumexp (with logaddexp), and for the
+    reduction of everything where up to three scalars are stacked.  The order of summation differs.
     Source: definition.
     """
     for n in (2, 3, 4):
@@ -220,9 +219,8 @@ def reduces(axis: Any, k: Any) -> bool:
 def reduce_concatenateo(x, y, z, axis, k, keepdims):
     """sum_k(concatenate_k(x, y)) = sum_k(x) + sum_k(y), of up to three, and so for prod.
 
-    Holds where k is among the reduced axes, for any, all and logsumexp (with logaddexp) as well;
-    rounded (another order of summation,
-    within n u sum |x|), assumes_finite (a partial sum may overflow).
+    The same holds for any, all and logsumexp (with logaddexp).  The order of summation differs,
+    within n u sum |x|.  A partial sum may overflow.
     Source: associative law.
     """
     laws = [(reduce, op) for reduce, op in JOINED if reduce not in (max, min)]
@@ -250,7 +248,7 @@ def filled(axis: Any, *xs: Any) -> bool:
 def extreme_concatenateo(x, y, axis, k, keepdims):
     """max_k(concatenate_k(x, y)) = max(max_k(x), max_k(y)), and so for min.
 
-    Holds where both have elements along the axis; rounded (zeros may differ in sign), kept.
+    Zeros may differ in sign.
     Source: associative law of a lattice.
     """
     at = {"axis": axis, "keepdims": keepdims}

@@ -131,8 +131,8 @@ def termwise(laws: Any, x: Any, y: Any, axis: Any, keepdims: Any) -> Any:
 def merge_sumo(x, a, b, c, keepdims):
     """sum_b(sum_a(x)) = sum_(a, b)(x).
 
-    Holds always, modulo 2^n for integers; rounded (another order of summation, within
-    n u sum |x|), assumes_finite (a partial sum may overflow).
+    Holds modulo 2^n for integers.
+    The order of summation differs, within n u sum |x|.  A partial sum may overflow.
     Source: associative and commutative laws; N. J. Higham, Accuracy and Stability of Numerical
     Algorithms, 2nd ed., section 4.2.
     """
@@ -143,8 +143,8 @@ def merge_sumo(x, a, b, c, keepdims):
 def merge_prodo(x, a, b, c, keepdims):
     """prod_b(prod_a(x)) = prod_(a, b)(x).
 
-    Holds always, modulo 2^n for integers; rounded (another order, within n u |prod x|),
-    assumes_finite (a partial product may overflow).
+    Holds modulo 2^n for integers.
+    The order differs, within n u |prod x|.  A partial product may overflow.
     Source: associative and commutative laws.
     """
     yield from nested((prod,), x, a, b, c, keepdims)
@@ -154,8 +154,8 @@ def merge_prodo(x, a, b, c, keepdims):
 def merge_meano(x, a, b, c, keepdims):
     """mean_b(mean_a(x)) = mean_(a, b)(x).
 
-    Holds always, the inner means being of equally many elements; rounded (another order of
-    summation), assumes_finite (a partial sum may overflow).
+    Each inner mean is over equally many elements.  The order of summation differs.  A partial sum
+    may overflow.
     Source: associative and commutative laws.
     """
     yield from nested((mean,), x, a, b, c, keepdims)
@@ -165,7 +165,7 @@ def merge_meano(x, a, b, c, keepdims):
 def remove_reduceo(x):
     """sum(x) over no axes = x, and so for prod, max, min and mean.
 
-    Holds always; rounded (a sum may lose the sign of -0.0), kept.
+    A sum may lose the sign of -0.0.
     Source: a sum of one term is the term.
     """
     for f in (sum, prod, max, min, mean):
@@ -176,7 +176,8 @@ def remove_reduceo(x):
 def lift_sum_negativeo(x, axis, keepdims):
     """sum(-x) = -sum(x), and so for the mean.
 
-    Holds always, modulo 2^n for integers; rounded (a sum of 0 may change its sign), kept.
+    Holds modulo 2^n for integers.
+    A sum of 0 may change its sign.
     Source: rounding to nearest is symmetric, IEEE 754-2019, section 4.3.1.
     """
     for reduce in (sum, mean):
@@ -192,8 +193,9 @@ def lift_sum_negativeo(x, axis, keepdims):
 def lift_sum_multiplyo(c, x, axis, keepdims):
     """sum(c x) = c sum(x), and so for the mean.
 
-    Holds where c does not change along the axes, such as a scalar, modulo 2^n for integers; rounded
-    (within n u |c| sum |x|), assumes_finite (0 times an infinite sum of finite terms is NaN).
+    Holds modulo 2^n for integers.
+    A scalar c is the same along every axis.  The error is within n u |c| sum |x|.  0 times an
+    infinite sum of finite terms is NaN.
     Source: distributive law.
     """
     for reduce in (sum, mean):
@@ -212,8 +214,8 @@ def lift_sum_multiplyo(c, x, axis, keepdims):
 def lift_sum_divideo(c, x, axis, keepdims):
     """sum(x / c) = sum(x) / c, and so for the mean.
 
-    Holds for floats where c does not change along the axes, such as a scalar; rounded (within
-    n u sum |x / c|), assumes_finite.
+    Holds for floats.
+    A scalar c is the same along every axis.  The error is within n u sum |x / c|.
     Source: distributive law.
     """
     for reduce in (sum, mean):
@@ -237,8 +239,8 @@ def column_along(c: Any, axis: Any) -> bool:
 def lift_sum_columno(c, x, axis):
     """sum_a(c x) = squeeze_a(c) sum_a(x).
 
-    Holds where c has size 1 along the axes a, modulo 2^n for integers; rounded (within
-    n u |c| sum |x|), assumes_finite.  No mode runs it: c is to be squeezed.
+    Holds modulo 2^n for integers.
+    The error is within n u |c| sum |x|.  No mode runs it: c is to be squeezed.
     Source: distributive law.
     """
     return sum(c * x, axis=axis), Squeeze(axis)(c) * sum(x, axis=axis)
@@ -253,8 +255,7 @@ def lift_sum_columno(c, x, axis):
 def lift_mean_addo(c, x, axis, keepdims):
     """mean(x + c) = mean(x) + c, mean(x - c) = mean(x) - c, and mean(c - x) = c - mean(x).
 
-    Holds for floats where c does not change along the axes; rounded (within n u (mean |x| + |c|)),
-    assumes_finite.
+    The error is within n u (mean |x| + |c|).
     Source: distributive law.
     """
     reduced = mean(x, axis=axis, keepdims=keepdims)
@@ -290,7 +291,7 @@ def is_axis(axis: Any, a: Any, x: Any) -> bool:
 def divide_sumo(x, axis, keepdims, n, a):
     """sum(x) / n = mean(x), where n is the number of elements.
 
-    Holds for floats where n is a constant or the size of the one axis; rounded, assumes_finite.
+    n is a constant or the size of the one axis.
     Source: definition.
     """
     total, average = sum(x, axis=axis, keepdims=keepdims), mean(x, axis=axis, keepdims=keepdims)
@@ -319,7 +320,6 @@ def divide_sumo(x, axis, keepdims, n, a):
 def multiply_meano(x, n, axis, keepdims):
     """mean(x) n = sum(x), where n is the number of elements.
 
-    Holds for floats and a constant n; rounded, assumes_finite.
     Source: definition.
     """
     return mean(x, axis=axis, keepdims=keepdims) * n, sum(x, axis=axis, keepdims=keepdims)
@@ -329,8 +329,8 @@ def multiply_meano(x, n, axis, keepdims):
 def distribute_sum_addo(x, y, axis, keepdims):
     """sum(x + y) = sum(x) + sum(y), and so for the mean.
 
-    Holds where x and y have one shape, modulo 2^n for integers; rounded (within
-    n u sum (|x| + |y|)), assumes_finite.
+    Holds where x and y have one shape, modulo 2^n for integers.
+    The error is within n u sum (|x| + |y|).
     Source: associative and commutative laws.
     """
     laws = ((sum, add, add), (mean, add, add))
@@ -341,8 +341,8 @@ def distribute_sum_addo(x, y, axis, keepdims):
 def distribute_sum_subtracto(x, y, axis, keepdims):
     """sum(x - y) = sum(x) - sum(y), and so for the mean.
 
-    Holds where x and y have one shape, modulo 2^n for integers; rounded (within
-    n u sum (|x| + |y|)), assumes_finite.
+    Holds where x and y have one shape, modulo 2^n for integers.
+    The error is within n u sum (|x| + |y|).
     Source: associative and commutative laws.
     """
     laws = ((sum, subtract, subtract), (mean, subtract, subtract))
@@ -356,7 +356,8 @@ MULTIPLY, DIVIDE = Elementwise("multiply"), Elementwise("true_divide")
 def distribute_prod_multiplyo(x, y, axis, keepdims):
     """prod(x y) = prod(x) prod(y), and prod(x / y) = prod(x) / prod(y).
 
-    Holds where x and y have one shape; rounded (within 2 n u |prod(x y)|), assumes_finite.
+    Holds where x and y have one shape.
+    The error is within 2 n u |prod(x y)|.
     Source: associative and commutative laws.
     """
     laws = ((prod, MULTIPLY, MULTIPLY), (prod, DIVIDE, DIVIDE))
@@ -367,8 +368,7 @@ def distribute_prod_multiplyo(x, y, axis, keepdims):
 def lift_prod_expo(x, axis, keepdims):
     """prod(e^x) = e^sum(x).
 
-    Holds always; rounded (the error of the sum counts |sum(x)| times), assumes_finite (a partial
-    product may overflow or underflow).
+    The error of the sum counts |sum(x)| times.  A partial product may overflow or underflow.
     Source: DLMF 4.8.16.
     """
     return prod(exp(x), axis=axis, keepdims=keepdims), exp(sum(x, axis=axis, keepdims=keepdims))
@@ -378,7 +378,6 @@ def lift_prod_expo(x, axis, keepdims):
 def lift_prod_absoluteo(x, axis, keepdims):
     """prod(|x|) = |prod(x)|.
 
-    Holds for floats; exact, kept.
     Source: IEEE 754-2019, section 6.3: rounding does not depend on the sign.
     """
     return (
@@ -399,8 +398,8 @@ def lift_prod_absoluteo(x, axis, keepdims):
 def center_varianceo(x):
     """mean(x^2) - mean(x)^2 = mean((x - mean(x))^2).
 
-    Holds for floats; rounded (the left side loses all digits where the mean is large),
-    assumes_finite.  No mode runs it: it takes a second pass.
+    The left side loses all digits where the mean is large.  No mode runs it: it takes a second
+    pass.
     Source: N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 1.9.
     """
     average = mean(x, axis=None, keepdims=True)
@@ -416,8 +415,8 @@ def center_varianceo(x):
 def sum_squareso(x, y):
     """sum_(b, c)((x_bc y_ac)^2) = square(y) sum_b(square(x)), a product of matrix and vector.
 
-    Holds for matrices x and y; rounded (another order of summation), assumes_finite.  Only the
-    option local_sumsqr2dot runs it: the measure of the phases does not count sizes.
+    The order of summation differs.  Only the option local_sumsqr2dot runs it: the measure of the
+    phases does not count sizes.
     Source: distributive law.
     """
     return (

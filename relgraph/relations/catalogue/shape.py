@@ -51,7 +51,7 @@ def shape_of_all(s: Any, t: Any, x: Any) -> Any:
 def merge_reshapeo(x, s, t, u):
     """reshape(reshape(x, s), t) = reshape(x, t).
 
-    Holds for static shapes, the first of which fits wherever the second does; exact, kept.
+    Holds for static shapes, the first of which fits wherever the second does.
     Source: a reshape keeps the order of the elements.
     """
     return Reshape(t)(Reshape(s)(x)), Reshape(u)(x)
@@ -77,7 +77,6 @@ def same_shape(s: Any, x: Any) -> bool:
 def remove_reshapeo(x, s):
     """reshape(x, shape of x) = x, and so for broadcast_to.
 
-    Holds where the shape is the shape of x; exact, kept.
     Source: definition.
     """
     for cls in (Reshape, BroadcastTo):
@@ -88,7 +87,7 @@ def remove_reshapeo(x, s):
 def absorb_reshapeo(x, a, s):
     """reshape(expand_dims(x), s) = reshape(x, s), and so for squeeze.
 
-    Holds for static shapes; exact, kept.
+    Holds for static shapes.
     Source: axes of size 1 do not change the order of the elements.
     """
     for cls in (ExpandDims, Squeeze):
@@ -102,7 +101,7 @@ def absorb_reshapeo(x, a, s):
 def cancel_matrix_transposeo(x):
     """x.mT.mT = x.
 
-    Holds for matrices and batches of them; exact, kept.
+    Holds for matrices and batches of them.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.2.5.
     """
     return SWAP(SWAP(x)), x
@@ -128,7 +127,6 @@ def swapped_last(inner: Any) -> tuple[int, ...]:
 def merge_transposeo(x, a, b, c):
     """transpose(transpose(x, a), b) = transpose(x, a[b]), and with .mT in place of either.
 
-    Holds always; exact, kept.
     Source: composition of permutations.
     """
     yield Transpose(b)(Transpose(a)(x)), Transpose(c)(x), calco(c, composed, b, a)
@@ -150,7 +148,6 @@ def swaps_last(axes: Any) -> bool:
 def remove_transposeo(x, a):
     """transpose(x, (0, 1, ..., n)) = x, and a swap of the last two axes is x.mT.
 
-    Holds always; exact, kept.
     Source: definition.
     """
     turned = Transpose(a)(x)
@@ -186,7 +183,7 @@ def squeezed_after(inner: Any, outer: Any, x: Any) -> tuple[int, ...]:
 def merge_expand_dimso(x, a, b, c):
     """expand_dims(expand_dims(x, a), b) = expand_dims(x, c).
 
-    Holds always, c being b and the places of a among the other axes; exact, kept.
+    c is b and the positions of a among the other axes.
     Source: definition.
     """
     return ExpandDims(b)(ExpandDims(a)(x)), ExpandDims(c)(x)
@@ -196,7 +193,7 @@ def merge_expand_dimso(x, a, b, c):
 def merge_squeezeo(x, a, b, c):
     """squeeze(squeeze(x, a), b) = squeeze(x, c).
 
-    Holds always, c being a and the places of b among the other axes; exact, kept.
+    c is a and the positions of b among the other axes.
     Source: definition.
     """
     return Squeeze(b)(Squeeze(a)(x)), Squeeze(c)(x)
@@ -206,7 +203,6 @@ def merge_squeezeo(x, a, b, c):
 def cancel_squeeze_expand_dimso(x, a):
     """squeeze(expand_dims(x, a), a) = x.
 
-    Holds always; exact, kept.
     Source: definition.
     """
     return Squeeze(a)(ExpandDims(a)(x)), x
@@ -216,7 +212,7 @@ def cancel_squeeze_expand_dimso(x, a):
 def merge_broadcast_too(x, s, t):
     """broadcast_to(broadcast_to(x, s), t) = broadcast_to(x, t).
 
-    Holds for static shapes; exact, kept.
+    Holds for static shapes.
     Source: definition.
     """
     return BroadcastTo(t)(BroadcastTo(s)(x)), BroadcastTo(t)(x)
@@ -242,7 +238,6 @@ def spans(x: Any, c: Any, s: Any) -> bool:
 def absorb_broadcast_too(x, c, s, y, a, z, b):
     """x + broadcast_to(c, s) = x + c, and so for -, *, /, max and min, on either side.
 
-    Holds where x has every axis along which c is repeated, so that x repeats it; exact, kept.
     Source: an elementwise op broadcasts its operands, by the same rule.
     """
     for sizes in ((), (Dim(a)(y),), (Dim(a)(y), Dim(b)(z))):  # those that are not static

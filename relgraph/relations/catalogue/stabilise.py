@@ -53,7 +53,7 @@ FINITE = ("fast_run", "stabilize")  # what assumes finite values is no part of "
 def log1p_addo(x):
     """log(1 + x) = log1p(x).
 
-    Holds always; the left side loses the low digits of a small x; rounded, kept.
+    The left side loses the low digits of a small x.
     Source: definition; N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed.,
     section 1.14.
     """
@@ -64,7 +64,7 @@ def log1p_addo(x):
 def log1p_subtracto(x):
     """log(1 - x) = log1p(-x).
 
-    Holds always; the left side loses the low digits of a small x; rounded, kept.
+    The left side loses the low digits of a small x.
     Source: definition.
     """
     return log(1 - x), log1p(-x)
@@ -74,7 +74,7 @@ def log1p_subtracto(x):
 def expm1_subtracto(x):
     """e^x - 1 = expm1(x).
 
-    Holds always; the left side cancels for a small x; rounded, kept.
+    The left side cancels for a small x.
     Source: definition; N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed.,
     section 1.14.
     """
@@ -85,7 +85,7 @@ def expm1_subtracto(x):
 def expm1_complemento(x):
     """1 - e^x = -expm1(x).
 
-    Holds always; the left side cancels for a small x; rounded, kept.
+    The left side cancels for a small x.
     Source: definition.
     """
     return 1 - exp(x), -expm1(x)
@@ -95,7 +95,7 @@ def expm1_complemento(x):
 def expm1_addo(x):
     """expm1(x) + 1 = e^x.
 
-    Holds always; the left side cancels for a large negative x; rounded, kept.
+    The left side cancels for a large negative x.
     Source: definition.
     """
     return expm1(x) + 1, exp(x)
@@ -105,7 +105,7 @@ def expm1_addo(x):
 def log1p_subtract_oneo(x):
     """log1p(x - 1) = log x.
 
-    Holds always; the left side loses the digits of a small x; rounded, kept.
+    The left side loses the digits of a small x.
     Source: definition.
     """
     return log1p(x - 1), log(x)
@@ -115,7 +115,7 @@ def log1p_subtract_oneo(x):
 def softplus_log1po(x):
     """log(1 + e^x) = softplus(x), written with log or log1p.
 
-    Holds always; the left side overflows for a large x; rounded, kept.
+    The left side overflows for a large x.
     Source: definition.
     """
     yield log1p(exp(x)), softplus(x)
@@ -126,8 +126,7 @@ def softplus_log1po(x):
 def log1mexp_log1po(x):
     """log(1 - e^x) = log1mexp(x), written with log, log1p or expm1.
 
-    Holds always, x > 0 being NaN on both sides; the left side cancels for x near 0; rounded,
-    kept.
+    Both sides are NaN for x > 0.  The left side cancels for x near 0.
     Source: definition; M. Mächler, Accurately computing log(1 - exp(-|a|)), R package Rmpfr, 2012.
     """
     yield log1p(-exp(x)), log1mexp(x)
@@ -139,7 +138,7 @@ def log1mexp_log1po(x):
 def logaddexpo(x, y, z, w):
     """log(e^x + e^y) = logaddexp(x, y), for up to four terms.
 
-    Holds always; the left side overflows or underflows for large |x|; rounded, kept.
+    The left side overflows or underflows for large |x|.
     Source: DLMF 4.8(i): log(e^x + e^y) = m + log(e^(x - m) + e^(y - m)) with m = max(x, y).
     """
     yield log(exp(x) + exp(y)), logaddexp(x, y)
@@ -151,8 +150,7 @@ def logaddexpo(x, y, z, w):
 def log_add_expo(x, w):
     """log(e^x + w) = logaddexp(x, log w).
 
-    Holds where w is at least 0, such as a sum of exponentials of any length; the left side
-    overflows for a large x; rounded, kept.
+    A sum of exponentials of any length is such a w.  The left side overflows for a large x.
     Source: w = e^(log w), DLMF 4.8(i).
     """
     return log(exp(x) + w), logaddexp(x, log(w))
@@ -165,8 +163,8 @@ def log_add_expo(x, w):
 def log_subtract_expo(x, y):
     """log(e^x - e^y) = x + log1mexp(y - x), and x where y is -infinity.
 
-    Holds for floats, x < y being NaN on both sides; the left side overflows or underflows for a
-    large |x|, and cancels where y is near x; rounded, kept.
+    Both sides are NaN for x < y.  The left side overflows or underflows for a large |x|, and
+    cancels where y is near x.
     Source: e^x - e^y = e^x (1 - e^(y - x)).
     """
     return log(exp(x) - exp(y)), where(equal(y, -math.inf), x, x + log1mexp(y - x))
@@ -176,8 +174,7 @@ def log_subtract_expo(x, y):
 def log_multiply_expo(a, b):
     """log(a e^b) = log a + b, and log(a / e^b) = log a - b.
 
-    Holds where a is at least 0, or b is at least 0 in a product; the left side overflows or
-    underflows for a large |b|; rounded, kept.
+    The left side overflows or underflows for a large |b|.
     Source: DLMF 4.8.2 and 4.8.4.
     """
     yield log(a * exp(b)), log(a) + b, nonnegativeo(a)
@@ -192,7 +189,6 @@ def log_multiply_expo(a, b):
 def sigmoid_divideo(x):
     """1 / (1 + e^(-x)) = sigmoid(x), and 1 / (1 + e^x) = sigmoid(-x).
 
-    Holds always; rounded, kept.
     Source: definition.
     """
     down, up = 1 + exp(-x), 1 + exp(x)
@@ -206,7 +202,6 @@ def sigmoid_divideo(x):
 def divide_add_expo(x, y):
     """x / (1 + e^y) = x sigmoid(-y).
 
-    Holds always; rounded, kept.
     Source: definition.
     """
     return x / (1 + exp(y)), x * sigmoid(-y)
@@ -216,7 +211,7 @@ def divide_add_expo(x, y):
 def sigmoid_multiply_expo(x):
     """e^x sigmoid(-x) = sigmoid(x), and e^(-x) sigmoid(x) = sigmoid(-x).
 
-    Holds where e^x is finite (infinity times 0 is NaN); rounded, assumes_finite.
+    Infinity times 0 is NaN.
     Source: multiply numerator and denominator of e^x / (1 + e^x) by e^(-x).
     """
     yield exp(x) * sigmoid(-x), sigmoid(x)
@@ -227,7 +222,7 @@ def sigmoid_multiply_expo(x):
 def sigmoid_two_expo(x, y):
     """e^x / (e^x + e^y) = sigmoid(x - y), the softmax of two.
 
-    Holds where the exponentials are finite and not both 0; rounded, assumes_finite.
+    Holds where the exponentials are not both 0.
     Source: divide numerator and denominator by e^x.
     """
     return exp(x) / (exp(x) + exp(y)), sigmoid(x - y)
@@ -237,7 +232,7 @@ def sigmoid_two_expo(x, y):
 def complement_sigmoido(x):
     """1 - sigmoid(x) = sigmoid(-x).
 
-    Holds always; the left side cancels for a large x; rounded, kept.
+    The left side cancels for a large x.
     Source: 1 - 1 / (1 + e^(-x)) = e^(-x) / (1 + e^(-x)) = 1 / (e^x + 1).
     """
     return 1 - sigmoid(x), sigmoid(-x)
@@ -247,7 +242,7 @@ def complement_sigmoido(x):
 def odds_sigmoido(x):
     """sigmoid(x) / (1 - sigmoid(x)) = e^x, and the inverse e^(-x), also written with sigmoid(-x).
 
-    Holds always; the left side divides by 0 for a large |x|; rounded, kept.
+    The left side divides by 0 for a large |x|.
     Source: definition of the odds.
     """
     yield sigmoid(x) / (1 - sigmoid(x)), exp(x)
@@ -260,7 +255,7 @@ def odds_sigmoido(x):
 def sigmoid_logito(x):
     """sigmoid(log(x / (1 - x))) = x where 0 <= x <= 1, and NaN elsewhere; the log may be split.
 
-    Holds for floats; rounded (within c u (1 + |log x|)), kept.
+    The error is within c u (1 + |log x|).
     Source: the logit is the inverse of the logistic function.
     """
     inside = where(logical_and(x >= 0, x <= 1), x, math.nan)
@@ -273,8 +268,7 @@ def sigmoid_logito(x):
 def subtract_softpluso(x):
     """softplus(x) - x = softplus(-x), and x - softplus(x) = -softplus(-x).
 
-    Holds where x is finite (infinity - infinity is NaN); the left side cancels for a large x;
-    rounded, assumes_finite.
+    Infinity - infinity is NaN.  The left side cancels for a large x.
     Source: log(1 + e^x) - x = log(e^(-x) + 1).
     """
     yield softplus(x) - x, softplus(-x)
@@ -285,7 +279,7 @@ def subtract_softpluso(x):
 def log_sigmoido(x):
     """log(sigmoid(x)) = -softplus(-x).
 
-    Holds always; the left side is -infinity for a large negative x; rounded, kept.
+    The left side is -infinity for a large negative x.
     Source: log(1 / (1 + e^(-x))) = -log(1 + e^(-x)).
     """
     return log(sigmoid(x)), -softplus(-x)
@@ -295,7 +289,7 @@ def log_sigmoido(x):
 def log_complement_sigmoido(x):
     """log(1 - sigmoid(x)) = -softplus(x), also written with log1p.
 
-    Holds always; the left side cancels for a large x; rounded, kept.
+    The left side cancels for a large x.
     Source: log(1 / (1 + e^x)) = -log(1 + e^x).
     """
     yield log(1 - sigmoid(x)), -softplus(x)
@@ -306,7 +300,6 @@ def log_complement_sigmoido(x):
 def cancel_softplus_softpluso(x):
     """softplus(x) - softplus(-x) = x.
 
-    Holds always; rounded, kept.
     Source: log((1 + e^x) / (1 + e^(-x))) = log(e^x).
     """
     return softplus(x) - softplus(-x), x
@@ -319,7 +312,7 @@ def cancel_softplus_softpluso(x):
 def logsumexpo(x, axis, keepdims):
     """log(sum(e^x)) = logsumexp(x), over any axes.
 
-    Holds always; the left side overflows or underflows for large |x|; rounded, kept.
+    The left side overflows or underflows for large |x|.
     Source: P. Blanchard, D. J. Higham and N. J. Higham, Accurately computing the log-sum-exp and
     softmax functions, IMA J. Numer. Anal. 41, 2021, section 1.
     """
@@ -330,8 +323,8 @@ def logsumexpo(x, axis, keepdims):
 def log_prodo(x, axis, keepdims):
     """log(prod(x)) = sum(log x), over any axes.
 
-    Holds where x is positive; the product overflows or underflows, the sum does not; rounded
-    (within c u sum (1 + |log x|)), kept.
+    The product overflows or underflows, the sum does not.  The error is within c u sum (1 + |log
+    x|).
     Source: DLMF 4.8.2.
     """
     return (
@@ -351,7 +344,6 @@ def one_axis(axis: Any, x: Any) -> int | None:
 def log_softmax_subtracto(x, axis, place):
     """x - logsumexp(x) = log_softmax(x), along one axis.
 
-    Holds always; rounded, kept.
     Source: P. Blanchard, D. J. Higham and N. J. Higham, Accurately computing the log-sum-exp and
     softmax functions, IMA J. Numer. Anal. 41, 2021, section 1.
     """
@@ -362,8 +354,8 @@ def log_softmax_subtracto(x, axis, place):
 def softmax_divideo(x, axis, place):
     """e^x / sum(e^x) = softmax(x), along one axis.
 
-    Holds always, +infinity being NaN and 0 beside it on both sides; the left side overflows for a
-    large x; rounded, kept.
+    On both sides, +infinity becomes NaN, and the elements beside it 0.  The left side overflows for
+    a large x.
     Source: P. Blanchard, D. J. Higham and N. J. Higham, Accurately computing the log-sum-exp and
     softmax functions, IMA J. Numer. Anal. 41, 2021, section 1.
     """
@@ -374,8 +366,8 @@ def softmax_divideo(x, axis, place):
 def log_softmaxo(x, axis):
     """log(softmax(x)) = log_softmax(x).
 
-    Holds always, +infinity being NaN and -infinity beside it on both sides; the left side is
-    -infinity where a weight underflows; rounded, kept.
+    On both sides, +infinity becomes NaN, and the elements beside it -infinity.  The left side is
+    -infinity where a weight underflows.
     Source: P. Blanchard, D. J. Higham and N. J. Higham, Accurately computing the log-sum-exp and
     softmax functions, IMA J. Numer. Anal. 41, 2021, section 1.
     """
@@ -386,7 +378,7 @@ def log_softmaxo(x, axis):
 def log_moved_softmaxo(x, axis, axes, key):
     """log(move(softmax(x))) = move(log_softmax(x)), where move is an index or moves axes.
 
-    Holds always; the left side is -infinity where a weight underflows; rounded, kept.
+    The left side is -infinity where a weight underflows.
     Source: what moves elements commutes with what is applied to each of them.
     """
     yield log(Index(key)(softmax(x, axis))), Index(key)(log_softmax(x, axis))
@@ -399,7 +391,7 @@ def log_moved_softmaxo(x, axis, axes, key):
 def exp_log_softmaxo(x, axis):
     """e^log_softmax(x) = softmax(x).
 
-    Holds always, +infinity being NaN and 0 beside it on both sides; rounded, kept.
+    On both sides, +infinity becomes NaN, and the elements beside it 0.
     Source: definition.
     """
     return exp(log_softmax(x, axis)), softmax(x, axis)
@@ -424,8 +416,8 @@ def level(y: Any, axis: Any, x: Any) -> bool:
 def shift_softmaxo(x, y, axis):
     """softmax(x - y) = softmax(x) for y equal along the axis, and so for x + y and log_softmax.
 
-    Such is y = max(x) with dimensions kept, which is how overflow is avoided by hand.
-    Holds where x and y are finite; rounded (within c u (1 + |x| + |y|)), assumes_finite.
+    Such is y = max(x) with dimensions kept, which is how overflow is avoided by hand.  The error is
+    within c u (1 + |x| + |y|).
     Source: P. Blanchard, D. J. Higham and N. J. Higham, Accurately computing the log-sum-exp and
     softmax functions, IMA J. Numer. Anal. 41, 2021, section 3.
     """
@@ -441,8 +433,7 @@ def shift_softmaxo(x, y, axis):
 def log_absolute_deto(A):
     """log |det(A)| = slogdet(A)[1].
 
-    Holds always; the determinant overflows or underflows for large matrices; rounded (within
-    c n u cond(A)), kept.
+    The determinant overflows or underflows for large matrices.  The error is within c n u cond(A).
     Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 3.2.
     """
     return log(absolute(det(A))), GetItem(1)(Slogdet()(A))
@@ -452,8 +443,7 @@ def log_absolute_deto(A):
 def log_det_spdo(A):
     """log(det(A)) = slogdet(A)[1], for a symmetric positive definite A.
 
-    Holds where A is positive definite; the determinant overflows or underflows for large matrices;
-    rounded (within c n u cond(A)), kept.
+    The determinant overflows or underflows for large matrices.  The error is within c n u cond(A).
     Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 4.2.
     """
     return log(det(A)), GetItem(1)(Slogdet()(A))
@@ -463,8 +453,8 @@ def log_det_spdo(A):
 def sign_deto(A):
     """sign(det(A)) = slogdet(A)[0].
 
-    Holds always; the determinant underflows to 0 for large matrices; rounded, assumes_finite (the
-    sign of slogdet is 1 or -1 where the determinant is NaN).
+    The determinant underflows to 0 for large matrices.  The sign of slogdet is 1 or -1 where the
+    determinant is NaN.
     Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 3.2.
     """
     return sign(det(A)), GetItem(0)(Slogdet()(A))
@@ -474,8 +464,7 @@ def sign_deto(A):
 def switch_log_deto(A):
     """log(det(A)) = slogdet(A)[1] where slogdet(A)[0] is not negative, and NaN elsewhere.
 
-    Holds always; the determinant overflows or underflows for large matrices; rounded (within
-    c n u cond(A)), kept.
+    The determinant overflows or underflows for large matrices.  The error is within c n u cond(A).
     Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 3.2.
     """
     both = Slogdet()(A)

@@ -54,7 +54,7 @@ FINITE = ("fast_run", "stabilize")  # what assumes finite values is no part of "
 def lift_odd_negativeo(x):
     """f(-x) = -f(x) for sin, tan, arcsin, arctan, sinh, tanh, arcsinh, arctanh and the cube root.
 
-    Holds always; rounded (no library promises odd functions to the last digit), kept.
+    No library promises odd functions to the last digit.
     Source: DLMF 4.17.1 to 4.17.3, 4.23(iii), 4.30 and 4.37(iii).
     """
     for f in (sin, tan, arcsin, arctan, sinh, tanh, arcsinh, arctanh, cbrt):
@@ -65,7 +65,7 @@ def lift_odd_negativeo(x):
 def absorb_even_negativeo(x):
     """f(-x) = f(|x|) = f(x), where f is cos or cosh.
 
-    Holds always; rounded (no library promises even functions to the last digit), kept.
+    No library promises even functions to the last digit.
     Source: DLMF 4.17.2 and 4.30.
     """
     for f in (cos, cosh):
@@ -80,7 +80,7 @@ def absorb_even_negativeo(x):
 def pythagoras_circularo(x):
     """sin(x)^2 + cos(x)^2 = 1.
 
-    Holds where x is finite (the sine of infinity is NaN); rounded, assumes_finite.
+    The sine of infinity is NaN.
     Source: DLMF 4.21.12.
     """
     return square(sin(x)) + square(cos(x)), 1
@@ -90,7 +90,7 @@ def pythagoras_circularo(x):
 def complement_cos_squareo(x):
     """1 - cos(x)^2 = sin(x)^2.
 
-    Holds always; the left side cancels for x near 0; rounded, kept.
+    The left side cancels for x near 0.
     Source: DLMF 4.21.12.
     """
     return 1 - square(cos(x)), square(sin(x))
@@ -100,7 +100,6 @@ def complement_cos_squareo(x):
 def quotient_sin_coso(x):
     """sin(x) / cos(x) = tan(x).
 
-    Holds always; rounded, kept.
     Source: DLMF 4.14.4.
     """
     return sin(x) / cos(x), tan(x)
@@ -110,7 +109,6 @@ def quotient_sin_coso(x):
 def quotient_cos_sino(x):
     """cos(x) / sin(x) = 1 / tan(x).
 
-    Holds always; rounded, kept.
     Source: DLMF 4.14.7.
     """
     return cos(x) / sin(x), reciprocal(tan(x))
@@ -120,7 +118,6 @@ def quotient_cos_sino(x):
 def multiply_tan_coso(x):
     """tan(x) cos(x) = sin(x).
 
-    Holds always; rounded, kept.
     Source: DLMF 4.14.4.
     """
     return tan(x) * cos(x), sin(x)
@@ -130,8 +127,7 @@ def multiply_tan_coso(x):
 def double_angle_sino(x):
     """sin(x) cos(x) = sin(2 x) / 2.
 
-    Holds where 2 x is finite; rounded (the left side errs by u at most, as does the right one),
-    assumes_finite.
+    The left side errs by u at most, as does the right one.
     Source: DLMF 4.21.27.
     """
     return sin(x) * cos(x), 0.5 * sin(2 * x)
@@ -141,8 +137,7 @@ def double_angle_sino(x):
 def double_angle_coso(x):
     """cos(x)^2 - sin(x)^2 = cos(2 x).
 
-    Holds where 2 x is finite; rounded (within 3u; the left side cancels where |sin x| = |cos x|),
-    assumes_finite.
+    The error is within 3u; the left side cancels where |sin x| = |cos x|.
     Source: DLMF 4.21.28.
     """
     return square(cos(x)) - square(sin(x)), cos(2 * x)
@@ -152,7 +147,7 @@ def double_angle_coso(x):
 def double_angle_cos_oneo(x):
     """2 cos(x)^2 - 1 = cos(2 x).
 
-    Holds where 2 x is finite; rounded (within 3u), assumes_finite.
+    The error is within 3u.
     Source: DLMF 4.21.28.
     """
     return 2 * square(cos(x)) - 1, cos(2 * x)
@@ -162,8 +157,8 @@ def double_angle_cos_oneo(x):
 def double_angle_sin_oneo(x):
     """1 - 2 sin(x)^2 = cos(2 x).
 
-    Holds where 2 x is finite; rounded (within 3u), assumes_finite.  No mode runs it: to the left
-    it is the half-angle form, which keeps the digits of cos(x) - 1.
+    The error is within 3u.  No mode runs it: to the left it is the half-angle form, which keeps the
+    digits of cos(x) - 1.
     Source: DLMF 4.21.28.
     """
     return 1 - 2 * square(sin(x)), cos(2 * x)
@@ -173,7 +168,7 @@ def double_angle_sin_oneo(x):
 def half_angle_coso(x):
     """1 - cos(x) = 2 sin(x / 2)^2, and cos(x) - 1 with the sign changed.
 
-    Holds always; the left side cancels for x near 0; rounded, kept.
+    The left side cancels for x near 0.
     Source: DLMF 4.21.28.
     """
     half = 2 * square(sin(0.5 * x))
@@ -188,8 +183,7 @@ def half_angle_coso(x):
 def pythagoras_hyperbolico(x):
     """cosh(x)^2 - sinh(x)^2 = 1.
 
-    Holds where the squares are finite; rounded (within u cosh(x)^2, which the left side loses),
-    assumes_finite.
+    The error is within u cosh(x)^2, which the left side loses.
     Source: DLMF 4.35.11.
     """
     return square(cosh(x)) - square(sinh(x)), 1
@@ -199,7 +193,7 @@ def pythagoras_hyperbolico(x):
 def complement_cosh_squareo(x):
     """cosh(x)^2 - 1 = sinh(x)^2.
 
-    Holds always; the left side cancels for x near 0; rounded, kept.
+    The left side cancels for x near 0.
     Source: DLMF 4.35.11.
     """
     return square(cosh(x)) - 1, square(sinh(x))
@@ -209,7 +203,6 @@ def complement_cosh_squareo(x):
 def add_sinh_squareo(x):
     """1 + sinh(x)^2 = cosh(x)^2.
 
-    Holds always; rounded, kept.
     Source: DLMF 4.35.11.
     """
     return 1 + square(sinh(x)), square(cosh(x))
@@ -219,7 +212,7 @@ def add_sinh_squareo(x):
 def complement_tanh_squareo(x):
     """1 - tanh(x)^2 = 1 / cosh(x)^2.
 
-    Holds always; the left side cancels for a large |x|; rounded, kept.
+    The left side cancels for a large |x|.
     Source: DLMF 4.35.12.
     """
     return 1 - square(tanh(x)), reciprocal(square(cosh(x)))
@@ -229,7 +222,7 @@ def complement_tanh_squareo(x):
 def quotient_sinh_cosho(x):
     """sinh(x) / cosh(x) = tanh(x).
 
-    Holds where both are finite: the left side is NaN for |x| > 711; rounded, assumes_finite.
+    The left side is NaN for |x| > 711.
     Source: DLMF 4.28.4.
     """
     return sinh(x) / cosh(x), tanh(x)
@@ -239,7 +232,6 @@ def quotient_sinh_cosho(x):
 def multiply_tanh_cosho(x):
     """tanh(x) cosh(x) = sinh(x).
 
-    Holds always; rounded, kept.
     Source: DLMF 4.28.4.
     """
     return tanh(x) * cosh(x), sinh(x)
@@ -249,7 +241,7 @@ def multiply_tanh_cosho(x):
 def double_angle_sinho(x):
     """sinh(x) cosh(x) = sinh(2 x) / 2.
 
-    Holds always; rounded (within c u (1 + |x|) |sinh(2 x)|), kept.
+    The error is within c u (1 + |x|) |sinh(2 x)|.
     Source: DLMF 4.35.26.
     """
     return sinh(x) * cosh(x), 0.5 * sinh(2 * x)
@@ -259,7 +251,7 @@ def double_angle_sinho(x):
 def exponential_hyperbolico(x):
     """(e^x - e^(-x)) / 2 = sinh(x), and with a sum cosh(x); the half is a factor or a divisor.
 
-    Holds always; the difference cancels for x near 0; rounded, kept.
+    The difference cancels for x near 0.
     Source: DLMF 4.28.1 and 4.28.2.
     """
     minus, plus = exp(x) - exp(-x), exp(x) + exp(-x)
@@ -273,8 +265,7 @@ def exponential_hyperbolico(x):
 def exponential_tanho(x):
     """(e^x - e^(-x)) / (e^x + e^(-x)) = tanh(x), and (e^(2 x) - 1) / (e^(2 x) + 1) = tanh(x).
 
-    Holds where the exponentials are finite: the left sides are NaN for a large x; rounded,
-    assumes_finite.
+    The left sides are NaN for a large x.
     Source: DLMF 4.28.4.
     """
     two = exp(2 * x)
@@ -287,8 +278,8 @@ def exponential_tanho(x):
 def sigmoid_tanho(x):
     """2 sigmoid(2 x) - 1 = tanh(x).
 
-    Holds always; the left side cancels for x near 0; rounded, kept.  No mode runs it: it is for
-    the search and for those who name it.
+    The left side cancels for x near 0.  No mode runs it: it is for the search and for those who
+    name it.
     Source: 2 / (1 + e^(-2 x)) - 1 = (1 - e^(-2 x)) / (1 + e^(-2 x)), DLMF 4.28.4.
     """
     return 2 * sigmoid(2 * x) - 1, tanh(x)
@@ -298,7 +289,7 @@ def sigmoid_tanho(x):
 def add_cosh_sinho(x):
     """cosh(x) + sinh(x) = e^x.
 
-    Holds where both are finite; the left side cancels for a negative x; rounded, assumes_finite.
+    The left side cancels for a negative x.
     Source: DLMF 4.28.1 and 4.28.2.
     """
     return cosh(x) + sinh(x), exp(x)
@@ -308,7 +299,7 @@ def add_cosh_sinho(x):
 def subtract_cosh_sinho(x):
     """cosh(x) - sinh(x) = e^(-x).
 
-    Holds where both are finite; the left side cancels for a positive x; rounded, assumes_finite.
+    The left side cancels for a positive x.
     Source: DLMF 4.28.1 and 4.28.2.
     """
     return cosh(x) - sinh(x), exp(-x)
@@ -318,7 +309,7 @@ def subtract_cosh_sinho(x):
 def log_cosho(x):
     """log(cosh(x)) = logaddexp(x, -x) - log 2, and log(2 cosh(x)) = logaddexp(x, -x).
 
-    Holds always; the left side overflows for |x| > 711; rounded, kept.
+    The left side overflows for |x| > 711.
     Source: DLMF 4.28.2: 2 cosh(x) = e^x + e^(-x).
     """
     both = logaddexp(x, -x)
@@ -333,7 +324,7 @@ def log_cosho(x):
 def cancel_arccosh_cosho(x):
     """arccosh(cosh(x)) = |x|.
 
-    Holds always; the left side is 0 for x near 0 and overflows for |x| > 711; rounded, kept.
+    The left side is 0 for x near 0 and overflows for |x| > 711.
     Source: DLMF 4.37(iii): the principal value is not negative.
     """
     return arccosh(cosh(x)), absolute(x)
@@ -343,8 +334,7 @@ def cancel_arccosh_cosho(x):
 def cancel_arcsinh_sinho(x):
     """arcsinh(sinh(x)) = x, and arctanh(tanh(x)) = x.
 
-    Holds always; the left side overflows for |x| > 711, or is infinite for |x| > 19; rounded,
-    kept.
+    The left side overflows for |x| > 711, or is infinite for |x| > 19.
     Source: DLMF 4.37(i): both functions are one to one.
     """
     for f, g in ((arcsinh, sinh), (arctanh, tanh)):
@@ -355,7 +345,7 @@ def cancel_arcsinh_sinho(x):
 def cancel_sinh_arcsinho(x):
     """sinh(arcsinh(x)) = x.
 
-    Holds always; rounded (within c u |x| (1 + |arcsinh x|)), kept.
+    The error is within c u |x| (1 + |arcsinh x|).
     Source: DLMF 4.37(i).
     """
     return sinh(arcsinh(x)), x
@@ -365,8 +355,7 @@ def cancel_sinh_arcsinho(x):
 def cancel_tan_arctano(x):
     """tan(arctan(x)) = x.
 
-    Holds for floats where x is finite (pi / 2 is rounded, so the tangent is finite); rounded
-    (within c u (1 + x^2)), assumes_finite.
+    pi / 2 is rounded, so its tangent is finite.  The error is within c u (1 + x^2).
     Source: DLMF 4.23(i).
     """
     return tan(arctan(x)), x
@@ -380,8 +369,7 @@ def cancel_partial_inverseo(x):
     """f(g(x)) = x in the domain of g and NaN elsewhere, for four functions f and their inverses g.
 
     sin(arcsin(x)) and tanh(arctanh(x)) are x where |x| <= 1, cos(arccos(x)) too, and
-    cosh(arccosh(x)) is x where x >= 1.
-    Holds for floats; rounded (within c u (1 + |g(x)|) |f'(g(x))|), kept.
+    cosh(arccosh(x)) is x where x >= 1.  The error is within c u (1 + |g(x)|) |f'(g(x))|.
     Source: DLMF 4.23(i) and 4.37(i).
     """
     within = where(absolute(x) <= 1, x, math.nan)
@@ -394,8 +382,7 @@ def cancel_partial_inverseo(x):
 def leg_arcsino(x):
     """sin(arccos(x)) = cos(arcsin(x)) = sqrt((1 - x) (1 + x)).
 
-    Holds always, |x| > 1 being NaN on both sides; rounded (the differences are exact near 1),
-    kept.
+    Both sides are NaN for |x| > 1.  The differences are exact near 1.
     Source: DLMF 4.21.12; the product is 1 - x^2.
     """
     leg = sqrt((1 - x) * (1 + x))
@@ -407,7 +394,7 @@ def leg_arcsino(x):
 def cos_arctano(x):
     """cos(arctan(x)) = 1 / hypot(1, x).
 
-    Holds always; rounded (for a large |x| the left side errs by u), kept.
+    For a large |x|, the left side errs by u.
     Source: DLMF 4.21.12 and 4.14.4.
     """
     return cos(arctan(x)), reciprocal(hypot(1, x))
@@ -417,7 +404,7 @@ def cos_arctano(x):
 def cosh_arcsinho(x):
     """cosh(arcsinh(x)) = hypot(1, x).
 
-    Holds always; rounded (within c u (1 + |arcsinh x|) |x|), kept.
+    The error is within c u (1 + |arcsinh x|) |x|.
     Source: DLMF 4.35.11.
     """
     return cosh(arcsinh(x)), hypot(1, x)
@@ -427,8 +414,7 @@ def cosh_arcsinho(x):
 def logarithmic_arccosho(x):
     """log(x + sqrt(x^2 - 1)) = arccosh(x), and (1 / 2) log((1 + x) / (1 - x)) = arctanh(x).
 
-    Holds always, what is outside of the domain being NaN on both sides; the left sides overflow,
-    or cancel for x near 0; rounded, kept.
+    Both sides are NaN outside of the domain.  The left sides overflow, or cancel for x near 0.
     Source: DLMF 4.37.19 and 4.37.24.
     """
     quotient = log((1 + x) / (1 - x))
@@ -441,8 +427,7 @@ def logarithmic_arccosho(x):
 def logarithmic_arcsinho(x):
     """log(x + sqrt(x^2 + 1)) = arcsinh(x).
 
-    Holds where x is finite (the left side is NaN for -infinity); it cancels for a negative x and
-    overflows; rounded, assumes_finite.
+    The left side is NaN for -infinity.  It cancels for a negative x and overflows.
     Source: DLMF 4.37.16.
     """
     return log(x + sqrt(square(x) + 1)), arcsinh(x)
@@ -452,9 +437,8 @@ def logarithmic_arcsinho(x):
 def hypot_sqrto(x, y):
     """sqrt(x^2 + y^2) = hypot(x, y).
 
-    Holds where x and y are finite (hypot(infinity, NaN) is infinity); the left side overflows or
-    underflows; rounded, assumes_finite.  It costs more than it saves where nothing overflows, so
-    it runs on request.
+    hypot(infinity, NaN) is infinity.  The left side overflows or underflows.  It costs more than it
+    saves where nothing overflows, so it runs on request.
     Source: IEEE 754-2019, section 9.2.1.
     """
     return sqrt(square(x) + square(y)), hypot(x, y)

@@ -79,8 +79,7 @@ def places_apart(s: Any, t: Any, x: Any, i: Any) -> bool:
 def read_updateo(x, v, s, i):
     """at(x)[s].set(v)[s] = v, and at(x)[s].add(v)[s] = x[s] + v for distinct elements.
 
-    Holds where v has the shape of the part; rounded (a sum may be rounded in another dtype),
-    kept.
+    A sum may be rounded in another dtype.
     Source: definition.
     """
     fits = fills_parto(s, x, v)
@@ -101,8 +100,7 @@ def read_updateo(x, v, s, i):
 def read_besideo(x, v, s, t, i):
     """at(x)[s].set(v)[t] = x[t], and so for add, multiply, min and max.
 
-    Holds where the keys select no element in common, which is also seen of at most 256 constant
-    places that are written; exact, kept.
+    Of arrays of indices, at most 256 constant ones are compared.
     Source: definition.
     """
     condition = checko(apart, s, t, x, label="nothing in common")
@@ -118,7 +116,6 @@ def read_besideo(x, v, s, t, i):
 def write_what_is_reado(x, s, i):
     """at(x)[s].set(x[s]) = x.
 
-    Holds always; exact, kept.
     Source: definition.
     """
     yield SetIndex(s)(x, Index(s)(x)), x
@@ -129,7 +126,6 @@ def write_what_is_reado(x, s, i):
 def merge_seto(x, v, w, s, i):
     """at(at(x)[s].set(v))[s].set(w) = at(x)[s].set(w), and so where the first adds or multiplies.
 
-    Holds always; exact, kept.
     Source: definition.
     """
     for cls in (SetIndex, AddIndex, MultiplyIndex, MinimumIndex, MaximumIndex):
@@ -145,9 +141,8 @@ def _one_shape(v: Any, w: Any) -> bool:
 def merge_addo(x, v, w, s, i):
     """at(at(x)[s].add(v))[s].add(w) = at(x)[s].add(v + w), and for set(v) and then add(w) too.
 
-    Holds where v and w have one dtype, that of x, and one shape, modulo 2^n for integers, and for
-    a set where no element is selected twice; rounded (within 2 u (|x| + |v| + |w|)),
-    assumes_finite.
+    Holds modulo 2^n for integers.
+    The error is within 2 u (|x| + |v| + |w|).
     Source: associative law.
     """
     for indices in ((), (i,)):
@@ -167,7 +162,6 @@ def merge_addo(x, v, w, s, i):
 def add_readso(x, v, s, i):
     """at(x)[s].set(x[s] + v) = at(x)[s].add(v), and so for a product, a minimum and a maximum.
 
-    Holds for distinct elements, where v has the dtype of x; exact, kept.
     Source: definition.
     """
     ops: tuple[Any, ...] = (
@@ -187,8 +181,7 @@ def add_readso(x, v, s, i):
 def add_sparseo(x, v, z, s, i):
     """x + at(0)[s].set(v) = at(x)[s].add(v), and x + at(0)[s].add(v) = at(x)[s].add(v).
 
-    Holds where x and the zeros have one dtype, for a set of distinct elements; rounded (x + 0
-    loses the sign of -0.0, and values of repeated elements are added in another order), kept.
+    x + 0 loses the sign of -0.0, and values of repeated elements are added in another order.
     Source: x + 0 = x.
     """
     zeros = (same_dtypeo(x, z), zeroo(z))
@@ -202,7 +195,7 @@ def add_sparseo(x, v, z, s, i):
 def remove_addo(x, s, i):
     """at(x)[s].add(0) = x, and at(x)[s].multiply(1) = x.
 
-    Holds always; rounded (-0.0 + 0.0 is 0.0), kept.
+    -0.0 + 0.0 is 0.0.
     Source: 0 and 1 are neutral.
     """
     for cls, number in ((AddIndex, 0), (MultiplyIndex, 1)):
@@ -217,7 +210,7 @@ def remove_addo(x, s, i):
 def set_in_zeroso(v, z, s, i):
     """at(0)[s].add(v) = at(0)[s].set(v).
 
-    Holds for distinct elements and numbers; rounded (0.0 + -0.0 is 0.0), kept.
+    0.0 + -0.0 is 0.0.
     Source: 0 + v = v.
     """
     yield AddIndex(s)(z, v), SetIndex(s)(z, v)
@@ -228,7 +221,7 @@ def set_in_zeroso(v, z, s, i):
 def absorb_broadcast_valueo(x, v, s, t):
     """at(x)[s].set(broadcast_to(v, t)) = at(x)[s].set(v), and so for add and multiply.
 
-    Holds always: an update repeats its value by the same rule; exact, kept.
+    An update repeats its value by the same rule.
     Source: definition.
     """
     for cls in (SetIndex, AddIndex, MultiplyIndex, MinimumIndex, MaximumIndex):
