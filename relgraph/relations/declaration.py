@@ -15,15 +15,10 @@ from textwrap import wrap
 from types import FunctionType, MappingProxyType
 from typing import Any
 
-from kanren import eq, lall, lany
-from unification import isvar
-from unification.utils import transitive_get as walk
-
 from relgraph.errors import RelationError, RelgraphError
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.relations.clause import Clause, up_to_laws
-from relgraph.relations.definedness import unproved
 from relgraph.relations.kanren.goals import Suspended
 from relgraph.relations.kanren.search import failed
 from relgraph.relations.pattern import (
@@ -36,7 +31,6 @@ from relgraph.relations.pattern import (
     rename,
     subterms,
     text,
-    to_term,
 )
 
 DEEPEST = 200  # ops that may nest in a pattern, whose compilation recurses
@@ -392,40 +386,3 @@ def check_clause(clause: Clause, name: str, location: str) -> None:
             {"declared": location},
             "The laws of an op, such as x + y = y + x, hold without being declared; leave it out.",
         )
-
-
-def goal_of(clause: Clause, *others: Clause) -> Callable[[Any, Any], Any]:
-    """Return the goal constructor of clauses; each of its goals has variables of its own."""
-    if others:
-        goals = [goal_of(x) for x in (clause, *others)]
-        return lambda left, right: lany(*[goal(left, right) for goal in goals])
-    given = clause.conditions
-    followed = bool(given) and unproved(given, clause.left, clause.right) != given
-
-    def goal(left: Any, right: Any) -> Any:
-        fresh: dict[PatternVariable, PatternVariable] = {}
-
-        def image(v: PatternVariable) -> PatternVariable:
-            return fresh.setdefault(v, PatternVariable(v.name))
-
-        first, second = (to_term(rename(side, image)) for side in (clause.left, clause.right))
-        same = lall(eq(left, first), eq(right, second))
-
-        def asked(conditions: tuple[Suspended, ...]) -> list[Suspended]:
-            return [
-                Suspended(c.kind, tuple(rename(x, image) for x in c.args), c.label, c.function)
-                for c in conditions
-            ]
-
-        if not followed:
-            return lall(same, *asked(clause.conditions))
-
-        def by_side(state: Any) -> Any:
-            """Leave out what follows from the side that is given."""
-            pairs = ((left, clause.left), (right, clause.right))
-            given = [pattern for side, pattern in pairs if not isvar(walk(side, state))]
-            return lall(same, *asked(unproved(clause.conditions, *given)))(state)
-
-        return by_side
-
-    return goal

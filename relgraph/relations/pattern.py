@@ -24,7 +24,6 @@ from unification.core import _reify, _unify, assoc
 from unification.variable import Var
 
 from relgraph.errors import PatternError, UnsupportedAttributeError
-from relgraph.ir import forks
 from relgraph.ir.etuple import op_term
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
@@ -105,9 +104,6 @@ def _untyped(name: str) -> PatternError:
 
 
 _numbers = itertools.count()
-
-# Held while kanren runs: the goals that it makes number their variables without a lock.
-KANREN = forks.lock()
 
 
 def fresh(name: str) -> Any:

@@ -29,13 +29,13 @@ from relgraph.relations.declaration import (
     check_two_sides,
     conditions_of,
     documentation,
-    goal_of,
     location_of,
     names_of,
     pairs_of,
     parameters_of,
     with_axes,
 )
+from relgraph.relations.kanren.clause_goals import goal_of
 from relgraph.relations.kanren.enumeration import enumerate_clauses
 from relgraph.relations.kanren.goals import RESIDUALS, require_goal
 from relgraph.relations.kanren.search import answers

@@ -30,7 +30,6 @@ from relgraph.relations.kanren.search import (
     substitution,
 )
 from relgraph.relations.pattern import (
-    KANREN,
     Block,
     Pattern,
     PatternNode,
@@ -62,9 +61,7 @@ def enumerate_clauses(
     """
     left, right = var(), var()
     try:
-        with KANREN:
-            made = goal(left, right)
-        states = _answers(lambda: made)
+        states = _answers(lambda: goal(left, right))
     except (OutOfSteps, RecursionError):
         return None
     except NameError as error:  # a goal that recurses names itself before it is declared
