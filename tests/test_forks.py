@@ -200,7 +200,7 @@ print(fork_during(compiled, compiled))
 SEARCHING = """
 from etuples import etuple
 from kanren import eq, lall, var
-from relgraph.relations.pattern import KANREN
+from relgraph.relations.kanren.search import KANREN
 
 def slowo(left, right):
     x = var()

@@ -56,9 +56,7 @@ def _entry(row: CatalogueRow) -> Iterator[str]:
     first, holds, source = sections(relation)
     yield from ("", f"## {row.name}", "", _escaped(first), "")
     yield from ("```text", *identities(relation), "```", "")
-    if holds:
-        yield f"- {_escaped(holds)}"
-    yield f"- Promises: {relation.rounding}, {relation.specials}."
+    yield f"- {_escaped(holds)}"
     yield from (f"- {line}" for line in _runs(row))
     other = sorted(set(row.tags) - set(row.phases))
     if other:

@@ -170,7 +170,7 @@ def relabelled(relation: Relation, rounding: str, specials: str) -> Relation:
         rounding=rounding,
         specials=specials,
         broadcast=forward.broadcast,
-        doc=forward.__doc__ or "",
+        doc=forward.doc,
         location=forward.location,
     )
 

@@ -63,6 +63,8 @@ class Op:
     computes : bool
         Whether the result holds numbers computed in its dtype; not so where it tests, picks, moves
         or converts those of the operands.
+    returns_indices : bool
+        Whether the result holds indices of elements, whose dtype says nothing of the elements'.
     pointwise : bool
         Whether each element of the result depends only on the matching elements of the operands.
     symbol : str
@@ -83,6 +85,7 @@ class Op:
     difference: Op | None = None
     inverse: Op | None = None
     computes: bool = True
+    returns_indices: bool = False
     pointwise: bool = False
     sparse: bool = False
     symbol: str = ""

@@ -360,6 +360,7 @@ class _ArgReduction(Reduction):
     __slots__ = ()
     nonempty = True
     computes = False
+    returns_indices = True
 
     @classmethod
     def canonical(cls, axis: Value = None, keepdims: Value = False) -> tuple[Value, ...]:

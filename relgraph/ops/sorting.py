@@ -72,6 +72,7 @@ class Argsort(_Sorting):
     __slots__ = ()
     name = "argsort"
     computes = False
+    returns_indices = True
 
     def infer(self, *types: Any) -> Type:
         """Return the type int64 of the operand's shape."""

@@ -91,7 +91,7 @@ class Rewrite:
     def pointwise(self) -> bool:
         """Whether all ops on both sides are elementwise, so that operands broadcast freely."""
         return all(
-            is_pointwise(x.op)
+            traits(x.op).pointwise
             for side in (self.pattern, self.result)
             for x in subterms(side)
             if isinstance(x, PatternNode | Block)
@@ -102,19 +102,14 @@ class Rewrite:
         return f"{text(self.pattern)} -> {text(self.result)}{where}"
 
 
-def is_pointwise(op: Op | OpPattern) -> bool:
-    """Tell whether an op, closed or open, is elementwise."""
-    return op.cls.pointwise if isinstance(op, OpPattern) else op.pointwise
-
-
-def computes(op: Op | OpPattern) -> bool:
-    """Tell whether an op computes numbers of its own, rather than test, move or convert them."""
-    return op.cls.computes if isinstance(op, OpPattern) else op.computes
+def traits(op: Op | OpPattern) -> Op | type[Op]:
+    """Return what carries the class attributes of an op: the op, or the class of an open one."""
+    return op.cls if isinstance(op, OpPattern) else op
 
 
 def op_name(op: Op | OpPattern) -> str:
     """Return the name of an op, closed or open."""
-    return op.cls.name if isinstance(op, OpPattern) else op.name
+    return traits(op).name
 
 
 def up_to_laws(term: Term) -> Any:

@@ -7,21 +7,18 @@ declared, with the place.
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cache
+from textwrap import wrap
 from types import FunctionType, MappingProxyType
 from typing import Any
-
-from kanren import eq, lall, lany
-from unification import isvar
-from unification.utils import transitive_get as walk
 
 from relgraph.errors import RelationError, RelgraphError
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.relations.clause import Clause, up_to_laws
-from relgraph.relations.definedness import unproved
 from relgraph.relations.kanren.goals import Suspended
 from relgraph.relations.kanren.search import failed
 from relgraph.relations.pattern import (
@@ -34,7 +31,6 @@ from relgraph.relations.pattern import (
     rename,
     subterms,
     text,
-    to_term,
 )
 
 DEEPEST = 200  # ops that may nest in a pattern, whose compilation recurses
@@ -96,15 +92,43 @@ def conditions_of(
         goals = where(*(parameters[p] for p in wanted))
     except Exception as error:
         raise _condition_failed(name, error, location, location_of(where)) from error
-    goals = goals if isinstance(goals, tuple | list) else (goals,)
-    for g in goals:
-        if not isinstance(g, Suspended):
+    goals = _as_goals(goals)
+    for goal in goals:
+        if not isinstance(goal, Suspended):
             raise RelationError(
-                f"{name}: where= must return side conditions, not {g!r}",
+                f"{name}: where= must return side conditions, not {goal!r}",
                 {"declared": location},
                 "Use rg.facto and its short forms, rg.checko, rg.calco; several as a tuple.",
             )
-    return tuple(goals)
+    return goals
+
+
+def _as_goals(conditions: Any) -> tuple[Any, ...]:
+    """Return one condition, or several, as a tuple."""
+    return tuple(conditions) if isinstance(conditions, tuple | list) else (conditions,)
+
+
+def pairs_of(statement: Any, name: str, location: str) -> list[Clause]:
+    """Return the pairs of sides that an identity states, each with its own conditions.
+
+    Parameters
+    ----------
+    statement : tuple or list of tuple
+        ``(left, right)`` or ``(left, right, condition)``, or a list of such pairs.
+    """
+    clauses = []
+    for pair in statement if isinstance(statement, list) and statement else [statement]:
+        sides = pair if isinstance(pair, tuple) else ()
+        conditions = _as_goals(sides[2]) if len(sides) == 3 else ()
+        if len(sides) not in (2, 3) or not all(isinstance(x, Suspended) for x in conditions):
+            raise RelationError(
+                f"{name} must return its two sides, not {pair!r}",
+                {"declared": location},
+                "Write: return left, right; or, for each of several pairs, yield left, right "
+                "or yield left, right, condition.",
+            )
+        clauses.append(Clause(sides[0], sides[1], conditions))
+    return clauses
 
 
 def _condition_failed(name: str, error: Exception, location: str, place: str) -> RelgraphError:
@@ -199,6 +223,43 @@ def check_name(name: Any, kind: str) -> None:
             f"{kind}: a name is an identifier of Python, not {name!r:.60}",
             fix="Write it as the name of a function, such as distribute_matmulo.",
         )
+
+
+def documentation(
+    doc: str, clauses: tuple[Clause, ...] | None, rounding: str, specials: str
+) -> str:
+    """Return the docstring of a relation with a sentence that says where it holds, and how well.
+
+    The sentence is made from the conditions and the labels.  Where the text below the first line
+    begins with a sentence "Holds ...", which says more than the conditions, it becomes a part.
+    """
+    if not doc.strip():
+        return doc
+    law, _, text = doc.partition("\n\n")
+    indent = text[: len(text) - len(text.lstrip(" "))]
+    stated = _HOLDS.match(text.lstrip(" "))
+    place = " ".join(stated[1].split()) if stated else ""
+    rest = text.lstrip(" ")[stated.end() if stated else 0 :].strip()
+    place = _where_it_holds(place, clauses, finite=specials == "assumes_finite")
+    lines = wrap(f"{place}; {rounding}, {specials}.", 96)
+    return f"{law.rstrip()}\n\n" + "\n".join(indent + line for line in [*lines, rest] if line)
+
+
+_HOLDS = re.compile(r"(Holds\b.*?)\.(?=\s\s|\s*$)", re.DOTALL)
+
+
+def _where_it_holds(place: str, clauses: tuple[Clause, ...] | None, finite: bool) -> str:
+    """Return what the conditions of a relation say, after what its docstring says."""
+    if clauses is None:
+        return place or "Holds where its goal does"
+    conditions = {tuple([goal.label for goal in clause.conditions]) for clause in clauses}
+    if conditions == {()}:
+        return place or ("Holds where all values are finite" if finite else "Holds always")
+    if len(conditions) > 1:
+        each = "the condition of each pair"
+        return f"{place}, given {each}" if place else f"Holds where {each} does"
+    labels = ", ".join(conditions.pop())
+    return f"{place}, given {labels}" if place else f"Holds where {labels}"
 
 
 def axis_kinds(clause: Clause) -> dict[PatternVariable, dict[str, frozenset[type]]]:
@@ -325,40 +386,3 @@ def check_clause(clause: Clause, name: str, location: str) -> None:
             {"declared": location},
             "The laws of an op, such as x + y = y + x, hold without being declared; leave it out.",
         )
-
-
-def goal_of(clause: Clause, *others: Clause) -> Callable[[Any, Any], Any]:
-    """Return the goal constructor of clauses; each of its goals has variables of its own."""
-    if others:
-        goals = [goal_of(x) for x in (clause, *others)]
-        return lambda left, right: lany(*[goal(left, right) for goal in goals])
-    given = clause.conditions
-    followed = bool(given) and unproved(given, clause.left, clause.right) != given
-
-    def goal(left: Any, right: Any) -> Any:
-        fresh: dict[PatternVariable, PatternVariable] = {}
-
-        def image(v: PatternVariable) -> PatternVariable:
-            return fresh.setdefault(v, PatternVariable(v.name))
-
-        first, second = (to_term(rename(side, image)) for side in (clause.left, clause.right))
-        same = lall(eq(left, first), eq(right, second))
-
-        def asked(conditions: tuple[Suspended, ...]) -> list[Suspended]:
-            return [
-                Suspended(c.kind, tuple(rename(x, image) for x in c.args), c.label, c.function)
-                for c in conditions
-            ]
-
-        if not followed:
-            return lall(same, *asked(clause.conditions))
-
-        def by_side(state: Any) -> Any:
-            """Leave out what follows from the side that is given."""
-            pairs = ((left, clause.left), (right, clause.right))
-            given = [pattern for side, pattern in pairs if not isvar(walk(side, state))]
-            return lall(same, *asked(unproved(clause.conditions, *given)))(state)
-
-        return by_side
-
-    return goal

@@ -24,9 +24,7 @@ from relgraph.ir.etuple import same_number
 from relgraph.ir.node import Variable, constant
 from relgraph.ir.op import Op
 from relgraph.ir.types import DTYPES
-from relgraph.ops.reductions import Argmax, Argmin
-from relgraph.ops.sorting import Argsort
-from relgraph.relations.clause import Rewrite, computes, is_ac, is_pointwise, renamed_among
+from relgraph.relations.clause import Rewrite, is_ac, renamed_among, traits
 from relgraph.relations.generated_names import Names
 from relgraph.relations.generated_source import BUDGET, STEPS, Line, bound_by, names_in
 from relgraph.relations.kanren.goals import Suspended
@@ -47,7 +45,6 @@ from relgraph.relations.symmetry import exchange
 
 Own = tuple[str, str]  # the names of a slot and of the operand in it
 BUILDING = 10  # steps that building a result counts as
-PLACES = (Argmax, Argmin, Argsort)  # their dtype tells nothing of the numbers they are places of
 FEW = 9  # loops that may nest before they count steps, by the logarithms of their numbers
 MANY = 5  # that of a loop over the operands of a view
 
@@ -312,7 +309,7 @@ class Compiler:
             self.loop(target, f"({at}.inputs, {at}.inputs[::-1])", 1)
         elif places:
             self.let(f"{target} = {at}.inputs")
-        if is_pointwise(op):
+        if traits(op).pointwise:
             for arg, place in zip(term.args, places, strict=True):
                 self.guard(arg, place, at)
         for i in sorted(range(len(places)), key=lambda i: (_cost(term.args[i]), i)):
@@ -320,7 +317,7 @@ class Compiler:
 
     def intermediate(self, op: Op | OpPattern, at: str) -> None:
         """Note a node below the root that computes numbers."""
-        if computes(op):
+        if traits(op).computes:
             self.inner.append(at)
 
     def may_broadcast(self, term: Term) -> bool:
@@ -493,9 +490,9 @@ class Compiler:
             body.append(f"{name} = {op}({', '.join(args)})")
         else:
             body.append(f"{name} = apply({op}, ({', '.join(args)},))")
-        if computes(term.op):
+        if traits(term.op).computes:
             body.append(f"{'whole' if root else 'checked'}({name}, {like})")
-        if self.guarded and is_pointwise(term.op):
+        if self.guarded and traits(term.op).pointwise:
             for arg, text in zip(term.args, args, strict=True):
                 if not self.may_broadcast(arg):
                     body.append(f"if not covered({name}, {text}): raise Refused")
@@ -504,11 +501,12 @@ class Compiler:
     def like_of_operands(self, like: str) -> str:
         """Return an expression for the type that what is made below the root is compared with.
 
-        It is that of what is replaced; where both sides are places of elements, of the elements.
+        It is the type of what is replaced.  Where both sides are indices, whose dtype says nothing
+        of the elements, it is the type of the elements.
         """
         pattern, result = self.rewrite.pattern, self.rewrite.result
-        places = isinstance(pattern, PatternNode) and _are_places(pattern.op)
-        return "n_0.type" if places and _are_places(result.op) else like
+        indices = isinstance(pattern, PatternNode) and traits(pattern.op).returns_indices
+        return "n_0.type" if indices and traits(result.op).returns_indices else like
 
     def build_block(self, block: Block, body: list[str], like: str, root: bool) -> str:
         """Append the statements that combine one instance of the element for each term."""
@@ -528,13 +526,9 @@ class Compiler:
             body.extend("    " + line for line in inner)
             body.append(f"    {name}.append({result})")
             body.append(f"{name} = nary({op}, {name})")
-        if computes(block.op):
+        if traits(block.op).computes:
             body.append(f"{'whole' if root else 'checked'}({name}, {like})")
         return name
-
-
-def _are_places(op: Op | OpPattern) -> bool:
-    return issubclass(op.cls if isinstance(op, OpPattern) else type(op), PLACES)
 
 
 def _cost(term: Term) -> int:

@@ -12,6 +12,7 @@ import itertools
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import GeneratorType
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,6 @@ from unification.core import _reify, _unify, assoc
 from unification.variable import Var
 
 from relgraph.errors import PatternError, UnsupportedAttributeError
-from relgraph.ir import forks
 from relgraph.ir.etuple import op_term
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
@@ -67,7 +67,7 @@ _stated = threading.local()
 
 
 def stated(function: Callable[..., Any], parameters: Iterable[Any]) -> Any:
-    """Return what a function states of logic variables.
+    """Return what a function states of logic variables; what it yields, as a list.
 
     Raises
     ------
@@ -78,7 +78,8 @@ def stated(function: Callable[..., Any], parameters: Iterable[Any]) -> Any:
     outer = getattr(_stated, "code", None)
     _stated.code = getattr(function, "__code__", None)
     try:
-        return function(*parameters)
+        statement = function(*parameters)
+        return list(statement) if isinstance(statement, GeneratorType) else statement
     finally:
         _stated.code = outer
 
@@ -103,9 +104,6 @@ def _untyped(name: str) -> PatternError:
 
 
 _numbers = itertools.count()
-
-# Held while kanren runs: the goals that it makes number their variables without a lock.
-KANREN = forks.lock()
 
 
 def fresh(name: str) -> Any:

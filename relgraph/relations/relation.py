@@ -28,12 +28,14 @@ from relgraph.relations.declaration import (
     check_function,
     check_two_sides,
     conditions_of,
-    goal_of,
+    documentation,
     location_of,
     names_of,
+    pairs_of,
     parameters_of,
     with_axes,
 )
+from relgraph.relations.kanren.clause_goals import goal_of
 from relgraph.relations.kanren.enumeration import enumerate_clauses
 from relgraph.relations.kanren.goals import RESIDUALS, require_goal
 from relgraph.relations.kanren.search import answers
@@ -79,6 +81,8 @@ class Relation(ByReference):
         ``"kept"``, or ``"assumes_finite"`` where it holds for finite inputs and intermediates only.
     location : str
         ``file:line`` of its declaration.
+    doc : str
+        The docstring of its declaration; ``__doc__`` says where it holds, too.
     goal : callable
         The goal constructor that it was made of.
     """
@@ -127,7 +131,7 @@ class Relation(ByReference):
         self.broadcast = frozenset(names_of(broadcast, f"{name}: broadcast="))
         self.location = location
         self.budget = budget
-        self.__doc__ = doc
+        self.doc = self.__doc__ = doc
         self.goal = goal
         self._given = clauses
         self._twin: Relation | None = None
@@ -385,19 +389,22 @@ def identity(
     budget: int | None = None,
     location: str = "",
 ) -> Any:
-    """Declare an identity: a function of logic variables that returns its two sides.
+    """Declare an identity by a function of logic variables that states its two sides.
 
     Parameters
     ----------
     function : callable
-        Its parameters are fresh logic variables; it returns ``(left, right)``, each built with
-        the operators and functions that graphs take.
+        Its parameters are fresh logic variables.  It returns ``left, right``, each built with
+        the operators and functions that graphs take.  An identity of several pairs yields
+        ``left, right`` for each, or ``left, right, condition`` for a pair that holds under a
+        condition of its own: a goal, or a tuple of goals.
     name : str, optional
         By default the function's.
     tags : iterable of str
         What databases select it by.
     where : callable, optional
-        Of any of the same parameters; returns a goal, or a tuple of goals, that must be proved.
+        Takes any of the same parameters, and returns the goal, or a tuple of the goals, that
+        must be proved for every pair.
     rounding : {"rounded", "exact"}
         Whether both sides have the same values bit for bit.
     specials : {"kept", "assumes_finite"}
@@ -417,7 +424,7 @@ def identity(
     Raises
     ------
     RelationError
-        When the function does not return two sides, or a side occurs in itself.
+        When the function does not state two sides, or a side occurs in itself.
     UnboundVariableError, NotInvertibleError
         When neither direction can run.
 
@@ -430,6 +437,14 @@ def identity(
     ...     return X @ (Y + Z), X @ Y + X @ Z
     >>> print(distribute_matmulo)
     distribute_matmulo: X @ (Y + Z) = X @ Y + X @ Z
+    >>> @rg.identity(specials="assumes_finite")
+    ... def lower_log_powero(x, y):
+    ...     '''log(x^y) = y log x for x > 0, and log(e^x y) = x + log y.'''
+    ...     yield rg.log(x**y), y * rg.log(x), rg.positiveo(x)
+    ...     yield rg.log(rg.exp(x) * y), x + rg.log(y)
+    >>> print(lower_log_powero)
+    lower_log_powero: log(x ** y) = y * log(x)  where positive(x)
+    lower_log_powero: log(exp(x) * y) = x + log(y)
     """
     if function is None:
         return lambda f: identity(
@@ -447,20 +462,18 @@ def identity(
             {"parameters": ", ".join(parameters), "declared": location},
             'Name parameters of the identity, or "*" for all operands.',
         )
-    sides = stated(function, parameters.values())
-    if not isinstance(sides, tuple) or len(sides) != 2:
-        raise RelationError(
-            f"{name} must return its two sides, not {sides!r}",
-            {"declared": location},
-            "Write: return left, right",
-        )
-    clause = Clause(*sides, conditions_of(where, parameters, name, location))
-    check_clause(clause, name, location)
+    pairs = pairs_of(stated(function, parameters.values()), name, location)
+    common = conditions_of(where, parameters, name, location)
+    clauses: list[Clause] = []
+    for pair in pairs:
+        clause = Clause(pair.left, pair.right, (*common, *pair.conditions))
+        check_clause(clause, name, location)
+        clauses.extend(with_axes(clause))
 
-    clauses = with_axes(clause)
     made = Relation(
-        name, goal_of(*clauses), clauses=clauses, tags=tags, rounding=rounding, specials=specials,
-        broadcast=broadcast, doc=function.__doc__ or "", location=location, budget=budget,
+        name, goal_of(*clauses), clauses=tuple(clauses), tags=tags, rounding=rounding,
+        specials=specials, broadcast=broadcast, doc=function.__doc__ or "", location=location,
+        budget=budget,
     )  # fmt: skip
     _declared_as(made, function)
     _check_directions(made)
@@ -468,9 +481,10 @@ def identity(
 
 
 def _declared_as(made: Relation, function: Callable[..., Any]) -> None:
-    """Keep where a relation is declared, so that it can be pickled by reference."""
+    """Give a relation the names that it is pickled by, and its whole docstring."""
     made.__module__ = getattr(function, "__module__", None) or __name__
     made.__qualname__ = getattr(function, "__qualname__", "")
+    made.__doc__ = documentation(made.doc, made.clauses, made.rounding, made.specials)
 
 
 @checks_arguments
@@ -532,8 +546,7 @@ def relation(
         label, goal, tags=tags, rounding=rounding, specials=specials, broadcast=broadcast,
         doc=function.__doc__ or "", location=location_of(function), budget=budget,
     )  # fmt: skip
-    _declared_as(made, function)
-    made.clauses  # noqa: B018 - refuses a goal that relates nothing, at once
+    _declared_as(made, function)  # raises, too, when the goal relates nothing
     return made
 
 

@@ -44,7 +44,7 @@ def test_links_lead_to_headings():
 def test_an_entry_states_identity_condition_labels_and_source():
     entry = PAGES["explog.md"].partition("## cancel_exp_logo")[2].partition("\n## ")[0]
     assert "exp(log(x)) = x where nonnegative(x)" in entry
-    assert "- Promises: rounded, kept." in entry
+    assert "- Holds where nonnegative(x); rounded, kept." in entry
     assert "- Runs forward in canonicalize" in entry
     assert "- Does not run backward: the side to match is a bare variable." in entry
     assert "- Tags: `fast_run`." in entry

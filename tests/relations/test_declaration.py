@@ -34,6 +34,49 @@ def test_ill_formed_identities_are_refused(declare, message):
         declare()
 
 
+def test_an_identity_states_several_pairs():
+    @rg.identity(where=lambda b: (rg.floato(b),))
+    def logarithmso(a, b):
+        """log(a^b) = b log a for a > 0, and for base 2; log(e^b) = b."""
+        for f in (rg.log, rg.log2):
+            yield f(a**b), b * f(a), rg.positiveo(a)
+        yield rg.log(rg.exp(b)), b
+
+    assert str(logarithmso).splitlines() == [
+        "logarithmso: log(a ** b) = b * log(a)  where float(b), positive(a)",
+        "logarithmso: log2(a ** b) = b * log2(a)  where float(b), positive(a)",
+        "logarithmso: log(exp(b)) = b  where float(b)",
+    ]
+    x, p = rg.vector("x"), rg.vector("p", facts="positive")
+    graphs = [rg.log2(x**2.5), rg.log2(p**2.5), rg.log(rg.exp(x))]
+    assert rg.rewrite_graph(graphs, logarithmso) == [graphs[0], 2.5 * rg.log2(p), x]
+    assert logarithmso.run(0, graphs[1]) == (2.5 * rg.log2(p),)
+    assert rg.log(p**2.5) in logarithmso.reversed.run(0, 2.5 * rg.log(p))
+
+
+def test_pairs_are_stated_as_a_list_too():
+    relation = rg.identity(
+        lambda a: [(f(g(a)), a) for f, g in ((rg.log, rg.exp), (rg.log2, rg.exp2))], name="cancelo"
+    )
+    assert str(relation) == "cancelo: log(exp(a)) = a\ncancelo: log2(exp2(a)) = a"
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        lambda a: [],
+        lambda a: [rg.exp(a), a],
+        lambda a: [(rg.exp(a),)],
+        lambda a: [(rg.log(rg.exp(a)), a, "positive")],
+        lambda a: [(rg.log(rg.exp(a)), a, rg.eq(a, 1))],
+    ],
+)
+def test_a_statement_consists_of_pairs(statement):
+    with pytest.raises(RelationError, match="must return its two sides") as e:
+        rg.identity(statement, name="cancelo")
+    assert "yield left, right, condition" in str(e.value)
+
+
 def test_the_number_of_answers_is_a_number():
     relation = rg.identity(lambda a: (rg.log(rg.exp(a)), a), name="cancel_log_expo")
     x = rg.vector("x")

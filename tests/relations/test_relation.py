@@ -41,7 +41,7 @@ def double_addo(x):
 def test_a_declaration_keeps_what_it_says():
     assert distribute_matmulo.name == distribute_matmulo.label == "distribute_matmulo"
     assert distribute_matmulo.tags == ("canonicalize",)
-    assert distribute_matmulo.__doc__ == "X (Y + Z) = X Y + X Z."
+    assert distribute_matmulo.doc == "X (Y + Z) = X Y + X Z."
     assert distribute_matmulo.location.startswith("test_relation.py:")
     assert str(distribute_matmulo) == "distribute_matmulo: X @ (Y + Z) = X @ Y + X @ Z"
     assert str(sqrt_squareo) == "sqrt_squareo: sqrt(x) ** 2 = x  where nonnegative(x)"
@@ -155,6 +155,52 @@ def test_what_is_computed_is_not_uncomputed():
     assert relation.rewrites
     with pytest.raises(NotInvertibleError, match="computed backwards"):
         relation.reversed
+
+
+def declared(doc, *conditions, **labels):
+    """Return the docstring of log(exp(a)) = a and exp(log(a)) = a, declared with conditions."""
+
+    def statement(a):
+        yield rg.log(rg.exp(a)), a, [condition(a) for condition in conditions[:1]]
+        yield rg.exp(rg.log(a)), a, [condition(a) for condition in conditions[-1:]]
+
+    statement.__doc__ = doc
+    return rg.identity(statement, **labels).__doc__
+
+
+def test_a_docstring_says_where_a_relation_holds():
+    law = "log(e^a) = a."
+    finite = {"rounding": "exact", "specials": "assumes_finite"}
+    for docstring, sentence in (
+        (declared(law), "Holds always; rounded, kept."),
+        (declared(law, **finite), "Holds where all values are finite; exact, assumes_finite."),
+        (declared(law, rg.floato), "Holds where float(a); rounded, kept."),
+        (
+            declared(law, rg.floato, rg.positiveo),
+            "Holds where the condition of each pair does; rounded, kept.",
+        ),
+    ):
+        assert docstring == f"{law}\n\n{sentence}"
+    assert declared("") == ""
+
+
+def test_a_docstring_keeps_what_its_declaration_says():
+    doc = """log(e^a) = a.
+
+    Holds where a is
+    at least 0.5.
+    More of it.
+    Source: a book.
+    """
+    assert declared(doc).splitlines() == [
+        "log(e^a) = a.",
+        "",
+        "    Holds where a is at least 0.5; rounded, kept.",
+        "    More of it.",
+        "    Source: a book.",
+    ]
+    sentence = "    Holds where a is at least 0.5, given float(a); rounded, kept."
+    assert declared(doc, rg.floato).splitlines()[2] == sentence
 
 
 @pytest.mark.parametrize(

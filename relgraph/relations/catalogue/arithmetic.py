@@ -17,13 +17,9 @@ from relgraph.relations.catalogue.conditions import coefficiento, numbero, numer
 from relgraph.relations.kanren.goals import (
     calco,
     checko,
-    eq,
-    lall,
-    lany,
     nonzeroo,
 )
-from relgraph.relations.pattern import lvars
-from relgraph.relations.relation import Relation, identity, relation
+from relgraph.relations.relation import Relation, identity
 
 CANONICAL = ("canonicalize", "fast_run")
 TIDY = ("canonicalize", "specialize", "fast_run")  # again after the stabilising phase
@@ -36,7 +32,7 @@ TIDY = ("canonicalize", "specialize", "fast_run")  # again after the stabilising
 def cancel_negative_negativeo(x):
     """-(-x) = x.
 
-    Holds always, modulo 2^n for integers; exact, kept.
+    Holds modulo 2^n for integers.
     Source: IEEE 754-2019, section 5.5.1 (negate changes the sign bit only).
     """
     return -(-x), x  # noqa: B002 - two negations
@@ -46,7 +42,7 @@ def cancel_negative_negativeo(x):
 def absorb_subtract_negativeo(x, y):
     """x - (-y) = x + y.
 
-    Holds always, modulo 2^n for integers; exact, kept.
+    Holds modulo 2^n for integers.
     Source: IEEE 754-2019, section 5.4.1: x - y is defined as x + (-y).
     """
     return x - (-y), x + y
@@ -56,7 +52,7 @@ def absorb_subtract_negativeo(x, y):
 def absorb_add_negativeo(x, y):
     """x + (-y) = x - y.
 
-    Holds always, modulo 2^n for integers; exact, kept.
+    Holds modulo 2^n for integers.
     Source: IEEE 754-2019, section 5.4.1: x - y is defined as x + (-y).
     """
     return x + (-y), x - y
@@ -66,7 +62,8 @@ def absorb_add_negativeo(x, y):
 def negate_subtracto(x, y):
     """-(x - y) = y - x.
 
-    Holds always, modulo 2^n for integers; rounded (where x = y the zeros differ in sign), kept.
+    Holds modulo 2^n for integers.
+    Where x = y, the zeros differ in sign.
     Source: rounding to nearest is symmetric, IEEE 754-2019, section 4.3.1.
     """
     return -(x - y), y - x
@@ -76,7 +73,8 @@ def negate_subtracto(x, y):
 def negate_differenceo(x, y, z):
     """-(x (y - z)) = x (z - y).
 
-    Holds always, modulo 2^n for integers; rounded (where y = z the zeros differ in sign), kept.
+    Holds modulo 2^n for integers.
+    Where y = z, the zeros differ in sign.
     Source: rounding to nearest is symmetric, IEEE 754-2019, section 4.3.1.
     """
     return -(x * (y - z)), x * (z - y)
@@ -86,7 +84,7 @@ def negate_differenceo(x, y, z):
 def cancel_multiply_negativeo(x, y):
     """(-x) (-y) = x y.
 
-    Holds always, modulo 2^n for integers; exact, kept.
+    Holds modulo 2^n for integers.
     Source: IEEE 754-2019, section 6.3: the sign of a product is the exclusive or of the signs.
     """
     return (-x) * (-y), x * y
@@ -96,7 +94,7 @@ def cancel_multiply_negativeo(x, y):
 def cancel_divide_negativeo(x, y):
     """(-x) / (-y) = x / y.
 
-    Holds for floats; exact, kept.
+    Holds for floats.
     Source: IEEE 754-2019, section 6.3: the sign of a quotient is the exclusive or of the signs.
     """
     return (-x) / (-y), x / y
@@ -106,7 +104,7 @@ def cancel_divide_negativeo(x, y):
 def negate_multiplyo(x):
     """x (-1) = -x.
 
-    Holds always, modulo 2^n for integers; exact, kept.
+    Holds modulo 2^n for integers.
     Source: IEEE 754-2019, section 6.3; the product of x and 1 is representable.
     """
     return x * (-1), -x
@@ -116,7 +114,7 @@ def negate_multiplyo(x):
 def negate_divideo(x):
     """x / (-1) = -x.
 
-    Holds for floats; exact, kept.
+    Holds for floats.
     Source: IEEE 754-2019, section 6.3; the quotient of x and 1 is representable.
     """
     return x / (-1), -x
@@ -129,7 +127,7 @@ def negate_divideo(x):
 def remove_add_zeroo(x):
     """x + 0 = x.
 
-    Holds always; rounded (-0.0 + 0.0 is 0.0), kept.
+    -0.0 + 0.0 is 0.0.
     Source: IEEE 754-2019, section 6.3.
     """
     return x + 0, x
@@ -139,7 +137,6 @@ def remove_add_zeroo(x):
 def remove_add_negative_zeroo(x):
     """x + (-0.0) = x.
 
-    Holds always; exact, kept.
     Source: IEEE 754-2019, section 6.3: -0.0 is the neutral element of addition, 0.0 + -0.0 is 0.0.
     """
     return x + (-0.0), x
@@ -149,7 +146,6 @@ def remove_add_negative_zeroo(x):
 def remove_subtract_zeroo(x):
     """x - 0 = x.
 
-    Holds always; exact, kept.
     Source: x - 0.0 is x + (-0.0), IEEE 754-2019, sections 5.4.1 and 6.3.
     """
     return x - 0, x
@@ -159,7 +155,8 @@ def remove_subtract_zeroo(x):
 def negate_subtract_zeroo(x):
     """0 - x = -x.
 
-    Holds always, modulo 2^n for integers; rounded (0.0 - 0.0 is 0.0), kept.
+    Holds modulo 2^n for integers.
+    0.0 - 0.0 is 0.0.
     Source: IEEE 754-2019, section 6.3.
     """
     return 0 - x, -x
@@ -169,7 +166,6 @@ def negate_subtract_zeroo(x):
 def remove_multiply_oneo(x):
     """x 1 = x.
 
-    Holds always; exact, kept.
     Source: the exact product is representable, IEEE 754-2019, section 4.3.
     """
     return x * 1, x
@@ -179,7 +175,7 @@ def remove_multiply_oneo(x):
 def remove_divide_oneo(x):
     """x / 1 = x.
 
-    Holds always (integers become floats on both sides); exact, kept.
+    Integers become floats on both sides.
     Source: the exact quotient is representable, IEEE 754-2019, section 4.3.
     """
     return x / 1, x
@@ -192,8 +188,7 @@ def remove_divide_oneo(x):
 def annihilate_multiply_zeroo(x):
     """x 0 = 0.
 
-    Holds where x is finite (infinity times 0 is NaN); rounded (-1 times 0.0 is -0.0),
-    assumes_finite.
+    Infinity times 0 is NaN.  -1 times 0.0 is -0.0.
     Source: IEEE 754-2019, sections 6.3 and 7.2.
     """
     return x * 0, 0
@@ -207,7 +202,7 @@ def annihilate_multiply_zeroo(x):
 def annihilate_divide_zeroo(x):
     """0 / x = 0.
 
-    Holds where x is not 0 and not NaN; rounded (the zeros may differ in sign), assumes_finite.
+    The zeros may differ in sign.
     Source: IEEE 754-2019, sections 6.3 and 7.2.
     """
     return 0 / x, 0
@@ -220,7 +215,7 @@ def annihilate_divide_zeroo(x):
 def cancel_subtract_selfo(x):
     """x - x = 0.
 
-    Holds where x is finite (infinity - infinity is NaN); exact, assumes_finite.
+    Infinity - infinity is NaN.
     Source: IEEE 754-2019, section 6.3: an exact difference of zero is 0.0.
     """
     return x - x, 0
@@ -235,7 +230,6 @@ def cancel_subtract_selfo(x):
 def cancel_divide_selfo(x):
     """x / x = 1.
 
-    Holds where x is finite and not 0; exact, assumes_finite.
     Source: the exact quotient is representable, IEEE 754-2019, section 4.3.
     """
     return x / x, 1
@@ -245,7 +239,7 @@ def cancel_divide_selfo(x):
 def double_addo(x):
     """x + x = 2 x.
 
-    Holds for numbers (a sum of bool is a logical or), modulo 2^n for integers; exact, kept.
+    Holds modulo 2^n for integers; a sum of bool is a logical or.
     Source: both sides round the same number, and doubling is exact short of overflow.
     """
     return x + x, 2 * x
@@ -296,35 +290,32 @@ def sum_of_coefficients(a: Constant, b: Constant) -> Variable | None:
 def collect_like_termso(x, a, b, c):
     """a x + b x = c x, where c = a + b.
 
-    Holds for uniform constants a and b, modulo 2^n for integers, and for any number of terms, x
-    itself counting as 1 x; rounded (the coefficients' sum and the product round once each),
-    assumes_finite (with a = -b infinity becomes NaN on both sides, 0 elsewhere).
+    Holds modulo 2^n for integers, and for any number of terms; x itself counts as 1 x.
+    The coefficients' sum and the product round once each.  With a = -b infinity becomes NaN on both
+    sides, 0 elsewhere.
     Source: distributive law.
     """
     return a * x + b * x, c * x
 
 
-@relation(tags=(*CANONICAL, "add_canonical"), specials="assumes_finite")
-def gather_subtract_multiplyo(left, right):
+@identity(tags=(*CANONICAL, "add_canonical"), specials="assumes_finite")
+def gather_subtract_multiplyo(x, c, d):
     """c x - x = d x, where d = c - 1, and x - c x = d x, where d = 1 - c.
 
-    Holds for a constant c of the dtype of x, modulo 2^n for integers; rounded (three roundings
-    against two), assumes_finite.
+    Holds for a constant c of the dtype of x, modulo 2^n for integers.
+    Three roundings stand against two.
     Source: distributive law.
     """
-    x, c, d = lvars("x c d")
-    return lany(
-        lall(eq(left, c * x - x), eq(right, d * x), calco(d, one_less, c, x)),
-        lall(eq(left, x - c * x), eq(right, d * x), calco(d, one_minus, c, x)),
-    )
+    yield c * x - x, d * x, calco(d, one_less, c, x)
+    yield x - c * x, d * x, calco(d, one_minus, c, x)
 
 
 @identity(tags=(*CANONICAL, "add_canonical", "mul_canonical"), specials="assumes_finite")
 def distribute_multiply_addo(x, y, z):
     """x (y + z) = x y + x z.
 
-    Holds always, modulo 2^n for integers; rounded (at most three roundings on either side, so
-    within 3u (|x y| + |x z|)), assumes_finite.
+    Holds modulo 2^n for integers.
+    Either side rounds at most three times, so the error is within 3u (|x y| + |x z|).
     Source: distributive law; N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd
     ed., section 3.1.
     """
@@ -339,8 +330,9 @@ def distribute_multiply_addo(x, y, z):
 def distribute_multiply_subtracto(x, y, z):
     """x (y - z) = x y - x z.
 
-    Holds always, modulo 2^n for integers; rounded, assumes_finite.  Where y and z are constants,
-    collect_like_termso sees to it that their difference does not overflow.
+    Holds modulo 2^n for integers.
+    Where y and z are constants, collect_like_termso sees to it that their difference does not
+    overflow.
     Source: distributive law.
     """
     return x * (y - z), x * y - x * z
@@ -350,7 +342,7 @@ def distribute_multiply_subtracto(x, y, z):
 def distribute_divide_addo(x, y, z):
     """(x + y) / z = x / z + y / z.
 
-    Holds for floats; rounded, assumes_finite.
+    Holds for floats.
     Source: distributive law.
     """
     return (x + y) / z, x / z + y / z
@@ -360,7 +352,8 @@ def distribute_divide_addo(x, y, z):
 def cancel_add_subtracto(x, y):
     """(x - y) + y = x.
 
-    Holds always, modulo 2^n for integers; rounded (within 2u (|x| + |y|)), assumes_finite.
+    Holds modulo 2^n for integers.
+    The error is within 2u (|x| + |y|).
     Source: group law.
     """
     return (x - y) + y, x
@@ -370,25 +363,24 @@ def cancel_add_subtracto(x, y):
 def cancel_subtract_addo(x, y):
     """(x + y) - y = x.
 
-    Holds always, modulo 2^n for integers; rounded (within 2u (|x| + |y|)), assumes_finite.
+    Holds modulo 2^n for integers.
+    The error is within 2u (|x| + |y|).
     Source: group law.
     """
     return (x + y) - y, x
 
 
-@relation(tags=(*CANONICAL, "add_canonical"), specials="assumes_finite")
-def cancel_subtract_subtracto(left, right):
+@identity(tags=(*CANONICAL, "add_canonical"), specials="assumes_finite")
+def cancel_subtract_subtracto(x, y):
     """x - (x - y) = y, (x - y) - x = -y, and x - (x + y) = -y.
 
-    Holds always, modulo 2^n for integers; rounded (within 2u (|x| + |y|)), assumes_finite.
+    Holds modulo 2^n for integers.
+    The error is within 2u (|x| + |y|).
     Source: group law.
     """
-    x, y = lvars("x y")
-    return lany(
-        lall(eq(left, x - (x - y)), eq(right, y)),
-        lall(eq(left, (x - y) - x), eq(right, -y)),
-        lall(eq(left, x - (x + y)), eq(right, -y)),
-    )
+    yield x - (x - y), y
+    yield (x - y) - x, -y
+    yield x - (x + y), -y
 
 
 @identity(
@@ -397,7 +389,8 @@ def cancel_subtract_subtracto(left, right):
 def cancel_divide_multiplyo(x, y):
     """(x y) / y = x.
 
-    Holds for floats where y is not 0; rounded (within 2u |x|), assumes_finite.
+    Holds for floats.
+    The error is within 2u |x|.
     Source: group law.
     """
     return (x * y) / y, x
@@ -409,7 +402,7 @@ def cancel_divide_multiplyo(x, y):
 def cancel_multiply_divideo(x, y):
     """(x / y) y = x.
 
-    Holds where y is not 0; rounded (within 2u |x|), assumes_finite.
+    The error is within 2u |x|.
     Source: group law.
     """
     return (x / y) * y, x
@@ -448,11 +441,12 @@ def takes_inverse(x: Any, c: Any) -> bool:
 def invert_divisoro(x, c, d):
     """x / c = x d, where d = 1 / c.
 
-    Holds for floats and a number c, unless 1 / c overflows or is subnormal; rounded (two roundings
-    against one, so within 2u |x / c|; exact for powers of two), kept (within that error of the
-    largest number, which |c| < 1 may lead to, one side may be infinite and the other not).  It
-    leaves alone what is proved to be integers, whose quotients are often meant exactly (49 / 49 is
-    1, 49 (1 / 49) is not), and arrays without dimensions, of which one division costs nothing.
+    Holds unless 1 / c overflows or is subnormal.
+    Two roundings stand against one, so the error is within 2u |x / c|; powers of two are exact.
+    Within that error of the largest number, which |c| < 1 may lead to, one side may be infinite and
+    the other not.  It leaves alone what is proved to be integers, whose quotients are often meant
+    exactly (49 / 49 is 1, 49 (1 / 49) is not), and arrays without dimensions, of which one division
+    costs nothing.
     Source: definition of the reciprocal; it is what HandleDivide does in XLA's AlgebraicSimplifier,
     https://github.com/openxla/xla/blob/main/xla/hlo/transforms/simplifiers/algebraic_simplifier.cc.
     """

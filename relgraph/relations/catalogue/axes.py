@@ -11,9 +11,8 @@ from relgraph.ops.arguments import canonical_shape, solve
 from relgraph.ops.concatenate import Concatenate, Stack
 from relgraph.ops.permutation import MatrixTranspose, Transpose
 from relgraph.ops.shape import BroadcastTo, Dim, ExpandDims, Reshape, Squeeze
-from relgraph.relations.kanren.goals import calco, checko, eq, lall, lany
-from relgraph.relations.pattern import lvars
-from relgraph.relations.relation import Relation, identity, relation
+from relgraph.relations.kanren.goals import calco, checko
+from relgraph.relations.relation import Relation, identity
 
 SWAP = MatrixTranspose()
 TIDY = ("canonicalize", "specialize", "fast_run")
@@ -80,7 +79,6 @@ def order_after(a: Any, b: Any, x: Any) -> Any:
 def permute_expand_dimso(x, a, b, c, d):
     """transpose(expand_dims(x, a), b) = expand_dims(transpose(x, d), c).
 
-    Holds always; exact, kept.
     Source: composition of maps of axes.
     """
     return Transpose(b)(ExpandDims(a)(x)), ExpandDims(c)(Transpose(d)(x))
@@ -106,7 +104,6 @@ def order_of_rest(a: Any, b: Any, x: Any) -> Any:
 def squeeze_transposeo(x, a, b, c, d):
     """squeeze(transpose(x, a), b) = transpose(squeeze(x, c), d).
 
-    Holds always; exact, kept.
     Source: composition of maps of axes.
     """
     return Squeeze(b)(Transpose(a)(x)), Transpose(d)(Squeeze(c)(x))
@@ -132,21 +129,19 @@ def new_of_rest(a: Any, b: Any, x: Any) -> Any:
 def squeeze_expand_dimso(x, a, b, c, d):
     """squeeze(expand_dims(x, a), b) = expand_dims(squeeze(x, c), d).
 
-    Holds always; exact, kept.
     Source: composition of maps of axes.
     """
     return Squeeze(b)(ExpandDims(a)(x)), ExpandDims(d)(Squeeze(c)(x))
 
 
-@relation(tags=(*TIDY, "local_dimshuffle_lift"), rounding="exact")
-def remove_no_axeso(left, right):
+@identity(tags=(*TIDY, "local_dimshuffle_lift"), rounding="exact")
+def remove_no_axeso(x):
     """expand_dims(x, ()) = x, and so for squeeze.
 
-    Holds always; exact, kept.
     Source: definition.
     """
-    (x,) = lvars("x")
-    return lany(*[lall(eq(left, cls(())(x)), eq(right, x)) for cls in (ExpandDims, Squeeze)])
+    for cls in (ExpandDims, Squeeze):
+        yield cls(())(x), x
 
 
 # Broadcasts.
@@ -157,25 +152,18 @@ def leading(a: Any, s: Any, x: Any) -> bool:
     return bool(a) and bool(x.ndim < -max(a, default=-1) and len(s) >= x.ndim + len(a))
 
 
-@relation(tags=(*TIDY, "local_alloc_dimshuffle"), rounding="exact")
-def absorb_leading_axeso(left, right):
+@identity(
+    tags=(*TIDY, "local_alloc_dimshuffle"),
+    where=lambda x, a, s: checko(leading, a, s, x, label="the new axes lead"),
+    rounding="exact",
+)
+def absorb_leading_axeso(x, a, s, n, m):
     """broadcast_to(expand_dims(x, a), s) = broadcast_to(x, s).
 
-    Holds where the new axes lead; exact, kept.
     Source: a broadcast inserts leading axes of size 1.
     """
-    x, a, s, n, m = lvars("x a s n m")
-    condition = checko(leading, a, s, x, label="the new axes lead")
-    return lany(
-        *[
-            lall(
-                eq(left, BroadcastTo(s)(ExpandDims(a)(x), *sizes)),
-                eq(right, BroadcastTo(s)(x, *sizes)),
-                condition,
-            )
-            for sizes in ((), (Dim(n)(m),))
-        ]
-    )
+    yield BroadcastTo(s)(ExpandDims(a)(x)), BroadcastTo(s)(x)
+    yield BroadcastTo(s)(ExpandDims(a)(x), Dim(n)(m)), BroadcastTo(s)(x, Dim(n)(m))
 
 
 def static(s: Any) -> bool:
@@ -223,36 +211,24 @@ def has_matrices(x: Any) -> bool:
     return bool(x.ndim >= 2)
 
 
-@relation(tags=(*TIDY, "local_dimshuffle_alloc"), rounding="exact")
-def permute_broadcast_too(left, right):
+@identity(tags=(*TIDY, "local_dimshuffle_alloc"), rounding="exact")
+def permute_broadcast_too(x, s, a, b, t, n, m):
     """transpose(broadcast_to(x, s), a) = broadcast_to(transpose(x, b), s[a]), and so for .mT.
 
-    Holds where the axes that a broadcast inserts stay before those of x, b being what the
-    permutation does to the latter; for .mT where x is a matrix or a batch of them.  At most one
-    size of the shape is not static; exact, kept.
+    Holds where the axes that a broadcast inserts stay before those of x.
+    b is what the permutation does to the axes of x.  At most one size of the shape is not static.
     Source: definition.
     """
-    x, s, a, b, t, n, m = lvars("x s a b t n m")
-    return lany(
-        *[
-            lall(
-                eq(left, Transpose(a)(BroadcastTo(s)(x, *sizes))),
-                eq(right, BroadcastTo(t)(Transpose(b)(x), *sizes)),
-                calco(b, order_of_own, a, x),
-                calco(t, permuted_shape, s, a),
-            )
-            for sizes in ((), (Dim(n)(m),))
-        ],
-        *[
-            lall(
-                eq(left, SWAP(BroadcastTo(s)(x, *sizes))),
-                eq(right, BroadcastTo(t)(SWAP(x), *sizes)),
-                checko(has_matrices, x, label="x is a matrix or a batch of them"),
-                calco(t, swapped_shape, s),
-            )
-            for sizes in ((), (Dim(n)(m),))
-        ],
+    permuted = (calco(b, order_of_own, a, x), calco(t, permuted_shape, s, a))
+    swapped = (
+        checko(has_matrices, x, label="x is a matrix or a batch of them"),
+        calco(t, swapped_shape, s),
     )
+    for sizes in ((), (Dim(n)(m),)):
+        moved = Transpose(b)(x)
+        yield Transpose(a)(BroadcastTo(s)(x, *sizes)), BroadcastTo(t)(moved, *sizes), permuted
+    for sizes in ((), (Dim(n)(m),)):
+        yield SWAP(BroadcastTo(s)(x, *sizes)), BroadcastTo(t)(SWAP(x), *sizes), swapped
 
 
 def new_outside(s: Any, a: Any, x: Any) -> Any:
@@ -270,7 +246,7 @@ def new_outside(s: Any, a: Any, x: Any) -> Any:
 def broadcast_expand_dimso(x, s, a, t):
     """broadcast_to(expand_dims(x, a), s) = expand_dims(broadcast_to(x, t), a).
 
-    Holds for static shapes in which the new axes have size 1; exact, kept.
+    Holds for static shapes in which the new axes have size 1.
     Source: definition.
     """
     return BroadcastTo(s)(ExpandDims(a)(x)), ExpandDims(a)(BroadcastTo(t)(x))
@@ -292,7 +268,7 @@ def only_new(s: Any, x: Any) -> Any:
 def insert_broadcast_too(x, s, a):
     """broadcast_to(x, (1, ..., 1, *shape of x)) = expand_dims(x, a).
 
-    Holds for static shapes, where nothing is repeated; exact, kept.
+    Holds for static shapes, where nothing is repeated.
     Source: definition.
     """
     return BroadcastTo(s)(x), ExpandDims(a)(x)
@@ -328,18 +304,15 @@ def old_axes(s: Any, x: Any) -> Any:
     return axes_inserted(solve(x.type.shape, s), x.type.shape)
 
 
-@relation(tags=(*TIDY, "local_reshape_to_dimshuffle"), rounding="exact")
-def reshape_axeso(left, right):
+@identity(tags=(*TIDY, "local_reshape_to_dimshuffle"), rounding="exact")
+def reshape_axeso(x, s, a):
     """reshape(x, s) = expand_dims(x, a), or squeeze(x, a).
 
-    Holds for static shapes that differ in axes of size 1 only; exact, kept.
+    Holds for static shapes that differ in axes of size 1 only.
     Source: axes of size 1 do not change the order of the elements.
     """
-    x, s, a = lvars("x s a")
-    return lany(
-        lall(eq(left, Reshape(s)(x)), eq(right, ExpandDims(a)(x)), calco(a, new_axes, s, x)),
-        lall(eq(left, Reshape(s)(x)), eq(right, Squeeze(a)(x)), calco(a, old_axes, s, x)),
-    )
+    yield Reshape(s)(x), ExpandDims(a)(x), calco(a, new_axes, s, x)
+    yield Reshape(s)(x), Squeeze(a)(x), calco(a, old_axes, s, x)
 
 
 def expanded_reshape(s: Any, a: Any, x: Any) -> Any:
@@ -356,25 +329,15 @@ def squeezed_reshape(s: Any, a: Any, x: Any) -> Any:
     return t and canonical_shape(x.type.shape, t)
 
 
-@relation(tags=(*TIDY, "local_fuse_expand_dims_reshape"), rounding="exact")
-def axes_of_reshapeo(left, right):
+@identity(tags=(*TIDY, "local_fuse_expand_dims_reshape"), rounding="exact")
+def axes_of_reshapeo(x, s, a, t):
     """expand_dims(reshape(x, s), a) = reshape(x, t), and so for squeeze.
 
-    Holds for shapes of which at most one size follows from the others; exact, kept.
+    Holds for shapes of which at most one size follows from the others.
     Source: axes of size 1 do not change the order of the elements.
     """
-    x, s, a, t = lvars("x s a t")
-    pairs = ((ExpandDims, expanded_reshape), (Squeeze, squeezed_reshape))
-    return lany(
-        *[
-            lall(
-                eq(left, cls(a)(Reshape(s)(x))),
-                eq(right, Reshape(t)(x)),
-                calco(t, function, s, a, x),
-            )
-            for cls, function in pairs
-        ]
-    )
+    for cls, function in ((ExpandDims, expanded_reshape), (Squeeze, squeezed_reshape)):
+        yield cls(a)(Reshape(s)(x)), Reshape(t)(x), calco(t, function, s, a, x)
 
 
 # Joins of one array.
@@ -385,18 +348,14 @@ def one_axis(k: Any) -> tuple[int]:
     return (k,)
 
 
-@relation(tags=(*TIDY, "local_join_1"), rounding="exact")
-def join_oneo(left, right):
+@identity(tags=(*TIDY, "local_join_1"), rounding="exact")
+def join_oneo(x, k, a):
     """concatenate([x]) = x, and stack([x], k) = expand_dims(x, k).
 
-    Holds always; exact, kept.
     Source: definition.
     """
-    x, k, a = lvars("x k a")
-    return lany(
-        lall(eq(left, Concatenate(k)(x)), eq(right, x)),
-        lall(eq(left, Stack(k)(x)), eq(right, ExpandDims(a)(x)), calco(a, one_axis, k)),
-    )
+    yield Concatenate(k)(x), x
+    yield Stack(k)(x), ExpandDims(a)(x), calco(a, one_axis, k)
 
 
 RELATIONS: tuple[Relation, ...] = (

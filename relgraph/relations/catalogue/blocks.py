@@ -50,7 +50,7 @@ def raveled(x: Any) -> Any:
 def transpose_krono(A, B):
     """kron(A, B).mT = kron(A.mT, B.mT).
 
-    Holds for matrices; exact, kept.
+    Holds for matrices.
     Source: R. A. Horn and C. R. Johnson, Topics in Matrix Analysis, section 4.2.
     """
     return matrix_transpose(kron(A, B)), kron(matrix_transpose(A), matrix_transpose(B))
@@ -63,8 +63,8 @@ def transpose_krono(A, B):
 def multiply_krono(A, B, C, D):
     """kron(A, B) kron(C, D) = kron(A C, B D).
 
-    Holds where the products A C and B D exist; rounded, assumes_finite (within n u |kron(A, B)|
-    |kron(C, D)|).
+    Holds where the products A C and B D exist.
+    The error is within n u |kron(A, B)| |kron(C, D)|.
     Source: R. A. Horn and C. R. Johnson, Topics in Matrix Analysis, section 4.2, lemma 4.2.10.
     """
     return kron(A, B) @ kron(C, D), kron(A @ C, B @ D)
@@ -77,7 +77,8 @@ def multiply_krono(A, B, C, D):
 def distribute_krono(A, B, C):
     """kron(A, B + C) = kron(A, B) + kron(A, C).
 
-    Holds where B and C have one shape; rounded, assumes_finite (within u |A| (|B| + |C|)).
+    Holds where B and C have one shape.
+    The error is within u |A| (|B| + |C|).
     Source: R. A. Horn and C. R. Johnson, Topics in Matrix Analysis, section 4.2.
     """
     return kron(A, B + C), kron(A, B) + kron(A, C)
@@ -90,7 +91,8 @@ def distribute_krono(A, B, C):
 def distribute_kron_lefto(A, B, C):
     """kron(A + B, C) = kron(A, C) + kron(B, C).
 
-    Holds where A and B have one shape; rounded, assumes_finite (within u (|A| + |B|) |C|).
+    Holds where A and B have one shape.
+    The error is within u (|A| + |B|) |C|.
     Source: R. A. Horn and C. R. Johnson, Topics in Matrix Analysis, section 4.2.
     """
     return kron(A + B, C), kron(A, C) + kron(B, C)
@@ -104,8 +106,8 @@ def distribute_kron_lefto(A, B, C):
 def inv_krono(A, B):
     """inv(kron(A, B)) = kron(inv(A), inv(B)).
 
-    Holds where A and B are square, and invertible; rounded, assumes_finite (within c n u
-    cond(A) cond(B) |inv|).
+    Holds where A and B are invertible.
+    The error is within c n u cond(A) cond(B) |inv|.
     Source: R. A. Horn and C. R. Johnson, Topics in Matrix Analysis, section 4.2, corollary
     4.2.11.
     """
@@ -120,7 +122,7 @@ def inv_krono(A, B):
 def cholesky_krono(A, B):
     """cholesky(kron(A, B)) = kron(cholesky(A), cholesky(B)).
 
-    Holds where A and B are proved SPD; rounded, assumes_finite (within c n u cond(A) cond(B)).
+    The error is within c n u cond(A) cond(B).
     Source: C. F. Van Loan, "The ubiquitous Kronecker product", J. Comput. Appl. Math. 123
     (2000), section 2.
     """
@@ -164,7 +166,7 @@ def signum(A, B, m, n):
 def det_krono(A, B, value):
     """det(kron(A, B)) = det(A)^n det(B)^m for A of m by m and B of n by n.
 
-    Holds where m and n are static; rounded (within c m n u cond(A) cond(B) |det|), assumes_finite.
+    The error is within c m n u cond(A) cond(B) |det|.
     Source: R. A. Horn and C. R. Johnson, Topics in Matrix Analysis, section 4.2, problem 1.
     """
     return det(kron(A, B)), value
@@ -178,8 +180,8 @@ def det_krono(A, B, value):
 def logdet_krono(A, B, value):
     """log |det(kron(A, B))| = n log |det(A)| + m log |det(B)|, by slogdet.
 
-    Holds for A of m by m and B of n by n, where m and n are static; rounded (within
-    c m n u (cond(A) + cond(B))), assumes_finite.
+    A is m by m and B is n by n; m and n are static.  The error is within c m n u (cond(A) +
+    cond(B)).
     Source: R. A. Horn and C. R. Johnson, Topics in Matrix Analysis, section 4.2, problem 1.
     """
     return second(slogdet(kron(A, B))), value
@@ -193,7 +195,7 @@ def logdet_krono(A, B, value):
 def sign_krono(A, B, value):
     """sign(det(kron(A, B))) = sign(det(A))^n sign(det(B))^m, by slogdet.
 
-    Holds for A of m by m and B of n by n, where m and n are static; rounded, assumes_finite.
+    A is m by m and B is n by n; m and n are static.
     Source: R. A. Horn and C. R. Johnson, Topics in Matrix Analysis, section 4.2, problem 1.
     """
     return first(slogdet(kron(A, B))), value
@@ -207,8 +209,7 @@ def sign_krono(A, B, value):
 def trace_krono(A, B):
     """trace(kron(A, B)) = trace(A) trace(B).
 
-    Holds where A and B are square; rounded, assumes_finite (within (m + n) u sum |a_ii| sum
-    |b_jj|).
+    The error is within (m + n) u sum |a_ii| sum |b_jj|.
     Source: R. A. Horn and C. R. Johnson, Topics in Matrix Analysis, section 4.2, problem 12.
     """
     return trace(kron(A, B)), trace(A) * trace(B)
@@ -222,7 +223,6 @@ def trace_krono(A, B):
 def diagonal_krono(A, B):
     """diagonal(kron(A, B)) = ravel(diagonal(A) diagonal(B).mT).
 
-    Holds where A and B are square; exact, kept.
     Source: definition.
     """
     return diagonal(kron(A, B)), raveled(outer(diagonal(A), diagonal(B)))
@@ -235,7 +235,7 @@ def diagonal_krono(A, B):
 def sum_krono(A, B):
     """sum(kron(A, B)) = sum(A) sum(B).
 
-    Holds always; rounded, assumes_finite (within (m + n) u sum |A| sum |B|).
+    The error is within (m + n) u sum |A| sum |B|.
     Source: 1' kron(A, B) 1 = kron(1' A 1, 1' B 1).
     """
     return sum(kron(A, B)), sum(A) * sum(B)
@@ -249,7 +249,7 @@ def sum_krono(A, B):
 def kron_diagonalo(C, D):
     """kron(C, D) = diag(ravel(diagonal(C) diagonal(D).mT)) for diagonal C and D.
 
-    Holds where C and D are proved diagonal; rounded, assumes_finite (0 times infinity is NaN).
+    0 times infinity is NaN.
     Source: R. A. Horn and C. R. Johnson, Topics in Matrix Analysis, section 4.2.
     """
     return kron(C, D), diag(raveled(outer(diagonal(C), diagonal(D))))
@@ -270,7 +270,7 @@ def square_blocks(A: Any, B: Any) -> Any:
 def fuse_block_diago(A, B, C):
     """block_diag(block_diag(A, B), C) = block_diag(A, block_diag(B, C)).
 
-    Holds for matrices, and batches of them; exact, kept.
+    Holds for matrices, and batches of them.
     Source: definition.
     """
     return block_diag(block_diag(A, B), C), block_diag(A, block_diag(B, C))
@@ -283,7 +283,7 @@ def fuse_block_diago(A, B, C):
 def transpose_block_diago(A, B):
     """block_diag(A, B).mT = block_diag(A.mT, B.mT).
 
-    Holds for matrices, and batches of them; exact, kept.
+    Holds for matrices, and batches of them.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.9.2.
     """
     return (
@@ -299,8 +299,8 @@ def transpose_block_diago(A, B):
 def multiply_block_diago(A, B, C, D):
     """block_diag(A, B) block_diag(C, D) = block_diag(A C, B D).
 
-    Holds where the products A C and B D exist; rounded, assumes_finite (zero times infinity is
-    NaN).
+    Holds where the products A C and B D exist.
+    Zero times infinity is NaN.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.9.2.
     """
     return block_diag(A, B) @ block_diag(C, D), block_diag(A @ C, B @ D)
@@ -312,7 +312,8 @@ def multiply_block_diago(A, B, C, D):
 def add_block_diago(A, B, C, D):
     """block_diag(A, B) + block_diag(C, D) = block_diag(A + C, B + D).
 
-    Holds where A and C, and B and D, have one shape; rounded, kept (0.0 + -0.0 is 0.0).
+    Holds where A and C, and B and D, have one shape.
+    0.0 + -0.0 is 0.0.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.9.2.
     """
     return block_diag(A, B) + block_diag(C, D), block_diag(A + C, B + D)
@@ -326,8 +327,8 @@ def add_block_diago(A, B, C, D):
 def inv_block_diago(A, B):
     """inv(block_diag(A, B)) = block_diag(inv(A), inv(B)).
 
-    Holds where A and B are square, and invertible; rounded, assumes_finite (within c n u cond
-    |inv|).
+    Holds where A and B are invertible.
+    The error is within c n u cond |inv|.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.9.2.
     """
     return inv(block_diag(A, B)), block_diag(inv(A), inv(B))
@@ -341,8 +342,7 @@ def inv_block_diago(A, B):
 def cholesky_block_diago(A, B):
     """cholesky(block_diag(A, B)) = block_diag(cholesky(A), cholesky(B)).
 
-    Holds where A and B are proved SPD; rounded, assumes_finite (within c n u
-    cond).
+    The error is within c n u cond.
     Source: (L M)(L M).mT has the blocks L L.mT and M M.mT.
     """
     return lower_factor(block_diag(A, B)), block_diag(lower_factor(A), lower_factor(B))
@@ -356,7 +356,7 @@ def cholesky_block_diago(A, B):
 def det_block_diago(A, B):
     """det(block_diag(A, B)) = det(A) det(B).
 
-    Holds where A and B are square; rounded, assumes_finite (within c n u cond |det|).
+    The error is within c n u cond |det|.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.9.2.
     """
     return det(block_diag(A, B)), det(A) * det(B)
@@ -370,7 +370,7 @@ def det_block_diago(A, B):
 def logdet_block_diago(A, B):
     """log |det(block_diag(A, B))| = log |det(A)| + log |det(B)|, by slogdet.
 
-    Holds where A and B are square; rounded, assumes_finite (within c n u (cond(A) + cond(B))).
+    The error is within c n u (cond(A) + cond(B)).
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.9.2.
     """
     return second(slogdet(block_diag(A, B))), second(slogdet(A)) + second(slogdet(B))
@@ -384,7 +384,6 @@ def logdet_block_diago(A, B):
 def sign_block_diago(A, B):
     """sign(det(block_diag(A, B))) = sign(det(A)) sign(det(B)), by slogdet.
 
-    Holds where A and B are square; rounded, assumes_finite.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.9.2.
     """
     return first(slogdet(block_diag(A, B))), first(slogdet(A)) * first(slogdet(B))
@@ -397,7 +396,7 @@ def sign_block_diago(A, B):
 def trace_block_diago(A, B):
     """trace(block_diag(A, B)) = trace(A) + trace(B).
 
-    Holds where A and B are square; rounded, kept (another order of summation).
+    The order of summation differs.
     Source: definition.
     """
     return trace(block_diag(A, B)), trace(A) + trace(B)
@@ -411,7 +410,6 @@ def trace_block_diago(A, B):
 def diagonal_block_diago(A, B):
     """diagonal(block_diag(A, B)) = concatenate(diagonal(A), diagonal(B)).
 
-    Holds where A and B are square; exact, kept.
     Source: definition.
     """
     return diagonal(block_diag(A, B)), concatenate(diagonal(A), diagonal(B))
@@ -425,7 +423,7 @@ def diagonal_block_diago(A, B):
 def sum_block_diago(A, B):
     """sum(block_diag(A, B)) = sum(A) + sum(B).
 
-    Holds for matrices; rounded, assumes_finite (another order of summation).
+    The order of summation differs.
     Source: definition.
     """
     return sum(block_diag(A, B)), sum(A) + sum(B)
@@ -439,7 +437,7 @@ def sum_block_diago(A, B):
 def expm_block_diago(A, B):
     """expm(block_diag(A, B)) = block_diag(expm(A), expm(B)).
 
-    Holds where A and B are square; rounded, assumes_finite (within the accuracy of expm).
+    The error is within the accuracy of expm.
     Source: N. J. Higham, Functions of Matrices, theorem 1.13.
     """
     return expm(block_diag(A, B)), block_diag(expm(A), expm(B))
@@ -453,7 +451,6 @@ def expm_block_diago(A, B):
 def block_diag_diago(u, v):
     """block_diag(diag(u), diag(v)) = diag(concatenate(u, v)).
 
-    Holds for vectors; exact, kept.
     Source: definition.
     """
     return block_diag(diag(u), diag(v)), diag(concatenate(u, v))

@@ -38,15 +38,11 @@ from relgraph.relations.kanren.goals import (
     Suspended,
     calco,
     checko,
-    eq,
     facto,
     floato,
     integero,
-    lall,
-    lany,
 )
-from relgraph.relations.pattern import lvars
-from relgraph.relations.relation import Relation, identity, relation
+from relgraph.relations.relation import Relation, identity
 
 CANONICAL = ("canonicalize", "fast_run")
 TIDY = ("canonicalize", "specialize", "fast_run")
@@ -90,7 +86,7 @@ def own_dtype(dtype: Any, x: Any) -> bool:
 def merge_casto(x, d, e):
     """cast(cast(x, d), e) = cast(x, e).
 
-    Holds where d represents every value of the dtype of x (int64 fits no float); exact, kept.
+    int64 fits no float.
     Source: IEEE 754-2019, sections 3.3 and 5.4.1: a representable value converts to itself.
     """
     return Cast(e)(Cast(d)(x)), Cast(e)(x)
@@ -104,7 +100,6 @@ def merge_casto(x, d, e):
 def remove_casto(x, d):
     """cast(x, dtype of x) = x.
 
-    Holds where d is the dtype of x; exact, kept.
     Source: definition.
     """
     return Cast(d)(x), x
@@ -125,7 +120,7 @@ def residues(d: Any, e: Any, x: Any) -> bool:
 def merge_cast_integero(x, d, e):
     """cast(cast(x, d), e) = cast(x, e), modulo 2^n.
 
-    Holds for integers of which e is no wider than d; exact, kept.
+    Holds for integers of which e is no wider than d.
     Derived, where all three dtypes are told, from merge_casto; kept for those that are not.
     Source: conversion keeps the lowest bits; H. S. Warren, Hacker's Delight, 2nd ed., section 2-1.
     """
@@ -152,24 +147,18 @@ def trutho(d: Any, x: Any) -> Suspended:
     return checko(truth_kept, d, x, label="nothing but 0 becomes 0")
 
 
-@relation(tags=CANONICAL, rounding="exact")
-def drop_cast_trutho(left, right):
+@identity(tags=CANONICAL, rounding="exact")
+def drop_cast_trutho(x, y, d, e):
     """cast(cast(x, d), bool) = cast(x, bool), not cast(x, d) = not x, and so for and, or, xor.
 
-    Holds where conversion takes nothing but 0 to 0 (all of integers to floats, not of float64 to
-    float32); exact, kept.
+    This is so for integers to floats, and not for float64 to float32.
     Source: definition of truth.
     """
-    x, y, d, e = lvars("x y d e")
     two = (trutho(d, x), trutho(e, y))
-    return lany(
-        lall(eq(left, Cast("bool")(Cast(d)(x))), eq(right, Cast("bool")(x)), trutho(d, x)),
-        lall(eq(left, logical_not(Cast(d)(x))), eq(right, logical_not(x)), trutho(d, x)),
-        *[
-            lall(eq(left, op(Cast(d)(x), Cast(e)(y))), eq(right, op(x, y)), *two)
-            for op in (logical_and, logical_or, logical_xor)
-        ],
-    )
+    yield Cast("bool")(Cast(d)(x)), Cast("bool")(x), trutho(d, x)
+    yield logical_not(Cast(d)(x)), logical_not(x), trutho(d, x)
+    for op in (logical_and, logical_or, logical_xor):
+        yield op(Cast(d)(x), Cast(e)(y)), op(x, y), two
 
 
 def kept_alike(d: Any, x: Any, y: Any) -> bool:
@@ -177,24 +166,18 @@ def kept_alike(d: Any, x: Any, y: Any) -> bool:
     return bool(x.dtype == y.dtype) and keeps_values(d, x.dtype)
 
 
-@relation(tags=CANONICAL, rounding="exact")
-def drop_cast_compareo(left, right):
+@identity(
+    tags=CANONICAL,
+    where=lambda x, y, d: checko(kept_alike, d, x, y, label="the casts lose nothing"),
+    rounding="exact",
+)
+def drop_cast_compareo(x, y, d):
     """(cast(x, d) < cast(y, d)) = (x < y), and so for <=, = and !=.
 
-    Holds where x and y have one dtype all of whose values d represents; exact, kept.
     Source: such a conversion increases strictly, IEEE 754-2019, section 5.4.1.
     """
-    x, y, d = lvars("x y d")
-    return lany(
-        *[
-            lall(
-                eq(left, op(Cast(d)(x), Cast(d)(y))),
-                eq(right, op(x, y)),
-                checko(kept_alike, d, x, y, label="the casts lose nothing"),
-            )
-            for op in (less, less_equal, equal, not_equal)
-        ]
-    )
+    for op in (less, less_equal, equal, not_equal):
+        yield op(Cast(d)(x), Cast(d)(y)), op(x, y)
 
 
 def wider(d: Any, x: Any) -> bool:
@@ -202,24 +185,18 @@ def wider(d: Any, x: Any) -> bool:
     return bool(x.dtype.kind == "f" and np.dtype(d).kind == "f") and keeps_values(d, x.dtype)
 
 
-@relation(tags=CANONICAL, rounding="exact")
-def drop_cast_testo(left, right):
+@identity(
+    tags=CANONICAL,
+    where=lambda x, d: checko(wider, d, x, label="the cast loses nothing"),
+    rounding="exact",
+)
+def drop_cast_testo(x, d):
     """isnan(cast(x, d)) = isnan(x), and so for isinf and isfinite.
 
-    Holds for floats of which d represents every value; exact, kept.
     Source: IEEE 754-2019, section 5.4.2: conversion to a wider format keeps infinities and NaN.
     """
-    x, d = lvars("x d")
-    return lany(
-        *[
-            lall(
-                eq(left, test(Cast(d)(x))),
-                eq(right, test(x)),
-                checko(wider, d, x, label="the cast loses nothing"),
-            )
-            for test in (isnan, isinf, isfinite)
-        ]
-    )
+    for test in (isnan, isinf, isfinite):
+        yield test(Cast(d)(x)), test(x)
 
 
 def same_truths(d: Any, x: Any, y: Any) -> bool:
@@ -227,26 +204,19 @@ def same_truths(d: Any, x: Any, y: Any) -> bool:
     return bool(x.dtype.kind == y.dtype.kind == "b" and np.dtype(d).kind != "b")
 
 
-@relation(tags=CANONICAL, rounding="exact")
-def gather_cast_logico(left, right):
+@identity(
+    tags=CANONICAL,
+    where=lambda x, y, d: checko(same_truths, d, x, y, label="of bool"),
+    rounding="exact",
+)
+def gather_cast_logico(x, y, d):
     """cast(x, d) cast(y, d) = cast(x and y, d), min the same, and max with or.
 
-    Holds for bool x and y; exact, kept.
     Source: arithmetic of indicator functions, W. Feller, An Introduction to Probability Theory and
     Its Applications, vol. 1, 3rd ed., section IV.1.
     """
-    x, y, d = lvars("x y d")
-    pairs = ((multiply, logical_and), (minimum, logical_and), (maximum, logical_or))
-    return lany(
-        *[
-            lall(
-                eq(left, op(Cast(d)(x), Cast(d)(y))),
-                eq(right, Cast(d)(logic(x, y))),
-                checko(same_truths, d, x, y, label="of bool"),
-            )
-            for op, logic in pairs
-        ]
-    )
+    for op, logic in ((multiply, logical_and), (minimum, logical_and), (maximum, logical_or)):
+        yield op(Cast(d)(x), Cast(d)(y)), Cast(d)(logic(x, y))
 
 
 @identity(
@@ -257,7 +227,6 @@ def gather_cast_logico(left, right):
 def gather_cast_noto(x, d):
     """1 - cast(x, d) = cast(not x, d).
 
-    Holds for bool x; exact, kept.
     Source: arithmetic of indicator functions, as :func:`gather_cast_logico`.
     """
     return 1 - Cast(d)(x), Cast(d)(logical_not(x))
@@ -272,7 +241,7 @@ def to_integer(d: Any, x: Any) -> Any:
 def drop_trunco(x, d, e):
     """cast(trunc(x), d) = cast(x, d).
 
-    Holds for floats and integer d; exact, kept (outside of the range of d both are undefined).
+    Outside of the range of d both are undefined.
     Source: conversion to an integer rounds toward zero; ISO/IEC 9899:2018, section 6.3.1.4.
     """
     return Cast(d)(trunc(x)), Cast(e)(x)
@@ -286,26 +255,19 @@ def drop_trunco(x, d, e):
 def drop_flooro(x, d, e):
     """cast(floor(x), d) = cast(x, d).
 
-    Holds for floats and integer d where x is at least 0; exact, kept.
     Source: as :func:`drop_trunco`.
     """
     return Cast(d)(floor(x)), Cast(e)(x)
 
 
-@relation(tags=TIDY, rounding="exact")
-def remove_roundingo(left, right):
+@identity(tags=TIDY, where=lambda x: (integero(x), floato(x)), rounding="exact")
+def remove_roundingo(x):
     """floor(x) = x, and so for ceil, trunc and rint.
 
-    Holds where the elements of x are integers, infinite or NaN; exact, kept.
     Source: IEEE 754-2019, section 5.9.
     """
-    (x,) = lvars("x")
-    return lany(
-        *[
-            lall(eq(left, f(x)), eq(right, x), integero(x), floato(x))
-            for f in (floor, ceil, trunc, rint)
-        ]
-    )
+    for f in (floor, ceil, trunc, rint):
+        yield f(x), x
 
 
 RELATIONS: tuple[Relation, ...] = (

@@ -12,9 +12,8 @@ from relgraph.ops.indexing.update import AddIndex, SetIndex
 from relgraph.ops.permutation import MatrixTranspose, Transpose
 from relgraph.ops.shape import BroadcastTo, Dim, ExpandDims, Reshape, Squeeze
 from relgraph.relations.catalogue.axes import static
-from relgraph.relations.kanren.goals import calco, checko, eq, lall, lany
-from relgraph.relations.pattern import lvars
-from relgraph.relations.relation import Relation, identity, relation
+from relgraph.relations.kanren.goals import calco, checko
+from relgraph.relations.relation import Relation, identity
 
 TIDY = ("canonicalize", "specialize", "fast_run")
 SWAP = MatrixTranspose()
@@ -34,7 +33,6 @@ def has_shape(s: Any, x: Any) -> bool:
 def remove_specify_shapeo(x, s):
     """specify_shape(x, s) = x.
 
-    Holds where the sizes are those of x; exact, kept.
     Source: definition.
     """
     return SpecifyShape(s)(x), x
@@ -55,27 +53,21 @@ def both_shapes(s: Any, t: Any) -> Any:
 def merge_specify_shapeo(x, s, t, u):
     """specify_shape(specify_shape(x, s), t) = specify_shape(x, u), where u is s and t.
 
-    Holds always; exact, kept.
     Source: definition.
     """
     return SpecifyShape(t)(SpecifyShape(s)(x)), SpecifyShape(u)(x)
 
 
-@relation(tags=(*TIDY, "local_lift_specify_shape_inc_subtensor", "derived"), rounding="exact")
-def specify_shape_updateo(left, right):
+@identity(tags=(*TIDY, "local_lift_specify_shape_inc_subtensor", "derived"), rounding="exact")
+def specify_shape_updateo(x, v, s, k):
     """specify_shape(at(x)[k].set(v), s) = at(specify_shape(x, s))[k].set(v), and so for add.
 
-    Holds always: an update keeps the shape; exact, kept.
-    Derived from the pass shape_lifting, which drops sizes stated twice; kept for its own name.
+    An update keeps the shape.  Derived from the pass shape_lifting, which drops sizes stated twice;
+    kept for its own name.
     Source: definition.
     """
-    x, v, s, k = lvars("x v s k")
-    return lany(
-        *[
-            lall(eq(left, SpecifyShape(s)(cls(k)(x, v))), eq(right, cls(k)(SpecifyShape(s)(x), v)))
-            for cls in (SetIndex, AddIndex)
-        ]
-    )
+    for cls in (SetIndex, AddIndex):
+        yield SpecifyShape(s)(cls(k)(x, v)), cls(k)(SpecifyShape(s)(x), v)
 
 
 def given_shape(s: Any, t: Any, x: Any, n: Any, a: Any) -> Any:
@@ -95,10 +87,10 @@ def given_shape(s: Any, t: Any, x: Any, n: Any, a: Any) -> Any:
     rounding="exact",
     where=lambda u, s, t, x, n, a: calco(u, given_shape, s, t, x, n, a),
 )
-def specify_shape_broadcasto(x, n, s, t, u, a):  # noqa: PLR0917 - its variables
+def specify_shape_broadcasto(x, n, s, t, u, a):
     """specify_shape(broadcast_to(x, (n, ...)), t) = broadcast_to(x, u).
 
-    Holds where t gives the size that is not static; exact, kept.
+    Holds where t gives the size that is not static.
     Source: definition.
     """
     return SpecifyShape(t)(BroadcastTo(s)(x, Dim(a)(n))), BroadcastTo(u)(x)
@@ -108,7 +100,6 @@ def specify_shape_broadcasto(x, n, s, t, u, a):  # noqa: PLR0917 - its variables
 def remove_asserto(x, m):
     """assert_(x, True) = x.
 
-    Holds always; exact, kept.
     Source: definition.
     """
     return Assert(m)(x, True), x
@@ -118,8 +109,8 @@ def remove_asserto(x, m):
 def remove_all_asserto(x, c, m):
     """assert_(x, c) = x.
 
-    Holds where the condition does, which nothing checks any more; exact, kept.  Only mode unsafe
-    runs it.
+    Holds where the condition does, which nothing checks any more.
+    Only mode unsafe runs it.
     Source: definition.
     """
     return Assert(m)(x, c), x
@@ -130,42 +121,34 @@ def repeats(s: Any, x: Any) -> bool:
     return static(s) and 0 not in s
 
 
-@relation(tags=(*TIDY, "local_Unique_lift"))
-def absorb_uniqueo(left, right):
+@identity(tags=(*TIDY, "local_Unique_lift"))
+def absorb_uniqueo(x, a):
     """unique(reshape(x, s)) = unique(x), and so for a transpose, expand_dims and squeeze.
 
-    Holds always; rounded (0.0 and -0.0 are equal, and the first of them stays), kept.
+    0.0 and -0.0 are equal, and the first of them stays.
     Source: a set has no order.
     """
-    x, a = lvars("x a")
     same = [cls(a)(x) for cls in (Reshape, Transpose, ExpandDims, Squeeze)]
-    return lany(*[lall(eq(left, Unique()(y)), eq(right, Unique()(x))) for y in same])
+    for y in same:
+        yield Unique()(y), Unique()(x)
 
 
-@relation(tags=(*TIDY, "local_Unique_lift"))
-def absorb_unique_repeatso(left, right):
+@identity(tags=(*TIDY, "local_Unique_lift"))
+def absorb_unique_repeatso(x, s):
     """unique(unique(x)) = unique(x), and unique(broadcast_to(x, s)) = unique(x).
 
-    Holds where s has no size 0; rounded (0.0 and -0.0 are equal, and the first of them stays),
-    kept.
+    0.0 and -0.0 are equal, and the first of them stays.
     Source: a set has no order, and no element twice.
     """
-    x, s = lvars("x s")
-    return lany(
-        lall(eq(left, Unique()(Unique()(x))), eq(right, Unique()(x))),
-        lall(
-            eq(left, Unique()(BroadcastTo(s)(x))),
-            eq(right, Unique()(x)),
-            checko(repeats, s, x, label="no size is 0"),
-        ),
-    )
+    yield Unique()(Unique()(x)), Unique()(x)
+    yield Unique()(BroadcastTo(s)(x)), Unique()(x), checko(repeats, s, x, label="no size is 0")
 
 
 @identity(tags=(*TIDY, "local_Unique_lift"))
 def absorb_unique_transposeo(x):
     """unique(x.mT) = unique(x).
 
-    Holds always; rounded (0.0 and -0.0 are equal, and the first of them stays), kept.
+    0.0 and -0.0 are equal, and the first of them stays.
     Source: a set has no order.
     """
     return Unique()(SWAP(x)), Unique()(x)
@@ -184,7 +167,6 @@ def one_element(x: Any) -> bool:
 def unique_oneo(x):
     """unique(x) = reshape(x, (-1,)) for one element.
 
-    Holds always; exact, kept.
     Source: definition.
     """
     return Unique()(x), Reshape((-1,))(x)

@@ -17,9 +17,8 @@ from relgraph.ops.indexing import composition as keys
 from relgraph.ops.indexing.expression import FULL
 from relgraph.ops.indexing.index import Index
 from relgraph.ops.reductions import Max, Min, Prod, Sum
-from relgraph.relations.kanren.goals import calco, checko, eq, floato, lall, lany, positiveo
-from relgraph.relations.pattern import lvars
-from relgraph.relations.relation import Relation, identity, relation
+from relgraph.relations.kanren.goals import calco, checko, floato, positiveo
+from relgraph.relations.relation import Relation, identity
 
 CANONICAL = ("canonicalize", "fast_run")
 TIDY = ("canonicalize", "specialize", "fast_run")
@@ -37,7 +36,8 @@ def level_along(c: Any, a: Any, x: Any) -> bool:
 def lift_cumsum_negativeo(x, a):
     """cumsum(-x) = -cumsum(x).
 
-    Holds always, modulo 2^n for integers; rounded (a sum of 0 may change its sign), kept.
+    Holds modulo 2^n for integers.
+    A sum of 0 may change its sign.
     Source: rounding to nearest is symmetric, IEEE 754-2019, section 4.3.1.
     """
     return Cumsum(a)(-x), -Cumsum(a)(x)
@@ -52,8 +52,9 @@ def lift_cumsum_negativeo(x, a):
 def lift_cumsum_multiplyo(c, x, a):
     """cumsum(c x) = c cumsum(x).
 
-    Holds where c does not change along the axis, such as a scalar, modulo 2^n for integers; rounded
-    (within n u |c| sum |x|), assumes_finite (0 times an infinite sum of finite terms is NaN).
+    Holds modulo 2^n for integers.
+    A scalar c is the same along every axis.  The error is within n u |c| sum |x|.  0 times an
+    infinite sum of finite terms is NaN.
     Source: distributive law.
     """
     return Cumsum(a)(c * x), c * Cumsum(a)(x)
@@ -68,39 +69,30 @@ def lift_cumsum_multiplyo(c, x, a):
 def lift_cumsum_divideo(c, x, a):
     """cumsum(x / c) = cumsum(x) / c.
 
-    Holds for floats where c does not change along the axis, such as a scalar; rounded (within
-    n u sum |x / c|), assumes_finite.
+    Holds for floats.
+    A scalar c is the same along every axis.  The error is within n u sum |x / c|.
     Source: distributive law.
     """
     return Cumsum(a)(x / c), Cumsum(a)(x) / c
 
 
-@relation(tags=CANONICAL, specials="assumes_finite")
-def distribute_cumsum_addo(left, right):
+@identity(tags=CANONICAL, specials="assumes_finite")
+def distribute_cumsum_addo(x, y, a):
     """cumsum(x + y) = cumsum(x) + cumsum(y), and cumsum(x - y) = cumsum(x) - cumsum(y).
 
-    Holds where x and y have one shape, modulo 2^n for integers; rounded (within
-    n u sum (|x| + |y|)), assumes_finite.
+    Holds where x and y have one shape, modulo 2^n for integers.
+    The error is within n u sum (|x| + |y|).
     Source: associative and commutative laws.
     """
-    x, y, a = lvars("x y a")
-    return lany(
-        *[
-            lall(
-                eq(left, Cumsum(a)(combine(x, y))),
-                eq(right, combine(Cumsum(a)(x), Cumsum(a)(y))),
-            )
-            for combine in (add, subtract)
-        ]
-    )
+    for combine in (add, subtract):
+        yield Cumsum(a)(combine(x, y)), combine(Cumsum(a)(x), Cumsum(a)(y))
 
 
 @identity(tags=CANONICAL, specials="assumes_finite")
 def lift_cumprod_expo(x, a):
     """cumprod(e^x) = e^cumsum(x).
 
-    Holds always; rounded (the error of a sum counts |sum(x)| times), assumes_finite (a partial
-    product may overflow or underflow).
+    The error of a sum counts |sum(x)| times.  A partial product may overflow or underflow.
     Source: DLMF 4.8.16.
     """
     return Cumprod(a)(exp(x)), exp(Cumsum(a)(x))
@@ -110,41 +102,32 @@ def lift_cumprod_expo(x, a):
 def log_cumprodo(x, a):
     """log(cumprod(x)) = cumsum(log x).
 
-    Holds where x is positive; the products overflow or underflow, the sums do not; rounded
-    (within c u sum (1 + |log x|)), kept.
+    The products overflow or underflow, the sums do not.  The error is within c u sum (1 + |log x|).
     Source: DLMF 4.8.2.
     """
     return log(Cumprod(a)(x)), Cumsum(a)(log(x))
 
 
-@relation(tags=CANONICAL)
-def lift_cumulative_negativeo(left, right):
+@identity(tags=CANONICAL, where=lambda x: floato(x))
+def lift_cumulative_negativeo(x, a):
     """cummax(-x) = -cummin(x), and cummin(-x) = -cummax(x).
 
-    Holds for floats (the least integer is its own negative); rounded (the extreme of 0.0 and -0.0
-    may be either), kept.
+    The least integer is its own negative.  The extreme of 0.0 and -0.0 may be either.
     Source: negation reverses the order.
     """
-    x, a = lvars("x a")
-    return lany(
-        *[
-            lall(eq(left, outer(a)(-x)), eq(right, -inner(a)(x)), floato(x))
-            for outer, inner in ((Cummax, Cummin), (Cummin, Cummax))
-        ]
-    )
+    for outer, inner in ((Cummax, Cummin), (Cummin, Cummax)):
+        yield outer(a)(-x), -inner(a)(x)
 
 
-@relation(tags=CANONICAL)
-def merge_cumulative_extremeo(left, right):
+@identity(tags=CANONICAL)
+def merge_cumulative_extremeo(x, a):
     """cummax(cummax(x)) = cummax(x), and so for cummin.
 
-    Holds always; rounded (the extreme of 0.0 and -0.0 may be either), kept.
+    The extreme of 0.0 and -0.0 may be either.
     Source: the largest element so far does not fall, and max is idempotent.
     """
-    x, a = lvars("x a")
-    return lany(
-        *[lall(eq(left, one(a)(one(a)(x))), eq(right, one(a)(x))) for one in (Cummax, Cummin)]
-    )
+    for one in (Cummax, Cummin):
+        yield one(a)(one(a)(x)), one(a)(x)
 
 
 def is_among(a: Any, axes: Any, x: Any) -> bool:
@@ -152,24 +135,17 @@ def is_among(a: Any, axes: Any, x: Any) -> bool:
     return bool(-a <= x.ndim and (axes is None or a in axes))
 
 
-@relation(tags=CANONICAL)
-def absorb_cumulative_extremeo(left, right):
+@identity(
+    tags=CANONICAL, where=lambda x, a, axes: checko(is_among, a, axes, x, label=f"{a!r} is reduced")
+)
+def absorb_cumulative_extremeo(x, a, axes, keepdims):
     """max(cummax(x)) = max(x), and so for min and cummin.
 
-    Holds where the axis is reduced; rounded (the extreme of 0.0 and -0.0 may be either), kept.
+    The extreme of 0.0 and -0.0 may be either.
     Source: associative and idempotent laws of a lattice.
     """
-    x, a, axes, keepdims = lvars("x a axes keepdims")
-    return lany(
-        *[
-            lall(
-                eq(left, reduce(axes, keepdims)(so_far(a)(x))),
-                eq(right, reduce(axes, keepdims)(x)),
-                checko(is_among, a, axes, x, label=f"{a!r} is reduced"),
-            )
-            for reduce, so_far in ((Max, Cummax), (Min, Cummin))
-        ]
-    )
+    for reduce, so_far in ((Max, Cummax), (Min, Cummin)):
+        yield reduce(axes, keepdims)(so_far(a)(x)), reduce(axes, keepdims)(x)
 
 
 def is_single(a: Any, x: Any) -> bool:
@@ -177,16 +153,18 @@ def is_single(a: Any, x: Any) -> bool:
     return bool(-a <= x.ndim and x.type.shape[a] == 1)
 
 
-@relation(tags=CANONICAL, rounding="exact")
-def remove_cumulativeo(left, right):
+@identity(
+    tags=CANONICAL,
+    where=lambda x, a: checko(is_single, a, x, label=f"{x!r} has one element along {a!r}"),
+    rounding="exact",
+)
+def remove_cumulativeo(x, a):
     """cumsum(x) = x over an axis of one element, and so for cumprod, cummax and cummin.
 
-    Holds always; exact, kept.
     Source: the first element is kept as it is.
     """
-    x, a = lvars("x a")
-    single = checko(is_single, a, x, label=f"{x!r} has one element along {a!r}")
-    return lany(*[lall(eq(left, cls(a)(x)), eq(right, x), single) for cls in ALL])
+    for cls in ALL:
+        yield cls(a)(x), x
 
 
 # Parts of results.
@@ -213,35 +191,20 @@ def over_all(s: Any, a: Any, x: Any) -> bool:
     return bool(x.ndim == 1 and axis_of_last(s, a, x))
 
 
-@relation(tags=TIDY, specials="assumes_finite")
-def last_cumulativeo(left, right):
+@identity(tags=TIDY, specials="assumes_finite")
+def last_cumulativeo(x, s, a, axes):
     """cumsum(x)[-1] = sum(x), and so for cumprod and prod, cummax and max, cummin and min.
 
-    Holds for a key that takes the last element along an axis of more than one, and all of the other
-    axes; rounded (another order, within n u sum |x|), assumes_finite (a partial sum may overflow).
+    The key takes the last element along an axis of more than one, and all of the other axes.  The
+    order differs, within n u sum |x|.  A partial sum may overflow.
     Source: definition; N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed.,
     section 4.2.
     """
-    x, s, a, axes = lvars("x s a axes")
-    pairs = ((Cumsum, Sum), (Cumprod, Prod), (Cummax, Max), (Cummin, Min))
-    found = []
-    for cls, reduce in pairs:
-        part = Index(s)(cls(a)(x))
-        found.append(
-            lall(
-                eq(left, part),
-                eq(right, reduce(None, False)(x)),
-                checko(over_all, s, a, x, label=f"{s!r} takes the last element along {a!r}"),
-            )
-        )
-        found.append(
-            lall(
-                eq(left, part),
-                eq(right, reduce(axes, False)(x)),
-                calco(axes, over_some, s, a, x),
-            )
-        )
-    return lany(*found)
+    for cls, reduce in ((Cumsum, Sum), (Cumprod, Prod), (Cummax, Max), (Cummin, Min)):
+        last = Index(s)(cls(a)(x))
+        only_axis = checko(over_all, s, a, x, label=f"{s!r} takes the last element along {a!r}")
+        yield last, reduce(None, False)(x), only_axis
+        yield last, reduce(axes, False)(x), calco(axes, over_some, s, a, x)
 
 
 def takes_first(s: Any, a: Any, x: Any) -> bool:
@@ -250,18 +213,20 @@ def takes_first(s: Any, a: Any, x: Any) -> bool:
     return bool(entries is not None and -a <= x.ndim and entries[a] == ("int", 0))
 
 
-@relation(tags=TIDY, rounding="exact")
-def first_cumulativeo(left, right):
+@identity(
+    tags=TIDY,
+    where=lambda x, s, a: checko(
+        takes_first, s, a, x, label=f"{s!r} takes the first element along {a!r}"
+    ),
+    rounding="exact",
+)
+def first_cumulativeo(x, s, a):
     """cumsum(x)[0] = x[0], and so for cumprod, cummax and cummin.
 
-    Holds for a key that takes the first element along the axis; exact, kept.
     Source: the first element is kept as it is.
     """
-    x, s, a = lvars("x s a")
-    first = checko(takes_first, s, a, x, label=f"{s!r} takes the first element along {a!r}")
-    return lany(
-        *[lall(eq(left, Index(s)(cls(a)(x))), eq(right, Index(s)(x)), first) for cls in ALL]
-    )
+    for cls in ALL:
+        yield Index(s)(cls(a)(x)), Index(s)(x)
 
 
 def axis_of_prefix(s: Any, a: Any, x: Any) -> Any:
@@ -278,25 +243,15 @@ def axis_of_prefix(s: Any, a: Any, x: Any) -> Any:
     return left.index(a + x.ndim) - len(left)
 
 
-@relation(tags=TIDY, rounding="exact")
-def index_cumulativeo(left, right):
+@identity(tags=TIDY, where=lambda x, s, a, b: calco(b, axis_of_prefix, s, a, x), rounding="exact")
+def index_cumulativeo(x, s, a, b):
     """cumsum(x)[:k] = cumsum(x[:k]), and so for cumprod, cummax and cummin.
 
-    Holds for keys that take the first elements along the axis, or all of them, and leave at most
-    half of all; exact, kept.
+    The key takes the first elements along the axis, or all of them, and leaves at most half of all.
     Source: a cumulative sum depends on the elements before it alone.
     """
-    x, s, a, b = lvars("x s a b")
-    return lany(
-        *[
-            lall(
-                eq(left, Index(s)(cls(a)(x))),
-                eq(right, cls(b)(Index(s)(x))),
-                calco(b, axis_of_prefix, s, a, x),
-            )
-            for cls in ALL
-        ]
-    )
+    for cls in ALL:
+        yield Index(s)(cls(a)(x)), cls(b)(Index(s)(x))
 
 
 def are_neighbours(s: Any, t: Any, a: Any, x: Any) -> bool:
@@ -327,9 +282,10 @@ def are_neighbours(s: Any, t: Any, a: Any, x: Any) -> bool:
 def cancel_diff_cumsumo(x, s, t, a):
     """cumsum(x)[1:] - cumsum(x)[:-1] = x[1:], the difference of a cumulative sum.
 
-    Holds for keys that take all but the first and all but the last element along an axis of more
-    than one, and all of the other axes, modulo 2^n for integers; rounded (the left side loses the
-    digits that the sums have in common), assumes_finite (a partial sum may overflow).
+    Holds modulo 2^n for integers.
+    The keys take all but the first and all but the last element along an axis of more than one, and
+    all of the other axes.  The left side loses the digits that the sums have in common.  A partial
+    sum may overflow.
     Source: definition.
     """
     return Index(s)(Cumsum(a)(x)) - Index(t)(Cumsum(a)(x)), Index(s)(x)

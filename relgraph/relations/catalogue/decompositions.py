@@ -33,9 +33,8 @@ from relgraph.ops.shape import expand_dims
 from relgraph.ops.sorting import Argsort, Sort
 from relgraph.relations.catalogue.conditions import matrixo
 from relgraph.relations.catalogue.units import identity_like
-from relgraph.relations.kanren.goals import calco, checko, eq, facto, floato, lall, lany, symmetrico
-from relgraph.relations.pattern import lvars
-from relgraph.relations.relation import Relation, identity, relation
+from relgraph.relations.kanren.goals import calco, checko, facto, floato, symmetrico
+from relgraph.relations.relation import Relation, identity
 
 SPECIALIZE = ("specialize", "fast_run")
 TIDY = ("canonicalize", "specialize", "fast_run")
@@ -57,33 +56,24 @@ sort, argsort, rows = Sort(-1), Argsort(-1), Index((("array",),))
 def eigvalsh_diagonalo(D):
     """eigvalsh(D) = sort(diagonal(D)) for a diagonal D.
 
-    Holds where D is proved diagonal; rounded (within c n u max |d|), assumes_finite.
+    The error is within c n u max |d|.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 1.1.
     """
     return Eigvalsh(True)(D), sort(diagonal(D))
 
 
-@relation(tags=SPECIALIZE, specials="assumes_finite")
-def eigh_diagonalo(left, right):
+@identity(tags=SPECIALIZE, specials="assumes_finite")
+def eigh_diagonalo(D, unit):
     """eigh(D) = (sort(d), I[argsort(d)].mT) for a diagonal D with the diagonal d.
 
-    Holds where D is proved diagonal (of equal eigenvalues other eigenvectors may be computed);
-    rounded (within c n u max |d|), assumes_finite.
+    For equal eigenvalues, other eigenvectors may be computed.  The error is within c n u max |d|.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 1.1.
     """
-    D, unit = lvars("D unit")
     both = (facto(D, "diagonal"), floato(D), matrixo(D))
     values, vectors = first(Eigh(True)(D)), second(Eigh(True)(D))
     chosen = rows(unit, argsort(diagonal(D)))
-    return lany(
-        lall(eq(left, values), eq(right, sort(diagonal(D))), *both),
-        lall(
-            eq(left, vectors),
-            eq(right, matrix_transpose(chosen)),
-            calco(unit, identity_like, D),
-            *both,
-        ),
-    )
+    yield values, sort(diagonal(D)), both
+    yield vectors, matrix_transpose(chosen), (calco(unit, identity_like, D), *both)
 
 
 @identity(
@@ -94,44 +84,37 @@ def eigh_diagonalo(left, right):
 def svd_diagonalo(D, full):
     """svd(D)[1] = -sort(-|diagonal(D)|) for a diagonal D.
 
-    Holds where D is proved diagonal (the vectors of equal singular values are not determined, so
-    U and V are left as they are); rounded (within c n u max |d|), assumes_finite.
+    The vectors of equal singular values are not determined, so U and V are left as they are.  The
+    error is within c n u max |d|.
     Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 2.4.
     """
     return second(SVD(full)(D)), -sort(-absolute(diagonal(D)))
 
 
-@relation(tags=SPECIALIZE, specials="assumes_finite")
-def qr_diagonalo(left, right):
+@identity(tags=SPECIALIZE, specials="assumes_finite")
+def qr_diagonalo(D, unit, mode):
     """qr(D) = (I, D) for a diagonal D.
 
-    Holds where D is proved diagonal, with the signs that LAPACK gives; rounded (zeros may differ
-    in sign), assumes_finite.
+    The signs are those that LAPACK gives.  Zeros may differ in sign.
     Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 5.2.
     """
-    D, unit, mode = lvars("D unit mode")
     both = (facto(D, "diagonal"), floato(D))
-    return lany(
-        lall(eq(left, first(QR(mode)(D))), eq(right, unit), calco(unit, identity_like, D), *both),
-        lall(eq(left, second(QR(mode)(D))), eq(right, D), *both),
-    )
+    yield first(QR(mode)(D)), unit, (calco(unit, identity_like, D), *both)
+    yield second(QR(mode)(D)), D, both
 
 
-@relation(tags=SPECIALIZE, specials="assumes_finite")
-def lu_diagonalo(left, right):
+@identity(tags=SPECIALIZE, specials="assumes_finite")
+def lu_diagonalo(D, unit):
     """lu(D) = (I, I, D) for a diagonal D.
 
-    Holds where D is proved diagonal; rounded (zeros may differ in sign), assumes_finite.
+    Zeros may differ in sign.
     Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 3.2.
     """
-    D, unit = lvars("D unit")
     both = (facto(D, "diagonal"), floato(D))
     made = calco(unit, identity_like, D)
-    return lany(
-        lall(eq(left, first(lu(D))), eq(right, unit), made, *both),
-        lall(eq(left, second(lu(D))), eq(right, unit), made, *both),
-        lall(eq(left, third(lu(D))), eq(right, D), *both),
-    )
+    yield first(lu(D)), unit, (made, *both)
+    yield second(lu(D)), unit, (made, *both)
+    yield third(lu(D)), D, both
 
 
 def places(A: Any) -> Any:
@@ -143,35 +126,28 @@ def places(A: Any) -> Any:
 places.of_type = True  # type: ignore[attr-defined]
 
 
-@relation(tags=SPECIALIZE, specials="assumes_finite")
-def lu_factor_diagonalo(left, right):
+@identity(tags=SPECIALIZE, specials="assumes_finite")
+def lu_factor_diagonalo(D, pivots):
     """lu_factor(D) = (D, [0, ..., n - 1]) for a diagonal D.
 
-    Holds where D is proved diagonal and, for the interchanges, n is static; rounded (zeros may
-    differ in sign), assumes_finite.
+    The interchanges need a static n.  Zeros may differ in sign.
     Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 3.4.
     """
-    D, pivots = lvars("D pivots")
     both = (facto(D, "diagonal"), floato(D), matrixo(D))
-    return lany(
-        lall(eq(left, first(lu_factor(D))), eq(right, D), *both),
-        lall(eq(left, second(lu_factor(D))), eq(right, pivots), calco(pivots, places, D), *both),
-    )
+    yield first(lu_factor(D)), D, both
+    yield second(lu_factor(D)), pivots, (calco(pivots, places, D), *both)
 
 
-@relation(tags=SPECIALIZE, specials="assumes_finite")
-def schur_diagonalo(left, right):
+@identity(tags=SPECIALIZE, specials="assumes_finite")
+def schur_diagonalo(D, unit):
     """schur(D) = (D, I) for a diagonal D.
 
-    Holds where D is proved diagonal; rounded (zeros may differ in sign), assumes_finite.
+    Zeros may differ in sign.
     Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 7.1.3.
     """
-    D, unit = lvars("D unit")
     both = (facto(D, "diagonal"), floato(D))
-    return lany(
-        lall(eq(left, first(schur(D))), eq(right, D), *both),
-        lall(eq(left, second(schur(D))), eq(right, unit), calco(unit, identity_like, D), *both),
-    )
+    yield first(schur(D)), D, both
+    yield second(schur(D)), unit, (calco(unit, identity_like, D), *both)
 
 
 def one_type(C: Any, D: Any) -> bool:
@@ -179,26 +155,20 @@ def one_type(C: Any, D: Any) -> bool:
     return bool(C.type == D.type)
 
 
-@relation(tags=SPECIALIZE, specials="assumes_finite")
-def qz_diagonalo(left, right):
+@identity(tags=SPECIALIZE, specials="assumes_finite")
+def qz_diagonalo(C, D, unit):
     """qz(C, D) = (C S, |D|, I, S) for diagonal C and D, where S has the signs of D.
 
-    Holds where C and D are proved diagonal and of one size, with the signs that LAPACK gives;
-    rounded (zeros may differ in sign), assumes_finite.
+    The signs are those that LAPACK gives.  Zeros may differ in sign.
     Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 7.7.
     """
-    C, D, unit = lvars("C D unit")
     both = (facto(C, "diagonal"), facto(D, "diagonal"), floato(C), floato(D), matrixo(C))
     same = checko(one_type, C, D)
     signs = where(less(diagonal(D), 0), -1.0, 1.0)
-    return lany(
-        lall(eq(left, first(qz(C, D))), eq(right, diag(diagonal(C) * signs)), *both, same),
-        lall(eq(left, second(qz(C, D))), eq(right, diag(absolute(diagonal(D)))), *both, same),
-        lall(
-            eq(left, third(qz(C, D))), eq(right, unit), calco(unit, identity_like, C), *both, same
-        ),
-        lall(eq(left, fourth(qz(C, D))), eq(right, diag(signs)), *both, same),
-    )
+    yield first(qz(C, D)), diag(diagonal(C) * signs), (*both, same)
+    yield second(qz(C, D)), diag(absolute(diagonal(D))), (*both, same)
+    yield third(qz(C, D)), unit, (calco(unit, identity_like, C), *both, same)
+    yield fourth(qz(C, D)), diag(signs), (*both, same)
 
 
 @identity(
@@ -209,7 +179,7 @@ def qz_diagonalo(left, right):
 def expm_diagonalo(D):
     """expm(D) = diag(exp(diagonal(D))) for a diagonal D.
 
-    Holds where D is proved diagonal; rounded (within the accuracy of expm), assumes_finite.
+    The error is within the accuracy of expm.
     Source: N. J. Higham, Functions of Matrices, section 1.2.
     """
     return expm(D), diag(exp(diagonal(D)))
@@ -230,8 +200,8 @@ def expm_diagonalo(D):
 def sylvester_diagonalo(C, D, Q):
     """solve_sylvester(C, D, Q) = Q / (diagonal(C)[:, None] + diagonal(D)) for diagonal C and D.
 
-    Holds where C and D are proved diagonal and no sum is 0; rounded (within c u |x|),
-    assumes_finite.
+    Holds where no sum is 0.
+    The error is within c u |x|.
     Source: R. A. Horn and C. R. Johnson, Topics in Matrix Analysis, section 4.4.
     """
     return sylvester(C, D, Q), divide(Q, expand_dims(diagonal(C), -1) + diagonal(D))
@@ -240,92 +210,71 @@ def sylvester_diagonalo(C, D, Q):
 # Factors put together again.
 
 
-@relation(tags=TIDY, specials="assumes_finite")
-def recompose_factorso(left, right):
+@identity(tags=TIDY, where=lambda A: floato(A), specials="assumes_finite")
+def recompose_factorso(A, mode):
     """Q R = A by qr(A), and P L U = A by lu(A).
 
-    Holds where A is a float matrix, or a batch of them; rounded (within c n u |A|),
-    assumes_finite.
+    The error is within c n u |A|.
     Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., sections 3.2 and 5.2.
     """
-    A, mode = lvars("A mode")
     P, L, U = first(lu(A)), second(lu(A)), third(lu(A))
-    both = (eq(right, A), floato(A))
-    return lany(
-        lall(eq(left, first(QR(mode)(A)) @ second(QR(mode)(A))), *both),
-        lall(eq(left, (P @ L) @ U), *both),
-        lall(eq(left, P @ (L @ U)), *both),
-    )
+    yield first(QR(mode)(A)) @ second(QR(mode)(A)), A
+    yield (P @ L) @ U, A
+    yield P @ (L @ U), A
 
 
-@relation(tags=TIDY, specials="assumes_finite")
-def recompose_schuro(left, right):
+@identity(tags=TIDY, where=lambda A: floato(A), specials="assumes_finite")
+def recompose_schuro(A):
     """Z T Z.mT = A by schur(A).
 
-    Holds where A is a float matrix, or a batch of them; rounded (within c n u |A|),
-    assumes_finite.
+    The error is within c n u |A|.
     Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 7.4.
     """
-    (A,) = lvars("A")
     T, Z = first(schur(A)), second(schur(A))
     back = matrix_transpose(Z)
-    return lany(
-        lall(eq(left, (Z @ T) @ back), eq(right, A), floato(A)),
-        lall(eq(left, Z @ (T @ back)), eq(right, A), floato(A)),
-    )
+    yield (Z @ T) @ back, A
+    yield Z @ (T @ back), A
 
 
-@relation(tags=TIDY, specials="assumes_finite", broadcast="*")
-def recompose_valueso(left, right):
+@identity(tags=TIDY, specials="assumes_finite", broadcast="*")
+def recompose_valueso(A, lower):
     """(V * w) V.mT = A by eigh(A), and (U * S) Vh = A by svd(A).
 
-    Holds for float matrices, for eigh where A is proved symmetric, for svd where U and V are not
-    full; rounded (within c n u |A|), assumes_finite.
+    The product of eigh needs a symmetric A; in that of svd, U and V are not full.  The error is
+    within c n u |A|.
     Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., sections 2.4 and 8.1.
     """
-    A, lower = lvars("A lower")
     w, V = first(Eigh(lower)(A)), second(Eigh(lower)(A))
     U, S, Vh = (item(SVD(False)(A)) for item in (first, second, third))
-    both = (eq(right, A), floato(A), matrixo(A))
-    return lany(
-        lall(eq(left, (V * w) @ matrix_transpose(V)), symmetrico(A), *both),
-        lall(eq(left, (U * S) @ Vh), *both),
-    )
+    yield (V * w) @ matrix_transpose(V), A, (symmetrico(A), floato(A), matrixo(A))
+    yield (U * S) @ Vh, A, (floato(A), matrixo(A))
 
 
 # What needs no factorisation, or less of one.
 
 
-@relation(tags=SPECIALIZE, specials="assumes_finite")
-def sum_eigvalsho(left, right):
+@identity(tags=SPECIALIZE, where=lambda A: (symmetrico(A), floato(A)), specials="assumes_finite")
+def sum_eigvalsho(A, lower):
     """sum(eigvalsh(A), axis=-1) = trace(A) for a symmetric A.
 
-    Holds where A is proved symmetric; rounded (within c n u |A|), assumes_finite.
+    The error is within c n u |A|.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 1.2.
     """
-    A, lower = lvars("A lower")
     values = Eigvalsh(lower)(A)
-    both = (eq(right, trace(A)), symmetrico(A), floato(A))
-    return lany(
-        lall(eq(left, sum(values, axis=-1)), *both),
-        lall(eq(left, sum(values)), *both, matrixo(A)),
-    )
+    yield sum(values, axis=-1), trace(A)
+    yield sum(values), trace(A), matrixo(A)
 
 
-@relation(tags=SPECIALIZE, specials="assumes_finite")
-def prod_eigvalsho(left, right):
+@identity(tags=SPECIALIZE, where=lambda A: (symmetrico(A), floato(A)), specials="assumes_finite")
+def prod_eigvalsho(A, lower):
     """prod(eigvalsh(A), axis=-1) = det(A) for a symmetric A.
 
-    Holds where A is proved symmetric; rounded (within c n u |A|^n), assumes_finite.
+    The error is within c n u |A|^n.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 1.2.
     """
-    A, lower = lvars("A lower")
     values = Eigvalsh(lower)(A)
-    both = (eq(right, det(A)), symmetrico(A), floato(A))
-    return lany(
-        lall(eq(left, prod(values, axis=-1)), *both),
-        lall(eq(left, prod(values)), *both, matrixo(A)),
-    )
+    yield prod(values, axis=-1), det(A)
+    yield prod(values), det(A), matrixo(A)
 
 
 @identity(
@@ -336,7 +285,7 @@ def prod_eigvalsho(left, right):
 def sum_singular_squareo(A, full):
     """sum(square(svd(A)[1])) = sum(square(A)).
 
-    Holds for a float matrix; rounded (within c n u |A|^2), assumes_finite.
+    The error is within c n u |A|^2.
     Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 2.4 (the Frobenius
     norm).
     """
@@ -347,8 +296,7 @@ def sum_singular_squareo(A, full):
 def det_expmo(A):
     """det(expm(A)) = e^trace(A).
 
-    Holds for a float matrix, or a batch of them; rounded (within the accuracy of expm),
-    assumes_finite.
+    The error is within the accuracy of expm.
     Source: R. A. Horn and C. R. Johnson, Topics in Matrix Analysis, section 6.2.
     """
     return det(expm(A)), exp(trace(A))
@@ -358,7 +306,7 @@ def det_expmo(A):
 def inv_expmo(A):
     """inv(expm(A)) = expm(-A).
 
-    Holds always; rounded (within the accuracy of expm), assumes_finite.
+    The error is within the accuracy of expm.
     Source: N. J. Higham, Functions of Matrices, section 10.1.
     """
     return inv(expm(A)), expm(-A)
@@ -368,7 +316,7 @@ def inv_expmo(A):
 def transpose_expmo(A):
     """expm(A.mT) = expm(A).mT.
 
-    Holds always; rounded (within the accuracy of expm), assumes_finite.
+    The error is within the accuracy of expm.
     Source: N. J. Higham, Functions of Matrices, theorem 1.13.
     """
     return expm(matrix_transpose(A)), matrix_transpose(expm(A))

@@ -24,9 +24,8 @@ from relgraph.ops.elementwise import (
     square,
     where,
 )
-from relgraph.relations.kanren.goals import eq, facto, floato, lall, lany, nonnegativeo, positiveo
-from relgraph.relations.pattern import lvars
-from relgraph.relations.relation import Relation, identity, relation
+from relgraph.relations.kanren.goals import facto, floato, nonnegativeo, positiveo
+from relgraph.relations.relation import Relation, identity
 
 CANONICAL = ("canonicalize", "fast_run")
 TIDY = ("canonicalize", "specialize", "fast_run")  # again after the stabilising phase
@@ -35,38 +34,34 @@ STABLE = ("canonicalize", "fast_run", "stabilize", "stabilization")
 FINITE = ("canonicalize", "fast_run", "stabilize")
 
 
-@relation(tags=STABLE)
-def cancel_log_expo(left, right):
+@identity(tags=STABLE)
+def cancel_log_expo(x):
     """log(e^x) = x, and so for base 2 and for log1p(expm1(x)).
 
-    Holds always; the left side overflows or underflows for large |x|, the right side does not;
-    rounded, kept.
+    The left side overflows or underflows for large |x|, the right side does not.
     Source: DLMF 4.8(i), for real arguments.
     """
-    (x,) = lvars("x")
-    pairs = ((log, exp), (log2, exp2), (log1p, expm1))
-    return lany(*[lall(eq(left, f(g(x))), eq(right, x)) for f, g in pairs])
+    for f, g in ((log, exp), (log2, exp2), (log1p, expm1)):
+        yield f(g(x)), x
 
 
-@relation(tags=TIDY)
-def cancel_exp_logo(left, right):
+@identity(tags=TIDY, where=lambda x: nonnegativeo(x))
+def cancel_exp_logo(x):
     """e^(log x) = x, and so for base 2 and for expm1(log1p(x)).
 
-    Holds where x is at least 0 (the logarithm of a negative number is NaN); rounded (within
-    c u |x| (1 + |log x|)), kept.
+    The logarithm of a negative number is NaN.  The error is within c u |x| (1 + |log x|).
     Source: DLMF 4.8(i), for real arguments.
     """
-    (x,) = lvars("x")
-    pairs = ((exp, log), (exp2, log2), (expm1, log1p))
-    return lany(*[lall(eq(left, f(g(x))), eq(right, x), nonnegativeo(x)) for f, g in pairs])
+    for f, g in ((exp, log), (exp2, log2), (expm1, log1p)):
+        yield f(g(x)), x
 
 
 @identity(tags=STABLE)
 def distribute_exp_addo(x, y):
     """e^(x + y) = e^x e^y.
 
-    Holds always; the product may overflow or underflow in one factor, the sum does not; rounded
-    (the error of x + y counts |x + y| times), kept.
+    The product may overflow or underflow in one factor, the sum does not.  The error of x + y
+    counts |x + y| times.
     Source: DLMF 4.8.16.
     """
     return exp(x + y), exp(x) * exp(y)
@@ -76,33 +71,30 @@ def distribute_exp_addo(x, y):
 def distribute_exp_subtracto(x, y):
     """e^(x - y) = e^x / e^y.
 
-    Holds always; the quotient may overflow or underflow on one side, the difference does not;
-    rounded (the error of x - y counts |x - y| times), kept.
+    The quotient may overflow or underflow on one side, the difference does not.  The error of x - y
+    counts |x - y| times.
     Source: DLMF 4.8.16.
     """
     return exp(x - y), exp(x) / exp(y)
 
 
-@relation(tags=CANONICAL, specials="assumes_finite")
-def reciprocal_expo(left, right):
+@identity(tags=CANONICAL, specials="assumes_finite")
+def reciprocal_expo(x):
     """1 / e^x = e^(-x), written as a quotient or a reciprocal.
 
-    Holds where e^x is finite; rounded, assumes_finite (near the end of the range one side is
-    subnormal and the other 0).
+    Near the end of the range one side is subnormal and the other 0.
     Source: DLMF 4.8.16.
     """
-    (x,) = lvars("x")
-    return lany(
-        *[lall(eq(left, form), eq(right, exp(-x))) for form in (1 / exp(x), reciprocal(exp(x)))]
-    )
+    yield 1 / exp(x), exp(-x)
+    yield reciprocal(exp(x)), exp(-x)
 
 
 @identity(tags=CANONICAL, specials="assumes_finite")
 def merge_power_expo(x, y):
     """(e^x)^y = e^(x y).
 
-    Holds where e^x is finite and not 0; rounded (the error of x y counts |x y| times),
-    assumes_finite.
+    Holds where e^x is not 0.
+    The error of x y counts |x y| times.
     Source: DLMF 4.8.17.
     """
     return exp(x) ** y, exp(x * y)
@@ -112,7 +104,7 @@ def merge_power_expo(x, y):
 def halve_sqrt_expo(x):
     """sqrt(e^x) = e^(x / 2).
 
-    Holds where e^x is finite and not 0; rounded, assumes_finite.
+    Holds where e^x is not 0.
     Source: DLMF 4.8.17.
     """
     return sqrt(exp(x)), exp(0.5 * x)
@@ -122,210 +114,163 @@ def halve_sqrt_expo(x):
 def halve_log_sqrto(x):
     """log(sqrt(x)) = (1 / 2) log x.
 
-    Holds always, negative x being NaN on both sides; rounded (within u (1 + |log x|)), kept.
+    Both sides are NaN for negative x.  The error is within u (1 + |log x|).
     Source: DLMF 4.8.13.
     """
     return log(sqrt(x)), 0.5 * log(x)
 
 
-@relation(tags=CANONICAL, specials="assumes_finite")
-def lower_log_powero(left, right):
+@identity(tags=CANONICAL, where=lambda x: positiveo(x), specials="assumes_finite")
+def lower_log_powero(x, y):
     """log(x^y) = y log x, for base 2 and 10 too, and log(square(x)) = 2 log x.
 
-    Holds where x is positive; rounded (within c u (1 + |y log x|)), assumes_finite (infinity to
-    the power of 0 is 1, but 0 log(infinity) is NaN).
+    The error is within c u (1 + |y log x|).  Infinity to the power of 0 is 1, but 0 log(infinity)
+    is NaN.
     Source: DLMF 4.8.13.
     """
-    x, y = lvars("x y")
-    return lany(
-        *[lall(eq(left, f(x**y)), eq(right, y * f(x)), positiveo(x)) for f in (log, log2, log10)],
-        lall(eq(left, log(square(x))), eq(right, 2 * log(x)), positiveo(x)),
-    )
+    for f in (log, log2, log10):
+        yield f(x**y), y * f(x)
+    yield log(square(x)), 2 * log(x)
 
 
 @identity(tags=("expand_log",), where=lambda x: positiveo(x), specials="assumes_finite")
 def distribute_log_multiplyo(x, y):
     """log(x y) = log x + log y.
 
-    Holds where x is positive, negative y being NaN on both sides; rounded (within
-    c u (1 + |log x| + |log y|)), assumes_finite.  No mode runs it: to the right it costs a
-    logarithm, to the left the product of many factors overflows.
+    Both sides are NaN for negative y.  The error is within c u (1 + |log x| + |log y|).  No mode
+    runs it: to the right it costs a logarithm, to the left the product of many factors overflows.
     Source: DLMF 4.8.2.
     """
     return log(x * y), log(x) + log(y)
 
 
-@relation(tags=("expand_log", "local_log_div"), specials="assumes_finite")
-def distribute_log_divideo(left, right):
+@identity(tags=("expand_log", "local_log_div"), specials="assumes_finite")
+def distribute_log_divideo(x, y):
     """log(x / y) = log x - log y.
 
-    Holds where x or y is positive, a negative other one being NaN on both sides; rounded (within
-    c u (1 + |log x| + |log y|)), assumes_finite.  No mode runs it, as the relation for products.
+    Both sides are NaN where the other one is negative.  The error is within c u (1 + |log x| + |log
+    y|).  No mode runs it, as the relation for products.
     Source: DLMF 4.8.4.
     """
-    x, y = lvars("x y")
-    return lany(
-        lall(eq(left, log(x / y)), eq(right, log(x) - log(y)), positiveo(y)),
-        lall(eq(left, log(x / y)), eq(right, log(x) - log(y)), positiveo(x)),
-    )
+    yield log(x / y), log(x) - log(y), positiveo(y)
+    yield log(x / y), log(x) - log(y), positiveo(x)
 
 
-@relation(tags=(*FINITE, "local_log_div"), specials="assumes_finite")
-def log_reciprocalo(left, right):
+@identity(tags=(*FINITE, "local_log_div"), where=lambda x: floato(x), specials="assumes_finite")
+def log_reciprocalo(x):
     """log(1 / x) = -log x, written as a quotient or a reciprocal.
 
-    Holds for floats, negative x being NaN on both sides; the left side is infinite for a subnormal
-    x; rounded, assumes_finite (1 / -0.0 is -infinity).
+    Both sides are NaN for negative x.  The left side is infinite for a subnormal x.  1 / -0.0 is
+    -infinity.
     Source: DLMF 4.8.5.
     """
-    (x,) = lvars("x")
-    return lany(
-        *[
-            lall(eq(left, log(form)), eq(right, -log(x)), floato(x))
-            for form in (1 / x, reciprocal(x))
-        ]
-    )
+    yield log(1 / x), -log(x)
+    yield log(reciprocal(x)), -log(x)
 
 
-@relation(tags=STABLE)
-def cancel_log_powero(left, right):
+@identity(tags=STABLE, where=lambda x: floato(x))
+def cancel_log_powero(x):
     """log2(2^x) = x, and log10(10^x) = x, written as powers.
 
-    Holds for floats; the left side overflows or underflows for a large |x|; rounded, kept.
+    The left side overflows or underflows for a large |x|.
     Source: DLMF 4.8(i), for real arguments.
     """
-    (x,) = lvars("x")
-    return lany(
-        lall(eq(left, log2(power(2.0, x))), eq(right, x), floato(x)),
-        lall(eq(left, log10(power(10.0, x))), eq(right, x), floato(x)),
-    )
+    yield log2(power(2.0, x)), x
+    yield log10(power(10.0, x)), x
 
 
-@relation(tags=TIDY)
-def cancel_power_logo(left, right):
+@identity(tags=TIDY, where=lambda x: (nonnegativeo(x), floato(x)))
+def cancel_power_logo(x):
     """2^log2(x) = x, and 10^log10(x) = x, written as powers.
 
-    Holds where x is at least 0; rounded (within c u |x| (1 + |log x|)), kept.
+    The error is within c u |x| (1 + |log x|).
     Source: DLMF 4.8(i), for real arguments.
     """
-    (x,) = lvars("x")
-    return lany(
-        lall(eq(left, power(2.0, log2(x))), eq(right, x), nonnegativeo(x), floato(x)),
-        lall(eq(left, power(10.0, log10(x))), eq(right, x), nonnegativeo(x), floato(x)),
-    )
+    yield power(2.0, log2(x)), x
+    yield power(10.0, log10(x)), x
 
 
-@relation(tags=STABLE)
-def change_log_baseo(left, right):
+@identity(tags=STABLE)
+def change_log_baseo(x):
     """log(2^x) = x log 2, and log2(e^x) = x / log 2.
 
-    Holds always; the left side overflows or underflows for a large |x|; rounded, kept.
+    The left side overflows or underflows for a large |x|.
     Source: DLMF 4.2(iii).
     """
-    (x,) = lvars("x")
-    return lany(
-        lall(eq(left, log(exp2(x))), eq(right, x * math.log(2))),
-        lall(eq(left, log2(exp(x))), eq(right, x * math.log2(math.e))),
-    )
+    yield log(exp2(x)), x * math.log(2)
+    yield log2(exp(x)), x * math.log2(math.e)
 
 
-@relation(tags=TIDY)
-def exp_softpluso(left, right):
+@identity(tags=TIDY)
+def exp_softpluso(x):
     """e^softplus(x) = 1 + e^x, and expm1(softplus(x)) = e^x.
 
-    Holds always; rounded, kept.
     Source: definition of softplus.
     """
-    (x,) = lvars("x")
-    return lany(
-        lall(eq(left, exp(softplus(x))), eq(right, 1 + exp(x))),
-        lall(eq(left, expm1(softplus(x))), eq(right, exp(x))),
-    )
+    yield exp(softplus(x)), 1 + exp(x)
+    yield expm1(softplus(x)), exp(x)
 
 
-@relation(tags=TIDY)
-def cancel_exp_log1po(left, right):
+@identity(tags=TIDY)
+def cancel_exp_log1po(x):
     """e^log1p(x) = 1 + x, expm1(log x) = x - 1, and the same of log1mexp.
 
     The last two are e^log1mexp(x) = -expm1(x) and expm1(log1mexp(x)) = -e^x.
-    Holds where x is at least 0, for log1mexp at most 0; rounded, kept.
     Source: definitions.
     """
-    (x,) = lvars("x")
-    return lany(
-        lall(eq(left, exp(log1p(x))), eq(right, 1 + x), nonnegativeo(x)),
-        lall(eq(left, expm1(log(x))), eq(right, x - 1), nonnegativeo(x)),
-        lall(eq(left, exp(log1mexp(x))), eq(right, -expm1(x)), facto(x, "nonpositive")),
-        lall(eq(left, expm1(log1mexp(x))), eq(right, -exp(x)), facto(x, "nonpositive")),
-    )
+    yield exp(log1p(x)), 1 + x, nonnegativeo(x)
+    yield expm1(log(x)), x - 1, nonnegativeo(x)
+    yield exp(log1mexp(x)), -expm1(x), facto(x, "nonpositive")
+    yield expm1(log1mexp(x)), -exp(x), facto(x, "nonpositive")
 
 
-@relation(tags=(*SPECIALIZE, "local_exp_log_nan_switch"))
-def switch_exp_logo(left, right):
+@identity(tags=(*SPECIALIZE, "local_exp_log_nan_switch"), where=lambda x: floato(x))
+def switch_exp_logo(x):
     """e^(log x) = x where x >= 0 and NaN elsewhere, and so for pairs of log1p, expm1 and log1mexp.
 
-    Holds for floats; rounded (within c u (1 + |log x|)), kept.
+    The error is within c u (1 + |log x|).
     Source: definitions.
     """
-    (x,) = lvars("x")
-    forms = (
-        (exp(log(x)), x >= 0, x),
-        (exp2(log2(x)), x >= 0, x),
-        (expm1(log1p(x)), x >= -1, x),
-        (exp(log1p(x)), x >= -1, 1 + x),
-        (expm1(log(x)), x >= 0, x - 1),
-        (exp(log1mexp(x)), x <= 0, -expm1(x)),
-        (expm1(log1mexp(x)), x <= 0, -exp(x)),
-    )
-    return lany(
-        *[
-            lall(eq(left, form), eq(right, where(domain, value, math.nan)), floato(x))
-            for form, domain, value in forms
-        ]
-    )
+    yield exp(log(x)), where(x >= 0, x, math.nan)
+    yield exp2(log2(x)), where(x >= 0, x, math.nan)
+    yield expm1(log1p(x)), where(x >= -1, x, math.nan)
+    yield exp(log1p(x)), where(x >= -1, 1 + x, math.nan)
+    yield expm1(log(x)), where(x >= 0, x - 1, math.nan)
+    yield exp(log1mexp(x)), where(x <= 0, -expm1(x), math.nan)
+    yield expm1(log1mexp(x)), where(x <= 0, -exp(x), math.nan)
 
 
-@relation(tags=CANONICAL)
-def exp_negative_logo(left, right):
+@identity(tags=CANONICAL, where=lambda x: (positiveo(x), floato(x)))
+def exp_negative_logo(x):
     """e^(-log x) = 1 / x, and for base 2.
 
-    Holds where x is positive; rounded (within c u (1 + |log x|) / |x|), kept.
+    The error is within c u (1 + |log x|) / |x|.
     Source: DLMF 4.8.5.
     """
-    (x,) = lvars("x")
-    pairs = ((exp, log), (exp2, log2))
-    return lany(
-        *[
-            lall(eq(left, f(-g(x))), eq(right, reciprocal(x)), positiveo(x), floato(x))
-            for f, g in pairs
-        ]
-    )
+    for f, g in ((exp, log), (exp2, log2)):
+        yield f(-g(x)), reciprocal(x)
 
 
-@relation(tags=TIDY, specials="assumes_finite")
-def exp_multiply_logo(left, right):
+@identity(
+    tags=TIDY, where=lambda x, y: (nonnegativeo(x), floato(x), floato(y)), specials="assumes_finite"
+)
+def exp_multiply_logo(x, y):
     """e^(y log x) = x^y, and for base 2.
 
-    Holds for floats where x is at least 0; rounded (within c u (1 + |y log x|) |x^y|),
-    assumes_finite (infinity to the power of 0 is 1, but 0 log(infinity) is NaN).
+    The error is within c u (1 + |y log x|) |x^y|.  Infinity to the power of 0 is 1, but 0
+    log(infinity) is NaN.
     Source: DLMF 4.2.26.
     """
-    x, y = lvars("x y")
-    pairs = ((exp, log), (exp2, log2))
-    return lany(
-        *[
-            lall(eq(left, f(y * g(x))), eq(right, x**y), nonnegativeo(x), floato(x), floato(y))
-            for f, g in pairs
-        ]
-    )
+    for f, g in ((exp, log), (exp2, log2)):
+        yield f(y * g(x)), x**y
 
 
 @identity(tags=CANONICAL, specials="assumes_finite")
 def divide_expo(x, y):
     """x / e^y = x e^(-y).
 
-    Holds where e^y is finite and not 0; rounded, assumes_finite (near the end of the range one
-    side is subnormal and the other 0).
+    Holds where e^y is not 0.
+    Near the end of the range one side is subnormal and the other 0.
     Source: DLMF 4.8.16.
     """
     return x / exp(y), x * exp(-y)
@@ -335,7 +280,7 @@ def divide_expo(x, y):
 def square_expo(x):
     """square(e^x) = e^(2 x).
 
-    Holds always; rounded (within c u (1 + |x|) e^(2 x)), kept.
+    The error is within c u (1 + |x|) e^(2 x).
     Source: DLMF 4.8.17.
     """
     return square(exp(x)), exp(2 * x)
@@ -345,8 +290,8 @@ def square_expo(x):
 def distribute_exp2_addo(x, y):
     """2^(x + y) = 2^x 2^y.
 
-    Holds always; the product may overflow or underflow in one factor, the sum does not; rounded
-    (the error of x + y counts |x + y| times), kept.
+    The product may overflow or underflow in one factor, the sum does not.  The error of x + y
+    counts |x + y| times.
     Source: DLMF 4.8.16.
     """
     return exp2(x + y), exp2(x) * exp2(y)
@@ -356,8 +301,8 @@ def distribute_exp2_addo(x, y):
 def distribute_exp2_subtracto(x, y):
     """2^(x - y) = 2^x / 2^y.
 
-    Holds always; the quotient may overflow or underflow on one side, the difference does not;
-    rounded (the error of x - y counts |x - y| times), kept.
+    The quotient may overflow or underflow on one side, the difference does not.  The error of x - y
+    counts |x - y| times.
     Source: DLMF 4.8.16.
     """
     return exp2(x - y), exp2(x) / exp2(y)
@@ -367,7 +312,6 @@ def distribute_exp2_subtracto(x, y):
 def softplus_logo(x):
     """softplus(log x) = log1p(x).
 
-    Holds where x is at least 0; rounded, kept.
     Source: definition of softplus.
     """
     return softplus(log(x)), log1p(x)
@@ -377,7 +321,6 @@ def softplus_logo(x):
 def sigmoid_logo(x):
     """sigmoid(log x) = x / (1 + x).
 
-    Holds where x is at least 0 and finite; rounded, assumes_finite.
     Source: definition of sigmoid.
     """
     return sigmoid(log(x)), x / (1 + x)

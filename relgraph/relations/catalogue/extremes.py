@@ -55,16 +55,12 @@ from relgraph.relations.catalogue.conditions import coefficiento
 from relgraph.relations.kanren.goals import (
     calco,
     checko,
-    eq,
     facto,
     floato,
-    lall,
-    lany,
     nonnegativeo,
     positiveo,
 )
-from relgraph.relations.pattern import lvars
-from relgraph.relations.relation import Relation, identity, relation
+from relgraph.relations.relation import Relation, identity
 
 CANONICAL = ("canonicalize", "fast_run")
 TIDY = ("canonicalize", "specialize", "fast_run")  # again after the stabilising phase
@@ -81,240 +77,186 @@ PARTIAL = (log, log2, log10, log1p, sqrt, arcsin, arccosh, arctanh)
 DECREASING = (erfc,)
 
 
-@relation(tags=TIDY)
-def idempotent_extremeo(left, right):
+@identity(tags=TIDY)
+def idempotent_extremeo(x):
     """max(x, x) = x, and min(x, x) = x.
 
-    Holds always; rounded (in a longer maximum zeros may differ in sign), kept.
+    In a longer maximum, zeros may differ in sign.
     Source: idempotent laws of a lattice, G. Birkhoff, Lattice Theory, 3rd ed., chapter I.
     """
-    (x,) = lvars("x")
-    return lany(*[lall(eq(left, op(x, x)), eq(right, x)) for op in (maximum, minimum)])
+    for op in (maximum, minimum):
+        yield op(x, x), x
 
 
-@relation(tags=TIDY, rounding="exact")
-def idempotento(left, right):
+@identity(tags=TIDY, rounding="exact")
+def idempotento(x):
     """x op x = x, where op is and, or, or their bitwise forms.
 
-    Holds always; exact, kept.
     Source: idempotent laws of a lattice, G. Birkhoff, Lattice Theory, 3rd ed., chapter I.
     """
-    (x,) = lvars("x")
-    ops = (logical_and, logical_or, bitwise_and, bitwise_or)
-    return lany(*[lall(eq(left, op(x, x)), eq(right, x)) for op in ops])
+    for op in (logical_and, logical_or, bitwise_and, bitwise_or):
+        yield op(x, x), x
 
 
-@relation(tags=CANONICAL, specials="assumes_finite")
-def absorb_extremeo(left, right):
+@identity(tags=CANONICAL, where=lambda x, y: alikeo(x, y), specials="assumes_finite")
+def absorb_extremeo(x, y):
     """max(x, min(x, y)) = x, and min(x, max(x, y)) = x.
 
-    Holds where y is not NaN; rounded (zeros may differ in sign), assumes_finite.
+    Holds where y is not NaN.
+    Zeros may differ in sign.
     Source: absorption laws of a lattice, G. Birkhoff, Lattice Theory, 3rd ed., chapter I.
     """
-    x, y = lvars("x y")
-    return lany(
-        lall(eq(left, maximum(x, minimum(x, y))), eq(right, x), alikeo(x, y)),
-        lall(eq(left, minimum(x, maximum(x, y))), eq(right, x), alikeo(x, y)),
-    )
+    yield maximum(x, minimum(x, y)), x
+    yield minimum(x, maximum(x, y)), x
 
 
-@relation(tags=CANONICAL)
-def distribute_extremeo(left, right):
+@identity(tags=CANONICAL)
+def distribute_extremeo(x, y, z):
     """max(x, min(y, z)) = min(max(x, y), max(x, z)), with max and min exchanged as well.
 
-    Holds always; rounded (zeros may differ in sign), kept.
+    Zeros may differ in sign.
     Source: distributive lattices, G. Birkhoff, Lattice Theory, 3rd ed., chapter II.
     """
-    x, y, z = lvars("x y z")
-    return lany(
-        *[
-            lall(eq(left, outer(x, inner(y, z))), eq(right, inner(outer(x, y), outer(x, z))))
-            for outer, inner in ((maximum, minimum), (minimum, maximum))
-        ]
-    )
+    for outer, inner in ((maximum, minimum), (minimum, maximum)):
+        yield outer(x, inner(y, z)), inner(outer(x, y), outer(x, z))
 
 
-@relation(tags=CANONICAL)
-def gather_extreme_negativeo(left, right):
+@identity(tags=CANONICAL, where=lambda x, y: (floato(x), floato(y)))
+def gather_extreme_negativeo(x, y):
     """max(-x, -y) = -min(x, y), and min(-x, -y) = -max(x, y).
 
-    Holds for floats (the least integer is its own negative); rounded (zeros may differ in sign),
-    kept.
+    The least integer is its own negative.  Zeros may differ in sign.
     Source: negation reverses the order.
     """
-    x, y = lvars("x y")
-    return lany(
-        *[
-            lall(eq(left, one(-x, -y)), eq(right, -other(x, y)), floato(x), floato(y))
-            for one, other in ((maximum, minimum), (minimum, maximum))
-        ]
-    )
+    for one, other in ((maximum, minimum), (minimum, maximum)):
+        yield one(-x, -y), -other(x, y)
 
 
-def _through(left: Any, right: Any, functions: Any, pairs: Any) -> Any:
-    x, y = lvars("x y")
-    return lany(
-        *[
-            lall(eq(left, one(f(x), f(y))), eq(right, f(other(x, y))), floato(x), floato(y))
-            for f in functions
-            for one, other in pairs
-        ]
-    )
+def _through(f: Any, pair: Any, x: Any, y: Any) -> Any:
+    """Return both sides of: an extreme of two images is the image of an extreme."""
+    outer, inner = pair
+    return outer(f(x), f(y)), f(inner(x, y))
 
 
 SAME = ((maximum, maximum), (minimum, minimum))
 OPPOSITE = ((maximum, minimum), (minimum, maximum))
 
 
-@relation(tags=CANONICAL)
-def gather_extreme_increasingo(left, right):
+@identity(tags=CANONICAL, where=lambda x, y: (floato(x), floato(y)))
+def gather_extreme_increasingo(x, y):
     """max(e^x, e^y) = e^max(x, y), and so for min, and for other functions that increase.
 
-    Holds always (2^x, expm1, sinh, tanh, arcsinh, arctan, erf, sigmoid, softplus, cbrt and rounding
-    to integers increase everywhere); rounded (a computed function need not be monotone to the last
-    bit), kept.
+    2^x, expm1, sinh, tanh, arcsinh, arctan, erf, sigmoid, softplus, cbrt and rounding to integers
+    increase everywhere.  A computed function need not be monotone to the last bit.
     Source: a function that increases keeps the order; DLMF 4.2(iii), 4.37, 7.4, 4.23.
     """
-    return _through(left, right, INCREASING, SAME)
+    for f in INCREASING:
+        for pair in SAME:
+            yield _through(f, pair, x, y)
 
 
-@relation(tags=CANONICAL, specials="assumes_finite")
-def gather_extreme_partialo(left, right):
+@identity(tags=CANONICAL, where=lambda x, y: (floato(x), floato(y)), specials="assumes_finite")
+def gather_extreme_partialo(x, y):
     """max(log x, log y) = log max(x, y), and so for min, sqrt, arcsin, arccosh and arctanh.
 
-    Holds where both functions exist (outside of the domain of one it is NaN); rounded (a computed
-    function need not be monotone to the last bit), assumes_finite.
+    Outside of its domain, a function is NaN.  A computed function need not be monotone to the last
+    bit.
     Source: a function that increases keeps the order; DLMF 4.2(iii), 4.37, 4.23.
     """
-    return _through(left, right, PARTIAL, SAME)
+    for f in PARTIAL:
+        for pair in SAME:
+            yield _through(f, pair, x, y)
 
 
-@relation(tags=CANONICAL)
-def gather_extreme_decreasingo(left, right):
+@identity(tags=CANONICAL, where=lambda x, y: (floato(x), floato(y)))
+def gather_extreme_decreasingo(x, y):
     """max(erfc x, erfc y) = erfc min(x, y), and min(erfc x, erfc y) = erfc max(x, y).
 
-    Holds always; rounded (a computed function need not be monotone to the last bit), kept.
+    A computed function need not be monotone to the last bit.
     Source: a function that decreases reverses the order; DLMF 7.2.2.
     """
-    return _through(left, right, DECREASING, OPPOSITE)
+    for f in DECREASING:
+        for pair in OPPOSITE:
+            yield _through(f, pair, x, y)
 
 
-@relation(tags=CANONICAL, specials="assumes_finite")
-def gather_extreme_addo(left, right):
+@identity(
+    tags=CANONICAL,
+    where=lambda x, y, z: (floato(x), floato(y), floato(z)),
+    specials="assumes_finite",
+)
+def gather_extreme_addo(x, y, z):
     """max(x + z, y + z) = max(x, y) + z, and so for min and for x - z.
 
-    Holds for floats; rounded (zeros may differ in sign), assumes_finite (infinity - infinity is
-    NaN).
+    Zeros may differ in sign.  Infinity - infinity is NaN.
     Source: a sum increases with each term, and rounding is monotone, IEEE 754-2019, section 4.3.
     """
-    x, y, z = lvars("x y z")
-    return lany(
-        *[
-            lall(
-                eq(left, extreme(op(x, z), op(y, z))),
-                eq(right, op(extreme(x, y), z)),
-                floato(x),
-                floato(y),
-                floato(z),
-            )
-            for extreme in (maximum, minimum)
-            for op in (add, subtract)
-        ]
-    )
+    for extreme in (maximum, minimum):
+        for op in (add, subtract):
+            yield extreme(op(x, z), op(y, z)), op(extreme(x, y), z)
 
 
-@relation(tags=CANONICAL, specials="assumes_finite")
-def gather_extreme_subtracto(left, right):
+@identity(
+    tags=CANONICAL,
+    where=lambda x, y, z: (floato(x), floato(y), floato(z)),
+    specials="assumes_finite",
+)
+def gather_extreme_subtracto(x, y, z):
     """max(z - x, z - y) = z - min(x, y), and min(z - x, z - y) = z - max(x, y).
 
-    Holds for floats; rounded (zeros may differ in sign), assumes_finite (infinity - infinity is
-    NaN).
+    Zeros may differ in sign.  Infinity - infinity is NaN.
     Source: as :func:`gather_extreme_addo`; a difference decreases with what is subtracted.
     """
-    x, y, z = lvars("x y z")
-    return lany(
-        *[
-            lall(
-                eq(left, one(z - x, z - y)),
-                eq(right, z - other(x, y)),
-                floato(x),
-                floato(y),
-                floato(z),
-            )
-            for one, other in OPPOSITE
-        ]
-    )
+    for one, other in OPPOSITE:
+        yield one(z - x, z - y), z - other(x, y)
 
 
-@relation(tags=CANONICAL, specials="assumes_finite")
-def gather_extreme_multiplyo(left, right):
+@identity(tags=CANONICAL, specials="assumes_finite")
+def gather_extreme_multiplyo(x, y, z):
     """max(z x, z y) = z max(x, y), and so for min and for x / z.
 
-    Holds for floats where z is at least 0, positive for the quotient; rounded (zeros may differ in
-    sign), assumes_finite (0 times infinity is NaN).
+    Zeros may differ in sign.  0 times infinity is NaN.
     Source: a product with such a factor increases, and rounding is monotone, IEEE 754-2019,
     section 4.3.
     """
-    x, y, z = lvars("x y z")
     floats = (floato(x), floato(y), floato(z))
-    return lany(
-        *[
-            lall(
-                eq(left, extreme(z * x, z * y)),
-                eq(right, z * extreme(x, y)),
-                nonnegativeo(z),
-                *floats,
-            )
-            for extreme in (maximum, minimum)
-        ],
-        *[
-            lall(
-                eq(left, extreme(x / z, y / z)),
-                eq(right, extreme(x, y) / z),
-                positiveo(z),
-                *floats,
-            )
-            for extreme in (maximum, minimum)
-        ],
-    )
+    for extreme in (maximum, minimum):
+        yield extreme(z * x, z * y), z * extreme(x, y), (nonnegativeo(z), *floats)
+    for extreme in (maximum, minimum):
+        yield extreme(x / z, y / z), extreme(x, y) / z, (positiveo(z), *floats)
 
 
-@relation(tags=(*CANONICAL, "local_useless_elemwise_comparison"))
-def decide_extremeo(left, right):
+@identity(
+    tags=(*CANONICAL, "local_useless_elemwise_comparison"),
+    where=lambda x, y: (facto(x, "nonnegative"), facto(y, "nonpositive")),
+)
+def decide_extremeo(x, y):
     """max(x, y) = x and min(x, y) = y where x is at least 0 and y at most 0.
 
-    Holds under that condition where the other one has no NaN; rounded (zeros may differ in sign),
-    kept.
+    Zeros may differ in sign.
     Source: definition.
     """
-    x, y = lvars("x y")
-    signs = (facto(x, "nonnegative"), facto(y, "nonpositive"))
-    return lany(
-        lall(eq(left, maximum(x, y)), eq(right, x), *signs, facto(y, "not_nan")),
-        lall(eq(left, minimum(x, y)), eq(right, y), *signs, facto(x, "not_nan")),
-    )
+    yield maximum(x, y), x, facto(y, "not_nan")
+    yield minimum(x, y), y, facto(x, "not_nan")
 
 
-@relation(tags=CANONICAL)
-def join_extremeo(left, right):
+@identity(tags=CANONICAL)
+def join_extremeo(x, y):
     """max(x, y) + min(x, y) = x + y, and max(x, y) min(x, y) = x y.
 
-    Holds always, modulo 2^n for integers; rounded (of two zeros either is the larger), kept.
+    Holds modulo 2^n for integers.
+    Of two zeros either is the larger.
     Source: the larger and the smaller are the two, in some order.
     """
-    x, y = lvars("x y")
-    return lany(
-        lall(eq(left, maximum(x, y) + minimum(x, y)), eq(right, x + y)),
-        lall(eq(left, maximum(x, y) * minimum(x, y)), eq(right, x * y)),
-    )
+    yield maximum(x, y) + minimum(x, y), x + y
+    yield maximum(x, y) * minimum(x, y), x * y
 
 
 @identity(tags=CANONICAL, where=lambda x, y: (floato(x), floato(y)))
 def spread_extremeo(x, y):
     """max(x, y) - min(x, y) = |x - y|.
 
-    Holds for floats (a difference of integers may wrap around); rounded (zeros may differ in
-    sign), kept.
+    A difference of integers may wrap around.  Zeros may differ in sign.
     Source: definition.
     """
     return maximum(x, y) - minimum(x, y), absolute(x - y)
@@ -327,7 +269,8 @@ def spread_extremeo(x, y):
 def clip_extremeo(x, low, high):
     """min(max(x, low), high) = clip(x, low, high).
 
-    Holds always, also where low is above high; rounded (zeros may differ in sign), kept.
+    Holds where low is above high, too.
+    Zeros may differ in sign.
     Source: definition of numpy.clip.
     """
     return minimum(maximum(x, low), high), clip(x, low, high)
@@ -349,7 +292,7 @@ def ordered(low: Any, high: Any) -> bool:
 def clip_minimumo(low, x, high):
     """max(low, min(x, high)) = clip(x, low, high).
 
-    Holds for constants of which low is at most high; rounded (zeros may differ in sign), kept.
+    Zeros may differ in sign.
     Source: distributive lattices, G. Birkhoff, Lattice Theory, 3rd ed., chapter II.
     """
     return maximum(low, minimum(x, high)), clip(x, low, high)
@@ -364,29 +307,30 @@ def clipped(value: Any, low: Any, high: Any) -> Variable | None:
     return constant(np.minimum(np.maximum(value.uniform, low.uniform), high.uniform), value.dtype)
 
 
-@relation(tags=CANONICAL)
-def merge_clipo(left, right):
-    """clip(clip(x, a, b), c, d) = clip(x, e, f), where e = clip(a, c, d) and f = clip(b, c, d).
-
-    Holds for uniform constants; rounded (zeros may differ in sign), kept.
-    Source: clip(., c, d) increases, so it goes through max and min; distributive lattices, G.
-    Birkhoff, Lattice Theory, 3rd ed., chapter II.
-    """
-    x, a, b, c, d, e, f = lvars("x a b c d e f")
-    return lall(
-        eq(left, clip(clip(x, a, b), c, d)),
-        eq(right, clip(x, e, f)),
+@identity(
+    tags=CANONICAL,
+    where=lambda a, b, c, d, e, f: (
         *map(coefficiento, (a, b, c, d)),
         calco(e, clipped, a, c, d),
         calco(f, clipped, b, c, d),
-    )
+    ),
+)
+def merge_clipo(x, a, b, c, d, e, f):
+    """clip(clip(x, a, b), c, d) = clip(x, e, f), where e = clip(a, c, d) and f = clip(b, c, d).
+
+    Zeros may differ in sign.
+    Source: clip(., c, d) increases, so it goes through max and min; distributive lattices, G.
+    Birkhoff, Lattice Theory, 3rd ed., chapter II.
+    """
+    return clip(clip(x, a, b), c, d), clip(x, e, f)
 
 
 @identity(tags=CANONICAL)
 def idempotent_clipo(x, low, high):
     """clip(clip(x, low, high), low, high) = clip(x, low, high).
 
-    Holds always, also where low is above high; rounded (zeros may differ in sign), kept.
+    Holds where low is above high, too.
+    Zeros may differ in sign.
     Source: definition of numpy.clip.
     """
     return clip(clip(x, low, high), low, high), clip(x, low, high)

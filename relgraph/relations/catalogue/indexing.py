@@ -21,9 +21,8 @@ from relgraph.ops.linalg.structured import Diagonal
 from relgraph.ops.permutation import MatrixTranspose, Transpose
 from relgraph.ops.reductions import LogSoftmax, Softmax
 from relgraph.ops.shape import BroadcastTo, ExpandDims, Squeeze
-from relgraph.relations.kanren.goals import calco, checko, eq, lall, lany
-from relgraph.relations.pattern import lvars
-from relgraph.relations.relation import Relation, identity, relation
+from relgraph.relations.kanren.goals import Suspended, calco, checko
+from relgraph.relations.relation import Relation, identity
 
 TIDY = ("canonicalize", "specialize", "fast_run")
 SWAP = MatrixTranspose()
@@ -51,24 +50,21 @@ def everything(s: Any, x: Any) -> bool:
     return keys.selects_all(s, x.type.shape)
 
 
-@relation(tags=(*TIDY, "local_useless_subtensor"), rounding="exact")
-def remove_indexo(left, right):
+@identity(
+    tags=(*TIDY, "local_useless_subtensor"),
+    where=lambda x, s: checko(everything, s, x, label="the key selects everything"),
+    rounding="exact",
+)
+def remove_indexo(x, v, s):
     """x[:] = x, and at(x)[:].set(v) = v.
 
-    Holds where the key selects all of x, and v has the shape of x; exact, kept.
     Source: definition.
     """
-    x, v, s = lvars("x v s")
-    whole = checko(everything, s, x, label="the key selects everything")
-    return lany(
-        lall(eq(left, Index(s)(x)), eq(right, x), whole),
-        lall(
-            eq(left, SetIndex(s)(x, v)),
-            eq(right, v),
-            whole,
-            known_shapeo(v),
-            checko(_as_large, v, x, label="v is as large as x"),
-        ),
+    yield Index(s)(x), x
+    yield (
+        SetIndex(s)(x, v),
+        v,
+        (known_shapeo(v), checko(_as_large, v, x, label="v is as large as x")),
     )
 
 
@@ -90,31 +86,20 @@ def out_of_order(s: Any, t: Any, x: Any) -> Any:
     return None if found is None or found.order != ((1, 0), (0, 0)) else found.spec
 
 
-@relation(tags=(*TIDY, "local_subtensor_merge", "local_subtensor_merge_slice"), rounding="exact")
-def merge_indexo(left, right):
+@identity(tags=(*TIDY, "local_subtensor_merge", "local_subtensor_merge_slice"), rounding="exact")
+def merge_indexo(x, s, t, u, i, j):
     """x[s][t] = x[u].
 
     Holds for slices, integers and new axes, where u can be written without knowing more sizes than
-    are known; exact, kept.
+    are known.
     Source: composition of maps of places.
     """
-    x, s, t, u, i, j = lvars("x s t u i j")
     cases = (((), (), one_key), ((i,), (), one_key), ((), (i,), one_key),
              ((i,), (j,), in_order))  # fmt: skip
-    pairs = [
-        lall(
-            eq(left, Index(t)(Index(s)(x, *first), *second)),
-            eq(right, Index(u)(x, *first, *second)),
-            calco(u, function, s, t, x),
-        )
-        for first, second, function in cases
-    ]
-    swapped = lall(
-        eq(left, Index(t)(Index(s)(x, i), j)),
-        eq(right, Index(u)(x, j, i)),
-        calco(u, out_of_order, s, t, x),
-    )
-    return lany(*pairs, swapped)
+    for first, second, merged in cases:
+        indexed = Index(t)(Index(s)(x, *first), *second)
+        yield indexed, Index(u)(x, *first, *second), calco(u, merged, s, t, x)
+    yield Index(t)(Index(s)(x, i), j), Index(u)(x, j, i), calco(u, out_of_order, s, t, x)
 
 
 def ones(s: Any, x: Any) -> Any:
@@ -139,7 +124,7 @@ def ones(s: Any, x: Any) -> Any:
 def squeeze_indexo(x, s, a):
     """x[..., 0] = squeeze(x).
 
-    Holds where the key takes the only element of axes of size 1; exact, kept.
+    Holds where the key takes the only element of axes of size 1.
     Source: definition.
     """
     return Index(s)(x), Squeeze(a)(x)
@@ -169,7 +154,7 @@ def picked(a: Any, s: Any, x: Any) -> Any:
 def pick_squeezeo(x, s, t, a):
     """squeeze(x[i:i + 1]) = x[i].
 
-    Holds where the slices of the squeezed axes have one element; exact, kept.
+    Holds where the slices of the squeezed axes have one element.
     Source: definition.
     """
     return Squeeze(a)(Index(s)(x)), Index(t)(x)
@@ -189,15 +174,9 @@ def nth(function: Any, n: int) -> Any:
     return part
 
 
-def _past(cls: Any, function: Any, left: Any, right: Any) -> Any:
-    """Relate an index of an op to the op of an index, for static keys."""
-    x, s, t, a, b = lvars("x s t a b")
-    return lall(
-        eq(left, Index(s)(cls(a)(x))),
-        eq(right, cls(b)(Index(t)(x))),
-        calco(t, nth(function, 0), s, a, x),
-        calco(b, nth(function, 1), s, a, x),
-    )
+def keyo(function: Any, t: Any, b: Any, s: Any, a: Any, x: Any) -> tuple[Suspended, ...]:
+    """Relate a static key ``s`` on an op of ``x`` to the key ``t`` on ``x`` and the op's ``b``."""
+    return calco(t, nth(function, 0), s, a, x), calco(b, nth(function, 1), s, a, x)
 
 
 def past_transpose(s: Any, a: Any, x: Any) -> Any:
@@ -227,49 +206,57 @@ def past_squeeze(s: Any, a: Any, x: Any) -> Any:
     return keys.past_squeeze(s, a, x.ndim)
 
 
-@relation(tags=(*TIDY, "local_subtensor_of_transpose"), rounding="exact")
-def index_transposeo(left, right):
+@identity(
+    tags=(*TIDY, "local_subtensor_of_transpose"),
+    where=lambda t, b, s, a, x: keyo(past_transpose, t, b, s, a, x),
+    rounding="exact",
+)
+def index_transposeo(x, s, t, a, b):
     """transpose(x, a)[s] = transpose(x[t], b).
 
-    Holds always, the key being permuted like the axes; exact, kept.
+    The key is permuted like the axes.
     Source: definition.
     """
-    return _past(Transpose, past_transpose, left, right)
+    return Index(s)(Transpose(a)(x)), Transpose(b)(Index(t)(x))
 
 
-@relation(tags=(*TIDY, "local_subtensor_of_transpose"), rounding="exact")
-def index_matrix_transposeo(left, right):
+@identity(tags=(*TIDY, "local_subtensor_of_transpose"), rounding="exact")
+def index_matrix_transposeo(x, s, t):
     """x.mT[s] = x[t].mT, or x[t] where the key picks a row or a column.
 
-    Holds always, the key being permuted like the axes; exact, kept.
+    The key is permuted like the axes.
     Source: definition.
     """
-    x, s, t = lvars("x s t")
     pair = Index(s)(SWAP(x))
-    return lany(
-        lall(eq(left, pair), eq(right, SWAP(Index(t)(x))), calco(t, still_swapped, s, x)),
-        lall(eq(left, pair), eq(right, Index(t)(x)), calco(t, no_more_swapped, s, x)),
-    )
+    yield pair, SWAP(Index(t)(x)), calco(t, still_swapped, s, x)
+    yield pair, Index(t)(x), calco(t, no_more_swapped, s, x)
 
 
-@relation(tags=(*TIDY, "local_subtensor_of_expand_dims"), rounding="exact")
-def index_expand_dimso(left, right):
+@identity(
+    tags=(*TIDY, "local_subtensor_of_expand_dims"),
+    where=lambda t, b, s, a, x: keyo(past_expand_dims, t, b, s, a, x),
+    rounding="exact",
+)
+def index_expand_dimso(x, s, t, a, b):
     """expand_dims(x, a)[s] = expand_dims(x[t], b).
 
-    Holds where the key takes all of each new axis, or its element; exact, kept.
+    Holds where the key takes all of each new axis, or its element.
     Source: definition.
     """
-    return _past(ExpandDims, past_expand_dims, left, right)
+    return Index(s)(ExpandDims(a)(x)), ExpandDims(b)(Index(t)(x))
 
 
-@relation(tags=(*TIDY, "local_subtensor_of_squeeze"), rounding="exact")
-def index_squeezeo(left, right):
+@identity(
+    tags=(*TIDY, "local_subtensor_of_squeeze"),
+    where=lambda t, b, s, a, x: keyo(past_squeeze, t, b, s, a, x),
+    rounding="exact",
+)
+def index_squeezeo(x, s, t, a, b):
     """squeeze(x, a)[s] = squeeze(x[t], b).
 
-    Holds always; exact, kept.
     Source: definition.
     """
-    return _past(Squeeze, past_squeeze, left, right)
+    return Index(s)(Squeeze(a)(x)), Squeeze(b)(Index(t)(x))
 
 
 def unstretched(s: Any, a: Any, x: Any) -> Any:
@@ -293,7 +280,7 @@ def unstretched(s: Any, a: Any, x: Any) -> Any:
 def index_broadcast_too(x, s, a, t, b):
     """broadcast_to(x, a)[s] = broadcast_to(x[t], b).
 
-    Holds for static shapes; exact, kept.
+    Holds for static shapes.
     Source: definition.
     """
     return Index(s)(BroadcastTo(a)(x)), BroadcastTo(b)(Index(t)(x))
@@ -325,33 +312,19 @@ REDUCTIONS = (
 )  # fmt: skip
 
 
-@relation(tags=(*TIDY, "local_subtensor_of_reduce"))
-def index_reduceo(left, right):
+@identity(tags=(*TIDY, "local_subtensor_of_reduce"))
+def index_reduceo(x, s, t, a, b, k):
     """sum(x, axis)[s] = sum(x[t], axis), and so for prod, max, min, mean, any, all and logsumexp.
 
-    Holds for keys on axes that are not reduced, where they leave at most half; rounded (a sum may
-    be taken in another order), kept.
+    The key is on axes that are not reduced, and leaves at most half.  A sum may be taken in another
+    order.
     Source: each element of a reduction is a reduction of its own part.
     """
-    x, s, t, a, b, k = lvars("x s t a b k")
-    found = []
     for cls in REDUCTIONS:
-        found.append(
-            lall(
-                eq(left, Index(s)(cls(a, k)(x))),
-                eq(right, cls(b, k)(Index(t)(x))),
-                calco(t, nth(unreduced, 0), s, a, k, x),
-                calco(b, nth(unreduced, 1), s, a, k, x),
-            )
-        )
-        found.append(
-            lall(
-                eq(left, Index(s)(cls(a, k)(x))),
-                eq(right, cls(None, k)(Index(t)(x))),
-                calco(t, unreduced_all, s, a, k, x),
-            )
-        )
-    return lany(*found)
+        part = Index(s)(cls(a, k)(x))
+        some = calco(t, nth(unreduced, 0), s, a, k, x), calco(b, nth(unreduced, 1), s, a, k, x)
+        yield part, cls(b, k)(Index(t)(x)), some
+        yield part, cls(None, k)(Index(t)(x)), calco(t, unreduced_all, s, a, k, x)
 
 
 def beside(s: Any, a: Any, x: Any) -> Any:
@@ -362,24 +335,17 @@ def beside(s: Any, a: Any, x: Any) -> Any:
     return keys.past_axis(s, a, x.ndim)
 
 
-@relation(tags=(*TIDY, "local_subtensor_of_softmax"))
-def index_softmaxo(left, right):
+@identity(
+    tags=(*TIDY, "local_subtensor_of_softmax"), where=lambda x, s, a, b: calco(b, beside, s, a, x)
+)
+def index_softmaxo(x, s, a, b):
     """softmax(x)[s] = softmax(x[s]), and so for log_softmax.
 
-    Holds for keys on other axes, where they leave at most half; rounded, kept.
+    The key is on other axes, and leaves at most half.
     Source: each row of a softmax depends on its own row.
     """
-    x, s, a, b = lvars("x s a b")
-    return lany(
-        *[
-            lall(
-                eq(left, Index(s)(cls(a)(x))),
-                eq(right, cls(b)(Index(s)(x))),
-                calco(b, beside, s, a, x),
-            )
-            for cls in (Softmax, LogSoftmax)
-        ]
-    )
+    for cls in (Softmax, LogSoftmax):
+        yield Index(s)(cls(a)(x)), cls(b)(Index(s)(x))
 
 
 def placed_key(s: Any, t: Any, x: Any) -> Any:
@@ -395,7 +361,7 @@ def placed_key(s: Any, t: Any, x: Any) -> Any:
 def index_placeso(x, p, s, t, u):
     """x[:, p][i] = x[i, p].
 
-    Holds where the second key touches only axes before the places; exact, kept.
+    Holds where the second key touches only axes before the places.
     Source: composition of maps of places.
     """
     return Index(t)(Index(s)(x, p)), Index(u)(x, p)
@@ -416,7 +382,7 @@ def key_and_sizes(s: Any, a: Any, x: Any) -> Any:
 def index_specify_shapeo(x, s, a, b):
     """specify_shape(x, a)[s] = specify_shape(x[s], b).
 
-    Holds always, b being the sizes of the part; exact, kept.
+    b is the sizes of the part.
     Source: definition.
     """
     return Index(s)(SpecifyShape(a)(x)), SpecifyShape(b)(Index(s)(x))
@@ -435,7 +401,6 @@ def opposite(k: Any) -> int:
 def diagonal_transposeo(x, k, m):
     """diagonal(x.mT, k) = diagonal(x, -k).
 
-    Holds always; exact, kept.
     Source: definition.
     """
     return Diagonal(k)(SWAP(x)), Diagonal(m)(x)
@@ -454,7 +419,7 @@ def adjoining(c: Any, s: Any, t: Any, x: Any) -> Any:
 def join_indexo(x, s, t, u, c):
     """concatenate([x[:k], x[k:]]) = x.
 
-    Holds where the second part follows the first along the axis; exact, kept.
+    Holds where the second part follows the first along the axis.
     Source: definition.
     """
     return Concatenate(c)(Index(s)(x), Index(t)(x)), Index(u)(x)

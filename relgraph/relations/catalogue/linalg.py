@@ -53,8 +53,7 @@ def blocks(A: Any, B: Any, C: Any, D: Any) -> Any:
 def cancel_inv_invo(A):
     """inv(inv(A)) = A.
 
-    Holds where A is invertible (the left side raises where it is not); rounded (within
-    c n u cond(A) |A|), assumes_finite.
+    The left side raises where A is not invertible.  The error is within c n u cond(A) |A|.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.5.
     """
     return inv(inv(A)), A
@@ -64,8 +63,8 @@ def cancel_inv_invo(A):
 def reverse_inv_matmulo(A, B):
     """inv(A B) = inv(B) inv(A).
 
-    Holds where A and B are square and invertible; rounded (within
-    c n u cond(A) cond(B) |inv(B)| |inv(A)|), assumes_finite.
+    Holds where A and B are square and invertible.
+    The error is within c n u cond(A) cond(B) |inv(B)| |inv(A)|.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.5.
     """
     return inv(A @ B), inv(B) @ inv(A)
@@ -75,8 +74,8 @@ def reverse_inv_matmulo(A, B):
 def solve_invo(A, b):
     """inv(A) b = solve(A, b).
 
-    Holds where A is invertible; rounded (within c n u cond(A) |x|, and the right side has the
-    smaller residual), assumes_finite.
+    Holds where A is invertible.
+    The error is within c n u cond(A) |x|, and the right side has the smaller residual.
     Source: N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 14.1.
     """
     return inv(A) @ b, solve(A, b)
@@ -86,8 +85,7 @@ def solve_invo(A, b):
 def cancel_solve_invo(A, b):
     """solve(inv(A), b) = A b.
 
-    Holds where A is invertible, which the left side proves; rounded (within
-    c n u cond(A) |A| |b|), assumes_finite.
+    The left side proves that A is invertible.  The error is within c n u cond(A) |A| |b|.
     Source: definition.
     """
     return solve(inv(A), b), A @ b
@@ -97,8 +95,8 @@ def cancel_solve_invo(A, b):
 def solve_lower_triangularo(A, b):
     """solve(L, b) = L^-1 b by forward substitution.
 
-    Holds where L is proved lower triangular and is invertible; rounded (within
-    c n u cond(L) |x|), assumes_finite.
+    Holds where L is invertible.
+    The error is within c n u cond(L) |x|.
     Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 3.1.
     """
     return solve(A, b), SolveTriangular(True, 0, False)(A, b)
@@ -108,8 +106,8 @@ def solve_lower_triangularo(A, b):
 def solve_upper_triangularo(A, b):
     """solve(U, b) = U^-1 b by back substitution.
 
-    Holds where U is proved upper triangular and is invertible; rounded (within
-    c n u cond(U) |x|), assumes_finite.
+    Holds where U is invertible.
+    The error is within c n u cond(U) |x|.
     Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 3.1.
     """
     return solve(A, b), SolveTriangular(False, 0, False)(A, b)
@@ -119,8 +117,7 @@ def solve_upper_triangularo(A, b):
 def solve_spdo(A, b):
     """solve(A, b) = A^-1 b by Cholesky's factor.
 
-    Holds where A is proved symmetric positive definite; rounded (within c n u cond(A) |x|),
-    assumes_finite.
+    The error is within c n u cond(A) |x|.
     Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 4.2.
     """
     return solve(A, b), solve_spd(A, b)
@@ -135,9 +132,8 @@ def solve_spdo(A, b):
 def divide_rowso(v, B):
     """solve(diag(v), B) = B / v[:, None] for a matrix B.
 
-    Holds where no element of v is 0, which the left side proves; rounded (within 2u |B / v|),
-    assumes_finite.
-    Derived from solve_diagonal_matrixo and cancel_diagonal_diago; kept, since it is one step.
+    The left side proves that no element of v is 0.  The error is within 2u |B / v|.  Derived from
+    solve_diagonal_matrixo and cancel_diagonal_diago; kept, since it is one step.
     Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 1.2.
     """
     return solve(diag(v), B), B / expand_dims(v, -1)
@@ -151,9 +147,8 @@ def divide_rowso(v, B):
 def divide_elementso(v, b):
     """solve(diag(v), b) = b / v for a vector b.
 
-    Holds where no element of v is 0, which the left side proves; rounded (within 2u |b / v|),
-    assumes_finite.
-    Derived from solve_diagonal_vectoro and cancel_diagonal_diago; kept, since it is one step.
+    The left side proves that no element of v is 0.  The error is within 2u |b / v|.  Derived from
+    solve_diagonal_vectoro and cancel_diagonal_diago; kept, since it is one step.
     Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 1.2.
     """
     return solve(diag(v), b), b / v
@@ -163,8 +158,7 @@ def divide_elementso(v, b):
 def det_transposeo(A):
     """det(A.mT) = det(A).
 
-    Holds always; rounded (within c n u cond(A) |det(A)|), assumes_finite (an elimination with
-    infinities may give 0 or NaN).
+    The error is within c n u cond(A) |det(A)|.  An elimination with infinities may give 0 or NaN.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.3.
     """
     return det(matrix_transpose(A)), det(A)
@@ -174,8 +168,7 @@ def det_transposeo(A):
 def det_invo(A):
     """det(inv(A)) = 1 / det(A).
 
-    Holds where A is invertible, which the left side proves; rounded (within
-    c n u cond(A) |1 / det(A)|), assumes_finite.
+    The left side proves that A is invertible.  The error is within c n u cond(A) |1 / det(A)|.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.3.
     """
     return det(inv(A)), divide(1.0, det(A))
@@ -189,8 +182,7 @@ def det_invo(A):
 def det_matmulo(A, B):
     """det(A B) = det(A) det(B).
 
-    Holds where A and B are square; rounded (within c n u cond(A) cond(B) |det(A) det(B)|),
-    assumes_finite.
+    The error is within c n u cond(A) cond(B) |det(A) det(B)|.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.3.5.
     """
     return det(A @ B), det(A) * det(B)
@@ -200,7 +192,8 @@ def det_matmulo(A, B):
 def transpose_invo(A):
     """inv(A.mT) = inv(A).mT.
 
-    Holds where A is invertible; rounded (within c n u cond(A) |inv(A)|), assumes_finite.
+    Holds where A is invertible.
+    The error is within c n u cond(A) |inv(A)|.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.5.
     """
     return inv(matrix_transpose(A)), matrix_transpose(inv(A))
@@ -215,8 +208,8 @@ def transpose_invo(A):
 def lift_inv_multiplyo(s, A):
     """inv(s A) = inv(A) / s for a scalar s.
 
-    Holds where A is invertible and s is proved not to be 0; rounded (within
-    c n u cond(A) |inv(A)| / |s|), assumes_finite.
+    Holds where A is invertible.
+    The error is within c n u cond(A) |inv(A)| / |s|.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.5.
     """
     return inv(s * A), divide(inv(A), s)
@@ -226,7 +219,8 @@ def lift_inv_multiplyo(s, A):
 def lift_inv_negativeo(A):
     """inv(-A) = -inv(A).
 
-    Holds where A is invertible; rounded (within c n u cond(A) |inv(A)|), assumes_finite.
+    Holds where A is invertible.
+    The error is within c n u cond(A) |inv(A)|.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.5.
     """
     return inv(-A), -inv(A)
@@ -240,7 +234,8 @@ def lift_inv_negativeo(A):
 def solve_inv_righto(A, B):
     """B inv(A) = solve(A.mT, B.mT).mT for matrices.
 
-    Holds where A is invertible; rounded (within c n u cond(A) |B| |inv(A)|), assumes_finite.
+    Holds where A is invertible.
+    The error is within c n u cond(A) |B| |inv(A)|.
     Source: N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 14.1.
     """
     swap = matrix_transpose
@@ -255,7 +250,8 @@ def solve_inv_righto(A, B):
 def solve_inv_vectoro(A, b):
     """b' inv(A) = solve(A.mT, b) for a vector b.
 
-    Holds where A is invertible; rounded (within c n u cond(A) |b| |inv(A)|), assumes_finite.
+    Holds where A is invertible.
+    The error is within c n u cond(A) |b| |inv(A)|.
     Source: N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 14.1.
     """
     return b @ inv(A), solve(matrix_transpose(A), b)
@@ -265,8 +261,8 @@ def solve_inv_vectoro(A, b):
 def distribute_solve_addo(A, b, c):
     """solve(A, b + c) = solve(A, b) + solve(A, c).
 
-    Holds where b and c have one shape; rounded (within c n u cond(A) (|x| + |y|)),
-    assumes_finite.
+    Holds where b and c have one shape.
+    The error is within c n u cond(A) (|x| + |y|).
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.2 (linearity).
     """
     return solve(A, b + c), solve(A, b) + solve(A, c)
@@ -276,8 +272,8 @@ def distribute_solve_addo(A, b, c):
 def distribute_solve_subtracto(A, b, c):
     """solve(A, b - c) = solve(A, b) - solve(A, c).
 
-    Holds where b and c have one shape; rounded (within c n u cond(A) (|x| + |y|)),
-    assumes_finite.
+    Holds where b and c have one shape.
+    The error is within c n u cond(A) (|x| + |y|).
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.2 (linearity).
     """
     return solve(A, b - c), solve(A, b) - solve(A, c)
@@ -292,7 +288,8 @@ def distribute_solve_subtracto(A, b, c):
 def lift_solve_multiplyo(A, s, b):
     """solve(A, s b) = s solve(A, b) for a scalar s.
 
-    Holds where A is invertible; rounded (within c n u cond(A) |s x|), assumes_finite.
+    Holds where A is invertible.
+    The error is within c n u cond(A) |s x|.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.2 (linearity).
     """
     return solve(A, s * b), s * solve(A, b)
@@ -307,8 +304,8 @@ def lift_solve_multiplyo(A, s, b):
 def lift_solve_scaledo(s, A, b):
     """solve(s A, b) = solve(A, b) / s for a scalar s.
 
-    Holds where A is invertible and s is proved not to be 0; rounded (within c n u cond(A) |x|),
-    assumes_finite.
+    Holds where A is invertible.
+    The error is within c n u cond(A) |x|.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.5.
     """
     return solve(s * A, b), divide(solve(A, b), s)
@@ -332,7 +329,7 @@ power_of_side.of_type = True  # type: ignore[attr-defined]
 def lift_det_multiplyo(s, A, factor):
     """det(s A) = s^n det(A) for a scalar s and A of n by n.
 
-    Holds where n is static; rounded (within c n u cond(A) |s^n det(A)|), assumes_finite.
+    The error is within c n u cond(A) |s^n det(A)|.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.3.
     """
     return det(s * A), factor * det(A)
@@ -342,7 +339,7 @@ def lift_det_multiplyo(s, A, factor):
 def sign_transposeo(A):
     """sign(det(A.mT)) = sign(det(A)), by slogdet.
 
-    Holds always; rounded (an elimination in another order), assumes_finite.
+    The elimination runs in another order.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.3.
     """
     return first(slogdet(matrix_transpose(A))), first(slogdet(A))
@@ -352,7 +349,7 @@ def sign_transposeo(A):
 def logdet_transposeo(A):
     """log |det(A.mT)| = log |det(A)|, by slogdet.
 
-    Holds always; rounded (within c n u cond(A)), assumes_finite.
+    The error is within c n u cond(A).
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.3.
     """
     return second(slogdet(matrix_transpose(A))), second(slogdet(A))
@@ -362,7 +359,7 @@ def logdet_transposeo(A):
 def sign_invo(A):
     """sign(det(inv(A))) = sign(det(A)), by slogdet.
 
-    Holds where A is invertible, which the left side proves; rounded, assumes_finite.
+    The left side proves that A is invertible.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.3.
     """
     return first(slogdet(inv(A))), first(slogdet(A))
@@ -372,8 +369,7 @@ def sign_invo(A):
 def logdet_invo(A):
     """log |det(inv(A))| = -log |det(A)|, by slogdet.
 
-    Holds where A is invertible, which the left side proves; rounded (within c n u cond(A)),
-    assumes_finite.
+    The left side proves that A is invertible.  The error is within c n u cond(A).
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.3.
     """
     return second(slogdet(inv(A))), -second(slogdet(A))
@@ -383,7 +379,6 @@ def logdet_invo(A):
 def sign_matmulo(A, B):
     """sign(det(A B)) = sign(det(A)) sign(det(B)), by slogdet.
 
-    Holds where A and B are square; rounded, assumes_finite.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.3.5.
     """
     return first(slogdet(A @ B)), first(slogdet(A)) * first(slogdet(B))
@@ -393,7 +388,7 @@ def sign_matmulo(A, B):
 def logdet_matmulo(A, B):
     """log |det(A B)| = log |det(A)| + log |det(B)|, by slogdet.
 
-    Holds where A and B are square; rounded (within c n u (cond(A) + cond(B))), assumes_finite.
+    The error is within c n u (cond(A) + cond(B)).
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.3.5.
     """
     return second(slogdet(A @ B)), second(slogdet(A)) + second(slogdet(B))
@@ -410,8 +405,8 @@ def logdet_matmulo(A, B):
 def woodburyo(A, U, C, V):
     """inv(A + U C V) = inv(A) - inv(A) U inv(inv(C) + V inv(A) U) V inv(A).
 
-    Holds where A and C are invertible and the left side exists; rounded (within
-    c n u cond(A) cond(C + V inv(A) U)), assumes_finite.
+    Holds where the left side exists.
+    The error is within c n u cond(A) cond(C + V inv(A) U).
     Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 2.1.4.
     """
     inner = inv(inv(C) + V @ inv(A) @ U)
@@ -426,8 +421,8 @@ def woodburyo(A, U, C, V):
 def push_througho(A, U, C, V):
     """inv(A + U C V) U C = inv(A) U inv(inv(C) + V inv(A) U).
 
-    Holds where A and C are invertible and the left side exists; rounded (within
-    c n u cond(A) cond(C)), assumes_finite.
+    Holds where the left side exists.
+    The error is within c n u cond(A) cond(C).
     Source: U C (inv(C) + V inv(A) U) = (A + U C V) inv(A) U.
     """
     return inv(A + U @ C @ V) @ U @ C, inv(A) @ U @ inv(inv(C) + V @ inv(A) @ U)
@@ -442,8 +437,8 @@ def push_througho(A, U, C, V):
 def sherman_morrisono(A, u, v):
     """inv(A + u v') = inv(A) - (inv(A) u) (v' inv(A)) / (1 + v' inv(A) u).
 
-    Holds where A is invertible and the left side exists; rounded (within c n u cond(A)^2),
-    assumes_finite.
+    Holds where the left side exists.
+    The error is within c n u cond(A)^2.
     Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 2.1.4.
     """
     scale = 1 + v @ inv(A) @ u
@@ -459,7 +454,7 @@ def sherman_morrisono(A, u, v):
 def det_rank_oneo(A, u, v):
     """det(A + u v') = (1 + v' solve(A, u)) det(A).
 
-    Holds where A is invertible; rounded (within c n u cond(A) |det(A)|), assumes_finite.
+    The error is within c n u cond(A) |det(A)|.
     Source: D. A. Harville, Matrix Algebra From a Statistician's Perspective, theorem 18.1.1.
     """
     return det(A + outer(u, v)), (1 + v @ solve(A, u)) * det(A)
@@ -478,7 +473,7 @@ def det_rank_oneo(A, u, v):
 def det_lemmao(A, U, V, unit):
     """det(A + U V) = det(I + V solve(A, U)) det(A).
 
-    Holds where A is invertible; rounded (within c n u cond(A) |det|), assumes_finite.
+    The error is within c n u cond(A) |det|.
     Source: D. A. Harville, Matrix Algebra From a Statistician's Perspective, theorem 18.1.1.
     """
     return det(A + U @ V), det(unit + V @ solve(A, U)) * det(A)
@@ -492,8 +487,7 @@ def det_lemmao(A, U, V, unit):
 def schur_complemento(A, B, C, D):
     """det([[A, B], [C, D]]) = det(A) det(D - C solve(A, B)).
 
-    Holds where A is invertible and D square; rounded (within c n u cond(A) |det|),
-    assumes_finite.
+    The error is within c n u cond(A) |det|.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.8.5.
     """
     return det(blocks(A, B, C, D)), det(A) * det(D - C @ solve(A, B))
@@ -507,8 +501,8 @@ def schur_complemento(A, B, C, D):
 def inv_blockso(A, B, C, D):
     """inv([[A, B], [C, D]]) = [[E + F inv(S) G, -F inv(S)], [-inv(S) G, inv(S)]].
 
-    Here E = inv(A), F = E B, G = C E and S = D - C F.  Holds where A is invertible, D is square
-    and the left side exists; rounded (within c n u cond(A) cond(S)), assumes_finite.
+    Holds where the left side exists.
+    Here E = inv(A), F = E B, G = C E and S = D - C F.  The error is within c n u cond(A) cond(S).
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.7.3.
     """
     F, G = inv(A) @ B, C @ inv(A)

@@ -17,16 +17,12 @@ from relgraph.ops.elementwise import absolute, cbrt, reciprocal, sqrt, square, w
 from relgraph.relations.catalogue.conditions import numbero, numerico
 from relgraph.relations.kanren.goals import (
     calco,
-    eq,
     floato,
-    lall,
-    lany,
     nonnegativeo,
     nonzeroo,
     positiveo,
 )
-from relgraph.relations.pattern import lvars
-from relgraph.relations.relation import Relation, identity, relation
+from relgraph.relations.relation import Relation, identity
 
 CANONICAL = ("canonicalize", "fast_run")
 SPECIALIZE = ("specialize", "fast_run", "pow_specialize")
@@ -37,7 +33,6 @@ LARGEST = 64  # exponent that is written out: each squaring doubles the relative
 def remove_power_oneo(x):
     """x^1 = x.
 
-    Holds always; exact, kept.
     Source: IEEE 754-2019, section 9.2.1 (pown(x, 1) is x).
     """
     return x**1, x
@@ -47,7 +42,7 @@ def remove_power_oneo(x):
 def annihilate_power_zeroo(x):
     """x^0 = 1.
 
-    Holds always, for NaN and infinity too; exact, kept.
+    Holds for NaN and infinity, too.
     Source: IEEE 754-2019, section 9.2.1 (pow(x, 0) is 1 for any x, even a NaN).
     """
     return x**0, 1
@@ -57,7 +52,8 @@ def annihilate_power_zeroo(x):
 def square_powero(x):
     """x^2 = square(x).
 
-    Holds always, modulo 2^n for integers; rounded (a power is not rounded correctly), kept.
+    Holds modulo 2^n for integers.
+    A power is not rounded correctly.
     Source: definition.
     """
     return x**2, square(x)
@@ -67,7 +63,7 @@ def square_powero(x):
 def square_multiplyo(x):
     """x x = square(x).
 
-    Holds always, modulo 2^n for integers; exact, kept.
+    Holds modulo 2^n for integers.
     Source: definition.
     """
     return x * x, square(x)
@@ -77,9 +73,8 @@ def square_multiplyo(x):
 def sqrt_powero(x):
     """x^(1/2) = sqrt(x).
 
-    Holds always for the number 1/2, by the definition of x ** 0.5.  For an array of 1/2 it holds
-    where x is finite: the power of -infinity is infinity; rounded (that of -0.0 is 0.0),
-    assumes_finite.
+    For the number 1/2 the sides are the same, by the definition of x ** 0.5.  For an array of 1/2,
+    the power of -infinity is infinity, and that of -0.0 is 0.0.
     Source: DLMF 4.2(iv); IEEE 754-2019, section 9.2.1 for the special values of pow.
     """
     return x**0.5, sqrt(x)
@@ -89,7 +84,7 @@ def sqrt_powero(x):
 def reciprocal_powero(x):
     """x^(-1) = 1 / x.
 
-    Holds for floats; rounded, kept.
+    Holds for floats.
     Source: DLMF 4.2(iv); IEEE 754-2019, section 9.2.1.
     """
     return x ** (-1.0), reciprocal(x)
@@ -99,8 +94,7 @@ def reciprocal_powero(x):
 def reciprocal_sqrt_powero(x):
     """x^(-1/2) = 1 / sqrt(x).
 
-    Holds for floats where x and the result are finite: the power of -0.0 is infinity; rounded,
-    assumes_finite.
+    The power of -0.0 is infinity.
     Source: DLMF 4.2(iv); IEEE 754-2019, section 9.2.1.
     """
     return x ** (-0.5), reciprocal(sqrt(x))
@@ -110,7 +104,7 @@ def reciprocal_sqrt_powero(x):
 def reciprocal_square_powero(x):
     """x^(-2) = 1 / square(x).
 
-    Holds for floats where the square is finite and not 0; rounded, assumes_finite.
+    Holds where the square is not 0.
     Source: DLMF 4.2(iv).
     """
     return x ** (-2.0), reciprocal(square(x))
@@ -120,77 +114,66 @@ def reciprocal_square_powero(x):
 def reciprocal_divideo(x):
     """1 / x = reciprocal(x).
 
-    Holds for floats (an integer reciprocal is an integer); exact, kept.
+    Holds for floats: an integer reciprocal is an integer.
     Source: definition.
     """
     return 1 / x, reciprocal(x)
 
 
-@relation(tags=(*CANONICAL, "mul_canonical", "useless_Reciprocal_of_Reciprocal"))
-def cancel_reciprocal_reciprocalo(left, right):
+@identity(
+    tags=(*CANONICAL, "mul_canonical", "useless_Reciprocal_of_Reciprocal"),
+    where=lambda x: floato(x),
+)
+def cancel_reciprocal_reciprocalo(x):
     """1 / (1 / x) = x, written as quotients or reciprocals.
 
-    Holds for floats, zeros of both signs included (where 1 / x overflows, the left side is 0 and x
-    subnormal); rounded (within 2u |x|), kept.
+    Holds for zeros of either sign; where 1 / x overflows, the left side is 0 and x is subnormal.
+    The error is within 2u |x|.
     Source: group law; IEEE 754-2019, section 7.3, for 1 / 0.
     """
-    (x,) = lvars("x")
-    return lany(
-        *[
-            lall(eq(left, spelled), eq(right, x), floato(x))
-            for spelled in (1 / (1 / x), reciprocal(reciprocal(x)))
-        ]
-    )
+    yield 1 / (1 / x), x
+    yield reciprocal(reciprocal(x)), x
 
 
 @identity(tags=(*CANONICAL, "mul_canonical"), where=nonzeroo, specials="assumes_finite")
 def cancel_divide_squareo(x):
     """square(x) / x = x.
 
-    Holds for floats where x is not 0; rounded (within 2u |x|), assumes_finite.
+    Holds for floats.
+    The error is within 2u |x|.
     Source: group law.
     """
     return square(x) / x, x
 
 
-@relation(tags=(*CANONICAL, "specialize"))
-def cancel_square_sqrto(left, right):
+@identity(tags=(*CANONICAL, "specialize"), where=lambda x: nonnegativeo(x))
+def cancel_square_sqrto(x):
     """sqrt(x)^2 = x, written as a power, a product or a square.
 
-    Holds where x is at least 0; rounded (within 3u |x|; the square of -0.0 is 0.0), kept.
+    The error is within 3u |x|; the square of -0.0 is 0.0.
     Source: definition of the square root.
     """
-    (x,) = lvars("x")
-    return lany(
-        *[
-            lall(eq(left, spelled), eq(right, x), nonnegativeo(x))
-            for spelled in (sqrt(x) ** 2, square(sqrt(x)))
-        ]
-    )
+    yield sqrt(x) ** 2, x
+    yield square(sqrt(x)), x
 
 
-@relation(tags=CANONICAL, specials="assumes_finite")
-def cancel_sqrt_squareo(left, right):
+@identity(tags=CANONICAL, specials="assumes_finite")
+def cancel_sqrt_squareo(x):
     """sqrt(x^2) = |x|, written with a power or a square.
 
-    Holds for floats whose square is finite; rounded (within 2u |x| where the square does not
-    underflow), assumes_finite.
+    Holds for floats.
+    The error is within 2u |x| where the square does not underflow.
     Source: definition of the square root.
     """
-    (x,) = lvars("x")
-    return lany(
-        *[
-            lall(eq(left, spelled), eq(right, absolute(x)))
-            for spelled in (sqrt(x**2), sqrt(square(x)))
-        ]
-    )
+    yield sqrt(x**2), absolute(x)
+    yield sqrt(square(x)), absolute(x)
 
 
 @identity(tags=CANONICAL, rounding="exact")
 def absorb_square_negativeo(x):
     """square(-x) = square(x).
 
-    Holds always, modulo 2^n for integers; exact, kept.
+    Holds modulo 2^n for integers.
     Source: IEEE 754-2019, section 6.3.
     """
     return square(-x), square(x)
@@ -200,7 +183,7 @@ def absorb_square_negativeo(x):
 def absorb_square_absoluteo(x):
     """square(|x|) = square(x).
 
-    Holds always, modulo 2^n for integers; exact, kept.
+    Holds modulo 2^n for integers.
     Source: IEEE 754-2019, section 6.3.
     """
     return square(absolute(x)), square(x)
@@ -210,8 +193,7 @@ def absorb_square_absoluteo(x):
 def distribute_power_addo(x, a, b):
     """x^(a + b) = x^a x^b.
 
-    Holds for floats where x is positive; rounded (the error of an exponent counts |log x| times),
-    assumes_finite.
+    The error of an exponent counts |log x| times.
     Source: DLMF 4.8.14.
     """
     return x ** (a + b), x**a * x**b
@@ -312,43 +294,35 @@ def half_squarings(a: Any, x: Any) -> Variable | None:
 def annihilate_one_powero(x):
     """1^x = 1.
 
-    Holds always, for NaN and infinity too; exact, kept.
+    Holds for NaN and infinity, too.
     Source: IEEE 754-2019, section 9.2.1 (pow(1, y) is 1 for any y, even a NaN).
     """
     return 1**x, 1
 
 
-@relation(tags=(*CANONICAL, "mul_pow_to_pow_add"), specials="assumes_finite")
-def gather_whole_powero(left, right):
+@identity(
+    tags=(*CANONICAL, "mul_pow_to_pow_add"),
+    where=lambda x, a: (numerico(x), numbero(a, 3, -4)),
+    specials="assumes_finite",
+)
+def gather_whole_powero(x, a, b, c):
     """x^a x^b = x^(a + b), x x^a = x^(a + 1) and square(x) x^a = x^(a + 2).
 
     Holds for exponents that are constant integers and whose sum keeps the pole at 0, if there is
-    one; modulo 2^n for integers; rounded (within c u |x^(a + b)|), assumes_finite.
+    one, modulo 2^n for integers.
+    The error is within c u |x^(a + b)|.
     Source: DLMF 4.2(iv).
     """
-    x, a, b, c = lvars("x a b c")
-    return lany(
-        lall(
-            eq(left, x**a * x**b), eq(right, x**c), numerico(x),
-            numbero(a, 3, -4), numbero(b, 4, -5), calco(c, joined, a, b),
-        ),
-        lall(
-            eq(left, x * x**a), eq(right, x**c), numerico(x),
-            numbero(a, 3, -4), calco(c, one_more, a),
-        ),
-        lall(
-            eq(left, square(x) * x**a), eq(right, x**c), numerico(x),
-            numbero(a, 3, -4), calco(c, two_more, a),
-        ),
-    )  # fmt: skip
+    yield x**a * x**b, x**c, (numbero(b, 4, -5), calco(c, joined, a, b))
+    yield x * x**a, x**c, calco(c, one_more, a)
+    yield square(x) * x**a, x**c, calco(c, two_more, a)
 
 
 @identity(tags=CANONICAL, where=lambda x: (positiveo(x), floato(x)), specials="assumes_finite")
 def distribute_power_subtracto(x, a, b):
     """x^(a - b) = x^a / x^b.
 
-    Holds for floats where x is positive; rounded (the error of an exponent counts |log x| times),
-    assumes_finite.
+    The error of an exponent counts |log x| times.
     Source: DLMF 4.8.14.
     """
     return x ** (a - b), x**a / x**b
@@ -358,36 +332,24 @@ def distribute_power_subtracto(x, a, b):
 def merge_power_powero(x, a, b):
     """(x^a)^b = x^(a b).
 
-    Holds for floats where x is positive; rounded (the error of an exponent counts |log x| times),
-    assumes_finite.
+    The error of an exponent counts |log x| times.
     Source: DLMF 4.8.15.
     """
     return (x**a) ** b, x ** (a * b)
 
 
-@relation(tags=CANONICAL, specials="assumes_finite")
-def merge_whole_powero(left, right):
+@identity(
+    tags=CANONICAL, where=lambda x, a: (floato(x), numbero(a, 3, -4)), specials="assumes_finite"
+)
+def merge_whole_powero(x, a, b, c):
     """(x^a)^b = x^(a b), square(x)^a = x^(2 a) and square(x^a) = x^(2 a).
 
-    Holds for floats and constant integers a and b; rounded (within c u b |x^(a b)|),
-    assumes_finite.
+    The error is within c u b |x^(a b)|.
     Source: DLMF 4.2(iv).
     """
-    x, a, b, c = lvars("x a b c")
-    return lany(
-        lall(
-            eq(left, (x**a) ** b), eq(right, x**c), floato(x),
-            numbero(a, 3, -4), numbero(b, 4, -3), calco(c, times, a, b),
-        ),
-        lall(
-            eq(left, square(x) ** a), eq(right, x**c), floato(x),
-            numbero(a, 3, -4), calco(c, twice, a),
-        ),
-        lall(
-            eq(left, square(x**a)), eq(right, x**c), floato(x),
-            numbero(a, 3, -4), calco(c, twice, a),
-        ),
-    )  # fmt: skip
+    yield (x**a) ** b, x**c, (numbero(b, 4, -3), calco(c, times, a, b))
+    yield square(x) ** a, x**c, calco(c, twice, a)
+    yield square(x**a), x**c, calco(c, twice, a)
 
 
 @identity(
@@ -398,26 +360,20 @@ def merge_whole_powero(left, right):
 def halve_power_sqrto(x, a, c):
     """sqrt(x)^a = x^(a / 2).
 
-    Holds where x is at least 0, for a positive constant a; rounded, assumes_finite.
     Source: DLMF 4.8.15.
     """
     return sqrt(x) ** a, x**c
 
 
-@relation(tags=CANONICAL, specials="assumes_finite")
-def negate_powero(left, right):
+@identity(tags=CANONICAL, where=lambda x, y: (floato(x), floato(y)), specials="assumes_finite")
+def negate_powero(x, y):
     """1 / x^y = x^(-y), written as a quotient or a reciprocal.
 
-    Holds for floats; rounded, assumes_finite (one side may overflow where the other is subnormal).
+    One side may overflow where the other is subnormal.
     Source: DLMF 4.2(iv).
     """
-    x, y = lvars("x y")
-    return lany(
-        *[
-            lall(eq(left, form), eq(right, x ** (-y)), floato(x), floato(y))
-            for form in (1 / x**y, reciprocal(x**y))
-        ]
-    )
+    yield 1 / x**y, x ** (-y)
+    yield reciprocal(x**y), x ** (-y)
 
 
 @identity(
@@ -427,8 +383,8 @@ def negate_powero(left, right):
 def square_repeatedlyo(x, a, c):
     """x^n = a product of repeated squares: x^3 = x square(x), x^4 = square(square(x)).
 
-    Holds for a constant integer n of 3 to 64, modulo 2^n for integers; rounded (within n u |x^n|),
-    kept.
+    Holds for a constant integer n of 3 to 64, modulo 2^n for integers.
+    The error is within n u |x^n|.
     Source: D. E. Knuth, The Art of Computer Programming, vol. 2, 3rd ed., section 4.6.3.
     """
     return x**a, c
@@ -442,8 +398,7 @@ def square_repeatedlyo(x, a, c):
 def square_inverselyo(x, a, c):
     """x^(-n) = 1 / x^n, the power as a product of repeated squares.
 
-    Holds for floats and a constant integer n of 3 to 64; rounded (within n u |x^(-n)|),
-    assumes_finite (where x^n overflows its reciprocal is 0, not subnormal).
+    The error is within n u |x^(-n)|.  Where x^n overflows, its reciprocal is 0, not subnormal.
     Source: D. E. Knuth, The Art of Computer Programming, vol. 2, 3rd ed., section 4.6.3.
     """
     return x**a, c
@@ -457,8 +412,7 @@ def square_inverselyo(x, a, c):
 def square_half_powero(x, a, c):
     """x^(n + 1/2) = x^n sqrt(x), the power as repeated squares.
 
-    Holds for floats and a constant integer n of 1 to 63; rounded (within n u |x^n|),
-    assumes_finite ((-infinity)^(3/2) is infinity, sqrt(-infinity) is NaN).
+    The error is within n u |x^n|.  (-infinity)^(3/2) is infinity, sqrt(-infinity) is NaN.
     Source: DLMF 4.2(iv); IEEE 754-2019, section 9.2.1.
     """
     return x**a, c
@@ -468,47 +422,44 @@ def square_half_powero(x, a, c):
 def switch_square_sqrto(x):
     """sqrt(x)^2 = x where x >= 0, and NaN elsewhere.
 
-    Holds for floats; rounded (within 3u |x|; the square of -0.0 is 0.0), kept.
+    The error is within 3u |x|; the square of -0.0 is 0.0.
     Source: definition of the square root.
     """
     return square(sqrt(x)), where(x >= 0, x, math.nan)
 
 
-@relation(tags=("merge_sqrt",), specials="assumes_finite")
-def merge_sqrto(left, right):
+@identity(
+    tags=("merge_sqrt",),
+    where=lambda x, y: (nonnegativeo(x), nonnegativeo(y)),
+    specials="assumes_finite",
+)
+def merge_sqrto(x, y):
     """sqrt(x) sqrt(y) = sqrt(x y), and sqrt(x) / sqrt(y) = sqrt(x / y).
 
-    Holds where x and y are at least 0; rounded (within 3u of the result), assumes_finite.  No mode
-    runs it: the product may overflow or underflow where the roots do not.
+    The error is within 3u of the result.  No mode runs it: the product may overflow or underflow
+    where the roots do not.
     Source: definition of the square root.
     """
-    x, y = lvars("x y")
-    both = (nonnegativeo(x), nonnegativeo(y))
-    return lany(
-        lall(eq(left, sqrt(x) * sqrt(y)), eq(right, sqrt(x * y)), *both),
-        lall(eq(left, sqrt(x) / sqrt(y)), eq(right, sqrt(x / y)), *both),
-    )
+    yield sqrt(x) * sqrt(y), sqrt(x * y)
+    yield sqrt(x) / sqrt(y), sqrt(x / y)
 
 
-@relation(tags=CANONICAL, specials="assumes_finite")
-def cancel_divide_sqrto(left, right):
+@identity(tags=CANONICAL, where=lambda x: positiveo(x), specials="assumes_finite")
+def cancel_divide_sqrto(x):
     """x / sqrt(x) = sqrt(x), and sqrt(x) / x = 1 / sqrt(x).
 
-    Holds where x is positive; rounded (within 3u of the result), assumes_finite.
+    The error is within 3u of the result.
     Source: definition of the square root.
     """
-    (x,) = lvars("x")
-    return lany(
-        lall(eq(left, x / sqrt(x)), eq(right, sqrt(x)), positiveo(x)),
-        lall(eq(left, sqrt(x) / x), eq(right, reciprocal(sqrt(x))), positiveo(x)),
-    )
+    yield x / sqrt(x), sqrt(x)
+    yield sqrt(x) / x, reciprocal(sqrt(x))
 
 
 @identity(tags=CANONICAL, where=floato)
 def cancel_power_cbrto(x):
     """cbrt(x)^3 = x.
 
-    Holds for floats; rounded (within 4u |x|), kept.
+    The error is within 4u |x|.
     Source: definition of the cube root.
     """
     return cbrt(x) ** 3, x
@@ -518,8 +469,7 @@ def cancel_power_cbrto(x):
 def cancel_cbrt_powero(x):
     """cbrt(x^3) = x.
 
-    Holds for floats whose cube is finite; rounded (within 2u |x| where the cube does not
-    underflow), assumes_finite.
+    The error is within 2u |x| where the cube does not underflow.
     Source: definition of the cube root.
     """
     return cbrt(x**3), x

@@ -19,9 +19,8 @@ from relgraph.ops.linalg.structured import Diagonal, Eye, Trace
 from relgraph.ops.permutation import matrix_transpose
 from relgraph.relations.catalogue.conditions import matrixo, numerico, scalaro, vectoro
 from relgraph.relations.catalogue.units import identity_like
-from relgraph.relations.kanren.goals import calco, checko, eq, lall, lany, symmetrico
-from relgraph.relations.pattern import lvars
-from relgraph.relations.relation import Relation, identity, relation
+from relgraph.relations.kanren.goals import calco, checko, symmetrico
+from relgraph.relations.relation import Relation, identity
 
 CANONICAL = ("canonicalize", "fast_run")
 SPECIALIZE = ("specialize", "fast_run")
@@ -34,36 +33,28 @@ inv, solve = Inv(), Solve("general")
 # Inverses: first, so that a product that nothing need compute is not made a cheaper one.
 
 
-@relation(tags=TIDY, specials="assumes_finite")
-def cancel_matmul_invo(left, right):
+@identity(tags=TIDY, where=lambda A, unit: calco(unit, identity_like, A), specials="assumes_finite")
+def cancel_matmul_invo(A, unit):
     """A^-1 A = I = A A^-1 = solve(A, A).
 
-    Holds where A is invertible, which the left side proves; rounded (within
-    c n u |inv(A)| |A|), assumes_finite.
+    The left side proves that A is invertible.  The error is within c n u |inv(A)| |A|.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.5 (definition).
     """
-    A, unit = lvars("A unit")
-    made = calco(unit, identity_like, A)
-    return lany(
-        lall(eq(left, inv(A) @ A), eq(right, unit), made),
-        lall(eq(left, A @ inv(A)), eq(right, unit), made),
-        lall(eq(left, solve(A, A)), eq(right, unit), made),
-    )
+    yield inv(A) @ A, unit
+    yield A @ inv(A), unit
+    yield solve(A, A), unit
 
 
-@relation(tags=TIDY, specials="assumes_finite")
-def cancel_matmul_solveo(left, right):
+@identity(tags=TIDY, specials="assumes_finite")
+def cancel_matmul_solveo(A, b):
     """solve(A, A b) = b = A solve(A, b).
 
-    Holds where A is invertible, which the left side proves, for a vector or a matrix b; rounded
-    (within c n u cond(A) |b|), assumes_finite.
+    The left side proves that A is invertible; b is a vector or a matrix.  The error is within c n u
+    cond(A) |b|.
     Source: definition of a solution.
     """
-    A, b = lvars("A b")
-    return lany(
-        lall(eq(left, solve(A, A @ b)), eq(right, b)),
-        lall(eq(left, A @ solve(A, b)), eq(right, b)),
-    )
+    yield solve(A, A @ b), b
+    yield A @ solve(A, b), b
 
 
 # Distributive laws.
@@ -73,7 +64,8 @@ def cancel_matmul_solveo(left, right):
 def distribute_matmul_addo(A, x, y):
     """A (x + y) = A x + A y.
 
-    Holds where x and y have one shape; rounded (within n u |A| (|x| + |y|)), assumes_finite.
+    Holds where x and y have one shape.
+    The error is within n u |A| (|x| + |y|).
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.2; the bound from
     N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 3.5.
     """
@@ -84,7 +76,8 @@ def distribute_matmul_addo(A, x, y):
 def distribute_add_matmulo(A, B, x):
     """(A + B) x = A x + B x.
 
-    Holds where A and B have one shape; rounded (within n u (|A| + |B|) |x|), assumes_finite.
+    Holds where A and B have one shape.
+    The error is within n u (|A| + |B|) |x|.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.2.
     """
     return (A + B) @ x, A @ x + B @ x
@@ -94,7 +87,8 @@ def distribute_add_matmulo(A, B, x):
 def distribute_matmul_subtracto(A, x, y):
     """A (x - y) = A x - A y.
 
-    Holds where x and y have one shape; rounded (within n u |A| (|x| + |y|)), assumes_finite.
+    Holds where x and y have one shape.
+    The error is within n u |A| (|x| + |y|).
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.2.
     """
     return A @ (x - y), A @ x - A @ y
@@ -104,7 +98,8 @@ def distribute_matmul_subtracto(A, x, y):
 def distribute_subtract_matmulo(A, B, x):
     """(A - B) x = A x - B x.
 
-    Holds where A and B have one shape; rounded (within n u (|A| + |B|) |x|), assumes_finite.
+    Holds where A and B have one shape.
+    The error is within n u (|A| + |B|) |x|.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.2.
     """
     return (A - B) @ x, A @ x - B @ x
@@ -119,7 +114,8 @@ def distribute_subtract_matmulo(A, B, x):
 def lift_multiply_matmulo(s, A, B):
     """(s A) B = s (A B) for a scalar s.
 
-    Holds always, modulo 2^n for integers; rounded (within n u |s| |A| |B|), assumes_finite.
+    Holds modulo 2^n for integers.
+    The error is within n u |s| |A| |B|.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.2.
     """
     return (s * A) @ B, s * (A @ B)
@@ -134,7 +130,8 @@ def lift_multiply_matmulo(s, A, B):
 def lift_matmul_multiplyo(s, A, B):
     """A (s B) = s (A B) for a scalar s.
 
-    Holds always, modulo 2^n for integers; rounded (within n u |s| |A| |B|), assumes_finite.
+    Holds modulo 2^n for integers.
+    The error is within n u |s| |A| |B|.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.2.
     """
     return A @ (s * B), s * (A @ B)
@@ -147,8 +144,8 @@ def lift_matmul_multiplyo(s, A, B):
 def transpose_matmulo(A, B):
     """(A B).mT = B.mT A.mT.
 
-    Holds for matrices and batches of them; rounded (another order of summation, within
-    n u |A| |B|), kept.
+    Holds for matrices and batches of them.
+    The order of summation differs, within n u |A| |B|.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.2.5.
     """
     return matrix_transpose(A @ B), matrix_transpose(B) @ matrix_transpose(A)
@@ -158,7 +155,7 @@ def transpose_matmulo(A, B):
 def transpose_addo(A, B):
     """(A + B).mT = A.mT + B.mT.
 
-    Holds where A and B have one shape; exact, kept.
+    Holds where A and B have one shape.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.2.5.
     """
     return matrix_transpose(A + B), matrix_transpose(A) + matrix_transpose(B)
@@ -168,7 +165,7 @@ def transpose_addo(A, B):
 def transpose_subtracto(A, B):
     """(A - B).mT = A.mT - B.mT.
 
-    Holds where A and B have one shape; exact, kept.
+    Holds where A and B have one shape.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.2.5.
     """
     return matrix_transpose(A - B), matrix_transpose(A) - matrix_transpose(B)
@@ -178,7 +175,7 @@ def transpose_subtracto(A, B):
 def remove_transpose_symmetrico(A):
     """A.mT = A for a symmetric A.
 
-    Holds where A is proved symmetric, a fact of the exact value; rounded, kept.
+    The fact is about the exact value.
     Source: definition.
     """
     return matrix_transpose(A), A
@@ -189,21 +186,21 @@ def identity_matrix(n: int, m: int, k: int) -> bool:
     return n == m and k == 0
 
 
-@relation(tags=CANONICAL, specials="assumes_finite")
-def remove_matmul_eyeo(left, right):
+@identity(
+    tags=CANONICAL,
+    where=lambda n, m, k: checko(identity_matrix, n, m, k, label="an identity matrix"),
+    specials="assumes_finite",
+)
+def remove_matmul_eyeo(x, n, m, k, dtype):
     """I x = x = x I.
 
-    Holds for vectors, matrices and batches; rounded (-0.0 may become 0.0), assumes_finite
-    (0 times infinity is NaN).
+    Holds for vectors, matrices and batches.
+    -0.0 may become 0.0.  0 times infinity is NaN.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.2.
     """
-    x, n, m, k, dtype = lvars("x n m k dtype")
     unit = Eye(n, m, k, dtype)()
-    condition = checko(identity_matrix, n, m, k, label="an identity matrix")
-    return lany(
-        lall(eq(left, unit @ x), eq(right, x), condition),
-        lall(eq(left, x @ unit), eq(right, x), condition),
-    )
+    yield unit @ x, x
+    yield x @ unit, x
 
 
 # Parts of a product that need less than the product.
@@ -213,7 +210,6 @@ def remove_matmul_eyeo(left, right):
 def trace_transposeo(A):
     """trace(A.mT) = trace(A).
 
-    Holds always; exact, kept.
     Source: the diagonal is the same.
     """
     return trace(matrix_transpose(A)), trace(A)
@@ -223,8 +219,7 @@ def trace_transposeo(A):
 def trace_matmulo(A, B):
     """trace(A B) = sum(A * B.mT).
 
-    Holds for matrices; rounded (another order of summation, within n u sum |A * B.mT|),
-    assumes_finite.
+    The order of summation differs, within n u sum |A * B.mT|.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 5.2 (the Frobenius
     inner product).
     """
@@ -235,7 +230,7 @@ def trace_matmulo(A, B):
 def sum_diagonalo(A):
     """sum(diagonal(A)) = trace(A).
 
-    Holds for matrices; rounded (another order of summation, within n u sum |a_ii|), kept.
+    The order of summation differs, within n u sum |a_ii|.
     Source: definition.
     """
     return sum(diagonal(A)), trace(A)
@@ -245,8 +240,8 @@ def sum_diagonalo(A):
 def diagonal_matmulo(A, B):
     """diagonal(A B) = sum(A * B.mT, axis=-1).
 
-    Holds for matrices, and batches of them, where A and B.mT have one shape; rounded (within
-    n u sum |A * B.mT|), assumes_finite.
+    Holds for matrices, and batches of them, where A and B.mT have one shape.
+    The error is within n u sum |A * B.mT|.
     Source: definition of the product.
     """
     return diagonal(A @ B), sum(A * matrix_transpose(B), axis=-1)
@@ -256,7 +251,7 @@ def diagonal_matmulo(A, B):
 def sum_matmulo(A, B):
     """sum(A B) = sum(A, axis=-2) sum(B, axis=-1).
 
-    Holds for matrices; rounded (within (m + n + k) u sum |A| |B|), assumes_finite.
+    The error is within (m + n + k) u sum |A| |B|.
     Source: 1' (A B) 1 = (1' A) (B 1).
     """
     return sum(A @ B), sum(A, axis=-2) @ sum(B, axis=-1)
@@ -266,7 +261,7 @@ def sum_matmulo(A, B):
 def sum_rows_matmulo(A, B):
     """sum(A B, axis=-1) = A sum(B, axis=-1).
 
-    Holds for matrices; rounded (within (n + k) u |A| |B|), assumes_finite.
+    The error is within (n + k) u |A| |B|.
     Source: (A B) 1 = A (B 1).
     """
     return sum(A @ B, axis=-1), A @ sum(B, axis=-1)
@@ -276,7 +271,7 @@ def sum_rows_matmulo(A, B):
 def sum_columns_matmulo(A, B):
     """sum(A B, axis=-2) = sum(A, axis=-2) B.
 
-    Holds for matrices; rounded (within (m + k) u |A| |B|), assumes_finite.
+    The error is within (m + k) u |A| |B|.
     Source: 1' (A B) = (1' A) B.
     """
     return sum(A @ B, axis=-2), sum(A, axis=-2) @ B
@@ -285,53 +280,47 @@ def sum_columns_matmulo(A, B):
 # Signs, quotients and zeros.
 
 
-@relation(tags=CANONICAL, specials="assumes_finite")
-def lift_negative_matmulo(left, right):
+@identity(tags=CANONICAL, specials="assumes_finite")
+def lift_negative_matmulo(A, B):
     """(-A) B = -(A B) = A (-B).
 
-    Holds always, modulo 2^n for integers; rounded (another order of summation), assumes_finite
-    (-0.0 and overflow inside of the product).
+    Holds modulo 2^n for integers.
+    The order of summation differs.  -0.0 and overflow may occur inside of the product.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.2.
     """
-    A, B = lvars("A B")
-    return lany(
-        lall(eq(left, (-A) @ B), eq(right, -(A @ B))),
-        lall(eq(left, A @ (-B)), eq(right, -(A @ B))),
-    )
+    yield (-A) @ B, -(A @ B)
+    yield A @ (-B), -(A @ B)
 
 
-@relation(tags=CANONICAL, specials="assumes_finite", broadcast="*")
-def lift_divide_matmulo(left, right):
+@identity(tags=CANONICAL, where=lambda s: scalaro(s), specials="assumes_finite", broadcast="*")
+def lift_divide_matmulo(A, B, s):
     """(A / s) B = (A B) / s = A (B / s) for a scalar s.
 
-    Holds always; rounded (within (n + 1) u |A| |B| / |s|), assumes_finite.
+    The error is within (n + 1) u |A| |B| / |s|.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.2.
     """
-    A, B, s = lvars("A B s")
-    return lany(
-        lall(eq(left, (A / s) @ B), eq(right, (A @ B) / s), scalaro(s)),
-        lall(eq(left, A @ (B / s)), eq(right, (A @ B) / s), scalaro(s)),
-    )
+    yield (A / s) @ B, (A @ B) / s
+    yield A @ (B / s), (A @ B) / s
 
 
 def _is_zero(x: Any) -> bool:
     return isinstance(x, Constant) and x.uniform is not None and not bool(x.value.any())
 
 
-@relation(tags=CANONICAL, specials="assumes_finite")
-def annihilate_matmulo(left, right):
+@identity(
+    tags=CANONICAL,
+    where=lambda zero: checko(_is_zero, zero, label=f"zero({zero!r})"),
+    specials="assumes_finite",
+)
+def annihilate_matmulo(zero, x):
     """0 x = 0 = x 0 for a matrix of zeros.
 
-    Holds for vectors, matrices and batches; rounded (-0.0 may become 0.0), assumes_finite
-    (0 times infinity is NaN).
+    Holds for vectors, matrices and batches.
+    -0.0 may become 0.0.  0 times infinity is NaN.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.2.
     """
-    zero, x = lvars("zero x")
-    nothing = checko(_is_zero, zero, label=f"zero({zero!r})")
-    return lany(
-        lall(eq(left, zero @ x), eq(right, 0), nothing),
-        lall(eq(left, x @ zero), eq(right, 0), nothing),
-    )
+    yield zero @ x, 0
+    yield x @ zero, 0
 
 
 # Outer products.
@@ -346,7 +335,7 @@ def annihilate_matmulo(left, right):
 def associate_outer_vectoro(u, v, x):
     """(u v') x = u (v' x) for vectors.
 
-    Holds for vectors; rounded (within (n + 1) u |u| |v|' |x|), assumes_finite.
+    The error is within (n + 1) u |u| |v|' |x|.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.2 (associativity).
     """
     return outer(u, v) @ x, u * (v @ x)
@@ -361,33 +350,32 @@ def associate_outer_vectoro(u, v, x):
 def associate_vector_outero(x, u, v):
     """x' (u v') = (x' u) v' for vectors.
 
-    Holds for vectors; rounded (within (n + 1) u |x|' |u| |v|), assumes_finite.
+    The error is within (n + 1) u |x|' |u| |v|.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.2 (associativity).
     """
     return x @ outer(u, v), (x @ u) * v
 
 
-@relation(tags=SPECIALIZE, specials="assumes_finite")
-def associate_outer_matrixo(left, right):
+@identity(
+    tags=SPECIALIZE,
+    where=lambda u, v, M: (vectoro(u), vectoro(v), matrixo(M)),
+    specials="assumes_finite",
+)
+def associate_outer_matrixo(u, v, M):
     """(u v') B = u (v' B) and A (u v') = (A u) v' for matrices.
 
-    Holds for vectors u and v and matrices A and B; rounded (within (n + 1) u |u| |v|' |B|),
-    assumes_finite.
+    The error is within (n + 1) u |u| |v|' |B|.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.2 (associativity).
     """
-    u, v, M = lvars("u v M")
-    shapes = (vectoro(u), vectoro(v), matrixo(M))
-    return lany(
-        lall(eq(left, outer(u, v) @ M), eq(right, outer(u, v @ M)), *shapes),
-        lall(eq(left, M @ outer(u, v)), eq(right, outer(M @ u, v)), *shapes),
-    )
+    yield outer(u, v) @ M, outer(u, v @ M)
+    yield M @ outer(u, v), outer(M @ u, v)
 
 
 @identity(tags=CANONICAL, rounding="exact")
 def transpose_outero(u, v):
     """(u v').mT = v u'.
 
-    Holds for vectors; exact, kept.
+    Holds for vectors.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.2.5.
     """
     return matrix_transpose(outer(u, v)), outer(v, u)
@@ -397,7 +385,8 @@ def transpose_outero(u, v):
 def trace_outero(u, v):
     """trace(u v') = u' v.
 
-    Holds where u and v have one size; rounded (another order of summation), kept.
+    Holds where u and v have one size.
+    The order of summation differs.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 1.2.
     """
     return trace(outer(u, v)), u @ v
@@ -407,7 +396,7 @@ def trace_outero(u, v):
 def diagonal_outero(u, v):
     """diagonal(u v') = u * v.
 
-    Holds where u and v have one size; exact, kept.
+    Holds where u and v have one size.
     Source: definition of the product.
     """
     return diagonal(outer(u, v)), u * v
@@ -417,7 +406,8 @@ def diagonal_outero(u, v):
 def sum_outero(u, v):
     """sum(u v') = sum(u) sum(v).
 
-    Holds for vectors; rounded (within (m + n) u sum |u| sum |v|), assumes_finite.
+    Holds for vectors.
+    The error is within (m + n) u sum |u| sum |v|.
     Source: 1' (u v') 1 = (1' u) (v' 1).
     """
     return sum(outer(u, v)), sum(u) * sum(v)
@@ -430,7 +420,8 @@ def sum_outero(u, v):
 def distribute_trace_addo(A, B):
     """trace(A + B) = trace(A) + trace(B).
 
-    Holds where A and B have one shape; rounded (another order of summation), assumes_finite.
+    Holds where A and B have one shape.
+    The order of summation differs.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 1.2.
     """
     return trace(A + B), trace(A) + trace(B)
@@ -440,7 +431,8 @@ def distribute_trace_addo(A, B):
 def distribute_trace_subtracto(A, B):
     """trace(A - B) = trace(A) - trace(B).
 
-    Holds where A and B have one shape; rounded (another order of summation), assumes_finite.
+    Holds where A and B have one shape.
+    The order of summation differs.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 1.2.
     """
     return trace(A - B), trace(A) - trace(B)
@@ -455,8 +447,8 @@ def distribute_trace_subtracto(A, B):
 def lift_trace_multiplyo(s, A):
     """trace(s A) = s trace(A) for a scalar s.
 
-    Holds always, modulo 2^n for 64-bit integers; rounded (within n u |s| sum |a_ii|),
-    assumes_finite.
+    Holds modulo 2^n for 64-bit integers.
+    The error is within n u |s| sum |a_ii|.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 1.2.
     """
     return trace(s * A), s * trace(A)
@@ -469,8 +461,8 @@ def lift_trace_multiplyo(s, A):
 def associate_matmulo(A, B, C):
     """(A B) C = A (B C).
 
-    Holds for the ranks for which NumPy's products associate; rounded (within 2 n u |A| |B| |C|),
-    assumes_finite.
+    Holds for the ranks for which NumPy's products associate.
+    The error is within 2 n u |A| |B| |C|.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.2.
     """
     return (A @ B) @ C, A @ (B @ C)
@@ -480,8 +472,8 @@ def associate_matmulo(A, B, C):
 def cycle_traceo(A, B):
     """trace(A B) = trace(B A).
 
-    Holds for matrices; rounded (another order of summation, within n u sum |A * B.mT|),
-    assumes_finite.
+    Holds for matrices.
+    The order of summation differs, within n u sum |A * B.mT|.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 1.2.
     """
     return trace(A @ B), trace(B @ A)
@@ -495,7 +487,7 @@ def cycle_traceo(A, B):
 def symmetric_quadratico(x, A):
     """x' A x = x' ((A + A.mT) / 2) x.
 
-    Holds for a vector and a square matrix; rounded (within 2 n u |x|' |A| |x|), assumes_finite.
+    The error is within 2 n u |x|' |A| |x|.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 4.0.
     """
     return x @ A @ x, x @ ((A + matrix_transpose(A)) / 2) @ x
@@ -505,8 +497,7 @@ def symmetric_quadratico(x, A):
 def gram_quadratico(A, x):
     """(A x)' (A x) = x' (A.mT A) x.
 
-    Holds for a vector and a matrix; rounded (within 2 (m + n) u |x|' |A|' |A| |x|),
-    assumes_finite.
+    The error is within 2 (m + n) u |x|' |A|' |A| |x|.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.2.5.
     """
     return (A @ x) @ (A @ x), x @ (matrix_transpose(A) @ A) @ x

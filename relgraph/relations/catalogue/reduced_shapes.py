@@ -27,9 +27,8 @@ from relgraph.ops.permutation import MatrixTranspose, Transpose
 from relgraph.ops.reductions import accumulator, reduced_axes
 from relgraph.ops.shape import BroadcastTo, ExpandDims, Reshape, Squeeze
 from relgraph.relations.catalogue.conditions import numerico, scalaro
-from relgraph.relations.kanren.goals import calco, checko, eq, floato, lall, lany
-from relgraph.relations.pattern import lvars
-from relgraph.relations.relation import Relation, relation
+from relgraph.relations.kanren.goals import calco, checko, floato
+from relgraph.relations.relation import Relation, identity
 
 CANONICAL = ("canonicalize", "fast_run")
 EVERY = (sum, prod, max, min, mean, any, all, logsumexp)
@@ -56,81 +55,58 @@ def ones(axis: Any, x: Any) -> Any:
     return tuple(a - x.ndim if a >= 0 else a for a in reduced_axes(axis, x.ndim, "reduce"))
 
 
-@relation(tags=(*CANONICAL, "local_reduce_broadcastable"))
-def squeeze_reduceo(left, right):
+@identity(tags=(*CANONICAL, "local_reduce_broadcastable"))
+def squeeze_reduceo(x, a, b):
     """sum_a(x) = squeeze_a(x), with kept dimensions x itself, and so for other reductions.
 
-    Holds where the axes a have size 1, for prod, max, min, mean and logsumexp too; rounded (a sum
-    may lose the sign of -0.0), kept.
+    The same holds for prod, max, min, mean and logsumexp.  A sum may lose the sign of -0.0.
     Source: a sum of one term is the term.
     """
-    x, a, b = lvars("x a b")
-    return lany(
-        *[
-            lall(
-                eq(left, reduce(x, axis=a, keepdims=True)),
-                eq(right, x),
-                checko(all_ones, a, x, label=f"{a!r} has size 1"),
-            )
-            for reduce in VALUES
-        ],
-        *[
-            lall(eq(left, reduce(x, axis=a)), eq(right, Squeeze(b)(x)), calco(b, ones, a, x))
-            for reduce in VALUES
-        ],
-    )
+    for reduce in VALUES:
+        yield reduce(x, axis=a, keepdims=True), x, checko(all_ones, a, x, label=f"{a!r} has size 1")
+    for reduce in VALUES:
+        yield reduce(x, axis=a), Squeeze(b)(x), calco(b, ones, a, x)
 
 
-@relation(tags=CANONICAL)
-def remove_reduce_scalaro(left, right):
+@identity(tags=CANONICAL, where=lambda x: scalaro(x))
+def remove_reduce_scalaro(x, keepdims):
     """sum(x) = x, and so for prod, max, min, mean and logsumexp.
 
-    Holds for scalars; rounded (a sum may lose the sign of -0.0), kept.
+    A sum may lose the sign of -0.0.
     Source: a sum of one term is the term.
     """
-    x, keepdims = lvars("x keepdims")
-    return lany(
-        *[
-            lall(eq(left, reduce(x, axis=None, keepdims=keepdims)), eq(right, x), scalaro(x))
-            for reduce in VALUES
-        ]
-    )
+    for reduce in VALUES:
+        yield reduce(x, axis=None, keepdims=keepdims), x
 
 
 # Rearrangements.
 
 
-@relation(tags=CANONICAL, specials="assumes_finite")
-def absorb_rearrangemento(left, right):
+@identity(tags=CANONICAL, specials="assumes_finite")
+def absorb_rearrangemento(x, p):
     """sum(transpose(x, p)) = sum(x), for all reductions of everything and all rearrangements.
 
-    Holds for reshape, squeeze and expand_dims as well; rounded (another order of summation,
-    within n u sum |x|), assumes_finite (a partial sum may overflow).
+    The same holds for reshape, squeeze and expand_dims.  The order of summation differs, within n u
+    sum |x|.  A partial sum may overflow.
     Source: associative and commutative laws.
     """
-    x, p = lvars("x p")
     forms = [cls(p)(x) for cls in (Transpose, Reshape, Squeeze, ExpandDims)]
-    return lany(
-        *[lall(eq(left, reduce(form)), eq(right, reduce(x))) for reduce in EVERY for form in forms]
-    )
+    for reduce in EVERY:
+        for form in forms:
+            yield reduce(form), reduce(x)
 
 
-@relation(tags=CANONICAL, specials="assumes_finite")
-def absorb_matrix_transposeo(left, right):
+@identity(tags=CANONICAL, specials="assumes_finite")
+def absorb_matrix_transposeo(x):
     """sum_rows(x.mT) = sum_columns(x) and sum(x.mT) = sum(x), and so for other reductions.
 
-    Holds always; rounded (another order of summation, within n u sum |x|), assumes_finite.
+    The order of summation differs, within n u sum |x|.
     Source: the rows of a transpose are the columns.
     """
-    (x,) = lvars("x")
     turned = MatrixTranspose()(x)
-    return lany(
-        *[
-            lall(eq(left, reduce(turned, axis=a)), eq(right, reduce(x, axis=b)))
-            for reduce in EVERY
-            for a, b in ((-1, -2), (-2, -1), (None, None))
-        ]
-    )
+    for reduce in EVERY:
+        for a, b in ((-1, -2), (-2, -1), (None, None)):
+            yield reduce(turned, axis=a), reduce(x, axis=b)
 
 
 def axes_before(p: Any, axis: Any) -> Any:
@@ -141,25 +117,18 @@ def axes_before(p: Any, axis: Any) -> Any:
     return tuple(sorted(p[a] for a in axis)) if rest == sorted(rest) else None
 
 
-@relation(tags=CANONICAL, specials="assumes_finite")
-def absorb_transposeo(left, right):
+@identity(
+    tags=CANONICAL, where=lambda p, a, b: calco(b, axes_before, p, a), specials="assumes_finite"
+)
+def absorb_transposeo(x, p, a, b):
     """sum_a(transpose(x, p)) = sum_b(x), where b = p[a], and so for other reductions.
 
-    Holds where p leaves the other axes in order; rounded (another order of summation, within
-    n u sum |x|), assumes_finite.
+    Holds where p leaves the other axes in order.
+    The order of summation differs, within n u sum |x|.
     Source: associative and commutative laws.
     """
-    x, p, a, b = lvars("x p a b")
-    return lany(
-        *[
-            lall(
-                eq(left, reduce(Transpose(p)(x), axis=a)),
-                eq(right, reduce(x, axis=b)),
-                calco(b, axes_before, p, a),
-            )
-            for reduce in EVERY
-        ]
-    )
+    for reduce in EVERY:
+        yield reduce(Transpose(p)(x), axis=a), reduce(x, axis=b)
 
 
 # What is repeated.
@@ -177,48 +146,37 @@ def repeated(s: Any) -> bool:
     return not [d for d in s if not isinstance(d, int) or d < 1]
 
 
-@relation(tags=(*CANONICAL, "local_careduce_of_alloc"), rounding="exact")
-def reduce_repeatedo(left, right):
+@identity(
+    tags=(*CANONICAL, "local_careduce_of_alloc"),
+    where=lambda x, s: (scalaro(x), checko(repeated, s, label=f"{s!r} has elements")),
+    rounding="exact",
+)
+def reduce_repeatedo(x, s):
     """max(broadcast_to(x, s)) = x, and so for min.
 
-    Holds for a scalar x and a shape s that has elements; exact, kept.
     Source: idempotent laws.
     """
-    x, s = lvars("x s")
-    return lany(
-        *[
-            lall(
-                eq(left, reduce(BroadcastTo(s)(x))),
-                eq(right, x),
-                scalaro(x),
-                checko(repeated, s, label=f"{s!r} has elements"),
-            )
-            for reduce in (max, min)
-        ]
-    )
+    for reduce in (max, min):
+        yield reduce(BroadcastTo(s)(x)), x
 
 
-@relation(tags=(*CANONICAL, "local_careduce_of_alloc"), specials="assumes_finite")
-def sum_repeatedo(left, right):
+@identity(
+    tags=(*CANONICAL, "local_careduce_of_alloc"),
+    where=lambda x: scalaro(x),
+    specials="assumes_finite",
+)
+def sum_repeatedo(x, s, n):
     """sum(broadcast_to(x, s)) = n x, prod(broadcast_to(x, s)) = x^n, and the mean is x.
 
-    Holds for a scalar x, n being the number of elements of the static shape s, modulo 2^n for
-    integers; rounded (within n u |x|), assumes_finite (a partial sum may overflow).
+    Holds modulo 2^n for integers.
+    n is the number of elements of the static shape s.  The error is within n u |x|.  A partial sum
+    may overflow.
     Source: definition of a multiple and of a power.
     """
-    x, s, n = lvars("x s n")
     whole, counted = BroadcastTo(s)(x), calco(n, repeats, s, x)
-    return lany(
-        lall(eq(left, sum(whole)), eq(right, n * x), scalaro(x), numerico(x), counted),
-        lall(eq(left, prod(whole)), eq(right, x**n), scalaro(x), floato(x), counted),
-        lall(
-            eq(left, mean(whole)),
-            eq(right, x),
-            scalaro(x),
-            floato(x),
-            checko(repeated, s, label=f"{s!r} has elements"),
-        ),
-    )
+    yield sum(whole), n * x, (numerico(x), counted)
+    yield prod(whole), x**n, (floato(x), counted)
+    yield mean(whole), x, (floato(x), checko(repeated, s, label=f"{s!r} has elements"))
 
 
 # What is joined.
@@ -229,37 +187,23 @@ def joined_along(axis: Any, k: Any) -> bool:
     return bool(axis == (k,))
 
 
-@relation(tags=(*CANONICAL, "local_reduce_join", "local_sum_make_vector"))
-def reduce_stacko(left, right):
+@identity(tags=(*CANONICAL, "local_reduce_join", "local_sum_make_vector"))
+def reduce_stacko(x, y, z, w, axis, k):
     """sum_k(stack_k(x, y)) = x + y, of up to four arrays, and so for other reductions.
 
-    Holds for prod, max, min, any, all and logsumexp (with logaddexp) as well, and for the reduction
-    of everything where up to three scalars are stacked; rounded (another order of summation), kept.
+    The same holds for prod, max, min, any, all and logsumexp (with logaddexp), and for the
+    reduction of everything where up to three scalars are stacked.  The order of summation differs.
     Source: definition.
     """
-    parts = lvars("x y z w")
-    axis, k = lvars("axis k")
-    clauses = []
     for n in (2, 3, 4):
-        some = parts[:n]
+        parts = (x, y, z, w)[:n]
         for reduce, op in JOINED:
-            together = functools.reduce(op, some)
-            clauses.append(
-                lall(
-                    eq(left, reduce(Stack(k)(*some), axis=axis)),
-                    eq(right, together),
-                    checko(joined_along, axis, k, label="the new axis is reduced"),
-                )
-            )
+            together = functools.reduce(op, parts)
+            new_axis = checko(joined_along, axis, k, label="the new axis is reduced")
+            yield reduce(Stack(k)(*parts), axis=axis), together, new_axis
             if n < 4:
-                clauses.append(
-                    lall(
-                        eq(left, reduce(Stack(k)(*some), axis=None)),
-                        eq(right, together),
-                        *map(scalaro, some),
-                    )
-                )
-    return lany(*clauses)
+                scalars = tuple(map(scalaro, parts))
+                yield reduce(Stack(k)(*parts), axis=None), together, scalars
 
 
 def reduces(axis: Any, k: Any) -> bool:
@@ -267,34 +211,25 @@ def reduces(axis: Any, k: Any) -> bool:
     return axis is None or k in axis
 
 
-@relation(tags=(*CANONICAL, "local_reduce_join"), specials="assumes_finite")
-def reduce_concatenateo(left, right):
+@identity(
+    tags=(*CANONICAL, "local_reduce_join"),
+    where=lambda axis, k: checko(reduces, axis, k, label="the joined axis is reduced"),
+    specials="assumes_finite",
+)
+def reduce_concatenateo(x, y, z, axis, k, keepdims):
     """sum_k(concatenate_k(x, y)) = sum_k(x) + sum_k(y), of up to three, and so for prod.
 
-    Holds where k is among the reduced axes, for any, all and logsumexp (with logaddexp) as well;
-    rounded (another order of summation,
-    within n u sum |x|), assumes_finite (a partial sum may overflow).
+    The same holds for any, all and logsumexp (with logaddexp).  The order of summation differs,
+    within n u sum |x|.  A partial sum may overflow.
     Source: associative law.
     """
-    parts = lvars("x y z")
-    axis, k, keepdims = lvars("axis k keepdims")
-    pairs = [(reduce, op) for reduce, op in JOINED if reduce not in (max, min)]
-    return lany(
-        *[
-            lall(
-                eq(left, reduce(Concatenate(k)(*parts[:n]), axis=axis, keepdims=keepdims)),
-                eq(
-                    right,
-                    functools.reduce(
-                        op, [reduce(x, axis=axis, keepdims=keepdims) for x in parts[:n]]
-                    ),
-                ),
-                checko(reduces, axis, k, label="the joined axis is reduced"),
-            )
-            for n in (2, 3)
-            for reduce, op in pairs
-        ]
-    )
+    laws = [(reduce, op) for reduce, op in JOINED if reduce not in (max, min)]
+    for n in (2, 3):
+        parts = (x, y, z)[:n]
+        for reduce, op in laws:
+            reduced = [reduce(part, axis=axis, keepdims=keepdims) for part in parts]
+            joined = reduce(Concatenate(k)(*parts), axis=axis, keepdims=keepdims)
+            yield joined, functools.reduce(op, reduced)
 
 
 def filled(axis: Any, *xs: Any) -> bool:
@@ -303,26 +238,22 @@ def filled(axis: Any, *xs: Any) -> bool:
     return not [d for d in sizes if not isinstance(d, int) or d < 1]
 
 
-@relation(tags=(*CANONICAL, "local_reduce_join"))
-def extreme_concatenateo(left, right):
+@identity(
+    tags=(*CANONICAL, "local_reduce_join"),
+    where=lambda x, y, axis, k: (
+        checko(reduces, axis, k, label="the joined axis is reduced"),
+        checko(filled, axis, x, y, label="both have elements"),
+    ),
+)
+def extreme_concatenateo(x, y, axis, k, keepdims):
     """max_k(concatenate_k(x, y)) = max(max_k(x), max_k(y)), and so for min.
 
-    Holds where both have elements along the axis; rounded (zeros may differ in sign), kept.
+    Zeros may differ in sign.
     Source: associative law of a lattice.
     """
-    x, y, axis, k, keepdims = lvars("x y axis k keepdims")
     at = {"axis": axis, "keepdims": keepdims}
-    return lany(
-        *[
-            lall(
-                eq(left, reduce(Concatenate(k)(x, y), **at)),
-                eq(right, op(reduce(x, **at), reduce(y, **at))),
-                checko(reduces, axis, k, label="the joined axis is reduced"),
-                checko(filled, axis, x, y, label="both have elements"),
-            )
-            for reduce, op in ((max, maximum), (min, minimum))
-        ]
-    )
+    for reduce, op in ((max, maximum), (min, minimum)):
+        yield reduce(Concatenate(k)(x, y), **at), op(reduce(x, **at), reduce(y, **at))
 
 
 RELATIONS: tuple[Relation, ...] = (

@@ -22,13 +22,9 @@ from relgraph.relations.kanren.goals import (
     Suspended,
     calco,
     checko,
-    eq,
     floato,
-    lall,
-    lany,
 )
-from relgraph.relations.pattern import lvars
-from relgraph.relations.relation import Relation, identity, relation
+from relgraph.relations.relation import Relation, identity
 
 CANONICAL = ("canonicalize", "fast_run")
 LINEAR = (*CANONICAL, "local_sum_prod_of_mul_or_div", "sum_scalar_mul")
@@ -96,148 +92,124 @@ def merged_all(inner: Any, outer: Any, keepdims: Any, x: Any) -> bool:
     return bool(len(merged_axes(inner, outer, keepdims, x)) == x.ndim)
 
 
-def nested(reduce: Any, left: Any, right: Any) -> Any:
-    """Relate a reduction of a reduction to one reduction, over some axes or over all."""
-    x, a, b, c, keepdims = lvars("x a b c keepdims")
-    twice = reduce(reduce(x, axis=a, keepdims=keepdims), axis=b, keepdims=keepdims)
-    return lany(
-        lall(
-            eq(left, twice),
-            eq(right, reduce(x, axis=None, keepdims=keepdims)),
-            checko(merged_all, a, b, keepdims, x, label="all axes are reduced"),
-        ),
-        lall(
-            eq(left, twice),
-            eq(right, reduce(x, axis=c, keepdims=keepdims)),
-            calco(c, merged_some, a, b, keepdims, x),
-        ),
-    )
+def nested(reductions: Any, x: Any, a: Any, b: Any, c: Any, keepdims: Any) -> Any:
+    """Yield the pairs: a reduction of a reduction is one reduction, over all axes or over some."""
+
+    def twice(reduce: Any) -> Any:
+        return reduce(reduce(x, axis=a, keepdims=keepdims), axis=b, keepdims=keepdims)
+
+    for reduce in reductions:
+        every_axis = checko(merged_all, a, b, keepdims, x, label="all axes are reduced")
+        yield twice(reduce), reduce(x, axis=None, keepdims=keepdims), every_axis
+    for reduce in reductions:
+        merged = calco(c, merged_some, a, b, keepdims, x)
+        yield twice(reduce), reduce(x, axis=c, keepdims=keepdims), merged
 
 
-def termwise(left: Any, right: Any, laws: Any) -> Any:
-    """Relate the reduction of a combination to the combination of reductions."""
-    x, y, axis, keepdims = lvars("x y axis keepdims")
-    return lany(
-        *[
-            lall(
-                eq(left, reduce(inner(x, y), axis=axis, keepdims=keepdims)),
-                eq(
-                    right,
-                    outer(
-                        reduce(x, axis=axis, keepdims=keepdims),
-                        reduce(y, axis=axis, keepdims=keepdims),
-                    ),
-                ),
-            )
-            for reduce, inner, outer in laws
-        ]
-    )
+def termwise(laws: Any, x: Any, y: Any, axis: Any, keepdims: Any) -> Any:
+    """Yield the pairs: a reduction of a combination is the combination of the reductions."""
+    for reduce, inner, outer in laws:
+        combined = reduce(inner(x, y), axis=axis, keepdims=keepdims)
+        first, second = (reduce(z, axis=axis, keepdims=keepdims) for z in (x, y))
+        yield combined, outer(first, second)
 
 
-@relation(tags=CHAIN, specials="assumes_finite")
-def merge_sumo(left, right):
+@identity(tags=CHAIN, specials="assumes_finite")
+def merge_sumo(x, a, b, c, keepdims):
     """sum_b(sum_a(x)) = sum_(a, b)(x).
 
-    Holds always, modulo 2^n for integers; rounded (another order of summation, within
-    n u sum |x|), assumes_finite (a partial sum may overflow).
+    Holds modulo 2^n for integers.
+    The order of summation differs, within n u sum |x|.  A partial sum may overflow.
     Source: associative and commutative laws; N. J. Higham, Accuracy and Stability of Numerical
     Algorithms, 2nd ed., section 4.2.
     """
-    return nested(sum, left, right)
+    yield from nested((sum,), x, a, b, c, keepdims)
 
 
-@relation(tags=CHAIN, specials="assumes_finite")
-def merge_prodo(left, right):
+@identity(tags=CHAIN, specials="assumes_finite")
+def merge_prodo(x, a, b, c, keepdims):
     """prod_b(prod_a(x)) = prod_(a, b)(x).
 
-    Holds always, modulo 2^n for integers; rounded (another order, within n u |prod x|),
-    assumes_finite (a partial product may overflow).
+    Holds modulo 2^n for integers.
+    The order differs, within n u |prod x|.  A partial product may overflow.
     Source: associative and commutative laws.
     """
-    return nested(prod, left, right)
+    yield from nested((prod,), x, a, b, c, keepdims)
 
 
-@relation(tags=CHAIN, specials="assumes_finite")
-def merge_meano(left, right):
+@identity(tags=CHAIN, specials="assumes_finite")
+def merge_meano(x, a, b, c, keepdims):
     """mean_b(mean_a(x)) = mean_(a, b)(x).
 
-    Holds always, the inner means being of equally many elements; rounded (another order of
-    summation), assumes_finite (a partial sum may overflow).
+    Each inner mean is over equally many elements.  The order of summation differs.  A partial sum
+    may overflow.
     Source: associative and commutative laws.
     """
-    return nested(mean, left, right)
+    yield from nested((mean,), x, a, b, c, keepdims)
 
 
-@relation(tags=(*CANONICAL, "local_useless_reduce"))
-def remove_reduceo(left, right):
+@identity(tags=(*CANONICAL, "local_useless_reduce"))
+def remove_reduceo(x):
     """sum(x) over no axes = x, and so for prod, max, min and mean.
 
-    Holds always; rounded (a sum may lose the sign of -0.0), kept.
+    A sum may lose the sign of -0.0.
     Source: a sum of one term is the term.
     """
-    (x,) = lvars("x")
-    return lany(*[lall(eq(left, f(x, axis=())), eq(right, x)) for f in (sum, prod, max, min, mean)])
+    for f in (sum, prod, max, min, mean):
+        yield f(x, axis=()), x
 
 
-@relation(tags=(*LINEAR, "local_sum_of_neg_to_neg_of_sum"))
-def lift_sum_negativeo(left, right):
+@identity(tags=(*LINEAR, "local_sum_of_neg_to_neg_of_sum"))
+def lift_sum_negativeo(x, axis, keepdims):
     """sum(-x) = -sum(x), and so for the mean.
 
-    Holds always, modulo 2^n for integers; rounded (a sum of 0 may change its sign), kept.
+    Holds modulo 2^n for integers.
+    A sum of 0 may change its sign.
     Source: rounding to nearest is symmetric, IEEE 754-2019, section 4.3.1.
     """
-    x, axis, keepdims = lvars("x axis keepdims")
-    return lany(
-        *[
-            lall(
-                eq(left, reduce(-x, axis=axis, keepdims=keepdims)),
-                eq(right, -reduce(x, axis=axis, keepdims=keepdims)),
-            )
-            for reduce in (sum, mean)
-        ]
-    )
+    for reduce in (sum, mean):
+        yield reduce(-x, axis=axis, keepdims=keepdims), -reduce(x, axis=axis, keepdims=keepdims)
 
 
-@relation(tags=LINEAR, specials="assumes_finite", broadcast=("c",))
-def lift_sum_multiplyo(left, right):
+@identity(
+    tags=LINEAR,
+    where=lambda c, x, axis, keepdims: fixedo(c, axis, keepdims, x),
+    specials="assumes_finite",
+    broadcast=("c",),
+)
+def lift_sum_multiplyo(c, x, axis, keepdims):
     """sum(c x) = c sum(x), and so for the mean.
 
-    Holds where c does not change along the axes, such as a scalar, modulo 2^n for integers; rounded
-    (within n u |c| sum |x|), assumes_finite (0 times an infinite sum of finite terms is NaN).
+    Holds modulo 2^n for integers.
+    A scalar c is the same along every axis.  The error is within n u |c| sum |x|.  0 times an
+    infinite sum of finite terms is NaN.
     Source: distributive law.
     """
-    c, x, axis, keepdims = lvars("c x axis keepdims")
-    return lany(
-        *[
-            lall(
-                eq(left, reduce(c * x, axis=axis, keepdims=keepdims)),
-                eq(right, c * reduce(x, axis=axis, keepdims=keepdims)),
-                fixedo(c, axis, keepdims, x),
-            )
-            for reduce in (sum, mean)
-        ]
-    )
+    for reduce in (sum, mean):
+        yield (
+            reduce(c * x, axis=axis, keepdims=keepdims),
+            c * reduce(x, axis=axis, keepdims=keepdims),
+        )
 
 
-@relation(tags=LINEAR, specials="assumes_finite", broadcast=("c",))
-def lift_sum_divideo(left, right):
+@identity(
+    tags=LINEAR,
+    where=lambda c, x, axis, keepdims: fixedo(c, axis, keepdims, x),
+    specials="assumes_finite",
+    broadcast=("c",),
+)
+def lift_sum_divideo(c, x, axis, keepdims):
     """sum(x / c) = sum(x) / c, and so for the mean.
 
-    Holds for floats where c does not change along the axes, such as a scalar; rounded (within
-    n u sum |x / c|), assumes_finite.
+    Holds for floats.
+    A scalar c is the same along every axis.  The error is within n u sum |x / c|.
     Source: distributive law.
     """
-    c, x, axis, keepdims = lvars("c x axis keepdims")
-    return lany(
-        *[
-            lall(
-                eq(left, reduce(x / c, axis=axis, keepdims=keepdims)),
-                eq(right, reduce(x, axis=axis, keepdims=keepdims) / c),
-                fixedo(c, axis, keepdims, x),
-            )
-            for reduce in (sum, mean)
-        ]
-    )
+    for reduce in (sum, mean):
+        yield (
+            reduce(x / c, axis=axis, keepdims=keepdims),
+            reduce(x, axis=axis, keepdims=keepdims) / c,
+        )
 
 
 def column_along(c: Any, axis: Any) -> bool:
@@ -254,35 +226,29 @@ def column_along(c: Any, axis: Any) -> bool:
 def lift_sum_columno(c, x, axis):
     """sum_a(c x) = squeeze_a(c) sum_a(x).
 
-    Holds where c has size 1 along the axes a, modulo 2^n for integers; rounded (within
-    n u |c| sum |x|), assumes_finite.  No mode runs it: c is to be squeezed.
+    Holds modulo 2^n for integers.
+    The error is within n u |c| sum |x|.  No mode runs it: c is to be squeezed.
     Source: distributive law.
     """
     return sum(c * x, axis=axis), Squeeze(axis)(c) * sum(x, axis=axis)
 
 
-@relation(tags=CANONICAL, specials="assumes_finite", broadcast=("c",))
-def lift_mean_addo(left, right):
+@identity(
+    tags=CANONICAL,
+    where=lambda c, x, axis, keepdims: (fixedo(c, axis, keepdims, x), floato(x), floato(c)),
+    specials="assumes_finite",
+    broadcast=("c",),
+)
+def lift_mean_addo(c, x, axis, keepdims):
     """mean(x + c) = mean(x) + c, mean(x - c) = mean(x) - c, and mean(c - x) = c - mean(x).
 
-    Holds for floats where c does not change along the axes; rounded (within n u (mean |x| + |c|)),
-    assumes_finite.
+    The error is within n u (mean |x| + |c|).
     Source: distributive law.
     """
-    c, x, axis, keepdims = lvars("c x axis keepdims")
     reduced = mean(x, axis=axis, keepdims=keepdims)
-    return lany(
-        *[
-            lall(
-                eq(left, mean(form, axis=axis, keepdims=keepdims)),
-                eq(right, result),
-                fixedo(c, axis, keepdims, x),
-                floato(x),
-                floato(c),
-            )
-            for form, result in ((x + c, reduced + c), (x - c, reduced - c), (c - x, c - reduced))
-        ]
-    )
+    yield mean(x + c, axis=axis, keepdims=keepdims), reduced + c
+    yield mean(x - c, axis=axis, keepdims=keepdims), reduced - c
+    yield mean(c - x, axis=axis, keepdims=keepdims), c - reduced
 
 
 def elements(axis: Any, x: Any) -> int | None:
@@ -303,29 +269,28 @@ def is_axis(axis: Any, a: Any, x: Any) -> bool:
     return bool(axis == (a,) or (axis is None and x.ndim == 1))
 
 
-@relation(tags=(*CANONICAL, "mean"), specials="assumes_finite", broadcast=("n",))
-def divide_sumo(left, right):
+@identity(
+    tags=(*CANONICAL, "mean"),
+    where=lambda x: floato(x),
+    specials="assumes_finite",
+    broadcast=("n",),
+)
+def divide_sumo(x, axis, keepdims, n, a):
     """sum(x) / n = mean(x), where n is the number of elements.
 
-    Holds for floats where n is a constant or the size of the one axis; rounded, assumes_finite.
+    n is a constant or the size of the one axis.
     Source: definition.
     """
-    x, axis, keepdims, n, a = lvars("x axis keepdims n a")
     total, average = sum(x, axis=axis, keepdims=keepdims), mean(x, axis=axis, keepdims=keepdims)
-    return lany(
-        lall(
-            eq(left, total / n),
-            eq(right, average),
-            floato(x),
-            coefficiento(n),
-            checko(is_count, n, axis, x, label="n is the number of elements"),
-        ),
-        lall(
-            eq(left, sum(x, axis=axis) / Dim(a)(x)),
-            eq(right, mean(x, axis=axis)),
-            floato(x),
-            checko(is_axis, axis, a, x, label="the axis is reduced"),
-        ),
+    yield (
+        total / n,
+        average,
+        (coefficiento(n), checko(is_count, n, axis, x, label="n is the number of elements")),
+    )
+    yield (
+        sum(x, axis=axis) / Dim(a)(x),
+        mean(x, axis=axis),
+        checko(is_axis, axis, a, x, label="the axis is reduced"),
     )
 
 
@@ -342,53 +307,55 @@ def divide_sumo(left, right):
 def multiply_meano(x, n, axis, keepdims):
     """mean(x) n = sum(x), where n is the number of elements.
 
-    Holds for floats and a constant n; rounded, assumes_finite.
     Source: definition.
     """
     return mean(x, axis=axis, keepdims=keepdims) * n, sum(x, axis=axis, keepdims=keepdims)
 
 
-@relation(tags=(*CANONICAL, "add_canonical"), specials="assumes_finite")
-def distribute_sum_addo(left, right):
+@identity(tags=(*CANONICAL, "add_canonical"), specials="assumes_finite")
+def distribute_sum_addo(x, y, axis, keepdims):
     """sum(x + y) = sum(x) + sum(y), and so for the mean.
 
-    Holds where x and y have one shape, modulo 2^n for integers; rounded (within
-    n u sum (|x| + |y|)), assumes_finite.
+    Holds where x and y have one shape, modulo 2^n for integers.
+    The error is within n u sum (|x| + |y|).
     Source: associative and commutative laws.
     """
-    return termwise(left, right, ((sum, add, add), (mean, add, add)))
+    laws = ((sum, add, add), (mean, add, add))
+    yield from termwise(laws, x, y, axis, keepdims)
 
 
-@relation(tags=(*CANONICAL, "add_canonical"), specials="assumes_finite")
-def distribute_sum_subtracto(left, right):
+@identity(tags=(*CANONICAL, "add_canonical"), specials="assumes_finite")
+def distribute_sum_subtracto(x, y, axis, keepdims):
     """sum(x - y) = sum(x) - sum(y), and so for the mean.
 
-    Holds where x and y have one shape, modulo 2^n for integers; rounded (within
-    n u sum (|x| + |y|)), assumes_finite.
+    Holds where x and y have one shape, modulo 2^n for integers.
+    The error is within n u sum (|x| + |y|).
     Source: associative and commutative laws.
     """
-    return termwise(left, right, ((sum, subtract, subtract), (mean, subtract, subtract)))
+    laws = ((sum, subtract, subtract), (mean, subtract, subtract))
+    yield from termwise(laws, x, y, axis, keepdims)
 
 
 MULTIPLY, DIVIDE = Elementwise("multiply"), Elementwise("true_divide")
 
 
-@relation(tags=(*CANONICAL, "mul_canonical"), specials="assumes_finite")
-def distribute_prod_multiplyo(left, right):
+@identity(tags=(*CANONICAL, "mul_canonical"), specials="assumes_finite")
+def distribute_prod_multiplyo(x, y, axis, keepdims):
     """prod(x y) = prod(x) prod(y), and prod(x / y) = prod(x) / prod(y).
 
-    Holds where x and y have one shape; rounded (within 2 n u |prod(x y)|), assumes_finite.
+    Holds where x and y have one shape.
+    The error is within 2 n u |prod(x y)|.
     Source: associative and commutative laws.
     """
-    return termwise(left, right, ((prod, MULTIPLY, MULTIPLY), (prod, DIVIDE, DIVIDE)))
+    laws = ((prod, MULTIPLY, MULTIPLY), (prod, DIVIDE, DIVIDE))
+    yield from termwise(laws, x, y, axis, keepdims)
 
 
 @identity(tags=CANONICAL, specials="assumes_finite")
 def lift_prod_expo(x, axis, keepdims):
     """prod(e^x) = e^sum(x).
 
-    Holds always; rounded (the error of the sum counts |sum(x)| times), assumes_finite (a partial
-    product may overflow or underflow).
+    The error of the sum counts |sum(x)| times.  A partial product may overflow or underflow.
     Source: DLMF 4.8.16.
     """
     return prod(exp(x), axis=axis, keepdims=keepdims), exp(sum(x, axis=axis, keepdims=keepdims))
@@ -398,7 +365,6 @@ def lift_prod_expo(x, axis, keepdims):
 def lift_prod_absoluteo(x, axis, keepdims):
     """prod(|x|) = |prod(x)|.
 
-    Holds for floats; exact, kept.
     Source: IEEE 754-2019, section 6.3: rounding does not depend on the sign.
     """
     return (
@@ -419,8 +385,8 @@ def lift_prod_absoluteo(x, axis, keepdims):
 def center_varianceo(x):
     """mean(x^2) - mean(x)^2 = mean((x - mean(x))^2).
 
-    Holds for floats; rounded (the left side loses all digits where the mean is large),
-    assumes_finite.  No mode runs it: it takes a second pass.
+    The left side loses all digits where the mean is large.  No mode runs it: it takes a second
+    pass.
     Source: N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 1.9.
     """
     average = mean(x, axis=None, keepdims=True)
@@ -436,8 +402,8 @@ def center_varianceo(x):
 def sum_squareso(x, y):
     """sum_(b, c)((x_bc y_ac)^2) = square(y) sum_b(square(x)), a product of matrix and vector.
 
-    Holds for matrices x and y; rounded (another order of summation), assumes_finite.  Only the
-    option local_sumsqr2dot runs it: the measure of the phases does not count sizes.
+    The order of summation differs.  Only the option local_sumsqr2dot runs it: the measure of the
+    phases does not count sizes.
     Source: distributive law.
     """
     return (

@@ -12,9 +12,8 @@ from relgraph.ops.arguments import solve
 from relgraph.ops.elementwise import add, maximum, minimum, multiply, subtract, true_divide
 from relgraph.ops.permutation import MatrixTranspose, Transpose
 from relgraph.ops.shape import BroadcastTo, Dim, ExpandDims, Reshape, Squeeze
-from relgraph.relations.kanren.goals import calco, checko, eq, lall, lany
-from relgraph.relations.pattern import lvars
-from relgraph.relations.relation import Relation, identity, relation
+from relgraph.relations.kanren.goals import calco, checko
+from relgraph.relations.relation import Relation, identity
 
 TIDY = ("canonicalize", "specialize", "fast_run")
 SWAP = MatrixTranspose()
@@ -52,7 +51,7 @@ def shape_of_all(s: Any, t: Any, x: Any) -> Any:
 def merge_reshapeo(x, s, t, u):
     """reshape(reshape(x, s), t) = reshape(x, t).
 
-    Holds for static shapes, the first of which fits wherever the second does; exact, kept.
+    Holds for static shapes, the first of which fits wherever the second does.
     Source: a reshape keeps the order of the elements.
     """
     return Reshape(t)(Reshape(s)(x)), Reshape(u)(x)
@@ -70,40 +69,29 @@ def same_shape(s: Any, x: Any) -> bool:
     )
 
 
-@relation(tags=(*TIDY, "reshape_chain"), rounding="exact")
-def remove_reshapeo(left, right):
+@identity(
+    tags=(*TIDY, "reshape_chain"),
+    where=lambda x, s: checko(same_shape, s, x, label="the shape is the same"),
+    rounding="exact",
+)
+def remove_reshapeo(x, s):
     """reshape(x, shape of x) = x, and so for broadcast_to.
 
-    Holds where the shape is the shape of x; exact, kept.
     Source: definition.
     """
-    x, s = lvars("x s")
-    return lany(
-        *[
-            lall(
-                eq(left, cls(s)(x)),
-                eq(right, x),
-                checko(same_shape, s, x, label="the shape is the same"),
-            )
-            for cls in (Reshape, BroadcastTo)
-        ]
-    )
+    for cls in (Reshape, BroadcastTo):
+        yield cls(s)(x), x
 
 
-@relation(tags=(*TIDY, "reshape_chain"), rounding="exact")
-def absorb_reshapeo(left, right):
+@identity(tags=(*TIDY, "reshape_chain"), rounding="exact")
+def absorb_reshapeo(x, a, s):
     """reshape(expand_dims(x), s) = reshape(x, s), and so for squeeze.
 
-    Holds for static shapes; exact, kept.
+    Holds for static shapes.
     Source: axes of size 1 do not change the order of the elements.
     """
-    x, a, s = lvars("x a s")
-    return lany(
-        *[
-            lall(eq(left, Reshape(s)(cls(a)(x))), eq(right, Reshape(s)(x)))
-            for cls in (ExpandDims, Squeeze)
-        ]
-    )
+    for cls in (ExpandDims, Squeeze):
+        yield Reshape(s)(cls(a)(x)), Reshape(s)(x)
 
 
 # Permutations of axes.
@@ -113,7 +101,7 @@ def absorb_reshapeo(left, right):
 def cancel_matrix_transposeo(x):
     """x.mT.mT = x.
 
-    Holds for matrices and batches of them; exact, kept.
+    Holds for matrices and batches of them.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.2.5.
     """
     return SWAP(SWAP(x)), x
@@ -135,31 +123,15 @@ def swapped_last(inner: Any) -> tuple[int, ...]:
     return (*inner[:-2], inner[-1], inner[-2])
 
 
-@relation(tags=TIDY, rounding="exact")
-def merge_transposeo(left, right):
+@identity(tags=TIDY, rounding="exact")
+def merge_transposeo(x, a, b, c):
     """transpose(transpose(x, a), b) = transpose(x, a[b]), and with .mT in place of either.
 
-    Holds always; exact, kept.
     Source: composition of permutations.
     """
-    x, a, b, c = lvars("x a b c")
-    return lany(
-        lall(
-            eq(left, Transpose(b)(Transpose(a)(x))),
-            eq(right, Transpose(c)(x)),
-            calco(c, composed, b, a),
-        ),
-        lall(
-            eq(left, Transpose(b)(SWAP(x))),
-            eq(right, Transpose(c)(x)),
-            calco(c, swapped_first, b),
-        ),
-        lall(
-            eq(left, SWAP(Transpose(a)(x))),
-            eq(right, Transpose(c)(x)),
-            calco(c, swapped_last, a),
-        ),
-    )
+    yield Transpose(b)(Transpose(a)(x)), Transpose(c)(x), calco(c, composed, b, a)
+    yield Transpose(b)(SWAP(x)), Transpose(c)(x), calco(c, swapped_first, b)
+    yield SWAP(Transpose(a)(x)), Transpose(c)(x), calco(c, swapped_last, a)
 
 
 def straight(axes: Any) -> bool:
@@ -172,19 +144,15 @@ def swaps_last(axes: Any) -> bool:
     return len(axes) >= 2 and tuple(axes) == (*range(-len(axes), -2), -1, -2)
 
 
-@relation(tags=TIDY, rounding="exact")
-def remove_transposeo(left, right):
+@identity(tags=TIDY, rounding="exact")
+def remove_transposeo(x, a):
     """transpose(x, (0, 1, ..., n)) = x, and a swap of the last two axes is x.mT.
 
-    Holds always; exact, kept.
     Source: definition.
     """
-    x, a = lvars("x a")
     turned = Transpose(a)(x)
-    return lany(
-        lall(eq(left, turned), eq(right, x), checko(straight, a, label="nothing moves")),
-        lall(eq(left, turned), eq(right, SWAP(x)), checko(swaps_last, a, label="a swap")),
-    )
+    yield turned, x, checko(straight, a, label="nothing moves")
+    yield turned, SWAP(x), checko(swaps_last, a, label="a swap")
 
 
 # Axes of size 1.
@@ -215,7 +183,7 @@ def squeezed_after(inner: Any, outer: Any, x: Any) -> tuple[int, ...]:
 def merge_expand_dimso(x, a, b, c):
     """expand_dims(expand_dims(x, a), b) = expand_dims(x, c).
 
-    Holds always, c being b and the places of a among the other axes; exact, kept.
+    c is b and the positions of a among the other axes.
     Source: definition.
     """
     return ExpandDims(b)(ExpandDims(a)(x)), ExpandDims(c)(x)
@@ -225,7 +193,7 @@ def merge_expand_dimso(x, a, b, c):
 def merge_squeezeo(x, a, b, c):
     """squeeze(squeeze(x, a), b) = squeeze(x, c).
 
-    Holds always, c being a and the places of b among the other axes; exact, kept.
+    c is a and the positions of b among the other axes.
     Source: definition.
     """
     return Squeeze(b)(Squeeze(a)(x)), Squeeze(c)(x)
@@ -235,7 +203,6 @@ def merge_squeezeo(x, a, b, c):
 def cancel_squeeze_expand_dimso(x, a):
     """squeeze(expand_dims(x, a), a) = x.
 
-    Holds always; exact, kept.
     Source: definition.
     """
     return Squeeze(a)(ExpandDims(a)(x)), x
@@ -245,7 +212,7 @@ def cancel_squeeze_expand_dimso(x, a):
 def merge_broadcast_too(x, s, t):
     """broadcast_to(broadcast_to(x, s), t) = broadcast_to(x, t).
 
-    Holds for static shapes; exact, kept.
+    Holds for static shapes.
     Source: definition.
     """
     return BroadcastTo(t)(BroadcastTo(s)(x)), BroadcastTo(t)(x)
@@ -262,21 +229,23 @@ def spans(x: Any, c: Any, s: Any) -> bool:
     return True
 
 
-@relation(tags=TIDY, rounding="exact", broadcast="*")
-def absorb_broadcast_too(left, right):
+@identity(
+    tags=TIDY,
+    where=lambda x, c, s: checko(spans, x, c, s, label="x has the axes"),
+    rounding="exact",
+    broadcast="*",
+)
+def absorb_broadcast_too(x, c, s, y, a, z, b):
     """x + broadcast_to(c, s) = x + c, and so for -, *, /, max and min, on either side.
 
-    Holds where x has every axis along which c is repeated, so that x repeats it; exact, kept.
     Source: an elementwise op broadcasts its operands, by the same rule.
     """
-    x, c, s, y, a, z, b = lvars("x c s y a z b")
-    condition = checko(spans, x, c, s, label="x has the axes")
-    pairs = []
     for sizes in ((), (Dim(a)(y),), (Dim(a)(y), Dim(b)(z))):  # those that are not static
         repeated = BroadcastTo(s)(c, *sizes)
-        pairs += [(op(x, repeated), op(x, c)) for op in (*COMMUTATIVE, *OTHERS)]
-        pairs += [(op(repeated, x), op(c, x)) for op in OTHERS]
-    return lany(*[lall(eq(left, one), eq(right, other), condition) for one, other in pairs])
+        for op in (*COMMUTATIVE, *OTHERS):
+            yield op(x, repeated), op(x, c)
+        for op in OTHERS:
+            yield op(repeated, x), op(c, x)
 
 
 RELATIONS: tuple[Relation, ...] = (

@@ -8,17 +8,13 @@ from __future__ import annotations
 from relgraph.ops.elementwise import absolute, reciprocal, sign
 from relgraph.relations.catalogue.conditions import signedo
 from relgraph.relations.kanren.goals import (
-    eq,
     facto,
     floato,
-    lall,
-    lany,
     nonnegativeo,
     nonzeroo,
     positiveo,
 )
-from relgraph.relations.pattern import lvars
-from relgraph.relations.relation import Relation, identity, relation
+from relgraph.relations.relation import Relation, identity
 
 CANONICAL = ("canonicalize", "fast_run")
 SPECIALIZE = ("specialize", "fast_run", "pow_specialize")
@@ -28,7 +24,6 @@ SPECIALIZE = ("specialize", "fast_run", "pow_specialize")
 def cancel_absolute_absoluteo(x):
     """| |x| | = |x|.
 
-    Holds always; exact, kept.
     Source: IEEE 754-2019, section 5.5.1 (abs clears the sign bit).
     """
     return absolute(absolute(x)), absolute(x)
@@ -38,7 +33,7 @@ def cancel_absolute_absoluteo(x):
 def absorb_absolute_negativeo(x):
     """|-x| = |x|.
 
-    Holds for floats and signed integers (an unsigned -x is 2^n - x); exact, kept.
+    An unsigned -x is 2^n - x.
     Source: IEEE 754-2019, section 5.5.1.
     """
     return absolute(-x), absolute(x)
@@ -48,7 +43,7 @@ def absorb_absolute_negativeo(x):
 def remove_absoluteo(x):
     """|x| = x.
 
-    Holds where x is at least 0 or NaN; rounded (the absolute value of -0.0 is 0.0), kept.
+    The absolute value of -0.0 is 0.0.
     Source: definition.
     """
     return absolute(x), x
@@ -58,7 +53,6 @@ def remove_absoluteo(x):
 def distribute_absolute_multiplyo(x, y):
     """|x y| = |x| |y|.
 
-    Holds for floats; exact, kept.
     Source: IEEE 754-2019, section 6.3: rounding does not depend on the sign.
     """
     return absolute(x * y), absolute(x) * absolute(y)
@@ -68,8 +62,8 @@ def distribute_absolute_multiplyo(x, y):
 def reflect_absoluteo(x):
     """|x| = -x where x is at most 0.
 
-    Holds there, and where x is NaN; rounded (zeros may differ in sign), kept.  No mode runs it:
-    both sides cost the same.
+    Holds where x is NaN, too.
+    Zeros may differ in sign.  No mode runs it: both sides cost the same.
     Source: definition.
     """
     return absolute(x), -x
@@ -79,7 +73,6 @@ def reflect_absoluteo(x):
 def distribute_absolute_divideo(x, y):
     """|x / y| = |x| / |y|.
 
-    Holds for floats; exact, kept.
     Source: IEEE 754-2019, section 6.3: rounding does not depend on the sign.
     """
     return absolute(x / y), absolute(x) / absolute(y)
@@ -89,7 +82,6 @@ def distribute_absolute_divideo(x, y):
 def absorb_absolute_signo(x):
     """sign(sign(x)) = sign(x).
 
-    Holds for floats; exact, kept.
     Source: definition.
     """
     return sign(sign(x)), sign(x)
@@ -99,8 +91,7 @@ def absorb_absolute_signo(x):
 def lift_sign_negativeo(x):
     """sign(-x) = -sign(x).
 
-    Holds for floats (the least integer is its own negative); rounded (the zeros differ in sign),
-    kept.
+    The least integer is its own negative.  The zeros differ in sign.
     Source: definition.
     """
     return sign(-x), -sign(x)
@@ -110,49 +101,47 @@ def lift_sign_negativeo(x):
 def multiply_sign_absoluteo(x):
     """sign(x) |x| = x.
 
-    Holds for floats; rounded (-0.0 becomes 0.0), kept.
+    -0.0 becomes 0.0.
     Source: definition.
     """
     return sign(x) * absolute(x), x
 
 
-@relation(tags=(*CANONICAL, "mul_canonical"), specials="assumes_finite")
-def divide_absoluteo(left, right):
+@identity(
+    tags=(*CANONICAL, "mul_canonical"),
+    where=lambda x: (nonzeroo(x), floato(x)),
+    specials="assumes_finite",
+)
+def divide_absoluteo(x):
     """x / |x| = |x| / x = sign(x).
 
-    Holds for floats where x is finite and not 0; rounded, assumes_finite.
     Source: definition.
     """
-    (x,) = lvars("x")
-    forms = (x / absolute(x), absolute(x) / x)
-    return lany(*[lall(eq(left, f), eq(right, sign(x)), nonzeroo(x), floato(x)) for f in forms])
+    yield x / absolute(x), sign(x)
+    yield absolute(x) / x, sign(x)
 
 
 @identity(tags=CANONICAL, where=positiveo, specials="assumes_finite")
 def sign_positiveo(x):
     """sign(x) = 1.
 
-    Holds where x is positive and not NaN; rounded, assumes_finite.
     Source: definition.
     """
     return sign(x), 1
 
 
-@relation(tags=(*CANONICAL, "local_sign_div"), specials="assumes_finite")
-def sign_divideo(left, right):
+@identity(tags=(*CANONICAL, "local_sign_div"), specials="assumes_finite")
+def sign_divideo(x, p):
     """sign(x / p) = sign(p x) = sign(p / x) = sign(x) for p > 0, and sign(1 / x) = sign(x).
 
-    Holds for floats where x, p and the quotient are finite; rounded (where the quotient underflows
-    its sign is 0), assumes_finite.
+    Where the quotient underflows, its sign is 0.
     Source: rule of signs.
     """
-    x, p = lvars("x p")
-    forms = (x / p, p * x, p / x)
-    plain = (1 / x, reciprocal(x))
-    return lany(
-        *[lall(eq(left, sign(f)), eq(right, sign(x)), positiveo(p), floato(x)) for f in forms],
-        *[lall(eq(left, sign(f)), eq(right, sign(x)), floato(x)) for f in plain],
-    )
+    yield sign(x / p), sign(x), (positiveo(p), floato(x))
+    yield sign(p * x), sign(x), (positiveo(p), floato(x))
+    yield sign(p / x), sign(x), (positiveo(p), floato(x))
+    yield sign(1 / x), sign(x), floato(x)
+    yield sign(reciprocal(x)), sign(x), floato(x)
 
 
 RELATIONS: tuple[Relation, ...] = (

@@ -29,9 +29,8 @@ from relgraph.ops.elementwise import (
     tan,
     trigamma,
 )
-from relgraph.relations.kanren.goals import eq, lall, lany, nonzeroo, positiveo
-from relgraph.relations.pattern import lvars
-from relgraph.relations.relation import Relation, identity, relation
+from relgraph.relations.kanren.goals import nonzeroo, positiveo
+from relgraph.relations.relation import Relation, identity
 
 CANONICAL = ("canonicalize", "fast_run")
 STABLE = ("fast_run", "stabilize", "stabilization")
@@ -41,27 +40,23 @@ FINITE = ("fast_run", "stabilize")  # what assumes finite values is no part of "
 # The gamma function.
 
 
-@relation(tags=STABLE)
-def log_gammao(left, right):
+@identity(tags=STABLE, where=lambda x: positiveo(x))
+def log_gammao(x):
     """log(gamma(x)) = gammaln(x) for x > 0, and log |gamma(x)| = gammaln(x).
 
-    Holds where x is positive, without a condition where the absolute value is taken; the left side
-    overflows for x > 171; rounded (within c u (1 + |gammaln x|)), kept.
+    The left side overflows for x > 171.  The error is within c u (1 + |gammaln x|).
     Source: DLMF 5.2(i).
     """
-    (x,) = lvars("x")
-    return lany(
-        lall(eq(left, log(gamma(x))), eq(right, gammaln(x)), positiveo(x)),
-        lall(eq(left, log(absolute(gamma(x)))), eq(right, gammaln(x)), positiveo(x)),
-    )
+    yield log(gamma(x)), gammaln(x)
+    yield log(absolute(gamma(x))), gammaln(x)
 
 
 @identity(tags=FINITE, specials="assumes_finite")
 def log_absolute_gammao(x):
     """log |gamma(x)| = gammaln(x).
 
-    Holds where gamma(x) is finite (its value at -infinity is NaN); the left side overflows for
-    x > 171; rounded (within c u (1 + |gammaln x|)), assumes_finite.
+    gamma is NaN at -infinity.  The left side overflows for x > 171.  The error is within c u (1 +
+    |gammaln x|).
     Source: DLMF 5.2(i).
     """
     return log(absolute(gamma(x))), gammaln(x)
@@ -71,7 +66,7 @@ def log_absolute_gammao(x):
 def exp_gammalno(x):
     """e^gammaln(x) = gamma(x).
 
-    Holds where x is positive; rounded (within c u (1 + |gammaln x|) gamma(x)), kept.
+    The error is within c u (1 + |gammaln x|) gamma(x).
     Source: DLMF 5.2(i).
     """
     return exp(gammaln(x)), gamma(x)
@@ -81,8 +76,8 @@ def exp_gammalno(x):
 def divide_gammao(x):
     """gamma(x + 1) / gamma(x) = x.
 
-    Holds where both are finite and not 0; the left side is NaN for x > 171; rounded,
-    assumes_finite.
+    Holds where neither is 0.
+    The left side is NaN for x > 171.
     Source: DLMF 5.5.1.
     """
     return gamma(x + 1) / gamma(x), x
@@ -92,8 +87,7 @@ def divide_gammao(x):
 def multiply_gammao(x):
     """x gamma(x) = gamma(x + 1).
 
-    Holds where x is not 0 and gamma(x) is finite; rounded (the error of x + 1 counts
-    |x digamma(x + 1)| times), assumes_finite.  No mode runs it: neither side costs less.
+    The error of x + 1 counts |x digamma(x + 1)| times.  No mode runs it: neither side costs less.
     Source: DLMF 5.5.1.
     """
     return x * gamma(x), gamma(x + 1)
@@ -103,8 +97,7 @@ def multiply_gammao(x):
 def subtract_gammalno(x):
     """gammaln(x + 1) - gammaln(x) = log x.
 
-    Holds where x is positive and finite; the left side cancels for a large x; rounded,
-    assumes_finite.
+    The left side cancels for a large x.
     Source: DLMF 5.5.1.
     """
     return gammaln(x + 1) - gammaln(x), log(x)
@@ -114,33 +107,28 @@ def subtract_gammalno(x):
 def reflect_gammao(x):
     """gamma(x) gamma(1 - x) = pi / sin(pi x).
 
-    Holds where both are finite; the left side overflows for |x| > 171; rounded (the error of pi x
-    counts |x / tan(pi x)| times), assumes_finite.
+    The left side overflows for |x| > 171.  The error of pi x counts |x / tan(pi x)| times.
     Source: DLMF 5.5.3.
     """
     return gamma(x) * gamma(1 - x), math.pi / sin(math.pi * x)
 
 
-@relation(tags=(*CANONICAL, "specialize", "local_polygamma_to_digamma"), rounding="exact")
-def name_polygammao(left, right):
+@identity(tags=(*CANONICAL, "specialize", "local_polygamma_to_digamma"), rounding="exact")
+def name_polygammao(x):
     """polygamma(0, x) = digamma(x), and polygamma(1, x) = trigamma(x).
 
-    Holds always; exact, kept.
     Source: DLMF 5.15, definition.
     """
-    (x,) = lvars("x")
-    return lany(
-        lall(eq(left, polygamma(0, x)), eq(right, digamma(x))),
-        lall(eq(left, polygamma(1, x)), eq(right, trigamma(x))),
-    )
+    yield polygamma(0, x), digamma(x)
+    yield polygamma(1, x), trigamma(x)
 
 
 @identity(tags=FINITE, specials="assumes_finite")
 def subtract_digammao(x):
     """digamma(x + 1) - digamma(x) = 1 / x.
 
-    Holds where x is finite and no pole; the left side cancels for a large x; rounded,
-    assumes_finite.
+    Holds where x is no pole.
+    The left side cancels for a large x.
     Source: DLMF 5.5.2.
     """
     return digamma(x + 1) - digamma(x), reciprocal(x)
@@ -150,8 +138,8 @@ def subtract_digammao(x):
 def subtract_trigammao(x):
     """trigamma(x) - trigamma(x + 1) = 1 / x^2.
 
-    Holds where x is finite and no pole; the left side cancels for a large x; rounded,
-    assumes_finite.
+    Holds where x is no pole.
+    The left side cancels for a large x.
     Source: DLMF 5.15.5.
     """
     return trigamma(x) - trigamma(x + 1), reciprocal(square(x))
@@ -161,8 +149,7 @@ def subtract_trigammao(x):
 def reflect_digammao(x):
     """digamma(1 - x) - digamma(x) = pi / tan(pi x).
 
-    Holds where both are finite; rounded (the error of pi x counts |pi x / sin(pi x)^2| times),
-    assumes_finite.
+    The error of pi x counts |pi x / sin(pi x)^2| times.
     Source: DLMF 5.5.4.
     """
     return digamma(1 - x) - digamma(x), math.pi / tan(math.pi * x)
@@ -175,7 +162,7 @@ def reflect_digammao(x):
 def complement_erfo(x):
     """1 - erf(x) = erfc(x).
 
-    Holds always; the left side cancels for a large x; rounded, kept.
+    The left side cancels for a large x.
     Source: DLMF 7.2.2.
     """
     return 1 - erf(x), erfc(x)
@@ -185,7 +172,7 @@ def complement_erfo(x):
 def complement_erfco(x):
     """1 - erfc(x) = erf(x).
 
-    Holds always; the left side cancels for a small x; rounded, kept.
+    The left side cancels for a small x.
     Source: DLMF 7.2.2.
     """
     return 1 - erfc(x), erf(x)
@@ -195,31 +182,28 @@ def complement_erfco(x):
 def erfc_addo(x):
     """1 + erf(x) = erfc(-x).
 
-    Holds always; the left side cancels for a large negative x; rounded, kept.
+    The left side cancels for a large negative x.
     Source: DLMF 7.2.2 and 7.4.1 (erf is odd).
     """
     return 1 + erf(x), erfc(-x)
 
 
-@relation(tags=(*STABLE, "local_erf_neg_minus_one"))
-def erf_subtracto(left, right):
+@identity(tags=(*STABLE, "local_erf_neg_minus_one"))
+def erf_subtracto(x):
     """erfc(-x) - 1 = erf(x), and erfc(x) - 1 = -erf(x).
 
-    Holds always; the left side cancels for a small x; rounded, kept.
+    The left side cancels for a small x.
     Source: DLMF 7.2.2 and 7.4.1 (erf is odd).
     """
-    (x,) = lvars("x")
-    return lany(
-        lall(eq(left, erfc(-x) - 1), eq(right, erf(x))),
-        lall(eq(left, erfc(x) - 1), eq(right, -erf(x))),
-    )
+    yield erfc(-x) - 1, erf(x)
+    yield erfc(x) - 1, -erf(x)
 
 
 @identity(tags=STABLE)
 def reflect_erfco(x):
     """2 - erfc(x) = erfc(-x).
 
-    Holds always; the left side cancels for a large negative x; rounded, kept.
+    The left side cancels for a large negative x.
     Source: DLMF 7.4.2.
     """
     return 2 - erfc(x), erfc(-x)
@@ -229,7 +213,7 @@ def reflect_erfco(x):
 def erfc_subtracto(x):
     """erf(x) - 1 = -erfc(x).
 
-    Holds always; the left side cancels for a large x; rounded, kept.
+    The left side cancels for a large x.
     Source: DLMF 7.2.2.
     """
     return erf(x) - 1, -erfc(x)
@@ -239,7 +223,7 @@ def erfc_subtracto(x):
 def lift_erf_negativeo(x):
     """erf(-x) = -erf(x).
 
-    Holds always; rounded (no library promises odd functions to the last digit), kept.
+    No library promises odd functions to the last digit.
     Source: DLMF 7.4.1.
     """
     return erf(-x), -erf(x)
@@ -249,7 +233,7 @@ def lift_erf_negativeo(x):
 def add_erf_erfco(x):
     """erf(x) + erfc(x) = 1.
 
-    Holds where x is not NaN; rounded, assumes_finite.
+    Holds where x is not NaN.
     Source: DLMF 7.2.2.
     """
     return erf(x) + erfc(x), 1
@@ -259,7 +243,7 @@ def add_erf_erfco(x):
 def add_erfc_erfco(x):
     """erfc(x) + erfc(-x) = 2.
 
-    Holds where x is not NaN; rounded, assumes_finite.
+    Holds where x is not NaN.
     Source: DLMF 7.4.2.
     """
     return erfc(x) + erfc(-x), 2
@@ -269,7 +253,7 @@ def add_erfc_erfco(x):
 def log_erfco(x):
     """log(erfc(x)) = logerfc(x).
 
-    Holds always; the left side is -infinity for x > 27; rounded, kept.
+    The left side is -infinity for x > 27.
     Source: definition; DLMF 7.12.1 for a large x.
     """
     return log(erfc(x)), logerfc(x)
@@ -279,7 +263,7 @@ def log_erfco(x):
 def exp_logerfco(x):
     """e^logerfc(x) = erfc(x).
 
-    Holds always; rounded (within c u (1 + |logerfc x|) erfc(x)), kept.
+    The error is within c u (1 + |logerfc x|) erfc(x).
     Source: definition.
     """
     return exp(logerfc(x)), erfc(x)
@@ -289,26 +273,23 @@ def exp_logerfco(x):
 def scale_erfco(x):
     """e^(x^2) erfc(x) = erfcx(x).
 
-    Holds where the exponential is finite; the left side is NaN for x > 27; rounded,
-    assumes_finite.
+    The left side is NaN for x > 27.
     Source: DLMF 7.2.3, w(i x) = e^(x^2) erfc(x).
     """
     return exp(square(x)) * erfc(x), erfcx(x)
 
 
-@relation(tags=(*FINITE, "local_grad_log_erfc_neg"), specials="assumes_finite")
-def divide_erfco(left, right):
+@identity(tags=(*FINITE, "local_grad_log_erfc_neg"), specials="assumes_finite")
+def divide_erfco(x, y):
     """e^(-x^2) / erfc(x) = 1 / erfcx(x), as in the derivative of log(erfc(x)).
 
-    Holds where erfc(x) is not 0; the left side is NaN for x > 27; rounded, assumes_finite.
+    Holds where erfc(x) is not 0.
+    The left side is NaN for x > 27.
     Source: DLMF 7.2.3, w(i x) = e^(x^2) erfc(x).
     """
-    x, y = lvars("x y")
     bell = exp(-square(x))
-    return lany(
-        lall(eq(left, bell / erfc(x)), eq(right, reciprocal(erfcx(x)))),
-        lall(eq(left, y * bell / erfc(x)), eq(right, y / erfcx(x))),
-    )
+    yield bell / erfc(x), reciprocal(erfcx(x))
+    yield y * bell / erfc(x), y / erfcx(x)
 
 
 # Modified Bessel functions.
@@ -318,8 +299,7 @@ def divide_erfco(left, right):
 def log_kvo(v, x):
     """log(kv(v, x)) = log(kve(v, x)) - x.
 
-    Holds where x is finite, negative x being NaN on both sides; the left side is -infinity for
-    x > 705; rounded, assumes_finite.
+    Both sides are NaN for negative x.  The left side is -infinity for x > 705.
     Source: DLMF 10.25.3: kv(v, x) behaves as e^(-x) for a large x.
     """
     return log(kv(v, x)), log(kve(v, x)) - x
@@ -329,8 +309,7 @@ def log_kvo(v, x):
 def log_ivo(v, x):
     """log(iv(v, x)) = log(ive(v, x)) + |x|.
 
-    Holds where x is finite (at infinity the right side is NaN); the left side overflows for
-    |x| > 713; rounded, assumes_finite.
+    At infinity the right side is NaN.  The left side overflows for |x| > 713.
     Source: DLMF 10.30.4: iv(v, x) behaves as e^x for a large x.
     """
     return log(iv(v, x)), log(ive(v, x)) + absolute(x)
@@ -340,7 +319,6 @@ def log_ivo(v, x):
 def lift_kv_negativeo(v, x):
     """kv(-v, x) = kv(v, x).
 
-    Holds always; rounded, kept.
     Source: DLMF 10.27.3.
     """
     return kv(-v, x), kv(v, x)
@@ -350,7 +328,7 @@ def lift_kv_negativeo(v, x):
 def unscale_kveo(v, x):
     """kve(v, x) e^(-x) = kv(v, x).
 
-    Holds where x is finite and kv(v, x) does not underflow; rounded, assumes_finite.
+    Holds where kv(v, x) does not underflow.
     Source: definition.
     """
     return kve(v, x) * exp(-x), kv(v, x)

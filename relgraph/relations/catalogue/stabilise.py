@@ -38,16 +38,12 @@ from relgraph.ops.shape import expand_dims
 from relgraph.relations.kanren.goals import (
     calco,
     checko,
-    eq,
     facto,
     floato,
-    lall,
-    lany,
     nonnegativeo,
     positiveo,
 )
-from relgraph.relations.pattern import lvars
-from relgraph.relations.relation import Relation, identity, relation
+from relgraph.relations.relation import Relation, identity
 
 STABLE = ("fast_run", "stabilize", "stabilization")
 FINITE = ("fast_run", "stabilize")  # what assumes finite values is no part of "stabilization"
@@ -57,7 +53,7 @@ FINITE = ("fast_run", "stabilize")  # what assumes finite values is no part of "
 def log1p_addo(x):
     """log(1 + x) = log1p(x).
 
-    Holds always; the left side loses the low digits of a small x; rounded, kept.
+    The left side loses the low digits of a small x.
     Source: definition; N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed.,
     section 1.14.
     """
@@ -68,7 +64,7 @@ def log1p_addo(x):
 def log1p_subtracto(x):
     """log(1 - x) = log1p(-x).
 
-    Holds always; the left side loses the low digits of a small x; rounded, kept.
+    The left side loses the low digits of a small x.
     Source: definition.
     """
     return log(1 - x), log1p(-x)
@@ -78,7 +74,7 @@ def log1p_subtracto(x):
 def expm1_subtracto(x):
     """e^x - 1 = expm1(x).
 
-    Holds always; the left side cancels for a small x; rounded, kept.
+    The left side cancels for a small x.
     Source: definition; N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed.,
     section 1.14.
     """
@@ -89,7 +85,7 @@ def expm1_subtracto(x):
 def expm1_complemento(x):
     """1 - e^x = -expm1(x).
 
-    Holds always; the left side cancels for a small x; rounded, kept.
+    The left side cancels for a small x.
     Source: definition.
     """
     return 1 - exp(x), -expm1(x)
@@ -99,7 +95,7 @@ def expm1_complemento(x):
 def expm1_addo(x):
     """expm1(x) + 1 = e^x.
 
-    Holds always; the left side cancels for a large negative x; rounded, kept.
+    The left side cancels for a large negative x.
     Source: definition.
     """
     return expm1(x) + 1, exp(x)
@@ -109,69 +105,52 @@ def expm1_addo(x):
 def log1p_subtract_oneo(x):
     """log1p(x - 1) = log x.
 
-    Holds always; the left side loses the digits of a small x; rounded, kept.
+    The left side loses the digits of a small x.
     Source: definition.
     """
     return log1p(x - 1), log(x)
 
 
-@relation(tags=STABLE)
-def softplus_log1po(left, right):
+@identity(tags=STABLE)
+def softplus_log1po(x):
     """log(1 + e^x) = softplus(x), written with log or log1p.
 
-    Holds always; the left side overflows for a large x; rounded, kept.
+    The left side overflows for a large x.
     Source: definition.
     """
-    (x,) = lvars("x")
-    return lany(
-        *[
-            lall(eq(left, spelled), eq(right, softplus(x)))
-            for spelled in (log1p(exp(x)), log(1 + exp(x)))
-        ]
-    )
+    yield log1p(exp(x)), softplus(x)
+    yield log(1 + exp(x)), softplus(x)
 
 
-@relation(tags=STABLE)
-def log1mexp_log1po(left, right):
+@identity(tags=STABLE)
+def log1mexp_log1po(x):
     """log(1 - e^x) = log1mexp(x), written with log, log1p or expm1.
 
-    Holds always, x > 0 being NaN on both sides; the left side cancels for x near 0; rounded,
-    kept.
+    Both sides are NaN for x > 0.  The left side cancels for x near 0.
     Source: definition; M. Mächler, Accurately computing log(1 - exp(-|a|)), R package Rmpfr, 2012.
     """
-    (x,) = lvars("x")
-    return lany(
-        *[
-            lall(eq(left, spelled), eq(right, log1mexp(x)))
-            for spelled in (log1p(-exp(x)), log(1 - exp(x)), log(-expm1(x)))
-        ]
-    )
+    yield log1p(-exp(x)), log1mexp(x)
+    yield log(1 - exp(x)), log1mexp(x)
+    yield log(-expm1(x)), log1mexp(x)
 
 
-@relation(tags=STABLE)
-def logaddexpo(left, right):
+@identity(tags=STABLE)
+def logaddexpo(x, y, z, w):
     """log(e^x + e^y) = logaddexp(x, y), for up to four terms.
 
-    Holds always; the left side overflows or underflows for large |x|; rounded, kept.
+    The left side overflows or underflows for large |x|.
     Source: DLMF 4.8(i): log(e^x + e^y) = m + log(e^(x - m) + e^(y - m)) with m = max(x, y).
     """
-    x, y, z, w = lvars("x y z w")
-    return lany(
-        lall(eq(left, log(exp(x) + exp(y))), eq(right, logaddexp(x, y))),
-        lall(eq(left, log(exp(x) + exp(y) + exp(z))), eq(right, logaddexp(logaddexp(x, y), z))),
-        lall(
-            eq(left, log(exp(x) + exp(y) + exp(z) + exp(w))),
-            eq(right, logaddexp(logaddexp(logaddexp(x, y), z), w)),
-        ),
-    )
+    yield log(exp(x) + exp(y)), logaddexp(x, y)
+    yield log(exp(x) + exp(y) + exp(z)), logaddexp(logaddexp(x, y), z)
+    yield log(exp(x) + exp(y) + exp(z) + exp(w)), logaddexp(logaddexp(logaddexp(x, y), z), w)
 
 
 @identity(tags=STABLE, where=lambda w: nonnegativeo(w))
 def log_add_expo(x, w):
     """log(e^x + w) = logaddexp(x, log w).
 
-    Holds where w is at least 0, such as a sum of exponentials of any length; the left side
-    overflows for a large x; rounded, kept.
+    A sum of exponentials of any length is such a w.  The left side overflows for a large x.
     Source: w = e^(log w), DLMF 4.8(i).
     """
     return log(exp(x) + w), logaddexp(x, log(w))
@@ -184,76 +163,66 @@ def log_add_expo(x, w):
 def log_subtract_expo(x, y):
     """log(e^x - e^y) = x + log1mexp(y - x), and x where y is -infinity.
 
-    Holds for floats, x < y being NaN on both sides; the left side overflows or underflows for a
-    large |x|, and cancels where y is near x; rounded, kept.
+    Both sides are NaN for x < y.  The left side overflows or underflows for a large |x|, and
+    cancels where y is near x.
     Source: e^x - e^y = e^x (1 - e^(y - x)).
     """
     return log(exp(x) - exp(y)), where(equal(y, -math.inf), x, x + log1mexp(y - x))
 
 
-@relation(tags=(*STABLE, "local_log_kv", "local_log_iv"))
-def log_multiply_expo(left, right):
+@identity(tags=(*STABLE, "local_log_kv", "local_log_iv"))
+def log_multiply_expo(a, b):
     """log(a e^b) = log a + b, and log(a / e^b) = log a - b.
 
-    Holds where a is at least 0, or b is at least 0 in a product; the left side overflows or
-    underflows for a large |b|; rounded, kept.
+    The left side overflows or underflows for a large |b|.
     Source: DLMF 4.8.2 and 4.8.4.
     """
-    a, b = lvars("a b")
-    return lany(
-        lall(eq(left, log(a * exp(b))), eq(right, log(a) + b), nonnegativeo(a)),
-        lall(eq(left, log(a / exp(b))), eq(right, log(a) - b), nonnegativeo(a)),
-        lall(eq(left, log(a * exp(b))), eq(right, log(a) + b), nonnegativeo(b)),
-    )
+    yield log(a * exp(b)), log(a) + b, nonnegativeo(a)
+    yield log(a / exp(b)), log(a) - b, nonnegativeo(a)
+    yield log(a * exp(b)), log(a) + b, nonnegativeo(b)
 
 
 # The logistic function.
 
 
-@relation(tags=STABLE)
-def sigmoid_divideo(left, right):
+@identity(tags=STABLE)
+def sigmoid_divideo(x):
     """1 / (1 + e^(-x)) = sigmoid(x), and 1 / (1 + e^x) = sigmoid(-x).
 
-    Holds always; rounded, kept.
     Source: definition.
     """
-    (x,) = lvars("x")
     down, up = 1 + exp(-x), 1 + exp(x)
-    return lany(
-        *[lall(eq(left, form), eq(right, sigmoid(x))) for form in (1 / down, reciprocal(down))],
-        *[lall(eq(left, form), eq(right, sigmoid(-x))) for form in (1 / up, reciprocal(up))],
-    )
+    yield 1 / down, sigmoid(x)
+    yield reciprocal(down), sigmoid(x)
+    yield 1 / up, sigmoid(-x)
+    yield reciprocal(up), sigmoid(-x)
 
 
 @identity(tags=(*STABLE, "local_exp_over_1_plus_exp"))
 def divide_add_expo(x, y):
     """x / (1 + e^y) = x sigmoid(-y).
 
-    Holds always; rounded, kept.
     Source: definition.
     """
     return x / (1 + exp(y)), x * sigmoid(-y)
 
 
-@relation(tags=(*FINITE, "local_sigm_times_exp"), specials="assumes_finite")
-def sigmoid_multiply_expo(left, right):
+@identity(tags=(*FINITE, "local_sigm_times_exp"), specials="assumes_finite")
+def sigmoid_multiply_expo(x):
     """e^x sigmoid(-x) = sigmoid(x), and e^(-x) sigmoid(x) = sigmoid(-x).
 
-    Holds where e^x is finite (infinity times 0 is NaN); rounded, assumes_finite.
+    Infinity times 0 is NaN.
     Source: multiply numerator and denominator of e^x / (1 + e^x) by e^(-x).
     """
-    (x,) = lvars("x")
-    return lany(
-        lall(eq(left, exp(x) * sigmoid(-x)), eq(right, sigmoid(x))),
-        lall(eq(left, exp(-x) * sigmoid(x)), eq(right, sigmoid(-x))),
-    )
+    yield exp(x) * sigmoid(-x), sigmoid(x)
+    yield exp(-x) * sigmoid(x), sigmoid(-x)
 
 
 @identity(tags=FINITE, specials="assumes_finite")
 def sigmoid_two_expo(x, y):
     """e^x / (e^x + e^y) = sigmoid(x - y), the softmax of two.
 
-    Holds where the exponentials are finite and not both 0; rounded, assumes_finite.
+    Holds where the exponentials are not both 0.
     Source: divide numerator and denominator by e^x.
     """
     return exp(x) / (exp(x) + exp(y)), sigmoid(x - y)
@@ -263,86 +232,74 @@ def sigmoid_two_expo(x, y):
 def complement_sigmoido(x):
     """1 - sigmoid(x) = sigmoid(-x).
 
-    Holds always; the left side cancels for a large x; rounded, kept.
+    The left side cancels for a large x.
     Source: 1 - 1 / (1 + e^(-x)) = e^(-x) / (1 + e^(-x)) = 1 / (e^x + 1).
     """
     return 1 - sigmoid(x), sigmoid(-x)
 
 
-@relation(tags=STABLE)
-def odds_sigmoido(left, right):
+@identity(tags=STABLE)
+def odds_sigmoido(x):
     """sigmoid(x) / (1 - sigmoid(x)) = e^x, and the inverse e^(-x), also written with sigmoid(-x).
 
-    Holds always; the left side divides by 0 for a large |x|; rounded, kept.
+    The left side divides by 0 for a large |x|.
     Source: definition of the odds.
     """
-    (x,) = lvars("x")
-    others = (1 - sigmoid(x), sigmoid(-x))
-    return lany(
-        *[lall(eq(left, sigmoid(x) / other), eq(right, exp(x))) for other in others],
-        *[lall(eq(left, other / sigmoid(x)), eq(right, exp(-x))) for other in others],
-    )
+    yield sigmoid(x) / (1 - sigmoid(x)), exp(x)
+    yield sigmoid(x) / sigmoid(-x), exp(x)
+    yield (1 - sigmoid(x)) / sigmoid(x), exp(-x)
+    yield sigmoid(-x) / sigmoid(x), exp(-x)
 
 
-@relation(tags=("specialize", "fast_run", "local_sigmoid_logit"))
-def sigmoid_logito(left, right):
+@identity(tags=("specialize", "fast_run", "local_sigmoid_logit"), where=lambda x: floato(x))
+def sigmoid_logito(x):
     """sigmoid(log(x / (1 - x))) = x where 0 <= x <= 1, and NaN elsewhere; the log may be split.
 
-    Holds for floats; rounded (within c u (1 + |log x|)), kept.
+    The error is within c u (1 + |log x|).
     Source: the logit is the inverse of the logistic function.
     """
-    (x,) = lvars("x")
     inside = where(logical_and(x >= 0, x <= 1), x, math.nan)
-    logits = (log(x / (1 - x)), log(x) - log1p(-x), log(x) - log(1 - x))
-    return lany(*[lall(eq(left, sigmoid(t)), eq(right, inside), floato(x)) for t in logits])
+    yield sigmoid(log(x / (1 - x))), inside
+    yield sigmoid(log(x) - log1p(-x)), inside
+    yield sigmoid(log(x) - log(1 - x)), inside
 
 
-@relation(tags=FINITE, specials="assumes_finite")
-def subtract_softpluso(left, right):
+@identity(tags=FINITE, specials="assumes_finite")
+def subtract_softpluso(x):
     """softplus(x) - x = softplus(-x), and x - softplus(x) = -softplus(-x).
 
-    Holds where x is finite (infinity - infinity is NaN); the left side cancels for a large x;
-    rounded, assumes_finite.
+    Infinity - infinity is NaN.  The left side cancels for a large x.
     Source: log(1 + e^x) - x = log(e^(-x) + 1).
     """
-    (x,) = lvars("x")
-    return lany(
-        lall(eq(left, softplus(x) - x), eq(right, softplus(-x))),
-        lall(eq(left, x - softplus(x)), eq(right, -softplus(-x))),
-    )
+    yield softplus(x) - x, softplus(-x)
+    yield x - softplus(x), -softplus(-x)
 
 
 @identity(tags=STABLE)
 def log_sigmoido(x):
     """log(sigmoid(x)) = -softplus(-x).
 
-    Holds always; the left side is -infinity for a large negative x; rounded, kept.
+    The left side is -infinity for a large negative x.
     Source: log(1 / (1 + e^(-x))) = -log(1 + e^(-x)).
     """
     return log(sigmoid(x)), -softplus(-x)
 
 
-@relation(tags=STABLE)
-def log_complement_sigmoido(left, right):
+@identity(tags=STABLE)
+def log_complement_sigmoido(x):
     """log(1 - sigmoid(x)) = -softplus(x), also written with log1p.
 
-    Holds always; the left side cancels for a large x; rounded, kept.
+    The left side cancels for a large x.
     Source: log(1 / (1 + e^x)) = -log(1 + e^x).
     """
-    (x,) = lvars("x")
-    return lany(
-        *[
-            lall(eq(left, spelled), eq(right, -softplus(x)))
-            for spelled in (log(1 - sigmoid(x)), log1p(-sigmoid(x)))
-        ]
-    )
+    yield log(1 - sigmoid(x)), -softplus(x)
+    yield log1p(-sigmoid(x)), -softplus(x)
 
 
 @identity(tags=STABLE)
 def cancel_softplus_softpluso(x):
     """softplus(x) - softplus(-x) = x.
 
-    Holds always; rounded, kept.
     Source: log((1 + e^x) / (1 + e^(-x))) = log(e^x).
     """
     return softplus(x) - softplus(-x), x
@@ -355,7 +312,7 @@ def cancel_softplus_softpluso(x):
 def logsumexpo(x, axis, keepdims):
     """log(sum(e^x)) = logsumexp(x), over any axes.
 
-    Holds always; the left side overflows or underflows for large |x|; rounded, kept.
+    The left side overflows or underflows for large |x|.
     Source: P. Blanchard, D. J. Higham and N. J. Higham, Accurately computing the log-sum-exp and
     softmax functions, IMA J. Numer. Anal. 41, 2021, section 1.
     """
@@ -366,8 +323,8 @@ def logsumexpo(x, axis, keepdims):
 def log_prodo(x, axis, keepdims):
     """log(prod(x)) = sum(log x), over any axes.
 
-    Holds where x is positive; the product overflows or underflows, the sum does not; rounded
-    (within c u sum (1 + |log x|)), kept.
+    The product overflows or underflows, the sum does not.  The error is within c u sum (1 + |log
+    x|).
     Source: DLMF 4.8.2.
     """
     return (
@@ -387,7 +344,6 @@ def one_axis(axis: Any, x: Any) -> int | None:
 def log_softmax_subtracto(x, axis, place):
     """x - logsumexp(x) = log_softmax(x), along one axis.
 
-    Holds always; rounded, kept.
     Source: P. Blanchard, D. J. Higham and N. J. Higham, Accurately computing the log-sum-exp and
     softmax functions, IMA J. Numer. Anal. 41, 2021, section 1.
     """
@@ -398,8 +354,8 @@ def log_softmax_subtracto(x, axis, place):
 def softmax_divideo(x, axis, place):
     """e^x / sum(e^x) = softmax(x), along one axis.
 
-    Holds always, +infinity being NaN and 0 beside it on both sides; the left side overflows for a
-    large x; rounded, kept.
+    On both sides, +infinity becomes NaN, and the elements beside it 0.  The left side overflows for
+    a large x.
     Source: P. Blanchard, D. J. Higham and N. J. Higham, Accurately computing the log-sum-exp and
     softmax functions, IMA J. Numer. Anal. 41, 2021, section 1.
     """
@@ -410,47 +366,32 @@ def softmax_divideo(x, axis, place):
 def log_softmaxo(x, axis):
     """log(softmax(x)) = log_softmax(x).
 
-    Holds always, +infinity being NaN and -infinity beside it on both sides; the left side is
-    -infinity where a weight underflows; rounded, kept.
+    On both sides, +infinity becomes NaN, and the elements beside it -infinity.  The left side is
+    -infinity where a weight underflows.
     Source: P. Blanchard, D. J. Higham and N. J. Higham, Accurately computing the log-sum-exp and
     softmax functions, IMA J. Numer. Anal. 41, 2021, section 1.
     """
     return log(softmax(x, axis)), log_softmax(x, axis)
 
 
-@relation(tags=(*STABLE, "local_log_softmax"))
-def log_moved_softmaxo(left, right):
+@identity(tags=(*STABLE, "local_log_softmax"))
+def log_moved_softmaxo(x, axis, axes, key):
     """log(move(softmax(x))) = move(log_softmax(x)), where move is an index or moves axes.
 
-    Holds always; the left side is -infinity where a weight underflows; rounded, kept.
+    The left side is -infinity where a weight underflows.
     Source: what moves elements commutes with what is applied to each of them.
     """
-    x, axis, axes, key = lvars("x axis axes key")
-    return lany(
-        lall(
-            eq(left, log(Index(key)(softmax(x, axis)))),
-            eq(right, Index(key)(log_softmax(x, axis))),
-        ),
-        lall(
-            eq(left, log(matrix_transpose(softmax(x, axis)))),
-            eq(right, matrix_transpose(log_softmax(x, axis))),
-        ),
-        lall(
-            eq(left, log(transpose(softmax(x, axis), axes))),
-            eq(right, transpose(log_softmax(x, axis), axes)),
-        ),
-        lall(
-            eq(left, log(expand_dims(softmax(x, axis), axes))),
-            eq(right, expand_dims(log_softmax(x, axis), axes)),
-        ),
-    )
+    yield log(Index(key)(softmax(x, axis))), Index(key)(log_softmax(x, axis))
+    yield log(matrix_transpose(softmax(x, axis))), matrix_transpose(log_softmax(x, axis))
+    yield log(transpose(softmax(x, axis), axes)), transpose(log_softmax(x, axis), axes)
+    yield log(expand_dims(softmax(x, axis), axes)), expand_dims(log_softmax(x, axis), axes)
 
 
 @identity(tags=STABLE)
 def exp_log_softmaxo(x, axis):
     """e^log_softmax(x) = softmax(x).
 
-    Holds always, +infinity being NaN and 0 beside it on both sides; rounded, kept.
+    On both sides, +infinity becomes NaN, and the elements beside it 0.
     Source: definition.
     """
     return exp(log_softmax(x, axis)), softmax(x, axis)
@@ -466,26 +407,23 @@ def level(y: Any, axis: Any, x: Any) -> bool:
     return all(b in (1, a) for a, b in zip(own, y.shape, strict=True))
 
 
-@relation(tags=("fast_run", "canonicalize", "stabilize"), specials="assumes_finite", broadcast="*")
-def shift_softmaxo(left, right):
+@identity(
+    tags=("fast_run", "canonicalize", "stabilize"),
+    where=lambda x, y, axis: checko(level, y, axis, x, label=f"level({y!r}, {axis!r})"),
+    specials="assumes_finite",
+    broadcast="*",
+)
+def shift_softmaxo(x, y, axis):
     """softmax(x - y) = softmax(x) for y equal along the axis, and so for x + y and log_softmax.
 
-    Such is y = max(x) with dimensions kept, which is how overflow is avoided by hand.
-    Holds where x and y are finite; rounded (within c u (1 + |x| + |y|)), assumes_finite.
+    Such is y = max(x) with dimensions kept, which is how overflow is avoided by hand.  The error is
+    within c u (1 + |x| + |y|).
     Source: P. Blanchard, D. J. Higham and N. J. Higham, Accurately computing the log-sum-exp and
     softmax functions, IMA J. Numer. Anal. 41, 2021, section 3.
     """
-    x, y, axis = lvars("x y axis")
-    return lany(
-        *[
-            lall(
-                eq(left, f(shifted, axis)), eq(right, f(x, axis)),
-                checko(level, y, axis, x, label=f"level({y!r}, {axis!r})"),
-            )
-            for f in (softmax, log_softmax)
-            for shifted in (x - y, x + y)
-        ]
-    )  # fmt: skip
+    for f in (softmax, log_softmax):
+        yield f(x - y, axis), f(x, axis)
+        yield f(x + y, axis), f(x, axis)
 
 
 # Determinants.
@@ -495,8 +433,7 @@ def shift_softmaxo(left, right):
 def log_absolute_deto(A):
     """log |det(A)| = slogdet(A)[1].
 
-    Holds always; the determinant overflows or underflows for large matrices; rounded (within
-    c n u cond(A)), kept.
+    The determinant overflows or underflows for large matrices.  The error is within c n u cond(A).
     Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 3.2.
     """
     return log(absolute(det(A))), GetItem(1)(Slogdet()(A))
@@ -506,8 +443,7 @@ def log_absolute_deto(A):
 def log_det_spdo(A):
     """log(det(A)) = slogdet(A)[1], for a symmetric positive definite A.
 
-    Holds where A is positive definite; the determinant overflows or underflows for large matrices;
-    rounded (within c n u cond(A)), kept.
+    The determinant overflows or underflows for large matrices.  The error is within c n u cond(A).
     Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 4.2.
     """
     return log(det(A)), GetItem(1)(Slogdet()(A))
@@ -517,8 +453,8 @@ def log_det_spdo(A):
 def sign_deto(A):
     """sign(det(A)) = slogdet(A)[0].
 
-    Holds always; the determinant underflows to 0 for large matrices; rounded, assumes_finite (the
-    sign of slogdet is 1 or -1 where the determinant is NaN).
+    The determinant underflows to 0 for large matrices.  The sign of slogdet is 1 or -1 where the
+    determinant is NaN.
     Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 3.2.
     """
     return sign(det(A)), GetItem(0)(Slogdet()(A))
@@ -528,8 +464,7 @@ def sign_deto(A):
 def switch_log_deto(A):
     """log(det(A)) = slogdet(A)[1] where slogdet(A)[0] is not negative, and NaN elsewhere.
 
-    Holds always; the determinant overflows or underflows for large matrices; rounded (within
-    c n u cond(A)), kept.
+    The determinant overflows or underflows for large matrices.  The error is within c n u cond(A).
     Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 3.2.
     """
     both = Slogdet()(A)

@@ -26,16 +26,12 @@ from relgraph.relations.catalogue.units import identity_of
 from relgraph.relations.kanren.goals import (
     calco,
     checko,
-    eq,
     facto,
     floato,
     invertibleo,
-    lall,
-    lany,
     symmetrico,
 )
-from relgraph.relations.pattern import lvars
-from relgraph.relations.relation import Relation, identity, relation
+from relgraph.relations.relation import Relation, identity
 
 CANONICAL = ("canonicalize", "fast_run")
 SPECIALIZE = ("specialize", "fast_run")
@@ -69,8 +65,8 @@ def _is_double(x: Any) -> bool:
 def scale_rowso(v, X):
     """diag(v) X = v[:, None] * X.
 
-    Holds where X is a matrix or a batch of them; rounded (a sum with zeros may turn -0.0 into
-    0.0), assumes_finite (0 times infinity is NaN).
+    Holds where X is a matrix or a batch of them.
+    A sum with zeros may turn -0.0 into 0.0.  0 times infinity is NaN.
     Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 1.2.
     """
     return diag(v) @ X, expand_dims(v, -1) * X
@@ -80,8 +76,8 @@ def scale_rowso(v, X):
 def scale_columnso(X, v):
     """X diag(v) = X * v.
 
-    Holds where X is a vector, a matrix or a batch of them; rounded (a sum with zeros may turn
-    -0.0 into 0.0), assumes_finite (0 times infinity is NaN).
+    Holds where X is a vector, a matrix or a batch of them.
+    A sum with zeros may turn -0.0 into 0.0.  0 times infinity is NaN.
     Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 1.2.
     """
     return X @ diag(v), X * v
@@ -91,8 +87,7 @@ def scale_columnso(X, v):
 def scale_elementso(v, x):
     """diag(v) x = v * x for a vector x.
 
-    Holds where v and x are vectors; rounded (a sum with zeros may turn -0.0 into 0.0),
-    assumes_finite (0 times infinity is NaN).
+    A sum with zeros may turn -0.0 into 0.0.  0 times infinity is NaN.
     Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 1.2.
     """
     return diag(v) @ x, v * x
@@ -105,7 +100,7 @@ def scale_elementso(v, x):
 def cancel_diagonal_diago(v):
     """diagonal(diag(v)) = v.
 
-    Holds for vectors, and batches of them; exact, kept.
+    Holds for vectors, and batches of them.
     Source: definition.
     """
     return diagonal(diag(v)), v
@@ -115,7 +110,8 @@ def cancel_diagonal_diago(v):
 def trace_diago(v):
     """trace(diag(v)) = sum(v).
 
-    Holds for vectors; rounded (another order of summation, within n u sum |v|), kept.
+    Holds for vectors.
+    The order of summation differs, within n u sum |v|.
     Source: definition.
     """
     return trace(diag(v)), sum(v)
@@ -129,7 +125,7 @@ def trace_diago(v):
 def inv_diagonalo(D):
     """inv(D) = diag(1 / diagonal(D)) for a diagonal D.
 
-    Holds where D is proved diagonal and is invertible; rounded (within u |1 / d|), assumes_finite.
+    The error is within u |1 / d|.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.9.1.
     """
     return inv(D), diag(divide(1.0, diagonal(D)))
@@ -143,8 +139,7 @@ def inv_diagonalo(D):
 def solve_diagonal_vectoro(D, b):
     """solve(D, b) = b / diagonal(D) for a diagonal D and a vector b.
 
-    Holds where D is proved diagonal (a matrix of 1 by 1 is) and is invertible; rounded (within
-    2u |b / d|), assumes_finite.
+    A matrix of 1 by 1 is diagonal.  The error is within 2u |b / d|.
     Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 1.2.
     """
     return solve(D, b), divide(b, diagonal(D))
@@ -159,68 +154,52 @@ def solve_diagonal_vectoro(D, b):
 def solve_diagonal_matrixo(D, B):
     """solve(D, B) = B / diagonal(D)[:, None] for a diagonal D and a matrix B.
 
-    Holds where D is proved diagonal (a matrix of 1 by 1 is) and is invertible; rounded (within
-    2u |B / d|), assumes_finite.
+    A matrix of 1 by 1 is diagonal.  The error is within 2u |B / d|.
     Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 1.2.
     """
     return solve(D, B), divide(B, expand_dims(diagonal(D), -1))
 
 
-@relation(tags=SPECIALIZE, specials="assumes_finite")
-def det_triangularo(left, right):
+@identity(tags=SPECIALIZE, where=lambda T: floato(T), specials="assumes_finite")
+def det_triangularo(T):
     """det(T) = prod(diagonal(T)) for a triangular T.
 
-    Holds where T is proved lower or upper triangular; rounded (within n u |det(T)|),
-    assumes_finite.
+    The error is within n u |det(T)|.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.9.3.
     """
-    (T,) = lvars("T")
     total = prod(diagonal(T), axis=-1)
-    sides = (eq(left, det(T)), eq(right, total), floato(T))
-    return lany(
-        lall(*sides, facto(T, "lower_triangular")), lall(*sides, facto(T, "upper_triangular"))
-    )
+    yield det(T), total, facto(T, "lower_triangular")
+    yield det(T), total, facto(T, "upper_triangular")
 
 
-@relation(tags=SPECIALIZE, specials="assumes_finite")
-def sign_triangularo(left, right):
+@identity(tags=SPECIALIZE, where=lambda T: floato(T), specials="assumes_finite")
+def sign_triangularo(T):
     """sign(det(T)) = prod(sign(diagonal(T))) for a triangular T, by slogdet.
 
-    Holds where T is proved lower or upper triangular; rounded (-0.0 may become 0.0),
-    assumes_finite.
+    -0.0 may become 0.0.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.9.3.
     """
-    (T,) = lvars("T")
-    sides = (
-        eq(left, first(slogdet(T))), eq(right, prod(sign(diagonal(T)), axis=-1)), floato(T),
-    )  # fmt: skip
-    return lany(
-        lall(*sides, facto(T, "lower_triangular")), lall(*sides, facto(T, "upper_triangular"))
-    )
+    yield first(slogdet(T)), prod(sign(diagonal(T)), axis=-1), facto(T, "lower_triangular")
+    yield first(slogdet(T)), prod(sign(diagonal(T)), axis=-1), facto(T, "upper_triangular")
 
 
-@relation(tags=SPECIALIZE, specials="assumes_finite")
-def logdet_triangularo(left, right):
+@identity(tags=SPECIALIZE, where=lambda T: floato(T), specials="assumes_finite")
+def logdet_triangularo(T):
     """log |det(T)| = sum(log |diagonal(T)|) for a triangular T, by slogdet.
 
-    Holds where T is proved lower or upper triangular; rounded (within n u sum |log |t_ii||),
-    assumes_finite.
+    The error is within n u sum |log |t_ii||.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.9.3.
     """
-    (T,) = lvars("T")
     total = sum(log(absolute(diagonal(T))), axis=-1)
-    sides = (eq(left, second(slogdet(T))), eq(right, total), floato(T))
-    return lany(
-        lall(*sides, facto(T, "lower_triangular")), lall(*sides, facto(T, "upper_triangular"))
-    )
+    yield second(slogdet(T)), total, facto(T, "lower_triangular")
+    yield second(slogdet(T)), total, facto(T, "upper_triangular")
 
 
 @identity(tags=SPECIALIZE, where=lambda A: (facto(A, "spd"), floato(A)), specials="assumes_finite")
 def det_spdo(A):
     """det(A) = prod(diagonal(L))^2 for an SPD A with Cholesky's factor L.
 
-    Holds where A is proved symmetric positive definite; rounded (within c n u cond(A) |det(A)|),
-    assumes_finite.
+    The error is within c n u cond(A) |det(A)|.
     Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 4.2.
     """
     return det(A), square(prod(diagonal(lower_factor(A)), axis=-1))
@@ -230,23 +209,20 @@ def det_spdo(A):
 def logdet_spdo(A):
     """log |det(A)| = 2 sum(log(diagonal(L))) for an SPD A with Cholesky's factor L.
 
-    Holds where A is proved symmetric positive definite; rounded (within c n u cond(A)),
-    assumes_finite.
+    The error is within c n u cond(A).
     Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 4.2.
     """
     return second(slogdet(A)), 2 * sum(log(diagonal(lower_factor(A))), axis=-1)
 
 
-@relation(tags=SPECIALIZE, specials="assumes_finite")
-def sign_spdo(left, right):
+@identity(tags=SPECIALIZE, where=lambda A: (facto(A, "spd"), floato(A)), specials="assumes_finite")
+def sign_spdo(A):
     """sign(det(A)) = 1 for an SPD A, by slogdet.
 
-    Holds where A is proved symmetric positive definite; rounded (of a matrix that is singular to
-    working precision the sign that is computed may be another), assumes_finite.
+    The computed sign of a matrix that is singular to working precision may be another.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 7.1.
     """
-    (A,) = lvars("A")
-    return lall(eq(left, first(slogdet(A))), eq(right, 1), facto(A, "spd"), floato(A))
+    return first(slogdet(A)), 1
 
 
 @identity(
@@ -257,47 +233,40 @@ def sign_spdo(left, right):
 def cholesky_diagonalo(D):
     """cholesky(D) = diag(sqrt(diagonal(D))) for a diagonal D.
 
-    Holds where D is proved diagonal and positive definite; rounded (within u sqrt(d)),
-    assumes_finite.
+    The error is within u sqrt(d).
     Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 4.2.
     """
     return lower_factor(D), diag(sqrt(diagonal(D)))
 
 
-@relation(tags=TIDY, specials="assumes_finite")
-def cancel_choleskyo(left, right):
+@identity(tags=TIDY, where=lambda A: symmetrico(A), specials="assumes_finite")
+def cancel_choleskyo(A):
     """L L.mT = A = U.mT U for the Cholesky factors L and U of a symmetric A.
 
-    Holds where A is proved symmetric (one of its triangles is read) and has a factor; rounded
-    (within c n u |A|), assumes_finite.
+    Holds where A has a factor, of which one triangle of A is read.
+    The error is within c n u |A|.
     Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 4.2.
     """
-    (A,) = lvars("A")
     L, U = lower_factor(A), upper_factor(A)
     swap = matrix_transpose
-    return lany(
-        lall(eq(left, L @ swap(L)), eq(right, A), symmetrico(A)),
-        lall(eq(left, swap(U) @ U), eq(right, A), symmetrico(A)),
-    )
+    yield L @ swap(L), A
+    yield swap(U) @ U, A
 
 
-@relation(tags=SPECIALIZE, specials="assumes_finite")
-def pair_triangular_solveso(left, right):
+@identity(tags=SPECIALIZE, specials="assumes_finite")
+def pair_triangular_solveso(L, b):
     """solve(L.mT, solve(L, b)) = cho_solve(L, b), by substitution.
 
-    Holds for a triangular factor, either of both triangles; rounded (within c n u cond(L)^2 |x|),
-    assumes_finite.
+    Holds for a triangular factor, either of both triangles.
+    The error is within c n u cond(L)^2 |x|.
     Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 4.2.
     """
-    L, b = lvars("L b")
     down = SolveTriangular(True, 0, False)
     up = SolveTriangular(True, 1, False)
     upper, upper_transposed = SolveTriangular(False, 0, False), SolveTriangular(False, 1, False)
-    return lany(
-        lall(eq(left, up(L, down(L, b))), eq(right, ChoSolve(True)(L, b))),
-        lall(eq(left, upper(matrix_transpose(L), down(L, b))), eq(right, ChoSolve(True)(L, b))),
-        lall(eq(left, upper(L, upper_transposed(L, b))), eq(right, ChoSolve(False)(L, b))),
-    )
+    yield up(L, down(L, b)), ChoSolve(True)(L, b)
+    yield upper(matrix_transpose(L), down(L, b)), ChoSolve(True)(L, b)
+    yield upper(L, upper_transposed(L, b)), ChoSolve(False)(L, b)
 
 
 # Orthogonal matrices, permutations and selections.
@@ -307,7 +276,7 @@ def pair_triangular_solveso(left, right):
 def inv_orthogonalo(Q):
     """inv(Q) = Q.mT for an orthogonal Q.
 
-    Holds where Q is proved orthogonal, a fact of the exact value; rounded, kept.
+    The fact is about the exact value.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 2.1.
     """
     return inv(Q), matrix_transpose(Q)
@@ -317,49 +286,50 @@ def inv_orthogonalo(Q):
 def solve_orthogonalo(Q, b):
     """solve(Q, b) = Q.mT b for an orthogonal Q.
 
-    Holds where Q is proved orthogonal, a fact of the exact value; rounded (within n u |Q|' |b|),
-    assumes_finite.
+    The fact is about the exact value.  The error is within n u |Q|' |b|.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 2.1.
     """
     return solve(Q, b), matrix_transpose(Q) @ b
 
 
-@relation(tags=TIDY, specials="assumes_finite")
-def cancel_orthogonalo(left, right):
+@identity(
+    tags=TIDY,
+    where=lambda Q, unit: (calco(unit, identity_of, Q), facto(Q, "orthogonal")),
+    specials="assumes_finite",
+)
+def cancel_orthogonalo(Q, unit):
     """Q Q.mT = I = Q.mT Q for an orthogonal Q.
 
-    Holds where Q is proved orthogonal, a fact of the exact value; rounded, assumes_finite.
+    The fact is about the exact value.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 2.1.
     """
-    Q, unit = lvars("Q unit")
     swap = matrix_transpose
-    also = (eq(right, unit), calco(unit, identity_of, Q), facto(Q, "orthogonal"))
-    return lany(lall(eq(left, Q @ swap(Q)), *also), lall(eq(left, swap(Q) @ Q), *also))
+    yield Q @ swap(Q), unit
+    yield swap(Q) @ Q, unit
 
 
-@relation(tags=TIDY, specials="assumes_finite")
-def cancel_orthogonal_producto(left, right):
+@identity(tags=TIDY, where=lambda Q: facto(Q, "orthogonal"), specials="assumes_finite")
+def cancel_orthogonal_producto(Q, x):
     """Q.mT (Q x) = x = Q (Q.mT x) for an orthogonal Q.
 
-    Holds where Q is proved orthogonal, a fact of the exact value; rounded (within 2 n u |x|),
-    assumes_finite.
+    The fact is about the exact value.  The error is within 2 n u |x|.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 2.1.
     """
-    Q, x = lvars("Q x")
     swap = matrix_transpose
-    also = (eq(right, x), facto(Q, "orthogonal"))
-    return lany(lall(eq(left, swap(Q) @ (Q @ x)), *also), lall(eq(left, Q @ (swap(Q) @ x)), *also))
+    yield swap(Q) @ (Q @ x), x
+    yield Q @ (swap(Q) @ x), x
 
 
-@relation(tags=SPECIALIZE, specials="assumes_finite")
-def logdet_orthogonalo(left, right):
+@identity(
+    tags=SPECIALIZE, where=lambda Q: (facto(Q, "orthogonal"), floato(Q)), specials="assumes_finite"
+)
+def logdet_orthogonalo(Q):
     """log |det(Q)| = 0 for an orthogonal Q, by slogdet.
 
-    Holds where Q is proved orthogonal, a fact of the exact value; rounded, assumes_finite.
+    The fact is about the exact value.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 2.1.
     """
-    (Q,) = lvars("Q")
-    return lall(eq(left, second(slogdet(Q))), eq(right, 0), facto(Q, "orthogonal"), floato(Q))
+    return second(slogdet(Q)), 0
 
 
 @identity(
@@ -370,7 +340,6 @@ def logdet_orthogonalo(left, right):
 def det_permutationo(P):
     """det(P) = sign(p) for the matrix P of a permutation p.
 
-    Holds where P is proved a permutation, in double precision; rounded, assumes_finite.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.9.5.
     """
     return det(P), permutation_sign(argmax(P, axis=-1))
@@ -384,8 +353,8 @@ def det_permutationo(P):
 def select_rowso(S, X):
     """S X = X[argmax(S, axis=-1)] for a selection S, whose rows are rows of I.
 
-    Holds where S is proved a selection (a permutation is one), for a vector or a matrix X;
-    rounded (-0.0 may become 0.0), assumes_finite (0 times infinity is NaN).
+    A permutation is a selection; X is a vector or a matrix.  -0.0 may become 0.0.  0 times infinity
+    is NaN.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.9.5.
     """
     return S @ X, rows(X, argmax(S, axis=-1))
@@ -399,8 +368,7 @@ def select_rowso(S, X):
 def select_columnso(X, P):
     """X P = X[:, argmax(P, axis=-2)] for a permutation P.
 
-    Holds where P is proved a permutation, for a matrix X; rounded (-0.0 may become 0.0),
-    assumes_finite (0 times infinity is NaN).
+    -0.0 may become 0.0.  0 times infinity is NaN.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.9.5.
     """
     return X @ P, columns(X, argmax(P, axis=-2))

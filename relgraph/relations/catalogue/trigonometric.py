@@ -37,9 +37,8 @@ from relgraph.ops.elementwise import (
     tanh,
     where,
 )
-from relgraph.relations.kanren.goals import eq, floato, lall, lany
-from relgraph.relations.pattern import lvars
-from relgraph.relations.relation import Relation, identity, relation
+from relgraph.relations.kanren.goals import floato
+from relgraph.relations.relation import Relation, identity
 
 CANONICAL = ("canonicalize", "fast_run")
 SPECIALIZE = ("specialize", "fast_run")
@@ -51,33 +50,27 @@ FINITE = ("fast_run", "stabilize")  # what assumes finite values is no part of "
 # Parity.
 
 
-@relation(tags=(*CANONICAL, "parity"))
-def lift_odd_negativeo(left, right):
+@identity(tags=(*CANONICAL, "parity"))
+def lift_odd_negativeo(x):
     """f(-x) = -f(x) for sin, tan, arcsin, arctan, sinh, tanh, arcsinh, arctanh and the cube root.
 
-    Holds always; rounded (no library promises odd functions to the last digit), kept.
+    No library promises odd functions to the last digit.
     Source: DLMF 4.17.1 to 4.17.3, 4.23(iii), 4.30 and 4.37(iii).
     """
-    (x,) = lvars("x")
-    odd = (sin, tan, arcsin, arctan, sinh, tanh, arcsinh, arctanh, cbrt)
-    return lany(*[lall(eq(left, f(-x)), eq(right, -f(x))) for f in odd])
+    for f in (sin, tan, arcsin, arctan, sinh, tanh, arcsinh, arctanh, cbrt):
+        yield f(-x), -f(x)
 
 
-@relation(tags=(*CANONICAL, "parity"))
-def absorb_even_negativeo(left, right):
+@identity(tags=(*CANONICAL, "parity"))
+def absorb_even_negativeo(x):
     """f(-x) = f(|x|) = f(x), where f is cos or cosh.
 
-    Holds always; rounded (no library promises even functions to the last digit), kept.
+    No library promises even functions to the last digit.
     Source: DLMF 4.17.2 and 4.30.
     """
-    (x,) = lvars("x")
-    return lany(
-        *[
-            lall(eq(left, f(same)), eq(right, f(x)))
-            for f in (cos, cosh)
-            for same in (-x, absolute(x))
-        ]
-    )
+    for f in (cos, cosh):
+        yield f(-x), f(x)
+        yield f(absolute(x)), f(x)
 
 
 # Circular functions.
@@ -87,7 +80,7 @@ def absorb_even_negativeo(left, right):
 def pythagoras_circularo(x):
     """sin(x)^2 + cos(x)^2 = 1.
 
-    Holds where x is finite (the sine of infinity is NaN); rounded, assumes_finite.
+    The sine of infinity is NaN.
     Source: DLMF 4.21.12.
     """
     return square(sin(x)) + square(cos(x)), 1
@@ -97,7 +90,7 @@ def pythagoras_circularo(x):
 def complement_cos_squareo(x):
     """1 - cos(x)^2 = sin(x)^2.
 
-    Holds always; the left side cancels for x near 0; rounded, kept.
+    The left side cancels for x near 0.
     Source: DLMF 4.21.12.
     """
     return 1 - square(cos(x)), square(sin(x))
@@ -107,7 +100,6 @@ def complement_cos_squareo(x):
 def quotient_sin_coso(x):
     """sin(x) / cos(x) = tan(x).
 
-    Holds always; rounded, kept.
     Source: DLMF 4.14.4.
     """
     return sin(x) / cos(x), tan(x)
@@ -117,7 +109,6 @@ def quotient_sin_coso(x):
 def quotient_cos_sino(x):
     """cos(x) / sin(x) = 1 / tan(x).
 
-    Holds always; rounded, kept.
     Source: DLMF 4.14.7.
     """
     return cos(x) / sin(x), reciprocal(tan(x))
@@ -127,7 +118,6 @@ def quotient_cos_sino(x):
 def multiply_tan_coso(x):
     """tan(x) cos(x) = sin(x).
 
-    Holds always; rounded, kept.
     Source: DLMF 4.14.4.
     """
     return tan(x) * cos(x), sin(x)
@@ -137,8 +127,7 @@ def multiply_tan_coso(x):
 def double_angle_sino(x):
     """sin(x) cos(x) = sin(2 x) / 2.
 
-    Holds where 2 x is finite; rounded (the left side errs by u at most, as does the right one),
-    assumes_finite.
+    The left side errs by u at most, as does the right one.
     Source: DLMF 4.21.27.
     """
     return sin(x) * cos(x), 0.5 * sin(2 * x)
@@ -148,8 +137,7 @@ def double_angle_sino(x):
 def double_angle_coso(x):
     """cos(x)^2 - sin(x)^2 = cos(2 x).
 
-    Holds where 2 x is finite; rounded (within 3u; the left side cancels where |sin x| = |cos x|),
-    assumes_finite.
+    The error is within 3u; the left side cancels where |sin x| = |cos x|.
     Source: DLMF 4.21.28.
     """
     return square(cos(x)) - square(sin(x)), cos(2 * x)
@@ -159,7 +147,7 @@ def double_angle_coso(x):
 def double_angle_cos_oneo(x):
     """2 cos(x)^2 - 1 = cos(2 x).
 
-    Holds where 2 x is finite; rounded (within 3u), assumes_finite.
+    The error is within 3u.
     Source: DLMF 4.21.28.
     """
     return 2 * square(cos(x)) - 1, cos(2 * x)
@@ -169,26 +157,23 @@ def double_angle_cos_oneo(x):
 def double_angle_sin_oneo(x):
     """1 - 2 sin(x)^2 = cos(2 x).
 
-    Holds where 2 x is finite; rounded (within 3u), assumes_finite.  No mode runs it: to the left
-    it is the half-angle form, which keeps the digits of cos(x) - 1.
+    The error is within 3u.  No mode runs it: to the left it is the half-angle form, which keeps the
+    digits of cos(x) - 1.
     Source: DLMF 4.21.28.
     """
     return 1 - 2 * square(sin(x)), cos(2 * x)
 
 
-@relation(tags=(*STABLE, "half_angle"))
-def half_angle_coso(left, right):
+@identity(tags=(*STABLE, "half_angle"))
+def half_angle_coso(x):
     """1 - cos(x) = 2 sin(x / 2)^2, and cos(x) - 1 with the sign changed.
 
-    Holds always; the left side cancels for x near 0; rounded, kept.
+    The left side cancels for x near 0.
     Source: DLMF 4.21.28.
     """
-    (x,) = lvars("x")
     half = 2 * square(sin(0.5 * x))
-    return lany(
-        lall(eq(left, 1 - cos(x)), eq(right, half)),
-        lall(eq(left, cos(x) - 1), eq(right, -half)),
-    )
+    yield 1 - cos(x), half
+    yield cos(x) - 1, -half
 
 
 # Hyperbolic functions.
@@ -198,8 +183,7 @@ def half_angle_coso(left, right):
 def pythagoras_hyperbolico(x):
     """cosh(x)^2 - sinh(x)^2 = 1.
 
-    Holds where the squares are finite; rounded (within u cosh(x)^2, which the left side loses),
-    assumes_finite.
+    The error is within u cosh(x)^2, which the left side loses.
     Source: DLMF 4.35.11.
     """
     return square(cosh(x)) - square(sinh(x)), 1
@@ -209,7 +193,7 @@ def pythagoras_hyperbolico(x):
 def complement_cosh_squareo(x):
     """cosh(x)^2 - 1 = sinh(x)^2.
 
-    Holds always; the left side cancels for x near 0; rounded, kept.
+    The left side cancels for x near 0.
     Source: DLMF 4.35.11.
     """
     return square(cosh(x)) - 1, square(sinh(x))
@@ -219,7 +203,6 @@ def complement_cosh_squareo(x):
 def add_sinh_squareo(x):
     """1 + sinh(x)^2 = cosh(x)^2.
 
-    Holds always; rounded, kept.
     Source: DLMF 4.35.11.
     """
     return 1 + square(sinh(x)), square(cosh(x))
@@ -229,7 +212,7 @@ def add_sinh_squareo(x):
 def complement_tanh_squareo(x):
     """1 - tanh(x)^2 = 1 / cosh(x)^2.
 
-    Holds always; the left side cancels for a large |x|; rounded, kept.
+    The left side cancels for a large |x|.
     Source: DLMF 4.35.12.
     """
     return 1 - square(tanh(x)), reciprocal(square(cosh(x)))
@@ -239,7 +222,7 @@ def complement_tanh_squareo(x):
 def quotient_sinh_cosho(x):
     """sinh(x) / cosh(x) = tanh(x).
 
-    Holds where both are finite: the left side is NaN for |x| > 711; rounded, assumes_finite.
+    The left side is NaN for |x| > 711.
     Source: DLMF 4.28.4.
     """
     return sinh(x) / cosh(x), tanh(x)
@@ -249,7 +232,6 @@ def quotient_sinh_cosho(x):
 def multiply_tanh_cosho(x):
     """tanh(x) cosh(x) = sinh(x).
 
-    Holds always; rounded, kept.
     Source: DLMF 4.28.4.
     """
     return tanh(x) * cosh(x), sinh(x)
@@ -259,52 +241,45 @@ def multiply_tanh_cosho(x):
 def double_angle_sinho(x):
     """sinh(x) cosh(x) = sinh(2 x) / 2.
 
-    Holds always; rounded (within c u (1 + |x|) |sinh(2 x)|), kept.
+    The error is within c u (1 + |x|) |sinh(2 x)|.
     Source: DLMF 4.35.26.
     """
     return sinh(x) * cosh(x), 0.5 * sinh(2 * x)
 
 
-@relation(tags=STABLE)
-def exponential_hyperbolico(left, right):
+@identity(tags=STABLE)
+def exponential_hyperbolico(x):
     """(e^x - e^(-x)) / 2 = sinh(x), and with a sum cosh(x); the half is a factor or a divisor.
 
-    Holds always; the difference cancels for x near 0; rounded, kept.
+    The difference cancels for x near 0.
     Source: DLMF 4.28.1 and 4.28.2.
     """
-    (x,) = lvars("x")
     minus, plus = exp(x) - exp(-x), exp(x) + exp(-x)
-    return lany(
-        lall(eq(left, minus / 2), eq(right, sinh(x))),
-        lall(eq(left, 0.5 * minus), eq(right, sinh(x))),
-        lall(eq(left, plus / 2), eq(right, cosh(x))),
-        lall(eq(left, 0.5 * plus), eq(right, cosh(x))),
-    )
+    yield minus / 2, sinh(x)
+    yield 0.5 * minus, sinh(x)
+    yield plus / 2, cosh(x)
+    yield 0.5 * plus, cosh(x)
 
 
-@relation(tags=FINITE, specials="assumes_finite")
-def exponential_tanho(left, right):
+@identity(tags=FINITE, specials="assumes_finite")
+def exponential_tanho(x):
     """(e^x - e^(-x)) / (e^x + e^(-x)) = tanh(x), and (e^(2 x) - 1) / (e^(2 x) + 1) = tanh(x).
 
-    Holds where the exponentials are finite: the left sides are NaN for a large x; rounded,
-    assumes_finite.
+    The left sides are NaN for a large x.
     Source: DLMF 4.28.4.
     """
-    (x,) = lvars("x")
     two = exp(2 * x)
-    return lany(
-        lall(eq(left, (exp(x) - exp(-x)) / (exp(x) + exp(-x))), eq(right, tanh(x))),
-        lall(eq(left, (two - 1) / (two + 1)), eq(right, tanh(x))),
-        lall(eq(left, expm1(2 * x) / (two + 1)), eq(right, tanh(x))),
-    )
+    yield (exp(x) - exp(-x)) / (exp(x) + exp(-x)), tanh(x)
+    yield (two - 1) / (two + 1), tanh(x)
+    yield expm1(2 * x) / (two + 1), tanh(x)
 
 
 @identity(tags=("sigmoid_tanh",))
 def sigmoid_tanho(x):
     """2 sigmoid(2 x) - 1 = tanh(x).
 
-    Holds always; the left side cancels for x near 0; rounded, kept.  No mode runs it: it is for
-    the search and for those who name it.
+    The left side cancels for x near 0.  No mode runs it: it is for the search and for those who
+    name it.
     Source: 2 / (1 + e^(-2 x)) - 1 = (1 - e^(-2 x)) / (1 + e^(-2 x)), DLMF 4.28.4.
     """
     return 2 * sigmoid(2 * x) - 1, tanh(x)
@@ -314,7 +289,7 @@ def sigmoid_tanho(x):
 def add_cosh_sinho(x):
     """cosh(x) + sinh(x) = e^x.
 
-    Holds where both are finite; the left side cancels for a negative x; rounded, assumes_finite.
+    The left side cancels for a negative x.
     Source: DLMF 4.28.1 and 4.28.2.
     """
     return cosh(x) + sinh(x), exp(x)
@@ -324,25 +299,22 @@ def add_cosh_sinho(x):
 def subtract_cosh_sinho(x):
     """cosh(x) - sinh(x) = e^(-x).
 
-    Holds where both are finite; the left side cancels for a positive x; rounded, assumes_finite.
+    The left side cancels for a positive x.
     Source: DLMF 4.28.1 and 4.28.2.
     """
     return cosh(x) - sinh(x), exp(-x)
 
 
-@relation(tags=STABLE)
-def log_cosho(left, right):
+@identity(tags=STABLE)
+def log_cosho(x):
     """log(cosh(x)) = logaddexp(x, -x) - log 2, and log(2 cosh(x)) = logaddexp(x, -x).
 
-    Holds always; the left side overflows for |x| > 711; rounded, kept.
+    The left side overflows for |x| > 711.
     Source: DLMF 4.28.2: 2 cosh(x) = e^x + e^(-x).
     """
-    (x,) = lvars("x")
     both = logaddexp(x, -x)
-    return lany(
-        lall(eq(left, log(2 * cosh(x))), eq(right, both)),
-        lall(eq(left, log(cosh(x))), eq(right, both - math.log(2))),
-    )
+    yield log(2 * cosh(x)), both
+    yield log(cosh(x)), both - math.log(2)
 
 
 # Inverse functions.
@@ -352,30 +324,28 @@ def log_cosho(left, right):
 def cancel_arccosh_cosho(x):
     """arccosh(cosh(x)) = |x|.
 
-    Holds always; the left side is 0 for x near 0 and overflows for |x| > 711; rounded, kept.
+    The left side is 0 for x near 0 and overflows for |x| > 711.
     Source: DLMF 4.37(iii): the principal value is not negative.
     """
     return arccosh(cosh(x)), absolute(x)
 
 
-@relation(tags=(*EARLY, "useless_Arcsinh_of_Sinh", "useless_Arctanh_of_Tanh"))
-def cancel_arcsinh_sinho(left, right):
+@identity(tags=(*EARLY, "useless_Arcsinh_of_Sinh", "useless_Arctanh_of_Tanh"))
+def cancel_arcsinh_sinho(x):
     """arcsinh(sinh(x)) = x, and arctanh(tanh(x)) = x.
 
-    Holds always; the left side overflows for |x| > 711, or is infinite for |x| > 19; rounded,
-    kept.
+    The left side overflows for |x| > 711, or is infinite for |x| > 19.
     Source: DLMF 4.37(i): both functions are one to one.
     """
-    (x,) = lvars("x")
-    pairs = ((arcsinh, sinh), (arctanh, tanh))
-    return lany(*[lall(eq(left, f(g(x))), eq(right, x)) for f, g in pairs])
+    for f, g in ((arcsinh, sinh), (arctanh, tanh)):
+        yield f(g(x)), x
 
 
 @identity(tags=(*CANONICAL, "useless_Sinh_of_Arcsinh"))
 def cancel_sinh_arcsinho(x):
     """sinh(arcsinh(x)) = x.
 
-    Holds always; rounded (within c u |x| (1 + |arcsinh x|)), kept.
+    The error is within c u |x| (1 + |arcsinh x|).
     Source: DLMF 4.37(i).
     """
     return sinh(arcsinh(x)), x
@@ -385,51 +355,46 @@ def cancel_sinh_arcsinho(x):
 def cancel_tan_arctano(x):
     """tan(arctan(x)) = x.
 
-    Holds for floats where x is finite (pi / 2 is rounded, so the tangent is finite); rounded
-    (within c u (1 + x^2)), assumes_finite.
+    pi / 2 is rounded, so its tangent is finite.  The error is within c u (1 + x^2).
     Source: DLMF 4.23(i).
     """
     return tan(arctan(x)), x
 
 
-@relation(tags=(*SPECIALIZE, "useless_Cosh_of_Arccosh", "useless_Tanh_of_Arctanh"))
-def cancel_partial_inverseo(left, right):
+@identity(
+    tags=(*SPECIALIZE, "useless_Cosh_of_Arccosh", "useless_Tanh_of_Arctanh"),
+    where=lambda x: floato(x),
+)
+def cancel_partial_inverseo(x):
     """f(g(x)) = x in the domain of g and NaN elsewhere, for four functions f and their inverses g.
 
     sin(arcsin(x)) and tanh(arctanh(x)) are x where |x| <= 1, cos(arccos(x)) too, and
-    cosh(arccosh(x)) is x where x >= 1.
-    Holds for floats; rounded (within c u (1 + |g(x)|) |f'(g(x))|), kept.
+    cosh(arccosh(x)) is x where x >= 1.  The error is within c u (1 + |g(x)|) |f'(g(x))|.
     Source: DLMF 4.23(i) and 4.37(i).
     """
-    (x,) = lvars("x")
-    unit = ((sin, arcsin), (cos, arccos), (tanh, arctanh))
     within = where(absolute(x) <= 1, x, math.nan)
-    return lany(
-        *[lall(eq(left, f(g(x))), eq(right, within), floato(x)) for f, g in unit],
-        lall(eq(left, cosh(arccosh(x))), eq(right, where(x >= 1, x, math.nan)), floato(x)),
-    )
+    for f, g in ((sin, arcsin), (cos, arccos), (tanh, arctanh)):
+        yield f(g(x)), within
+    yield cosh(arccosh(x)), where(x >= 1, x, math.nan)
 
 
-@relation(tags=SPECIALIZE)
-def leg_arcsino(left, right):
+@identity(tags=SPECIALIZE)
+def leg_arcsino(x):
     """sin(arccos(x)) = cos(arcsin(x)) = sqrt((1 - x) (1 + x)).
 
-    Holds always, |x| > 1 being NaN on both sides; rounded (the differences are exact near 1),
-    kept.
+    Both sides are NaN for |x| > 1.  The differences are exact near 1.
     Source: DLMF 4.21.12; the product is 1 - x^2.
     """
-    (x,) = lvars("x")
     leg = sqrt((1 - x) * (1 + x))
-    return lany(
-        *[lall(eq(left, form), eq(right, leg)) for form in (sin(arccos(x)), cos(arcsin(x)))]
-    )
+    yield sin(arccos(x)), leg
+    yield cos(arcsin(x)), leg
 
 
 @identity(tags=SPECIALIZE)
 def cos_arctano(x):
     """cos(arctan(x)) = 1 / hypot(1, x).
 
-    Holds always; rounded (for a large |x| the left side errs by u), kept.
+    For a large |x|, the left side errs by u.
     Source: DLMF 4.21.12 and 4.14.4.
     """
     return cos(arctan(x)), reciprocal(hypot(1, x))
@@ -439,35 +404,30 @@ def cos_arctano(x):
 def cosh_arcsinho(x):
     """cosh(arcsinh(x)) = hypot(1, x).
 
-    Holds always; rounded (within c u (1 + |arcsinh x|) |x|), kept.
+    The error is within c u (1 + |arcsinh x|) |x|.
     Source: DLMF 4.35.11.
     """
     return cosh(arcsinh(x)), hypot(1, x)
 
 
-@relation(tags=STABLE)
-def logarithmic_arccosho(left, right):
+@identity(tags=STABLE)
+def logarithmic_arccosho(x):
     """log(x + sqrt(x^2 - 1)) = arccosh(x), and (1 / 2) log((1 + x) / (1 - x)) = arctanh(x).
 
-    Holds always, what is outside of the domain being NaN on both sides; the left sides overflow,
-    or cancel for x near 0; rounded, kept.
+    Both sides are NaN outside of the domain.  The left sides overflow, or cancel for x near 0.
     Source: DLMF 4.37.19 and 4.37.24.
     """
-    (x,) = lvars("x")
     quotient = log((1 + x) / (1 - x))
-    return lany(
-        lall(eq(left, log(x + sqrt(square(x) - 1))), eq(right, arccosh(x))),
-        lall(eq(left, 0.5 * quotient), eq(right, arctanh(x))),
-        lall(eq(left, quotient / 2), eq(right, arctanh(x))),
-    )
+    yield log(x + sqrt(square(x) - 1)), arccosh(x)
+    yield 0.5 * quotient, arctanh(x)
+    yield quotient / 2, arctanh(x)
 
 
 @identity(tags=FINITE, specials="assumes_finite")
 def logarithmic_arcsinho(x):
     """log(x + sqrt(x^2 + 1)) = arcsinh(x).
 
-    Holds where x is finite (the left side is NaN for -infinity); it cancels for a negative x and
-    overflows; rounded, assumes_finite.
+    The left side is NaN for -infinity.  It cancels for a negative x and overflows.
     Source: DLMF 4.37.16.
     """
     return log(x + sqrt(square(x) + 1)), arcsinh(x)
@@ -477,9 +437,8 @@ def logarithmic_arcsinho(x):
 def hypot_sqrto(x, y):
     """sqrt(x^2 + y^2) = hypot(x, y).
 
-    Holds where x and y are finite (hypot(infinity, NaN) is infinity); the left side overflows or
-    underflows; rounded, assumes_finite.  It costs more than it saves where nothing overflows, so
-    it runs on request.
+    hypot(infinity, NaN) is infinity.  The left side overflows or underflows.  It costs more than it
+    saves where nothing overflows, so it runs on request.
     Source: IEEE 754-2019, section 9.2.1.
     """
     return sqrt(square(x) + square(y)), hypot(x, y)

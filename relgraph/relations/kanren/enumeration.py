@@ -17,11 +17,9 @@ from etuples.core import ExpressionTuple
 from unification import isvar, reify, var
 
 from relgraph.errors import RelationError, RelgraphError
-from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.relations.clause import Clause, is_ac
 from relgraph.relations.declaration import check_depth
-from relgraph.relations.kanren.connectives import Conjunction, Disjunction, Equation
 from relgraph.relations.kanren.goals import Suspended, drop_residuals, residuals
 from relgraph.relations.kanren.search import (
     OutOfSteps,
@@ -32,9 +30,7 @@ from relgraph.relations.kanren.search import (
     substitution,
 )
 from relgraph.relations.pattern import (
-    KANREN,
     Block,
-    OpPattern,
     Pattern,
     PatternNode,
     PatternVariable,
@@ -42,7 +38,6 @@ from relgraph.relations.pattern import (
     from_term,
     subterms,
     to_term,
-    variables,
 )
 
 MOST = 64  # clauses a relation may have
@@ -66,14 +61,7 @@ def enumerate_clauses(
     """
     left, right = var(), var()
     try:
-        with KANREN:
-            made = goal(left, right)
-            known = stated(made, left, right)
-        if known is not None:
-            for clause in known:
-                check_depth(clause, name, location)
-            return known
-        states = _answers(lambda: made)
+        states = _answers(lambda: goal(left, right))
     except (OutOfSteps, RecursionError):
         return None
     except NameError as error:  # a goal that recurses names itself before it is declared
@@ -106,97 +94,6 @@ def enumerate_clauses(
             "Check the terms given to rg.eq: two of them cannot be equal.",
         )
     return tuple(clauses)
-
-
-def stated(goal: Any, left: Any, right: Any) -> tuple[Clause, ...] | None:
-    """Return the clauses of a goal that states them, or None where a search has to find them.
-
-    Such a goal is made of equations of an end with a pattern, and of side conditions.  Where each
-    way to choose among its alternatives has one equation for each end, it is an answer, which
-    binds the ends and nothing else.
-    """
-    branches = _branches(goal)
-    if branches is None:
-        return None
-    found = []
-    for branch in branches:
-        sides: dict[Any, Term] = {}
-        conditions: list[Suspended] = []
-        for part in branch:
-            if type(part) is Equation and part.left in (left, right) and part.left not in sides:
-                sides[part.left] = part.right
-            elif type(part) is Suspended and part.kind in ("check", "calc"):
-                conditions.append(part)
-            else:
-                return None
-        if len(sides) != 2 or not all(_is_open(x, left, right) for x in sides.values()):
-            return None
-        if not all(_waits(c, left, right) for c in conditions):
-            return None
-        found.append(Clause(sides[left], sides[right], tuple(conditions)))
-    return tuple(found)
-
-
-def _branches(goal: Any) -> list[tuple[Any, ...]] | None:
-    """Return the ways to choose among the alternatives of a goal, in the order of a search."""
-    if type(goal) is Disjunction:
-        return _in_turn([_branches(x) for x in goal.goals])
-    if type(goal) is not Conjunction:
-        return [(goal,)]
-    if not any([type(x) is Disjunction or type(x) is Conjunction for x in goal.goals]):
-        return [goal.goals]
-    found: list[tuple[Any, ...]] | None = [()]
-    for x in goal.goals:
-        inner = _branches(x)
-        if found is None or inner is None:
-            return None
-        found = _in_turn([[(*branch, *y) for y in inner] for branch in found])
-    return found
-
-
-def _in_turn(streams: list[list[tuple[Any, ...]] | None]) -> list[tuple[Any, ...]] | None:
-    """Take from each stream in turn, as miniKanren does; None where they are too long."""
-    lengths = [MOST + 1 if x is None else len(x) for x in streams]
-    if sum(lengths) > MOST:
-        return None
-    return [x[i] for i in range(max(lengths)) for x in streams if x is not None and i < len(x)]
-
-
-# What a search leaves as it is: a node, and a value of a parameter.
-_ATOMS = (Variable, Op, bool, int, float, str, type(None))
-_PARAMETERS = (PatternVariable, *_ATOMS)
-
-
-def _is_open(term: Term, left: Any, right: Any) -> bool:
-    """Tell whether a term is a pattern as a search would write it, and holds neither end."""
-    stack = [term]
-    while stack:
-        x = stack.pop()
-        kind = type(x)
-        if kind is PatternVariable:
-            if x.token is left or x.token is right or not _is_named(x):
-                return False
-        elif kind is PatternNode:
-            stack.extend(x.args)
-            if type(x.op) is OpPattern:
-                names = [p for p in x.op.params if type(p) is PatternVariable]
-                if not names or not all([isinstance(p, _PARAMETERS) for p in x.op.params]):
-                    return False
-                stack.extend(names)
-        elif not isinstance(x, _ATOMS):
-            return False
-    return True
-
-
-def _is_named(x: PatternVariable) -> bool:
-    """Tell whether a variable has the name of its token, which a search would give it."""
-    return x.name != "v" or str(x.token.token).startswith("v#")
-
-
-def _waits(condition: Suspended, left: Any, right: Any) -> bool:
-    """Tell whether a condition is not decided before its pattern is matched."""
-    args = condition.args[1:] if condition.computes else condition.args
-    return any(map(variables, args)) and all([_is_open(x, left, right) for x in condition.args])
 
 
 def _answers(goal: Callable[[], Any]) -> list[dict[Any, Any]] | None:

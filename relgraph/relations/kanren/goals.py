@@ -1,14 +1,13 @@
-"""Goals: what a relation's body is made of, usable unchanged in ``kanren.run``.
+"""Goals: what a relation's body consists of, usable unchanged in ``kanren.run``.
 
-miniKanren's own goals on lists (``conso``, ``heado``, ``tailo``) are passed through, and those that
-join terms and goals (``eq``, ``lall``, ``lany``, ``conde``) run as its own do.  Added are side
-conditions on graphs (:func:`facto`, :func:`checko`, :func:`calco`) and two goals on sequences that
-stay finite when both of their ends are open (:func:`mapo`, :func:`assoc_flatten`).
+``lall``, ``lany``, ``conde``, ``conso``, ``heado`` and ``tailo`` are miniKanren's own.  This module
+adds side conditions on graphs (:func:`facto`, :func:`checko`, :func:`calco`) and two goals on
+sequences that stay finite when both of their ends are open (:func:`mapo`, :func:`assoc_flatten`).
 
-A goal of this module whose arguments are not bound yet does not fail: it is *suspended*, kept in
-the answer's state as a residual, as miniKanren's constraints are, and decided when they are bound.
-So goals may stand in any order, and a relation can be enumerated with both ends free: what it
-answers is its clauses, and the residuals are their guards.
+A goal of this module does not fail while its arguments are open: it is *suspended*.  It stays in
+the answer's state as a residual, like a constraint of miniKanren, and is decided once its arguments
+are bound.  So goals may stand in any order, and a relation can be enumerated with both ends free:
+its answers are its clauses, and the residuals are their guards.
 """
 
 from __future__ import annotations
@@ -17,11 +16,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
+import kanren
 import numpy as np
 from cons.core import ConsPair
 from etuples import etuple
 from etuples.core import ExpressionTuple
-from kanren import conso, heado, tailo
+from kanren import conde, conso, heado, lall, lany, tailo
 from unification import isvar, reify, unify, var
 
 from relgraph.errors import ArgumentError, RelationError, checks_arguments
@@ -29,7 +29,6 @@ from relgraph.ir.etuple import raise_
 from relgraph.ir.facts import BIT, fact, unknown_fact
 from relgraph.ir.node import Apply, Constant, Variable, as_literal, as_variable
 from relgraph.ir.op import Op
-from relgraph.relations.kanren.connectives import conde, eq, lall, lany
 from relgraph.relations.kanren.residuals import (
     RESIDUALS,
     drop_residuals,
@@ -42,6 +41,23 @@ from relgraph.relations.pattern import Pattern, to_term
 
 State = dict[Any, Any]
 Goal = Callable[[State], Iterator[State]]
+
+
+@checks_arguments
+def eq(u: Any, v: Any) -> Any:
+    """Relate two terms that are equal.
+
+    Parameters
+    ----------
+    u, v : term
+        Graphs, patterns, etuples or logic variables.
+
+    Returns
+    -------
+    goal
+        That they unify.
+    """
+    return kanren.eq(u, v)
 
 
 class Suspended:

@@ -20,11 +20,15 @@ from unification.core import _reify, _unify, stream_eval
 from unification.variable import Var
 
 from relgraph.errors import Facts, RelationError, RelgraphError
+from relgraph.ir import forks
 from relgraph.ir.node import Apply, Constant, Variable
 from relgraph.ir.op import Op
 from relgraph.relations.kanren.goals import RESIDUALS, settle
 from relgraph.relations.kanren.skeleton import Atom, Skeleton, Watch
-from relgraph.relations.pattern import KANREN, Pattern, to_term
+from relgraph.relations.pattern import Pattern, to_term
+
+# Held while miniKanren runs: its goals number their variables without a lock.
+KANREN = forks.lock()
 
 STEPS = 200_000  # unifications and look-ups from one answer to the next
 
