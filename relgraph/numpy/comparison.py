@@ -12,6 +12,8 @@ from relgraph.ops import elementwise
 from relgraph.ops.indexing.index import index
 from relgraph.ops.shape import dim
 
+__all__ = ["allclose", "array_equal", "isclose"]
+
 
 @checks_arguments
 def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:

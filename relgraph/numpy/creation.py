@@ -28,6 +28,43 @@ from relgraph.ops.permutation import moveaxis
 from relgraph.ops.shape import broadcast_to, dim, expand_dims, ravel
 from relgraph.ops.shape import shape as shape_of
 
+__all__ = [
+    "arange",
+    "asarray",
+    "broadcast_arrays",
+    "diagflat",
+    "full",
+    "full_like",
+    "identity",
+    "linspace",
+    "logspace",
+    "meshgrid",
+    "ones",
+    "ones_like",
+    "tri",
+    "zeros",
+    "zeros_like",
+]
+
+
+@checks_arguments
+def asarray(a: Any, dtype: npt.DTypeLike | None = None) -> Any:
+    """Return a graph as it is, and an array or a number as a constant.
+
+    Parameters
+    ----------
+    a : Variable or array-like
+        Any shape.
+    dtype : dtype-like, optional
+        The dtype of the result.
+
+    Returns
+    -------
+    Variable
+        ``a`` itself where it is a graph of that dtype.
+    """
+    return as_operand(a) if dtype is None else cast(a, dtype)
+
 
 @checks_arguments
 def full(shape: Any, value: Any, dtype: npt.DTypeLike | None = None) -> Any:

@@ -19,6 +19,8 @@ from relgraph.ops.concatenate import concatenate
 from relgraph.ops.cumulative import cumprod, cumsum
 from relgraph.ops.shape import broadcast_to, ravel, shape
 
+__all__ = ["cumulative_prod", "cumulative_sum"]
+
 
 @checks_arguments
 def cumulative_sum(

@@ -22,6 +22,8 @@ from relgraph.ops.concatenate import concatenate
 from relgraph.ops.indexing.index import as_array, index
 from relgraph.ops.shape import broadcast_to, dim, expand_dims, ravel, shape
 
+__all__ = ["diff", "ediff1d", "gradient"]
+
 
 @checks_arguments
 def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:

@@ -10,10 +10,11 @@ import numpy as np
 
 from relgraph.errors import checks_arguments
 from relgraph.ir.node import Variable
-from relgraph.numpy import reductions
 from relgraph.ops import contraction, elementwise, permutation, shape
 from relgraph.ops.arguments import as_operand, normalise_axes
 from relgraph.ops.linalg import structured
+
+__all__ = ["clip", "diagonal", "ndim", "size", "trace", "transpose"]
 
 Function = Callable[..., Any]
 
@@ -42,70 +43,6 @@ def clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: 
         When the shapes do not broadcast.
     """
     return elementwise.clip(a, min if a_min is None else a_min, max if a_max is None else a_max)
-
-
-@checks_arguments
-def var(
-    a: Any, axis: Any = None, *, ddof: float = 0, keepdims: Any = False, correction: float = 0
-) -> Any:
-    """Compute the variance over axes, as ``numpy.var``.
-
-    Parameters
-    ----------
-    a : Variable or array-like
-        Any dtype and shape.
-    axis : int, tuple of int or None
-        The axes to reduce; None for all.
-    ddof, correction : int or float
-        What is subtracted from the number of elements to divide by, under either name.
-    keepdims : bool
-        Whether reduced axes stay, with size 1.
-
-    Returns
-    -------
-    Variable
-        float64 for bool and integers, otherwise the dtype of ``a``.
-
-    Raises
-    ------
-    ArgumentError
-        For a ``ddof`` that is no number.
-    DomainError
-        For an axis out of range, or one given twice.
-    """
-    return reductions.var(a, axis, ddof or correction, keepdims)
-
-
-@checks_arguments
-def std(
-    a: Any, axis: Any = None, *, ddof: float = 0, keepdims: Any = False, correction: float = 0
-) -> Any:
-    """Compute the standard deviation over axes, as ``numpy.std``.
-
-    Parameters
-    ----------
-    a : Variable or array-like
-        Any dtype and shape.
-    axis : int, tuple of int or None
-        The axes to reduce; None for all.
-    ddof, correction : int or float
-        What is subtracted from the number of elements to divide by, under either name.
-    keepdims : bool
-        Whether reduced axes stay, with size 1.
-
-    Returns
-    -------
-    Variable
-        float64 for bool and integers, otherwise the dtype of ``a``.
-
-    Raises
-    ------
-    ArgumentError
-        For a ``ddof`` that is no number.
-    DomainError
-        For an axis out of range, or one given twice.
-    """
-    return reductions.std(a, axis, ddof or correction, keepdims)
 
 
 @checks_arguments

@@ -34,6 +34,33 @@ from relgraph.ops.indexing.index import as_array, index
 from relgraph.ops.permutation import swapaxes, transpose
 from relgraph.ops.shape import broadcast_to, dim, expand_dims, ravel, reshape, shape
 
+__all__ = [
+    "append",
+    "array_split",
+    "atleast_1d",
+    "atleast_2d",
+    "atleast_3d",
+    "block",
+    "column_stack",
+    "dsplit",
+    "dstack",
+    "flip",
+    "fliplr",
+    "flipud",
+    "hsplit",
+    "hstack",
+    "pad",
+    "repeat",
+    "roll",
+    "rollaxis",
+    "rot90",
+    "split",
+    "tile",
+    "unstack",
+    "vsplit",
+    "vstack",
+]
+
 
 def along(x: Variable, axis: int, part: slice) -> Any:
     """Return a slice of one axis."""

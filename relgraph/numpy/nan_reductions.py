@@ -14,6 +14,20 @@ from relgraph.numpy.operands import typed
 from relgraph.ops import cumulative, elementwise
 from relgraph.ops.checks import assert_
 
+__all__ = [
+    "nanargmax",
+    "nanargmin",
+    "nancumprod",
+    "nancumsum",
+    "nanmax",
+    "nanmean",
+    "nanmin",
+    "nanprod",
+    "nanstd",
+    "nansum",
+    "nanvar",
+]
+
 
 def _filled(x: Variable, value: float) -> Any:
     """Return an operand with a number in place of NaN."""
@@ -361,7 +375,7 @@ def nanvar(
     x = typed(a, "nanvar")
     free = ddof or correction
     if x.dtype.kind != "f":
-        return reductions.var(x, axis, free, keepdims)
+        return reductions.var(x, axis, ddof=free, keepdims=keepdims)
     middle = nanmean(x, axis, True)
     squares = elementwise.square(elementwise.subtract(x, middle))
     squares = elementwise.where(elementwise.isnan(x), 0, squares)

@@ -14,13 +14,14 @@ from typing import Any
 
 import numpy as np
 
+import relgraph.numpy as rnp
 from relgraph.errors import NEAR, ArgumentError, UnsupportedAttributeError
 from relgraph.ir.node import Variable
 from relgraph.ir.op import GetItem
 from relgraph.ir.operators import FUNCTIONS
 from relgraph.ir.types import TupleType, dim_text
-from relgraph.numpy import functions, products, protocol, reductions
-from relgraph.ops import checks, contraction, cumulative, elementwise, permutation, shape, sorting
+from relgraph.numpy import protocol
+from relgraph.ops import elementwise, permutation, shape
 from relgraph.ops.arguments import no_rank
 from relgraph.ops.indexing import update
 from relgraph.ops.indexing.index import index
@@ -120,66 +121,19 @@ def scipy_function(frame: FrameType | None) -> str:
 
 
 MEANINGS: dict[str, Callable[..., Any]] = {
+    **{name: getattr(rnp, name) for name in rnp.__all__ if callable(getattr(rnp, name))},
     "__array__": no_values,
     "__getattr__": missing_attribute,
     "__array_function__": protocol.array_function,
     "__array_ufunc__": protocol.array_ufunc,
     "__iter__": iterate,
-    "absolute": elementwise.absolute,
-    "add": elementwise.add,
-    "all": reductions.all,
-    "any": reductions.any,
-    "argmax": reductions.argmax,
-    "argmin": reductions.argmin,
-    "argsort": sorting.argsort,
     "at": update.at,
-    "bitwise_and": elementwise.bitwise_and,
-    "bitwise_or": elementwise.bitwise_or,
-    "bitwise_xor": elementwise.bitwise_xor,
     "cast": elementwise.cast,
-    "clip": functions.clip,
     "copy": elementwise.copy,
-    "cumprod": cumulative.cumprod,
-    "cumsum": cumulative.cumsum,
-    "diagonal": functions.diagonal,
-    "divmod": elementwise.divmod,
-    "dot": products.dot,
-    "equal": elementwise.equal,
-    "floor_divide": elementwise.floor_divide,
-    "greater": elementwise.greater,
-    "greater_equal": elementwise.greater_equal,
     "index": index,
-    "invert": elementwise.invert,
-    "left_shift": elementwise.left_shift,
-    "less": elementwise.less,
-    "less_equal": elementwise.less_equal,
-    "matmul": contraction.matmul,
-    "matrix_transpose": permutation.matrix_transpose,
-    "max": reductions.max,
-    "mean": reductions.mean,
-    "min": reductions.min,
-    "multiply": elementwise.multiply,
-    "negative": elementwise.negative,
-    "not_equal": elementwise.not_equal,
-    "positive": elementwise.positive,
     "power": elementwise.raise_to,
-    "prod": reductions.prod,
-    "ravel": shape.ravel,
-    "remainder": elementwise.remainder,
-    "reshape": shape.reshape,
-    "right_shift": elementwise.right_shift,
-    "round": elementwise.round,
-    "shape": shape.shape,
     "size": shape.size,
-    "squeeze": checks.squeeze,
-    "std": functions.std,
-    "subtract": elementwise.subtract,
-    "sum": reductions.sum,
-    "swapaxes": permutation.swapaxes,
-    "trace": functions.trace,
     "transpose": permutation.transpose,
-    "true_divide": elementwise.true_divide,
-    "var": functions.var,
 }
 
 FUNCTIONS.update(MEANINGS)

@@ -17,6 +17,8 @@ from relgraph.ops.cumulative import cumprod
 from relgraph.ops.indexing.index import index
 from relgraph.ops.shape import broadcast_to, dim, expand_dims
 
+__all__ = ["polyval", "vander"]
+
 
 @checks_arguments
 def polyval(p: Any, x: Any) -> Any:

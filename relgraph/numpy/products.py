@@ -26,6 +26,8 @@ from relgraph.ops.indexing.index import index
 from relgraph.ops.permutation import moveaxis, transpose
 from relgraph.ops.shape import dim, expand_dims, ravel, reshape, shape
 
+__all__ = ["cross", "dot", "inner", "matvec", "tensordot", "vdot", "vecdot", "vecmat"]
+
 
 @checks_arguments
 def vecdot(x1: Any, x2: Any, *, axis: int = -1) -> Any:

@@ -1,8 +1,7 @@
 """NumPy's functions on graphs: what ``np.exp(x)`` and ``np.sum(x, axis=0)`` build.
 
-NumPy asks an operand's ``__array_ufunc__`` or ``__array_function__`` first.  Two tables map its
-functions to those of relgraph, and to :mod:`relgraph.numpy.functions` where its parameters
-differ.
+NumPy asks an operand's ``__array_ufunc__`` or ``__array_function__`` first.  Its
+functions mean those that :mod:`relgraph.numpy` has under the same names.
 """
 
 from __future__ import annotations
@@ -16,82 +15,23 @@ from typing import Any
 
 import numpy as np
 
+import relgraph.numpy as rnp
 from relgraph.errors import ArgumentError
-from relgraph.numpy import (
-    comparison,
-    creation,
-    finite_differences,
-    linalg,
-    manipulation,
-    nan_reductions,
-    norms,
-    polynomials,
-    products,
-    quantiles,
-    reductions,
-    statistics,
-    ufuncs,
-)
-from relgraph.numpy.cumulative import cumulative_prod, cumulative_sum
-from relgraph.numpy.functions import (
-    clip,
-    diagonal,
-    einsum,
-    ndim,
-    reshape,
-    result_type,
-    size,
-    std,
-    trace,
-    transpose,
-    var,
-)
-from relgraph.numpy.linalg import cholesky, eigh, eigvalsh, qr, svd
+from relgraph.numpy import linalg, nan_reductions, reductions
+from relgraph.numpy.functions import einsum, reshape, result_type
 from relgraph.numpy.unsupported import instead_of
-from relgraph.ops import (
-    checks,
-    concatenate,
-    contraction,
-    cumulative,
-    elementwise,
-    permutation,
-    shape,
-    sorting,
-)
+from relgraph.ops import cumulative, elementwise
 from relgraph.ops.arguments import as_operand
 from relgraph.ops.elementwise import Elementwise
-from relgraph.ops.indexing.index import take
-from relgraph.ops.linalg import blocks, solve, structured
 
 Function = Callable[..., Any]
 
 # The tables.
 
 UFUNCS: dict[np.ufunc, Function] = {
-    **{
-        getattr(np, name): Elementwise(name)
-        for name in elementwise.TABLE
-        if isinstance(getattr(np, name, None), np.ufunc)
-    },
-    np.positive: elementwise.positive,
-    np.conjugate: elementwise.conjugate,
-    np.matmul: contraction.matmul,
-    np.divmod: elementwise.divmod,
-    np.fmax: elementwise.fmax,
-    np.fmin: elementwise.fmin,
-    np.deg2rad: ufuncs.deg2rad,
-    np.rad2deg: ufuncs.rad2deg,
-    np.fabs: ufuncs.fabs,
-    np.float_power: ufuncs.float_power,
-    np.fmod: ufuncs.fmod,
-    np.heaviside: ufuncs.heaviside,
-    np.logaddexp2: ufuncs.logaddexp2,
-    np.modf: ufuncs.modf,
-    np.vecdot: products.vecdot,
-    np.degrees: ufuncs.rad2deg,
-    np.radians: ufuncs.deg2rad,
-    np.matvec: products.matvec,
-    np.vecmat: products.vecmat,
+    getattr(np, name): getattr(rnp, name)
+    for name in rnp.__all__
+    if isinstance(getattr(np, name), np.ufunc)
 }
 
 REDUCTIONS: dict[np.ufunc, Function] = {
@@ -139,152 +79,26 @@ def _where(condition: Any, *branches: Any) -> Any:
     return elementwise.where(condition, *branches)
 
 
+def _named(numpys: Any, ours: Any) -> dict[Function, Function]:
+    """Return the functions of a namespace that NumPy dispatches, with those of the same name."""
+    dispatched = type(np.sum)
+    functions = {getattr(numpys, name): getattr(ours, name) for name in ours.__all__}
+    return {of: function for of, function in functions.items() if isinstance(of, dispatched)}
+
+
+# Where NumPy takes other arguments than the function of that name here, or has none here.
 ARRAY_FUNCTIONS: dict[Function, Function] = {
-    np.sum: reductions.sum,
-    np.prod: reductions.prod,
-    np.max: reductions.max,
-    np.amax: reductions.max,
-    np.min: reductions.min,
-    np.amin: reductions.min,
-    np.mean: reductions.mean,
-    np.std: std,
-    np.var: var,
-    np.any: reductions.any,
-    np.all: reductions.all,
-    np.argmax: reductions.argmax,
-    np.argmin: reductions.argmin,
-    np.cumsum: cumulative.cumsum,
-    np.cumprod: cumulative.cumprod,
-    np.clip: clip,
-    np.round: elementwise.round,
-    np.around: elementwise.round,
-    np.where: _where,
+    **_named(np, rnp),
+    **_named(np.linalg, linalg),
     np.copy: elementwise.copy,
+    np.einsum: einsum,
+    np.empty_like: rnp.zeros_like,
     np.real: elementwise.copy,
     np.reshape: reshape,
-    np.transpose: transpose,
-    np.matrix_transpose: permutation.matrix_transpose,
-    np.swapaxes: permutation.swapaxes,
-    np.moveaxis: permutation.moveaxis,
-    np.expand_dims: shape.expand_dims,
-    np.squeeze: checks.squeeze,
-    np.ravel: shape.ravel,
-    np.broadcast_to: shape.broadcast_to,
-    np.shape: shape.shape,
-    np.size: size,
-    np.ndim: ndim,
-    np.concatenate: concatenate.concatenate,
-    np.stack: concatenate.stack,
-    np.split: manipulation.split,
-    np.repeat: manipulation.repeat,
-    np.tile: manipulation.tile,
-    np.take: take,
-    np.flip: manipulation.flip,
-    np.roll: manipulation.roll,
-    np.diff: finite_differences.diff,
-    np.pad: manipulation.pad,
-    np.sort: sorting.sort,
-    np.argsort: sorting.argsort,
-    np.isclose: comparison.isclose,
-    np.allclose: comparison.allclose,
-    np.array_equal: comparison.array_equal,
-    np.fix: ufuncs.fix,
-    np.isneginf: ufuncs.isneginf,
-    np.isposinf: ufuncs.isposinf,
-    np.nan_to_num: ufuncs.nan_to_num,
-    np.select: ufuncs.select,
-    np.sinc: ufuncs.sinc,
-    np.broadcast_arrays: creation.broadcast_arrays,
-    np.linspace: creation.linspace,
-    np.logspace: creation.logspace,
-    np.meshgrid: creation.meshgrid,
-    np.vander: polynomials.vander,
-    np.nanargmax: nan_reductions.nanargmax,
-    np.nanargmin: nan_reductions.nanargmin,
-    np.nancumprod: nan_reductions.nancumprod,
-    np.nancumsum: nan_reductions.nancumsum,
-    np.nanmax: nan_reductions.nanmax,
-    np.nanmean: nan_reductions.nanmean,
-    np.nanmin: nan_reductions.nanmin,
-    np.nanprod: nan_reductions.nanprod,
-    np.nanstd: nan_reductions.nanstd,
-    np.nansum: nan_reductions.nansum,
-    np.nanvar: nan_reductions.nanvar,
-    np.cross: products.cross,
-    np.polyval: polynomials.polyval,
-    np.median: quantiles.median,
-    np.percentile: quantiles.percentile,
-    np.quantile: quantiles.quantile,
-    np.append: manipulation.append,
-    np.array_split: manipulation.array_split,
-    np.atleast_1d: manipulation.atleast_1d,
-    np.atleast_2d: manipulation.atleast_2d,
-    np.atleast_3d: manipulation.atleast_3d,
-    np.block: manipulation.block,
-    np.column_stack: manipulation.column_stack,
-    np.diagflat: creation.diagflat,
-    np.dsplit: manipulation.dsplit,
-    np.dstack: manipulation.dstack,
-    np.gradient: finite_differences.gradient,
-    np.ediff1d: finite_differences.ediff1d,
-    np.fliplr: manipulation.fliplr,
-    np.flipud: manipulation.flipud,
-    np.hsplit: manipulation.hsplit,
-    np.hstack: manipulation.hstack,
-    np.rollaxis: manipulation.rollaxis,
-    np.rot90: manipulation.rot90,
-    np.vsplit: manipulation.vsplit,
-    np.vstack: manipulation.vstack,
-    np.average: statistics.average,
-    np.corrcoef: statistics.corrcoef,
-    np.count_nonzero: statistics.count_nonzero,
-    np.cov: statistics.cov,
-    np.ptp: statistics.ptp,
-    np.trapezoid: statistics.trapezoid,
-    np.zeros_like: creation.zeros_like,
-    np.ones_like: creation.ones_like,
-    np.full_like: creation.full_like,
-    np.empty_like: creation.zeros_like,
     np.result_type: result_type,
-    np.dot: products.dot,
-    np.vdot: products.vdot,
-    np.inner: products.inner,
-    np.outer: contraction.outer,
-    np.tensordot: products.tensordot,
-    np.einsum: einsum,
-    np.diag: structured.diag,
-    np.diagonal: diagonal,
-    np.trace: trace,
-    np.tril: structured.tril,
-    np.triu: structured.triu,
-    np.linalg.solve: solve.solve,
-    np.linalg.inv: solve.inv,
-    np.linalg.det: solve.det,
-    np.linalg.slogdet: solve.slogdet,
-    np.linalg.cholesky: cholesky,
-    np.linalg.eigh: eigh,
-    np.linalg.eigvalsh: eigvalsh,
-    np.linalg.svd: svd,
-    np.linalg.qr: qr,
-    np.kron: blocks.kron,
-    np.linalg.norm: norms.norm,
-    np.linalg.vector_norm: norms.vector_norm,
-    np.linalg.matrix_norm: norms.matrix_norm,
-    np.linalg.cross: linalg.cross,
-    np.linalg.matmul: contraction.matmul,
-    np.linalg.matrix_power: linalg.matrix_power,
-    np.linalg.multi_dot: linalg.multi_dot,
-    np.linalg.vecdot: products.vecdot,
-    np.linalg.outer: linalg.outer,
-    np.linalg.tensordot: products.tensordot,
-    np.linalg.matrix_transpose: permutation.matrix_transpose,
-    np.linalg.diagonal: structured.diagonal,
-    np.linalg.trace: structured.trace,
-    np.unstack: manipulation.unstack,
-    np.astype: elementwise.cast,
-    np.cumulative_sum: cumulative_sum,
-    np.cumulative_prod: cumulative_prod,
+    np.where: _where,
 }
+del ARRAY_FUNCTIONS[np.unique]  # an error that says to write rg.unique
 
 
 def array_ufunc(ufunc: np.ufunc, method: str, args: Any, kwargs: Mapping[str, Any]) -> Any:

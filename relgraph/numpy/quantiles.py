@@ -18,6 +18,8 @@ from relgraph.ops.permutation import moveaxis, transpose
 from relgraph.ops.shape import dim, expand_dims, ravel, reshape, shape
 from relgraph.ops.sorting import sort
 
+__all__ = ["median", "percentile", "quantile"]
+
 
 @checks_arguments
 def median(a: Any, axis: Any = None, keepdims: bool = False) -> Any:

@@ -47,6 +47,9 @@ from relgraph.ops.reductions import (
     floating,
     reduced_axes,
 )
+from relgraph.ops.shape import dim
+
+__all__ = ["all", "any", "argmax", "argmin", "max", "mean", "min", "prod", "std", "sum", "var"]
 
 Axis = int | tuple[int, ...] | None
 
@@ -505,24 +508,27 @@ def log_softmax(x: Value, axis: Value = -1) -> Value:
     return LogSoftmax(normalise_axis(axis, rank_of(operand), "log_softmax"))(operand)
 
 
-def var(x: Value, axis: Value = None, ddof: float = 0, keepdims: Value = False) -> Value:
+@checks_arguments
+def var(
+    a: Value, axis: Value = None, *, ddof: float = 0, keepdims: Value = False, correction: float = 0
+) -> Value:
     """Compute the variance over axes: the mean square distance from the mean.
 
     Parameters
     ----------
-    x : Variable or array-like
+    a : Variable or array-like
         Any dtype and shape.
     axis : int, tuple of int or None
         The axes to reduce; None for all.
-    ddof : int or float
-        What is subtracted from the number of elements to divide by.
+    ddof, correction : int or float
+        What is subtracted from the number of elements to divide by, under either name.
     keepdims : bool
         Whether reduced axes stay, with size 1.
 
     Returns
     -------
     Variable
-        float64 for bool and integers, otherwise the dtype of ``x``.
+        float64 for bool and integers, otherwise the dtype of ``a``.
 
     Raises
     ------
@@ -537,38 +543,41 @@ def var(x: Value, axis: Value = None, ddof: float = 0, keepdims: Value = False) 
     >>> rg.var(rg.vector("x"))
     mean(square(x - mean(x, keepdims=True)))
     """
-    operand = as_operand(x)
+    operand, free = as_operand(a), ddof or correction
     squares = elementwise.square(elementwise.subtract(operand, mean(operand, axis, True)))
-    if isinstance(ddof, int | float) and ddof == 0:
+    if isinstance(free, int | float) and free == 0:
         return mean(squares, axis, keepdims)
-    if not isinstance(ddof, int | float) or not isinstance(operand, Variable):
+    if not isinstance(free, int | float) or not isinstance(operand, Variable):
         raise ArgumentError(
-            f"var takes ddof as a number, and in a pattern only 0, not {ddof!r}",
+            f"var takes ddof as a number, and in a pattern only 0, not {free!r}",
             fix="Write the sum of squares and its divisor out.",
         )
     return elementwise.true_divide(
-        sum(squares, axis, keepdims), _degrees_of_freedom(operand, axis, ddof)
+        sum(squares, axis, keepdims), _degrees_of_freedom(operand, axis, free)
     )
 
 
-def std(x: Value, axis: Value = None, ddof: float = 0, keepdims: Value = False) -> Value:
+@checks_arguments
+def std(
+    a: Value, axis: Value = None, *, ddof: float = 0, keepdims: Value = False, correction: float = 0
+) -> Value:
     """Compute the standard deviation over axes: the square root of the variance.
 
     Parameters
     ----------
-    x : Variable or array-like
+    a : Variable or array-like
         Any dtype and shape.
     axis : int, tuple of int or None
         The axes to reduce; None for all.
-    ddof : int or float
-        What is subtracted from the number of elements to divide by.
+    ddof, correction : int or float
+        What is subtracted from the number of elements to divide by, under either name.
     keepdims : bool
         Whether reduced axes stay, with size 1.
 
     Returns
     -------
     Variable
-        float64 for bool and integers, otherwise the dtype of ``x``.
+        float64 for bool and integers, otherwise the dtype of ``a``.
 
     Raises
     ------
@@ -577,13 +586,11 @@ def std(x: Value, axis: Value = None, ddof: float = 0, keepdims: Value = False) 
     DomainError
         For an axis out of range, or one given twice.
     """
-    return elementwise.sqrt(var(x, axis, ddof, keepdims))
+    return elementwise.sqrt(var(a, axis, ddof=ddof, keepdims=keepdims, correction=correction))
 
 
 def _degrees_of_freedom(x: Variable, axis: Axis, ddof: float) -> Value:
     """Return the number of reduced elements less ``ddof``, not below 0."""
-    from relgraph.ops.shape import dim
-
     axes = reduced_axes(axis, x.ndim, "var")
     dims = [x.type.shape[a] for a in axes]
     count: Value = math.prod(d for d in dims if isinstance(d, int))

@@ -22,6 +22,8 @@ from relgraph.ops.linalg.structured import diagonal
 from relgraph.ops.permutation import matrix_transpose, transpose
 from relgraph.ops.shape import broadcast_to, dim, expand_dims, shape, size
 
+__all__ = ["average", "corrcoef", "count_nonzero", "cov", "ptp", "trapezoid"]
+
 
 @checks_arguments
 def ptp(a: Any, axis: Any = None, keepdims: Any = False) -> Any:

@@ -14,6 +14,23 @@ from relgraph.ops import elementwise
 from relgraph.ops.arguments import is_pattern
 from relgraph.ops.comparison import wrapped
 
+__all__ = [
+    "deg2rad",
+    "fabs",
+    "fix",
+    "float_power",
+    "fmod",
+    "heaviside",
+    "isneginf",
+    "isposinf",
+    "logaddexp2",
+    "modf",
+    "nan_to_num",
+    "rad2deg",
+    "select",
+    "sinc",
+]
+
 _LOG2_E = 1.4426950408889634
 
 
