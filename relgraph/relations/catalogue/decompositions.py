@@ -1,4 +1,4 @@
-"""Factorisations: of diagonal matrices, put together again, and what needs no factorisation."""
+"""Factorisations of diagonal matrices, products of factors, and results that need no factors."""
 
 # mypy: allow-untyped-defs
 # An identity is written as a user writes one: without types.
@@ -141,7 +141,7 @@ def schur_diagonalo(D, unit):
 
 
 def one_type(C: Any, D: Any) -> bool:
-    """Tell whether two matrices have one type."""
+    """Return True if two matrices have one type."""
     return bool(C.type == D.type)
 
 

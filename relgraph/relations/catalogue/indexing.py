@@ -38,7 +38,7 @@ def _known_shape(v: Any) -> bool:
 
 
 def _as_large(v: Any, x: Any) -> bool:
-    """Tell whether ``v`` has the shape of ``x``, or one that can be stretched to known sizes."""
+    """Return True if ``v`` has the shape of ``x``, or one that can be stretched to known sizes."""
     return v.type.shape == x.type.shape or all(isinstance(d, int) for d in x.type.shape)
 
 
@@ -46,7 +46,7 @@ def _as_large(v: Any, x: Any) -> bool:
 
 
 def everything(s: Any, x: Any) -> bool:
-    """Tell whether a key selects all of ``x``."""
+    """Return True if a key selects all of ``x``."""
     return keys.selects_all(s, x.type.shape)
 
 

@@ -64,12 +64,12 @@ def _same_dtype(x: Any, v: Any) -> bool:
 
 
 def apart(s: Any, t: Any, x: Any) -> bool:
-    """Tell whether two keys select no element of ``x`` in common."""
+    """Return True if two keys select no element of ``x`` in common."""
     return keys.disjoint(s, t, x.type.shape)
 
 
 def places_apart(s: Any, t: Any, x: Any, i: Any) -> bool:
-    """Tell whether a key with constant places ``i`` and another one select nothing in common."""
+    """Return True if a key with constant places ``i`` and another one select nothing in common."""
     if not isinstance(i, Constant) or i.dtype.kind not in "iu" or i.value.size > PLACES:
         return False
     return keys.disjoint(s, t, x.type.shape, i.value.reshape(-1).tolist())
