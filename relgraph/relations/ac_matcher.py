@@ -203,12 +203,12 @@ class MatchRule:
         """Match with the operand in a slot playing a role."""
         node = view.operands[slot]
         try:
-            found = self.matcher(role)(node, slot, view.operands, view.index)
+            match = self.matcher(role)(node, slot, view.operands, view.index)
         except OutOfSteps:
             raise endless(self.rewrite) from None
-        if found is None:
+        if match is None:
             return None
-        result, rewrite, bindings, slots = found
+        result, rewrite, bindings, slots = match
         taken = tuple([view.operands[i] for i in slots])
         return Match(slots, Firing(rewrite, bindings, taken, result))
 
@@ -341,9 +341,9 @@ class AcMatcher:
 
     def _pair_agenda(self, a: Any, b: Any) -> tuple[tuple[int, bool], ...]:
         """Return the rules that operands of two keys may match, and whether they swap roles."""
-        found = []
+        agenda = []
         if a is b is Constant and self.fold is not None:
-            found.append((-1, False))
+            agenda.append((-1, False))
         for number, rule in enumerate(self.rules):
             if isinstance(rule, GatherRule):
                 if rule.key is not ANY:
@@ -351,17 +351,17 @@ class AcMatcher:
                 else:  # two operands that are instances as they stand must be the same
                     both = a == b or a is rule.element or b is rule.element
                 if both:
-                    found.append((number, False))
+                    agenda.append((number, False))
             elif rule.twins:
                 if a == b:
-                    found.append((number, False))
+                    agenda.append((number, False))
             elif len(rule.roles) == 2:
                 first, second = rule.roles
                 orders = ((a, b, False), (b, a, True))
                 for mine, other, swapped in orders[: len(rule.leading)]:
                     if plays(mine, first.key) and plays(other, second.key):
-                        found.append((number, swapped))
-        return tuple(found)
+                        agenda.append((number, swapped))
+        return tuple(agenda)
 
     def step(self, view: View, fresh: Collection[int]) -> list[Match]:
         """Match the operands that are new to a view, and remove the matched ones.

@@ -57,7 +57,7 @@ def literal_bits(number: bool | int | float) -> frozenset[bytes]:
 @cache
 def _literal_bits(kind: str, text: str, number: bool | int | float) -> frozenset[bytes]:
     """Compute :func:`literal_bits`; kind and text tell 0.0 from -0.0 and 1 from True."""
-    found = set()
+    bits = set()
     for name in DTYPES:
         try:
             with np.errstate(over="ignore"):  # a number beyond the dtype matches nothing
@@ -65,8 +65,8 @@ def _literal_bits(kind: str, text: str, number: bool | int | float) -> frozenset
         except RelgraphError:  # an integer is never NaN, nor beyond its range
             continue
         if value.bits is not None and same_number(value.uniform, number):
-            found.add(value.bits)
-    return frozenset(found)
+            bits.add(value.bits)
+    return frozenset(bits)
 
 
 class Compiler:
@@ -169,16 +169,16 @@ class Compiler:
 
     def exchangeable(self, first: Term, others: Iterable[Term]) -> list[Term]:
         """Return a term with those that are interchangeable with it in every match."""
-        found = [first]
+        terms = [first]
         if isinstance(first, PatternVariable):
-            return found
+            return terms
         for x in others:
             image = None if x is first else exchange(self.rewrite, first, x)
             if image is not None and all(
                 v in self.env for v in variables(first) if image.get(v, v) == v
             ):
-                found.append(x)
-        return found
+                terms.append(x)
+        return terms
 
     # Matching.
 

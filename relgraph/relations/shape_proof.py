@@ -143,13 +143,13 @@ def covered(node: Variable, operand: Variable) -> bool:
 
 def _nodes(bound: Iterable[Any]) -> dict[Variable, None]:
     """Return the nodes among bindings, also those in lists."""
-    found: dict[Variable, None] = {}
+    nodes: dict[Variable, None] = {}
     for x in bound:
         if isinstance(x, Variable):
-            found[x] = None
+            nodes[x] = None
         elif isinstance(x, list | tuple):
-            found.update(dict.fromkeys([y for y in x if isinstance(y, Variable)]))
-    return found
+            nodes.update(dict.fromkeys([y for y in x if isinstance(y, Variable)]))
+    return nodes
 
 
 def _unknown(nodes: Iterable[Variable]) -> bool:
@@ -180,12 +180,12 @@ def _region(
 ) -> dict[Variable, None]:
     """Return the nodes from roots down to ends, not these; a size that is read is not computed."""
     stop = ends if isinstance(ends, frozenset | set) else set(ends)
-    found: dict[Variable, None] = {}
+    region: dict[Variable, None] = {}
     queue = [x for x in roots if x not in stop]
     for x in queue:
-        if x in found or len(found) >= limit:
+        if x in region or len(region) >= limit:
             continue
-        found[x] = None
+        region[x] = None
         if x.op is not None and x.op.name != "dim":
             queue.extend([y for y in x.inputs if y not in stop])
-    return found
+    return region

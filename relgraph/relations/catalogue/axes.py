@@ -279,15 +279,15 @@ def insert_broadcast_too(x, s, a):
 
 def axes_inserted(old: Any, new: Any) -> Any:
     """Return the axes of size 1 that make one static shape another."""
-    found, at = [], len(old)
+    axes, at = [], len(old)
     for axis in range(len(new) - 1, -1, -1):
         if at and old[at - 1] == new[axis]:
             at -= 1
         elif new[axis] == 1:
-            found.append(axis - len(new))
+            axes.append(axis - len(new))
         else:
             return None
-    return tuple(sorted(found)) if at == 0 and found else None
+    return tuple(sorted(axes)) if at == 0 and axes else None
 
 
 def new_axes(s: Any, x: Any) -> Any:

@@ -75,11 +75,11 @@ def given_shape(s: Any, t: Any, x: Any, n: Any, a: Any) -> Any:
     if len(s) != len(t) or x.ndim > len(s) or n.ndim < -a:
         return None
     known = n.type.shape[a]
-    given = [b for size, b in zip(s, t, strict=True) if not isinstance(size, int)]
-    if isinstance(known, int) and given != [known]:
+    sizes = [b for size, b in zip(s, t, strict=True) if not isinstance(size, int)]
+    if isinstance(known, int) and sizes != [known]:
         return None
-    found = tuple(b if isinstance(a, str | None) else a for a, b in zip(s, t, strict=True))
-    return found if static(found) else None
+    shape = tuple(b if isinstance(a, str | None) else a for a, b in zip(s, t, strict=True))
+    return shape if static(shape) else None
 
 
 @identity(

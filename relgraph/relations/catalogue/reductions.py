@@ -96,8 +96,8 @@ def merged_axes(inner: Any, outer: Any, keepdims: Any, x: Any) -> tuple[int, ...
 
 def merged_some(inner: Any, outer: Any, keepdims: Any, x: Any) -> tuple[int, ...] | None:
     """Return the merged axes, or None where they are all axes."""
-    found = merged_axes(inner, outer, keepdims, x)
-    return found if len(found) < x.ndim else None
+    axes = merged_axes(inner, outer, keepdims, x)
+    return axes if len(axes) < x.ndim else None
 
 
 def merged_all(inner: Any, outer: Any, keepdims: Any, x: Any) -> bool:

@@ -103,13 +103,13 @@ def read_besideo(x, v, s, t, i):
     Of arrays of indices, at most 256 constant ones are compared.
     Source: definition.
     """
-    condition = checko(apart, s, t, x, label="nothing in common")
-    written = checko(places_apart, s, t, x, i, label="nothing in common")
+    keys_apart = checko(apart, s, t, x, label="nothing in common")
+    indices_apart = checko(places_apart, s, t, x, i, label="nothing in common")
     updates = (SetIndex, AddIndex, MultiplyIndex, MinimumIndex, MaximumIndex)
     for cls in updates:
-        yield Index(t)(cls(s)(x, v)), Index(t)(x), condition
+        yield Index(t)(cls(s)(x, v)), Index(t)(x), keys_apart
     for cls in updates:
-        yield Index(t)(cls(s)(x, v, i)), Index(t)(x), written
+        yield Index(t)(cls(s)(x, v, i)), Index(t)(x), indices_apart
 
 
 @identity(tags=(*TIDY, "local_setsubtensor_of_constants"), rounding="exact")
