@@ -1,12 +1,12 @@
 """Matching below an associative and commutative head: subsets of an n-ary view, by index.
 
-A rewrite whose pattern is ``op(P1, ..., Pk)`` matches any k operands of a view, the others are
-carried along.  Each operand of the pattern is a *role*; a function is compiled for every role, so
-an operand that is new to a view is tried in each role it may play, with its partners looked up by
-head op, or by identity where they are bound.  A rewrite whose pattern is a block gathers: operands
-are put in buckets by the values of their shared variables, for any number of terms at once.
+A rewrite whose pattern is ``op(P1, ..., Pk)`` matches any k operands of a view and leaves the
+others alone.  Each operand of the pattern is a *role*, and each role has a compiled function.  So
+an operand that is new to a view is tried in every role it may play; its partners are looked up by
+head op, or by identity where they are bound.  A rewrite whose pattern is a block gathers any number
+of terms at once: it puts operands in buckets by the values of their shared variables.
 
-A :class:`View` keeps its index while a sum grows: what was matched once is not matched again.
+A :class:`View` keeps its index while a sum grows, so that no operands are matched twice.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class MatchRule:
 
     @cached_property
     def pair(self) -> Callable[..., Any]:
-        """The function that matches a view of just two operands, in the order of the roles."""
+        """The function that matches a view of two operands, in the order of the roles."""
         compiler = Compiler(self.rewrite, Names(), "n0, n1")
         for place, arg in enumerate(self.args):
             compiler.match(arg, f"n{place}")
@@ -150,7 +150,7 @@ class MatchRule:
         parameters: str,
         extra: str,
     ) -> Callable[..., Any]:
-        """Return the function that tests what is left, and builds the result."""
+        """Return the function that makes the remaining tests and builds the result."""
         names, op = compiler.names, self.op
         group = f"({', '.join(places)},)"
         compiler.let(f"t = instance({names.of(op, op.name)}, {group})")
@@ -169,7 +169,7 @@ class MatchRule:
         return [f.source for f in made if f is not None]
 
     def _together(self, compiler: Compiler, arg: PatternVariable, taken: str) -> str:
-        """Return an expression for the slots and the node of what a variable may stand for."""
+        """Return an expression for the slots and the node that a variable may stand for."""
         op = compiler.names.of(self.op, self.op.name)
         if arg in compiler.env:
             return f"within({op}, {compiler.env[arg]}, view, index, {taken})"
@@ -203,12 +203,12 @@ class MatchRule:
         """Match with the operand in a slot playing a role."""
         node = view.operands[slot]
         try:
-            found = self.matcher(role)(node, slot, view.operands, view.index)
+            match = self.matcher(role)(node, slot, view.operands, view.index)
         except OutOfSteps:
             raise endless(self.rewrite) from None
-        if found is None:
+        if match is None:
             return None
-        result, rewrite, bindings, slots = found
+        result, rewrite, bindings, slots = match
         taken = tuple([view.operands[i] for i in slots])
         return Match(slots, Firing(rewrite, bindings, taken, result))
 
@@ -300,7 +300,7 @@ class AcMatcher:
         return View(self.by_identity, self.inside)
 
     def may_match(self, keys: frozenset[Any]) -> bool:
-        """Tell from the keys of the operands whether any rewrite could match."""
+        """Return False if the keys of the operands show that no rewrite matches."""
         known = self._may.get(keys)
         if known is None:
             known = self._may[keys] = bool(
@@ -311,7 +311,7 @@ class AcMatcher:
         return known
 
     def pair(self, a: Variable, b: Variable) -> tuple[Variable, Any, tuple[Any, ...]] | None:
-        """Match a view of just two operands; ``(result, rewrite, bindings)`` or None."""
+        """Match a view of two operands; return ``(result, rewrite, bindings)`` or None."""
         keys = (a.op or key_of(a), b.op or key_of(b))
         agenda = self._pairs.get(keys)
         if agenda is None:
@@ -341,9 +341,9 @@ class AcMatcher:
 
     def _pair_agenda(self, a: Any, b: Any) -> tuple[tuple[int, bool], ...]:
         """Return the rules that operands of two keys may match, and whether they swap roles."""
-        found = []
+        agenda = []
         if a is b is Constant and self.fold is not None:
-            found.append((-1, False))
+            agenda.append((-1, False))
         for number, rule in enumerate(self.rules):
             if isinstance(rule, GatherRule):
                 if rule.key is not ANY:
@@ -351,27 +351,27 @@ class AcMatcher:
                 else:  # two operands that are instances as they stand must be the same
                     both = a == b or a is rule.element or b is rule.element
                 if both:
-                    found.append((number, False))
+                    agenda.append((number, False))
             elif rule.twins:
                 if a == b:
-                    found.append((number, False))
+                    agenda.append((number, False))
             elif len(rule.roles) == 2:
                 first, second = rule.roles
                 orders = ((a, b, False), (b, a, True))
                 for mine, other, swapped in orders[: len(rule.leading)]:
                     if plays(mine, first.key) and plays(other, second.key):
-                        found.append((number, swapped))
-        return tuple(found)
+                        agenda.append((number, swapped))
+        return tuple(agenda)
 
     def step(self, view: View, fresh: Collection[int]) -> list[Match]:
-        """Match the operands that are new to a view, and take the matches out of it.
+        """Match the operands that are new to a view, and remove the matched ones.
 
         Parameters
         ----------
         view : View
             The operands; those that take part in a match are removed.
         fresh : collection of int
-            The slots of the operands that were not tried yet.
+            The slots of the operands that have not been tried.
 
         Returns
         -------

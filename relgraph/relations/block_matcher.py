@@ -1,6 +1,6 @@
 """Gathering: any number of operands of a view that are instances of one element, at once.
 
-Operands are dealt into buckets by the values of what the instances share, a hash join:
+A hash join puts operands into buckets by the values of the variables that the instances share:
 ``A @ x1 + B @ y + A @ x2`` has a bucket for ``A`` and one for ``B``.
 """
 
@@ -33,7 +33,7 @@ class GatherRule:
     element : key
         The key of the operands that are instances as they stand.
     key : key
-        The key of the operands that may be dealt; ANY where an operand x counts as x * 1.
+        The key of the operands that may go into buckets; ANY where an operand x counts as x * 1.
     deal, build : callable
         The functions compiled for it.
     """
@@ -143,7 +143,7 @@ class GatherRule:
 
     @staticmethod
     def _shared(compiler: Compiler, variable: PatternVariable) -> str:
-        """Return an expression for a shared variable in a key: alike nodes become one."""
+        """Return an expression for a shared variable in a key, one for all equal nodes."""
         x = compiler.env[variable]
         if variable not in compiler.nodes:
             return f"{x}, "
@@ -152,7 +152,7 @@ class GatherRule:
         return f"{x} if {x}.op is None or not {x}.op.commutative else {one}, "
 
     def enter(self, slots: Iterable[int], view: View) -> bool:
-        """Put operands into their buckets; True when one of them can be gathered."""
+        """Put operands into their buckets; return True if one of them can be gathered."""
         buckets = view.buckets.get(self)
         if buckets is None:
             buckets = view.buckets[self] = Buckets()
@@ -164,7 +164,7 @@ class GatherRule:
         return bool(buckets.ready)
 
     def pair(self, a: Variable, b: Variable, view: Callable[[], View]) -> Match | None:
-        """Match a view of just two operands."""
+        """Match a view of two operands."""
         if self.key is not self.element and self.element not in (a.op, b.op) and not alike(a, b):
             return None
         both = view()
@@ -173,7 +173,7 @@ class GatherRule:
         return next(iter(self.gather(both)), None)
 
     def gather(self, view: View) -> Iterable[Match]:
-        """Yield matches for the full buckets, those that save most first."""
+        """Yield matches for the full buckets, beginning with those that save most."""
         buckets = view.buckets[self]
         ready = [key for key in buckets.ready if len(buckets.members.get(key, ())) > 1]
         buckets.ready.clear()

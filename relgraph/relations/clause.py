@@ -1,8 +1,8 @@
 """Clauses: the pairs of sides a relation consists of, and the two directions of each.
 
-A clause is data: two patterns and the conditions under which they are equal.  Oriented one way it
-is a rewrite, ready for the matcher compiler; a direction that cannot run is refused, with the
-reason.
+A clause is data: two patterns and the conditions under which they are equal.  In one direction it
+is a rewrite, ready for the matcher compiler; a direction that cannot run raises an error that says
+why.
 """
 
 from __future__ import annotations
@@ -63,17 +63,17 @@ class Rewrite:
     pattern, result : term
         What is matched and what is built.
     conditions : tuple of Suspended
-        In an order in which each finds its arguments bound.
+        Ordered so that the arguments of each are bound when it is decided.
     relation : str
         The name of the relation, with its direction.
     broadcast : frozenset of str
         The names of the variables that may be broadcast where the others may not.
     origin : Clause
-        What it is one direction of; its conditions are all there, those too that need no proof
-        in this direction.
+        The clause itself, with all of its conditions, those too that need no proof in this
+        direction.
     exact : bool
-        Whether nothing may round otherwise, so that a repeated variable stands for nodes that are
-        bracketed alike.
+        Whether both sides round alike, so that a repeated variable stands for nodes with the same
+        bracketing.
     source : Relation
         The relation itself.
     """
@@ -113,7 +113,7 @@ def op_name(op: Op | OpPattern) -> str:
 
 
 def up_to_laws(term: Term) -> Any:
-    """Return a key that is equal for terms equal by commutativity and associativity alone."""
+    """Return a key that terms share if they are equal by commutativity and associativity."""
     if isinstance(term, PatternNode):
         op = term.op
         keys = [up_to_laws(x) for x in (flat_args(term) if is_ac(op) else term.args)]
@@ -126,12 +126,12 @@ def up_to_laws(term: Term) -> Any:
 
 
 def is_ac(op: Any) -> bool:
-    """Tell whether an op is associative and commutative."""
+    """Return True if an op is associative and commutative."""
     return isinstance(op, Op) and op.associative and op.commutative
 
 
 def is_bound(clause: Clause, backward: bool) -> bool:
-    """Tell whether a side binds all variables of a clause, so that it runs that way for sure."""
+    """Return True if a side binds all variables of a clause, so that this direction runs."""
     pattern, result = (clause.right, clause.left) if backward else (clause.left, clause.right)
     if not isinstance(pattern, PatternNode):
         return False
@@ -205,9 +205,9 @@ def orient(
 def _in_order(
     conditions: Iterable[Suspended], bound: set[PatternVariable]
 ) -> tuple[list[Suspended], list[Suspended]]:
-    """Return conditions in an order in which each finds its arguments bound, and all others.
+    """Return the conditions that can be decided, each after those that bind its arguments.
 
-    What they compute is added to the variables that are bound.
+    The other conditions come second.  The variables that conditions compute are added to ``bound``.
     """
     ordered: list[Suspended] = []
     waiting = list(conditions)
@@ -221,7 +221,7 @@ def _in_order(
 
 
 def _unmatched(side: Term) -> tuple[str, str]:
-    """Return what a side is that nothing can be matched with, and why not."""
+    """Return the kind of a side that cannot be matched, and the reason."""
     if isinstance(side, PatternVariable):
         return "a bare variable", "It would match everywhere"
     if isinstance(side, bool | int | float):
@@ -240,19 +240,19 @@ def _needs(condition: Suspended) -> list[PatternVariable]:
 def with_block(clause: Clause) -> Clause:
     """Return a clause that maps a context over a sum, with its binary sums made blocks.
 
-    ``X (Y + Z) = X Y + X Z`` says the same of any number of terms: one side applies a context to a
-    combination of terms, the other combines the context applied to each.  So does ``a x + b x = c
-    x`` where c is computed from a and b: from any number of coefficients, one after the other.
-    Where both sides have that form, recognised by comparing terms, the clause with :class:`Block`
-    in place of the binary combinations is returned, otherwise the clause itself.
+    ``X (Y + Z) = X Y + X Z`` holds for any number of terms: one side applies a context to a
+    combination of terms, and the other combines the context applied to each.  So does
+    ``a x + b x = c x`` where c is computed from a and b: it is then computed from any number of
+    coefficients, one after the other.  If both sides have that form, :class:`Block` replaces the
+    binary combinations; otherwise the clause is returned unchanged.
     """
     for outer, other, swapped in (
         (clause.right, clause.left, False),
         (clause.left, clause.right, True),
     ):
-        found = _block_sides(outer, other, clause.conditions)
-        if found is not None:
-            new_outer, new_other, conditions = found
+        sides = _block_sides(outer, other, clause.conditions)
+        if sides is not None:
+            new_outer, new_other, conditions = sides
             left, right = (new_outer, new_other) if swapped else (new_other, new_outer)
             return Clause(left, right, conditions)
     return clause
@@ -287,16 +287,16 @@ def _block_sides(
     new_other = _replace(other, hole, Block(hole.op, own, (own,)))
     if {own, twin} & set(variables(_replace(other, hole, 0))):
         return None
-    kept = _merge_conditions(conditions, own, twin)
-    if kept is None:
+    merged = _merge_conditions(conditions, own, twin)
+    if merged is None:
         return None
-    return block, new_other, kept
+    return block, new_other, merged
 
 
 def _reduced(
     other: Term, conditions: tuple[Suspended, ...], own: PatternVariable, twin: PatternVariable
 ) -> tuple[Suspended, ...] | None:
-    """Return the conditions with the one that computes from both operands made a reduction."""
+    """Return the conditions, with a reduction for the one that computes from both operands."""
     if {own, twin} & set(variables(other)):
         return None
     calcs = [c for c in conditions if c.kind == "calc" and set(c.args[1:]) == {own, twin}]
@@ -310,7 +310,7 @@ def _reduced(
 
 
 def _single_difference(a: Term, b: Term) -> tuple[PatternVariable, PatternVariable] | None:
-    """Return the one pair of variables in which two terms differ, each occurring in one only."""
+    """Return the one pair of variables in which two terms differ, each in one term only."""
     in_a, in_b = set(variables(a)), set(variables(b))
     only_a, only_b = in_a - in_b, in_b - in_a
     if len(only_a) != 1 or len(only_b) != 1:
@@ -330,7 +330,7 @@ def _replace(term: Term, old: Term, new: Term) -> Term:
 def _merge_conditions(
     conditions: Iterable[Suspended], own: PatternVariable, twin: PatternVariable
 ) -> tuple[Suspended, ...] | None:
-    """Keep one of each pair of conditions that say the same of both variables, or return None."""
+    """Return one of each pair of conditions that are the same for both variables, or None."""
     kept: list[Suspended] = []
     twins: list[Suspended] = []
     for c in conditions:
@@ -351,7 +351,7 @@ def renamed_among(
     condition: Suspended,
     image: Mapping[PatternVariable, PatternVariable],
 ) -> Suspended | None:
-    """Return the one of some conditions that says of renamed variables what another one says."""
+    """Return the condition that is equal to another one whose variables are renamed, or None."""
     args = tuple(rename(x, lambda v: image.get(v, v)) for x in condition.args)
     for c in conditions:
         if (

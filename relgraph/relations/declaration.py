@@ -1,7 +1,7 @@
-"""What a declaration consists of: the parameters, the conditions and the sides of an identity.
+"""Declarations: the parameters, the conditions and the sides of an identity.
 
-A relation is declared by a Python function.  What cannot be a relation is refused where it is
-declared, with the place.
+A Python function declares a relation.  An invalid declaration raises at the declaration, and the
+error names file and line.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ def location_of(function: Callable[..., Any]) -> str:
 
 
 def check_two_sides(function: Callable[..., Any], label: str) -> None:
-    """Refuse a goal constructor that cannot be called with two sides."""
+    """Raise RelationError for a goal constructor that cannot be called with two sides."""
     plain = _plain_parameters(function)
     if plain is not None and len(plain) == 2:
         return
     try:
         signature = inspect.signature(function)
-    except (TypeError, ValueError):  # a function in C may have none
+    except (TypeError, ValueError):  # a function in C may have no signature
         return
     try:
         signature.bind(None, None)
@@ -71,7 +71,7 @@ def conditions_of(
     name: str,
     location: str,
 ) -> tuple[Suspended, ...]:
-    """Return the side conditions of an identity, of the parameters that ``where`` asks for."""
+    """Return the side conditions of an identity, which ``where`` makes from its parameters."""
     if where is None:
         return ()
     if not callable(where):
@@ -132,7 +132,7 @@ def pairs_of(statement: Any, name: str, location: str) -> list[Clause]:
 
 
 def _condition_failed(name: str, error: Exception, location: str, place: str) -> RelgraphError:
-    """Return what the condition of an identity raises, as an error that names the identity."""
+    """Return the error that ``where`` raised as one that names the identity."""
     facts = {"declared": location, "condition": place}
     if isinstance(error, RelgraphError):
         return failed(name, error, facts)
@@ -164,7 +164,7 @@ def parameters_of(
     plain = _plain_parameters(function)
     if plain is not None:
         return {p: PatternVariable(p) for p in plain}
-    found = {}
+    variables = {}
     for p in _signature(function, name, location).values():
         if p.default is not p.empty or p.kind not in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD):
             raise RelationError(
@@ -172,12 +172,12 @@ def parameters_of(
                 {"declared": location},
                 "Write numbers into the sides, and make other variables with rg.lvars(...).",
             )
-        found[p.name] = PatternVariable(p.name)
-    return found
+        variables[p.name] = PatternVariable(p.name)
+    return variables
 
 
 def _plain_parameters(function: Callable[..., Any]) -> list[str] | None:
-    """Return the parameters of a function that has plain ones only, and None for any other."""
+    """Return the names of the parameters if all are plain, otherwise None."""
     if type(function) is not FunctionType or function.__dict__:  # it may say otherwise
         return None
     code = function.__code__
@@ -191,17 +191,17 @@ def names_of(names: str | Iterable[str], what: str) -> tuple[str, ...]:
     """Return one name, or several, as a tuple."""
     if isinstance(names, str):
         return (names,)
-    found = tuple(names) if isinstance(names, Iterable) else (names,)
-    if not all(isinstance(x, str) for x in found):
+    result = tuple(names) if isinstance(names, Iterable) else (names,)
+    if not all(isinstance(x, str) for x in result):
         raise RelationError(
             f"{what} takes names, which are strings, not {names!r:.60}",
             fix=f'Write {what.rpartition(" ")[2]}["a name", "another"], or leave it out.',
         )
-    return found
+    return result
 
 
 def check_function(function: Any, name: Any, kind: str, example: str) -> None:
-    """Refuse to declare a relation by what is no function, or under what is no name."""
+    """Raise RelationError unless a relation is declared by a function, under a valid name."""
     if not callable(function) or isinstance(function, type | Op):
         raise RelationError(
             f"{kind} takes a function of {example}, not {function!r:.60}",
@@ -212,7 +212,7 @@ def check_function(function: Any, name: Any, kind: str, example: str) -> None:
 
 
 def check_name(name: Any, kind: str) -> None:
-    """Refuse what cannot be the name of a relation."""
+    """Raise RelationError unless a name is an identifier."""
     if not isinstance(name, str):
         raise RelationError(
             f"{kind}: a name is a string, not {name!r:.60}",
@@ -263,22 +263,22 @@ def _where_it_holds(place: str, clauses: tuple[Clause, ...] | None, finite: bool
 
 
 def axis_kinds(clause: Clause) -> dict[PatternVariable, dict[str, frozenset[type]]]:
-    """Return what the axes are that variables of a clause stand for, by the names of the ops.
+    """Return the types of the axes that variables of a clause stand for, by variable and op.
 
     The axis of a reduction is a tuple or None, that of ``argmax`` an int or None, and that of
     ``softmax`` an int.
     """
-    found: dict[PatternVariable, dict[str, frozenset[type]]] = {}
+    axes: dict[PatternVariable, dict[str, frozenset[type]]] = {}
     for side in (clause.left, clause.right):
         for x in subterms(side):
             op = x.op if isinstance(x, PatternNode) else None
             for v, kinds in _axes_of(op) if isinstance(op, OpPattern) else ():
-                found.setdefault(v, {})[op.cls.name] = kinds  # type: ignore[union-attr]
-    return found
+                axes.setdefault(v, {})[op.cls.name] = kinds  # type: ignore[union-attr]
+    return axes
 
 
 def _axes_of(op: OpPattern) -> list[tuple[PatternVariable, frozenset[type]]]:
-    """Return the variables that an op takes as axes, with the types in which it stores one."""
+    """Return the variables that an op takes as axes, with the types in which it stores them."""
     cls: Any = op.cls
     return [
         (v, kinds)
@@ -306,11 +306,11 @@ def _axis_of_one(axes: Any) -> int | None:
 
 
 def with_axes(clause: Clause) -> tuple[Clause, ...]:
-    """Return a clause with variables that stand for an axis as an int and as a tuple of one.
+    """Return a clause whose axes fit ops that store an int and ops that store a tuple.
 
-    ``softmax`` stores its axis as an int and ``sum`` as a tuple: where one variable is the axis of
-    both, it stands for the int, and another one for the tuple.  What both take otherwise, no axis,
-    is a clause of its own.
+    ``softmax`` stores its axis as an int and ``sum`` as a tuple.  A variable that is the axis of
+    both stands for the int, and a second variable stands for the tuple.  If both ops can do without
+    an axis, that case is a clause of its own.
     """
     for v, by_op in axis_kinds(clause).items():
         common = frozenset.intersection(*by_op.values())
@@ -361,7 +361,7 @@ def check_depth(clause: Clause, name: str, location: str) -> None:
 
 
 def check_clause(clause: Clause, name: str, location: str) -> None:
-    """Refuse sides that are no terms, too deep, or the same."""
+    """Raise RelationError for sides that are not terms, nest too deep, or are the same."""
     check_depth(clause, name, location)
     for side in (clause.left, clause.right):
         if isinstance(side, Pattern):

@@ -1,7 +1,7 @@
-"""What a side of a relation cannot be computed without.
+"""Definedness: the facts without which a side of a relation cannot be computed.
 
-``inv(A)`` runs only where ``A`` is invertible.  So a relation that holds for invertible ``A`` needs
-no proof of that in the direction in which it matches ``inv(A)``, and needs one in the other.
+``inv(A)`` runs only if ``A`` is invertible.  So a relation that holds for invertible ``A`` needs no
+proof of that in the direction that matches ``inv(A)``; the other direction needs one.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from relgraph.relations.pattern import OpPattern, PatternNode, Term, same_term, 
 
 
 def required(term: Term) -> list[tuple[Term, str]]:
-    """Return terms and facts that hold of them wherever a pattern can be computed."""
-    found: list[tuple[Term, str]] = []
+    """Return terms, each with a fact that holds for it wherever the pattern can be computed."""
+    facts: list[tuple[Term, str]] = []
     stack: list[tuple[Term, str]] = [(x, "") for x in subterms(term)]
     while stack:
         x, fact = stack.pop()
         if fact:
-            found.append((x, fact))
+            facts.append((x, fact))
         if isinstance(x, PatternNode) and not isinstance(x.op, OpPattern):
             demanded = x.op.demands(fact)
             stack.extend((y, f) for y, f in zip(x.args, demanded, strict=False) if f)
-    return found
+    return facts
 
 
 def unproved(conditions: Iterable[Suspended], *sides: Term) -> tuple[Suspended, ...]:
-    """Return the conditions that do not follow from the fact that some sides can be computed.
+    """Return the conditions that do not follow from the definedness of some sides.
 
     Parameters
     ----------
@@ -38,20 +38,20 @@ def unproved(conditions: Iterable[Suspended], *sides: Term) -> tuple[Suspended, 
     *sides : term
         The sides that are given, as patterns.
     """
-    known = [pair for side in sides for pair in required(side)]
-    return tuple([c for c in conditions if not _follows(c, known)])
+    facts = [pair for side in sides for pair in required(side)]
+    return tuple([c for c in conditions if not _follows(c, facts)])
 
 
-def _follows(condition: Suspended, known: list[tuple[Term, str]]) -> bool:
-    asked = fact_asked(condition)
-    return asked is not None and any(
-        same_term(condition.args[0], term) and proved(name).true & BIT[asked]
-        for term, name in known
+def _follows(condition: Suspended, facts: list[tuple[Term, str]]) -> bool:
+    needed = fact_asked(condition)
+    return needed is not None and any(
+        same_term(condition.args[0], term) and proved(name).true & BIT[needed]
+        for term, name in facts
     )
 
 
 def fact_asked(condition: Suspended) -> str | None:
-    """Return the fact that a condition asks of its argument, or None for another condition."""
+    """Return the fact that a condition needs of its argument, or None for other conditions."""
     if condition.kind == "check" and isinstance(condition.function, partial):
         name = condition.function.args[0]
         return name if name in BIT else None

@@ -1,9 +1,9 @@
 """Matching below a plain head: by the heads of a node's operands.
 
-Most relations with one head op differ in what they ask of the operands of that op.  So the
-rewrites that operands could match are found by their keys (an op, a constant), and these alone
-are compiled into one function, when operands of these keys are first met.  A graph pays for the
-relations that its own ops could be rewritten by, not for all that are selected.
+Most relations with one head op differ in the operands of that op.  So the keys of the operands (an
+op, a constant) select the rewrites that could match, and only these are compiled into one function,
+when operands with these keys first occur.  A graph pays for the relations that could rewrite its
+ops, not for all that are selected.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class PlainMatcher:
         self._by_keys: dict[Any, Matcher | None] = {}
 
     def __call__(self, node: Variable) -> Any:
-        """Return what the first rewrite that matches makes of a node, or None."""
+        """Return the result of the first rewrite that matches a node, or None."""
         inputs = node.inputs
         keys: tuple[Any, ...]
         if len(inputs) == 1:
@@ -71,17 +71,17 @@ class PlainMatcher:
             raise self._endless(node) from None
 
     def _made(self, keys: tuple[Any, ...]) -> Matcher | None:
-        """Compile the rewrites that operands of some keys could match."""
-        wanted = tuple([i for i, roles in enumerate(self._roles) if self._fit(keys, roles)])
-        if wanted not in self._compiled:
-            chosen = [self.clauses[i] for i in wanted]
-            rewrites = [relation.rewrite(number) for relation, number in chosen]
+        """Compile the rewrites that operands with these keys could match."""
+        numbers = tuple([i for i, roles in enumerate(self._roles) if self._fit(keys, roles)])
+        if numbers not in self._compiled:
+            clauses = [self.clauses[i] for i in numbers]
+            rewrites = [relation.rewrite(number) for relation, number in clauses]
             runs = [x for x in rewrites if x is not None]
-            self._compiled[wanted] = compile_plain(self.op, runs) if runs else None
+            self._compiled[numbers] = compile_plain(self.op, runs) if runs else None
         if len(self._by_keys) >= KEPT:
             self._by_keys.clear()
-        found = self._by_keys[keys] = self._compiled[wanted]
-        return found
+        matcher = self._by_keys[keys] = self._compiled[numbers]
+        return matcher
 
     def _endless(self, node: Variable) -> RelgraphError:
         """Return the error for a match that used up its steps."""
@@ -95,7 +95,7 @@ class PlainMatcher:
         raise AssertionError(rewrites)
 
     def _fit(self, keys: tuple[Any, ...], roles: tuple[Any, ...]) -> bool:
-        """Tell whether operands of some keys may be matched with the operands of a pattern."""
+        """Return True if operands with these keys could match the operands of a pattern."""
         if len(keys) != len(roles):
             return False
         if all(map(plays, keys, roles)):

@@ -35,7 +35,7 @@ class Names:
         return self._known[key]
 
     def generator(self, lines: Sequence[Line], bound: Iterable[str]) -> str:
-        """Return the call of a generator with these lines, which use names that are bound."""
+        """Return a call of a generator with these lines, which use bound names."""
         key = tuple(lines)
         if key not in self._generators:
             parameters = parameters_of([text for text, _ in lines], bound)
@@ -45,7 +45,7 @@ class Names:
     def function(
         self, name: str, parameters: str, bodies: Sequence[Sequence[Line]], doc: str
     ) -> Callable[..., Any]:
-        """Return the function that does what lists of lines say, one after the other."""
+        """Return the function that runs lists of lines one after the other."""
         source = write(name, parameters, bodies, doc, self._generators)
         return load(source, name, self.globals)
 
@@ -58,7 +58,7 @@ class Names:
 
 
 def guarded_condition(condition: Suspended, relation: str) -> Callable[..., Any]:
-    """Return a side condition's function; what it raises is reported with the relation's name."""
+    """Return a side condition's function, whose errors name the relation."""
     function = condition.function
 
     def decide(*values: Any) -> Any:
@@ -76,7 +76,7 @@ def opened(cls: type[Op], params: tuple[Any, ...], relation: str, computed: str)
     Raises
     ------
     RelationError
-        Where the op does not take them, whatever its operands are.
+        If the op takes them for no operands.
     """
     try:
         op: Op = cls(*params)

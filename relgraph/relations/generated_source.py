@@ -1,7 +1,7 @@
 """Generated source: lists of lines, merged where neighbours agree, written as functions.
 
-CPython compiles no more than 20 nested blocks and 100 levels of indentation, so what stands
-deeper becomes a function of its own, which takes the names it uses.
+CPython compiles no more than 20 nested blocks and 100 levels of indentation.  Deeper lines become a
+function of their own, whose parameters are the names that they use.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ def bound_by(text: str) -> frozenset[str]:
 
 
 class _Level:
-    """The lines of one block, being merged: what stands last, and what is assigned so far.
+    """The lines of one block during a merge: its last line, and its assignments so far.
 
-    An assignment is left out where the same one stands above it in its block and nothing between,
-    in that block or in one opened inside of it, gives another value to a name on its left: so
-    ``assigned`` holds a line only as long as the names it binds hold what it gave them.
+    An assignment is left out if the same one stands above it in its block, and no line between
+    them, in that block or in one inside it, changes a name on its left.  So ``assigned`` holds a
+    line only as long as the names it binds keep their values.
     """
 
     def __init__(self, parent: _Level | None = None) -> None:
@@ -54,7 +54,7 @@ class _Level:
         self.assigned: dict[frozenset[str], str] = {}
 
     def add(self, text: str, opens: bool) -> _Level:
-        """Add a line, or find it where it stands already; return the level that follows."""
+        """Add a line unless it is there already; return the level below it."""
         if opens:
             if self.entries and self.entries[-1][0] == text:
                 inner = self.entries[-1][1]
@@ -74,7 +74,7 @@ class _Level:
         return self
 
     def overwrite(self, names: frozenset[str]) -> None:
-        """Forget what was assigned to these names, here and in the blocks around."""
+        """Forget the assignments to these names, here and in the enclosing blocks."""
         level: _Level | None = self
         while level is not None:
             for others in [x for x in level.assigned if names & x]:
@@ -92,7 +92,7 @@ class _Level:
 
 
 class _Function(NamedTuple):
-    """A function that is to be written."""
+    """A function to be written."""
 
     name: str
     parameters: str
@@ -110,7 +110,7 @@ def _merged(bodies: Iterable[Sequence[Line]]) -> _Level:
 
 
 def parameters_of(level: Iterable[str], bound: Iterable[str]) -> str:
-    """Return the names that lines use of those bound around them, as parameters."""
+    """Return the names bound around some lines that they use, as parameters."""
     used: set[str] = set()
     for text in level:
         used |= names_in(text)
@@ -131,14 +131,14 @@ def write(
     name, parameters, doc : str
         Of the function.
     bodies : sequence of sequence of Line
-        What it does, one after the other.
+        Its lines, one list after the other.
     generators : mapping
         The lines of each generator that the bodies call, to the call.
 
     Returns
     -------
     str
-        The function, behind those that it calls.
+        The function, after those that it calls.
     """
     waiting = [_Function(name, parameters, _merged(bodies), False)]
     for lines, call in generators.items():
@@ -159,7 +159,7 @@ def write(
 
 
 def _body(function: _Function, waiting: list[_Function]) -> list[str]:
-    """Return the lines of a function; what stands too deep is added to the functions to write."""
+    """Return the lines of a function; lines that are too deep become functions to write."""
     out: list[str] = []
     around: list[list[str]] = [[]]  # the lines that bind names for what follows, by level
     stack = [(iter(function.level.entries), 0)]

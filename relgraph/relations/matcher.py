@@ -1,12 +1,12 @@
 """The matcher compiler: the rewrites of a selection become one Python function for each head op.
 
-Every rewrite is first a list of lines, each a test, a loop or a load; names depend only on the
-place in the graph, so two rewrites that begin with the same tests begin with the same lines.  The
-lists are merged where neighbours agree, which keeps the declared order, and written out as nested
-statements.  ``source`` of the result shows them, with the relation of each branch.
+Each rewrite is first a list of lines: tests, loops and loads.  Names depend only on the position in
+the graph, so two rewrites that begin with the same tests begin with the same lines.  Lists that
+agree are merged, which keeps the declared order, and written out as nested statements.  ``source``
+of the result shows them, with the relation of each branch.
 
 A function returns None, or ``(result, rewrite, bindings)``.  For an associative and commutative
-head the subject is one operand of the n-ary view, and the other operands are found in an index.
+head the subject is one operand of the n-ary view, and an index finds the other operands.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ def literal_bits(number: bool | int | float) -> frozenset[bytes]:
 
 @cache
 def _literal_bits(kind: str, text: str, number: bool | int | float) -> frozenset[bytes]:
-    """Compute :func:`literal_bits`; 0.0 and -0.0, and 1 and True, differ by kind and text."""
-    found = set()
+    """Compute :func:`literal_bits`; kind and text tell 0.0 from -0.0 and 1 from True."""
+    bits = set()
     for name in DTYPES:
         try:
             with np.errstate(over="ignore"):  # a number beyond the dtype matches nothing
@@ -65,8 +65,8 @@ def _literal_bits(kind: str, text: str, number: bool | int | float) -> frozenset
         except RelgraphError:  # an integer is never NaN, nor beyond its range
             continue
         if value.bits is not None and same_number(value.uniform, number):
-            found.add(value.bits)
-    return frozenset(found)
+            bits.add(value.bits)
+    return frozenset(bits)
 
 
 class Compiler:
@@ -88,11 +88,11 @@ class Compiler:
         self.inner: list[str] = []  # intermediates that are computed in a dtype of their own
 
     def test(self, condition: str) -> None:
-        """Add a condition under which all later lines stand."""
+        """Add a condition that all later lines stand under."""
         self.lines.append((f"if {condition}:", True))
 
     def fresh(self, hint: str) -> str:
-        """Return a name not used yet for something that is built."""
+        """Return an unused name for a result."""
         self.made += 1
         return f"{hint}{self.made - 1}"
 
@@ -101,7 +101,7 @@ class Compiler:
         self.lines.append((statement, False))
 
     def loop(self, targets: str, items: str, number: int = MANY) -> None:
-        """Add a loop under which all later lines stand; it counts steps where many may be taken.
+        """Add a loop that all later lines stand under; it counts steps if it may run often.
 
         Parameters
         ----------
@@ -117,7 +117,7 @@ class Compiler:
     def match_alike(
         self, members: Sequence[Term], names: Sequence[Own], enter: Callable[[], None]
     ) -> None:
-        """Match terms that may be exchanged for each other: each set of operands once.
+        """Match interchangeable terms, each set of operands once.
 
         Parameters
         ----------
@@ -168,17 +168,17 @@ class Compiler:
         self.conditions()
 
     def exchangeable(self, first: Term, others: Iterable[Term]) -> list[Term]:
-        """Return a term, with others that may be exchanged for it in every match."""
-        found = [first]
+        """Return a term with those that are interchangeable with it in every match."""
+        terms = [first]
         if isinstance(first, PatternVariable):
-            return found
+            return terms
         for x in others:
             image = None if x is first else exchange(self.rewrite, first, x)
             if image is not None and all(
                 v in self.env for v in variables(first) if image.get(v, v) == v
             ):
-                found.append(x)
-        return found
+                terms.append(x)
+        return terms
 
     # Matching.
 
@@ -206,12 +206,12 @@ class Compiler:
             self.match_node(term, at)
 
     def bind(self, variable: PatternVariable, at: str) -> None:
-        """Bind a variable, and test every condition that this decides."""
+        """Bind a variable, and test the conditions that can then be decided."""
         self.env[variable] = at
         self.conditions()
 
     def conditions(self) -> None:
-        """Test or compute the conditions whose arguments are bound by now."""
+        """Test or compute the conditions whose arguments are bound."""
         for c in self.rewrite.conditions:
             if c in self.done:
                 continue
@@ -244,7 +244,7 @@ class Compiler:
         return self.names.of(term, "value") if not isinstance(term, int | float) else repr(term)
 
     def op_value(self, op: Op | OpPattern) -> str:
-        """Return an expression for an op, its open parameters taken from the bindings."""
+        """Return an expression for an op, with the values that its open parameters are bound to."""
         if isinstance(op, Op):
             return self.names.of(op, op.name)
         if op in self.opened:
@@ -252,7 +252,7 @@ class Compiler:
         return f"{self.names.of(op.cls, op.cls.__name__)}({', '.join(map(self.value, op.params))})"
 
     def open_computed(self) -> None:
-        """Make the ops whose parameters were computed: a wrong one is an error, and no refusal."""
+        """Make the ops whose parameters are computed; an invalid parameter raises an error."""
         for x in subterms(self.rewrite.result):
             op = x.op if isinstance(x, PatternNode) else None
             if not isinstance(op, OpPattern) or op in self.opened:
@@ -316,12 +316,12 @@ class Compiler:
             self.match(term.args[i], places[i])
 
     def intermediate(self, op: Op | OpPattern, at: str) -> None:
-        """Note a node below the root that computes numbers."""
+        """Record a node below the root that computes numbers."""
         if traits(op).computes:
             self.inner.append(at)
 
     def may_broadcast(self, term: Term) -> bool:
-        """Tell whether an operand is declared free to broadcast, or is a number."""
+        """Return True if an operand may broadcast by declaration, or is a number."""
         if "*" in self.rewrite.broadcast:
             return True
         if isinstance(term, PatternVariable):
@@ -329,7 +329,7 @@ class Compiler:
         return isinstance(term, bool | int | float)
 
     def match_ac(self, term: PatternNode, at: str) -> None:
-        """Match the n-ary view of a nested application, all of it."""
+        """Match the whole n-ary view of a nested application."""
         assert isinstance(term.op, Op)
         args = flat_args(term)
         self.head(term.op, at)
@@ -345,7 +345,7 @@ class Compiler:
         self.match_members(name, view, bound, at, used)
         few = not names and len(args) < 4  # a view of just these operands has few orders
         self.match_each(single, view, at, used, few)
-        # A variable free at first may have been bound by a sibling that repeats it.
+        # A sibling that repeats the variable may have bound it.
         free = [x for x in names if x not in self.env]
         self.match_members(name, view, [x for x in names if x not in bound + free], at, used)
         taken = f"({', '.join(used)},)" if used else "()"
@@ -369,7 +369,7 @@ class Compiler:
             self.match(x, place)
 
     def match_each(self, terms: list[Term], view: str, at: str, used: list[str], few: bool) -> None:
-        """Match terms that each stand for one operand of a view, of few operands or of many."""
+        """Match terms that each stand for one operand of a view."""
         for op, several in crowds(terms):
             name = self.names.of(op, op.name)
             self.test(f"sum([x.op is {name} for x in {view}]) >= {several}")
@@ -395,7 +395,7 @@ class Compiler:
     def match_members(
         self, op: str, view: str, bound: list[PatternVariable], at: str, used: list[str]
     ) -> None:
-        """Find variables that are bound among the operands, each as one of them or as several."""
+        """Find bound variables among the operands, each as one operand or as several."""
         for x in bound:
             index, place = f"{at}_i{len(used)}", f"{at}_a{len(used)}"
             taken = f"({', '.join(used)},)" if used else "()"
@@ -430,7 +430,7 @@ class Compiler:
     # Building.
 
     def finish(self, like: str, place: str, extra: str = "") -> None:
-        """Test what is left, build the result, and return it.
+        """Make the remaining tests, build the result, and return it.
 
         ``like`` is an expression for the type of what is replaced, ``place`` one for where to look
         for its shape, and ``extra`` is appended to what is returned.
@@ -499,7 +499,7 @@ class Compiler:
         return name
 
     def like_of_operands(self, like: str) -> str:
-        """Return an expression for the type that what is made below the root is compared with.
+        """Return an expression for the type that results below the root are compared with.
 
         It is the type of what is replaced.  Where both sides are indices, whose dtype says nothing
         of the elements, it is the type of the elements.
@@ -541,7 +541,7 @@ def _cost(term: Term) -> int:
 
 
 def crowds(terms: Iterable[Term]) -> list[tuple[Op, int]]:
-    """Return each op that three or more of some terms apply, with their number."""
+    """Return each op that three or more of the terms apply, with the number of these terms."""
     heads = Counter(x.op for x in terms if isinstance(x, PatternNode) and isinstance(x.op, Op))
     return [(op, several) for op, several in heads.items() if several > 2]
 

@@ -1,10 +1,10 @@
 """The n-ary view of nested applications of one associative and commutative op.
 
-Sums and products stay binary in a graph; this is how the matcher sees through their bracketing.
-Only applications whose operands all have the node's own dtype are opened, and never bool: combining
+Sums and products are binary in a graph; the matcher sees through their bracketing by this view.
+It opens only applications whose operands all have the node's own dtype, and none of bool: combining
 narrower operands with each other first would round or wrap around where the graph does not.  A
-nested application that the view would meet twice is shared, and stays closed, so that no view is
-larger than the graph.
+nested application that occurs twice is shared and stays closed, so that no view is larger than the
+graph.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ NEAR = 64  # how many nested applications a pattern looks through below its root
 
 
 def uniform(node: Variable) -> bool:
-    """Tell whether the operands of an application have its own dtype."""
+    """Return True if the operands of an application have its own dtype."""
     type_ = node.type
     dtype = type_.dtype
     for x in node.inputs:  # noqa: SIM110 - the generator of all() costs more than the loop
@@ -31,7 +31,7 @@ def uniform(node: Variable) -> bool:
 def region(
     node: Variable, op: Op, closed: Container[Variable] = (), limit: int | None = None
 ) -> dict[Variable, bool]:
-    """Return the nested applications below ``node``, and for each whether it is opened.
+    """Return the nested applications below ``node``, each with whether it is opened.
 
     Parameters
     ----------
@@ -45,19 +45,19 @@ def region(
         How many applications to open at most.
     """
     dtype = node.type.dtype
-    found: dict[Variable, bool] = {node: True}
+    opened: dict[Variable, bool] = {node: True}
     if dtype.kind == "b" or not uniform(node):
-        return found
+        return opened
     queue = [node]
     for parent in queue:  # breadth first, each once
         for x in parent.inputs:
             if x.op is op and x.type.dtype is dtype:
-                if x in found:
-                    found[x] = False
-                elif x not in closed and uniform(x) and (limit is None or len(found) < limit):
-                    found[x] = True
+                if x in opened:
+                    opened[x] = False
+                elif x not in closed and uniform(x) and (limit is None or len(opened) < limit):
+                    opened[x] = True
                     queue.append(x)
-    return found
+    return opened
 
 
 def leaves(
@@ -99,7 +99,7 @@ def leaves(
 def _shared_leaves(
     node: Variable, op: Op, closed: Container[Variable], limit: int | None
 ) -> list[Variable]:
-    """Return the operands of a view that meets an application twice, or is cut off."""
+    """Return the operands of a view that is cut off, or in which an application occurs twice."""
     opened = region(node, op, closed, limit)
     result: list[Variable] = []
     stack = list(reversed(node.inputs))
@@ -113,14 +113,14 @@ def _shared_leaves(
 
 
 def canonical(node: Variable, regroup: bool = True) -> Any:
-    """Return what is equal for nodes that differ in the order of their operands only.
+    """Return a key that nodes share if they differ only in the order of their operands.
 
     Parameters
     ----------
     node : Variable
-        Any node; operands of its own op are looked through, others are told by identity.
+        Any node; operands of its own op are opened, others are compared by identity.
     regroup : bool
-        Whether floats may be bracketed otherwise too, which rounds otherwise.
+        Whether floats may be bracketed differently, too, which rounds differently.
     """
     op = node.op
     if op is None or not op.commutative:
@@ -133,7 +133,7 @@ def canonical(node: Variable, regroup: bool = True) -> Any:
 
 
 def alike(a: Variable, b: Variable, regroup: bool = True) -> bool:
-    """Tell whether two nodes differ in the order of their operands at most."""
+    """Return True if two nodes differ at most in the order of their operands."""
     return a is b or (a.op is b.op and canonical(a, regroup) == canonical(b, regroup))
 
 

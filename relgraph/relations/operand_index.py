@@ -1,7 +1,7 @@
 """Views: the operands of one n-ary application, indexed for matching.
 
-An operand is found by its *key* (its op, or that it is a constant), by itself, or by what stands
-inside it.  A view keeps its index while a sum or product grows.
+The index finds an operand by its *key* (its op, or that it is a constant), by itself, or by the
+nodes inside it.  A view keeps its index while a sum or product grows.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ NOTHING_INSIDE: Mapping[Any, frozenset[int]] = {}
 
 
 def key_of(node: Variable) -> Any:
-    """Return what an operand is indexed by: its op, or that it is a constant; None for an input."""
+    """Return the key of an operand: its op, or the class of constants; None for an input."""
     op = node.op
     return op if op is not None else (Constant if node.__class__ is Constant else None)
 
@@ -37,14 +37,14 @@ def anchor(term: Term) -> Any:
 
 
 def plays(key: Any, role: Any) -> bool:
-    """Tell whether an operand of a key may play a role: of that op, of its class, or any."""
+    """Return True if an operand with this key may play a role."""
     return role is ANY or key is role or type(key) is role
 
 
 class Firing(NamedTuple):
-    """One use of a rewrite: what it took from the view, and what it put in its place.
+    """One use of a rewrite: the operands it removed from the view, and those it added.
 
-    ``subtracted`` tells that it was used on terms that the sum takes away.
+    ``subtracted`` is True for terms that the sum subtracts.
     """
 
     rewrite: Rewrite
@@ -55,7 +55,7 @@ class Firing(NamedTuple):
 
 
 class Match(NamedTuple):
-    """A match found in a view: what it takes, and what it puts in its place."""
+    """A match in a view: the operands it removes, and those it adds."""
 
     slots: tuple[int, ...]
     firing: Firing
@@ -97,7 +97,7 @@ class View:
         self._slot = 0
 
     def add(self, node: Variable, slot: int | None = None) -> int:
-        """Put an operand into a slot, by default a new one behind all others."""
+        """Put an operand into a slot, by default a new one at the end."""
         if slot is None:
             slot = self._slot
             self._slot += 1
@@ -137,7 +137,7 @@ class View:
         return range(len(nodes))
 
     def remove(self, slots: Sequence[int]) -> None:
-        """Take operands out, of every bucket too."""
+        """Remove operands, from every bucket too."""
         index, operands = self.index, self.operands
         if len(slots) == len(operands):
             operands.clear()
@@ -166,7 +166,7 @@ class View:
 
 
 def _inside(node: Variable, positions: frozenset[int]) -> list[Any]:
-    """Return ``(op, position, what stands there)`` of an application, each once."""
+    """Return ``(op, position, operand)`` for each operand of an application, without repeats."""
     op = node.op
     assert op is not None
     if ANYWHERE in positions:
@@ -199,13 +199,13 @@ class Buckets:
         self.ready: dict[Any, None] = {}
 
     def clear(self) -> None:
-        """Take all operands out."""
+        """Remove all operands."""
         self.members.clear()
         self.keys.clear()
         self.ready.clear()
 
     def remove(self, slots: Iterable[int]) -> None:
-        """Take operands out of all their buckets."""
+        """Remove operands from all their buckets."""
         for slot in slots:
             for key in self.keys.pop(slot, ()):
                 members = self.members[key]

@@ -62,18 +62,18 @@ class Pattern(Operators):
         return text(self)
 
 
-# The code of the function whose sides are being stated, in this thread.
+# The code of the function that states its sides now, in this thread.
 _stated = threading.local()
 
 
 def stated(function: Callable[..., Any], parameters: Iterable[Any]) -> Any:
-    """Return what a function states of logic variables; what it yields, as a list.
+    """Return what a function of logic variables returns; if it yields, the list of that.
 
     Raises
     ------
     PatternError
-        Where it compares a pattern with ``==``, which asks whether two are the same: the answer,
-        False, would be a part of what it states.
+        If the function compares patterns with ``==``, whose result, False, would become a part of
+        the statement.
     """
     outer = getattr(_stated, "code", None)
     _stated.code = getattr(function, "__code__", None)
@@ -85,7 +85,7 @@ def stated(function: Callable[..., Any], parameters: Iterable[Any]) -> Any:
 
 
 def _other(a: Any, b: Any) -> bool:
-    """Return that two are not the same, to ``==``; an error where an identity is stated with it."""
+    """Return False to ``==``; raise PatternError if a statement uses ``==``."""
     code = getattr(_stated, "code", None)
     if code is not None and sys._getframe(2).f_code is code:
         raise PatternError(
@@ -107,9 +107,9 @@ _numbers = itertools.count()
 
 
 def fresh(name: str) -> Any:
-    """Return a logic variable that is no other one, and carries its name.
+    """Return a new logic variable that carries its name.
 
-    Unification numbers its variables without a lock; the names here are unique in every thread.
+    The names are unique across threads; unification numbers its own variables without a lock.
     """
     return var(f"{name}#{next(_numbers)}")
 
@@ -190,8 +190,8 @@ class PatternNode(Pattern):
 class Block(Pattern):
     """``op`` applied to two or more instances of one element.
 
-    The variables in ``own`` differ from element to element, all others are shared.  It is what
-    ``A @ x1 + A @ x2 + ... + A @ xk`` is an instance of.
+    The variables in ``own`` differ from element to element; all others are shared.
+    ``A @ x1 + A @ x2 + ... + A @ xk`` is an instance of one.
     """
 
     __slots__ = ("element", "op", "own")
@@ -327,29 +327,29 @@ def variables(term: Term) -> list[PatternVariable]:
     """Return the logic variables of a term, parameters included, in order of occurrence."""
     if type(term) is PatternVariable:
         return [term]
-    found: dict[PatternVariable, None] = {}
+    result: dict[PatternVariable, None] = {}
     for x in subterms(term):
         kind = type(x)
         if kind is PatternVariable:
-            found[x] = None
+            result[x] = None
         elif kind is PatternNode and type(x.op) is OpPattern:
             for p in x.op.params:
                 if type(p) is PatternVariable:
-                    found[p] = None
-    return list(found)
+                    result[p] = None
+    return list(result)
 
 
 def flat_args(term: PatternNode) -> list[Term]:
     """Return the operands of nested applications of one associative op, from left to right."""
-    found: list[Term] = []
+    operands: list[Term] = []
     stack = list(reversed(term.args))
     while stack:
         x = stack.pop()
         if isinstance(x, PatternNode) and x.op is term.op:
             stack.extend(reversed(x.args))
         else:
-            found.append(x)
-    return found
+            operands.append(x)
+    return operands
 
 
 def rename(
@@ -357,7 +357,7 @@ def rename(
     image: Callable[[PatternVariable], Term],
     image_of_op: Callable[[OpPattern], OpPattern] = lambda op: op,
 ) -> Term:
-    """Return a term with each variable replaced, and each open op before; this recurses."""
+    """Return a term with each open op replaced, and then each variable; this recurses."""
     if isinstance(term, PatternVariable):
         return image(term)
     if isinstance(term, PatternNode):
@@ -392,7 +392,7 @@ def to_term(pattern: Term) -> Any:
 
 
 def from_term(term: Any, names: dict[Any, PatternVariable] | None = None) -> Term:
-    """Return the pattern of an S-expression; ``names`` collects the variables met."""
+    """Return the pattern of an S-expression; ``names`` collects its variables."""
     seen = {} if names is None else names
     if isvar(term):
         if term not in seen:
@@ -482,8 +482,8 @@ def _reify_pattern(p: Any, s: Any) -> Any:
     yield _reify(to_term(p), s)
 
 
-# Not with Var or object, which other packages give meanings of their own, such as PyTensor does:
-# no pair of signatures may be ambiguous.  What a variable is bound to is converted by `assoc`.
+# Not for Var or object, for which other packages, such as PyTensor, register signatures that would
+# be ambiguous with these.  `assoc` converts the pattern that a variable is bound to.
 _OTHERS = (
     Variable, Op, ExpressionTuple, ConsPair, int, float, complex, str, bytes, tuple, list, dict,
     set, frozenset, slice, type, type(None), np.generic, np.ndarray, np.dtype,

@@ -31,7 +31,7 @@ _lock = forks.lock()
 
 
 def lawful(place: Variable, built: Variable, changed: Sequence[Variable]) -> bool:
-    """Tell whether a node and what was built for it agree for operands of their ranks.
+    """Return True if a node and what was built for it agree for operands of their ranks.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def lawful(place: Variable, built: Variable, changed: Sequence[Variable]) -> boo
 
 
 def _holds(agree: Any, leaves: Sequence[Variable]) -> bool:
-    """Tell whether both sides agree for the ranks of the leaves, or for none at all."""
+    """Return True if both sides agree for the ranks of the leaves, or for none at all."""
     if agree([x.ndim for x in leaves]) is not False:
         return True
     tries = islice(product((2, 1, 3, 0), repeat=len(leaves)), TRIED)
@@ -110,7 +110,7 @@ def _agree(
     leaves: Sequence[Variable],
     ranks: Sequence[int],
 ) -> bool | None:
-    """Tell whether both graphs have one value; None where the first one has none."""
+    """Return True if both graphs have one value; None where the first one has none."""
     # An inverse that does not exist may be computed all the same, and some ops take SPD only.
     for more in (("invertible",), ("spd",)):
         rng = np.random.default_rng(abs(digest_of(tuple(ranks))) % 2**32)

@@ -104,7 +104,7 @@ class Ranks:
         return None
 
     def __call__(self, ranks: tuple[int, ...], parameters: tuple[Any, ...] = ()) -> bool:
-        """Tell whether the identity holds for operands of these ranks and op parameters."""
+        """Return True if the identity holds for operands of these ranks and op parameters."""
         ranks = tuple([min(r, 3) for r in ranks])
         allowed = self._allowed.get((ranks, parameters))
         if allowed is None:
@@ -115,7 +115,7 @@ class Ranks:
         return allowed
 
     def _is_law(self, parameters: tuple[Any, ...]) -> bool:
-        """Tell whether the sides agree in value for some ranks."""
+        """Return True if the sides agree in value for some ranks."""
         found = self._laws.get(parameters)
         if found is None:
             tries = product((2, 1, 3, 0), repeat=len(self.variables))
@@ -124,7 +124,7 @@ class Ranks:
         return found
 
     def _agree(self, ranks: tuple[int, ...], parameters: tuple[Any, ...], alike: Alike) -> bool:
-        """Tell whether both sides are alike for operands of these ranks."""
+        """Return True if both sides are alike for operands of these ranks."""
         own = (0, 1, 2, 3) if self.own else (0,)
         results = [self._compared(ranks, r, parameters, alike) for r in own]
         # Terms of a block take their rank from the operands beside them.

@@ -61,7 +61,7 @@ class Relation(ByReference):
     goal : callable
         ``goal(left, right)`` returns a kanren goal.
     clauses : tuple of Clause, optional
-        What it consists of; by default the answers of the goal.
+        Its pairs of sides; by default the answers of the goal.
     tags, rounding, specials, broadcast, budget
         As in :func:`identity`.
     doc : str
@@ -74,7 +74,7 @@ class Relation(ByReference):
     name : str
         Its name; in a database, unique.
     tags : tuple of str
-        What databases select it by.
+        Databases select it by them.
     rounding : str
         ``"exact"`` (equal values, signed zeros included) or ``"rounded"``.
     specials : str
@@ -84,7 +84,7 @@ class Relation(ByReference):
     doc : str
         The docstring of its declaration; ``__doc__`` says where it holds, too.
     goal : callable
-        The goal constructor that it was made of.
+        Its goal constructor.
     """
 
     def __init__(
@@ -105,8 +105,8 @@ class Relation(ByReference):
             not isinstance(budget, int) or isinstance(budget, bool) or budget < 1
         ):
             raise RelationError(
-                f"{name}: budget={budget!r} is no number of firings",
-                fix="Give a positive integer, or leave it out.",
+                f"{name}: budget={budget!r} is not a positive integer",
+                fix="Give a positive integer, or leave it out for no bound.",
             )
         for value, allowed, what in (
             (rounding, ROUNDINGS, "rounding"),
@@ -171,8 +171,8 @@ class Relation(ByReference):
         if self._twin is None:
             twin = object.__new__(Relation)
             twin.__dict__.update(self.__dict__)
-            for made in ("rewrites", "heads"):
-                twin.__dict__.pop(made, None)
+            for name in ("rewrites", "heads"):
+                twin.__dict__.pop(name, None)
             twin._oriented, twin._refused = {}, []
             twin.backward = not self.backward
             twin._twin = self
@@ -195,12 +195,12 @@ class Relation(ByReference):
 
     @property
     def interpreted(self) -> bool:
-        """Whether it runs through kanren, node by node, because it has no finite set of clauses."""
+        """Whether miniKanren runs it at each node, because it has no finite set of clauses."""
         return self.clauses is None
 
     @cached_property
     def rewrites(self) -> tuple[Rewrite, ...]:
-        """Its clauses in its direction; those that cannot run that way are left out.
+        """Its clauses in its direction, without those that cannot run that way.
 
         Raises
         ------
@@ -208,11 +208,11 @@ class Relation(ByReference):
             When none of them can.
         """
         numbers = range(len(self.clauses or ()))
-        found = [x for i in numbers if (x := self.rewrite(i)) is not None]
-        if numbers and not found:
+        rewrites = [x for i in numbers if (x := self.rewrite(i)) is not None]
+        if numbers and not rewrites:
             kind, said = self._refused[0]
             raise kind(*said)
-        return tuple(found)
+        return tuple(rewrites)
 
     def rewrite(self, number: int) -> Rewrite | None:
         """Return one of its clauses in its direction, or None where that cannot run.
@@ -220,21 +220,21 @@ class Relation(ByReference):
         Parameters
         ----------
         number : int
-            The place of the clause among :attr:`clauses`.
+            The index of the clause in :attr:`clauses`.
 
         Returns
         -------
         Rewrite or None
-            Made at the first call.
+            The same object at each call.
         """
         try:
             return self._oriented[number]
         except KeyError:
             pass
         assert self.clauses is not None
-        found = None
+        rewrite = None
         try:
-            found = orient(
+            rewrite = orient(
                 with_block(self.clauses[number]),
                 self.backward,
                 self.label,
@@ -243,9 +243,9 @@ class Relation(ByReference):
                 exact=self.rounding == "exact",
                 source=self,
             )
-        except RelgraphError as error:  # what it says: kept itself, it would keep its frames alive
+        except RelgraphError as error:  # its parts: the error itself would keep its frames alive
             self._refused.append((type(error), (error.what, error.facts, error.fix)))
-        return self._oriented.setdefault(number, found)
+        return self._oriented.setdefault(number, rewrite)
 
     @property
     def patterns(self) -> list[Any]:
@@ -254,45 +254,45 @@ class Relation(ByReference):
 
     @cached_property
     def heads(self) -> tuple[Any, ...]:
-        """The ops that its patterns begin with; a class of ops where their parameters are open."""
-        found: dict[Any, None] = {}
+        """The head ops of its patterns; the class of an op whose parameters are open."""
+        heads: dict[Any, None] = {}
         runs = False
         for clause, pattern in zip(self.clauses or (), self.patterns, strict=True):
             if not isinstance(pattern, PatternNode | Block | Apply):
                 continue
             head = anchor(pattern)
-            new = is_ac(head) and head not in found
+            new = is_ac(head) and head not in heads
             if new or not runs:
                 bound = is_bound(clause, self.backward)
-                # A head that no rewrite has would make sums and products n-ary for nothing.
+                # A head without a rewrite would make sums and products n-ary in vain.
                 if new and not bound:
                     break
                 runs = runs or bound
-            found[head] = None
+            heads[head] = None
         else:
             if runs:
-                return tuple(found)
-        # A direction that does not run at all says so here.
+                return tuple(heads)
+        # Raises if the direction does not run at all.
         return tuple(dict.fromkeys([anchor(r.pattern) for r in self.rewrites]))
 
     @checks_arguments
     def run(self, n: int | None, left: Any = None, right: Any = None) -> tuple[Any, ...]:
-        """Ask kanren for related pairs, or for the side that is left out.
+        """Ask miniKanren for related pairs, or for the side that is left out.
 
         Parameters
         ----------
         n : int or None
             How many answers at most; None or, as in kanren, 0 for all (which may not end).
         left, right : node, number, array, pattern, etuple, logic variable or None
-            The sides; None stands for what is asked for, and an array for a constant.
+            The sides; None stands for the side to find, and an array for a constant.
 
         Returns
         -------
         tuple
-            The asked side of each answer, or pairs when both are asked for.  A ground answer is a
-            graph; one with logic variables left is a term.  A graph that does not run wherever the
-            one that is given does, or to which the relation does not apply since an operand is
-            broadcast or has another rank, is left out, as in rewriting.
+            The missing side of each answer, or pairs if both are missing.  A ground answer is a
+            graph; one with free logic variables is a term.  As in rewriting, the answers leave out
+            graphs that do not run wherever the given one does, and graphs to which the relation
+            does not apply because an operand is broadcast or has another rank.
 
         Raises
         ------
@@ -319,25 +319,25 @@ class Relation(ByReference):
             var() if side is None else _as_side(side, which, self.label)
             for side, which in ((left, "left"), (right, "right"))
         )
-        asked = (a, b) if left is None and right is None else (b if right is None else a)
-        found: list[Any] = []
+        missing = (a, b) if left is None and right is None else (b if right is None else a)
+        results: list[Any] = []
         for final in answers(lambda: self(a, b), self.label):
             if left is not None and right is not None and RESIDUALS in final:
                 continue
             sides = as_graph(reify(a, final)), as_graph(reify(b, final))
             if not self._equals(*(sides if left is not None else sides[::-1])):
                 continue
-            found.append(sides if isinstance(asked, tuple) else sides[asked is b])
-            if n and len(found) >= n:
+            results.append(sides if isinstance(missing, tuple) else sides[missing is b])
+            if n and len(results) >= n:
                 break
-        return tuple(found)
+        return tuple(results)
 
-    def _equals(self, given: Any, answer: Any) -> bool:
-        """Tell whether an answer may stand for a graph that is given, as in rewriting."""
-        if not isinstance(given, Variable) or not isinstance(answer, Variable):
-            # A term without logic variables is a graph, unless an op does not take its operands.
+    def _equals(self, side: Any, answer: Any) -> bool:
+        """Return True if an answer may replace a given graph, as in rewriting."""
+        if not isinstance(side, Variable) or not isinstance(answer, Variable):
+            # A term without logic variables is a graph, unless an op rejects its operands.
             return not (isinstance(answer, ExpressionTuple) and isground(answer, {}))
-        return proved(answer, given, (), uniform=not self.broadcast) is not None
+        return proved(answer, side, (), uniform=not self.broadcast) is not None
 
     def __str__(self) -> str:
         if self.clauses is None:
@@ -353,7 +353,7 @@ class Relation(ByReference):
 
 
 def _as_side(x: Any, which: str, label: str) -> Any:
-    """Return a side that was given to a query as the term that kanren unifies."""
+    """Return a side of a query as the term that miniKanren unifies."""
     if isinstance(x, Pattern):
         return to_term(x)
     if isinstance(x, np.ndarray | np.generic):
@@ -369,7 +369,7 @@ def _as_side(x: Any, which: str, label: str) -> Any:
 
 
 def as_graph(term: Any) -> Any:
-    """Return the graph of a ground term; any other term, or one that no op takes, as it is."""
+    """Return the graph of a ground term; any other term, and one that its op rejects, unchanged."""
     try:
         return raise_(term)
     except (RelgraphError, TypeError):
@@ -401,7 +401,7 @@ def identity(
     name : str, optional
         By default the function's.
     tags : iterable of str
-        What databases select it by.
+        Databases select it by them.
     where : callable, optional
         Takes any of the same parameters, and returns the goal, or a tuple of the goals, that
         must be proved for every pair.
@@ -470,21 +470,23 @@ def identity(
         check_clause(clause, name, location)
         clauses.extend(with_axes(clause))
 
-    made = Relation(
+    result = Relation(
         name, goal_of(*clauses), clauses=tuple(clauses), tags=tags, rounding=rounding,
         specials=specials, broadcast=broadcast, doc=function.__doc__ or "", location=location,
         budget=budget,
     )  # fmt: skip
-    _declared_as(made, function)
-    _check_directions(made)
-    return made
+    _declared_as(result, function)
+    _check_directions(result)
+    return result
 
 
-def _declared_as(made: Relation, function: Callable[..., Any]) -> None:
+def _declared_as(relation: Relation, function: Callable[..., Any]) -> None:
     """Give a relation the names that it is pickled by, and its whole docstring."""
-    made.__module__ = getattr(function, "__module__", None) or __name__
-    made.__qualname__ = getattr(function, "__qualname__", "")
-    made.__doc__ = documentation(made.doc, made.clauses, made.rounding, made.specials)
+    relation.__module__ = getattr(function, "__module__", None) or __name__
+    relation.__qualname__ = getattr(function, "__qualname__", "")
+    relation.__doc__ = documentation(
+        relation.doc, relation.clauses, relation.rounding, relation.specials
+    )
 
 
 @checks_arguments
@@ -500,8 +502,8 @@ def relation(
 ) -> Any:
     """Declare a relation by a kanren goal constructor of two arguments.
 
-    The goal is enumerated with both ends free; what it answers are the clauses that compile.  A
-    goal whose answers do not end runs through kanren, node by node.
+    The goal is run once with both sides free, and its answers are the clauses that compile.  If the
+    answers do not end, miniKanren runs the goal at each node.
 
     Parameters
     ----------
@@ -542,12 +544,12 @@ def relation(
 
     goal.__wrapped__ = body  # type: ignore[attr-defined]
 
-    made = Relation(
+    result = Relation(
         label, goal, tags=tags, rounding=rounding, specials=specials, broadcast=broadcast,
         doc=function.__doc__ or "", location=location_of(function), budget=budget,
     )  # fmt: skip
-    _declared_as(made, function)  # raises, too, when the goal relates nothing
-    return made
+    _declared_as(result, function)  # raises, too, when the goal relates nothing
+    return result
 
 
 def as_relation(x: Any) -> Relation:
@@ -562,14 +564,14 @@ def as_relation(x: Any) -> Relation:
     )
 
 
-def _check_directions(made: Relation) -> None:
-    """Require one direction that can run, and report the forward reason when none can."""
-    if all(is_bound(clause, backward=False) for clause in made.clauses or ()):
+def _check_directions(relation: Relation) -> None:
+    """Raise an error if neither direction can run; it says why the forward one cannot."""
+    if all(is_bound(clause, backward=False) for clause in relation.clauses or ()):
         return
     try:
-        made.rewrites  # noqa: B018 - raises when no clause can run forward
+        relation.rewrites  # noqa: B018 - raises when no clause can run forward
     except RelgraphError as forward:
         try:
-            made.reversed  # noqa: B018 - raises when no clause can run backward
+            relation.reversed  # noqa: B018 - raises when no clause can run backward
         except RelgraphError:
             raise forward from None

@@ -1,4 +1,4 @@
-"""What generated matchers call: views, guards, and fitting a result to what it replaces."""
+"""The run time of generated matchers: views, guards, and the types of results."""
 
 from __future__ import annotations
 
@@ -29,37 +29,37 @@ class Refused(Exception):
 
 
 class Narrowed(Refused):
-    """A result, or a part of it, would have a dtype that does not hold what it replaces."""
+    """A result, or a part of it, would have a dtype too narrow for the node it replaces."""
 
 
 _narrowed = Narrowed()
-# What building a side may raise: our own refusal, and the type errors of ops.
+# What building a side may raise: Refused, and the type errors of ops.
 REFUSED = (Refused, RelgraphError)
 
 
 def fills(like: TensorType, operand: Variable) -> bool:
-    """Tell whether an operand has the shape of an n-ary application that it is part of."""
+    """Return True if an operand has the shape of an n-ary application that it is part of."""
     return like is operand.type or covers(like.shape, operand.type.shape)
 
 
 def checked(built: Variable, like: Any) -> None:
-    """Refuse an intermediate that would round or wrap around where the original did not."""
+    """Raise Narrowed for an intermediate that rounds or wraps around unlike the original."""
     if built.type.__class__ is TupleType:
-        return  # of an op with several results, each is looked at where it is taken
+        return  # each result of an op with several is checked where it is used
     dtype, wanted = built.type.dtype, like.dtype
     if dtype is not wanted and wanted.kind != "b" and dtype != wanted:
         raise _narrowed
 
 
 def whole(built: Variable, like: Any) -> None:
-    """Refuse a result computed in a dtype that does not hold what it replaces."""
+    """Raise Narrowed for a result whose dtype is too narrow for the node it replaces."""
     dtype, wanted = built.type.dtype, like.dtype
     if dtype is not wanted and not np.can_cast(wanted, dtype):
         raise _narrowed
 
 
 def steady(like: Any, nodes: Sequence[Variable]) -> bool:
-    """Tell whether no intermediate wraps around where the result, of another dtype, does not.
+    """Return True if no intermediate wraps around where the result, of another dtype, does not.
 
     ``-y`` of uint8 inside ``x - (-y)`` of int64 is ``256 - y``.
     """
@@ -85,13 +85,13 @@ def instance(op: Op, operands: Sequence[Variable]) -> Any:
 
 
 def reduced(function: Callable[..., Any], terms: Sequence[Any]) -> Any:
-    """Return what a function of two makes of any number, from the left; None where it refuses."""
-    found, *others = terms
+    """Reduce terms by a function of two, from the left; return None if the function does."""
+    value, *others = terms
     for x in others:
-        found = function(found, x)
-        if found is None:
+        value = function(value, x)
+        if value is None:
             return None
-    return found
+    return value
 
 
 @cache
@@ -101,22 +101,22 @@ def unit(op: Op, dtype: Any) -> Constant:
 
 
 def kinds(values: Iterable[Any]) -> tuple[Any, ...]:
-    """Return the types of nodes, also of those in a list, and other values as they are."""
-    found = []
+    """Return the types of nodes, also of nodes in a list, and other values unchanged."""
+    types = []
     for x in values:
-        found.append(x.type if isinstance(x, Variable) else kinds(x) if type(x) is list else x)
-    return tuple(found)
+        types.append(x.type if isinstance(x, Variable) else kinds(x) if type(x) is list else x)
+    return tuple(types)
 
 
 def spend(steps: list[int], number: int = 1) -> None:
-    """Take some of the steps that are left to a match."""
+    """Take steps from those that are left to a match."""
     steps[0] -= number
     if steps[0] < 0:
         raise OutOfSteps
 
 
 def counted(steps: list[int], items: Iterable[_T]) -> Iterator[_T]:
-    """Yield items, each for one of the steps that are left to a match."""
+    """Yield items; each takes one of the steps that are left to a match."""
     for x in items:
         steps[0] -= 1
         if steps[0] < 0:
@@ -127,7 +127,7 @@ def counted(steps: list[int], items: Iterable[_T]) -> Iterator[_T]:
 def subsets(
     steps: list[int], candidates: Iterable[tuple[Any, ...]], size: int
 ) -> Iterator[Sequence[tuple[Any, ...]]]:
-    """Yield candidates for terms that may be exchanged, each set of operands in one order.
+    """Yield candidates for interchangeable terms, each set of operands in one order.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def subsets(
     ------
     sequence of tuple
         Candidates of different slots.  Combining operands of several types in another order may
-        have another dtype in between, so each of them comes first once.
+        give intermediates of another dtype, so each operand comes first once.
     """
     candidates = iter(candidates)
     first = list(islice(candidates, size))
@@ -151,7 +151,7 @@ def subsets(
     by_slot: dict[int, list[tuple[Any, ...]]] = {}
     for x in first:
         by_slot.setdefault(x[0], []).append(x)
-    if len(by_slot) == size:  # what usually matches, without a look at the others
+    if len(by_slot) == size:  # the usual case, which needs no other candidates
         spend(steps)
         yield first
     for x in candidates:
@@ -169,8 +169,8 @@ def subsets(
 def splits(operands: list[Variable], groups: int) -> Iterable[tuple[list[Variable], ...]]:
     """Yield ways to deal operands out to groups, none of them empty.
 
-    First comes one operand to each group and the rest to the last; up to :data:`WHOLE` operands
-    all other ways follow, longer views are split in this one way.
+    The first way gives one operand to each group and the rest to the last.  All other ways follow
+    for up to :data:`WHOLE` operands; longer views are split in the first way only.
     """
     first = (*([x] for x in operands[: groups - 1]), operands[groups - 1 :])
     yield first
@@ -178,10 +178,10 @@ def splits(operands: list[Variable], groups: int) -> Iterable[tuple[list[Variabl
     if n > WHOLE:
         return
     for places in _deals(n, groups):
-        found: tuple[list[Variable], ...] = tuple([[] for _ in range(groups)])
+        split: tuple[list[Variable], ...] = tuple([[] for _ in range(groups)])
         for x, place in zip(operands, places, strict=True):
-            found[place].append(x)
-        yield found
+            split[place].append(x)
+        yield split
 
 
 @cache
@@ -192,7 +192,7 @@ def _deals(n: int, groups: int) -> tuple[tuple[int, ...], ...]:
     return tuple([x for x in ways if len(set(x)) == groups and x != first])
 
 
-# What a variable among the operands of an n-ary view stands for: slots, and the node of these.
+# The operands of an n-ary view that a variable stands for: their slots, and their combination.
 Choice = tuple[tuple[int, ...], Variable]
 
 
@@ -203,24 +203,26 @@ def within(
     index: Mapping[Any, Any],
     taken: Sequence[int],
 ) -> list[Choice]:
-    """Return where a node stands in a view: as one operand, or as several that make it up."""
-    found: list[Choice] = [((i,), view[i]) for i in index.get(canonical(x), ()) if i not in taken]
+    """Return where a node occurs in a view: as one operand, or as several that combine to it."""
+    occurrences: list[Choice] = [
+        ((i,), view[i]) for i in index.get(canonical(x), ()) if i not in taken
+    ]
     if x.op is op:
         slots: list[int] = []
         for leaf in leaves(x, op):
             places = index.get(canonical(leaf), ())
             slot = next((i for i in places if i not in taken and i not in slots), None)
             if slot is None:
-                return found
+                return occurrences
             slots.append(slot)
-        found.append((tuple(slots), x))
-    return found
+        occurrences.append((tuple(slots), x))
+    return occurrences
 
 
 def members(
     op: Op, x: Variable, operands: Sequence[Variable], taken: Sequence[int]
 ) -> list[Choice]:
-    """Return where a node stands among operands, as :func:`within` does by an index."""
+    """Return where a node occurs among operands, as :func:`within` does by an index."""
     if x.op is not op:
         return [((i,), y) for i, y in enumerate(operands) if alike(x, y) and i not in taken]
     index: dict[Any, list[int]] = {}
@@ -246,16 +248,16 @@ def choices(op: Op, view: Mapping[int, Variable], taken: Sequence[int]) -> Itera
 
 
 def fit(built: Any, like: TensorType, place: Any, pointwise: bool) -> Variable | None:
-    """Return a result with the type of what it replaces, or None where it cannot have it.
+    """Return a result with the type of the node it replaces, or None if it cannot have that type.
 
     Parameters
     ----------
     built : Variable or number
-        What the relation built.
+        The result that the relation built.
     like : TensorType
-        The type of what is replaced.
+        The type of the node to replace.
     place : Variable or sequence of Variable
-        What is replaced, or the operands whose combination is.
+        The node to replace, or the operands whose combination is replaced.
     pointwise : bool
         Whether the identity is elementwise, so that its result may be broadcast and cast.
     """
@@ -280,9 +282,9 @@ def fit(built: Any, like: TensorType, place: Any, pointwise: bool) -> Variable |
 
 
 def _may_stretch(type_: TensorType, like: TensorType) -> bool:
-    """Tell whether a size of 1 stands where the size of what is replaced is not known.
+    """Return True if a size is 1 where the size of the node to replace is unknown.
 
-    It was stretched there by another operand, perhaps to more than 1.
+    Another operand may have stretched it there.
     """
     return any(
         mine == 1 and theirs is None for mine, theirs in zip(type_.shape, like.shape, strict=True)

@@ -1,4 +1,4 @@
-"""Giving a result the shape of what it replaces, without computing what it replaces."""
+"""Shape fitting: a result gets the shape of the node it replaces without computing that node."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def broadcast_like(built: Variable, like: TensorType, place: Any) -> Variable | 
     like : TensorType
         The type wanted.
     place : Variable or sequence of Variable
-        Where sizes that are not static are read from: the operands' own, through elementwise ops,
-        so that a shape never forces its array to be computed.
+        The nodes that sizes which are not static are read from.  Elementwise ops are looked through
+        to their operands, so that no array is computed for its shape alone.
     """
     from relgraph.ops.shape import broadcast_to
 
@@ -36,48 +36,48 @@ def broadcast_like(built: Variable, like: TensorType, place: Any) -> Variable | 
         if isinstance(dim, int):
             sizes.append(dim)
             continue
-        found = _size(sources, axis - like.ndim)
-        if found is None:
+        size = _size(sources, axis - like.ndim)
+        if size is None:
             return None
-        sizes.append(found)
+        sizes.append(size)
     result: Variable = broadcast_to(built, tuple(sizes))
     return result if result.type.narrows(like) else None
 
 
-# Where the size of an elementwise node along an axis is read: found once, for deep graphs.
+# The node that the size of an elementwise node along an axis is read from, a cache for deep graphs.
 _SOURCES: WeakKeyDictionary[Variable, dict[int, Variable]] = WeakKeyDictionary()
 
 
 def _size(sources: list[Variable], axis: int) -> Variable | None:
-    """Return the size along an axis (from the end), read as deep in the graph as it can be."""
+    """Return the size along an axis (from the end), read as deep in the graph as possible."""
     from relgraph.ops.shape import dim
 
-    found = next((x for x in sources if _extends(x, axis)), None)
-    if found is not None and found.type.shape[axis] is None:
-        place = size_at(found, axis)
+    node = next((x for x in sources if _extends(x, axis)), None)
+    if node is not None and node.type.shape[axis] is None:
+        place = size_at(node, axis)
         if isinstance(place, Place):
             size: Variable = dim(place.node, place.axis)
             return size
     path: list[Variable] = []
-    while found is not None and found.op is not None and found.op.pointwise:
-        path.append(found)
-        known = _SOURCES.get(found, {}).get(axis)
+    while node is not None and node.op is not None and node.op.pointwise:
+        path.append(node)
+        known = _SOURCES.get(node, {}).get(axis)
         inner = known
         if inner is None:
-            inner = next((x for x in found.inputs if _extends(x, axis)), None)
+            inner = next((x for x in node.inputs if _extends(x, axis)), None)
         if inner is None:
             break
-        found = inner
+        node = inner
         if known is not None:
             break
-    if found is None:
+    if node is None:
         return None
     for x in path:
-        _SOURCES.setdefault(x, {})[axis] = found
-    size = dim(found, axis)
+        _SOURCES.setdefault(x, {})[axis] = node
+    size = dim(node, axis)
     return size
 
 
 def _extends(x: Variable, axis: int) -> bool:
-    """Tell whether a node has more than one element along an axis, as far as is known."""
+    """Return True if a node has more than one element along an axis, as far as is known."""
     return isinstance(x.type, TensorType) and x.ndim >= -axis and x.type.shape[axis] != 1

@@ -1,12 +1,12 @@
-"""Proving that what a relation builds runs wherever what it replaces does.
+"""Shape proofs: a result runs wherever the node that it replaces does.
 
-An unknown size is taken as equal to any other when a graph is built.  So the other side of a
-relation may need two sizes to be equal that the matched side does not: ``trace(A B)`` runs for
-``A`` of 2 by 3 and ``B`` of 3 by 4, and ``sum(A * B.mT)`` does not.  A relation fires only where
-each such equality is proved: by types and facts, or because the matched side needs it too.
+Building a graph takes an unknown size to equal any other.  So the other side of a relation may need
+two sizes to be equal that the matched side does not: ``trace(A B)`` runs for ``A`` of 2 by 3 and
+``B`` of 3 by 4, and ``sum(A * B.mT)`` does not.  A relation fires only if each such equality is
+proved: by types and facts, or because the matched side needs it too.
 
-Nor may it fire where an operand is broadcast that its statement takes to have the shape of the
-others, unless it is elementwise.
+Unless a relation is elementwise, it does not fire either where an operand is broadcast that its
+statement takes to have the shape of the others.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def proved(
 
 
 def as_known(type_: TensorType, like: TensorType, place: Variable | Sequence[Variable]) -> bool:
-    """Tell whether the sizes of a result, not 1, are those of what it replaces.
+    """Return True if the sizes of a result, not 1, are those of what it replaces.
 
     Where the size of what is replaced is unknown, it must be shown that it is the one built:
     ``x - x = zeros(3)`` is no law for vectors of another size.
@@ -109,13 +109,13 @@ def _changed(
     roots: Sequence[Variable],
     given: dict[Variable, None],
 ) -> list[Variable]:
-    """Return the applications that what is replaced and what was built do not share."""
+    """Return the applications that the replaced node and the result do not share."""
     ends = {y for x in (*made, built) for y in (*x.inputs, x) if y in given}
     return [x for x in (*made, *_region(roots, ends, LIMIT)) if x.inputs]
 
 
 def _stretches(changed: Sequence[Variable]) -> bool:
-    """Tell whether an op of what is replaced, or of what was built, broadcasts an operand.
+    """Return True if an op of what is replaced, or of what was built, broadcasts an operand.
 
     A relation is stated for operands of one shape, and only elementwise ops alone may broadcast
     them freely: ``X (Y + Z) = X Y + X Z`` is wrong for a vector Y that is stretched to a matrix.
@@ -136,30 +136,30 @@ def _stretches(changed: Sequence[Variable]) -> bool:
 
 
 def covered(node: Variable, operand: Variable) -> bool:
-    """Tell whether an operand has the shape of the result, so that nothing is broadcast."""
+    """Return True if an operand has the shape of the result, so that nothing is broadcast."""
     a, b = node.type, operand.type
     return a is b or a.shape == b.shape or covers(a.shape, b.shape)
 
 
 def _nodes(bound: Iterable[Any]) -> dict[Variable, None]:
-    """Return the nodes among bindings, those in lists included."""
-    found: dict[Variable, None] = {}
+    """Return the nodes among bindings, also those in lists."""
+    nodes: dict[Variable, None] = {}
     for x in bound:
         if isinstance(x, Variable):
-            found[x] = None
+            nodes[x] = None
         elif isinstance(x, list | tuple):
-            found.update(dict.fromkeys([y for y in x if isinstance(y, Variable)]))
-    return found
+            nodes.update(dict.fromkeys([y for y in x if isinstance(y, Variable)]))
+    return nodes
 
 
 def _unknown(nodes: Iterable[Variable]) -> bool:
-    """Tell whether a size of one of the nodes is not known."""
+    """Return True if a size of one of the nodes is not known."""
     types = {x.type for x in nodes}
     return any([isinstance(t, TensorType) and None in t.shape for t in types])
 
 
 def _sized(root: Variable, ends: dict[Variable, None], limit: int) -> bool:
-    """Tell whether all sizes from a root down to ends are known, within a limit of nodes."""
+    """Return True if all sizes from a root down to ends are known, within a limit of nodes."""
     if root in ends:
         return True
     seen, waiting = {root}, [root]
@@ -180,12 +180,12 @@ def _region(
 ) -> dict[Variable, None]:
     """Return the nodes from roots down to ends, not these; a size that is read is not computed."""
     stop = ends if isinstance(ends, frozenset | set) else set(ends)
-    found: dict[Variable, None] = {}
+    region: dict[Variable, None] = {}
     queue = [x for x in roots if x not in stop]
     for x in queue:
-        if x in found or len(found) >= limit:
+        if x in region or len(region) >= limit:
             continue
-        found[x] = None
+        region[x] = None
         if x.op is not None and x.op.name != "dim":
             queue.extend([y for y in x.inputs if y not in stop])
-    return found
+    return region

@@ -1,7 +1,7 @@
-"""Symmetry: operands of a pattern that may be exchanged for each other in every match.
+"""Symmetry: operands of a pattern that are interchangeable in every match.
 
-``exp(a) * exp(b) * exp(c) = exp(a + b + c)`` matches three operands in one order as in any other,
-so a matcher tries each set of them once.
+``exp(a) * exp(b) * exp(c) = exp(a + b + c)`` matches three operands in any order, so a matcher
+tries each set of them once.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def exchange(rewrite: Rewrite, a: Term, b: Term) -> Image | None:
     Returns
     -------
     dict or None
-        Both operands' own variables, each to the one in its place; it may be empty.  None where
-        a match does not stay a match.
+        The variables of both operands, each with the one that takes its place; it may be empty.
+        None if a match would not remain a match.
     """
     if not isinstance(a, PatternNode) or not isinstance(b, PatternNode) or a.op != b.op:
         if isinstance(a, bool | int | float) and same_term(a, b):
@@ -64,7 +64,7 @@ def exchange(rewrite: Rewrite, a: Term, b: Term) -> Image | None:
 
 
 def _renaming(a: Term, b: Term) -> Image | None:
-    """Return the variables that differ between two terms, in both directions, if nothing else."""
+    """Return the variables in which two terms differ, in both directions; None if more differs."""
     image: Image = {}
     stack = [(a, b)]
     while stack:
@@ -88,11 +88,11 @@ def _renaming(a: Term, b: Term) -> Image | None:
 
 
 def _occurrences(term: Term) -> Counter[PatternVariable]:
-    """Return how often each variable occurs in a term, among parameters too."""
-    found: Counter[PatternVariable] = Counter()
+    """Return how often each variable occurs in a term, parameters included."""
+    counts: Counter[PatternVariable] = Counter()
     for x in subterms(term):
         if isinstance(x, PatternVariable):
-            found[x] += 1
+            counts[x] += 1
         elif isinstance(x, PatternNode) and not isinstance(x.op, Op):
-            found.update(p for p in x.op.params if isinstance(p, PatternVariable))
-    return found
+            counts.update(p for p in x.op.params if isinstance(p, PatternVariable))
+    return counts

@@ -1,11 +1,11 @@
-"""A measure that every shipped rewrite makes smaller, so that no mode can run for ever.
+"""Termination order: every shipped rewrite decreases a measure, so that no mode runs forever.
 
 Each op is read as a linear function of the weights of its operands, with coefficients of at least
-1: ``weight(f(x, y)) = w + a x + b y``.  Inputs weigh 1, constants nothing.  Such a reading is
-strictly monotone and blind to bracketing and order, so rewrites that make it smaller wherever they
-apply end, also modulo associativity and commutativity.  A rewrite that only exchanges two
-arrangements of elements leaves it as it is, and makes a second reading of the same kind smaller:
-the pair, compared by its first component and then by its second, gets smaller by every rewrite.
+1: ``weight(f(x, y)) = w + a x + b y``.  Inputs weigh 1 and constants 0.  Such an interpretation is
+strictly monotone and ignores bracketing and order, so rewrites that decrease it wherever they apply
+terminate, also modulo associativity and commutativity.  A rewrite that only exchanges two
+arrangements of elements keeps it and decreases a second interpretation of the same kind: every
+rewrite decreases the pair in lexicographic order.
 
 References
 ----------
@@ -108,7 +108,7 @@ def _of(table: dict[str, Any], op: Op | OpPattern, default: int) -> Any:
 
 
 def decreases(rewrite: Rewrite) -> bool:
-    """Tell whether a rewrite makes the measure smaller wherever it applies.
+    """Return True if a rewrite decreases the measure wherever it applies.
 
     A computed operand, which the pattern does not bind, is taken to be a constant.  A result of
     lower rank that has to be broadcast to the shape of what it replaces is not counted.
@@ -120,7 +120,7 @@ def decreases(rewrite: Rewrite) -> bool:
 
 
 def _lost(rewrite: Rewrite, tables: Tables) -> int | None:
-    """Return by how much at least a reading gets smaller; None where it may get larger."""
+    """Return a lower bound of the decrease; None if the weight may increase."""
     before, counts = weight(rewrite.pattern, tables)
     after, result = weight(rewrite.result, tables)
     kept = all([n <= counts[v] for v, n in result.items() if v in counts])

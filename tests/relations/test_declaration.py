@@ -25,8 +25,8 @@ def test_conditions_are_not_joined_by_and():
             "both sides are the same",
         ),
         (lambda: rg.identity(broadcast=["q"])(lambda a: (rg.exp(a), a)), "broadcast= names q"),
-        (lambda: rg.identity(budget=0)(lambda a: (rg.log(rg.exp(a)), a)), "no number of firings"),
-        (lambda: rg.identity(budget="3")(lambda a: (rg.log(rg.exp(a)), a)), "no number of firings"),
+        (lambda: rg.identity(budget=0)(lambda a: (rg.log(rg.exp(a)), a)), "a positive integer"),
+        (lambda: rg.identity(budget="3")(lambda a: (rg.log(rg.exp(a)), a)), "a positive integer"),
     ],
 )
 def test_ill_formed_identities_are_refused(declare, message):

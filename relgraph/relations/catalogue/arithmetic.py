@@ -263,7 +263,7 @@ def _with_one(combine: Any, c: Any, x: Any) -> Variable | None:
 
 
 def not_both_coefficients(a: Any, b: Any) -> bool:
-    """Tell whether one of two factors is more than a number."""
+    """Return True if one of two factors is more than a number."""
     return not (isinstance(a, Constant) and isinstance(b, Constant))
 
 
@@ -424,7 +424,7 @@ def inverse_of(c: Any) -> Variable | None:
 
 
 def takes_inverse(x: Any, c: Any) -> bool:
-    """Tell whether floats x, not known to be integers, have quotients of the dtype of ``1 / c``."""
+    """Return True if quotients of x, not known to be integers, have the dtype of ``1 / c``."""
     if isinstance(x, Constant) or x.ndim == 0 or x.dtype.kind != "f" or fact(x, "integer"):
         return False
     return np.result_type(x.dtype, c.dtype) == floating(c.dtype)

@@ -1,4 +1,4 @@
-"""Axes of size 1, permutations, broadcasts and reshapes beside each other."""
+"""Adjacent axes of size 1, permutations, broadcasts and reshapes."""
 
 # mypy: allow-untyped-defs
 # An identity is written as a user writes one: without types.
@@ -26,7 +26,7 @@ def placed(x: Any, *steps: Any) -> tuple[Any, ...] | None:
     x : Variable
         The array.
     *steps : tuple of str and tuple of int
-        What is done and its axes: "permute", "insert" or "remove".
+        Each step and its axes: "permute", "insert" or "remove".
     """
     axes: list[Any] = list(range(-x.ndim, 0))
     for kind, which in steps:
@@ -148,7 +148,7 @@ def remove_no_axeso(x):
 
 
 def leading(a: Any, s: Any, x: Any) -> bool:
-    """Tell whether new axes of ``x`` stand before all of its own."""
+    """Return True if new axes of ``x`` stand before all of its own."""
     return bool(a) and bool(x.ndim < -max(a, default=-1) and len(s) >= x.ndim + len(a))
 
 
@@ -167,7 +167,7 @@ def absorb_leading_axeso(x, a, s, n, m):
 
 
 def static(s: Any) -> bool:
-    """Tell whether a shape has numbers only."""
+    """Return True if a shape has numbers only."""
     return all(isinstance(size, int) for size in s)
 
 
@@ -207,7 +207,7 @@ def order_of_own(a: Any, x: Any) -> Any:
 
 
 def has_matrices(x: Any) -> bool:
-    """Tell whether ``x`` is a matrix or a batch of them."""
+    """Return True if ``x`` is a matrix or a batch of them."""
     return bool(x.ndim >= 2)
 
 
@@ -279,15 +279,15 @@ def insert_broadcast_too(x, s, a):
 
 def axes_inserted(old: Any, new: Any) -> Any:
     """Return the axes of size 1 that make one static shape another."""
-    found, at = [], len(old)
+    axes, at = [], len(old)
     for axis in range(len(new) - 1, -1, -1):
         if at and old[at - 1] == new[axis]:
             at -= 1
         elif new[axis] == 1:
-            found.append(axis - len(new))
+            axes.append(axis - len(new))
         else:
             return None
-    return tuple(sorted(found)) if at == 0 and found else None
+    return tuple(sorted(axes)) if at == 0 and axes else None
 
 
 def new_axes(s: Any, x: Any) -> Any:

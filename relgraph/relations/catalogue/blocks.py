@@ -1,4 +1,4 @@
-"""Kronecker products and block-diagonal matrices: what can be said of their blocks is cheaper.
+"""Kronecker products and block-diagonal matrices: work on their blocks costs less.
 
 A block-diagonal matrix of any number of blocks is nested to the right, so a relation on two blocks
 serves them all.

@@ -57,7 +57,7 @@ def bits(dtype: Any) -> int:
 
 
 def keeps_values(target: Any, source: Any) -> bool:
-    """Tell whether a dtype represents every value of another one."""
+    """Return True if a dtype represents every value of another one."""
     old, new = np.dtype(source), np.dtype(target)
     if old.kind == "b" or old == new:
         return True
@@ -69,12 +69,12 @@ def keeps_values(target: Any, source: Any) -> bool:
 
 
 def holds_all(dtype: Any, x: Any) -> bool:
-    """Tell whether a dtype represents every value of the dtype of ``x``."""
+    """Return True if a dtype represents every value of the dtype of ``x``."""
     return keeps_values(dtype, x.dtype)
 
 
 def own_dtype(dtype: Any, x: Any) -> bool:
-    """Tell whether ``x`` has a dtype already."""
+    """Return True if ``x`` has a dtype already."""
     return bool(x.dtype == np.dtype(dtype))
 
 
@@ -106,7 +106,7 @@ def remove_casto(x, d):
 
 
 def residues(d: Any, e: Any, x: Any) -> bool:
-    """Tell whether integers pass through ``d`` on their way to ``e`` modulo a power of 2."""
+    """Return True if integers pass through ``d`` on their way to ``e`` modulo a power of 2."""
     types = [np.dtype(one) for one in (x.dtype, d, e)]
     whole = all(t.kind in "iu" for t in types)
     return bool(whole and types[2].itemsize <= types[1].itemsize)
@@ -128,7 +128,7 @@ def merge_cast_integero(x, d, e):
 
 
 def keeps_truth(target: Any, source: Any) -> bool:
-    """Tell whether conversion takes nothing but 0 to 0."""
+    """Return True if conversion takes nothing but 0 to 0."""
     old, new = np.dtype(source), np.dtype(target)
     if new.kind == "b" or keeps_values(new, old):
         return True
@@ -138,7 +138,7 @@ def keeps_truth(target: Any, source: Any) -> bool:
 
 
 def truth_kept(d: Any, x: Any) -> bool:
-    """Tell whether conversion of ``x`` takes nothing but 0 to 0."""
+    """Return True if conversion of ``x`` takes nothing but 0 to 0."""
     return keeps_truth(d, x.dtype)
 
 
@@ -162,7 +162,7 @@ def drop_cast_trutho(x, y, d, e):
 
 
 def kept_alike(d: Any, x: Any, y: Any) -> bool:
-    """Tell whether two graphs have one dtype whose values another one represents."""
+    """Return True if two graphs have one dtype whose values another one represents."""
     return bool(x.dtype == y.dtype) and keeps_values(d, x.dtype)
 
 
@@ -181,7 +181,7 @@ def drop_cast_compareo(x, y, d):
 
 
 def wider(d: Any, x: Any) -> bool:
-    """Tell whether a float dtype represents every value of a float graph."""
+    """Return True if a float dtype represents every value of a float graph."""
     return bool(x.dtype.kind == "f" and np.dtype(d).kind == "f") and keeps_values(d, x.dtype)
 
 
@@ -200,7 +200,7 @@ def drop_cast_testo(x, d):
 
 
 def same_truths(d: Any, x: Any, y: Any) -> bool:
-    """Tell whether two graphs hold truth values, and a dtype numbers."""
+    """Return True if two graphs hold truth values, and a dtype numbers."""
     return bool(x.dtype.kind == y.dtype.kind == "b" and np.dtype(d).kind != "b")
 
 

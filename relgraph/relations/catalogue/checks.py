@@ -20,7 +20,7 @@ SWAP = MatrixTranspose()
 
 
 def has_shape(s: Any, x: Any) -> bool:
-    """Tell whether the type of ``x`` has the sizes already."""
+    """Return True if the type of ``x`` has the sizes already."""
     pairs = zip(s, x.type.shape, strict=True) if len(s) == x.ndim else [(0, 1)]
     return all(size is None or size == own for size, own in pairs)
 
@@ -75,11 +75,11 @@ def given_shape(s: Any, t: Any, x: Any, n: Any, a: Any) -> Any:
     if len(s) != len(t) or x.ndim > len(s) or n.ndim < -a:
         return None
     known = n.type.shape[a]
-    given = [b for size, b in zip(s, t, strict=True) if not isinstance(size, int)]
-    if isinstance(known, int) and given != [known]:
+    sizes = [b for size, b in zip(s, t, strict=True) if not isinstance(size, int)]
+    if isinstance(known, int) and sizes != [known]:
         return None
-    found = tuple(b if isinstance(a, str | None) else a for a, b in zip(s, t, strict=True))
-    return found if static(found) else None
+    shape = tuple(b if isinstance(a, str | None) else a for a, b in zip(s, t, strict=True))
+    return shape if static(shape) else None
 
 
 @identity(
@@ -117,7 +117,7 @@ def remove_all_asserto(x, c, m):
 
 
 def repeats(s: Any, x: Any) -> bool:
-    """Tell whether a broadcast leaves out no element."""
+    """Return True if a broadcast leaves out no element."""
     return static(s) and 0 not in s
 
 
@@ -155,7 +155,7 @@ def absorb_unique_transposeo(x):
 
 
 def one_element(x: Any) -> bool:
-    """Tell whether there is exactly one element."""
+    """Return True if there is exactly one element."""
     return all(size == 1 for size in x.type.shape)
 
 

@@ -1,4 +1,4 @@
-"""Choices by a condition, and those that are absolute values."""
+"""Choices by a condition, some of which are absolute values."""
 
 # mypy: allow-untyped-defs
 # An identity is written as a user writes one: without types.
@@ -40,7 +40,7 @@ USELESS = (*TIDY, "local_useless_switch")
 
 
 def one_dtype(x: Any, y: Any) -> bool:
-    """Tell whether two graphs have one dtype."""
+    """Return True if two graphs have one dtype."""
     return bool(x.dtype == y.dtype)
 
 

@@ -26,7 +26,7 @@ ALL = (Cumsum, Cumprod, Cummax, Cummin)
 
 
 def level_along(c: Any, a: Any, x: Any) -> bool:
-    """Tell whether ``c`` has one value along axis ``a`` of ``x``, where ``x`` may have several."""
+    """Return True if ``c`` is the same along axis ``a`` of ``x``, where ``x`` may differ."""
     if -a > x.ndim or x.type.shape[a] == 1:
         return False  # in the latter case either operand would do
     return not isinstance(c, Variable) or c.ndim < -a or c.type.shape[a] == 1
@@ -131,7 +131,7 @@ def merge_cumulative_extremeo(x, a):
 
 
 def is_among(a: Any, axes: Any, x: Any) -> bool:
-    """Tell whether an axis of ``x`` is one of those that are reduced."""
+    """Return True if an axis of ``x`` is one of those that are reduced."""
     return bool(-a <= x.ndim and (axes is None or a in axes))
 
 
@@ -149,7 +149,7 @@ def absorb_cumulative_extremeo(x, a, axes, keepdims):
 
 
 def is_single(a: Any, x: Any) -> bool:
-    """Tell whether an array has one element along an axis."""
+    """Return True if an array has one element along an axis."""
     return bool(-a <= x.ndim and x.type.shape[a] == 1)
 
 
@@ -187,7 +187,7 @@ def over_some(s: Any, a: Any, x: Any) -> Any:
 
 
 def over_all(s: Any, a: Any, x: Any) -> bool:
-    """Tell whether the axis to reduce is the only one."""
+    """Return True if the axis to reduce is the only one."""
     return bool(x.ndim == 1 and axis_of_last(s, a, x))
 
 
@@ -208,7 +208,7 @@ def last_cumulativeo(x, s, a, axes):
 
 
 def takes_first(s: Any, a: Any, x: Any) -> bool:
-    """Tell whether a key takes the first element along an axis."""
+    """Return True if a key takes the first element along an axis."""
     entries = keys.by_axis(s, x.ndim)
     return bool(entries is not None and -a <= x.ndim and entries[a] == ("int", 0))
 
@@ -255,7 +255,7 @@ def index_cumulativeo(x, s, a, b):
 
 
 def are_neighbours(s: Any, t: Any, a: Any, x: Any) -> bool:
-    """Tell whether keys take all elements along an axis but the first, and all but the last."""
+    """Return True if keys take all elements along an axis but the first, and all but the last."""
     after, before = keys.by_axis(s, x.ndim), keys.by_axis(t, x.ndim)
     if after is None or before is None or -a > x.ndim:
         return False

@@ -1,4 +1,4 @@
-"""Factorisations: of diagonal matrices, put together again, and what needs no factorisation."""
+"""Factorisations of diagonal matrices, products of factors, and results that need no factors."""
 
 # mypy: allow-untyped-defs
 # An identity is written as a user writes one: without types.
@@ -71,9 +71,9 @@ def eigh_diagonalo(D, unit):
     """
     both = (facto(D, "diagonal"), floato(D), matrixo(D))
     values, vectors = first(Eigh(True)(D)), second(Eigh(True)(D))
-    chosen = rows(unit, argsort(diagonal(D)))
+    ordered = rows(unit, argsort(diagonal(D)))
     yield values, sort(diagonal(D)), both
-    yield vectors, matrix_transpose(chosen), (calco(unit, identity_like, D), *both)
+    yield vectors, matrix_transpose(ordered), (calco(unit, identity_like, D), *both)
 
 
 @identity(
@@ -111,9 +111,9 @@ def lu_diagonalo(D, unit):
     Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 3.2.
     """
     both = (facto(D, "diagonal"), floato(D))
-    made = calco(unit, identity_like, D)
-    yield first(lu(D)), unit, (made, *both)
-    yield second(lu(D)), unit, (made, *both)
+    is_identity = calco(unit, identity_like, D)
+    yield first(lu(D)), unit, (is_identity, *both)
+    yield second(lu(D)), unit, (is_identity, *both)
     yield third(lu(D)), D, both
 
 
@@ -151,7 +151,7 @@ def schur_diagonalo(D, unit):
 
 
 def one_type(C: Any, D: Any) -> bool:
-    """Tell whether two matrices have one type."""
+    """Return True if two matrices have one type."""
     return bool(C.type == D.type)
 
 

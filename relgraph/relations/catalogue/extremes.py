@@ -277,7 +277,7 @@ def clip_extremeo(x, low, high):
 
 
 def ordered(low: Any, high: Any) -> bool:
-    """Tell whether a constant is at most another one."""
+    """Return True if a constant is at most another one."""
     return bool(low.uniform <= high.uniform)
 
 

@@ -38,7 +38,7 @@ def _known_shape(v: Any) -> bool:
 
 
 def _as_large(v: Any, x: Any) -> bool:
-    """Tell whether ``v`` has the shape of ``x``, or one that can be stretched to known sizes."""
+    """Return True if ``v`` has the shape of ``x``, or one that can be stretched to known sizes."""
     return v.type.shape == x.type.shape or all(isinstance(d, int) for d in x.type.shape)
 
 
@@ -46,7 +46,7 @@ def _as_large(v: Any, x: Any) -> bool:
 
 
 def everything(s: Any, x: Any) -> bool:
-    """Tell whether a key selects all of ``x``."""
+    """Return True if a key selects all of ``x``."""
     return keys.selects_all(s, x.type.shape)
 
 
@@ -70,20 +70,20 @@ def remove_indexo(x, v, s):
 
 def one_key(s: Any, t: Any, x: Any) -> Any:
     """Return the key that does what two static keys do in turn."""
-    found = keys.composed(s, t, x.type.shape)
-    return None if found is None else found.spec
+    key = keys.composed(s, t, x.type.shape)
+    return None if key is None else key.spec
 
 
 def in_order(s: Any, t: Any, x: Any) -> Any:
     """Return the key that does what two do in turn, where the operands keep their order."""
-    found = keys.composed(s, t, x.type.shape)
-    return None if found is None or list(found.order) != sorted(found.order) else found.spec
+    key = keys.composed(s, t, x.type.shape)
+    return None if key is None or list(key.order) != sorted(key.order) else key.spec
 
 
 def out_of_order(s: Any, t: Any, x: Any) -> Any:
     """Return the key that does what two do in turn, where the second's operand comes first."""
-    found = keys.composed(s, t, x.type.shape)
-    return None if found is None or found.order != ((1, 0), (0, 0)) else found.spec
+    key = keys.composed(s, t, x.type.shape)
+    return None if key is None or key.order != ((1, 0), (0, 0)) else key.spec
 
 
 @identity(tags=(*TIDY, "local_subtensor_merge", "local_subtensor_merge_slice"), rounding="exact")
@@ -107,13 +107,13 @@ def ones(s: Any, x: Any) -> Any:
     entries = keys.by_axis(s, x.ndim)
     if entries is None or not s:
         return None
-    found = []
+    axes = []
     for axis, (entry, dim) in enumerate(zip(entries, x.type.shape, strict=True)):
         if entry == ("int", 0) and dim == 1:
-            found.append(axis - x.ndim)
+            axes.append(axis - x.ndim)
         elif not keys.whole_axis(entry, dim):
             return None
-    return tuple(found) or None
+    return tuple(axes) or None
 
 
 @identity(
@@ -136,14 +136,14 @@ def picked(a: Any, s: Any, x: Any) -> Any:
     if entries is None:
         return None
     left = keys.kept_axes(entries)
-    found = list(entries)
+    picks = list(entries)
     for axis in a:
         at = left[axis]
         places = keys.places(entries[at], x.type.shape[at])
         if places is None or len(places) != 1:
             return None
-        found[at] = ("int", places[0])
-    return keys.trimmed(found)
+        picks[at] = ("int", places[0])
+    return keys.trimmed(picks)
 
 
 @identity(
@@ -167,8 +167,8 @@ def nth(function: Any, n: int) -> Any:
     """Return a function that computes one part of what another does."""
 
     def part(*values: Any) -> Any:
-        found = function(*values)
-        return None if found is None else found[n]
+        parts = function(*values)
+        return None if parts is None else parts[n]
 
     part.__name__ = f"{function.__name__}[{n}]"
     return part
@@ -186,14 +186,14 @@ def past_transpose(s: Any, a: Any, x: Any) -> Any:
 
 def still_swapped(s: Any, x: Any) -> Any:
     """Return the key on ``x`` for a key on ``x.mT`` that keeps both axes."""
-    found = keys.past_permutation(s, (*range(-x.ndim, -2), -1, -2))
-    return None if found is None or found[1][-2:] != (-1, -2) else found[0]
+    key = keys.past_permutation(s, (*range(-x.ndim, -2), -1, -2))
+    return None if key is None or key[1][-2:] != (-1, -2) else key[0]
 
 
 def no_more_swapped(s: Any, x: Any) -> Any:
     """Return the key on ``x`` for a key on ``x.mT`` that picks a row or a column."""
-    found = keys.past_permutation(s, (*range(-x.ndim, -2), -1, -2))
-    return None if found is None or found[1][-2:] == (-1, -2) else found[0]
+    key = keys.past_permutation(s, (*range(-x.ndim, -2), -1, -2))
+    return None if key is None or key[1][-2:] == (-1, -2) else key[0]
 
 
 def past_expand_dims(s: Any, a: Any, x: Any) -> Any:
@@ -288,22 +288,22 @@ def index_broadcast_too(x, s, a, t, b):
 
 def unreduced(s: Any, a: Any, k: Any, x: Any, every: bool = False) -> Any:
     """Return the key on ``x`` and the axes to reduce, some of those that are left."""
-    found = keys.past_reduction(s, a, k, x.ndim)
+    key_and_axes = keys.past_reduction(s, a, k, x.ndim)
     entries = keys.by_axis(s, x.ndim if k else x.ndim - len(a or range(x.ndim)))
-    if found is None or entries is None or not s:
+    if key_and_axes is None or entries is None or not s:
         return None
     reduced = set(a or range(-x.ndim, 0))
     sizes = [d for i, d in enumerate(x.type.shape, -x.ndim) if k or i not in reduced]
     if not keys.small(entries, tuple(sizes)):
         return None
-    inner = keys.by_axis(found[0], x.ndim) or []
-    return found if (len(found[1]) == len(keys.kept_axes(inner))) == every else None
+    inner = keys.by_axis(key_and_axes[0], x.ndim) or []
+    return key_and_axes if (len(key_and_axes[1]) == len(keys.kept_axes(inner))) == every else None
 
 
 def unreduced_all(s: Any, a: Any, k: Any, x: Any) -> Any:
     """Return the key on ``x`` where all axes that are left are reduced."""
-    found = unreduced(s, a, k, x, True)
-    return None if found is None else found[0]
+    key_and_axes = unreduced(s, a, k, x, True)
+    return None if key_and_axes is None else key_and_axes[0]
 
 
 REDUCTIONS = (

@@ -85,14 +85,13 @@ def neutral_bitwiseo(x):
 
     Source: H. S. Warren, Hacker's Delight, 2nd ed., section 2-1.
     """
-    ones = bitwise_or(x, -1)
     yield bitwise_and(x, -1), x
     yield bitwise_or(x, 0), x
     yield bitwise_xor(x, 0), x
     yield invert(invert(x)), x
     yield bitwise_and(x, 0), 0
     yield bitwise_xor(x, x), 0
-    yield ones, -1
+    yield bitwise_or(x, -1), -1
 
 
 @identity(tags=CANONICAL, rounding="exact")

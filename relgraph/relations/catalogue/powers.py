@@ -264,14 +264,14 @@ def squarings(a: Any, x: Any) -> Variable | None:
 
 def product(x: Variable, n: int) -> Variable:
     """Return x^n by repeated squaring, for n of at least 1."""
-    found = None
+    result = None
     while n:
         if n % 2:
-            found = x if found is None else found * x
+            result = x if result is None else result * x
         n //= 2
         x = square(x) if n else x
-    assert found is not None
-    return found
+    assert result is not None
+    return result
 
 
 def inverse_squarings(a: Any, x: Any) -> Variable | None:

@@ -182,7 +182,7 @@ def remove_transpose_symmetrico(A):
 
 
 def identity_matrix(n: int, m: int, k: int) -> bool:
-    """Tell whether the parameters of an eye are those of an identity matrix."""
+    """Return True if the parameters of an eye are those of an identity matrix."""
     return n == m and k == 0
 
 

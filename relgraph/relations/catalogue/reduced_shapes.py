@@ -1,4 +1,4 @@
-"""Reductions of what is rearranged, repeated or joined."""
+"""Reductions of rearranged, repeated or joined arrays."""
 
 # mypy: allow-untyped-defs
 # An identity is written as a user writes one: without types.
@@ -43,7 +43,7 @@ JOINED = (
 
 
 def all_ones(axis: Any, x: Any) -> bool:
-    """Tell whether every reduced axis has size 1, and there is one."""
+    """Return True if every reduced axis has size 1, and there is one."""
     axes = reduced_axes(axis, x.ndim, "reduce")
     return bool(axes) and not [a for a in axes if x.type.shape[a] != 1]
 
@@ -142,7 +142,7 @@ def repeats(s: Any, x: Any) -> Any:
 
 
 def repeated(s: Any) -> bool:
-    """Tell whether a shape is static and has elements."""
+    """Return True if a shape is static and has elements."""
     return not [d for d in s if not isinstance(d, int) or d < 1]
 
 
@@ -183,7 +183,7 @@ def sum_repeatedo(x, s, n):
 
 
 def joined_along(axis: Any, k: Any) -> bool:
-    """Tell whether the one axis along which arrays were joined is reduced."""
+    """Return True if the one axis along which arrays were joined is reduced."""
     return bool(axis == (k,))
 
 
@@ -207,7 +207,7 @@ def reduce_stacko(x, y, z, w, axis, k):
 
 
 def reduces(axis: Any, k: Any) -> bool:
-    """Tell whether the axis along which arrays were joined is among the reduced ones."""
+    """Return True if the axis along which arrays were joined is among the reduced ones."""
     return axis is None or k in axis
 
 
@@ -233,7 +233,7 @@ def reduce_concatenateo(x, y, z, axis, k, keepdims):
 
 
 def filled(axis: Any, *xs: Any) -> bool:
-    """Tell whether arrays have elements along the reduced axes."""
+    """Return True if arrays have elements along the reduced axes."""
     sizes = [x.type.shape[a] for x in xs for a in reduced_axes(axis, x.ndim, "reduce")]
     return not [d for d in sizes if not isinstance(d, int) or d < 1]
 

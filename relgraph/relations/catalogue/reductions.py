@@ -32,18 +32,18 @@ CHAIN = (*CANONICAL, "local_reduce_chain")
 
 
 def same_along(c: Any, axis: Any, keepdims: Any, x: Any) -> bool:
-    """Tell whether ``c`` has one value along reduced axes, and fits beside the reduction of ``x``.
+    """Return True if ``c`` is the same along reduced axes and fits the reduction of ``x``.
 
     Parameters
     ----------
     c : Variable
-        What is broadcast along the axes.
+        The operand that is broadcast along the axes.
     axis : tuple of int or None
         The reduced axes of ``x``.
     keepdims : bool
         Whether they stay; if they go, ``c`` must not reach as far.
     x : Variable
-        What is reduced.
+        The array to reduce.
     """
     axes = range(-x.ndim, 0) if axis is None else axis
     if builtins.any(-a > x.ndim for a in axes):
@@ -72,7 +72,7 @@ def merged_axes(inner: Any, outer: Any, keepdims: Any, x: Any) -> tuple[int, ...
     keepdims : bool
         Whether reduced axes stay.
     x : Variable
-        What is reduced.
+        The array to reduce.
     """
     every = range(-x.ndim, 0)
     first = set(every) if inner is None else set(inner)
@@ -83,12 +83,12 @@ def merged_axes(inner: Any, outer: Any, keepdims: Any, x: Any) -> tuple[int, ...
 
 def merged_some(inner: Any, outer: Any, keepdims: Any, x: Any) -> tuple[int, ...] | None:
     """Return the merged axes, or None where they are all axes."""
-    found = merged_axes(inner, outer, keepdims, x)
-    return found if len(found) < x.ndim else None
+    axes = merged_axes(inner, outer, keepdims, x)
+    return axes if len(axes) < x.ndim else None
 
 
 def merged_all(inner: Any, outer: Any, keepdims: Any, x: Any) -> bool:
-    """Tell whether two reductions in turn reduce all axes."""
+    """Return True if two reductions in turn reduce all axes."""
     return bool(len(merged_axes(inner, outer, keepdims, x)) == x.ndim)
 
 
@@ -213,7 +213,7 @@ def lift_sum_divideo(c, x, axis, keepdims):
 
 
 def column_along(c: Any, axis: Any) -> bool:
-    """Tell whether ``c`` has all of the axes, with size 1."""
+    """Return True if ``c`` has all of the axes, with size 1."""
     return axis is not None and builtins.all(c.ndim >= -a and c.type.shape[a] == 1 for a in axis)
 
 
@@ -258,14 +258,14 @@ def elements(axis: Any, x: Any) -> int | None:
 
 
 def is_count(n: Any, axis: Any, x: Any) -> bool:
-    """Tell whether a number is how many elements are reduced to one."""
+    """Return True if a number is how many elements are reduced to one."""
     value = n.uniform if isinstance(n, Constant) else n
     count = elements(axis, x)
     return bool(count and value is not None and value == count)
 
 
 def is_axis(axis: Any, a: Any, x: Any) -> bool:
-    """Tell whether ``a`` is the one axis that is reduced."""
+    """Return True if ``a`` is the one axis that is reduced."""
     return bool(axis == (a,) or (axis is None and x.ndim == 1))
 
 

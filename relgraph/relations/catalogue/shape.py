@@ -25,7 +25,7 @@ OTHERS = (subtract, true_divide)
 
 
 def fits_surely(s: Any, t: Any, x: Any) -> bool:
-    """Tell whether ``x`` has a shape ``s`` with a size at -1 wherever it has a shape ``t``."""
+    """Return True if ``x`` has a shape ``s`` with a size at -1 wherever it has a shape ``t``."""
     if -1 not in s or -1 not in t:
         return True  # a known number of elements is compared with that of x either way
     rest, other = (math.prod(size for size in shape if size != -1) for shape in (s, t))
@@ -58,7 +58,7 @@ def merge_reshapeo(x, s, t, u):
 
 
 def same_shape(s: Any, x: Any) -> bool:
-    """Tell whether a reshape or broadcast to ``s`` provably leaves the shape of ``x``."""
+    """Return True if a reshape or broadcast to ``s`` provably leaves the shape of ``x``."""
     shape = x.type.shape
     if s == (-1,) and len(shape) == 1:
         return True
@@ -135,12 +135,12 @@ def merge_transposeo(x, a, b, c):
 
 
 def straight(axes: Any) -> bool:
-    """Tell whether a permutation moves nothing."""
+    """Return True if a permutation moves nothing."""
     return bool(axes == tuple(range(-len(axes), 0)))
 
 
 def swaps_last(axes: Any) -> bool:
-    """Tell whether a permutation swaps the last two axes and moves no other."""
+    """Return True if a permutation swaps the last two axes and moves no other."""
     return len(axes) >= 2 and tuple(axes) == (*range(-len(axes), -2), -1, -2)
 
 
@@ -219,7 +219,7 @@ def merge_broadcast_too(x, s, t):
 
 
 def spans(x: Any, c: Any, s: Any) -> bool:
-    """Tell whether ``x`` has every axis along which ``c`` is repeated to the shape ``s``."""
+    """Return True if ``x`` has every axis along which ``c`` is repeated to the shape ``s``."""
     for axis in range(-len(s), 0):
         own = c.type.shape[axis] if c.ndim >= -axis else 1
         if own != 1 and (own != s[axis] or not isinstance(own, int)):

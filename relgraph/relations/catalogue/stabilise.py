@@ -398,7 +398,7 @@ def exp_log_softmaxo(x, axis):
 
 
 def level(y: Any, axis: Any, x: Any) -> bool:
-    """Tell whether a shift is the same along an axis, as one of size 1 is, and widens nothing."""
+    """Return True if a shift is the same along an axis, as one of size 1 is, and widens nothing."""
     if not isinstance(y, Variable):
         return True
     if y.ndim > x.ndim or (y.ndim >= -axis and y.shape[axis] != 1):

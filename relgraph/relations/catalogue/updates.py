@@ -70,12 +70,12 @@ def _same_dtype(x: Any, v: Any) -> bool:
 
 
 def apart(s: Any, t: Any, x: Any) -> bool:
-    """Tell whether two keys select no element of ``x`` in common."""
+    """Return True if two keys select no element of ``x`` in common."""
     return keys.disjoint(s, t, x.type.shape)
 
 
 def places_apart(s: Any, t: Any, x: Any, i: Any) -> bool:
-    """Tell whether a key with constant places ``i`` and another one select nothing in common."""
+    """Return True if a key with constant places ``i`` and another one select nothing in common."""
     if not isinstance(i, Constant) or i.dtype.kind not in "iu" or i.value.size > PLACES:
         return False
     return keys.disjoint(s, t, x.type.shape, i.value.reshape(-1).tolist())
@@ -109,13 +109,13 @@ def read_besideo(x, v, s, t, i):
     Of arrays of indices, at most 256 constant ones are compared.
     Source: definition.
     """
-    condition = checko(apart, s, t, x, label="nothing in common")
-    written = checko(places_apart, s, t, x, i, label="nothing in common")
+    keys_apart = checko(apart, s, t, x, label="nothing in common")
+    indices_apart = checko(places_apart, s, t, x, i, label="nothing in common")
     updates = (SetIndex, AddIndex, MultiplyIndex, MinimumIndex, MaximumIndex)
     for cls in updates:
-        yield Index(t)(cls(s)(x, v)), Index(t)(x), condition
+        yield Index(t)(cls(s)(x, v)), Index(t)(x), keys_apart
     for cls in updates:
-        yield Index(t)(cls(s)(x, v, i)), Index(t)(x), written
+        yield Index(t)(cls(s)(x, v, i)), Index(t)(x), indices_apart
 
 
 @identity(tags=(*TIDY, "local_setsubtensor_of_constants"), rounding="exact")

@@ -1,9 +1,8 @@
-"""Enumeration: kanren is its own partial evaluator.
+"""Enumeration: miniKanren is its own partial evaluator.
 
-A relation called with both ends free answers with its own clauses.  A tail that stays open is a
-sequence of any length, a residual is a guard, and a suspended :func:`mapo` over such tails is a
-block: the same element, mapped.  A goal whose answers do not end within the bounds, or
-hold under miniKanren's own constraints, is left to kanren.
+A relation called with both ends free answers with its own clauses.  An open tail is a sequence of
+any length, a residual is a guard, and a suspended :func:`mapo` over open tails is a block.  If the
+answers exceed the bounds, or hold under miniKanren's own constraints, miniKanren runs the goal.
 """
 
 from __future__ import annotations
@@ -45,19 +44,19 @@ STEPS = 20_000  # unifications that enumerating it may take
 
 
 class _NoClause(Exception):
-    """An answer that is no clause of the compiled kind."""
+    """An answer that cannot be compiled as a clause."""
 
 
 def enumerate_clauses(
     goal: Callable[[Any, Any], Any], name: str, location: str
 ) -> tuple[Clause, ...] | None:
-    """Return the clauses of a goal constructor, or None when they do not end.
+    """Return the clauses of a goal constructor, or None if they do not end.
 
     Raises
     ------
     RelationError
-        When a side occurs in itself, so that its graph would be infinite, there is no answer, or
-        the goal raises an error.
+        If a side occurs in itself, so that its graph would be infinite, if there is no answer, or
+        if the goal raises an error.
     """
     left, right = var(), var()
     try:
@@ -97,15 +96,15 @@ def enumerate_clauses(
 
 
 def _answers(goal: Callable[[], Any]) -> list[dict[Any, Any]] | None:
-    """Return all answers of a goal, or None when they pass the bounds or hold with constraints."""
-    found = list(islice(search(goal, Steps(STEPS)), MOST + 1))
-    if len(found) > MOST or any(map(constrained, found)):
+    """Return all answers of a goal, or None if they exceed the bounds or have constraints."""
+    states = list(islice(search(goal, Steps(STEPS)), MOST + 1))
+    if len(states) > MOST or any(map(constrained, states)):
         return None
-    return [substitution(s) for s in found]
+    return [substitution(s) for s in states]
 
 
 def _occurs(state: dict[Any, Any]) -> bool:
-    """Tell whether a substitution binds a variable, through others, to a term that holds it."""
+    """Return True if a substitution binds a variable, through others, to a term that holds it."""
     color: dict[Any, int] = {}
 
     def inner(term: Any) -> list[Any]:
@@ -161,7 +160,7 @@ def _reified(x: Any, state: Any) -> Any:
 
 
 class _Tails:
-    """The open tails of one answer, and what the suspended goals say of them.
+    """The open tails of one answer, and what its suspended goals state about them.
 
     Each tail that is mapped over belongs to a block: ``element`` of the tail's sequence is a term
     in one variable of its own.
@@ -202,7 +201,7 @@ class _Tails:
         self.elements[ys] = (terms[1], own[0])
 
     def side(self, term: Any) -> Term:
-        """Return one side as a pattern, its open tails as blocks."""
+        """Return one side as a pattern, with blocks for its open tails."""
         if type(term) is ConsPair:
             op, tail = term.car, self.same.get(term.cdr, term.cdr)
             if not (isinstance(op, Op) and is_ac(op) and tail in self.elements):

@@ -157,7 +157,7 @@ def _calc(goal: Suspended, state: State) -> Iterable[State] | None:
 
 
 def _called(goal: Suspended, values: list[Any]) -> Any:
-    """Call the function of a side condition; what it raises is reported with the condition."""
+    """Call the function of a side condition; its errors name the condition."""
     try:
         return goal.function(*values)
     except RecursionError:
@@ -169,7 +169,7 @@ def _called(goal: Suspended, values: list[Any]) -> Any:
 def condition_failed(
     label: str, values: Sequence[Any], error: Exception, relation: str = ""
 ) -> RelationError:
-    """Return the error for a side condition that raises one, of a relation where it is known."""
+    """Return the error for a side condition that raised one; it names the relation, if known."""
     return RelationError(
         f"{relation}: a side condition failed: {label}"
         if relation
@@ -181,7 +181,7 @@ def condition_failed(
 
 
 class Predicate:
-    """What :func:`checko` asks: a function that must return a bool, and not a graph of one.
+    """The predicate of :func:`checko`: a function that must return a bool, not a graph.
 
     Attributes
     ----------
@@ -206,7 +206,7 @@ class Predicate:
 
 
 def _require_function(function: Any, goal: str, before: str = "") -> None:
-    """Refuse what a goal could not call, where the goal is written."""
+    """Raise ArgumentError unless a goal can call its function."""
     if not callable(function):
         raise ArgumentError(
             f"{goal} takes {before}a function, not {function!r:.60}",
@@ -222,7 +222,7 @@ def checko(function: Callable[..., bool], *args: Any, label: str = "") -> Suspen
     ----------
     function : callable
         Called with the bound values: graph nodes, numbers, or op parameters.  It returns True or
-        False; anything else, such as the graph ``x > 0``, is an error when it is asked.
+        False; any other value, such as the graph ``x > 0``, raises an error when it is called.
     *args : pattern variable or term
         The arguments.
     label : str, optional
@@ -247,8 +247,8 @@ def calco(out: Any, function: Callable[..., Any], *args: Any) -> Suspended:
     out : pattern variable or term
         The result.
     function : callable
-        Called with the bound values; its inverse is needed to run a relation the other way, so a
-        direction that would have to compute ``args`` from ``out`` is refused.
+        Called with the bound values.  A direction of a relation that would have to compute ``args``
+        from ``out`` cannot run.
     *args : pattern variable or term
         The arguments.
 

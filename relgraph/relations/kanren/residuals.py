@@ -1,4 +1,4 @@
-"""What the states of a search wait for: goals whose arguments are not bound yet."""
+"""Residuals: the goals of a state whose arguments are not bound yet."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ class Waits(Protocol):
 
 
 class Waiting(dict[Any, Any]):
-    """A plain substitution of miniKanren's with residuals: binding a variable decides them."""
+    """A substitution with residuals, which are decided when a variable is bound."""
 
     __slots__ = ()
 
     def copy(self) -> Waiting:
-        """Return a copy that waits for the same."""
+        """Return a copy with the same residuals."""
         return Waiting(self)
 
 
 def residuals(state: State) -> tuple[Any, ...]:
-    """Return the goals that an answer still waits for."""
-    found: tuple[Any, ...] = state.get(RESIDUALS, ())
-    return found
+    """Return the residuals of an answer."""
+    goals: tuple[Any, ...] = state.get(RESIDUALS, ())
+    return goals
 
 
 def with_residuals(state: State, waiting: tuple[Waits, ...]) -> State:
@@ -53,7 +53,7 @@ def drop_residuals(state: State) -> State:
 
 
 def settle(state: State) -> Iterator[State]:
-    """Run the residuals of a state again and again until none can be decided any more."""
+    """Run the residuals of a state repeatedly until no more of them can be decided."""
     waiting = list(residuals(state))
     states = [drop_residuals(state)]
     while waiting:
@@ -72,30 +72,30 @@ def settle(state: State) -> Iterator[State]:
 
 
 def _unify_and_decide(u: Any, v: Any, state: Waiting) -> Any:
-    """Unify two terms, and decide what waited for the variables that this binds.
+    """Unify two terms, and decide the residuals whose arguments this binds.
 
-    A goal that holds in several ways stays among the residuals: one state is returned.
+    Unification returns one state, so a goal that holds in several ways remains a residual.
     """
     bound = stream_eval(_unify(u, v, state))
     if bound is False or len(bound) == len(state):
         return bound
-    found: Any = bound
+    settled: Any = bound
     progress = True
     while progress:
         progress = False
-        for goal in residuals(found):
-            kept = tuple(x for x in residuals(found) if x is not goal)
-            without = with_residuals(found, kept) if kept else drop_residuals(found)
+        for goal in residuals(settled):
+            rest = tuple(x for x in residuals(settled) if x is not goal)
+            without = with_residuals(settled, rest) if rest else drop_residuals(settled)
             decided = goal.decide(without)
             ways = None if decided is None else list(islice(decided, 2))
             if ways is None or len(ways) > 1:
                 continue
             if not ways:
                 return False
-            (found,) = ways
+            (settled,) = ways
             progress = True
             break
-    return found
+    return settled
 
 
 unify.add((object, object, Waiting), _unify_and_decide)

@@ -1,9 +1,9 @@
-"""Searches with a bound: the states that goals are run on.
+"""Bounded searches, and the states that they run goals on.
 
-A goal whose search diverges unifies, reifies and looks variables up for ever, whether or not it
-answers; :class:`State` counts that.  Unification is dispatched on the type of the state too, so
-terms are unified in the states of relgraph's own searches by a loop over an explicit stack, which
-reads graphs directly and leaves other kinds of terms to what is registered for them.
+A goal whose search diverges unifies, reifies and looks variables up forever, whether or not it
+answers; :class:`State` counts these steps.  Unification is dispatched on the type of the state,
+too.  In the states of relgraph's own searches it is a loop over an explicit stack, which reads
+graphs directly and leaves other kinds of terms to the functions that are registered for them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ KANREN = forks.lock()
 
 STEPS = 200_000  # unifications and look-ups from one answer to the next
 
-# The goals of miniKanren that look at the sequence they are given, and not at its elements.
+# The goals of miniKanren that look at a sequence and not at its elements.
 _BLIND = frozenset({
     "appendo_goal", "assoc_flatten_goal", "itero_goal", "membero_goal", "nullo_goal", "op_pred",
 })  # fmt: skip
@@ -43,7 +43,7 @@ class OutOfSteps(Exception):
 
 
 class Steps:
-    """How many steps a search may still take.
+    """The number of steps that a search may still take.
 
     It is a key of the search's states: miniKanren turns the state of a goal with constraints into
     one of its own kind, copied key by key at every unification, which hashes this one.
@@ -53,7 +53,7 @@ class Steps:
     left : int
         The bound.
     watch : Watch, optional
-        What is told when a goal reads the state by itself.
+        Notified when a goal reads the state by itself.
     """
 
     __slots__ = ("left", "watch")
@@ -77,14 +77,14 @@ class Steps:
 
 
 class State(MutableMapping[Any, Any]):
-    """A substitution that counts what is done with it and with its copies.
+    """A substitution that counts its uses and those of its copies.
 
     Parameters
     ----------
     bound : dict
         The substitution.
     steps : Steps
-        What it is counted by.
+        The counter.
     """
 
     __slots__ = ("bound", "steps")
@@ -94,7 +94,7 @@ class State(MutableMapping[Any, Any]):
         self.steps = steps
 
     def copy(self) -> State:
-        """Return a copy that is counted by the same steps."""
+        """Return a copy with the same counter."""
         self.steps.take()
         return State(self.bound.copy(), self.steps)
 
@@ -124,14 +124,14 @@ class State(MutableMapping[Any, Any]):
 
 
 def search(goal: Callable[[], Any], steps: Steps) -> Iterator[Any]:
-    """Yield the answers of a goal, as states, with what they waited for decided.
+    """Yield the answers of a goal as states, with their residuals decided.
 
     Parameters
     ----------
     goal : callable
         Returns the goal.
     steps : Steps
-        How many steps it may take in all; who asks for more answers may grant more.
+        The number of steps it may take; the caller may grant more for more answers.
 
     Raises
     ------
@@ -152,7 +152,7 @@ def search(goal: Callable[[], Any], steps: Steps) -> Iterator[Any]:
 
 
 def _bound(state: Any) -> Any:
-    """Return the mapping that a state, of whatever kind, is made of."""
+    """Return the mapping inside a state of any kind."""
     bound = getattr(state, "data", state)
     return bound.bound if isinstance(bound, State) else bound
 
@@ -165,9 +165,9 @@ def answers(goal: Callable[[], Any], name: str, facts: Facts = ()) -> Iterator[d
     goal : callable
         Returns the goal.
     name : str
-        What the relation is called in errors.
+        The name of the relation, for errors.
     facts : mapping, optional
-        What else errors tell.
+        More facts for errors.
 
     Raises
     ------
@@ -197,7 +197,7 @@ def answers(goal: Callable[[], Any], name: str, facts: Facts = ()) -> Iterator[d
 
 
 def failed(name: str, error: Exception, facts: Facts = ()) -> RelgraphError:
-    """Return what a goal raised as an error that names its relation."""
+    """Return the error of a goal as one that names its relation."""
     known = list(facts.items() if isinstance(facts, Mapping) else facts)
     if isinstance(error, RelgraphError):
         what = error.what if name in error.what else f"{name}: {error.what}"
@@ -216,7 +216,7 @@ def substitution(state: Any) -> dict[Any, Any]:
 
 
 def constrained(state: Any) -> bool:
-    """Tell whether an answer holds under constraints of miniKanren that are not decided yet."""
+    """Return True if an answer has constraints of miniKanren that are not decided yet."""
     stores = getattr(state, "constraints", {})
     return any(store.lvar_constraints for store in stores.values())
 
@@ -263,9 +263,9 @@ def _unify_in_state(u: Any, v: Any, s: State) -> Any:
 
 
 def _inner_pairs(u: Any, v: Any) -> Any:
-    """Return the pairs that two terms unify by, last first, or False where they do not unify.
+    """Return the pairs of parts that two terms unify by, last first; False if they do not unify.
 
-    None is returned for terms that are none of ours.
+    Return None for terms that are not relgraph's.
     """
     if isinstance(u, Variable) and isinstance(v, Variable):
         return _same_node(u, v)
@@ -292,7 +292,7 @@ def _inner_pairs(u: Any, v: Any) -> Any:
 
 
 def _same_node(u: Variable, v: Variable) -> bool:
-    """Tell whether two nodes that are not the same object stand for one node: they never do."""
+    """Return False, since two nodes stand for one node only if they are the same object."""
     shadow, other = (u, v) if isinstance(u, Skeleton | Atom) else (v, u)
     if isinstance(shadow, Skeleton | Atom) and not isinstance(other, Skeleton | Atom):
         known = isinstance(shadow, Atom) or shadow.parts is not None
@@ -302,7 +302,7 @@ def _same_node(u: Variable, v: Variable) -> bool:
 
 
 def _sequence(x: Any) -> Any:
-    """Return what unifies with the elements of an etuple, or None."""
+    """Return the parts of a term that unify with the elements of an etuple, or None."""
     kind = type(x)
     if kind is ExpressionTuple:
         return x._tuple
@@ -316,7 +316,7 @@ def _sequence(x: Any) -> Any:
 
 
 def _split(x: Any) -> tuple[Any, Any] | None:
-    """Return the head and the tail of a term, or None where it is not ours to split."""
+    """Return the head and the tail of a term, or None if it is not relgraph's to split."""
     kind = type(x)
     if kind is ConsPair:
         return x.car, x.cdr
@@ -332,7 +332,7 @@ def _split(x: Any) -> tuple[Any, Any] | None:
 
 
 def _reify_in_state(term: Any, s: State) -> Any:
-    """Put what variables are bound to in their place, as :func:`unification.reify` does."""
+    """Replace variables by their values, as :func:`unification.reify` does."""
     s.steps.take()
     if s.steps.watch is not None and not _is_blind(sys._getframe(2)):
         s.steps.watch.report()
@@ -340,7 +340,7 @@ def _reify_in_state(term: Any, s: State) -> Any:
 
 
 def reified(term: Any, s: State) -> Any:
-    """Return a term with what its variables are bound to in their place."""
+    """Return a term with the values of its variables."""
     bound = s.bound
     waiting: list[tuple[Any, Any, list[Any]]] = []  # terms, their parts, and the parts reified
     while True:
@@ -384,7 +384,7 @@ def _rebuilt(whole: Any, parts: Any, done: list[Any]) -> Any:
 
 
 def _is_blind(frame: Any) -> bool:
-    """Tell whether a frame is a goal of miniKanren that does not look at elements."""
+    """Return True if a frame is a goal of miniKanren that does not look at elements."""
     return frame.f_code.co_name in _BLIND and frame.f_globals.get("__name__", "")[:7] == "kanren."
 
 

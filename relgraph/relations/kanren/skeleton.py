@@ -1,7 +1,7 @@
-"""Skeletons: the upper levels of a graph, for goals to look at in the place of the graph itself.
+"""Skeletons: the upper levels of a graph, which goals look at instead of the graph itself.
 
-What a goal does with a skeleton it does with every graph of that shape, provided that it never
-looks further: a skeleton that is asked for anything it does not show says so.
+A goal does with a skeleton what it does with every graph of that shape, provided that it never
+looks further: a skeleton reports every access to what it does not show.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ class Looked(Exception):
 
 
 class Watch:
-    """What is told when a goal looks at more than a skeleton shows.
+    """The observer of a search, notified when a goal looks at more than a skeleton shows.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class Watch:
         self.looked = self.deeper = False
 
     def report(self, deeper: bool = False) -> NoReturn:
-        """Note the look, and end the search."""
+        """Record the look, and end the search."""
         self.deeper = deeper and not self.looked
         self.looked = True
         raise Looked
@@ -46,14 +46,14 @@ _set = object.__setattr__
 
 
 class _Shadow(Variable):
-    """What stands for a node.  Its identity is shown, and every attribute hidden.
+    """A stand-in for a node, which shows its identity and hides every attribute.
 
     Attributes
     ----------
     number : int
-        Its place among the nodes of its outline.
+        Its index among the nodes of its outline.
     watch : Watch
-        What is told when something hidden is asked for.
+        Notified when a hidden attribute is read.
     """
 
     __slots__ = ()
@@ -75,7 +75,7 @@ class _Shadow(Variable):
 
 
 class Skeleton(_Shadow, Apply):
-    """A node of which unification sees the op and the operands, or nothing but the node.
+    """A node of which unification sees the op and the operands, or only its identity.
 
     Attributes
     ----------
@@ -92,12 +92,12 @@ class Skeleton(_Shadow, Apply):
         _set(self, "watch", watch)
 
     def __length_hint__(self) -> int:
-        """Return the length of its S-expression, as ``cons`` asks for it."""
+        """Return the length of its S-expression, which ``cons`` needs."""
         return len(self.parts or self.watch.report(deeper=True))
 
 
 class Atom(_Shadow):
-    """A node that unification sees to be an input, which has no parts."""
+    """A node that unification sees as an input, which has no parts."""
 
     __slots__ = ("number", "watch")
 
@@ -151,12 +151,12 @@ class Outline:
         self.key = tuple(key)
 
     def skeleton(self, watch: Watch) -> Skeleton:
-        """Return what goals may look at.
+        """Return the skeleton that goals look at.
 
         Parameters
         ----------
         watch : Watch
-            What is told when a goal looks at more.
+            Notified when a goal looks at more.
         """
         made: dict[Variable, Any] = {}
         for number, x in enumerate(self.nodes):
