@@ -282,8 +282,8 @@ def no_attribute(owner: str, name: str, known: Iterable[str], fix: str = "") -> 
 
 
 interceptors: list[Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]] = []
-"""What is asked, with its arguments, before a public function or an op is called: there is one
-while a function is traced.  It returns the result, or NotImplemented."""
+"""Hooks that receive each call of a public function or op first; tracing installs one.  A hook
+returns the result, or NotImplemented."""
 
 
 def checks_arguments(function: Callable[_P, _R]) -> Callable[_P, _R]:
@@ -326,7 +326,7 @@ def _not_bound(
         p.name for p in parameters.values() if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)
     ]
     strange = next((name for name in kwargs if name not in named), None)
-    fix = "Pass what it takes, each once."
+    fix = "Pass the arguments that it takes, each once."
     if shown and all(text.startswith("**") for text in shown):
         fix = "Pass each by its name."
     elif f"*{strange}" in shown:

@@ -556,7 +556,7 @@ def _check_output(position: int, node: Variable) -> None:
         raise ArgumentError(
             f"output {position} is several arrays, not one: {brief(node, 24)}",
             {"type": node.type},
-            "Return the parts that are needed as outputs of their own.",
+            "Return the parts that you need as separate outputs.",
         )
 
 

@@ -226,7 +226,7 @@ class Jit:
             if not others:
                 raise
             raise ArgumentError(
-                f"{self.__name__} does not take what it is called with: {error}",
+                f"{self.__name__} cannot be called with these arguments: {error}",
                 others,
                 "Lists, numbers and strings reach the function unchanged; pass "
                 "np.array(...) for an array.",
@@ -250,11 +250,11 @@ class Jit:
     def _not_bound(self, error: Exception, kwargs: Iterable[str]) -> ArgumentError:
         """Return the error for arguments that the function does not take."""
         names = [str(p).partition(":")[0] for p in _signature(self._function)]
-        fix = "Pass what it takes, each once."
+        fix = "Pass the arguments that it takes, each once."
         if "out" in kwargs:
             fix = "Use donate= to have results written over arguments; rg.function has out=."
         return ArgumentError(
-            f"{self.__name__} does not take what it is called with: {error}",
+            f"{self.__name__} cannot be called with these arguments: {error}",
             {"takes": f"({', '.join(names)})"},
             fix,
         )
@@ -424,7 +424,7 @@ def _endless(name: str, error: RecursionError) -> CompileError:
     code, _ = max(codes.items(), key=lambda pair: pair[1])
     file = code.co_filename.replace("\\", "/").rsplit("/", 1)[-1]
     return CompileError(
-        f"tracing {name} does not come to an end: it called {code.co_name} past Python's limit",
+        f"tracing {name} does not end: it called {code.co_name} past Python's limit",
         {"called": f"{code.co_name} ({file}:{code.co_firstlineno}), {codes[code]} times deep"},
         "Tracing cannot see the values of arrays: let the recursion end by a shape, or by an "
         "argument that is a Python number, or write it as a loop over a range.",

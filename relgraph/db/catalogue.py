@@ -41,7 +41,7 @@ PHASES = (
 CHOICES = (
     (
         LoweringChoice(
-            "merge", 0.0, "equal subgraphs are one object from the start; nothing is left to do"
+            "merge", 0.0, "equal subgraphs are one object from the start, so it does no work"
         ),
         ("fast_run", "fast_compile"),
     ),
