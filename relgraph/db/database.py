@@ -210,7 +210,7 @@ class RewriteDatabase(NotPickled):
         """Return the item registered under a name, here or in a sub-database."""
         if not isinstance(name, str):
             raise ArgumentError(
-                f"look-up: a name is a string, not {name!r:.60}",
+                f"look-up in {self.name}: a name is a string, not {name!r:.60}",
                 fix="Write database['name']; printing the database lists the names.",
             )
         for database in self.databases():
