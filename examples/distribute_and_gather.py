@@ -1,8 +1,8 @@
 """Distribute a matrix product over a sum, and gather it again, with one relation.
 
-The relation is written twice: as an identity of one line, and as a goal made of miniKanren's own
-goal constructors.  Either is read left to right and right to left.  The graphs are printed, and
-the compiled programs are compared with NumPy.
+The relation is written twice: as an identity of one line, and as a goal built from miniKanren's
+goal constructors.  Both run left to right and right to left.  The program prints the
+graphs, and compares the compiled functions with NumPy.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from unification import vars as lvars
 
 import relgraph as rg
 
-# kanren's assoc_flatten asks which ops are associative.
+# kanren's assoc_flatten needs to know which ops are associative.
 fact(associative, rg.add)
 
 
@@ -84,7 +84,7 @@ def main() -> None:
         assert set(terms(distributed)) == expected
         assert (products(gathered), products(distributed), products(back)) == (2, 6, 2)
         forms += [distributed, back]
-    # A goal that kanren runs keeps the bracketing of sums; a compiled relation flattens them.
+    # kanren keeps the bracketing of sums; a compiled relation flattens them.
     assert back is gathered
 
     rng = np.random.default_rng(0)

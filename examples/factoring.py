@@ -1,8 +1,8 @@
 """Gather a sum of 64 matrix products with four left factors into a sum of four.
 
 The identity X (Y + Z) = X Y + X Z, read right to left, collects the right factors of products that
-share a left one.  Both programs are compiled without further rewriting and timed in turn: the
-gathered one has a sixteenth of the products, and takes less than half of the time.
+share a left one.  The example compiles both forms without further rewriting and times them in
+turn: the gathered one has a sixteenth of the products, and takes less than half of the time.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def products(graph: rg.Variable) -> int:
 
 
 def timed(calls: list[Callable[[], Any]]) -> list[list[float]]:
-    """Return the times of each call, in ms; the calls are timed in turn."""
+    """Return the times of each call in ms; the calls take turns."""
     times: list[list[float]] = [[] for _ in calls]
     for call in calls:
         call()
@@ -48,7 +48,7 @@ def timed(calls: list[Callable[[], Any]]) -> list[list[float]]:
 
 
 def main() -> None:
-    """Rewrite the sum, compare the values of both forms with NumPy's, and time both."""
+    """Rewrite the sum, compare both forms with NumPy, and time them."""
     left = rg.matrices([f"A{i}" for i in range(FACTORS)], shape=("m", "k"))
     right = rg.matrices([f"B{j}" for j in range(TERMS)], shape=("k", "n"))
     written = reduce(add, [left[j % FACTORS] @ right[j] for j in range(TERMS)])
@@ -76,7 +76,7 @@ def main() -> None:
     before, after = map(statistics.median, times)
     print(f"median of {ROUNDS}: {before:.1f} ms as written, {after:.1f} ms gathered")
     print(f"ratio:    {before / after:.1f}")
-    assert min(times[1]) < min(times[0]) / 2  # medians count what else the machine does
+    assert min(times[1]) < min(times[0]) / 2  # medians include other work of the machine
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""The loss of a logistic regression, written naively, overflows; rewritten, it does not.
+"""The textbook loss of a logistic regression overflows; relgraph rewrites it so that it does not.
 
-The data are the breast cancer measurements that scikit-learn ships.  The loss of weights w is the
-sum of log(1 + exp(-y * (X @ w))) over the rows of X, with labels y of -1 and 1.  Where a row is far
-on the wrong side, exp overflows, and with it the loss.
+The data are the breast cancer measurements of scikit-learn.  The loss of weights w is the sum of
+log(1 + exp(-y * (X @ w))) over the rows of X, with labels y of -1 and 1.  If a row is far on the
+wrong side, exp overflows, and so does the loss.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import relgraph as rg
 
 
 def loss_graph() -> tuple[tuple[rg.Input, ...], rg.Variable]:
-    """Return the inputs and the loss, as it is written in a textbook."""
+    """Return the inputs and the loss in its textbook form."""
     X = rg.matrix("X", shape=("n", "k"))
     y = rg.vector("y", shape=("n",))
     w = rg.vector("w", shape=("k",))

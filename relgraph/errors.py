@@ -1,7 +1,7 @@
 """Every exception of relgraph.
 
-A message has three parts: what went wrong and where, the facts (one a line, aligned), and how to
-mend it.  :func:`compose` lays them out; each class also derives from the builtin a caller would
+A message has three parts: the mistake and its location, the facts (one a line, aligned), and the
+fix.  :func:`compose` lays them out; each class also derives from the builtin that a caller would
 expect, so ``except ValueError`` catches a shape error.
 """
 
@@ -44,7 +44,7 @@ def count_of(number: int, noun: str) -> str:
 
 
 def kind_of(value: object) -> str:
-    """Return what a value is, with an article, for a message: "an int", "a list" or "None".
+    """Return the kind of a value with an article, for a message: "an int", "a list" or "None".
 
     Parameters
     ----------
@@ -64,16 +64,16 @@ def kind_of(value: object) -> str:
 
 
 def compose(what: str, facts: Facts = (), fix: str = "") -> str:
-    """Lay out a message: a first line, aligned facts, and a last line that says how to mend it.
+    """Lay out a message: a first line, aligned facts, and a last line with the fix.
 
     Parameters
     ----------
     what : str
-        What went wrong and where.
+        The mistake and its location.
     facts : mapping or iterable of pairs
         Named facts; a fact of several lines is indented.
     fix : str
-        How to mend it.
+        The fix.
 
     Returns
     -------
@@ -98,11 +98,11 @@ class RelgraphError(Exception):
     Parameters
     ----------
     what : str
-        What went wrong and where, in one line.
+        The mistake and its location, in one line.
     facts : mapping or iterable of pairs, optional
         Named facts, printed one a line.
     fix : str, optional
-        How to mend it.
+        The fix.
     """
 
     def __init__(self, what: str, facts: Facts = (), fix: str = "") -> None:
@@ -123,11 +123,11 @@ class ShapeError(RelgraphError, ValueError):
 
 
 class DTypeError(RelgraphError, TypeError):
-    """A dtype that an op does not take, or a mix of dtypes that has no common one."""
+    """A dtype that an op does not accept, or dtypes without a common one."""
 
 
 class NumberRangeError(DTypeError, OverflowError):
-    """A number that the dtype it is to have does not hold, such as 300 among int8."""
+    """A number that does not fit its dtype, such as 300 in int8."""
 
 
 class ArgumentError(RelgraphError, TypeError):
@@ -135,11 +135,11 @@ class ArgumentError(RelgraphError, TypeError):
 
 
 class DomainError(RelgraphError, ValueError):
-    """An argument of the right kind with a value that is out of range."""
+    """An argument of the right kind whose value is out of range."""
 
 
 class LinearAlgebraError(RelgraphError, LinAlgError):
-    """A matrix that a factorisation or a solve has no result for."""
+    """A matrix for which a factorisation or a solve has no result."""
 
 
 class IndexRangeError(DomainError, IndexError):
@@ -159,7 +159,7 @@ class VerifyError(RelgraphError, AssertionError):
 
 
 class NotOverriddenError(RelgraphError, NotImplementedError):
-    """A method that a class of a user's own has to define, and does not."""
+    """A method that a user's class must define, but does not."""
 
     @classmethod
     def of(cls, owner: object, method: str, what: str) -> NotOverriddenError:
@@ -168,11 +168,11 @@ class NotOverriddenError(RelgraphError, NotImplementedError):
         Parameters
         ----------
         owner : object
-            What was asked.
+            The object without the method.
         method : str
             The method with its parameters.
         what : str
-            What it would say.
+            The purpose of the method.
 
         Returns
         -------
@@ -184,11 +184,11 @@ class NotOverriddenError(RelgraphError, NotImplementedError):
 
 
 class PatternError(RelgraphError, TypeError):
-    """A pattern asked for something that only a typed graph has, such as its shape."""
+    """An attribute that only typed graphs have, such as the shape, read from a pattern."""
 
 
 class UnboundVariableError(RelgraphError, ValueError):
-    """A relation whose result would hold a logic variable that its pattern does not bind."""
+    """A relation whose result contains a logic variable that its pattern does not bind."""
 
 
 class NotInvertibleError(RelgraphError, ValueError):
@@ -196,11 +196,11 @@ class NotInvertibleError(RelgraphError, ValueError):
 
 
 class RelationError(RelgraphError, ValueError):
-    """A relation that is ill-formed, or whose search ran away."""
+    """A relation that is ill-formed, or whose search does not terminate."""
 
 
 class UnsoundRelationError(RelgraphError, AssertionError):
-    """A relation that does not keep what it promises, with the smallest counterexample found.
+    """A relation that breaks its promises, with the smallest counterexample found.
 
     The attribute ``counterexample`` holds it: ``graph``, ``result`` and ``values``.
     """
@@ -235,7 +235,7 @@ class DuplicateNameError(RelgraphError, ValueError):
 
 
 class NonGroundError(RelgraphError, ValueError):
-    """An answer that still holds logic variables where a graph is needed."""
+    """An answer with logic variables where a graph is needed."""
 
 
 class CompileError(RelgraphError, RuntimeError):
@@ -243,11 +243,11 @@ class CompileError(RelgraphError, RuntimeError):
 
 
 class GPUNotAvailableError(RelgraphError, RuntimeError):
-    """A GPU target was asked for and none can be used."""
+    """A GPU target was requested, but no GPU can be used."""
 
 
 class DeviceMemoryError(RelgraphError, MemoryError):
-    """More memory is needed than a device has left."""
+    """A device does not have enough free memory."""
 
 
 class CaptureError(RelgraphError, RuntimeError):
@@ -255,39 +255,39 @@ class CaptureError(RelgraphError, RuntimeError):
 
 
 def no_attribute(owner: str, name: str, known: Iterable[str], fix: str = "") -> AttributeError:
-    """Return the error for a name that a module or namespace has not.
+    """Return the error for a name that a module or namespace lacks.
 
     Parameters
     ----------
     owner : str
-        What was asked, as users write it.
+        The module or namespace, as users write it.
     name : str
-        What it has not.
+        The missing name.
     known : iterable of str
-        What it has: where names are near, they are told.
+        Its names; the message suggests similar ones.
     fix : str, optional
-        What to write instead, where that is known better.
+        What to write instead, if a table has better advice.
 
     Returns
     -------
     AttributeError
         To be raised.
     """
-    if name.startswith("__"):  # what Python and its libraries ask for
+    if name.startswith("__"):  # names that Python and its libraries look up
         return AttributeError(f"{owner} has no {name}")
     near = get_close_matches(name, [x for x in known if not x.startswith("_")], 3, NEAR)
     meant = " or ".join(f"{owner}.{x}" for x in near)
-    fix = fix or (f"Did you mean {meant}?" if near else f"dir({owner}) lists what is there.")
+    fix = fix or (f"Did you mean {meant}?" if near else f"dir({owner}) lists its names.")
     return UnsupportedAttributeError(f"{owner} has no {name}", fix=fix)
 
 
 interceptors: list[Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]] = []
-"""What is asked, with its arguments, before a public function or an op is called: there is one
-while a function is traced.  It returns the result, or NotImplemented."""
+"""Hooks that receive each call of a public function or op first; tracing installs one.  A hook
+returns the result, or NotImplemented."""
 
 
 def checks_arguments(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """Have a function that is called with other arguments than it takes say which it takes.
+    """Make wrong arguments of a function raise an error that lists its parameters.
 
     Parameters
     ----------
@@ -297,7 +297,7 @@ def checks_arguments(function: Callable[_P, _R]) -> Callable[_P, _R]:
     Returns
     -------
     callable
-        The function; where Python could not bind the arguments, it raises ArgumentError.
+        The function; it raises ArgumentError if Python cannot bind the arguments.
     """
 
     @functools.wraps(function)
@@ -311,7 +311,7 @@ def checks_arguments(function: Callable[_P, _R]) -> Callable[_P, _R]:
         except TypeError as error:
             raised = error.__traceback__
             if raised is not None and raised.tb_next is not None:
-                raise  # by what the function does: its own frame is among those of the error
+                raise  # raised inside the function, whose frame is among those of the error
             raise _not_bound(function, error, kwargs) from None
 
     return checked
@@ -326,7 +326,7 @@ def _not_bound(
         p.name for p in parameters.values() if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)
     ]
     strange = next((name for name in kwargs if name not in named), None)
-    fix = "Pass what it takes, each once."
+    fix = "Pass the arguments that it takes, each once."
     if shown and all(text.startswith("**") for text in shown):
         fix = "Pass each by its name."
     elif f"*{strange}" in shown:

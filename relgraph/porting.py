@@ -1,4 +1,4 @@
-"""What users of Theano, PyTensor, JAX and SciPy type, with what relgraph has in its place.
+"""Names of Theano, PyTensor, JAX and SciPy, with relgraph's counterparts.
 
 Errors about unknown names, attributes and keyword arguments read these tables; docs/porting.md
 explains the counterparts.
@@ -6,7 +6,7 @@ explains the counterparts.
 
 from __future__ import annotations
 
-# Names looked up in relgraph, with the name that relgraph has for the same thing.
+# Names looked up in relgraph, with relgraph's name for the same thing.
 RENAMED = {
     # ops
     "sub": "subtract", "mul": "multiply", "true_div": "true_divide", "int_div": "floor_divide",
@@ -109,7 +109,7 @@ KEYWORDS = {
     "optimizer": "Write mode='o4', or mode=rg.mode('o4').excluding(...).",
 }
 
-# Functions of SciPy that graphs cannot be passed to, and that have another name in relgraph.
+# Functions of SciPy that do not take graphs, and have another name in relgraph.
 SCIPY = {
     "cho_factor": "rg.cholesky",
     "lu_solve": "rg.solve",
@@ -117,12 +117,12 @@ SCIPY = {
 
 
 def counterpart(owner: str, name: str) -> str:
-    """Return what to write for a name that another library has.
+    """Return the advice for a name of another library.
 
     Parameters
     ----------
     owner : {"relgraph", "graph", "FunctionGraph"}
-        What was asked for the name: the package, a node of a graph, or a FunctionGraph.
+        Where the name was looked up: the package, a node of a graph, or a FunctionGraph.
     name : str
         The name.
 

@@ -1,8 +1,7 @@
-"""Settings: which rewrites run, how many threads, which library of vector functions, and what code
-may do.
+"""Settings: the default rewrites, threads, the library of vector functions, rounding and memory.
 
-A setting holds for the whole process.  ``rg.config.threads = 2`` sets one, ``rg.config(threads=2)``
-sets any number, and in a ``with`` statement gives them back their values at its end.
+A setting applies to the whole process.  ``rg.config.threads = 2`` sets one;
+``rg.config(threads=2)`` sets any number, and in a ``with`` statement restores them at its end.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ ARENA_LIMIT = 256 * 2**20
 
 
 def processors() -> int:
-    """Return how many processors this process may run on."""
+    """Return the number of processors that this process may use."""
     try:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # not on every system
@@ -116,24 +115,24 @@ class Config:
     Attributes
     ----------
     mode : str or Query
-        What ``mode="default"`` of :func:`relgraph.function` and :func:`relgraph.jit` stands for:
-        at first ``$RELGRAPH_MODE``, or ``"fast_run"``.
+        The default mode of :func:`relgraph.function` and :func:`relgraph.jit`: initially
+        ``$RELGRAPH_MODE``, or ``"fast_run"``.
     exclude : tuple of str
-        Tags and names that every selection from :data:`relgraph.optdb` leaves out: at first those
-        in ``$RELGRAPH_EXCLUDE``, with commas between them.
+        Tags and names that every selection from :data:`relgraph.optdb` leaves out: initially those
+        in ``$RELGRAPH_EXCLUDE``, separated by commas.
     threads : int
-        On how many threads a kernel that is worth it may run; None sets the number of processors.
+        The most threads that a kernel may use; None sets the number of processors.
     veclib : {None, "svml", "libmvec"}
-        Where functions such as ``exp`` come from in kernels that are compiled from now on: None
-        for polynomials of relgraph's own, or a vendor's library.
+        The library of functions such as ``exp`` in kernels compiled from now on: None for
+        relgraph's polynomials, or a vendor's library.
     contract : bool
-        Whether kernels that are compiled from now on may round ``a * b + c`` once.  It makes
-        ``a * a - b * b`` differ from 0 for equal a and b.
+        Whether kernels compiled from now on may round ``a * b + c`` once.  Then ``a * a - b * b``
+        may differ from 0 for equal a and b.
     cache_limit : int
-        The bytes of compiled code that are kept on disk.
+        The bytes of compiled code to keep on disk.
     arena_limit : int
-        The bytes of memory of large arrays, results and temporaries, that are kept for the next
-        ones when nothing refers to them any more; 0 gives all of it back to the system at once.
+        The bytes of memory of dropped large arrays, results and temporaries, to keep for reuse; 0
+        returns all of it to the system at once.
 
     Examples
     --------
@@ -188,14 +187,14 @@ class Config:
         Returns
         -------
         context manager
-            Gives the settings their former values back when it is left.
+            Restores the settings on exit.
 
         Raises
         ------
         ArgumentError
-            For a setting that does not exist.
+            For an unknown setting.
         DomainError
-            For a value that it cannot have.
+            For an invalid value.
         """
         checked = {}
         for name, value in settings.items():
@@ -208,7 +207,7 @@ class Config:
         return _Settings(self, before)
 
     def on_change(self, listener: Callable[[], None]) -> None:
-        """Have a function called after every change."""
+        """Register a function to call after every change."""
         if not callable(listener):
             raise ArgumentError(
                 f"on_change takes a function, not {kind_of(listener)}",
@@ -217,13 +216,13 @@ class Config:
         self._listeners.append(listener)
 
     def given(self, name: str) -> bool:
-        """Tell whether a setting was ever set, if only to the value that it had."""
+        """Return True if a setting was ever set, even to its previous value."""
         return name in self._given
 
-    if not TYPE_CHECKING:  # a checker of types tells by itself
+    if not TYPE_CHECKING:  # type checkers report this themselves
 
         def __getattr__(self, name: str) -> Any:
-            if name.startswith("_"):  # what Python and its libraries ask for
+            if name.startswith("_"):  # names that Python and its libraries look up
                 raise AttributeError(f"rg.config has no {name}")
             raise _unknown(name, UnsupportedAttributeError)
 
@@ -235,7 +234,7 @@ class Config:
 
 
 class _Settings:
-    """Settings that were changed, and what they were before."""
+    """Changed settings, with their previous values."""
 
     def __init__(self, owner: Config, before: dict[str, Any]) -> None:
         self._owner = owner

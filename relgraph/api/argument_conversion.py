@@ -1,9 +1,9 @@
-"""Arguments of compiled functions: a quick test of those that can be used as they are, and the
+"""Arguments of compiled functions: a quick test for those that need no conversion, and the
 conversion of others.
 
-Most calls pass arrays of the right dtypes and sizes, and on small arrays the checks of a general
-loop would take longer than the computation.  The general way remains for all other arguments: it
-converts them, and says what is wrong with them.
+Most calls pass arrays of the right dtypes and sizes, and for small arrays the checks of a general
+loop would take longer than the computation.  The general path converts all other arguments, and
+raises errors that explain what does not fit.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _RANK = {"b": 0, "u": 1, "i": 1, "f": 2}  # the order in which Python's numbers 
 def fits(
     wanted: Sequence[tuple[np.dtype[Any] | None, int]], equal: Iterable[tuple[Source, Source]]
 ) -> Callable[..., bool]:
-    """Return a function that tells whether arrays need no conversion and have sizes that agree.
+    """Return a function that returns True if arrays need no conversion and their sizes agree.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def fits(
     Returns
     -------
     callable
-        Given any arguments, True where there is one for each input, and all are aligned,
+        Takes any arguments, and returns True if there is one for each input and all are aligned,
         C-contiguous arrays of these dtypes, ranks and sizes.
     """
     return _compiled(tuple(wanted), tuple(equal))
@@ -94,12 +94,12 @@ def as_sparse(wanted: Input, value: Any) -> Any:
     Returns
     -------
     matrix of scipy.sparse
-        The same object where nothing has to be converted.
+        The same object if it needs no conversion.
 
     Raises
     ------
     ArgumentError
-        For what is not of scipy.sparse.
+        For a value that is not a matrix of scipy.sparse.
     DTypeError, ShapeError
         For a dtype or rank that does not fit.
     """
@@ -129,7 +129,7 @@ def as_sparse(wanted: Input, value: Any) -> Any:
 
 
 def array_of(value: Any) -> Array | None:
-    """Return an array of another library as one of NumPy, without a copy where it can be.
+    """Return an array of another library as a NumPy array, without a copy if possible.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def array_of(value: Any) -> Array | None:
     Returns
     -------
     array or None
-        None for what has neither ``__array__`` nor ``__dlpack__``, and for graphs.
+        None for objects without ``__array__`` and ``__dlpack__``, and for graphs.
     """
     if isinstance(value, Operators):
         return None
@@ -151,7 +151,7 @@ def array_of(value: Any) -> Array | None:
 
 
 def as_array(wanted: Input, value: Any) -> Array:
-    """Return an argument in the dtype of its input, where NumPy calls that conversion safe.
+    """Return an argument in the dtype of its input if NumPy calls that conversion safe.
 
     Parameters
     ----------
@@ -168,7 +168,7 @@ def as_array(wanted: Input, value: Any) -> Array:
     Raises
     ------
     ArgumentError
-        For what is no array.
+        For a value that is not an array.
     DTypeError
         For an array of a dtype that does not convert safely.
     NumberRangeError
@@ -220,7 +220,7 @@ def as_array(wanted: Input, value: Any) -> Array:
 
 
 def _unfit(wanted: Input, value: Any, array: Array) -> RelgraphError:
-    """Return the error for a value of which no array of the input's dtype is made."""
+    """Return the error for a value that does not convert to the input's dtype."""
     name, dtype, kind = wanted.name, wanted.dtype, array.dtype.kind
     given = f"{array.dtype}, shape {array.shape}"
     if not isinstance(value, np.ndarray) and kind in "OSU":

@@ -1,4 +1,4 @@
-"""What is particular to GPUs: arrays that stay on the device, PTX, recorded calls."""
+"""GPU features: arrays that stay on the device, PTX, recorded calls."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def to_host(values: Any) -> Any:
     Parameters
     ----------
     values : device array, or a list, tuple or dict of them
-        What a function with ``target="cuda"`` returns; what is no device array stays as it is.
+        Results of a function with ``target="cuda"``; other values are returned unchanged.
 
     Returns
     -------
@@ -48,7 +48,7 @@ def to_host(values: Any) -> Any:
 def stream(stream: Any = None) -> AbstractContextManager[Any]:
     """Run the calls of a block, in this thread, on a stream.
 
-    Arrays of other streams may be arguments: the calls wait for them, on the device.
+    Arguments may come from other streams: the device waits for them.
 
     Parameters
     ----------
@@ -64,9 +64,9 @@ def stream(stream: Any = None) -> AbstractContextManager[Any]:
     Raises
     ------
     GPUNotAvailableError
-        Where no GPU can be used.
+        If no GPU can be used.
     ArgumentError
-        For what is no stream.
+        For an object that is not a stream.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def stream(stream: Any = None) -> AbstractContextManager[Any]:
 
 
 def report() -> dict[str, str]:
-    """Return what is installed of what a GPU needs, and what is missing.
+    """Return the installed and the missing parts of the GPU software.
 
     Returns
     -------
@@ -101,7 +101,7 @@ def report() -> dict[str, str]:
 def ptx(
     inputs: Any, outputs: Container, cc: tuple[int, int] = (9, 0), mode: Any = "fast_run"
 ) -> dict[str, str]:
-    """Compile the kernels of a graph to PTX, for a device that need not be there.
+    """Compile the kernels of a graph to PTX, without a GPU.
 
     Parameters
     ----------
@@ -118,11 +118,11 @@ def ptx(
     Raises
     ------
     GPUNotAvailableError
-        Where NVIDIA's compiler is not installed; it comes with ``relgraph[cuda]``.
+        If NVIDIA's compiler is not installed; ``relgraph[cuda]`` installs it.
 
     Examples
     --------
-    Not run with these pages, since it needs that compiler:
+    This example needs that compiler, so the tests skip it:
 
     >>> import relgraph as rg
     >>> x = rg.vector("x")
@@ -145,10 +145,10 @@ def captured(
     packed: Callable[[Any], Any],
     call: tuple[Sequence[Any], Mapping[str, Any]],
 ) -> Callable[..., Any]:
-    """Return a program's launches for arrays of some shapes, recorded: ``f.capture(x, y)``.
+    """Record the launches of a program for arrays of given shapes: ``f.capture(x, y)``.
 
-    A call copies its arguments to where those of the recorded one were, and launches all kernels
-    at once; its results are the same arrays at each call, with other values.
+    A call copies its arguments to the recorded addresses and launches all kernels at once.  It
+    returns the same arrays at each call, with new values.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ def captured(
     Raises
     ------
     CaptureError
-        For a graph of which a part needs the CPU, and for a target that is no GPU.
+        For a graph that needs the CPU for some part, and for a target that is not a GPU.
     """
     record = getattr(program, "record", None)
     if record is None:

@@ -1,4 +1,4 @@
-"""What rewriting did and what it cost: derivations and profiles of :func:`rewrite_graph`."""
+"""Derivations and profiles of :func:`rewrite_graph`: its steps, and their cost."""
 
 from __future__ import annotations
 

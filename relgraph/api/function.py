@@ -58,8 +58,8 @@ def function(
     outputs : Variable, or a list, tuple or dict of Variable
         The results; the function returns the same kind of container.
     mode : str, Query, relation, rewriter, list of them, or None
-        Which rewrites to run, such as ``"o4"`` or ``rg.mode("o4").excluding("fusion")``; None to
-        compile the graph as it is written.  ``"default"`` is ``rg.config.mode``, which is
+        The rewrites to run, such as ``"o4"`` or ``rg.mode("o4").excluding("fusion")``; None to
+        compile the graph without rewriting.  ``"default"`` is ``rg.config.mode``, which is
         ``"fast_run"`` unless set.  Names and queries select from :data:`relgraph.optdb`; for
         another database pass ``database.query(...)``.  A list is applied in order, such as
         ``[my_relation, "o4"]``.
@@ -68,8 +68,8 @@ def function(
     nonfinite : {"assume", "keep"}
         Whether to use relations that hold for finite values only, such as ``x - x = 0``.
     donate : str, Input, or iterable of them
-        Inputs whose arrays a call may write over, and return as results; the caller has no more use
-        for them.  An array that shares memory with another argument is copied instead.
+        Inputs whose arrays a call may overwrite, and return as results.  An array that shares
+        memory with another argument is copied instead.
 
     Returns
     -------
@@ -79,15 +79,15 @@ def function(
     Raises
     ------
     ArgumentError
-        When outputs depend on inputs that are not given, or inputs are given twice.
+        If outputs depend on missing inputs, or an input occurs twice.
     DomainError
         For a target that does not exist.
     UnknownTagError
         For a mode that does not exist.
     OscillationError, BudgetError
-        When relations of the mode do not come to an end; the message names them.
+        If relations of the mode do not terminate; the message names them.
     GPUNotAvailableError
-        For the target "cuda" where no GPU can be used.
+        For the target "cuda" if no GPU can be used.
 
     Examples
     --------
@@ -100,13 +100,13 @@ def function(
     """
     given = (inputs,) if isinstance(inputs, Variable) else inputs
     nodes, keys = _opened(outputs)
-    backend_of(target)  # a target that does not exist is refused before any work is done
+    backend_of(target)  # raises for an unknown target before any work is done
     graph = FunctionGraph(given, nodes)
     needed = list[Meeting]()
     rewriter, choices = selected(mode, nonfinite)
     if rewriter is not None:
         if choices is None or "remove_all_assert" not in choices:
-            needed = meetings(graph.toposort())  # what is rewritten may need less
+            needed = meetings(graph.toposort())  # the rewritten graph may need fewer
         graph = map_graph(graph, rewriter)
     donated = donated_names(donate, graph.inputs)
     return Function(graph, keys, target, mode, choices, needed=needed, donate=donated)
@@ -126,12 +126,12 @@ def evaluate(
     outputs : Variable, or a list, tuple or dict of Variable
         What to compute.
     values : mapping of Variable or str to array-like, optional
-        A value for each input, keyed by the input or by its name.  The values of inputs that the
-        graph does not use are not read.
+        A value for each input, keyed by the input or by its name.  Values of unused inputs are
+        ignored.
     target : {"cpu", "numpy", "cuda"} or Backend
         Where to compute.
     mode : str, Query, relation, rewriter, list of them, or None
-        Which rewrites to run first, as in :func:`function`; by default none.
+        The rewrites to run first, as in :func:`function`; by default none.
 
     Returns
     -------
@@ -167,7 +167,7 @@ def evaluate(
     named = {x.name if isinstance(x, Input) else str(x): value for x, value in values.items()}
     if used.issubset(named):
         named = {name: named[name] for name in used}
-    else:  # a name that no input has may be a misspelt one
+    else:  # an unknown name may be a misspelling
         named = {x: value for x, value in named.items() if x in used or x in values}
     return compiled(**named)
 
@@ -182,7 +182,7 @@ class Function:
     graph : FunctionGraph
         The graph to compile.
     keys : None, list, tuple or dict
-        How the results are returned: one array, or the container to put them in.
+        The form of the results: None for one array, or the container that holds them.
     target : {"cpu", "numpy", "cuda"} or Backend
         Where to run.
     mode : object, optional
@@ -190,9 +190,9 @@ class Function:
     choices : collection of str, optional
         The lowering choices to make, such as ``"fusion"``; None for all.
     needed : sequence of Meeting
-        Which unknown sizes of inputs the graph needs to be equal, as it was before rewriting.
+        The unknown sizes of inputs that the original graph needs to be equal.
     donate : frozenset of str
-        The inputs whose arrays may be written over.
+        The inputs whose arrays a call may overwrite.
 
     Attributes
     ----------
@@ -239,9 +239,9 @@ class Function:
         self._program = backend.compile(graph)
         if not callable(self._program):
             raise CompileError(
-                f"the backend {backend.name} compiled to {kind_of(self._program)}, no program",
+                f"the backend {backend.name} compiled to {kind_of(self._program)}, not a program",
                 {"graph": graph},
-                "Return what is called with the list of arrays from compile(graph).",
+                "Return a callable that takes the list of arrays from compile(graph).",
             )
         self._read_inputs(needed)
         self._takes_out = any(x.name == "out" for x in graph.inputs)
@@ -252,7 +252,7 @@ class Function:
         self._direct: Callable[..., Any]
         self._fits, self._direct = made or (fits(self._wanted, self._sizes), self._listed)
         self._on_device = getattr(self._program, "convert", None)
-        # Whether a call returns what the program does, without another look.
+        # Whether a call may return the program's results unchecked.
         self._single = keys is None and (made is not None or graph.outputs[0].ndim > 0)
         self.__signature__ = _signature(graph.inputs)
         call = None
@@ -262,9 +262,9 @@ class Function:
             self.__class__ = type("Function", (type(self),), {"__call__": call, **_OF_CLASS})
 
     def _read_inputs(self, needed: Sequence[Meeting]) -> None:
-        """Keep what arguments are compared with: dtypes, ranks, and sizes that must be equal."""
+        """Store the dtypes, ranks and equal sizes that arguments must have."""
         # By name, because NumPy shares one object among arrays, and `is` is the fastest test.
-        # A sparse input has no dtype here: no array is right for it as it is.
+        # A sparse input has no dtype here, so that its argument always goes through the conversion.
         self._wanted = [
             (np.dtype(x.dtype.name) if x.type.layout == "dense" else None, x.ndim)
             for x in self.inputs
@@ -304,13 +304,14 @@ class Function:
         Parameters
         ----------
         out : array, or a list, tuple or dict of array, optional
-            Where to write the results: C-contiguous arrays are computed in, others copied to.  They
-            may overlap with arguments, but not with each other.  After a call that fails while it
-            computes, as for an index out of range or a singular matrix, they hold anything.
+            Arrays for the results: the call computes directly in C-contiguous arrays, and copies to
+            others.  They may overlap with arguments, but not with each other.  If a call fails
+            while it computes, for instance on an index out of range or a singular matrix, their
+            values are undefined.
         *args, **kwargs : array-like, or matrix of scipy.sparse
             One value for each input.  Arrays need its dtype, or one that converts safely; Python
-            numbers and lists of them convert as NumPy's weak scalars do.  An input of a sparse
-            layout takes a matrix of scipy.sparse in any format, converted where it has another.
+            numbers and lists of them convert like NumPy's weak scalars.  For an input of a sparse
+            layout, pass a matrix of scipy.sparse in any format; the call converts it.
 
         Returns
         -------
@@ -331,15 +332,15 @@ class Function:
 
     @property
     def unchecked(self) -> Callable[..., Any]:
-        """The function without any look at its arguments.
+        """The function without checks of its arguments.
 
-        It takes arrays by position, of the dtypes, ranks and sizes declared, C-contiguous and
-        aligned.  Anything else makes wrong results, or ends the process.
+        Pass aligned, C-contiguous arrays of the declared dtypes, ranks and sizes, by position.
+        Other arguments cause wrong results, or crash the process.
 
         Returns
         -------
         callable
-            Returns what a call of the function does.
+            Returns the same results as a call of the function.
 
         Examples
         --------
@@ -353,7 +354,7 @@ class Function:
         return direct if self._single else lambda *arrays: packed(direct(*arrays))
 
     def capture(self, /, *args: Any, **kwargs: Any) -> Callable[..., Any]:
-        """Record a call on a GPU; :func:`relgraph.cuda.captured` tells what is returned.
+        """Record a call on a GPU; see :func:`relgraph.cuda.captured`.
 
         Parameters
         ----------
@@ -363,20 +364,20 @@ class Function:
         Returns
         -------
         callable
-            Takes arguments of the same shapes and dtypes; its results are the same arrays of the
-            device at each call, with other values.
+            Takes arguments of the same shapes and dtypes, and returns the same device arrays at
+            each call, with new values.
 
         Raises
         ------
         CaptureError
-            For a graph of which a part needs the CPU, and for a target that is no GPU.
+            For a graph that needs the CPU for some part, and for a target that is not a GPU.
         """
         from relgraph.api.cuda import captured
 
         return captured(self._program, self._checked, self._packed, (args, kwargs))
 
     def _listed(self, *arrays: Any) -> Any:
-        """Run a program that takes a list and returns one; a single result as it is."""
+        """Run a program that takes and returns a list, and unpack a single result."""
         results = self._program(arrays)
         return results[0] if len(results) == 1 else results
 
@@ -394,7 +395,7 @@ class Function:
             direct(*args, *places)
             return out
         check_places(places, self.graph.outputs, getattr(self._program, "holds", lambda p: False))
-        # Programs write to arrays of NumPy's own class: a memmap, for one, is seen through it.
+        # Programs write to plain NumPy arrays, so that a subclass such as a memmap becomes a view.
         places = [np.asarray(p) if isinstance(p, np.ndarray) else p for p in places]
         arrays = self._checked(args, kwargs)
         if hasattr(self._program, "into"):
@@ -555,7 +556,7 @@ def _check_output(position: int, node: Variable) -> None:
         raise ArgumentError(
             f"output {position} is several arrays, not one: {brief(node, 24)}",
             {"type": node.type},
-            "Return the parts that are needed as outputs of their own.",
+            "Return the parts that you need as separate outputs.",
         )
 
 

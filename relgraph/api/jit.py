@@ -43,8 +43,8 @@ PROGRAMS = 256  # that one traced function keeps; the one least recently used is
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Traced:
-    """One trace: its graph, how numbers become inputs, how results are given back, and which
-    inputs are donated."""
+    """One trace: its graph, the conversion of numbers to inputs and of outputs to results, and the
+    donated inputs."""
 
     graph: FunctionGraph
     feeds: tuple[tuple[int, np.dtype[Any]], ...]
@@ -69,20 +69,20 @@ class _Program:
 
 def _fed(value: Number, dtype: np.dtype[Any]) -> Any:
     if dtype.char == "f":
-        with np.errstate(over="ignore"):  # a graph computes inf without a word
+        with np.errstate(over="ignore"):  # a graph computes inf without a warning
             return np.asarray(value, dtype)
     return np.asarray(value, dtype)
 
 
 class Jit:
-    """A NumPy function that is traced and compiled at its first call with each signature.
+    """A NumPy function, traced and compiled on the first call with each signature.
 
     Attributes
     ----------
     mode, target, nonfinite
-        What :func:`relgraph.function` is called with.
+        Arguments for :func:`relgraph.function`.
     donate : frozenset of str
-        The parameters whose arrays a call may write over.
+        The parameters whose arrays a call may overwrite.
     """
 
     def __init__(
@@ -114,8 +114,8 @@ class Jit:
         if inspect.isfunction(function) and global_name(function, module, name) is None:
             raise ArgumentError(
                 f"the compiled function {self.__name__} cannot be pickled: no module holds it",
-                fix="Declare it at the top level of a module that can be imported; what it "
-                "compiles is pickled by rg.function(graph.inputs, graph.outputs).",
+                fix="Declare it at the top level of a module that can be imported, or pickle "
+                "rg.function(graph.inputs, graph.outputs).",
             )
         return Jit, (function, self.mode, self.target, self.nonfinite, self.donate)
 
@@ -226,9 +226,9 @@ class Jit:
             if not others:
                 raise
             raise ArgumentError(
-                f"{self.__name__} does not take what it is called with: {error}",
+                f"{self.__name__} cannot be called with these arguments: {error}",
                 others,
-                "A list is passed as a list, a number as a number and a string as it is; pass "
+                "Lists, numbers and strings reach the function unchanged; pass "
                 "np.array(...) for an array.",
             ) from error
         except ValueError as error:
@@ -250,11 +250,11 @@ class Jit:
     def _not_bound(self, error: Exception, kwargs: Iterable[str]) -> ArgumentError:
         """Return the error for arguments that the function does not take."""
         names = [str(p).partition(":")[0] for p in _signature(self._function)]
-        fix = "Pass what it takes, each once."
+        fix = "Pass the arguments that it takes, each once."
         if "out" in kwargs:
             fix = "Use donate= to have results written over arguments; rg.function has out=."
         return ArgumentError(
-            f"{self.__name__} does not take what it is called with: {error}",
+            f"{self.__name__} cannot be called with these arguments: {error}",
             {"takes": f"({', '.join(names)})"},
             fix,
         )
@@ -264,7 +264,7 @@ class Jit:
 
 
 def _is_of_the_call(error: Exception) -> bool:
-    """Tell whether Python could not bind arguments: no frame of the function is in the error."""
+    """Return True if binding the arguments failed: the error has no frame of the function."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
@@ -286,17 +286,17 @@ def jit(
     Parameters
     ----------
     function : callable
-        Written with NumPy's functions and operators.  It is run once for each combination of
-        dtypes and shapes; its Python control flow must not depend on values of arrays.
+        Written with NumPy's functions and operators.  It runs once for each combination of dtypes
+        and shapes; its Python control flow must not depend on values of arrays.
     mode : str, Query, relation, rewriter, list of them, or None
-        Which rewrites to run, as in :func:`relgraph.function`.
+        The rewrites to run, as in :func:`relgraph.function`.
     target : {"cpu", "numpy"}
         Where to run.
     nonfinite : {"assume", "keep"}
         Whether to use relations that hold for finite values only, such as ``x - x = 0``.
     donate : str or iterable of str
-        Parameters whose arrays a call may write over, and return as results; the caller has no more
-        use for them.  An array that shares memory with another argument is copied instead.
+        Parameters whose arrays a call may overwrite, and return as results.  An array that shares
+        memory with another argument is copied instead.
 
     Returns
     -------
@@ -307,8 +307,8 @@ def jit(
     Raises
     ------
     ArgumentError
-        When the function asks for the truth of an array, or returns something that is no array; to
-        donate what is no parameter.
+        If the function needs the truth value of an array, or returns something other than arrays;
+        for an unknown name in ``donate``.
     DTypeError
         For an argument of a dtype that relgraph does not compute with.
     UnknownTagError
@@ -316,17 +316,18 @@ def jit(
 
     Notes
     -----
-    A Python number takes the dtype of the arrays beside it, as in NumPy, and one program serves all
-    its values.  Where the function asks for its value (``if``, ``range``, an axis, a size, the
-    bound of a slice), it is traced again for each answer.  The 256 programs used last are kept.
+    A Python number takes the dtype of the arrays that it meets, as in NumPy, and one program serves
+    all its values.  If the function inspects the value (in an ``if``, a ``range``, an axis, a size,
+    or the bound of a slice), it is traced again for each outcome.  The 256 programs used last are
+    kept.
 
-    Arrays are not changed in place: ``x += 1`` of an argument, or of a view, raises.  Of another
-    array it gives the name ``x`` a new one; other names of the old array keep it.
+    Arrays are not changed in place: ``x += 1`` raises if ``x`` is an argument or a view.  Otherwise
+    it binds the name ``x`` to a new array; other names keep the old array.
 
-    Decorated, a method takes the attributes of its object as further arguments, read at each call;
-    it may call other methods, and must not assign attributes.
+    A decorated method takes the attributes of its object as further arguments, read at each call.
+    It may call other methods, but must not assign attributes.
 
-    An array of float16 is taken as float32.
+    Arrays of float16 are converted to float32.
 
     Examples
     --------
@@ -344,7 +345,7 @@ def jit(
             f"jit takes a function, not {function!r}",
             fix="Write rg.jit(f), or @rg.jit above a function; a graph is compiled by rg.function.",
         )
-    selected(mode, nonfinite)  # raises for what does not exist, before the first call
+    selected(mode, nonfinite)  # raises for an unknown mode before the first call
     check_target(target)
     donated = listed(donate, [p.name for p in _signature(function)])
     check_donated(donated, _parameters(function, donated))
@@ -360,7 +361,7 @@ class _Named:
         self._number = 0
 
     def leaf(self, x: Any, name: str) -> Any:
-        """Return what the function is called with in the place of a leaf."""
+        """Return the tracer or static value for a leaf."""
         if type(x) in NUMBERS:
             self.tape.names[self._number] = name
             self._number += 1
@@ -390,7 +391,7 @@ def _signature(function: Callable[..., Any]) -> list[inspect.Parameter]:
 
 
 def _parameters(function: Callable[..., Any], names: Iterable[str]) -> list[str]:
-    """Return the names of parameters; those of some arguments too, where any can be passed."""
+    """Return the names of parameters, and of arguments if any can be passed."""
     parameters = _signature(function)
     found = [p.name for p in parameters]
     return [*found, *names] if any(p.kind is p.VAR_KEYWORD for p in parameters) else found
@@ -406,13 +407,13 @@ def _positions(function: Callable[..., Any], count: int) -> list[tuple[str, str]
 
 
 def _no_arrays(named: Iterable[tuple[str, Any]]) -> list[tuple[str, str]]:
-    """Return the arguments that a function may have taken for arrays, with what they are."""
+    """Return the arguments that a function may have mistaken for arrays, with their kinds."""
     kinds = (list, tuple, str, *NUMBERS)
     return [(name, f"{type(x).__name__}, {x!r:.60}") for name, x in named if isinstance(x, kinds)]
 
 
 def _endless(name: str, error: RecursionError) -> CompileError:
-    """Return the error for a traced function that calls itself, or another one, without end."""
+    """Return the error for a traced function that recurses endlessly."""
     codes: Counter[CodeType] = Counter()
     raised = error.__traceback__
     while raised is not None:
@@ -423,7 +424,7 @@ def _endless(name: str, error: RecursionError) -> CompileError:
     code, _ = max(codes.items(), key=lambda pair: pair[1])
     file = code.co_filename.replace("\\", "/").rsplit("/", 1)[-1]
     return CompileError(
-        f"tracing {name} does not come to an end: it called {code.co_name} past Python's limit",
+        f"tracing {name} does not end: it called {code.co_name} past Python's limit",
         {"called": f"{code.co_name} ({file}:{code.co_firstlineno}), {codes[code]} times deep"},
         "Tracing cannot see the values of arrays: let the recursion end by a shape, or by an "
         "argument that is a Python number, or write it as a loop over a range.",
@@ -433,7 +434,7 @@ def _endless(name: str, error: RecursionError) -> CompileError:
 def _packer(
     result: Any, outputs: list[Variable], name: str, top: bool = True
 ) -> Callable[[list[Any], list[Any]], Any]:
-    """Collect the outputs of a traced function, and return how to give its results back."""
+    """Collect the outputs of a traced function, and the way to rebuild its results."""
     kind = type(result)
     if isinstance(result, dict):
         keys = list(result)
@@ -458,7 +459,7 @@ def _packer(
         value = as_variable(result)
     else:
         raise ArgumentError(
-            f"{name} returned {kind_of(result)}, which is no array: {result!r:.60}",
+            f"{name} returned {kind_of(result)}, which is not an array: {result!r:.60}",
             fix="Return arrays and numbers, or tuples, lists, dicts and named tuples of them."
             if not is_dataclass(result)
             else why_no_leaf(result).replace("Pass", "Return"),

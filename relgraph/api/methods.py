@@ -1,4 +1,4 @@
-"""Methods that are traced: the attributes of their object are arguments like any others."""
+"""Traced methods: the attributes of their object are further arguments."""
 
 from __future__ import annotations
 

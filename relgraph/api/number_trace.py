@@ -1,11 +1,11 @@
-"""What a traced function does with Python numbers, recorded so that it can be done again.
+"""The arithmetic of a traced function on Python numbers, recorded to be repeated.
 
-A Python number among the arguments of a traced function is not known to be static: most are only
-operands of arrays, and then one program serves every value.  So arithmetic of such numbers is
-written on a tape, to be repeated by Python at each call, and an operand becomes an input of the
-graph, of the dtype that NumPy gives a Python number there.  Where the function asks for a value
-(a condition, an axis, a size), the answer is part of what it was traced for: the tape branches, and
-:class:`Branch` leads a call along the answers for its own numbers to the program traced for them.
+A Python number among the arguments of a traced function need not be static: most are only operands
+of arrays, and then one program serves every value.  So the tape records arithmetic of numbers,
+Python repeats it at each call, and an operand becomes an input of the graph, with the dtype that
+NumPy gives a Python number there.  If the function inspects a value (a condition, an axis, a size),
+the trace holds only for that answer: the tape branches, and :class:`Branch` leads a call, by the
+answers for its numbers, to the program that was traced for them.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ Steps = list[Callable[[list[Any]], Any]]
 
 
 def answer_key(answer: Any) -> Hashable:
-    """Return a key that tells apart what Python calls equal: ``True == 1 == 1.0``, -0.0, NaN.
+    """Return a key that separates values that Python calls equal: ``True == 1 == 1.0``, -0.0, NaN.
 
     Parameters
     ----------
     answer : bool, int, float or type
-        What the function was told.
+        The value that the function received.
 
     Returns
     -------
@@ -43,18 +43,18 @@ def answer_key(answer: Any) -> Hashable:
 
 @dataclass(slots=True)
 class Branch(Generic[Program]):
-    """Steps of a tape up to a question, and what follows each answer; or up to the end.
+    """Steps of a tape up to a question, with a branch for each answer; or up to the end.
 
     Attributes
     ----------
     steps : list of callable
         Each computes the next slot from those before it.
     asked : int
-        The slot whose value is asked for; -1 at the end of the tape.
+        The slot whose value the function inspects; -1 at the end of the tape.
     answers : dict of hashable to Branch
         By :func:`answer_key`.
     program : object
-        What was traced, at the end of the tape.
+        The traced program, at the end of the tape.
     """
 
     steps: Steps
@@ -63,7 +63,7 @@ class Branch(Generic[Program]):
     program: Program | None = None
 
     def find(self, slots: list[Any]) -> Program | None:
-        """Return the program for these numbers, or None where there is none yet.
+        """Return the program for these numbers, or None if there is none yet.
 
         Parameters
         ----------
@@ -98,7 +98,7 @@ class Tape(Generic[Program]):
     inputs : dict of (int, dtype) to Input
         The slots that became inputs, in order of first use.
     names : dict of int to str
-        What inputs of a slot are called.
+        The names of the inputs of each slot.
     """
 
     def __init__(self, numbers: Sequence[Number]) -> None:
@@ -111,12 +111,12 @@ class Tape(Generic[Program]):
         self._asked: list[tuple[Steps, int]] = []
 
     def new_name(self, name: str) -> str:
-        """Return a name for an input, with more to it where it is taken.
+        """Return a name for an input, with a suffix if the name exists.
 
         Parameters
         ----------
         name : str
-            What it would be called.
+            The name to start from.
         """
         while name in self._taken:
             name += "_"
@@ -139,7 +139,7 @@ class Tape(Generic[Program]):
         return len(self.slots) - 1
 
     def ask(self, slot: int) -> Any:
-        """Return the value of a slot; what is traced from here on is traced for this answer."""
+        """Return the value of a slot; the trace holds for this answer only."""
         if slot not in self._known:
             self._known.add(slot)
             self._asked.append((self._steps, slot))
@@ -147,23 +147,23 @@ class Tape(Generic[Program]):
         return self.slots[slot]
 
     def knows(self, slot: int) -> bool:
-        """Tell whether the value of a slot has been asked for."""
+        """Return True if the function has inspected the value of a slot."""
         return slot in self._known
 
     def node(self, slot: int, dtypes: Sequence[np.dtype[Any]]) -> Variable:
-        """Return a number as an operand beside arrays of ``dtypes``, as NumPy promotes it.
+        """Return a number as an operand next to arrays of ``dtypes``, with NumPy's promotion.
 
         Parameters
         ----------
         slot : int
             The number.
         dtypes : sequence of dtype
-            Those of the operands beside it.
+            The dtypes of the other operands.
 
         Returns
         -------
         Variable
-            An input; a constant where the value is known, or does not fit.
+            An input; a constant if the value is known or does not fit.
         """
         kind = type(self.slots[slot])
         if kind is bool or not dtypes:
@@ -190,12 +190,12 @@ class Tape(Generic[Program]):
         return [answer_key(self.slots[asked]) for _, asked in self._asked]
 
     def graft(self, root: Branch[Program] | None, program: Program) -> Branch[Program]:
-        """Add what was recorded to the branches of earlier traces.
+        """Add the recorded steps to the branches of earlier traces.
 
         Parameters
         ----------
         root : Branch or None
-            The first branch, where there is one.
+            The first branch, if there is one.
         program : object
             What was traced.
 
@@ -211,7 +211,7 @@ class Tape(Generic[Program]):
         branches = first
         key: Hashable = None
         new = end
-        while True:  # along the answers that are known, to the one that is new
+        while True:  # along the known answers, to the new one
             old = branches.get(key)
             if old is None or old.asked != new.asked or new.asked < 0:
                 branches[key] = new
@@ -223,7 +223,7 @@ class Tape(Generic[Program]):
 def prune(
     branches: dict[Hashable, Branch[Program]], path: Sequence[Hashable], program: Program
 ) -> None:
-    """Drop a program, and what leads to it alone.
+    """Drop a program, and the branches that lead only to it.
 
     Parameters
     ----------

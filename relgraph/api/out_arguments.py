@@ -1,4 +1,4 @@
-"""Places for results: the arrays that a call is given as ``out``, and inputs that are donated."""
+"""Arrays for results: the ``out`` argument of a call, and donated inputs."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def places_of(out: Any, keys: Any) -> list[Any]:
     Parameters
     ----------
     out : array, or a list, tuple or dict of array
-        What a call was given.
+        The argument of a call.
     keys : list, tuple or dict
         The container of the function's results.
 
     Raises
     ------
     ArgumentError
-        Where it is not the container of the results.
+        If it is not a container like that of the results.
     """
     kind = "dict" if isinstance(keys, dict) else "list or tuple"
     if isinstance(keys, dict) and isinstance(out, Mapping):
@@ -53,7 +53,7 @@ def check_places(
     outputs: Sequence[Variable],
     elsewhere: Callable[[Any], bool] = lambda place: False,
 ) -> None:
-    """Refuse what results cannot be written to.
+    """Raise an error for arrays that cannot hold the results.
 
     Parameters
     ----------
@@ -62,15 +62,14 @@ def check_places(
     outputs : sequence of Variable
         The outputs.
     elsewhere : callable
-        ``elsewhere(place)``: whether an array is on a device, where the program itself checks it.
+        ``elsewhere(place)`` returns True if an array is on a device; the program checks it there.
 
     Raises
     ------
     ArgumentError
-        For another number of them, for what is not an array or cannot be written, and where two of
-        them overlap.
+        For a wrong number of arrays, for other objects and read-only arrays, and for overlaps.
     DTypeError
-        For another dtype than the result's.
+        For a dtype other than the result's.
     """
     if len(places) != len(outputs):
         raise ArgumentError(
@@ -82,7 +81,7 @@ def check_places(
         what = f"the array given as out for {brief(node, 24)}"
         if not isinstance(node.type, TensorType) or node.type.layout != "dense":
             raise ArgumentError(
-                f"the result {brief(node, 24)} is a sparse matrix, which has no place to write to",
+                f"the result {brief(node, 24)} is a sparse matrix, which out does not support",
                 {"result": node.type},
                 "Call the function without out.",
             )
@@ -108,24 +107,24 @@ def check_places(
             raise ArgumentError(
                 f"{what} cannot be written",
                 {"flags": "writeable is False"},
-                "Give it an array of its own memory.",
+                "Give it a writable array, such as a copy.",
             )
         if _overlaps_itself(place):
             raise ArgumentError(
                 f"{what} overlaps itself",
                 {"shape": place.shape, "strides": place.strides},
-                "Give it memory for each of its elements: np.empty(shape, dtype).",
+                "Give it an array without overlaps: np.empty(shape, dtype).",
             )
         for other in places[:k]:
             if not elsewhere(other) and np.may_share_memory(place, other):
                 raise ArgumentError(
                     f"{what} overlaps with that of another result",
-                    fix="Give each result memory of its own.",
+                    fix="Give each result a separate array.",
                 )
 
 
 def _overlaps_itself(array: np.ndarray[Any, Any]) -> bool:
-    """Tell whether two elements of an array may be in one place."""
+    """Return True if two elements of an array may share memory."""
     end = array.itemsize
     for stride, size in sorted(
         (abs(s), n) for s, n in zip(array.strides, array.shape, strict=True)
@@ -140,7 +139,7 @@ def _overlaps_itself(array: np.ndarray[Any, Any]) -> bool:
 def donated_names(
     donate: str | Input | Iterable[str | Input], inputs: Sequence[Input]
 ) -> frozenset[str]:
-    """Return the names of the inputs that are donated.
+    """Return the names of the donated inputs.
 
     Parameters
     ----------
@@ -161,19 +160,19 @@ def donated_names(
 
 
 def listed(donate: Any, known: Iterable[str]) -> list[Any]:
-    """Return what is donated as a list.
+    """Return the donated inputs as a list.
 
     Parameters
     ----------
     donate : str, Input, or iterable of them
         One, or several.
     known : iterable of str
-        The names of what can be donated, for the error.
+        The names that can be donated, for the error.
 
     Raises
     ------
     ArgumentError
-        For what is neither, such as True.
+        For other values, such as True.
     """
     if isinstance(donate, str | Variable):
         return [donate]
@@ -187,14 +186,14 @@ def listed(donate: Any, known: Iterable[str]) -> list[Any]:
 
 
 def check_donated(names: Iterable[str], known: Collection[str]) -> None:
-    """Refuse to donate what there is not.
+    """Raise an error for unknown names.
 
     Parameters
     ----------
     names : iterable of str
-        The names of what is donated.
+        The names to donate.
     known : collection of str
-        Those of the inputs.
+        The names of the inputs.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Tuples, lists, dicts and named tuples of arrays: taken apart, and put together again."""
+"""Tuples, lists, dicts and named tuples of arrays: flattening and rebuilding."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ Leaf = Callable[[Any, str], Any]
 
 
 def is_named_tuple(kind: type) -> bool:
-    """Tell whether a class is one that ``collections.namedtuple`` makes."""
+    """Return True for classes made by ``collections.namedtuple``."""
     return issubclass(kind, tuple) and hasattr(kind, "_fields")
 
 
 def structure_of(value: Any, leaf: Callable[[Any], Hashable]) -> Hashable:
-    """Return what tells apart containers of different make, for a key.
+    """Return a key that separates containers of different structure.
 
     Parameters
     ----------
     value : object
         An argument.
     leaf : callable
-        The part of the key for what is no container.
+        Returns the key of a leaf.
 
     Returns
     -------
     hashable
-        Equal for containers of one make with leaves of equal keys.
+        Equal for containers of the same structure whose leaves have equal keys.
     """
     kind = type(value)
     if kind is tuple or kind is list or isinstance(value, tuple | list):
@@ -42,16 +42,16 @@ def structure_of(value: Any, leaf: Callable[[Any], Hashable]) -> Hashable:
 
 
 def rebuilt(value: Any, leaf: Leaf, name: str) -> Any:
-    """Return a container of the same make with other leaves.
+    """Return a container of the same structure with other leaves.
 
     Parameters
     ----------
     value : object
         A container, or a leaf.
     leaf : callable
-        Given a leaf and its name, the new one.
+        Takes a leaf and its name, and returns the new leaf.
     name : str
-        The name of the container; that of a part is made of it.
+        The name of the container, from which the names of its parts are made.
 
     Returns
     -------
@@ -74,7 +74,7 @@ def rebuilt(value: Any, leaf: Leaf, name: str) -> Any:
 
 
 def why_no_leaf(value: Any) -> str:
-    """Return how to pass on a value that is neither a container nor an array."""
+    """Return advice for a value that is neither a container nor an array."""
     if isinstance(value, Variable):
         return "Pass arrays; a graph is compiled by rg.function(inputs, outputs)."
     if hasattr(value, "toarray"):

@@ -1,6 +1,6 @@
-"""Rewriting graphs: with relations, or with those that a query selects.
+"""Rewriting graphs, with relations or with the selection of a query.
 
-:func:`selected` is what ``mode=`` means wherever a function has that parameter.
+:func:`selected` defines ``mode=`` for all functions that have this parameter.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from relgraph.settings import config
 
 Graph = TypeVar("Graph")
 
-DEFAULT = ("canonicalize",)  # what rewrite_graph applies when it is given nothing
+DEFAULT = ("canonicalize",)  # the default of rewrite_graph
 DEFAULT_MODE = "default"  # stands for rg.config.mode
 
 
@@ -47,38 +47,38 @@ def rewrite_graph(
     Parameters
     ----------
     graph : Variable, list or tuple or dict of Variable, or FunctionGraph
-        It stays as it is.
+        The graph, which does not change.
     *relations : relation, goal constructor, rewriter, or list of them
-        Applied in this order; neighbouring relations are applied together.  If any are given, even
-        as an empty list, and neither tags nor a mode, nothing else is applied.
+        Applied in this order; adjacent relations are applied together.  If you pass any, even an
+        empty list, but no tags or mode, nothing else is applied.
     include, exclude : str or iterable of str
         Tags and names of :data:`relgraph.optdb`.  Without relations, tags or a mode, the tag
         ``canonicalize`` is included.
     mode : str, Query, relation, rewriter, or list of them
-        A mode, such as ``"o4"``, or a query; ``include`` and ``exclude`` refine it.  It is applied
-        after ``relations``.  For a list see :func:`relgraph.function`.
+        A mode, such as ``"o4"``, or a query; ``include`` and ``exclude`` refine it.  It runs after
+        ``relations``.  For a list see :func:`relgraph.function`.
     custom_rewrite : rewriter or relation, optional
-        Applied after what tags and modes select; without those it is all that is applied.
+        Applied after the selection of tags and modes; without those, nothing else is applied.
     clone : bool
-        Accepted as in PyTensor; graphs cannot be changed, so it makes no difference.
+        Accepted for PyTensor's sake; graphs are immutable, so it has no effect.
     nonfinite : {"assume", "keep"}
         Whether to use relations that hold for finite values only, such as ``x - x = 0``.
     strategy : {"innermost", "once"}
-        For relations that are given: rewrite to normal form, or visit each node once.
+        For the ``relations`` that you pass: rewrite to normal form, or visit each node once.
 
     Returns
     -------
-    the kind that was given
-        The same object where nothing fired.
+    the kind of ``graph``
+        The same object if nothing fired.
 
     Raises
     ------
     ArgumentError
-        For arguments that do not go together.
+        For conflicting arguments.
     UnknownTagError
         For a tag or a mode that does not exist.
     OscillationError, BudgetError
-        When the relations do not come to an end.
+        If the relations do not terminate.
 
     Examples
     --------
@@ -96,8 +96,8 @@ def rewrite_graph(
     asked = include is not None or exclude is not None or mode is not None
     if asked and not relations and strategy != "innermost":
         raise ArgumentError(
-            f"strategy={strategy!r} is for relations that are given; phases of a database say "
-            "themselves how they run",
+            f"strategy={strategy!r} applies to relations that you pass; a database determines "
+            "how its phases run",
             fix="Pass relations in place of include=, exclude= and mode=, or leave strategy= out.",
         )
     steps: list[Any] = []
@@ -152,13 +152,13 @@ def query_of(
 
 
 def selected(mode: Any, nonfinite: str = "assume") -> tuple[Any, tuple[str, ...] | None]:
-    """Return the rewriter that ``mode=`` stands for, and the lowering choices that it makes.
+    """Return the rewriter of a mode, and its lowering choices.
 
     Parameters
     ----------
     mode : str, Query, relation, rewriter, list of them, or None
-        Names and queries select from :data:`relgraph.optdb`; what a query of another database
-        returns is a rewriter.  A list is applied in order, neighbouring relations together.
+        Names and queries select from :data:`relgraph.optdb`; a query of another database returns a
+        rewriter.  A list runs in order, adjacent relations together.
     nonfinite : {"assume", "keep"}
         As in :func:`rewrite_graph`.
 
@@ -167,12 +167,12 @@ def selected(mode: Any, nonfinite: str = "assume") -> tuple[Any, tuple[str, ...]
     rewriter or None
         None for a mode of None.
     tuple of str or None
-        The names of the lowering choices; None for all, where nothing selects among them.
+        The names of the lowering choices; None for all, if nothing selects among them.
 
     Raises
     ------
     ArgumentError
-        For what is no rewrite.
+        For an object that is not a rewrite.
     UnknownTagError
         For a mode or tag that does not exist.
     """
@@ -185,7 +185,7 @@ def selected(mode: Any, nonfinite: str = "assume") -> tuple[Any, tuple[str, ...]
         if isinstance(x, str | RewriteDatabaseQuery):
             x = default_database().query(query_of(name=x, nonfinite=nonfinite))
             choices.append(x.choices)
-        elif getattr(x, "choices", ()):  # a database of the user's need not have any
+        elif getattr(x, "choices", ()):  # a user's database need not have any
             choices.append(x.choices)
         items.append(x)
     try:
@@ -201,7 +201,7 @@ def selected(mode: Any, nonfinite: str = "assume") -> tuple[Any, tuple[str, ...]
 
 
 def _given(relations: Iterable[Any], nonfinite: str, strategy: str) -> list[Any]:
-    """Return rewriters for what is given: neighbouring relations and node rewriters are one."""
+    """Return rewriters for relations and rewriters, adjacent ones joined."""
     nonfinite_choice(RewriteDatabaseQuery(()), nonfinite)
     steps: list[Any] = []
     group: list[Any] = []
@@ -214,7 +214,7 @@ def _given(relations: Iterable[Any], nonfinite: str, strategy: str) -> list[Any]
     for x in flat(relations):
         if isinstance(x, str):
             raise ArgumentError(
-                f"{x!r} is no relation and no rewriter, but a string",
+                f"{x!r} is a string, not a relation or rewriter",
                 fix=f"Select by tag or name with include=[{x!r}], or a mode with mode={x!r}.",
             )
         item = as_item(x)
@@ -233,7 +233,7 @@ def _given(relations: Iterable[Any], nonfinite: str, strategy: str) -> list[Any]
 def clear_caches() -> None:
     """Forget compiled selections, and the normal forms and queries remembered with them.
 
-    Graphs, and functions compiled from them, stay as they are.
+    Graphs and compiled functions are not affected.
     """
     clear_selections()
     database = built_database()

@@ -1,4 +1,4 @@
-"""Which sizes of a function's inputs must be equal, where they are read, and what to say."""
+"""Sizes of a function's inputs that must be equal: where they are read, and their errors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from relgraph.lowering.sizes import mismatch
 
 
 def equal_sizes(inputs: Sequence[Input]) -> Iterable[tuple[int, int, int, int]]:
-    """Return each later occurrence of a named size with its first one."""
+    """Return the first occurrence of each named size with each later one."""
     first: dict[str, tuple[int, int]] = {}
     for i, x in enumerate(inputs):
         for axis, dim in enumerate(x.type.shape):
@@ -25,7 +25,7 @@ def equal_sizes(inputs: Sequence[Input]) -> Iterable[tuple[int, int, int, int]]:
 
 
 def sources(inputs: Sequence[Input], meeting: Meeting) -> list[tuple[int, int] | int]:
-    """Return which input's axis each of two sizes is read from, or the size itself."""
+    """Return the input and axis that each of two sizes is read from, or the size itself."""
     found: list[tuple[int, int] | int] = []
     for size in meeting.sizes:
         if isinstance(size, int):

@@ -1,4 +1,4 @@
-"""Targets: the names of backends, each imported when it is first asked for."""
+"""Targets: the names of backends, each imported on first use."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _MEANT = {"gpu": "cuda", "nvidia": "cuda", "numba": "cpu", "np": "numpy"}
 
 
 def check_target(target: str | Backend) -> None:
-    """Refuse a target that does not exist.
+    """Raise an error for an unknown target.
 
     Raises
     ------
     ArgumentError, DomainError
-        Naming those that do.
+        The message names the targets.
     """
     if not isinstance(target, str):
         compiles = callable(getattr(target, "compile", None)) and hasattr(target, "name")
@@ -47,7 +47,7 @@ def backend_of(target: str | Backend, choices: Collection[str] | None = None) ->
     ArgumentError, DomainError
         For a target that does not exist.
     GPUNotAvailableError
-        For "cuda" where no GPU can be used.
+        For "cuda" if no GPU can be used.
     """
     check_target(target)
     if not isinstance(target, str):

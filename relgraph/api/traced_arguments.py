@@ -1,4 +1,4 @@
-"""The arguments of a traced function, taken apart: arrays, Python numbers, and what is static."""
+"""The arguments of a traced function: arrays, Python numbers, and static values."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Leaves:
     arrays, numbers : list
         As they occur.
     traced : bool
-        Whether an argument is traced already, by a function that calls this one.
+        Whether an argument is a tracer of a function that calls this one.
     """
 
     __slots__ = ("arrays", "numbers", "traced")
@@ -33,7 +33,7 @@ class Leaves:
         self.traced = False
 
     def signature(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Hashable:
-        """Return what tells apart calls that need programs of their own.
+        """Return a key that separates calls that need different programs.
 
         Parameters
         ----------

@@ -1,9 +1,9 @@
-"""What a traced function is called with: tracers for arrays, weak scalars for Python numbers.
+"""The arguments of a traced function: tracers for arrays, weak scalars for Python numbers.
 
 A tracer takes NumPy's functions, ufuncs and full set of operators, ``==`` and ``!=`` included, so
 that ordinary NumPy code traces; the graph itself keeps ``==`` for identity.  A weak scalar is a
-Python number: with numbers it computes as Python does, on the tape, and beside arrays it takes
-their dtype.
+Python number: with numbers it computes like Python, on the tape, and with arrays it takes their
+dtype.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from relgraph.ops.shape import Rearrangement
 
 
 class Tracer(Operators):
-    """An array that is being traced.
+    """A traced array.
 
     Attributes
     ----------
@@ -168,7 +168,7 @@ def _lifted(name: str) -> Callable[..., Any]:
 
 
 def _in_place(symbol: str, function: Callable[[Any, Any], Any]) -> Callable[[Tracer, Any], Any]:
-    """Return the method of an augmented assignment, which gives the name a new array."""
+    """Return the method of an augmented assignment, which binds the name to a new array."""
 
     def method(self: Tracer, other: Any) -> Any:
         node = self.node
@@ -244,9 +244,9 @@ class WeakScalar:
     Parameters
     ----------
     tape : Tape
-        Where it is recorded.
+        The tape that records it.
     slot : int
-        Its place there.
+        Its slot on the tape.
     """
 
     __slots__ = ("_slot", "_tape")
@@ -260,7 +260,7 @@ class WeakScalar:
         return self._tape.node(self._slot, dtypes)
 
     @property  # type: ignore[misc]
-    def __class__(self) -> type:  # so that isinstance(x, int) is answered as for the number
+    def __class__(self) -> type:  # so that isinstance(x, int) holds as for the number
         return type(self._tape.slots[self._slot])
 
     def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **kwargs: Any) -> Any:
@@ -306,7 +306,7 @@ class WeakScalar:
 
 
 def value_of(x: WeakScalar) -> Any:
-    """Return the number itself: the program that is traced is for this value."""
+    """Return the number itself: the traced program holds for this value."""
     return x._tape.ask(x._slot)
 
 
@@ -328,14 +328,14 @@ def _record(function: Callable[..., Any], *operands: Any) -> Any:
             if kind not in NUMBERS:
                 return function(*map(unwrap, operands))
         return WeakScalar(tape, tape.step(function, *places))
-    except Exception:  # which the function may handle; so it depends on the values
+    except Exception:  # the function may handle it, so the trace depends on the values
         for x in weak:
             value_of(x)
         raise
 
 
 def _with_number(function: Callable[..., Any], x: Any, y: Any) -> Any:
-    """Combine a weak scalar, in either place, with another number; leave arrays to themselves."""
+    """Combine a weak scalar, as either operand, with another number; arrays handle themselves."""
     if all(type(z) in NUMBERS or type(z) is WeakScalar for z in (x, y)):
         return _record(function, x, y)
     other = y if type(x) is WeakScalar else x
@@ -430,9 +430,9 @@ def unwrap(value: Any) -> Any:
 
 
 def operand(value: Any) -> Any:
-    """Return what an op takes for a value: a weak scalar stays one, and finds its dtype there.
+    """Return the operand for a value; a weak scalar stays one, and the op chooses its dtype.
 
-    Tracers compare elements with ``==``, so that a Python bool is meant as one.
+    Tracers compare elements with ``==``, so a Python bool is an ordinary value here.
     """
     return value if type(value) is WeakScalar else as_literal(unwrap(value))
 
@@ -447,7 +447,7 @@ def _key(key: Any) -> Any:
     return unwrap(key)
 
 
-_WITH_NUMBERS = (np.where, np.clip, np.select)  # functions of arrays that take numbers, too
+_WITH_NUMBERS = (np.where, np.clip, np.select)  # functions of arrays that also take numbers
 
 
 def _apply_ufunc(ufunc: Any, method: str, args: Any, kwargs: Any) -> Any:
@@ -475,7 +475,7 @@ def _apply_function(func: Any, args: Any, kwargs: Any) -> Any:
 
 @contextmanager
 def tracing() -> Iterator[None]:
-    """Have relgraph's own functions and ops take tracers, and return them, until this is left."""
+    """Make relgraph's functions and ops accept and return tracers inside a ``with`` block."""
     thread = threading.get_ident()
     with _lock:
         _active.append(thread)
@@ -490,7 +490,7 @@ def tracing() -> Iterator[None]:
 
 
 _lock = forks.lock()
-_active: list[int] = []  # for each function that is being traced, its thread
+_active: list[int] = []  # the thread of each function under trace
 
 
 def _only_this_thread() -> None:
@@ -505,7 +505,7 @@ forks.in_child(_only_this_thread)
 
 
 def _apply(function: Any, args: Any, kwargs: Any) -> Any:
-    """Call a function of relgraph's or an op with nodes in place of tracers, if there are any."""
+    """Call a function of relgraph, or an op, with the nodes of tracers, if there are any."""
     if not _traces((args, kwargs)):
         return NotImplemented
     taken = operand if isinstance(function, Op) else unwrap
@@ -513,7 +513,7 @@ def _apply(function: Any, args: Any, kwargs: Any) -> Any:
 
 
 def _traces(value: Any) -> bool:
-    """Tell whether there is a tracer in a value."""
+    """Return True if a value contains a tracer."""
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, tuple | list):

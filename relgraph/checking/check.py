@@ -16,7 +16,7 @@ from relgraph.ir.node import Variable
 from relgraph.relations.clause import Clause
 from relgraph.relations.relation import Relation, as_relation
 
-# Those of other dtypes come last: advice to keep to floats needs all that floats say.
+# Other dtypes come last, because advice to keep to floats needs all results for floats.
 CHECKS = {
     "values": promises.keeps_values,
     "values of equal sizes": promises.keeps_equal_sizes,
@@ -38,16 +38,16 @@ def check(
 ) -> RelationReport | SelectionReport:
     """Check a relation against its labels, or a selection of relations against itself.
 
-    A relation is tried, in every direction that it can run, on graphs made from its sides: of many
-    shapes, sizes 0 and 1, broadcast operands, all dtypes, infinities, NaN and zeros of both signs;
-    and mpmath judges its rounding.  A counterexample proves that the relation does not hold; to
-    find none proves nothing.  Where an op of a side decides, such as ``where`` or ``clip``, values
-    are searched for that take each of its branches; a relation is undecided while one of these is
-    not taken.  The report also tells, as no fault, of products on which the relation
-    is false and does not fire, and of inputs for which it loses digits.
+    The check evaluates graphs made from the relation's sides, in every direction that can run: with
+    many shapes, sizes 0 and 1, broadcast operands, all dtypes, infinities, NaN and zeros of both
+    signs. mpmath judges the rounding.  A counterexample proves that the relation does not hold;
+    finding none proves nothing.  If an op branches on values, such as ``where`` or ``clip``, the
+    check searches for values that take each branch; if none takes some branch, the relation is
+    undecided.  The report also lists matrix products on which the relation is false and does not
+    fire, and inputs for which it loses digits; these are not failures.
 
-    In a selection, relations are looked for that never fire because others are there first, that
-    undo each other, whose conditions nothing satisfies, that follow from the others, and pairs that
+    For a selection, the report lists relations that never fire because others fire first, that undo
+    each other, that follow from the others, or whose conditions nothing satisfies, and pairs that
     rewrite one graph to two different results.
 
     Parameters
@@ -56,29 +56,29 @@ def check(
         A relation or goal constructor; the name of a mode such as ``"o4"``; a query of
         :data:`relgraph.optdb`; a database; a rewriter; or a list of relations.
     pairs : bool
-        Of a selection: whether to look for critical pairs that do not join, which takes longest.
+        For a selection: whether to look for critical pairs that do not join, which takes longest.
     most : int, optional
-        Of a selection: how many critical pairs to try in each phase where one relation applies
-        below the other, taken from all of them at equal distances.  All are tried where both apply
-        at the root, and their order decides.
+        For a selection: the number of critical pairs to try per phase if one relation applies below
+        the other, sampled at equal distances.  If both apply at the root, where their order
+        decides, all pairs are tried.
     only : iterable of str, optional
-        Of a selection: names of the relations to look at; the others are present all the same.
+        For a selection: names of the relations to report on; the others are still part of it.
     samples : mapping of str to sequence of float, optional
-        Of a relation: numbers to try for its variables, by name, beside those that are searched
-        for.
+        For a relation: numbers to try for its variables, by name, in addition to those of the
+        search.
 
     Returns
     -------
     RelationReport or SelectionReport
-        True where nothing was found; prints what was.  ``raise_()`` raises it.  Of a relation, it
-        is false as well where one of its clauses could not be compared on any graph, fires on
+        True if nothing was found; prints the findings, and ``raise_()`` raises them.  The report of
+        a relation is also false if one of its clauses could not be compared on any graph, fires on
         scalars only, or has a branch that no sample takes.
 
     Raises
     ------
     ArgumentError
-        For what is neither, and for arguments that it does not take: one relation is checked
-        alone, without any of these.
+        For other objects, and for arguments that do not apply: ``pairs``, ``most`` and ``only`` are
+        for selections, ``samples`` for one relation.
 
     Examples
     --------
@@ -131,7 +131,7 @@ def check_relation(
     Parameters
     ----------
     relation : Relation
-        Both of its directions are checked, where they run.
+        Both directions are checked if they can run.
     samples : mapping of str to sequence of float, optional
         Numbers to try for its variables.
     """
@@ -142,7 +142,7 @@ def check_relation(
     weaker = weaker_labels(first)
     while found is not None and weaker is not None:
         amended = _judged(relabelled(relation, *weaker), samples)
-        if amended:  # with these labels it is true, as far as is tried
+        if amended:  # with these labels it passes
             return report.with_counterexample(replace(first, fix=fix_of_labels(first, weaker)))
         found = amended.counterexample
         if found is not None:
@@ -216,14 +216,14 @@ def _judged(relation: Relation, samples: Mapping[str, Sequence[float]] | None) -
 
 
 def refusals(relation: Relation) -> dict[str, str]:
-    """Return why directions of a relation do not run, by label."""
+    """Return the reasons why directions of a relation do not run, by label."""
     found = {}
     name = relation.name
     if relation.interpreted:
         return {name: "kanren runs it, node by node: it has no clauses to make graphs from"}
     forward = relation.reversed if relation.backward else relation
     try:
-        forward.rewrites  # noqa: B018 - raises where it cannot run
+        forward.rewrites  # noqa: B018 - raises if it cannot run
     except RelgraphError as error:
         found[name] = error.what
     try:

@@ -1,1 +1,1 @@
-"""Databases: what is selected by tags, in which order it runs, and the modes."""
+"""Databases, which select rewrites by tag and run them in order, and the modes."""

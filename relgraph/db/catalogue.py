@@ -1,4 +1,4 @@
-"""What the default database holds: an explicit list, read when the database is first used."""
+"""The content of the default database: an explicit list, read on first use."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ THEMES = (
 )  # fmt: skip
 
 PHASES = (
-    ("canonicalize", 1.0),  # one form for what can be written in many ways
+    ("canonicalize", 1.0),  # one form for equal expressions
     ("stabilize", 1.5),  # the same values, with less rounding error and overflow
     ("specialize", 2.0),  # fewer operations, and ops made for the purpose
 )
@@ -41,7 +41,7 @@ PHASES = (
 CHOICES = (
     (
         LoweringChoice(
-            "merge", 0.0, "equal subgraphs are one object from the start; nothing is left to do"
+            "merge", 0.0, "equal subgraphs are one object from the start, so it does no work"
         ),
         ("fast_run", "fast_compile"),
     ),
@@ -67,7 +67,7 @@ CHOICES = (
     ),
 )
 
-# Rewriters of whole graphs: they look at the users of a node, or at sizes.
+# Rewriters of whole graphs, which inspect the users of a node, or sizes.
 REWRITERS = ((StructuredProducts(), 1.8), (MatmulChain(), 2.2), (FactorReuse(), 2.4))
 REWRITER_TAGS = ("fast_run", "rounded", "assumes_finite", "linear_algebra")
 
@@ -84,23 +84,23 @@ MOTIFS: tuple[tuple[GraphRewriter, float, tuple[str, ...]], ...] = (
 
 
 def relations() -> Iterator[Relation]:
-    """Yield the relations of the catalogue, each in the direction it is registered in."""
+    """Yield the relations of the catalogue, each in its registered direction."""
     for theme in THEMES:
         yield from import_module(f"relgraph.relations.catalogue.{theme}").RELATIONS
 
 
 def build_database() -> SequenceDB:
-    """Return a new database with everything that relgraph ships.
+    """Return a new database of all rewrites that relgraph ships.
 
-    A relation goes into each phase that one of its tags names, and into the mode ``fast_run``
-    unless it is tagged ``optional``.  Relations without a phase are left to queries and to the
-    search for the cheapest program.  A test of the catalogue shows that phases end: every relation
-    of a phase makes the measure of :mod:`relgraph.relations.termination_order` smaller.
+    A relation joins each phase that one of its tags names, and the mode ``fast_run`` unless it is
+    tagged ``optional``.  Queries can select relations without a phase.  A test of the catalogue
+    shows that phases terminate: every relation of a phase decreases the measure of
+    :mod:`relgraph.relations.termination_order`.
 
     Returns
     -------
     SequenceDB
-        Named ``optdb``: the phases, then the choices that are made when a graph is compiled.
+        Named ``optdb``: the phases, then the choices made during compilation.
     """
     database = SequenceDB("optdb")
     for name, position in PHASES:

@@ -1,7 +1,7 @@
 """Databases of rewriters: entries with a name and tags, and the queries that select among them.
 
-An :class:`EquilibriumDB` runs what is selected to a fixed point, a :class:`SequenceDB` one after
-the other by position.  What a query returns is a rewriter; it prints the names that a query can
+An :class:`EquilibriumDB` runs the selected entries to a fixed point, a :class:`SequenceDB` one
+after the other by position.  A query returns a rewriter, which prints the names that a query can
 exclude.
 """
 
@@ -38,7 +38,7 @@ from relgraph.rewriting.rewriters import (
 )
 
 _versions = itertools.count(1)
-_ANSWERS = 32  # the number of queries whose rewriters a database keeps
+_ANSWERS = 32  # rewriters of so many queries are kept
 
 
 class RewriteDatabase(NotPickled):
@@ -47,8 +47,8 @@ class RewriteDatabase(NotPickled):
     Parameters
     ----------
     name : str
-        A query with this name selects everything in the database.  A database that is registered
-        in another one takes the name of its registration.
+        A query with this name selects everything in the database.  If you register the database in
+        another one, it takes the registered name.
     """
 
     def __init__(self, name: str = "") -> None:
@@ -58,7 +58,7 @@ class RewriteDatabase(NotPickled):
                 fix=f'Write rg.{type(self).__name__}("mine"), or leave the name out.',
             )
         self.name = name or type(self).__name__
-        self._registered = False  # in another database, which then has given it its name
+        self._registered = False  # in another database, which has named it
         self._entries: dict[str, Entry] = {}
         self._inner: dict[str, RewriteDatabase] = {}  # the entries that are databases
         self._last = 0.0
@@ -70,9 +70,8 @@ class RewriteDatabase(NotPickled):
     def register(self, *args: Any, name: str | None = None, position: float | None = None) -> Any:
         """Add an entry, as ``register(item, *tags)`` or ``register(name, item, *tags)``.
 
-        With tags alone it is a decorator of what is declared below it.  An entry takes the place
-        of an earlier one of its name that was made by the same declaration, as when a notebook
-        cell is run again.
+        Called with tags alone, it returns a decorator.  Running the same declaration again, in a
+        notebook cell for instance, replaces the earlier entry.
 
         Parameters
         ----------
@@ -81,20 +80,20 @@ class RewriteDatabase(NotPickled):
         name : str, optional
             By default the relation's label or the rewriter's name.
         position : float, optional
-            Its place in a :class:`SequenceDB`.
+            Its position in a :class:`SequenceDB`.
 
         Returns
         -------
         object
-            The item; a decorator where there is none.
+            The item; a decorator if there is none.
 
         Raises
         ------
         DuplicateNameError
-            When the name is taken by something else, or the item is a database that has another
-            name elsewhere.
+            If another item has the name, or the item is a database that is registered elsewhere
+            under another name.
         ArgumentError
-            When there is no item, it is of no known kind, or it is a database that holds this one.
+            If the item is missing, of an unknown kind, or a database that contains this one.
         """
         if _decorates(args):
             return _Registration(self, args, name, position)
@@ -158,20 +157,20 @@ class RewriteDatabase(NotPickled):
     def unregister(self, item: Any) -> None:
         """Remove what :meth:`register` added, here and in sub-databases.
 
-        Queries find it no more from now on.  A rewriter that was queried before, and what was
-        compiled with one, stay as they are.
+        Later queries do not select it.  Rewriters from earlier queries, and functions compiled with
+        them, do not change.
 
         Parameters
         ----------
-        item : str, or what was registered
-            The name it was registered under, or the item itself, which goes under all its names.
+        item : str, or the registered item
+            The registered name, or the item itself, which is removed under all its names.
 
         Raises
         ------
         UnknownTagError
-            When nothing of that name is registered.
+            For a name that is not registered.
         ArgumentError
-            For an item that is not.
+            For an item that is not registered.
 
         Examples
         --------
@@ -211,7 +210,7 @@ class RewriteDatabase(NotPickled):
         """Return the item registered under a name, here or in a sub-database."""
         if not isinstance(name, str):
             raise ArgumentError(
-                f"look-up: {self.name} is asked by name, not by {name!r:.60}",
+                f"look-up in {self.name}: a name is a string, not {name!r:.60}",
                 fix="Write database['name']; printing the database lists the names.",
             )
         for database in self.databases():
@@ -264,12 +263,12 @@ class RewriteDatabase(NotPickled):
         Parameters
         ----------
         *query : Query, or str
-            One query, or tags of which an entry must have one.
+            One query, or tags; an entry must have at least one of them.
 
         Returns
         -------
         EquilibriumGraphRewriter or SequentialGraphRewriter
-            It prints what it runs.  Where nothing is selected it leaves every graph as it is.
+            It prints the entries that it runs.  If nothing is selected, it changes no graph.
 
         Raises
         ------
@@ -302,16 +301,16 @@ class RewriteDatabase(NotPickled):
         return sorted(self._entries.values(), key=lambda entry: entry.position)
 
     def _build(self, query: RewriteDatabaseQuery, outer: frozenset[str] = frozenset()) -> Any:
-        """Return the rewriter of what a query selects; ``outer`` are tags of all entries."""
+        """Return the rewriter of the selected entries; ``outer`` are tags of all entries."""
         raise NotOverriddenError(
-            f"the database {self.name} does not say how what is selected runs",
-            fix="Use rg.EquilibriumDB, which runs it to a fixed point, or rg.SequenceDB, in order.",
+            f"the database {self.name} does not say how to run the selected entries",
+            fix="Use rg.EquilibriumDB, which runs to a fixed point, or rg.SequenceDB, in order.",
         )
 
     def _selected(
         self, query: RewriteDatabaseQuery, outer: frozenset[str] = frozenset()
     ) -> list[Entry]:
-        """Return the entries that a query selects, those of nested databases in their place."""
+        """Return the entries that a query selects, those of nested databases in order."""
         outer |= {self.name}
         selected: list[Entry] = []
         for entry in self._ordered():
@@ -324,7 +323,7 @@ class RewriteDatabase(NotPickled):
         return selected
 
     def check(self, query: RewriteDatabaseQuery) -> None:
-        """Refuse a query that names what the database does not have.
+        """Raise an error for a query with unknown tags or names.
 
         Parameters
         ----------
@@ -379,7 +378,7 @@ class RewriteDatabase(NotPickled):
         Parameters
         ----------
         indent : str
-            What every line begins with.
+            The beginning of each line.
 
         Yields
         ------
@@ -400,7 +399,7 @@ class RewriteDatabase(NotPickled):
 
 
 class EquilibriumDB(RewriteDatabase):
-    """A database whose selected entries run together, until nothing changes any more.
+    """A database whose selected entries run together to a fixed point.
 
     Examples
     --------
@@ -445,8 +444,8 @@ class SequenceDB(RewriteDatabase):
         name : str, optional
             By default the relation's label or the rewriter's name.
         position : float, optional
-            Where it runs.  A graph rewriter without one runs last; a relation without one goes
-            into the sub-databases that its tags name.
+            When it runs.  A graph rewriter without a position runs last; a relation without one
+            joins the sub-databases that its tags name.
 
         Raises
         ------
@@ -471,7 +470,7 @@ class SequenceDB(RewriteDatabase):
                 raise ArgumentError(
                     f"{self.name}: {label!r} has no tag that says which phase it belongs to",
                     {"phases": ", ".join(phases) or "none", "tags": ", ".join(tags) or "none"},
-                    "Add one of these tags, or a position to make it a phase of its own.",
+                    "Add one of these tags, or a position to make it a separate phase.",
                 )
             for database in phases.values():  # an earlier declaration may have had other tags
                 entry = database._entries.get(label)
@@ -485,7 +484,7 @@ class SequenceDB(RewriteDatabase):
         return item
 
     def _check_free(self, name: str, item: Any) -> None:
-        """Require a name that no other item of the whole tree has."""
+        """Require a name that no other item in the whole tree has."""
         for database in self.databases():
             entry = database._entries.get(name)
             taken = entry is not None and not redeclared(entry.item, item)
@@ -513,7 +512,7 @@ class SequenceDB(RewriteDatabase):
 
 
 class _Registration:
-    """What registers the item that it decorates."""
+    """A decorator that registers an item."""
 
     def __init__(
         self, database: RewriteDatabase, tags: tuple[Any, ...], name: str | None, position: Any
@@ -593,7 +592,7 @@ def _parsed(
 
 
 def _names(entries: Mapping[str, Entry], item: Any) -> list[str]:
-    """Return the names under which an item is registered, or those that are the given name."""
+    """Return the registered names of an item, or the given name."""
     if isinstance(item, str):
         return [item] if item in entries else []
     return [
@@ -610,13 +609,13 @@ def _as_query(query: tuple[Any, ...]) -> RewriteDatabaseQuery:
     if all(isinstance(tag, str) for tag in query):
         return RewriteDatabaseQuery(include=query)
     raise ArgumentError(
-        f"a database is asked with one query or with tags, not {query!r}",
+        f"a database takes one query or tags, not {query!r}",
         fix="Write database.query(rg.Query(include=[...])).",
     )
 
 
 def _abridged(tag: str, known: Iterable[str]) -> str:
-    """List names, or those nearest to a tag where they are too many to read."""
+    """List names; if they are too many to read, those nearest to a tag."""
     names = sorted(known)
     if len(names) <= 24:
         return ", ".join(names) or "none"

@@ -1,6 +1,6 @@
-"""``rg.optdb``: the default database, built when it is first used.
+"""``rg.optdb``: the default database, built on first use.
 
-What it is made of, the rewriters and the relations of the catalogue, is imported then too.
+Its rewriters and the relations of the catalogue are imported then.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ _default: list[SequenceDB] = []
 
 
 def default_database() -> SequenceDB:
-    """Return ``rg.optdb``, built when it is first asked for."""
+    """Return ``rg.optdb``, built on first use."""
     with forks.importing:
         if not _default:
             from relgraph.db.catalogue import build_database

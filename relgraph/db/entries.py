@@ -1,4 +1,4 @@
-"""What databases hold: entries with tags, and choices that are made when a graph is compiled."""
+"""Entries of databases: items with tags, and choices made during compilation."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from relgraph.rewriting.rewriters import describe, item_name
 
 @dataclass(frozen=True)
 class LoweringChoice:
-    """A choice that is made when a graph is compiled, as data that queries select.
+    """A choice made during compilation, as data that queries select.
 
-    It leaves graphs as they are: an immutable graph has no in-place form and no kernels.  The
-    compiler reads which choices a query selected from ``rewriter.choices``.
+    It does not change graphs, since an immutable graph has no in-place form and no kernels.  The
+    compiler reads the selected choices from ``rewriter.choices``.
 
     Parameters
     ----------
     name : str
-        What it is selected and excluded by.
+        The name that selects and excludes it.
     position : float
-        Where it is printed in a sequence.
+        Its position in the printed sequence.
     description : str
         What it does.
     """
@@ -34,7 +34,7 @@ class LoweringChoice:
     description: str
 
     def apply(self, graph: FunctionGraph) -> FunctionGraph:
-        """Return the graph as it is.
+        """Return the graph unchanged.
 
         Parameters
         ----------
@@ -51,24 +51,24 @@ class LoweringChoice:
 
 @dataclass(frozen=True)
 class Entry:
-    """What is registered: a relation in one direction, a rewriter, a choice or a database.
+    """A registered item: a relation in one direction, a rewriter, a choice or a database.
 
     Attributes
     ----------
     name : str
         Unique in its database.
     item : object
-        What is registered.
+        The registered item.
     tags : frozenset of str
-        All tags it is found by: those given, those of the relation, its labels and its name.  The
-        names and tags of the databases that hold it count as well.
+        All tags that select it: registered tags, tags and labels of the relation, and its name.
+        The names and tags of the databases that contain it count as well.
     excluded_by : frozenset of str
-        Further names that exclude it: of a relation registered backward, the relation's own; of one
-        in several phases, the other phases.
+        Further names that exclude it: the relation's name if it is registered backward, and the
+        other phases if it is in several.
     position : float
-        Its place in a sequence; in a fixed point, the order of registration.
+        Its position in a sequence; in a fixed point, the order of registration.
     aliases : frozenset of str
-        The field's other names for its tags, which it is found and excluded by as well.
+        The field's other names for its tags, which also select and exclude it.
     """
 
     name: str
@@ -83,7 +83,7 @@ class Entry:
         return query.accepts(self.tags | self.aliases | outer, self.excluded_by)
 
     def line(self, width: int = 0) -> str:
-        """Return the entry's name, padded to a width, what it does, and its tags."""
+        """Return the entry's name, padded to a width, its summary, and its tags."""
         names = {self.name, item_name(self.item), getattr(self.item, "name", self.name)}
         own = sorted((self.tags | self.excluded_by) - names)
         return f"{self.name:<{width}}  {summary(self.item)}  [{', '.join(own)}]"
@@ -93,20 +93,20 @@ class Entry:
 
 
 def redeclared(old: Any, new: Any) -> bool:
-    """Return True if two items are one declaration, run twice, as when a notebook cell is.
+    """Return True if two items come from one declaration that ran twice, as in a notebook cell.
 
-    A function or class has the same module and qualified name both times.  What is declared inside
-    a function, or by a constructor such as ``rg.PatternNodeRewriter``, has the same text and line.
+    A function or class has the same module and qualified name both times.  Items declared inside a
+    function, or by a constructor such as ``rg.PatternNodeRewriter``, have the same text and line.
 
     Parameters
     ----------
     old, new : object
-        An item that is registered, and one to register under its name.
+        The registered item, and one to register under its name.
 
     Returns
     -------
     bool
-        Whether the second takes the place of the first.
+        Whether the second replaces the first.
     """
     if old is new:
         return True
@@ -122,7 +122,7 @@ def redeclared(old: Any, new: Any) -> bool:
 
 
 def summary(item: Any) -> str:
-    """Return what an item does, in a line."""
+    """Return a one-line summary of an item."""
     if isinstance(item, Relation):
         way = "backward" if item.backward else "forward"
         return f"{way}: {describe(item).partition(': ')[2]}"

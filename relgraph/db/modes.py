@@ -15,18 +15,18 @@ in-place               x
 removal of assertions                            x
 ====================== == == == == ============= ======
 
-Linear algebra is what looks at whole graphs: the order of products, structure, and factorisations
-that several ops share.  Of the calls of BLAS that add a product to an array, the modes make those
-that cost no more than a product and a loop (``gemm_narrow``); ``including`` adds the others by
-name: ``gemm``, ``gemv``, ``ger`` and ``syrk``, or all of them as ``BlasOpt``.
+Linear algebra stands for passes over whole graphs: the order of products, structure, and shared
+factorisations.  The modes make only the BLAS calls that cost no more than a product and a loop
+(``gemm_narrow``); ``including`` adds the others by name: ``gemm``, ``gemv``, ``ger`` and ``syrk``,
+or all of them as ``BlasOpt``.
 
-An assertion is the comparison, at each call, of sizes that nothing says are equal.
-``(u + v) - v`` is ``u``, and needs ``u`` and ``v`` to have one size only as it is written.  Sizes
-that the rewritten graph itself needs to be equal are compared in every mode.
+An assertion checks, at each call, sizes that types do not prove equal.  Rewritten, ``(u + v) - v``
+is ``u``; only the original graph needs ``u`` and ``v`` to have the same size.  Every mode checks
+the sizes that the rewritten graph itself needs to be equal.
 
 ``fast_run`` is ``o4`` and ``fast_compile`` is ``o1``.  ``stabilization`` leaves out relations that
-assume finite values.  ``excluding("stabilize")`` leaves out every stabilising relation, those that
-run among the canonical forms as well: see :class:`~relgraph.db.query.RewriteDatabaseQuery`.
+assume finite values.  ``excluding("stabilize")`` leaves out every stabilising relation, in all
+phases: see :class:`~relgraph.db.query.RewriteDatabaseQuery`.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ from relgraph.errors import ArgumentError, UnknownTagError, checks_arguments
 
 
 class Mode(RewriteDatabaseQuery):
-    """A query to the default database, which says at once when it is refined by an unknown name.
+    """A query to the default database that raises as soon as an unknown name refines it.
 
-    A name that is not among the usual ones makes the database be built, and a name that is not in
-    the database either is refused where it is written, not where the mode is used first.
+    An unusual name triggers building the database.  A name that is not in the database raises where
+    you write it, not where the mode is first used.
     """
 
     __slots__ = ()
@@ -51,7 +51,7 @@ class Mode(RewriteDatabaseQuery):
     def _with(self, **fields: Any) -> RewriteDatabaseQuery:
         query = super()._with(**fields)
         if not {tag for tag, _ in query.mentioned()} <= FAMILIAR:
-            from relgraph.db.default import default_database  # it holds what imports this module
+            from relgraph.db.default import default_database  # its modules import this one
 
             default_database().check(query)
         return query
@@ -82,24 +82,24 @@ def mode(name: str | RewriteDatabaseQuery, nonfinite: str = "assume") -> Rewrite
     Parameters
     ----------
     name : str or Query
-        One of o1, o2, o3, o4, fast_run, fast_compile, stabilization and unsafe; a query is
-        returned as it is.
+        One of o1, o2, o3, o4, fast_run, fast_compile, stabilization and unsafe; a query is returned
+        unchanged.
     nonfinite : {"assume", "keep"}
         Whether to use relations that hold for finite values only, such as ``x - x = 0``, or to
-        keep infinities and NaN as they are.
+        preserve infinities and NaN.
 
     Returns
     -------
     Query
-        What selects the mode's entries from :data:`relgraph.optdb`.
+        Selects the mode's entries from :data:`relgraph.optdb`.
 
     Raises
     ------
     ArgumentError
-        For what is neither a name nor a query.
+        For an object that is neither a name nor a query.
     UnknownTagError
-        For a mode that does not exist.  ``including``, ``requiring`` and ``excluding`` of the
-        result raise it for what :data:`relgraph.optdb` does not have.
+        For an unknown mode.  ``including``, ``requiring`` and ``excluding`` of the result raise it
+        for names that are not in :data:`relgraph.optdb`.
 
     Examples
     --------
@@ -125,8 +125,8 @@ def mode(name: str | RewriteDatabaseQuery, nonfinite: str = "assume") -> Rewrite
 
 
 def _instead_of(name: str) -> str:
-    """Return what to write for a name that no mode has: a mode, or a tag or relation there is."""
-    from relgraph.db.default import default_database  # it holds what imports this module
+    """Return the advice for an unknown mode: a similar mode, tag or relation."""
+    from relgraph.db.default import default_database  # its modules import this one
 
     known = default_database().tags()
     if name in known:

@@ -1,7 +1,7 @@
-"""The names that Theano and PyTensor give to what the default database holds, or lacks.
+"""Theano's and PyTensor's names for entries of the default database, and for missing ones.
 
 Theano's documentation names each optimization of its default modes, and the function that does it;
-PyTensor kept most of these names.  A query may use them beside relgraph's own names.
+PyTensor kept most of these names.  Queries may use them like relgraph's names.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ for _name, _tags in ALIASES.items():
     for _tag in _tags:
         _BY_TAG[_tag].append(_name)
 
-# Names that are known to be the default database's without building it.
+# Names in the default database that need not be looked up in it.
 FAMILIAR = frozenset(
     (
         *ALIASES,

@@ -1,4 +1,4 @@
-"""What a query returns: the phases that run what it selected, and the choices that it made."""
+"""Results of queries: phases that run the selected entries, and lowering choices."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Pipeline(SequentialGraphRewriter):
     Attributes
     ----------
     query : Query
-        What selected them.
+        The query that selected them.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Pipeline(SequentialGraphRewriter):
         return tuple(x.name for x in self.rewriters if isinstance(x, LoweringChoice))
 
     def lines(self, indent: str = "") -> Iterator[str]:
-        """Yield the query, then each stage with its position and what it runs."""
+        """Yield the query, then each stage with its position and entries."""
         yield f"{indent}{self.name}, in order: {self.query}"
         if not self.stages:
             yield f"{indent}  nothing"

@@ -1,7 +1,7 @@
-"""Queries: what a database is asked for, as data.
+"""Queries: selections from a database, as data.
 
-A query is immutable and hashable, so a database can remember what it answered, and two queries that
-ask for the same are the same key.
+A query is immutable and hashable, so a database can remember its answers, and equal queries are one
+key.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ class RewriteDatabaseQuery:
     require : str, iterable of str, or None
         It must have all of these.
     exclude : str, iterable of str, or None
-        It must have none of these.  A relation with one of them is left out of every phase, also
-        where the tag names another phase that it is in.
+        It must have none of these.  A relation with one of them is left out of every phase, even if
+        the tag names another phase that it is in.
     subquery : mapping of str to RewriteDatabaseQuery
-        Queries of their own for sub-databases, by name; the others get this query.
+        Separate queries for sub-databases, by name; the others get this query.
 
     Examples
     --------
@@ -143,7 +143,7 @@ class RewriteDatabaseQuery:
     def excluding(self, *tags: str) -> RewriteDatabaseQuery:
         """Return the query that accepts no entry with one of these tags.
 
-        Its subqueries exclude them too, so that what is excluded does not come back.
+        Its subqueries exclude them too, so an excluded entry stays excluded.
 
         Parameters
         ----------
@@ -164,14 +164,14 @@ class RewriteDatabaseQuery:
         return type(self)(**(old | fields))
 
     def accepts(self, tags: frozenset[str], excluded_by: frozenset[str] = frozenset()) -> bool:
-        """Tell whether an entry is selected.
+        """Return True if an entry is selected.
 
         Parameters
         ----------
         tags : frozenset of str
             Its tags, its name and its database's name.
         excluded_by : frozenset of str
-            Further names by which it can be excluded.
+            Further names that exclude it.
 
         Returns
         -------
@@ -186,7 +186,7 @@ class RewriteDatabaseQuery:
         )
 
     def mentioned(self) -> Iterator[tuple[str, str]]:
-        """Yield every tag of the query and its subqueries, with where it stands.
+        """Yield every tag of the query and its subqueries, with its location.
 
         Yields
         ------
@@ -202,7 +202,7 @@ class RewriteDatabaseQuery:
 
 
 class _Frozen(dict[str, RewriteDatabaseQuery]):
-    """A mapping that refuses to be changed."""
+    """An immutable mapping."""
 
     def _refuse(self, *args: object, **kwargs: object) -> Any:
         raise ImmutableGraphError(
@@ -215,7 +215,7 @@ class _Frozen(dict[str, RewriteDatabaseQuery]):
 
 
 def _tags(tags: Tags, where: str) -> frozenset[str]:
-    """Return tags as a set, or raise ArgumentError naming what is not a tag."""
+    """Return tags as a set, or raise ArgumentError for other objects."""
     if isinstance(tags, str):
         return frozenset((tags,))
     try:

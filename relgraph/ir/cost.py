@@ -1,4 +1,4 @@
-"""Sizes of values, for the cost of ops, when some dimensions are not known.
+"""Sizes of values with unknown dimensions, for the cost of ops.
 
 A symbolic or unknown dimension counts as :data:`NOMINAL`.  Costs rank equal programs; they do not
 predict time.
@@ -19,7 +19,7 @@ NOMINAL = 256
 
 
 def extent(dim: Dim) -> int:
-    """Return a dimension's size, or the nominal one where it is not known."""
+    """Return a dimension's size, or the nominal size if it is unknown."""
     return dim if isinstance(dim, int) else NOMINAL
 
 
@@ -40,12 +40,12 @@ def flops(outputs: Iterable[Variable]) -> int:
     Parameters
     ----------
     outputs : iterable of Variable
-        The results that are wanted.
+        The results to compute.
 
     Returns
     -------
     int
-        By each op's own rule.
+        By the rule of each op.
 
     Examples
     --------

@@ -50,7 +50,7 @@ def lower(node: Variable) -> Any:
     Raises
     ------
     ArgumentError
-        For what is not one node.
+        For an object that is not one node.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def lower(node: Variable) -> Any:
     if not isinstance(node, Variable):
         raise ArgumentError(
             f"lower takes one graph, not {node!r:.60}",
-            fix="Lower each output on its own; rg.constant(...) wraps an array.",
+            fix="Lower each output separately; rg.constant(...) wraps an array.",
         )
     for x in toposort(node):
         if x.op is None:
@@ -118,7 +118,7 @@ def raise_(term: Any) -> Any:
 
 
 def not_a_graph(term: Any) -> NonGroundError:
-    """Return the error for a term that still holds logic variables where a graph is needed."""
+    """Return the error for a term with logic variables where a graph is needed."""
     return NonGroundError(
         "a term with unbound logic variables is not a graph",
         {"term": term},
@@ -127,14 +127,14 @@ def not_a_graph(term: Any) -> NonGroundError:
 
 
 def is_open(x: Any) -> bool:
-    """Tell whether a term is a logic variable or a pattern, neither of which is a graph."""
+    """Return True for a logic variable or a pattern, which are not graphs."""
     return isvar(x) or hasattr(type(x), "__relgraph_op__")
 
 
 def same_number(value: Any, number: Number) -> bool:
-    """Tell whether a constant's uniform value equals a Python number, signs of zero included.
+    """Return True if a constant's uniform value equals a Python number, including the sign of zero.
 
-    The number is weak: it is converted to the constant's dtype first, as NumPy would.
+    The number is weak: it is first converted to the constant's dtype, as in NumPy.
     """
     if value is None:
         return False
@@ -222,7 +222,7 @@ _reify.add((Op, Mapping), _itself)
 def _etuplize(
     node: Variable, shallow: bool = False, return_bad_args: bool = False, **options: Any
 ) -> Any:
-    """Return the S-expression of a graph, as :func:`lower` does; of a leaf there is none."""
+    """Return the S-expression of a graph, like :func:`lower`; a leaf has none."""
     if node.op is None:
         if return_bad_args:
             return node

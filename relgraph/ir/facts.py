@@ -1,17 +1,16 @@
-"""Facts: what is proved of a value before the graph runs, three-valued.
+"""Facts: three-valued statements about a value, proved before the graph runs.
 
-A fact is proved true, proved false, or unknown.  It speaks of the *computed* value, rounding and
-overflow included: ``exp(x)`` is nonnegative, not positive (it underflows) and not finite (it
+A fact is proved true, proved false, or unknown.  It describes the *computed* value, including
+rounding and overflow: ``exp(x)`` is nonnegative, not positive (it underflows) and not finite (it
 overflows).  Facts of sign and integrality mean "every element is NaN or ...".  Facts of matrices
-are structural, true of the exact value that the computed one approximates: the inverse of a
-symmetric matrix is symmetric, whatever the last bits say.  So ``spd``, symmetric and positive
-definite, promises that the exact matrix has Cholesky's factor.  The computed one has it unless its
-least eigenvalue is as small as what rounding adds, about ``n u`` times the largest; such a matrix
-makes Cholesky's factorisation raise, where an elimination would return digits of no meaning.
+describe the exact value, which the computed one approximates: the inverse of a symmetric matrix is
+symmetric, although its last bits may differ.  So ``spd``, symmetric and positive definite, promises
+that the exact matrix has a Cholesky factor.  The computed matrix has one too, unless its smallest
+eigenvalue is as small as the rounding errors, about ``n u`` times the largest.  The Cholesky
+factorisation of such a matrix raises, whereas an elimination would return meaningless digits.
 ``psd``, positive semidefinite, promises no factor; with ``invertible`` it is ``spd``.  Facts are
-declared on inputs, where they
-belong to the input's identity, and inferred through ops by each op's own rule, lazily and once a
-node.
+declared on inputs, where they belong to the input's identity, and inferred through ops by each op's
+own rule, lazily and once a node.
 
 References
 ----------
@@ -79,16 +78,16 @@ def _closure(mask: int) -> int:
 
 
 class Facts(NamedTuple):
-    """What is known of a value: two sets of facts, as bit masks.
+    """The known facts of a value: two sets, as bit masks.
 
-    ``true`` holds what is proved, ``false`` what is disproved.
+    ``true`` holds the proved facts, ``false`` the disproved ones.
     """
 
     true: int = 0
     false: int = 0
 
     def holds(self, name: str) -> bool | None:
-        """Return True, False, or None where nothing is proved."""
+        """Return True, False, or None if the fact is unknown."""
         bit = BIT[name]
         return True if self.true & bit else (False if self.false & bit else None)
 
@@ -107,7 +106,7 @@ NOTHING = Facts()
 
 @cache
 def proved(*names: str) -> Facts:
-    """Return these facts and all that they imply, proved true."""
+    """Return these facts and all facts that they imply, proved true."""
     mask = 0
     for name in names:
         mask |= BIT[name]
@@ -115,7 +114,7 @@ def proved(*names: str) -> Facts:
 
 
 def kept(operand: Facts, *names: str) -> Facts:
-    """Return those of the named facts that are proved of ``operand``."""
+    """Return the named facts that are proved for ``operand``."""
     return proved(*(name for name in names if operand.true & BIT[name]))
 
 
@@ -130,12 +129,12 @@ def facts_of(node: Variable) -> Facts:
     Returns
     -------
     Facts
-        What is proved true and what is proved false; ``names()`` lists the former.
+        The facts proved true and those proved false; ``names()`` lists the former.
 
     Raises
     ------
     ArgumentError
-        For what is not a node.
+        For an object that is not a node.
 
     Examples
     --------
@@ -187,7 +186,7 @@ def fact(node: Variable, name: str) -> bool | None:
     Returns
     -------
     bool or None
-        None where nothing is proved either way.
+        None if neither is proved.
 
     Raises
     ------
@@ -220,7 +219,7 @@ def _of_any(node: Variable, op: Op) -> Facts:
 
 
 def _of_elementwise(node: Variable, op: Op, constant: type[Constant]) -> Facts:
-    """Return the facts of a node of which types, facts and equal operands alone decide."""
+    """Return the facts of a node that depend only on types, facts and equal operands."""
     key: list[Any] = [op]
     for x in node.inputs:
         if x.__class__ is constant:  # its value matters
@@ -239,7 +238,7 @@ def _of_elementwise(node: Variable, op: Op, constant: type[Constant]) -> Facts:
 
 @lru_cache(4096)
 def of_type(type_: TensorType) -> Facts:
-    """Return what the dtype and shape alone prove."""
+    """Return the facts that the dtype and shape alone prove."""
     names = []
     kind = type_.dtype.kind
     if kind in "biu":
@@ -259,7 +258,7 @@ def of_type(type_: TensorType) -> Facts:
 
 
 def of_constant(node: Constant) -> Facts:
-    """Return the facts of a constant, by looking at it."""
+    """Return the facts of a constant, from its values."""
     value = node.value
     with np.errstate(invalid="ignore"):
         tests = {
@@ -284,14 +283,14 @@ def of_constant(node: Constant) -> Facts:
     return found | proved("spd") if tests.get("symmetric") and _is_definite(value) else found
 
 
-_LARGEST = 128  # the side of a constant that is factored to see whether it is definite
+_LARGEST = 128  # the largest constant matrix that is factored to test definiteness
 
 
 def _is_definite(value: Any) -> bool:
-    """Tell whether a symmetric matrix of numbers is positive definite, as far as that is plain.
+    """Return True if a symmetric matrix of numbers is certainly positive definite.
 
-    Cholesky's factorisation of the matrix, less more of the identity than what it rounds by,
-    succeeds only where the matrix is positive definite (Rump).
+    Subtract a multiple of the identity that exceeds the rounding errors: then the Cholesky
+    factorisation succeeds only if the matrix is positive definite (Rump).
     """
     matrix = np.asarray(value, np.float64)
     side, diagonal = len(matrix), matrix.diagonal()
@@ -328,12 +327,12 @@ def check_declared(name: str, type_: TensorType, facts: Iterable[str]) -> frozen
 
 
 def check_possible(what: str, type_: TensorType, facts: Iterable[str]) -> None:
-    """Refuse facts that exist and that no value of a type has.
+    """Raise an error for facts that no value of a type can have.
 
     Parameters
     ----------
     what : str
-        What the facts are said of, for the error.
+        The subject of the facts, for the error.
     type_ : TensorType
         Its type.
     facts : iterable of str
@@ -342,7 +341,7 @@ def check_possible(what: str, type_: TensorType, facts: Iterable[str]) -> None:
     Raises
     ------
     DomainError
-        For a fact of square matrices, of anything else.
+        For a fact of square matrices and a type of another shape.
     """
     for one in sorted(facts):
         oblong = one == "selection" and type_.ndim >= 2  # one 1 in each row, zeros elsewhere
@@ -359,19 +358,19 @@ def check_possible(what: str, type_: TensorType, facts: Iterable[str]) -> None:
 
 
 def check_consistent(what: str, facts: Iterable[str]) -> None:
-    """Refuse two facts that no array with a number in it has.
+    """Raise an error for two facts that no array containing a number can have.
 
     Parameters
     ----------
     what : str
-        What the facts are said of, for the error.
+        The subject of the facts, for the error.
     facts : iterable of str
         Facts that exist.
 
     Raises
     ------
     DomainError
-        For facts that exclude each other.
+        For mutually exclusive facts.
     """
     given = set(facts)
     for one, other in combinations(sorted(given, key=NAMES.index), 2):

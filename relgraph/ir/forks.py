@@ -1,11 +1,11 @@
-"""Locks that a child of the process finds free.
+"""Locks that are free in a forked child.
 
 A child has one thread, the one that forked.  A lock that another thread held at that moment would
-never be released there.  So a child releases such locks, which asks two things of what a lock
-guards.  It is right after every step and not only where the lock is released, just as an interrupt
-asks: a table changes by single calls, and what changes in many steps is taken out of its table
-before and put back after.  What cannot be so, such as LLVM's own state, has a lock that a fork
-waits for.
+never be released there, so a child releases such locks.  This requires guarded data to be valid
+after every step, not only when the lock is released, just as for interrupts: tables change by
+single calls, and an entry that changes in several steps is removed from its table before and put
+back afterwards.  Data that cannot meet this, such as LLVM's state, has a lock that a fork waits
+for.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _locks: WeakSet[threading.RLock] = WeakSet()
 
 
 def lock() -> threading.RLock:
-    """Return a new lock that the thread which holds it may take again, and a child finds free.
+    """Return a new reentrant lock that is free in a forked child.
 
     Returns
     -------
@@ -35,12 +35,12 @@ def lock() -> threading.RLock:
 
 
 def in_child(function: Callable[[], None]) -> None:
-    """Have a function called in every child, after its locks were released.
+    """Register a function to call in every child, after its locks were released.
 
     Parameters
     ----------
     function : callable
-        Takes nothing.
+        Takes no arguments.
     """
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=function)
@@ -59,15 +59,15 @@ in_child(_release)
 
 
 class WaitedLock:
-    """A lock that a fork waits for; the thread which holds it may take it again.
+    """A reentrant lock that a fork waits for.
 
-    A fork takes such locks in the reverse order of their making, so a thread that holds one may
-    ask for those that were made before it.
+    A fork acquires these locks in the reverse order of creation, so a thread that holds one may
+    acquire those created before it.
     """
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        self._gate = threading.Lock()  # closed while a fork waits, or it might wait for ever
+        self._gate = threading.Lock()  # closed while a fork waits, which might otherwise starve
         self._taken: list[bool] = []  # by forks under way, whether they closed the gate
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(
@@ -101,10 +101,10 @@ class WaitedLock:
 
 
 class cached_property(Generic[T]):
-    """A method that is called once for each instance, and from then on is what it returned.
+    """A method that is called once per instance, and whose result replaces it.
 
-    That of functools has, up to Python 3.11, a lock for all instances of a class, which a child may
-    find held.  Here two threads may both call the method; the first result is the one kept.
+    Up to Python 3.11, functools has one lock for all instances of a class, which a child may find
+    held.  Here, two threads may both call the method; the first result is kept.
     """
 
     def __init__(self, function: Callable[[Any], T]) -> None:

@@ -26,7 +26,7 @@ Outputs = Variable | Iterable[Variable]
 
 
 def as_outputs(outputs: Outputs) -> tuple[Variable, ...]:
-    """Return outputs as a tuple of nodes, or raise ArgumentError naming what is not a node."""
+    """Return outputs as a tuple of nodes, or raise ArgumentError for other objects."""
     nodes = (outputs,) if isinstance(outputs, Variable) else _listed(outputs, "outputs")
     for position, node in enumerate(nodes):
         if not isinstance(node, Variable):
@@ -40,7 +40,7 @@ def as_outputs(outputs: Outputs) -> tuple[Variable, ...]:
 
 
 def _listed(nodes: Any, what: str) -> tuple[Any, ...]:
-    """Return several nodes as a tuple, or raise ArgumentError for what holds none."""
+    """Return several nodes as a tuple, or raise ArgumentError for other objects."""
     if isinstance(nodes, str) or not isinstance(nodes, Iterable):
         raise ArgumentError(
             f"the {what} are graphs, not {nodes!r:.60}",
@@ -137,9 +137,10 @@ def unflatten(flat: tuple[Any, ...]) -> tuple[Variable, ...]:
 
 
 class FunctionGraph:
-    """An immutable view of a graph: which inputs, in which order, and which outputs.
+    """An immutable view of a graph: its inputs, in order, and its outputs.
 
-    What depends on the *users* of a node, such as its clients, belongs here and not to the node.
+    Properties that depend on the *users* of a node, such as its clients, belong here and not to the
+    node.
 
     Parameters
     ----------
@@ -151,8 +152,8 @@ class FunctionGraph:
     Raises
     ------
     ArgumentError
-        When an input is given twice, is not an Input, shares its name with another one, or when
-        the outputs depend on an input that is not given.
+        If an input occurs twice, is not an Input, or shares its name with another one, or if the
+        outputs depend on a missing input.
     """
 
     __slots__ = ("__dict__", "inputs", "outputs")
@@ -253,7 +254,7 @@ class FunctionGraph:
         Returns
         -------
         FunctionGraph
-            A new graph with the same inputs; this one stays as it is.
+            A new graph with the same inputs; this one does not change.
 
         Raises
         ------
@@ -275,14 +276,14 @@ class FunctionGraph:
         Parameters
         ----------
         pairs : mapping, or iterable of pairs of Variable
-            Each node to replace with its replacement, in which nothing is replaced.
+            Each node to replace, with its replacement, which is used unchanged.
         check : bool
             As in :meth:`replace`.
 
         Returns
         -------
         FunctionGraph
-            A new graph with the same inputs; this one stays as it is.
+            A new graph with the same inputs; this one does not change.
 
         Raises
         ------
@@ -313,8 +314,8 @@ class FunctionGraph:
                 raise ArgumentError(
                     "the node to replace is not in the graph",
                     {"node": old, "graph": self},
-                    "Take the node from the graph itself: what was replaced before is in it no "
-                    "more.",
+                    "Take the node from the graph itself, which lacks nodes that were replaced "
+                    "before.",
                 )
             if mapping.setdefault(old, new) is not new:
                 raise ArgumentError(
@@ -333,7 +334,7 @@ def _of_another_type(old: Variable, new: Variable) -> DTypeError | ShapeError:
     types = (old.type, new.type)
     sizes = all(isinstance(x, TensorType) for x in types) and types[0].dtype == types[1].dtype
     return (ShapeError if sizes else DTypeError)(
-        f"a replacement must have the {'shape' if sizes else 'dtype'} of what it replaces",
+        f"a replacement must have the {'shape' if sizes else 'dtype'} of the node that it replaces",
         [("old", f"{old} : {old.type}"), ("new", f"{new} : {new.type}")],
         f"{'Broadcast or reshape' if sizes else 'Cast'} the new node, or pass check=False.",
     )
@@ -357,7 +358,7 @@ def check_inputs(inputs: Iterable[Variable]) -> tuple[Input, ...]:
             raise ArgumentError(
                 f"the name {node.name!r} names two different inputs",
                 {"first": names[node.name].type, "second": node.type},
-                "Give every input a name of its own.",
+                "Give every input a different name.",
             )
         names[node.name] = node
     return tuple(x for x in given if isinstance(x, Input))
@@ -369,7 +370,7 @@ def _restore(flat: tuple[Any, ...], count: int) -> FunctionGraph:
 
 
 def is_tensor(node: Variable) -> bool:
-    """Tell whether a node is an array, not a tuple of arrays."""
+    """Return True if a node is an array, not a tuple of arrays."""
     return isinstance(node.type, TensorType)
 
 

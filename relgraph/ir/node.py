@@ -36,7 +36,7 @@ _SMALL = 4096  # bytes up to which a constant is keyed by its contents rather th
 
 
 class _Ref(weakref.ref["Variable"]):
-    """A weak reference that knows its place in the table it is stored in."""
+    """A weak reference that knows its key in its table."""
 
     __slots__ = ("key", "table")
     key: Any
@@ -44,7 +44,7 @@ class _Ref(weakref.ref["Variable"]):
 
 
 def _forget(ref: Any, lock: threading.RLock = _lock) -> None:
-    """Remove a dead node's entry, unless a new node has taken its place.
+    """Remove a dead node's entry, unless a new node has replaced it.
 
     The lock is an argument because module globals are gone when the interpreter shuts down.
     """
@@ -106,7 +106,7 @@ class Variable(_Slots, Operators):
     __slots__ = ()
 
     def __new__(cls, *args: object, **kwargs: object) -> Self:
-        if cls.__module__ != __name__:  # what only stands for a node
+        if cls.__module__ != __name__:  # a stand-in for a node
             return object.__new__(cls)
         raise ArgumentError(
             f"{cls.__name__} is not called: equal nodes are one object",
@@ -141,7 +141,7 @@ class Variable(_Slots, Operators):
     def __delattr__(self, name: str) -> None:
         self.__setattr__(name, None)
 
-    if not TYPE_CHECKING:  # a checker of types tells by itself
+    if not TYPE_CHECKING:  # type checkers report this themselves
 
         def __getattr__(self, name: str) -> Any:
             raise FUNCTIONS["__getattr__"](self, name)
@@ -174,7 +174,7 @@ class Variable(_Slots, Operators):
 
 
 class Input(Variable):
-    """A value given at the call.  Equal name, type and facts are one object."""
+    """A value that the caller passes.  Inputs with equal name, type and facts are one object."""
 
     __slots__ = ("facts", "name")
     name: str
@@ -182,7 +182,7 @@ class Input(Variable):
 
 
 class Constant(Variable):
-    """A value known now, held as a private read-only array.
+    """A known value, held as a private read-only array.
 
     ``uniform`` is the one value of all its elements, as a NumPy scalar, or None if they differ or
     there are none; ``bits`` is that value's dtype and bytes, which patterns look up.
@@ -298,7 +298,7 @@ def constant(value: npt.ArrayLike, dtype: npt.DTypeLike | None = None) -> Consta
     Parameters
     ----------
     value : array-like
-        Copied, so that later changes to it do not reach the graph.
+        Copied, so later changes do not affect the graph.
     dtype : dtype-like, optional
         The dtype to convert to.
 
@@ -314,12 +314,13 @@ def constant(value: npt.ArrayLike, dtype: npt.DTypeLike | None = None) -> Consta
     NumberRangeError
         For a number beyond the range of the dtype, or an integer beyond 64 bits.
     ArgumentError, DomainError
-        For what is no array, or a masked one, or has no value in the dtype.
+        For an object that is not an array, a masked array, or a value that does not convert to the
+        dtype.
     """
     # The first test spares numbers the import of numpy.ma.
     if isinstance(value, np.ndarray) and isinstance(value, np.ma.MaskedArray):
         raise ArgumentError(
-            "a constant is no masked array: graphs have no masks",
+            "a constant cannot be a masked array: graphs have no masks",
             fix="Fill it first: array.filled(value).",
         )
     try:
@@ -362,7 +363,7 @@ def constant(value: npt.ArrayLike, dtype: npt.DTypeLike | None = None) -> Consta
 
 
 def _contents(array: npt.NDArray[Any]) -> tuple[str, tuple[int, ...], bytes]:
-    """Return what is equal for arrays of equal dtype, shape and bytes."""
+    """Return a key that is equal for arrays of equal dtype, shape and bytes."""
     raw = array.tobytes()
     if len(raw) > _SMALL:
         raw = hashlib.sha256(raw).digest()
@@ -387,19 +388,19 @@ def as_variable(value: Any, like: Iterable[np.dtype[Any]] = ()) -> Variable:
     value : Variable, number or array-like
         A Python number is weak: among ``like`` it takes the dtype NumPy would give it (NEP 50).
     like : iterable of dtype
-        The dtypes of the operands beside it.
+        The dtypes of the other operands.
 
     Raises
     ------
     ArgumentError
-        For an object that cannot become an array, and for a Python bool, which ``x == 1`` is.
+        For an object that cannot become an array, and for a Python bool such as ``x == 1``.
     NumberRangeError
         For a Python integer that does not fit the dtype of the other operands.
     """
     if isinstance(value, Variable):
         return value
     handler = getattr(type(value), "__relgraph_operand__", None)
-    if handler is not None:  # what is traced
+    if handler is not None:  # a traced array
         return handler(value, list(like))  # type: ignore[no-any-return]
     if type(value) is bool:
         raise ArgumentError(f"an operand is the Python bool {value}", fix=_EQUALITY)
@@ -411,11 +412,11 @@ def as_variable(value: Any, like: Iterable[np.dtype[Any]] = ()) -> Variable:
             raise _too_long(_value_text(value))
         dtype = np.result_type(*dtypes, value) if dtypes else _integer(value)
         try:
-            with np.errstate(over="ignore"):  # beyond float32 a number is inf, without a word
+            with np.errstate(over="ignore"):  # beyond float32 a number is inf, without a warning
                 return constant(value, dtype)
         except NumberRangeError as error:
             raise NumberRangeError(
-                f"{_value_text(value)} does not fit beside {', '.join(d.name for d in dtypes)}",
+                f"{_value_text(value)} does not fit {', '.join(d.name for d in dtypes)}",
                 error.facts,
                 "Cast the array first, for instance with .astype('int64')."
                 if -(2**63) <= value < 2**64
@@ -437,7 +438,7 @@ def as_variable(value: Any, like: Iterable[np.dtype[Any]] = ()) -> Variable:
 
 
 def as_literal(value: Any) -> Any:
-    """Return a Python bool that is meant as a constant as NumPy's; anything else as it is."""
+    """Return a Python bool as a NumPy bool, to serve as a constant; other values unchanged."""
     return np.bool_(value) if type(value) is bool else value
 
 
@@ -448,12 +449,12 @@ _EQUALITY = (
 
 
 def is_weak(value: Any) -> bool:
-    """Tell whether an operand is a Python number, which takes the dtype of those beside it.
+    """Return True for a Python number, which takes the dtype of the other operands.
 
     Parameters
     ----------
     value : object
-        Any operand; a number whose value is not known yet is one, too.
+        Any operand; a number whose value is not known yet counts as well.
     """
     if isinstance(value, Variable | np.generic):
         return False

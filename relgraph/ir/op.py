@@ -1,4 +1,4 @@
-"""Ops: what a graph can apply.  A name, parameters, a type rule, a NumPy meaning, and laws.
+"""Ops, the functions that graphs apply: name, parameters, type rule, NumPy meaning, and laws.
 
 An op is immutable and interned: the same class with the same parameters is one object, so ops
 compare by identity.  As an S-expression an op without parameters is itself, and one with
@@ -41,30 +41,30 @@ def digest_of(*parts: object) -> int:
 class Op:
     """A pure function of tensors.
 
-    A subclass says what it computes by overriding :meth:`infer` (types), :meth:`perform` (NumPy
-    meaning), :meth:`flops` (cost) and :meth:`facts`.  Its laws are class attributes.
+    A subclass overrides :meth:`infer` (types), :meth:`perform` (NumPy meaning), :meth:`flops`
+    (cost) and :meth:`facts`.  Its laws are class attributes.
 
     Attributes
     ----------
     name : str
-        The name it is printed and looked up by.
+        The name for printing and look-up.
     parameters : tuple of str
         The names of its parameters; ``op.params`` holds their values, in canonical form.
     arity : int or None
         The number of operands; None for any number.
     associative, commutative, idempotent : bool
-        Laws of a binary op.  They are never written as relations: the matcher knows them.
+        Laws of a binary op.  The matcher knows them; never declare them as relations.
     identity : number or None
         The operand on the right that changes nothing, as in ``x * 1``.
     sparse : bool
-        Whether it takes operands of a sparse layout; any other op refuses them.
+        Whether it accepts sparse operands; other ops raise an error.
     difference, inverse : Op or None
-        Of an op with inverses, such as addition: ``difference(x, y)`` is ``op(x, inverse(y))``.
+        For an op with inverses, such as addition: ``difference(x, y)`` is ``op(x, inverse(y))``.
     computes : bool
-        Whether the result holds numbers computed in its dtype; not so where it tests, picks, moves
-        or converts those of the operands.
+        Whether the result holds numbers computed in its dtype; False if the op tests, selects,
+        moves or converts numbers of the operands.
     returns_indices : bool
-        Whether the result holds indices of elements, whose dtype says nothing of the elements'.
+        Whether the result holds indices of elements, whose dtype is not that of the elements.
     pointwise : bool
         Whether each element of the result depends only on the matching elements of the operands.
     symbol : str
@@ -108,7 +108,7 @@ class Op:
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         for value in (*args, *kwargs.values()):
             handler = getattr(type(value), "__relgraph_parameter__", None)
-            if handler is not None:  # a parameter left open, in a pattern
+            if handler is not None:  # an open parameter, in a pattern
                 return handler(value, cls, args, kwargs)
         params = cls.canonical(*args, **kwargs)
         key = (cls, *map(_typed, params))
@@ -116,14 +116,14 @@ class Op:
             found = cls._interned.get(key)
         except TypeError:
             raise ArgumentError(
-                f"the parameters of {cls.__name__} are part of what it is, and one has no hash",
+                f"the parameters of {cls.__name__} must be hashable",
                 {"given": params},
                 "Give tuples for lists, and numbers for arrays; values are operands.",
             ) from None
         if found is None:
             made = object.__new__(cls)
-            made.params = params  # a name may be made of them
-            if not made.name.isidentifier():  # generated source names it so
+            made.params = params  # the name may depend on them
+            if not made.name.isidentifier():  # generated source uses the name
                 raise ArgumentError(
                     f"the name of an op is an identifier of Python, not {made.name!r:.60}",
                     {"op": cls.__qualname__},
@@ -153,14 +153,14 @@ class Op:
         Raises
         ------
         ArgumentError
-            For other parameters than the op has.
+            For parameters that the op does not have.
         """
         names = cls.parameters
         if len(args) > len(names) or not set(kwargs) <= set(names[len(args) :]):
             raise ArgumentError(
                 f"{cls.__name__} takes the parameters ({', '.join(names)})",
                 {"given": f"{args} {kwargs}"},
-                "Operands are not parameters: they are what the op is called with.",
+                "Operands are not parameters: pass them when you call the op.",
             )
         values = (*args, *(kwargs[name] for name in names[len(args) :] if name in kwargs))
         if len(values) != len(names):
@@ -205,12 +205,12 @@ class Op:
         *operands : Variable, array-like or pattern
             Python numbers are weak, as in NumPy: they take the dtype of the other operands.
         **unknown
-            None are taken.
+            Raises an error.
 
         Returns
         -------
         Variable
-            The node; the same object whenever the op and its operands are the same.
+            The node; equal ops and operands give the same object.
 
         Raises
         ------
@@ -266,7 +266,7 @@ class Op:
         Raises
         ------
         ArgumentError
-            For what is neither a graph, a number nor an array.
+            For an operand that is not a graph, number or array.
         """
         from relgraph.ir import node
 
@@ -290,7 +290,7 @@ class Op:
             facts = [(f"operand {i}", text) for i, text in enumerate(shown)]
             raise ArgumentError(f"{self!r}: {error.what}", facts, error.fix) from None
 
-    # What a subclass says of itself.
+    # Methods that subclasses override.
 
     def infer(self, *types: Any) -> Type:
         """Return the type of the result, or raise ShapeError or DTypeError.
@@ -303,7 +303,7 @@ class Op:
         Returns
         -------
         TensorType or TupleType
-            Of the result; all that the result's type depends on are the types of the operands.
+            The type of the result, which may depend on the types of the operands only.
         """
         raise NotOverriddenError.of(self, "infer(self, *types)", "what type its results have")
 
@@ -313,7 +313,7 @@ class Op:
         Parameters
         ----------
         *values : array, or tuple of arrays
-            Those of the operands, of the types that :meth:`infer` was given.
+            The operands, of the types that :meth:`infer` received.
 
         Returns
         -------
@@ -323,17 +323,17 @@ class Op:
         raise NotOverriddenError.of(self, "perform(self, *values)", "what it computes with NumPy")
 
     def performer(self, node: Variable) -> Callable[..., Any]:
-        """Return what computes an application: ``perform``, with what its place in a graph adds.
+        """Return a function that computes an application: ``perform``, adapted to the node.
 
         Parameters
         ----------
         node : Variable
-            The application, whose operands have declared sizes, where arrays have only sizes.
+            The application; its operands declare sizes, unlike arrays.
 
         Returns
         -------
         callable
-            Takes the values of the operands, and may refuse some that ``perform`` takes.
+            Takes the values of the operands, and may reject some that ``perform`` accepts.
         """
         return self.perform
 
@@ -360,38 +360,37 @@ class Op:
         return size(result)
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
-        """Return what is proved of the result from what is proved of the operands.
+        """Return the facts of the result, from the facts of the operands.
 
         Parameters
         ----------
         operands : tuple of Facts
-            What is proved of each operand.
+            The facts of each operand.
         node : Variable
             The application, for its types and constants.
 
         Returns
         -------
         Facts
-            Only what is true of every computed value.
+            Only facts that hold for every computed value.
         """
         from relgraph.ir.facts import NOTHING
 
         return NOTHING
 
     def demands(self, fact: str = "") -> tuple[str, ...]:
-        """Return what follows for the operands from the fact that an application has a value.
+        """Return the facts of the operands that follow if an application has a value.
 
         Parameters
         ----------
         fact : str
-            What is known of the value, or "" for nothing: the inverse of a matrix exists only
-            where the matrix is invertible, and ``diag(v)`` is invertible only where ``v`` has no
-            zero.
+            A known fact of the value, or "": the inverse of a matrix exists only if the matrix is
+            invertible, and ``diag(v)`` is invertible only if ``v`` has no zero.
 
         Returns
         -------
         tuple of str
-            A fact for each operand, or "" for none; empty where nothing follows for any.
+            A fact for each operand, or "" for none; empty if nothing follows.
         """
         return ()
 
@@ -411,7 +410,7 @@ class Op:
         return repr(self)
 
     def infix(self, operands: list[str]) -> str | None:
-        """Return an own way to print an application, or None for the usual one.
+        """Return a special text for an application, or None for the default.
 
         Parameters
         ----------
@@ -426,7 +425,7 @@ class Op:
         return None
 
     def result_type(self, inputs: tuple[Variable, ...]) -> Type:
-        """Return the type of ``self(*inputs)``, from the memo where it is known.
+        """Return the type of ``self(*inputs)``, from the memo if possible.
 
         Parameters
         ----------
@@ -443,7 +442,7 @@ class Op:
         ShapeError, DTypeError
             Naming each operand with its type.
         CompileError
-            Where :meth:`infer` returns no type.
+            If :meth:`infer` does not return a type.
         """
         key = tuple([x.type for x in inputs])
         found = self._types.get(key)
@@ -470,14 +469,14 @@ class Op:
 
 
 def _typed(value: Any) -> Hashable:
-    """Make a parameter a key in which ``1``, ``1.0`` and ``True`` differ."""
+    """Convert a parameter to a key in which ``1``, ``1.0`` and ``True`` differ."""
     if isinstance(value, tuple):
         return tuple(map(_typed, value))
     return (type(value), value)
 
 
 def refuse_sparse(types: tuple[Type, ...]) -> None:
-    """Raise ArgumentError where an operand is of a sparse layout."""
+    """Raise ArgumentError for a sparse operand."""
     for position, type_ in enumerate(types):
         if type_.layout != "dense":
             raise ArgumentError(
@@ -488,7 +487,7 @@ def refuse_sparse(types: tuple[Type, ...]) -> None:
 
 
 def operand_error(op: Op, inputs: tuple[Variable, ...], error: Exception) -> Exception:
-    """Return ``error`` with the op and the operands it was given, each with its type."""
+    """Return ``error`` with the op and its operands, each with its type."""
     from relgraph.errors import RelgraphError
     from relgraph.ir.printing import brief
 
@@ -526,7 +525,7 @@ class GetItem(Op):
         return 0
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
-        """Know what the op that has the results knows of this one."""
+        """Return the facts that the op with the results proves for this one."""
         source = node.inputs[0]
         of_item = getattr(source.op, "item_facts", None)
         if of_item is None:

@@ -1,8 +1,8 @@
 """The operators and methods that nodes, patterns and tracers share.
 
 Each method looks its function up by name in :data:`FUNCTIONS`, which
-:mod:`relgraph.numpy.operators` fills once: all three kinds of operand mean the same by ``x + y``,
-and this layer needs to know no op.
+:mod:`relgraph.numpy.operators` fills once.  So ``x + y`` means the same for all three kinds of operand, and
+this layer does not depend on ops.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _method(name: str) -> Callable[..., Any]:
 
 
 class Operators:
-    """NumPy's operators and array methods, without ``==`` and ``!=``, which stay identity."""
+    """NumPy's operators and array methods, except ``==`` and ``!=``, which compare identity."""
 
     __slots__ = ()
 

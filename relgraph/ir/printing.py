@@ -16,7 +16,7 @@ _WIDTH = 100
 
 
 class Text(str):
-    """A text that a console or notebook shows as it is, not as a quoted string."""
+    """A text that a console or notebook shows without quotes."""
 
     __slots__ = ()
 
@@ -25,7 +25,7 @@ class Text(str):
 
 
 def brief(node: Variable, limit: int = 80) -> str:
-    """Return a graph in infix on one line, with ``...`` for what is deeper than fits.
+    """Return a graph in infix on one line, with ``...`` for parts that are too deep.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def brief(node: Variable, limit: int = 80) -> str:
     limit : int
         The number of nodes to write out at most.
     """
-    # Breadth first, so that what is cut off is what lies deepest.
+    # Breadth first, to cut off the deepest parts.
     kept: list[Variable] = [node]
     tree: list[list[int]] = []
     for place, x in enumerate(kept):
@@ -57,7 +57,7 @@ def brief(node: Variable, limit: int = 80) -> str:
 def pprint(outputs: Any, names: Iterable[str] | None = None) -> Text:
     """Return a graph as infix statements.
 
-    A node with several users, or whose text would grow past a line, is named once and referred to.
+    A node with several users, or with a text longer than a line, gets a name.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def dprint(outputs: Any) -> Text:
             continue
         labels[node] = len(labels)
         lines.append(f"{lead}{node.op!r} [{labels[node]}] {node.type}")
-        if len(below) > 3 * 40:  # past this depth indentation says nothing; the label does
+        if len(below) > 3 * 40:  # past this depth, labels replace indentation
             below = below[: 3 * 40]
         for i, operand in reversed(list(enumerate(node.inputs))):
             end = i == len(node.inputs) - 1
@@ -200,7 +200,7 @@ def _text(node: Variable, operands: list[tuple[str, int]]) -> tuple[str, int]:
 
 
 def constant_text(node: Constant) -> str:
-    """Write a constant: a number where it is one, otherwise its first elements."""
+    """Write a constant: as a number if it is one, otherwise by its first elements."""
     if node.ndim == 0:
         return number_text(node.value[()])
     if node.value.size <= 4:
@@ -209,7 +209,7 @@ def constant_text(node: Constant) -> str:
 
 
 def number_text(value: Any) -> str:
-    """Write a NumPy scalar as Python would, integers without a point where a float is whole."""
+    """Write a NumPy scalar like Python, but whole floats without a point."""
     if isinstance(value, np.bool_):
         return str(bool(value))
     text = repr(value.item()) if value.dtype.itemsize == 8 else str(value)

@@ -1,4 +1,4 @@
-"""What pickles by reference, by the module and the name that hold it, and what does not pickle."""
+"""Objects that pickle by reference, by the module and name that hold them, or not at all."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from relgraph.errors import ArgumentError
 
 
 def global_name(value: Any, module: str | None, qualname: str | None) -> str | None:
-    """Return the name by which a module holds an object, or None where it does not.
+    """Return the name under which a module holds an object, or None.
 
     Parameters
     ----------
     value : object
-        What is looked for.
+        The object.
     module : str or None
-        The module that it is declared in.
+        The module that declares it.
     qualname : str or None
-        The name that it is declared by; other globals of the module are tried after it.
+        The declared name; other globals of the module are tried next.
 
     Returns
     -------
     str or None
-        What :mod:`pickle` imports it by.
+        The name by which :mod:`pickle` imports it.
     """
     holder: Any = sys.modules.get(module or "")
     if holder is None:
@@ -37,7 +37,7 @@ def global_name(value: Any, module: str | None, qualname: str | None) -> str | N
 
 
 class ByReference:
-    """An object that does not change: a copy is the object, and it pickles by its global name."""
+    """An immutable object: its copy is itself, and it pickles by its global name."""
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         found = global_name(self, self.__module__, getattr(self, "__qualname__", None))
@@ -46,7 +46,7 @@ class ByReference:
                 f"{self!r} cannot be pickled: no module holds it",
                 {"declared": getattr(self, "location", "") or "<unknown>"},
                 "Declare it at the top level of a module that can be imported, and keep it there "
-                "under a name of its own; a query of names and tags can always be pickled.",
+                "under a unique name; a query of names and tags can always be pickled.",
             )
         return found
 
@@ -58,10 +58,10 @@ class ByReference:
 
 
 class NotPickled:
-    """A database, which is asked by queries: these are data, and pickle."""
+    """A database.  Databases do not pickle, but their queries do."""
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         raise ArgumentError(
             f"the database {getattr(self, 'name', '')} cannot be pickled",
-            fix="Pickle the query, and ask the database of the other process: optdb.query(query).",
+            fix="Pickle the query, and run it in the other process: optdb.query(query).",
         )

@@ -1,9 +1,9 @@
-"""Unknown sizes: where each is read, and which of them a graph needs to be equal.
+"""Unknown sizes: where each is read, and which ones a graph needs to be equal.
 
 A *size* is an int, a name, or a :class:`Place`: the dimension in which an unknown size first
-occurs.  Ops say nothing of this themselves.  Their type rules do, when they are asked with names:
-two different names are an error exactly where an op needs two sizes to be equal, and a name in the
-type of the result shows which operand a size comes from.
+occurs.  Ops do not declare this; their type rules reveal it when they receive names: two different
+names raise an error exactly if the op needs the sizes to be equal, and a name in the result type
+shows which operand a size comes from.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Given:
 
 
 class Tie(NamedTuple):
-    """Two dimensions of operands that an op needs to be equal, or one whose size it is told.
+    """Two dimensions of operands that an op needs to be equal, or one with a prescribed size.
 
     Attributes
     ----------
@@ -57,16 +57,16 @@ class Tie(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """What an op does with the sizes of operands of certain types.
+    """The effect of an op on the sizes of operands of certain types.
 
     Attributes
     ----------
     ties : tuple of Tie
-        What must be equal.
+        The dimensions that must be equal.
     origins : tuple of At or None
-        For each axis of the result, the operand's dimension it is; None where it is none.
+        For each axis of the result, the operand's dimension that it equals, or None.
     complete : bool
-        Whether the ties are all that must be equal.
+        Whether the ties are complete.
     """
 
     ties: tuple[Tie, ...]
@@ -75,11 +75,11 @@ class Rule(NamedTuple):
 
 
 TAG = "__unknown_"
-_TOLD = ("squeeze", "broadcast_to")  # what a name of a size has to be, such ops say themselves
+_TOLD = ("squeeze", "broadcast_to")  # these ops prescribe the size of a name
 
 
 def tag(number: int) -> str:
-    """Return a name that stands for an unknown size while a type rule is asked."""
+    """Return a name that stands for an unknown size in a call of a type rule."""
     return f"{TAG}{number}"
 
 
@@ -89,7 +89,7 @@ def _is_tag(dim: Dim) -> bool:
 
 @lru_cache(4096)
 def rule_of(op: Op, types: tuple[Type, ...]) -> Rule:
-    """Return what an op does with sizes, by its type rule alone.
+    """Return the effect of an op on sizes, from its type rule alone.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def rule_of(op: Op, types: tuple[Type, ...]) -> Rule:
     Returns
     -------
     Rule
-        Without ties where every size has a number or a name.
+        Without ties if every size has a number or a name.
     """
     shapes = [x.shape if isinstance(x, TensorType) else () for x in types]
     if op.name not in _TOLD and not any(None in shape for shape in shapes):
@@ -115,7 +115,7 @@ def rule_of(op: Op, types: tuple[Type, ...]) -> Rule:
 
 
 def _elementwise(shapes: Sequence[Shape]) -> list[Tie]:
-    """Return the ties of an elementwise op: all operands that are not stretched along an axis."""
+    """Return the ties of an elementwise op: along each axis, the operands not stretched."""
     found = []
     for axis in range(-max(map(len, shapes), default=0), 0):
         spanning = [i for i, s in enumerate(shapes) if len(s) >= -axis and s[axis] != 1]
@@ -128,7 +128,7 @@ def _elementwise(shapes: Sequence[Shape]) -> list[Tie]:
 
 
 def _told(target: Shape, shape: Shape) -> list[Tie]:
-    """Return the ties of a broadcast: to the target, where a dimension is not declared as 1."""
+    """Return the ties of a broadcast: to the target, for dimensions not declared as 1."""
     given = iter(range(1, len(target) + 1))
     sizes = [dim if isinstance(dim, int) else Given(next(given)) for dim in target]
     open_ = [a for a in range(-len(shape), 0) if not isinstance(shape[a], int)]
@@ -136,10 +136,10 @@ def _told(target: Shape, shape: Shape) -> list[Tie]:
 
 
 def _asked(op: Op, types: Sequence[Type], shapes: Sequence[Shape]) -> tuple[list[Tie], bool]:
-    """Return the ties that a type rule shows by refusing two different names, and if all do."""
+    """Return the ties that a type rule reveals by raising for different names, and if all do."""
     dims = {(i, axis): s[axis] for i, s in enumerate(shapes) for axis in range(-len(s), 0)}
     unknown = [at for at, dim in dims.items() if dim is None]
-    if op.name == "squeeze":  # its rule takes a name for a size that will be 1
+    if op.name == "squeeze":  # its rule assumes that a name stands for size 1
         return [Tie((0, axis), 1) for axis in op.params[0] if dims[0, axis] != 1], True
     known = dict.fromkeys(dim for dim in dims.values() if dim is not None)
     found, complete = [], True
@@ -148,10 +148,10 @@ def _asked(op: Op, types: Sequence[Type], shapes: Sequence[Shape]) -> tuple[list
         if at in alone:
             continue
         fitting = [dim for dim in known if _takes(op, types, {at: dim})]
-        # Along the axes of a batch a 1 is stretched, and fits any other size.
+        # Along batch axes, a 1 is stretched and fits any other size.
         exact = [dim for dim in fitting if dim != 1] or fitting
         places = [other for other, dim in dims.items() if dim in exact]
-        # Where a 1 alone fits, it may be stretched to a size that no operand has.
+        # If only a 1 fits, it may be stretched to a size that no operand has.
         is_tied = exact != [1] or _takes(op, types, dict.fromkeys((at, *places), tag(0)))
         if len(exact) == 1 and is_tied:
             found.append(Tie(at, max(places, key=lambda other: other[0] != at[0])))
@@ -165,7 +165,7 @@ def _asked(op: Op, types: Sequence[Type], shapes: Sequence[Shape]) -> tuple[list
 
 @lru_cache(4096)
 def stretched(op: Op, types: tuple[Type, ...]) -> tuple[tuple[At, At], ...]:
-    """Return the axes that an op needs to be equal and would stretch where one of them is 1.
+    """Return the axes that an op needs to be equal, but would stretch if one of them is 1.
 
     Parameters
     ----------
@@ -177,15 +177,15 @@ def stretched(op: Op, types: tuple[Type, ...]) -> tuple[tuple[At, At], ...]:
     Returns
     -------
     tuple of pairs of (int, int)
-        Of the ties of its rule: what only a comparison of the sizes of arrays can refuse.  An op
-        computes with a size of 1 that nobody declared as NumPy does.
+        The ties that only a comparison of array sizes can enforce: like NumPy, an op stretches an
+        undeclared size of 1.
     """
     ties = rule_of(op, types).ties
     shapes = [x.shape if isinstance(x, TensorType) else () for x in types]
     classes = _classes(shapes, ties)
 
     def stretches(one: At) -> bool:
-        """Tell whether a dimension may be 1 where all that are equal to it have another size."""
+        """Return True if a dimension may be 1 while all dimensions tied to it have another size."""
         given: dict[At, Dim] = {at: tag(0) for at, dim in classes.items() if dim == classes[one]}
         return _takes(op, types, given | {one: 1})
 
@@ -229,7 +229,7 @@ def _classes(shapes: Sequence[Shape], ties: Iterable[Tie]) -> dict[At, Dim]:
 
 
 def _origins(op: Op, types: Sequence[Type], named: dict[At, Dim]) -> tuple[At | None, ...]:
-    """Return where each dimension of the result comes from, by the names that it has."""
+    """Return the origin of each dimension of the result, by its name."""
     try:
         result = op.infer(*_with(types, named))
     except (RelgraphError, ValueError, TypeError):
@@ -247,7 +247,7 @@ _PLACES: WeakKeyDictionary[Variable, dict[int, Size]] = WeakKeyDictionary()
 
 
 def size_at(node: Variable, axis: int) -> Size:
-    """Return the size of a node along an axis, read as deep in the graph as it can be.
+    """Return the size of a node along an axis, read as deep in the graph as possible.
 
     Parameters
     ----------
@@ -259,7 +259,7 @@ def size_at(node: Variable, axis: int) -> Size:
     Returns
     -------
     int, str or Place
-        Equal sizes that are one by what single ops do are one object or equal.
+        If single ops imply that two sizes are equal, the results are equal.
     """
     path: list[tuple[Variable, int]] = []
     while True:
@@ -278,14 +278,14 @@ def size_at(node: Variable, axis: int) -> Size:
 
 
 def _below(node: Variable, axis: int) -> tuple[Variable, int] | None:
-    """Return the operand and axis that a dimension of a node is, if it is one."""
+    """Return the operand and axis that a dimension of a node equals, if any."""
     op = node.op
     if op is None:
         return None
     origin = rule_of(op, tuple([x.type for x in node.inputs])).origins[axis]
     if origin is not None:
         return node.inputs[origin[0]], origin[1]
-    if op.name in ("broadcast_to", "reshape"):  # a size that is an operand of its own
+    if op.name in ("broadcast_to", "reshape"):  # the size is an operand
         sizes = iter(node.inputs[1:])
         given = [None if isinstance(entry, int) else next(sizes) for entry in op.params[0]]
         size = given[axis]
@@ -295,7 +295,7 @@ def _below(node: Variable, axis: int) -> tuple[Variable, int] | None:
 
 
 class Equalities:
-    """Sizes that are known to be equal, because nodes that were computed needed them to be.
+    """Sizes that are known to be equal, because computed nodes need them to be.
 
     Examples
     --------
@@ -311,13 +311,13 @@ class Equalities:
         self._same: dict[Size, Size] = {}
 
     def find(self, size: Size) -> Size:
-        """Return the size that stands for all that are known to be equal to it."""
+        """Return the representative of all sizes known to be equal."""
         while size in self._same:
             size = self._same[size]
         return size
 
     def join(self, a: Size, b: Size) -> bool:
-        """Note that two sizes are equal; True where that was not known."""
+        """Record that two sizes are equal; return True if that was not known."""
         keep, drop = sorted((self.find(a), self.find(b)), key=_rank)
         if keep == drop:
             return False
@@ -325,7 +325,7 @@ class Equalities:
         return True
 
     def learn(self, node: Variable) -> None:
-        """Note what a node, computed, needs to be equal: in its operands, and by its facts."""
+        """Record the sizes that a computed node needs to be equal, from operands and facts."""
         if node.op is not None:
             for first, second in rule_of(node.op, tuple([x.type for x in node.inputs])).ties:
                 self.join(_size(node.inputs, first), _size(node.inputs, second))
@@ -335,12 +335,12 @@ class Equalities:
             self.join(size_at(node, -2), size_at(node, -1))
 
     def together(self, nodes: Sequence[Variable]) -> None:
-        """Note that nodes are operands of one elementwise op."""
+        """Record that nodes are operands of one elementwise op."""
         for first, second in _elementwise([x.type.shape for x in nodes]):
             self.join(_size(nodes, first), _size(nodes, second))
 
     def implies(self, node: Variable) -> bool:
-        """Tell whether all that an application needs to be equal is known to be."""
+        """Return True if all sizes that an application needs to be equal are known to be equal."""
         op = node.op
         if op is None:
             return True
@@ -353,7 +353,7 @@ class Equalities:
         return complete or self._named(op, node.inputs)
 
     def _named(self, op: Op, operands: Sequence[Variable]) -> bool:
-        """Ask a type rule with a name for each unknown size, the same for those that are equal."""
+        """Call a type rule with a name for each unknown size, one name for equal sizes."""
         names: dict[Size, str] = {}
         given: dict[At, Dim] = {}
         for i, x in enumerate(operands):
@@ -372,17 +372,17 @@ def _size(operands: Sequence[Variable], at: At | Given | int) -> Size:
 
 
 def given_by(scalar: Variable) -> Size:
-    """Return the size that a scalar is: that of an array, a number, or a size of its own.
+    """Return the size that a scalar denotes: that of an array, a number, or a new size.
 
     Parameters
     ----------
     scalar : Variable
-        An operand of an op that takes a size.
+        An operand that gives a size.
 
     Returns
     -------
     int, str or Place
-        A place of the scalar itself where it is computed.
+        A Place of the scalar if it is computed.
     """
     if isinstance(scalar, Constant):
         return int(scalar.value)
@@ -392,16 +392,16 @@ def given_by(scalar: Variable) -> Size:
 
 
 class Meeting(NamedTuple):
-    """Where a graph needs two sizes to be equal that can be read from its inputs.
+    """Two sizes, readable from the inputs, that a graph needs to be equal.
 
     Attributes
     ----------
     node : Variable
-        The application that needs it.
+        The application that needs the equality.
     tie : Tie
         The dimensions of its operands.
     sizes : tuple of two sizes
-        What they are: a place in an input, a name or an int each.
+        Each a Place in an input, a name or an int.
     """
 
     node: Variable
@@ -410,7 +410,7 @@ class Meeting(NamedTuple):
 
 
 def meetings(nodes: Iterable[Variable]) -> list[Meeting]:
-    """Return what a graph needs of the unknown sizes of its inputs, each equality once.
+    """Return the equalities that a graph needs of the unknown sizes of its inputs, each once.
 
     Parameters
     ----------
@@ -420,7 +420,7 @@ def meetings(nodes: Iterable[Variable]) -> list[Meeting]:
     Returns
     -------
     list of Meeting
-        Without those that depend on sizes which only the graph itself computes.
+        Without equalities of sizes that the graph computes.
 
     Examples
     --------
@@ -446,7 +446,7 @@ def _computed(size: Size) -> bool:
 
 
 def _rank(size: Size) -> int:
-    """Order sizes: what is known first, then what is read from an input."""
+    """Order sizes: known ones first, then those read from an input."""
     if isinstance(size, Place):
         return 2 if isinstance(size.node, Input) else 3
     return 0 if isinstance(size, int) else 1

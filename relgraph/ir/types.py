@@ -1,9 +1,9 @@
 """Types of values: a dtype and a shape whose dimensions are sizes, names, or unknown.
 
 A dimension is an ``int``, a name (``"n"``: equal names are equal sizes within one call) or ``None``
-(unknown).  Only a dimension that is statically 1 broadcasts; an unknown one is taken as equal to
-whatever it meets and is checked when the graph runs.  Types are interned: equal types are one
-object, so they compare by identity.
+(unknown).  Only a dimension that is statically 1 broadcasts.  An unknown one counts as equal to any
+other, and is checked when the graph runs.  Types are interned: equal types are one object, so they
+compare by identity.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ DTYPES: tuple[str, ...] = (
 
 LAYOUTS: tuple[str, ...] = ("dense", "csr", "csc")
 
-# NumPy works the name of a dtype out anew whenever it is asked for.
+# NumPy computes the name of a dtype on every access.
 NAME_OF: dict[np.dtype[Any], str] = {np.dtype(name): name for name in DTYPES}
 _NATIVE: dict[Any, np.dtype[Any]] = {dtype: dtype for dtype in NAME_OF}
 _CLASSES = frozenset(map(type, NAME_OF))  # NumPy has a class for each kind of dtype
@@ -45,7 +45,7 @@ _lock = forks.lock()
 
 
 class Type:
-    """What is known of a value before the graph runs."""
+    """The static description of a value."""
 
     __slots__ = ("__weakref__",)
 
@@ -62,8 +62,8 @@ class Type:
         self.__setattr__(name, None)
 
     def accepts(self, value: object) -> str | None:
-        """Say why ``value`` is not of this type, or return None when it is."""
-        raise NotImplementedError  # abstract: each kind of type says what it holds
+        """Return why ``value`` is not of this type, or None if it is."""
+        raise NotImplementedError  # abstract
 
 
 class TensorType(Type):
@@ -154,12 +154,12 @@ class TensorType(Type):
         return TensorType(dtype, self.shape, self.layout)
 
     def accepts(self, value: object) -> str | None:
-        """Say why an array is not of this type (dtype, rank or a static size), or return None.
+        """Return why an array is not of this type (dtype, rank or a static size), or None if it is.
 
         Parameters
         ----------
         value : object
-            What is to be of this type.
+            The value to test.
 
         Returns
         -------
@@ -182,17 +182,18 @@ class TensorType(Type):
         return None
 
     def narrows(self, other: Type) -> bool:
-        """Tell whether this type has the dtype and layout of ``other``, its shape or a more exact.
+        """Return True if this type has the dtype and layout of ``other``, and its shape or a more
+        exact one.
 
         Parameters
         ----------
         other : Type
-            What is to be replaced.
+            The type of the replaced value.
 
         Returns
         -------
         bool
-            Whether a value of this type can stand in its place.
+            Whether a value of this type can replace it.
         """
         if self is other:
             return True
@@ -233,7 +234,7 @@ class TupleType(Type):
         return f"({', '.join(map(repr, self.items))})"
 
     def accepts(self, value: object) -> str | None:
-        """Say why a tuple of arrays is not of this type, or return None."""
+        """Return why a tuple of arrays is not of this type, or None if it is."""
         if not isinstance(value, tuple) or len(value) != len(self.items):
             return f"it is not a tuple of {count_of(len(self.items), 'array')}"
         for position, (item, part) in enumerate(zip(self.items, value, strict=True)):
@@ -281,7 +282,7 @@ def _check_layout(layout: object, ndim: int) -> str:
 
 
 def entries_of(shape: Iterable[Dim]) -> tuple[Any, ...]:
-    """Return the entries of a shape as they are given, or raise ArgumentError where it has none."""
+    """Return the entries of a shape, or raise ArgumentError for other objects."""
     if not isinstance(shape, Iterable):
         raise ArgumentError(
             f"a shape is a tuple of sizes, not {shape!r:.60}",
@@ -314,7 +315,7 @@ def check_dim(dim: object) -> Dim:
 
 
 def dim_text(dim: Dim) -> str:
-    """Write a dimension: its size, its name, or ``?`` where it is unknown."""
+    """Write a dimension: its size, its name, or ``?`` if it is unknown."""
     return "?" if dim is None else str(dim)
 
 
@@ -371,7 +372,7 @@ def broadcast_shapes(shapes: Sequence[Shape]) -> Shape:
 
 
 def covers(shape: Shape, operand: Shape) -> bool:
-    """Tell whether an operand already has the shape of the result it is broadcast to.
+    """Return True if an operand already has the shape of its broadcast result.
 
     Unknown dimensions count as equal (they are checked when the graph runs).
     """

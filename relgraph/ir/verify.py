@@ -1,4 +1,4 @@
-"""The invariants of a graph, checked from outside the code that keeps them."""
+"""The invariants of a graph, checked independently of the code that maintains them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _FIX = "Build nodes by calling ops, and graphs by pickle or copy; none is made o
 
 
 def verify(outputs: Outputs) -> None:
-    """Check every node: kind, arity, type by its op's own rule, and that it is hash-consed.
+    """Check every node: kind, arity, type by its op's rule, and hash-consing.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def _apply_problem(node: Apply) -> str:
     try:
         inferred = node.op.infer(*(x.type for x in node.inputs))
     except RelgraphError as error:
-        return f"has operands that its op refuses: {error.what}"
+        return f"has operands that its op rejects: {error.what}"
     if inferred is not node.type:
         return f"has the type {node.type}, and its op infers {inferred}"
     return "" if apply(node.op, node.inputs) is node else "is not interned"

@@ -83,7 +83,7 @@ def test_what_cannot_be_taken_or_returned():
         traced(lambda v: v)(x * 1j)
     for value, text in [
         (None, "returned None"),
-        ("text", "returned a str, which is no array: 'text'"),
+        ("text", "returned a str, which is not an array: 'text'"),
         ([{"a": 1j}], "returned a complex"),
         (Pair(1), r"returned a Pair(.|\n)*Return its fields"),
     ]:

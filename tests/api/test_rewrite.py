@@ -119,7 +119,7 @@ def test_once_sees_sums_as_they_are_flattened():
     ("call", "error", "text"),
     [
         (lambda: rg.rewrite_graph(x, mode="o4", strategy="once"), ArgumentError,
-         "strategy='once' is for relations that are given"),
+         "strategy='once' applies to relations that you pass"),
         (lambda: rg.rewrite_graph(x, double_addo, strategy="twice"), ArgumentError,
          "there is no strategy 'twice'"),
         (lambda: rg.rewrite_graph(x, double_addo, nonfinite="no"), ArgumentError,

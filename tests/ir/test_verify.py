@@ -39,7 +39,7 @@ def test_whole_graphs_pass():
         (lambda: forged(Apply, op=rg.exp, inputs=(x, y), type=x.type), "has 2 operands"),
         (
             lambda: forged(Apply, op=rg.add, inputs=(x, rg.vector("m", shape=("m",))), type=x.type),
-            "refuses",
+            "rejects",
         ),
         (
             lambda: forged(Constant, value=np.ones(3), type=TensorType("float64", (3,))),

@@ -126,7 +126,7 @@ def test_select_names_what_is_wrong():
         np.select([a], [a])
     b = typed("b", x.astype("uint8"))
     for choices, default in (([300, 1], b), ([b, 300], 0), ([b, 300], -1)):
-        with pytest.raises(NumberRangeError, match="300 does not fit beside uint8"):
+        with pytest.raises(NumberRangeError, match="300 does not fit uint8"):
             np.select([a > 0, a < 0], choices, default)
 
 

@@ -61,5 +61,5 @@ def test_a_bound_that_binds_nothing_leaves_no_trace():
     x = rg.vector("x", dtype="uint8")
     assert rg.clip(x, -1, 300) is x
     assert str(rg.clip(x, -1, 5)) == "minimum(x, 5)"
-    with pytest.raises(NumberRangeError, match="300 does not fit beside uint8"):
+    with pytest.raises(NumberRangeError, match="300 does not fit uint8"):
         rg.clip(x, 300, None)
