@@ -1,8 +1,8 @@
 """The operators and methods that nodes, patterns and tracers share.
 
 Each method looks its function up by name in :data:`FUNCTIONS`, which
-:mod:`relgraph.numpy.operators` fills once.  So ``x + y`` means the same for all three kinds of operand, and
-this layer does not depend on ops.
+:mod:`relgraph.numpy.operators` fills once.  So ``x + y`` means the same for all three kinds of
+operand, and this layer does not depend on ops.
 """
 
 from __future__ import annotations
