@@ -22,18 +22,16 @@ from relgraph.relations.clause import Clause, up_to_laws
 from relgraph.relations.kanren.goals import Suspended
 from relgraph.relations.kanren.search import failed
 from relgraph.relations.pattern import (
-    Block,
     OpPattern,
     Pattern,
     PatternNode,
     PatternVariable,
+    check_nesting,
     from_term,
     rename,
     subterms,
     text,
 )
-
-DEEPEST = 200  # ops that may nest in a pattern, whose compilation recurses
 
 
 def location_of(function: Callable[..., Any]) -> str:
@@ -345,19 +343,10 @@ def with_axes(clause: Clause) -> tuple[Clause, ...]:
 
 def check_depth(clause: Clause, name: str, location: str) -> None:
     """Raise an error for a side that nests too many ops to be compiled."""
-    stack: list[tuple[Any, int]] = [(clause.left, 1), (clause.right, 1)]
-    while stack:
-        term, depth = stack.pop()
-        if depth > DEEPEST:
-            raise RelationError(
-                f"{name}: a side nests more than {DEEPEST} ops",
-                {"declared": location},
-                "Declare an identity of fewer ops, or of fewer terms: x + y + z nests two ops.",
-            )
-        if isinstance(term, PatternNode):
-            stack.extend((x, depth + 1) for x in term.args)
-        elif isinstance(term, Block):
-            stack.append((term.element, depth + 1))
+    try:
+        check_nesting(clause.left, clause.right)
+    except RelationError as error:
+        raise failed(name, error, {"declared": location}) from None
 
 
 def check_clause(clause: Clause, name: str, location: str) -> None:

@@ -23,12 +23,13 @@ from unification import isvar, var
 from unification.core import _reify, _unify, assoc
 from unification.variable import Var
 
-from relgraph.errors import PatternError, UnsupportedAttributeError
+from relgraph.errors import PatternError, RelationError, UnsupportedAttributeError
 from relgraph.ir.etuple import op_term
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.ir.operators import Operators
 
+DEEPEST = 200  # ops that may nest in a side, whose compilation recurses
 Term = Any  # a Pattern, a number, a Variable, or a parameter value
 
 
@@ -337,6 +338,22 @@ def variables(term: Term) -> list[PatternVariable]:
                 if type(p) is PatternVariable:
                     result[p] = None
     return list(result)
+
+
+def check_nesting(*terms: Term) -> None:
+    """Raise RelationError for a term that nests more than :data:`DEEPEST` ops."""
+    stack: list[tuple[Any, int]] = [(term, 1) for term in terms]
+    while stack:
+        term, depth = stack.pop()
+        if depth > DEEPEST:
+            raise RelationError(
+                f"a side nests more than {DEEPEST} ops",
+                fix="Declare an identity of fewer ops, or of fewer terms: x + y + z nests two ops.",
+            )
+        if isinstance(term, PatternNode):
+            stack.extend((x, depth + 1) for x in term.args)
+        elif isinstance(term, Block):
+            stack.append((term.element, depth + 1))
 
 
 def flat_args(term: PatternNode) -> list[Term]:

@@ -25,7 +25,7 @@ from relgraph.ir.node import Apply, Constant, Variable
 from relgraph.ir.op import Op
 from relgraph.relations.kanren.goals import RESIDUALS, settle
 from relgraph.relations.kanren.skeleton import Atom, Skeleton, Watch
-from relgraph.relations.pattern import Pattern, to_term
+from relgraph.relations.pattern import Pattern, check_nesting, to_term
 
 # Held while miniKanren runs: its goals number their variables without a lock.
 KANREN = forks.lock()
@@ -232,8 +232,8 @@ def _unify_in_state(u: Any, v: Any, s: State) -> Any:
     pairs = [(u, v)]
     while pairs:
         u, v = pairs.pop()
-        u = to_term(u) if isinstance(u, Pattern) else u
-        v = to_term(v) if isinstance(v, Pattern) else v
+        u = _term(u) if isinstance(u, Pattern) else u
+        v = _term(v) if isinstance(v, Pattern) else v
         while type(u) is Var and (value := bound.get(u, _UNBOUND)) is not _UNBOUND:
             u = value
         while type(v) is Var and (value := bound.get(v, _UNBOUND)) is not _UNBOUND:
@@ -260,6 +260,15 @@ def _unify_in_state(u: Any, v: Any, s: State) -> Any:
         else:
             pairs += inner
     return mine
+
+
+def _term(pattern: Pattern) -> Any:
+    """Return a pattern as a term; a pattern that nests too deep raises RelationError."""
+    try:
+        return to_term(pattern)
+    except RecursionError:
+        check_nesting(pattern)
+        raise
 
 
 def _inner_pairs(u: Any, v: Any) -> Any:
