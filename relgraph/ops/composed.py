@@ -11,7 +11,7 @@ from relgraph.ir.node import Constant, Variable, constant, is_weak
 from relgraph.ir.op import Op
 from relgraph.ops import elementwise
 from relgraph.ops.arguments import is_pattern
-from relgraph.ops.comparison import wrapped
+from relgraph.ops.elementwise.comparison import wrapped
 from relgraph.ops.operands import as_floats, common_dtype, together, typed
 
 _LOG2_E = 1.4426950408889634

@@ -25,7 +25,7 @@ from relgraph.ops.arguments import (
     normalise_axis,
     rank_of,
 )
-from relgraph.ops.fact_rules import VALUES, WEAK_SIGNS, holds
+from relgraph.ops.elementwise.facts import VALUES, WEAK_SIGNS, holds
 from relgraph.ops.joining import concatenate
 from relgraph.ops.reducers import Max, Min, Prod, Reduction, Sum, accumulator, sums_exactly
 from relgraph.ops.shape import broadcast_to, ravel, shape

@@ -121,18 +121,7 @@ ACCUMULATIONS: dict[np.ufunc, Function] = {
 
 # SciPy's ufuncs are looked up where SciPy has been imported already.
 SCIPY: dict[str, Function] = {
-    "expit": elementwise.sigmoid,
-    "erf": elementwise.erf,
-    "erfc": elementwise.erfc,
-    "erfcx": elementwise.erfcx,
-    "gamma": elementwise.gamma,
-    "gammaln": elementwise.gammaln,
-    "psi": elementwise.digamma,
-    "digamma": elementwise.digamma,
-    "kv": elementwise.kv,
-    "kve": elementwise.kve,
-    "iv": elementwise.iv,
-    "ive": elementwise.ive,
+    alias: Elementwise(name) for name, row in elementwise.TABLE.items() for alias in row.scipy
 }
 
 
