@@ -120,7 +120,6 @@ if TYPE_CHECKING:
     from relgraph.backends import cache as cache
     from relgraph.checking.check import check as check
     from relgraph.checking.listing import catalogue as catalogue
-    from relgraph.ops.elementwise import *
 
     optdb: SequenceDB
 

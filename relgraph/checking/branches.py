@@ -17,6 +17,15 @@ import numpy as np
 from relgraph.ir.facts import facts_of
 from relgraph.ir.graph import toposort
 from relgraph.ir.node import Constant, Variable
+from relgraph.ops.elementwise import (
+    Elementwise,
+    isfinite,
+    isinf,
+    isnan,
+    maximum,
+    minimum,
+    where,
+)
 
 Array = Any
 NEITHER = -1  # the label of what is NaN, or takes no branch that has a name
@@ -131,36 +140,36 @@ ROUNDING = Decision(("a negative fraction", "whole", "a positive fraction"), _pa
 DIVIDED = Decision(("a negative quotient", "no rest", "a positive quotient"), _quotient)
 TIES = Decision(("", "ties"), _ties)
 SIGN = Decision(("negative", "zero", "positive"), _sign, _itself)
+HALFWAY = Decision((*ROUNDING.names, "halfway"), _halfway, _itself)
 
+# By the word in the row of an elementwise op, or by the name of any other op.
 DECISIONS: dict[str, Decision] = {
-    **dict.fromkeys(
-        ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal"), ORDER
-    ),
-    **dict.fromkeys(("maximum", "minimum"), EXTREME),
-    **dict.fromkeys(
-        ("logical_and", "logical_or", "logical_not", "logical_xor", "isnan", "isinf", "isfinite",
-         "signbit", "any", "all"),
-        TRUTH,
-    ),
-    **dict.fromkeys(("floor", "ceil", "trunc"), ROUNDING),
-    **dict.fromkeys(("floor_divide", "remainder"), DIVIDED),
-    **dict.fromkeys(("argmax", "argmin", "argsort"), TIES),
-    "where": Decision(("condition false", "condition true"), _condition),
-    "clip": Decision(("below", "inside", "above"), _clip, _ends),
+    "order": ORDER,
+    "extreme": EXTREME,
+    "truth": TRUTH,
+    "rounding": ROUNDING,
+    "halfway": HALFWAY,
+    "quotient": DIVIDED,
+    "condition": Decision(("condition false", "condition true"), _condition),
+    "bounds": Decision(("below", "inside", "above"), _clip, _ends),
     "sign": SIGN,
-    "absolute": Decision(("negative", "", "positive"), _sign, _itself),
-    "rint": Decision((*ROUNDING.names, "halfway"), _halfway, _itself),
-    "copysign": Decision(("a negative sign", "", "a positive sign"),
-                         lambda operands, result: 2 - 2 * np.signbit(operands[1]),
-                         lambda operands: _itself(operands[1:])),
+    "strict sign": Decision(("negative", "", "positive"), _sign, _itself),
+    "second sign": Decision(("a negative sign", "", "a positive sign"),
+                            lambda operands, result: 2 - 2 * np.signbit(operands[1]),
+                            lambda operands: _itself(operands[1:])),
+    **dict.fromkeys(("any", "all"), TRUTH),
+    **dict.fromkeys(("argmax", "argmin", "argsort"), TIES),
 }  # fmt: skip
-OF_SPECIALS = ("isnan", "isinf", "isfinite")
+OF_SPECIALS = frozenset({isnan, isinf, isfinite})
+OF_OPERANDS = frozenset({where, Elementwise("clip"), maximum, minimum})
 
 
 def decision_of(node: Variable) -> Decision | None:
     """Return how a node decides, None where it does not."""
     op = node.op
-    return None if op is None else DECISIONS.get(op.name)
+    if op is None:
+        return None
+    return DECISIONS.get(op.row.decides if isinstance(op, Elementwise) else op.name)
 
 
 def deciding(graphs: Iterable[Variable]) -> list[Variable]:
@@ -181,7 +190,7 @@ def branches_of(node: Variable, specials: str) -> dict[int, Branch]:
     decision = decision_of(node)
     assert decision is not None and node.op is not None
     labels = {i for i, name in enumerate(decision.names) if name}
-    if node.op.name in OF_SPECIALS and specials != "kept":
+    if node.op in OF_SPECIALS and specials != "kept":
         return {}
     return {i: Branch(node, decision.names[i]) for i in sorted(labels & _possible(node))}
 
@@ -190,10 +199,11 @@ def _possible(node: Variable) -> set[int]:
     """Return the labels that are not proved to be out of reach."""
     assert node.op is not None
     name, inputs = node.op.name, node.inputs
-    decision = DECISIONS[name]
+    decision = decision_of(node)
+    assert decision is not None
     if decision is ORDER or decision is EXTREME:
         return _orders(inputs[0], inputs[1])
-    if decision in (SIGN, DECISIONS["absolute"]):
+    if decision in (SIGN, DECISIONS["strict sign"]):
         return _orders(inputs[0], None)
     if name == "clip":
         below, above = _orders(inputs[0], inputs[1]), _orders(inputs[0], inputs[2])
@@ -201,7 +211,7 @@ def _possible(node: Variable) -> set[int]:
         return inside | (below & {0}) | (above & {2})
     if name == "where":
         return _truths(inputs[0])
-    if decision in (ROUNDING, DECISIONS["rint"]):
+    if decision in (ROUNDING, HALFWAY):
         whole = facts_of(inputs[0]).holds("integer") or inputs[0].dtype.kind != "f"
         signs = _orders(inputs[0], None)
         return {1} if whole else signs | {1, 3}
@@ -250,36 +260,21 @@ def _truths(node: Variable) -> set[int]:
         return {0, 1}
     if op.name == "logical_not":
         return {1 - x for x in _truths(node.inputs[0])}
-    if op.name in OF_SPECIALS:
+    if op in OF_SPECIALS:
         x = node.inputs[0]
         facts, whole = facts_of(x), x.dtype.kind != "f"
         usual = "not_nan" if op.name == "isnan" else "finite"
         if whole or facts.holds(usual) or facts.holds("finite"):
             return {int(op.name == "isfinite")}
-    decision = DECISIONS.get(op.name)
-    if decision is not ORDER:
+    if decision_of(node) is not ORDER:
         return {0, 1}
     orders = _orders(node.inputs[0], node.inputs[1])
-    true = TRUE_OF[op.name]
+    true = {i for i, pair in enumerate(((0, 1), (1, 1), (1, 0))) if op.perform(*pair)}
     false = set(range(3)) - true
     possible_nan = any(x.dtype.kind == "f" for x in node.inputs)
     found = {1} if orders & true else set()
     found |= {0} if orders & false or (possible_nan and not orders & true) else set()
     return found
-
-
-TRUE_OF = {
-    "less": {0}, "less_equal": {0, 1}, "equal": {1}, "greater": {2}, "greater_equal": {1, 2},
-    "not_equal": {0, 2},
-}  # fmt: skip
-RANGES = {
-    **dict.fromkeys(("sin", "cos", "tanh", "erf", "sign"), (-1.0, 1.0)),
-    **dict.fromkeys(("sigmoid", "softmax"), (0.0, 1.0)),
-    "arctan": (-math.pi / 2, math.pi / 2),
-    "arcsin": (-math.pi / 2, math.pi / 2),
-    "arccos": (0.0, math.pi),
-    "erfc": (0.0, 2.0),
-}
 
 
 def _range(x: Variable, depth: int = 4) -> tuple[float, float]:
@@ -303,16 +298,20 @@ def _range(x: Variable, depth: int = 4) -> tuple[float, float]:
     if facts.holds("negative"):
         high = min(high, -5e-324)
     name = "" if x.op is None else x.op.name
-    least, most = RANGES.get(name, (-math.inf, math.inf))
-    if depth and name in OF_OPERANDS:
+    least, most = (0.0, 1.0) if name == "softmax" else (-math.inf, math.inf)
+    if isinstance(x.op, Elementwise):
+        least, most = x.op.row.range
+    if depth and x.op in OF_OPERANDS:
         parts = [_range(y, depth - 1) for y in x.inputs[1 if name in ("clip", "where") else 0 :]]
-        least, most = OF_OPERANDS[name](parts)
+        least, most = _of_operands(name, parts)
     return max(low, least), min(high, most)
 
 
-OF_OPERANDS: dict[str, Callable[[list[tuple[float, float]]], tuple[float, float]]] = {
-    "where": lambda parts: (min(low for low, _ in parts), max(high for _, high in parts)),
-    "clip": lambda parts: (min(low for low, _ in parts), parts[-1][1]),
-    "maximum": lambda parts: (max(low for low, _ in parts), max(high for _, high in parts)),
-    "minimum": lambda parts: (min(low for low, _ in parts), min(high for _, high in parts)),
-}
+def _of_operands(name: str, parts: list[tuple[float, float]]) -> tuple[float, float]:
+    """Return bounds of what picks one of its operands, from bounds of the operands."""
+    lows, highs = zip(*parts, strict=True)
+    if name == "maximum":
+        return max(lows), max(highs)
+    if name == "minimum":
+        return min(lows), min(highs)
+    return min(lows), highs[-1] if name == "clip" else max(highs)

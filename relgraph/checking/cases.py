@@ -16,18 +16,18 @@ import numpy as np
 from relgraph.checking import instances as made
 from relgraph.db.catalogue import THEMES
 from relgraph.db.default import default_database
-from relgraph.errors import RelgraphError
+from relgraph.errors import DTypeError, RelgraphError
 from relgraph.ir.facts import check_consistent
 from relgraph.ir.graph import toposort
 from relgraph.ir.node import Variable, constant, make_input
 from relgraph.ir.types import TensorType
+from relgraph.ops.elementwise import Elementwise, Row
 from relgraph.relations.clause import Clause, with_block
 from relgraph.relations.pattern import OpPattern, PatternNode, subterms, variables
 from relgraph.relations.relation import Relation
 
 EVERY_DTYPE = ("float64", "float32", "int64", "int32", "int8", "uint8", "bool")
-LOGIC = ("where", "logical_and", "logical_or", "logical_not", "logical_xor")
-BITS = ("bitwise_and", "bitwise_or", "bitwise_xor", "invert")  # not of floats
+FLOAT = np.dtype("float64")
 DRAWS = 1500  # of shapes and parameters for one side
 
 Side = tuple[Variable, Any, made.Instance]
@@ -108,13 +108,22 @@ def _nodes(clause: Clause) -> list[PatternNode]:
 
 def dtypes_of(clause: Clause) -> tuple[str, ...]:
     """Return the dtypes of inputs that the ops and conditions of a clause ask for."""
-    names = {getattr(x.op, "name", "") for x in _nodes(clause)}
-    if names & set(BITS):
+    rows = [x.op.row for x in _nodes(clause) if isinstance(x.op, Elementwise)]
+    if any(row.theme == "logic and bits" and not _takes_floats(row) for row in rows):
         return "bool", "int64"
     if any(c.label.startswith("integers") for c in clause.conditions):
         return "int64", "int8"
     asked = any(c.label.startswith("bool(") for c in clause.conditions)
-    return ("bool", "float64") if asked or names & set(LOGIC) else ("float64",)
+    logic = any(row.decides == "condition" or row.theme == "logic and bits" for row in rows)
+    return ("bool", "float64") if asked or logic else ("float64",)
+
+
+def _takes_floats(row: Row) -> bool:
+    try:
+        row.loop(row.name, (FLOAT,) * row.arity)
+    except DTypeError:
+        return False
+    return True
 
 
 def clause_key(clause: Clause) -> str:

@@ -35,108 +35,6 @@ from relgraph.ops.linalg import factorisations
 Array = Any
 
 
-def _sigmoid(x: Any) -> Any:
-    return 1 / (1 + mpmath.exp(-x))
-
-
-def _softplus(x: Any) -> Any:
-    return mpmath.log1p(mpmath.exp(x))
-
-
-def _power(x: Any, y: Any) -> Any:
-    return mpmath.power(x, y)
-
-
-def _polygamma(n: Any, x: Any) -> Any:
-    """Return a derivative of digamma where that is quick: mpmath takes a step for each -1 of x."""
-    if n > 0 and x < -1000:
-        raise Undefined("polygamma of a large negative argument")
-    return mpmath.psi(n, x)
-
-
-MEANING: dict[str, Callable[..., Any]] = {
-    "add": lambda x, y: x + y,
-    "subtract": lambda x, y: x - y,
-    "multiply": lambda x, y: x * y,
-    "true_divide": lambda x, y: x / y,
-    "power": _power,
-    "negative": lambda x: -x,
-    "absolute": abs,
-    "square": lambda x: x * x,
-    "sqrt": mpmath.sqrt,
-    "reciprocal": lambda x: 1 / x,
-    "exp": mpmath.exp,
-    "exp2": lambda x: mpmath.power(2, x),
-    "expm1": mpmath.expm1,
-    "log": mpmath.log,
-    "log2": lambda x: mpmath.log(x, 2),
-    "log1p": mpmath.log1p,
-    "log1mexp": lambda x: mpmath.log(1 - mpmath.exp(x)),
-    "logaddexp": lambda x, y: mpmath.log(mpmath.exp(x) + mpmath.exp(y)),
-    "sigmoid": _sigmoid,
-    "softplus": _softplus,
-    "log10": mpmath.log10,
-    "sin": mpmath.sin,
-    "cos": mpmath.cos,
-    "tan": mpmath.tan,
-    "arcsin": mpmath.asin,
-    "arccos": mpmath.acos,
-    "arctan": mpmath.atan,
-    "sinh": mpmath.sinh,
-    "cosh": mpmath.cosh,
-    "tanh": mpmath.tanh,
-    "arcsinh": mpmath.asinh,
-    "arccosh": mpmath.acosh,
-    "arctanh": mpmath.atanh,
-    "hypot": mpmath.hypot,
-    "cbrt": lambda x: mpmath.sign(x) * mpmath.cbrt(abs(x)),
-    "erf": mpmath.erf,
-    "erfc": mpmath.erfc,
-    "erfcx": lambda x: mpmath.exp(x * x) * mpmath.erfc(x),
-    "logerfc": lambda x: mpmath.log(mpmath.erfc(x)),
-    "gamma": mpmath.gamma,
-    "gammaln": lambda x: mpmath.log(abs(mpmath.gamma(x))),
-    "digamma": mpmath.digamma,
-    "trigamma": lambda x: _polygamma(1, x),
-    "polygamma": _polygamma,
-    "kv": lambda v, x: _bessel(mpmath.besselk, v, x),
-    "kve": lambda v, x: _bessel(mpmath.besselk, v, x) * mpmath.exp(x),
-    "iv": lambda v, x: _bessel(mpmath.besseli, v, x),
-    "ive": lambda v, x: _bessel(mpmath.besseli, v, x) * mpmath.exp(-abs(x)),
-    "maximum": max,
-    "minimum": min,
-    "where": lambda c, x, y: x if c else y,
-    "clip": lambda x, low, high: min(max(x, low), high),
-    "sign": mpmath.sign,
-    "less": lambda x, y: mpmath.mpf(x < y),
-    "less_equal": lambda x, y: mpmath.mpf(x <= y),
-    "greater": lambda x, y: mpmath.mpf(x > y),
-    "greater_equal": lambda x, y: mpmath.mpf(x >= y),
-    "equal": lambda x, y: mpmath.mpf(x == y),
-    "not_equal": lambda x, y: mpmath.mpf(x != y),
-    "logical_not": lambda x: mpmath.mpf(not x),
-    "logical_and": lambda x, y: mpmath.mpf(bool(x) and bool(y)),
-    "logical_or": lambda x, y: mpmath.mpf(bool(x) or bool(y)),
-}
-# Those that pick, test or change a sign only.
-EXACT = {
-    "negative", "absolute", "maximum", "minimum", "where", "clip", "sign", "less", "less_equal",
-    "greater", "greater_equal", "equal", "not_equal", "logical_not", "logical_and", "logical_or",
-}  # fmt: skip
-ROUNDED = set(MEANING) - EXACT
-
-
-def _bessel(function: Any, v: Any, x: Any) -> Any:
-    """Return a Bessel function where that is quick: with many digits its series takes minutes.
-
-    Of half an odd number, the order makes it elementary (DLMF 10.39 and 10.49).
-    """
-    elementary = abs(v) < 10 and 2 * v % 2 == 1
-    if not elementary and (mpmath.mp.dps > 100 or abs(x) > 50 or abs(v) > 50):
-        raise Undefined("a Bessel function of a large argument, or in many digits")
-    return function(v, x)
-
-
 # An error of these is small beside the largest element of a result, not beside each: G. H. Golub
 # and C. F. Van Loan, Matrix Computations, 4th ed., theorem 8.1.5 and section 8.3.
 NORMWISE = (factorisations.Eigvalsh, factorisations.Eigh)
@@ -145,10 +43,6 @@ NORMWISE = (factorisations.Eigvalsh, factorisations.Eigh)
 # the largest element, where a stable algorithm is by 10.  A bound that is measured accepts what it
 # measures: tests/checking/test_mpmath_semantics.py compares it with these figures.
 MEASURED = (factorisations.Expm,)
-# SciPy's digamma has the argument of its tangent rounded: at -1 + 1e-16, a pole, it is off by 40 %.
-# Its Bessel functions cancel where the order is near a negative integer.  Its erfc(x) rounds the
-# square of x below the exponential: at 25.6 it is off by 245 eps.
-MEASURED_FUNCTIONS = ("digamma", "iv", "ive", "erfc")
 # What only moves elements: modules of ops, and ops of others.
 MOVING = ("shape", "permutation", "concatenate", "index", "sorting", "checks")
 MOVES = ("eye", "diag", "diagonal", "tril", "triu", "set_index", "block_diag", "getitem")
@@ -156,9 +50,6 @@ PICKING = (
     reductions.Max, reductions.Min, reductions.Argmax, reductions.Argmin, cumulative.Cummax,
     cumulative.Cummin,
 )  # fmt: skip
-# Near their roots the error of these is small beside 1 only: docs/accuracy.md.  The sum inside of
-# logaddexp is rounded.
-BESIDE_ONE = ("gammaln", "logaddexp")
 SAMPLES = 6
 
 
@@ -223,10 +114,15 @@ def _step(x: Variable, operands: list[Array], rng: Any, eps: float) -> Any:
             for v, y in zip(operands, x.inputs, strict=True)
         ]
     result = _rounded(x.op, _apply(x, operands), rng, eps)
-    if isinstance(x.op, MEASURED) or getattr(x.op, "name", "") in MEASURED_FUNCTIONS:
+    if isinstance(x.op, MEASURED) or _rounding(x.op) == "measured":
         noise = _error_of(x, operands) * _real(rng.uniform(-1, 1, result.shape))
         result = np.asarray(result + noise, dtype=object)
     return result
+
+
+def _rounding(op: Any) -> str:
+    """Return how exactly a library computes an elementwise op, "" for any other op."""
+    return op.row.rounding if isinstance(op, Elementwise) else ""
 
 
 def _error_of(x: Variable, operands: list[Array]) -> Any:
@@ -258,7 +154,7 @@ def _rounded(op: Any, result: Any, rng: Any, eps: float) -> Any:
         return tuple(_rounded(op, part, rng, eps) for part in result)
     noise = _real(eps * rng.uniform(-1, 1, result.shape))
     added = 0 * noise
-    if isinstance(op, reductions.LogSumExp | reductions.LogSoftmax) or op.name in BESIDE_ONE:
+    if isinstance(op, reductions.LogSumExp | reductions.LogSoftmax) or _rounding(op) == "absolute":
         added = noise  # the sum inside of a logarithm is rounded
     elif isinstance(op, NORMWISE) and result.size:
         added = noise * max(map(abs, result.reshape(-1)))
@@ -328,12 +224,12 @@ def _of_floats(x: Variable) -> bool:
 
 
 def _rounds(x: Variable) -> bool:
-    """Tell whether what a node computes is rounded, beyond what it is computed from."""
+    """Return True if what a node computes is rounded, beyond what it is computed from."""
     op: Any = x.op
     if not _of_floats(x) or isinstance(op, PICKING):
         return False
     if isinstance(op, Elementwise):
-        return op.name in ROUNDED
+        return op.row.meaning is not None and op.row.rounding != "none"
     return type(op).__module__.rpartition(".")[2] not in MOVING and op.name not in MOVES
 
 
@@ -359,13 +255,13 @@ def _apply(node: Variable, operands: list[Array]) -> Any:
     if isinstance(op, Cast):
         return _converted(operands[0], node.dtype.kind)
     if isinstance(op, Elementwise):
-        if op.name not in MEANING:
+        meaning = op.row.meaning
+        if meaning is None:
             raise Undefined(op.name)
-        function = MEANING[op.name]
         whole = np.broadcast_arrays(*operands)
         result = np.empty(whole[0].shape, dtype=object)
         for i in np.ndindex(*result.shape):
-            result[i] = function(*[w[i] for w in whole])
+            result[i] = meaning(mpmath, *[w[i] for w in whole])
         return result
     if isinstance(op, reductions.Reduction):
         return _reduce(op, operands[0])

@@ -18,9 +18,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as _np
 
-if TYPE_CHECKING:
-    from relgraph.ops.elementwise import *
-
 from numpy import (
     bool_ as bool_, e as e, euler_gamma as euler_gamma, float32 as float32, float64 as float64,
     inf as inf, int8 as int8, int16 as int16, int32 as int32, int64 as int64, nan as nan,
@@ -34,7 +31,7 @@ from relgraph.numpy.comparison import *
 from relgraph.numpy.creation import *
 from relgraph.numpy.cumulative import *
 from relgraph.numpy.finite_differences import *
-from relgraph.numpy.functions import *  # type: ignore[assignment]  # its clip is NumPy's
+from relgraph.numpy.functions import *  # its clip is NumPy's
 from relgraph.numpy.manipulation import *
 from relgraph.numpy.nan_reductions import *
 from relgraph.numpy.polynomials import *
@@ -72,30 +69,21 @@ globals().update({
 })  # fmt: skip
 
 # Other names that NumPy has for the same functions.
+globals().update({
+    alias: globals()[name]
+    for name, row in _TABLE.items()
+    for alias in row.aliases
+    if name in globals()
+})  # fmt: skip
 array = asarray
 astype = _cast
-abs = absolute
-acos = arccos
-acosh = arccosh
 amax = max
 amin = min
 around = round
-asin = arcsin
-asinh = arcsinh
-atan = arctan
-atan2 = arctan2
-atanh = arctanh
-bitwise_invert = invert
-bitwise_left_shift = left_shift
-bitwise_not = invert
-bitwise_right_shift = right_shift
 concat = concatenate
 conj = conjugate
 degrees = rad2deg
-divide = true_divide
-mod = remainder
 permute_dims = transpose
-pow = power
 radians = deg2rad
 
 _PUBLIC = sorted(name for name in globals() if hasattr(_np, name) and name[0] != "_")

@@ -121,7 +121,7 @@ def scipy_function(frame: FrameType | None) -> str:
 
 
 MEANINGS: dict[str, Callable[..., Any]] = {
-    **{name: getattr(rnp, name) for name in rnp.__all__ if callable(getattr(rnp, name))},
+    **{name: getattr(rnp, name) for name in rnp._PUBLIC if callable(getattr(rnp, name))},
     "__array__": no_values,
     "__getattr__": missing_attribute,
     "__array_function__": protocol.array_function,

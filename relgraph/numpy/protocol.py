@@ -30,7 +30,7 @@ Function = Callable[..., Any]
 
 UFUNCS: dict[np.ufunc, Function] = {
     getattr(np, name): getattr(rnp, name)
-    for name in rnp.__all__
+    for name in rnp._PUBLIC
     if isinstance(getattr(np, name), np.ufunc)
 }
 
@@ -55,18 +55,7 @@ ACCUMULATIONS: dict[np.ufunc, Function] = {
 
 # SciPy's ufuncs are looked up where SciPy has been imported already.
 SCIPY: dict[str, Function] = {
-    "expit": elementwise.sigmoid,
-    "erf": elementwise.erf,
-    "erfc": elementwise.erfc,
-    "erfcx": elementwise.erfcx,
-    "gamma": elementwise.gamma,
-    "gammaln": elementwise.gammaln,
-    "psi": elementwise.digamma,
-    "digamma": elementwise.digamma,
-    "kv": elementwise.kv,
-    "kve": elementwise.kve,
-    "iv": elementwise.iv,
-    "ive": elementwise.ive,
+    alias: Elementwise(name) for name, row in elementwise.TABLE.items() for alias in row.scipy
 }
 
 

@@ -12,7 +12,7 @@ from relgraph.ir.op import Op
 from relgraph.numpy.operands import as_floats, common_dtype, together, typed
 from relgraph.ops import elementwise
 from relgraph.ops.arguments import is_pattern
-from relgraph.ops.comparison import wrapped
+from relgraph.ops.elementwise.comparison import wrapped
 
 __all__ = [
     "deg2rad",

@@ -25,7 +25,7 @@ from relgraph.ops.arguments import (
     normalise_axis,
     rank_of,
 )
-from relgraph.ops.fact_rules import VALUES, WEAK_SIGNS, holds
+from relgraph.ops.elementwise.facts import VALUES, WEAK_SIGNS, holds
 from relgraph.ops.reductions import Max, Min, Prod, Reduction, Sum, accumulator, sums_exactly
 from relgraph.ops.shape import ravel
 

@@ -1,4 +1,4 @@
-"""Which results are positive semidefinite or definite: sums, multiples and mirrored products.
+"""Which products of matrices are positive semidefinite: those that are mirrored.
 
 ``psd`` says of a real matrix that it is symmetric and that ``x.T @ A @ x >= 0`` for every vector x,
 ``spd`` that this is positive for every x but zero.  Both are facts of the exact value, which the
@@ -24,45 +24,6 @@ _MOST = 16
 Factor = tuple[Variable, bool]  # and whether it is transposed
 
 _FLIP = MatrixTranspose()
-
-
-def of_elementwise(
-    name: str, operands: tuple[Facts, ...], whole: list[bool], one: list[bool]
-) -> Facts:
-    """Return what is definite of an elementwise result of matrices of floats.
-
-    A number c, the same for all elements of a matrix, stands for the matrix of c everywhere, which
-    is positive semidefinite where c is not negative.
-
-    Parameters
-    ----------
-    name : str
-        The function's.
-    operands : tuple of Facts
-        Those of its operands.
-    whole : list of bool
-        Which operands have the size of the result.
-    one : list of bool
-        Which have one element for each matrix.
-    """
-    if name not in ("add", "multiply", "square", "true_divide") or not any(whole):
-        return NOTHING
-    if name == "true_divide":
-        divided = whole[0] and one[1] and operands[1].holds("positive")
-        return proved(*(n for n in ("psd", "spd") if divided and operands[0].holds(n)))
-    definite = [f.holds("spd") and own for f, own in zip(operands, whole, strict=True)]
-    weak = [
-        (f.holds("psd") and own) or (f.holds("nonnegative") and c)
-        for f, own, c in zip(operands, whole, one, strict=True)
-    ]
-    if not all(weak):
-        return NOTHING
-    if name == "add":
-        return proved("spd" if any(definite) else "psd")
-    strict = [
-        d or (f.holds("positive") and c) for d, f, c in zip(definite, operands, one, strict=True)
-    ]
-    return proved("spd" if all(strict) and any(definite) else "psd")
 
 
 def of_product(node: Variable) -> Facts:

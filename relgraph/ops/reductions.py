@@ -19,8 +19,8 @@ from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.ir.types import Dim, Shape, TensorType, Type
 from relgraph.ops.arguments import canonical_axes, is_open, normalise_axis
-from relgraph.ops.fact_rules import VALUES, WEAK_SIGNS, holds
-from relgraph.ops.functions import TRANSCENDENTAL
+from relgraph.ops.elementwise.facts import VALUES, WEAK_SIGNS, holds
+from relgraph.ops.elementwise.row import TRANSCENDENTAL
 
 
 def accumulator(operand: np.dtype[Value]) -> np.dtype[Value]:

@@ -19,44 +19,32 @@ from collections import Counter
 from typing import Any
 
 from relgraph.ir.op import Op
+from relgraph.ops.elementwise import TABLE
 from relgraph.relations.clause import Rewrite
 from relgraph.relations.pattern import Block, OpPattern, PatternNode, PatternVariable, Term
 
-# Weights of ops by name, 1 for all others.
-WEIGHTS = {
-    "add": 3, "subtract": 3, "multiply": 2, "true_divide": 4, "power": 8, "sqrt": 5, "cbrt": 5,
-    "reciprocal": 2, "exp": 4, "exp2": 4, "expm1": 5, "log": 13, "log2": 13, "log10": 13,
-    "log1p": 13, "log1mexp": 12, "softplus": 4, "sigmoid": 3, "sinh": 5, "cosh": 5, "tanh": 5,
-    "cos": 20, "arcsin": 10, "arccos": 11, "arctan": 5, "arcsinh": 5, "arccosh": 10, "arctanh": 5,
-    "erf": 5, "erfc": 5, "digamma": 4, "trigamma": 4, "polygamma": 5, "kv": 3, "iv": 3,
-    "logerfc": 2, "matmul": 40, "inv": 14, "solve": 60,
-    "solve{assume='spd'}": 58, "solve_triangular": 56, "transpose": 2, "diag": 2, "sum": 4,
-    "prod": 5, "mean": 4, "max": 4, "min": 4, "any": 4, "all": 4, "logsumexp": 4, "cumsum": 4,
-    "cumprod": 5, "cummax": 4, "cummin": 4,
-    "where": 6, "less": 3, "less_equal": 3, "greater": 4, "greater_equal": 4, "equal": 3,
-    "not_equal": 3, "bitwise_and": 3, "bitwise_or": 3, "bitwise_xor": 3, "logical_xor": 2,
-    "invert": 2, "concatenate": 12, "index": 2,
-    "set_index": 4, "add_index": 5,
-    "multiply_index": 5, "min_index": 5, "max_index": 5, "outer": 40, "kron": 100,
-    "block_diag": 100, "eigvalsh": 60, "eigh": 20, "svd": 100, "qr": 20, "lu": 20, "lu_factor": 20,
-    "schur": 20, "qz": 20, "expm": 20, "solve_sylvester": 40, "cho_solve": 50, "det": 104,
-    "slogdet": 201, "cholesky": 10,
+# Weights of ops by name, 1 for all others: those of elementwise ops stand in their rows.
+WEIGHTS = {name: row.measure[0] for name, row in TABLE.items()} | {
+    "matmul": 40, "inv": 14, "solve": 60, "solve{assume='spd'}": 58, "solve_triangular": 56,
+    "transpose": 2, "diag": 2, "sum": 4, "prod": 5, "mean": 4, "max": 4, "min": 4, "any": 4,
+    "all": 4, "logsumexp": 4, "cumsum": 4, "cumprod": 5, "cummax": 4, "cummin": 4,
+    "concatenate": 12, "index": 2, "set_index": 4, "add_index": 5, "multiply_index": 5,
+    "min_index": 5, "max_index": 5, "outer": 40, "kron": 100, "block_diag": 100, "eigvalsh": 60,
+    "eigh": 20, "svd": 100, "qr": 20, "lu": 20, "lu_factor": 20, "schur": 20, "qz": 20, "expm": 20,
+    "solve_sylvester": 40, "cho_solve": 50, "det": 104, "slogdet": 201, "cholesky": 10,
 }  # fmt: skip
 
 # Coefficients of the operands, 1 for all others: what an op has to do for each part of an operand
 # it does several times over.  An odd function has 2, so that a sign in front of it weighs less.
 COEFFICIENTS: dict[str, int | tuple[int, ...]] = {
-    "logsumexp": 2,
-    "matmul": 4, "solve": 4, "solve{assume='spd'}": 4, "solve_triangular": 4, "sum": 2, "prod": 2,
-    "cumsum": 2, "cumprod": 2, "cummax": 2, "cummin": 2,
-    "mean": 2, "max": 2, "min": 2, "any": 2, "all": 2, "log": 4, "log2": 4, "log10": 4, "log1p": 4,
-    "power": (2, 1), "square": 2, "sqrt": 2, "cbrt": 2, "sign": 2, "sin": 2, "cos": 4, "tan": 2,
-    "arcsin": 2, "arccos": 2, "arctan": 2, "sinh": 2, "cosh": 2, "tanh": 2, "arcsinh": 2,
-    "arccosh": 2, "arctanh": 2, "erf": 2, "erfc": 2, "log1mexp": 2, "kv": (1, 2), "iv": (1, 2),
-    "gamma": 3, "gammaln": 3, "polygamma": (1, 2), "logerfc": 2, "digamma": 2,
-    "index": 4, "inv": 3, "det": 32, "slogdet": 64, "cholesky": 4, "trace": 4, "diagonal": 2,
-    "kron": 4, "block_diag": (2, 1), "eigvalsh": 20, "eigh": 12, "svd": 40, "qr": 4, "lu": 4,
-    "lu_factor": 4, "schur": 8, "qz": 12, "expm": 8, "solve_sylvester": 8, "cho_solve": 4,
+    name: row.measure[1] for name, row in TABLE.items()
+} | {
+    "logsumexp": 2, "matmul": 4, "solve": 4, "solve{assume='spd'}": 4, "solve_triangular": 4,
+    "sum": 2, "prod": 2, "cumsum": 2, "cumprod": 2, "cummax": 2, "cummin": 2, "mean": 2, "max": 2,
+    "min": 2, "any": 2, "all": 2, "index": 4, "inv": 3, "det": 32, "slogdet": 64, "cholesky": 4,
+    "trace": 4, "diagonal": 2, "kron": 4, "block_diag": (2, 1), "eigvalsh": 20, "eigh": 12,
+    "svd": 40, "qr": 4, "lu": 4, "lu_factor": 4, "schur": 8, "qz": 12, "expm": 8,
+    "solve_sylvester": 8, "cho_solve": 4,
 }  # fmt: skip
 
 # What arranges elements: (weight, coefficient).  From the outside in stand new axes, broadcasts,

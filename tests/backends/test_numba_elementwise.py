@@ -1,4 +1,4 @@
-"""Every elementwise op compiled by numba equals NumPy's, within the bounds of docs/accuracy.md."""
+"""Every elementwise op compiled by numba equals NumPy's, within the bounds of its row."""
 
 from functools import partial
 

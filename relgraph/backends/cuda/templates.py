@@ -14,69 +14,18 @@ import numpy as np
 from relgraph.backends.numba import templates as common
 from relgraph.ir.node import Variable
 from relgraph.lowering.kernels import Row
-from relgraph.ops.elementwise import Cast, Elementwise
-
-# {s} is the suffix of functions of the dtype ("f" for float32), {F} the dtype.
-FLOATS = {
-    "add": "add{s}({0}, {1})",
-    "subtract": "add{s}({0}, -{1})",
-    "multiply": "mul{s}({0}, {1})",
-    "true_divide": "{0} / {1}",
-    "negative": "-{0}",
-    "absolute": "fabs{s}({0})",
-    "square": "mul{s}({0}, {0})",
-    "sqrt": "sqrt{s}({0})",
-    "reciprocal": "{F}(1) / {0}",
-    "maximum": "maximum{s}({0}, {1})",
-    "minimum": "minimum{s}({0}, {1})",
-    "clip": "minimum{s}(maximum{s}({0}, {1}), {2})",
-    "floor_divide": "floor_divide{s}({0}, {1})",
-    "remainder": "remainder{s}({0}, {1})",
-    "power": "pow{s}({0}, {1})",
-    "sign": "sign{s}({0})",
-    "copysign": "copysign{s}({0}, {1})",
-    "signbit": "copysign{s}({F}(1), {0}) < 0",
-    "floor": "floor{s}({0})",
-    "ceil": "ceil{s}({0})",
-    "trunc": "trunc{s}({0})",
-    "rint": "rint{s}({0})",
-    "isnan": "{0} != {0}",
-    "isinf": "fabs{s}({0}) == {F}(math.inf)",
-    "isfinite": "fabs{s}({0}) < {F}(math.inf)",
-    "arcsin": "asin{s}({0})",
-    "arccos": "acos{s}({0})",
-    "arctan": "atan{s}({0})",
-    "arctan2": "atan2{s}({0}, {1})",
-    "arcsinh": "asinh{s}({0})",
-    "arccosh": "acosh{s}({0})",
-    "arctanh": "atanh{s}({0})",
-    "hypot": "hypot{s}({0}, {1})",
-    "logaddexp": "logaddexp{s}({0}, {1})",
-}
-FLOATS |= {
-    name: f"{name}{{s}}({{0}})"
-    for name in (
-        "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "cbrt", "sin", "cos", "tan",
-        "sinh", "cosh", "tanh", "erf", "erfc", "sigmoid", "softplus", "log1mexp", "gammaln",
-    )
-}  # fmt: skip
-
-# Written without functions: the CPU backend's text serves floats too.
-_PLAIN = frozenset(
-    {
-        "equal", "not_equal", "less", "less_equal", "greater", "greater_equal",
-        "logical_and", "logical_or", "logical_xor", "logical_not",
-    }
-)  # fmt: skip
+from relgraph.ops.elementwise import Cast, Elementwise, sqrt
 
 
 def supported(node: Variable) -> bool:
-    """Tell whether an elementwise node can be a statement of a kernel."""
+    """Return True if an elementwise node can be a statement of a kernel."""
     op = node.op
     if isinstance(op, Elementwise):
-        loop = op.function.loop(op.name, tuple(x.dtype for x in node.inputs))
+        loop = op.row.loop(op.name, tuple(x.dtype for x in node.inputs))
         if loop[0].kind == "f":
-            return op.name in FLOATS or op.name in _PLAIN
+            cpu = op.row.cpu
+            # What is written with operators only serves floats of a GPU, too.
+            return bool(op.row.cuda or (cpu is not None and (cpu.number or cpu.any)))
     return common.supported(node)
 
 
@@ -87,14 +36,14 @@ def expression(row: Row, names: Sequence[str]) -> str:
     if isinstance(op, Cast):
         return typed(convert(names[0], dtypes[0], np.dtype(row.dtype)), row.dtype)
     assert isinstance(op, Elementwise)
-    loop = op.function.loop(op.name, dtypes)
-    if loop[0].kind != "f" or op.name not in FLOATS:
+    loop = op.row.loop(op.name, dtypes)
+    if loop[0].kind != "f" or not op.row.cuda:
         return typed(common.expression(row, names), row.dtype)
     args = [convert(*item) for item in zip(names, dtypes, loop, strict=False)]
     suffix = "f" if loop[0].name == "float32" else ""
-    template = FLOATS[op.name]
+    template = op.row.cuda
     if op.name == "power" and row.operands[1].kind == "literal":
-        powers = {1: "{0}", 2: "mul{s}({0}, {0})", 0.5: FLOATS["sqrt"]}
+        powers = {1: "{0}", 2: "mul{s}({0}, {0})", 0.5: sqrt.row.cuda}
         template = powers[row.operands[1].value]
     return typed(template.format(*args, s=suffix, F=loop[0].name), row.dtype)
 

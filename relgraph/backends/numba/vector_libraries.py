@@ -28,15 +28,14 @@ from llvmlite import ir
 from relgraph.backends.numba.elementary.beyond import announce
 from relgraph.backends.numba.elementary.values import FLOAT64, Formula, Value
 from relgraph.errors import CompileError
+from relgraph.ops.elementwise import TABLE as ELEMENTWISE
 
 # Functions that both libraries have, by our names.
 NAMES = {
-    name: name
-    for name in (
-        "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "tanh", "erf", "erfc",
-        "sin", "cos", "tan", "cbrt",
-    )
-} | {"power": "pow"}  # fmt: skip
+    name: row.elementary.library
+    for name, row in ELEMENTWISE.items()
+    if row.elementary is not None and row.elementary.library
+}
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import Constant, Variable, constant
 from relgraph.ir.op import Op
 from relgraph.ops.contraction import Matmul, Outer
-from relgraph.ops.elementwise import Elementwise, add, cast, multiply, negative, subtract
+from relgraph.ops.elementwise import add, cast, multiply, negative, subtract
 from relgraph.ops.linalg.blas import DTYPES, Gemm, Gemv, Ger, Syrk
 from relgraph.ops.permutation import MatrixTranspose, matrix_transpose
 from relgraph.ops.reductions import Reduction
@@ -31,8 +31,7 @@ from relgraph.ops.shape import expand_dims
 from relgraph.rewriting.rewriters import GraphRewriter, with_changes
 
 MATMUL, OUTER, SWAP = Matmul(), Outer(), MatrixTranspose()
-ADD, SUBTRACT, NEGATIVE, MULTIPLY = map(Elementwise, ("add", "subtract", "negative", "multiply"))
-SUMS = (ADD, SUBTRACT)
+SUMS = (add, subtract)
 
 Clients = Mapping[Variable, tuple[tuple[Variable | str, int], ...]]
 
@@ -383,9 +382,9 @@ def _terms(root: Variable, clients: Clients, inner: set[Variable]) -> list[Term]
             if x.op in SUMS:
                 left, right = x.inputs
                 inner.add(x)
-                stack += [(right, added is (x.op is ADD)), (left, added)]
+                stack += [(right, added is (x.op is add)), (left, added)]
                 continue
-            if x.op is NEGATIVE:
+            if x.op is negative:
                 stack.append((x.inputs[0], not added))
                 continue
         found.append(_term(x, added, clients))
@@ -396,9 +395,9 @@ def _term(node: Variable, added: bool, clients: Clients) -> Term:
     """Take the signs and the numbers that multiply it off a term."""
     found: Variable | None = None
     core, negated, sole = node, False, len(clients[node]) == 1
-    while core.op in (NEGATIVE, MULTIPLY):
+    while core.op in (negative, multiply):
         other = core.inputs[0]
-        if core.op is NEGATIVE:
+        if core.op is negative:
             negated = not negated
         else:
             number = core.inputs[1]

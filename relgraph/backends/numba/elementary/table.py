@@ -8,16 +8,10 @@ over a hundred million of float64 (``benchmarks/elementary_errors.py``).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib import import_module
 
-from relgraph.backends.numba.elementary import (
-    circular,
-    errors,
-    exponentials,
-    hyperbolic,
-    logarithms,
-    powers,
-)
 from relgraph.backends.numba.elementary.values import Formula
+from relgraph.ops.elementwise import TABLE as ELEMENTWISE
 
 
 @dataclass(frozen=True)
@@ -43,26 +37,21 @@ class Elementary:
     note: str = ""
 
 
+def _formula(path: str) -> Formula:
+    """Return the formula that a row names: its module here, and its own name."""
+    module, _, name = path.partition(".")
+    formula: Formula = getattr(import_module(f"{__package__}.{module}"), name)
+    return formula
+
+
 TABLE: dict[str, Elementary] = {
-    "exp": Elementary(exponentials.exp, 1.1, 1.1),
-    "exp2": Elementary(exponentials.exp2, 1.1, 1.1),
-    "expm1": Elementary(exponentials.expm1, 2.0, 2.2),
-    "log": Elementary(logarithms.log, 1.0, 1.0),
-    "log2": Elementary(logarithms.log2, 1.3, 1.3),
-    "log10": Elementary(logarithms.log10, 1.3, 1.3),
-    "log1p": Elementary(logarithms.log1p, 1.5, 1.5),
-    "softplus": Elementary(logarithms.softplus, 2.2, 2.2),
-    "logaddexp": Elementary(
-        logarithms.logaddexp, 3.2, 3.2, 2, "of the largest of the operands and the result"
-    ),
-    "log1mexp": Elementary(logarithms.log1mexp, 2.2, 2.2),
-    "tanh": Elementary(hyperbolic.tanh, 1.6, 1.6),
-    "sigmoid": Elementary(hyperbolic.sigmoid, 2.5, 2.5),
-    "erf": Elementary(errors.erf, 1.2, 1.3),
-    "erfc": Elementary(errors.erfc, 3.0, 2.9),
-    "sin": Elementary(circular.sin, 2.2, 2.4),
-    "cos": Elementary(circular.cos, 2.2, 2.5),
-    "tan": Elementary(circular.tan, 4.0, 4.0),
-    "power": Elementary(powers.power, 1.0, 1.5, 2),
-    "cbrt": Elementary(powers.cbrt, 0.6, 0.6),
+    name: Elementary(
+        _formula(row.elementary.formula),
+        row.elementary.ulps.float32,
+        row.elementary.ulps.float64,
+        row.arity,
+        row.elementary.ulps.note,
+    )
+    for name, row in ELEMENTWISE.items()
+    if row.elementary is not None
 }

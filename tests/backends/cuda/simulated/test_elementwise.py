@@ -1,4 +1,4 @@
-"""Every elementwise op, simulated on the device, equals NumPy's within docs/accuracy.md."""
+"""Every elementwise op, simulated on the device, equals NumPy's, within the bounds of its row."""
 
 from functools import partial
 

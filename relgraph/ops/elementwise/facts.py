@@ -1,4 +1,4 @@
-"""Fact rules of scalar functions: what holds of the computed result.
+"""Fact rules of elementwise ops: what holds of the computed result.
 
 A fact speaks of the value that the machine computes.  Products of positive floats underflow to
 zero, sums overflow to infinity, integers wrap around, and ``1 / -0.0`` is negative; the rules claim
@@ -14,8 +14,7 @@ from functools import cache
 from relgraph.ir.facts import BIT, NOTHING, Facts, kept, proved
 from relgraph.ir.node import Constant, Variable
 from relgraph.ir.types import TensorType, covers
-from relgraph.ops.definite import of_elementwise
-from relgraph.ops.functions import FactRule
+from relgraph.ops.elementwise.row import DefiniteRule, FactRule
 
 Operands = tuple[Facts, ...]
 Names = list[str]
@@ -37,30 +36,30 @@ def _mask(names: tuple[str, ...]) -> int:
 
 
 def holds(facts: Facts, *names: str) -> bool:
-    """Tell whether every named fact is proved."""
+    """Return True if every named fact is proved."""
     mask = _mask(names)
     return facts[0] & mask == mask
 
 
 def every(operands: Operands, *names: str) -> bool:
-    """Tell whether every named fact is proved of every operand."""
+    """Return True if every named fact is proved of every operand."""
     mask = _mask(names)
     return all([true & mask == mask for true, _ in operands])
 
 
 def some(operands: Operands, *names: str) -> bool:
-    """Tell whether some operand has all the named facts."""
+    """Return True if some operand has all the named facts."""
     mask = _mask(names)
     return any([true & mask == mask for true, _ in operands])
 
 
 def is_float(node: Variable) -> bool:
-    """Tell whether a node holds floating-point numbers."""
+    """Return True if a node holds floating-point numbers."""
     return bool(node.dtype.kind == "f")
 
 
 def signed(node: Variable) -> bool:
-    """Tell whether a node holds signed integers, which wrap around to negative ones."""
+    """Return True if a node holds signed integers, which wrap around to negative ones."""
     return bool(node.dtype.kind == "i")
 
 
@@ -370,42 +369,107 @@ def bessel_i(operands: Operands, node: Variable) -> Facts:
 # Structure of matrices.
 
 
-def structure(zero: str, operands: Operands, node: Variable) -> Facts:
+def definite_sum(operands: Operands, whole: list[bool], single: list[bool]) -> Facts:
+    """Sums of semidefinite matrices are semidefinite; with a definite term, definite.
+
+    A number, the same for all elements of a matrix, stands for the matrix of that number
+    everywhere, which is positive semidefinite where the number is not negative.
+
+    Parameters
+    ----------
+    operands : tuple of Facts
+        Those of the operands.
+    whole : list of bool
+        Which operands have the size of the result.
+    single : list of bool
+        Which have one element for each matrix.
+
+    References
+    ----------
+    R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., Cambridge University Press, 2013:
+    sections 7.1 (sums and multiples) and 7.5 (Schur's product theorem).
+    """
+    if not _semidefinite(operands, whole, single):
+        return NOTHING
+    definite = any([same and holds(x, "spd") for x, same in zip(operands, whole, strict=True)])
+    return proved("spd" if definite else "psd")
+
+
+def definite_product(operands: Operands, whole: list[bool], single: list[bool]) -> Facts:
+    """Elementwise products of definite matrices and positive numbers are definite."""
+    if not _semidefinite(operands, whole, single):
+        return NOTHING
+    definite = [same and holds(x, "spd") for x, same in zip(operands, whole, strict=True)]
+    strict = [
+        spd or (holds(x, "positive") and number)
+        for spd, x, number in zip(definite, operands, single, strict=True)
+    ]
+    return proved("spd" if all(strict) and any(definite) else "psd")
+
+
+def definite_quotient(operands: Operands, whole: list[bool], single: list[bool]) -> Facts:
+    """A matrix divided by a positive number stays definite."""
+    divided = whole[0] and single[1] and holds(operands[1], "positive")
+    return kept(operands[0], "psd", "spd") if divided else NOTHING
+
+
+def _semidefinite(operands: Operands, whole: list[bool], single: list[bool]) -> bool:
+    """Return True if every operand is semidefinite, or a number that is not negative."""
+    return all(
+        (holds(x, "psd") and same) or (holds(x, "nonnegative") and number)
+        for x, same, number in zip(operands, whole, single, strict=True)
+    )
+
+
+def structure(
+    zero: str, definite: DefiniteRule | None, operands: Operands, node: Variable
+) -> Facts:
     """Return the matrix facts of an elementwise result.
 
     Applying one function to every element keeps symmetry.  It keeps the zeros of a triangle where
-    it takes zeros to zero (see :attr:`Function.zero`).
+    it takes zeros to zero.
+
+    Parameters
+    ----------
+    zero : str
+        When the result is a zero: :attr:`Row.zero`.
+    definite : callable or None
+        Which results are definite: :attr:`Row.definite`.
+    operands : tuple of Facts
+        Those of the operands.
+    node : Variable
+        The result.
     """
     type_ = node.type
     if type_.ndim < 2 or not isinstance(type_, TensorType):
         return NOTHING
-    own = [covers(type_.shape[-2:], x.type.shape[-2:]) for x in node.inputs]
-    uniform = [all(dim == 1 for dim in x.type.shape[-2:]) for x in node.inputs]
+    whole = [covers(type_.shape[-2:], x.type.shape[-2:]) for x in node.inputs]
+    single = [all(dim == 1 for dim in x.type.shape[-2:]) for x in node.inputs]
     names: Names = []
     if all(
-        same or (whole and holds(f, "symmetric"))
-        for same, whole, f in zip(uniform, own, operands, strict=True)
-    ) and any(own):
+        number or (same and holds(x, "symmetric"))
+        for number, same, x in zip(single, whole, operands, strict=True)
+    ) and any(whole):
         names.append("symmetric")
     for triangle in ("lower_triangular", "upper_triangular"):
-        has = [whole and holds(f, triangle) for whole, f in zip(own, operands, strict=True)]
-        if _keeps_zeros(zero, has, operands):
+        triangular = [same and holds(x, triangle) for same, x in zip(whole, operands, strict=True)]
+        if _keeps_zeros(zero, triangular, operands):
             names.append(triangle)
-    found = proved(*names)
-    if is_float(node) and node.op is not None:
-        found |= of_elementwise(node.op.name, operands, own, uniform)
-    return found
+    facts = proved(*names)
+    if definite is not None and is_float(node) and any(whole):
+        facts |= definite(operands, whole, single)
+    return facts
 
 
-def _keeps_zeros(zero: str, has: list[bool], operands: Operands) -> bool:
+def _keeps_zeros(zero: str, triangular: list[bool], operands: Operands) -> bool:
     if zero == "all":
-        return all(has)
+        return all(triangular)
     if zero == "any":
-        return all(has) or any(
-            mine and holds(operands[1 - i], "finite") for i, mine in enumerate(has)
+        return all(triangular) or any(
+            zeros and holds(operands[1 - i], "finite") for i, zeros in enumerate(triangular)
         )
     if zero == "first":
-        return has[0] and holds(operands[1], "nonzero", "not_nan")
+        return triangular[0] and holds(operands[1], "nonzero", "not_nan")
     if zero == "branches":
-        return has[1] and has[2]
+        return triangular[1] and triangular[2]
     return False

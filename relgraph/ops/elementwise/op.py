@@ -1,0 +1,193 @@
+"""The class of the elementwise ops, with one instance for each row, and conversion of dtypes.
+
+Names, operands and dtypes are NumPy's, with one exception: float functions of bool, int8 and uint8
+compute in float32, where NumPy would use float16.  int16 and uint16 give float32 and wider integers
+float64, as in NumPy.  Functions that NumPy lacks (erf, erfc, gammaln, sigmoid, softplus, log1mexp)
+follow the rule of exp, those of two operands (kv, polygamma) that of arctan2.  Shapes broadcast
+where a dimension is statically 1.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from relgraph.errors import ArgumentError, DTypeError, NumberRangeError
+from relgraph.ir import forks
+from relgraph.ir.cost import size
+from relgraph.ir.facts import NOTHING, Facts, kept, proved
+from relgraph.ir.node import Variable
+from relgraph.ir.op import Op, digest_of
+from relgraph.ir.types import TensorType, Type, broadcast_shapes, check_dtype
+from relgraph.ops.elementwise.arithmetic import ARITHMETIC, ROUNDING
+from relgraph.ops.elementwise.comparison import COMPARISON, LOGIC
+from relgraph.ops.elementwise.facts import VALUES, structure
+from relgraph.ops.elementwise.row import Row, in_floats
+from relgraph.ops.elementwise.special import SPECIALS
+from relgraph.ops.elementwise.transcendental import EXPONENTIAL, TRIGONOMETRIC
+
+_lock = forks.lock()
+
+TABLE: dict[str, Row] = {
+    row.name: row
+    for rows in (ARITHMETIC, ROUNDING, COMPARISON, LOGIC, EXPONENTIAL, TRIGONOMETRIC, SPECIALS)
+    for row in rows
+}
+
+
+class Elementwise(Op):
+    """A scalar function applied to every element, with broadcasting.
+
+    Parameters
+    ----------
+    name : str
+        The name of a row; the same name gives the same object.
+
+    Raises
+    ------
+    ArgumentError
+        For a name without a row.
+
+    Examples
+    --------
+    >>> from relgraph.ops.elementwise import Elementwise, add
+    >>> Elementwise("add") is add
+    True
+    """
+
+    __slots__ = (
+        "arity",
+        "associative",
+        "commutative",
+        "computes",
+        "difference",
+        "idempotent",
+        "identity",
+        "inverse",
+        "name",
+        "precedence",
+        "row",
+        "symbol",
+    )
+    pointwise = True
+    _named: ClassVar[dict[str, Elementwise]] = {}
+
+    row: Row
+
+    def __new__(cls, name: str) -> Elementwise:
+        op = cls._named.get(name)
+        if op is not None:
+            return op
+        if name not in TABLE:
+            raise ArgumentError(
+                f"there is no elementwise function {name!r}",
+                {"functions": ", ".join(TABLE)},
+                "Use one of these names.",
+            )
+        row = TABLE[name]
+        op = object.__new__(cls)
+        op.name, op.arity, op.row = row.name, row.arity, row
+        op.symbol, op.precedence = row.symbol, row.precedence
+        op.associative = "associative" in row.laws
+        op.commutative = "commutative" in row.laws
+        op.idempotent = "idempotent" in row.laws
+        op.computes = not row.tests
+        op.difference = cls(row.difference) if row.difference else None
+        op.inverse = cls(row.inverse) if row.inverse else None
+        op.identity = getattr(row.compute, "identity", None) if op.associative else None
+        op.params, op._nodes, op._types = (), {}, {}
+        op.digest = digest_of(cls.__qualname__, name, ())
+        with _lock:
+            return cls._named.setdefault(name, op)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Elementwise, (self.name,)
+
+    def coerce(self, operands: tuple[Any, ...]) -> tuple[Variable, ...]:
+        """Turn numbers and arrays into constants, by the rule of the row where it has one."""
+        prepare = self.row.prepare
+        if prepare is not None:
+            return prepare(self, operands)
+        try:
+            return super().coerce(operands)
+        except NumberRangeError:
+            floats = in_floats(self.row, operands)
+            if floats is None:
+                raise
+            return floats
+
+    def infer(self, *types: Any) -> Type:
+        """Return NumPy's dtype and the broadcast shape."""
+        dtype = self.row.loop(self.name, tuple([t.dtype for t in types]))[-1]
+        return TensorType(dtype, broadcast_shapes([t.shape for t in types]))
+
+    def perform(self, *values: Any) -> Any:
+        """Compute with NumPy or SciPy, in the dtypes of the rule of the row."""
+        arrays = [np.asarray(v) for v in values]
+        loop = self.row.loop(self.name, tuple([a.dtype for a in arrays]))
+        cast = [a.astype(d, copy=False) for a, d in zip(arrays, loop, strict=False)]
+        return np.asarray(self.row.compute(*cast))
+
+    def flops(self, types: tuple[Any, ...], result: Any) -> int:
+        """Return the operations of the row for each element of the result."""
+        return self.row.flops * size(result)
+
+    def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
+        """Return what the rule of the row proves, and the matrix structure that it keeps."""
+        facts = self.row.facts(operands, node)
+        if node.type.ndim >= 2:
+            facts |= structure(self.row.zero, self.row.definite, operands, node)
+        return facts
+
+
+class Cast(Op):
+    """Conversion to another dtype, as ``array.astype`` does.
+
+    Parameters
+    ----------
+    dtype : dtype-like
+        The dtype of the result; stored as its name.
+    """
+
+    __slots__ = ()
+    name = "cast"
+    parameters = ("dtype",)
+    arity = 1
+    computes = False
+    pointwise = True
+
+    @classmethod
+    def canonical(cls, dtype: Any) -> tuple[Any, ...]:
+        """Store the name of the dtype; an open parameter passes through."""
+        if dtype is None:
+            raise DTypeError("a cast needs a dtype, not None", fix="Name one, such as 'float64'.")
+        return (check_dtype(dtype).name if isinstance(dtype, str | type | np.dtype) else dtype,)
+
+    def infer(self, *types: Any) -> Type:
+        """Keep the shape."""
+        return types[0].with_dtype(self.params[0])  # type: ignore[no-any-return]
+
+    def perform(self, *values: Any) -> Any:
+        """Convert; a float outside of an integer dtype's range is undefined, as in NumPy."""
+        return np.asarray(values[0]).astype(self.params[0])
+
+    def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
+        """Keep what conversion cannot lose to underflow, overflow or wrapping around."""
+        (x,) = operands
+        source, target = node.inputs[0].dtype, node.dtype
+        if np.can_cast(source, target) or (source.kind in "iu" and target.kind == "f"):
+            names: tuple[str, ...] = VALUES
+        elif target.kind == "b":
+            return kept(x, "nonzero") | (proved("positive") if x.holds("nonzero") else NOTHING)
+        elif target.kind == "f":
+            names = ("nonnegative", "nonpositive", "integer", "not_nan")
+        elif target.itemsize >= source.itemsize and source.kind in "iu" and x.holds("nonnegative"):
+            # A signed integer that is not negative keeps its value among unsigned ones.
+            names = VALUES if target.kind == "u" else ()
+        else:
+            names = ()
+        facts = kept(x, *names)
+        if node.type.ndim >= 2 and names:
+            facts |= structure("all", None, operands, node)
+        return facts
