@@ -15,10 +15,8 @@ from relgraph.ops.elementwise.row import Ulps
 SOURCE = Path(rg.__file__).parent
 # Tables of other things that have names of ops among their keys.
 OTHER_TABLES = {
-    "__init__.py": "public names",
-    "numpy.py": "public names",
     "backends/cuda/primitives.py": "functions of libdevice",
-    "ops/updates.py": "methods that x.at[key] does not have",
+    "ops/indexing/update.py": "methods that x.at[key] does not have",
 }
 # Operands at which all ops but those of POINTS are differentiable, and have short exact values.
 USUAL = [(0.4, 0.7, 0.9), (0.25, 0.6, 0.3)]
