@@ -7,9 +7,8 @@ them lists ops by name.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -43,8 +42,7 @@ def no_facts(operands: tuple[Facts, ...], node: Variable) -> Facts:
     return NOTHING
 
 
-@dataclass(frozen=True, slots=True)
-class Ulps:
+class Ulps(NamedTuple):
     """Bounds of an error, in units in the last place.
 
     Attributes
@@ -60,8 +58,7 @@ class Ulps:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Elementary:
+class Elementary(NamedTuple):
     """A polynomial of relgraph's own that computes an op on vectors.
 
     Attributes
@@ -79,8 +76,7 @@ class Elementary:
     library: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Cpu:
+class Cpu(NamedTuple):
     """How a kernel of the CPU spells an op: an expression for each kind of dtype.
 
     ``{0}`` to ``{2}`` stand for the operands, ``{one}`` for the number 1 and ``{bits}`` for the
@@ -131,17 +127,17 @@ class Cpu:
         str or None
             None where a kernel cannot compute the op for that kind.
         """
-        candidates = {
-            "f": (self.float, self.number, self.any),
-            "i": (self.signed, self.integer, self.number, self.any),
-            "u": (self.unsigned, self.integer, self.number, self.any),
-            "b": (self.boolean, self.any),
-        }[kind]
-        return next(filter(None, candidates), None)
+        if kind == "f":
+            text = self.float or self.number or self.any
+        elif kind == "b":
+            text = self.boolean or self.any
+        else:
+            text = self.signed if kind == "i" else self.unsigned
+            text = text or self.integer or self.number or self.any
+        return text or None
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """All that is known of one elementwise op.
 
     Attributes
@@ -263,7 +259,7 @@ def ufunc(function: np.ufunc, **fields: Any) -> Row:
 
 def themed(theme: str, *rows: Row) -> tuple[Row, ...]:
     """Return rows with the theme that they share."""
-    return tuple([replace(row, theme=theme) for row in rows])
+    return tuple([row._replace(theme=theme) for row in rows])
 
 
 def ufunc_loop(function: np.ufunc) -> LoopRule:

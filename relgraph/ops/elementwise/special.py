@@ -23,6 +23,7 @@ from relgraph.ops.elementwise.row import (
 Array = Any  # a NumPy array of float32 or float64
 
 _SLOPE = 2 / math.sqrt(math.pi)  # of erf at 0
+_DENSITY = 1 / math.sqrt(2 * math.pi)  # of the standard normal distribution at 0
 
 
 def scipy_function(name: str) -> Callable[..., Array]:
@@ -254,5 +255,91 @@ SPECIALS: tuple[Row, ...] = themed(
             None,
             (op.ive(v - 1, x) + op.ive(v + 1, x)) / 2 - op.sign(x) * r,
         ),
+    ),
+    _row(
+        "ndtr",
+        1,
+        "Compute the distribution function of the standard normal distribution.",
+        facts=rules.rule(
+            always=("nonnegative",), keeps=("not_nan",), when=((("not_nan",), ("finite",)),)
+        ),
+        range=(0.0, 1.0),
+        meaning=lambda mp, x: mp.ncdf(x),
+        rounding="measured",  # as of erfc
+        derivative=lambda op, r, x: (_DENSITY * op.exp(-op.square(x) / 2),),
+    ),
+    _row(
+        "log_ndtr",
+        1,
+        "Compute ``log(ndtr(x))``, also where ``ndtr`` underflows.",
+        facts=rules.rule(always=("nonpositive",), keeps=("not_nan",)),
+        range=(-math.inf, 0.0),
+        meaning=lambda mp, x: mp.log(mp.ncdf(x)),
+        derivative=lambda op, r, x: (_DENSITY * op.exp(-op.square(x) / 2 - r),),
+    ),
+    _row(
+        "ndtri",
+        1,
+        "Compute the inverse of ``ndtr``, the quantile of the standard normal distribution.",
+        meaning=lambda mp, p: mp.sqrt(2) * mp.erfinv(2 * p - 1),
+        derivative=lambda op, r, p: (op.exp(op.square(r) / 2) / _DENSITY,),
+    ),
+    _row(
+        "betaln",
+        2,
+        "Compute the logarithm of the absolute value of the beta function.",
+        meaning=lambda mp, a, b: mp.log(abs(mp.beta(a, b))),
+        rounding="measured",  # SciPy subtracts logarithms of the gamma function
+        derivative=lambda op, r, a, b: (
+            op.digamma(a) - op.digamma(a + b),
+            op.digamma(b) - op.digamma(a + b),
+        ),
+    ),
+    _row(
+        "xlogy",
+        2,
+        "Compute ``x * log(y)``, and 0 where ``x`` is 0 and ``y`` is not NaN.",
+        zero="first",
+        meaning=lambda mp, x, y: x * mp.log(y) if x else x,
+        derivative=lambda op, r, x, y: (op.log(y), x / y),
+        cpu=Cpu(
+            float="{0} * log({1}) if ({0} != 0) | ({1} != {1}) else abs({0})",
+            plain=True,
+            share=LONG,
+        ),
+        cuda="mul{s}({0}, log{s}({1})) if ({0} != 0) | ({1} != {1}) else fabs{s}({0})",
+        ulps=Ulps(4, 4),
+    ),
+    _row(
+        "xlog1py",
+        2,
+        "Compute ``x * log1p(y)``, and 0 where ``x`` is 0 and ``y`` is not NaN.",
+        zero="first",
+        meaning=lambda mp, x, y: x * mp.log1p(y) if x else x,
+        derivative=lambda op, r, x, y: (op.log1p(y), x / (1 + y)),
+        cpu=Cpu(
+            float="{0} * log1p({1}) if ({0} != 0) | ({1} != {1}) else abs({0})",
+            plain=True,
+            share=LONG,
+        ),
+        cuda="mul{s}({0}, log1p{s}({1})) if ({0} != 0) | ({1} != {1}) else fabs{s}({0})",
+        ulps=Ulps(4, 4),
+    ),
+    _row(
+        "logit",
+        1,
+        "Compute ``log(x / (1 - x))``, the inverse of the logistic function.",
+        meaning=lambda mp, x: mp.log(x / (1 - x)),
+        derivative=lambda op, r, x: (1 / (x * (1 - x)),),
+        # Between 0.3 and 0.65 the quotient is near 1, so the logarithm takes what it is above 1.
+        cpu=Cpu(
+            float="log({0} / ({one} - {0})) if ({0} < 0.3) | ({0} > 0.65) "
+            "else log1p(({0} + {0} - {one}) / ({one} - {0}))",
+            plain=True,
+            share=LONG,
+        ),
+        cuda="log{s}({0} / ({F}(1) - {0})) if ({0} < {F}(0.3)) | ({0} > {F}(0.65)) "
+        "else log1p{s}(({0} + {0} - {F}(1)) / ({F}(1) - {0}))",
+        ulps=Ulps(4, 4),
     ),
 )
