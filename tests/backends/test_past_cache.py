@@ -7,7 +7,7 @@ import pytest
 
 import relgraph as rg
 from relgraph.backends.numba import kernels, machine, past_cache
-from relgraph.backends.numba.schedules import past_text
+from relgraph.backends.numba.schedules import FUSION, past_text, scheduled
 from relgraph.backends.numba.translate import translate
 
 pytestmark = pytest.mark.skipif(not past_cache.HERE, reason="not on this processor")
@@ -175,8 +175,7 @@ def test_large_temporaries_that_are_read_again():
 def test_only_aligned_vectors_are_marked(dtype):
     x, w = rg.tensor("x", dtype=dtype, shape=("n", "k")), rg.tensor("w", dtype=dtype, shape=("k",))
     for graph, inputs in ((x * x, [x]), (x * w, [x, w])):
-        program = rg.function(inputs, graph)._program
-        (structure,) = program._schedule.names
+        (structure,) = scheduled(rg.function(inputs, graph).graph, FUSION).names
         translation = translate(past_text(structure, "kernel"), kernels.scalar)
         text = past_cache.marked(str(machine.optimised(translation.text)))
         stores = re.findall(r"store <(\d+) x \w+> .*, align (\d+).*!nontemporal", text)
