@@ -10,6 +10,7 @@ import pytest
 
 import relgraph as rg
 from relgraph.errors import ArgumentError, OscillationError, UnknownTagError
+from tests.samples import double_addo
 
 x, y = rg.vectors("x y", shape=("n",))
 A, B, C = rg.matrices("A B C", shape=("n", "n"))
@@ -20,12 +21,6 @@ TWICE = rg.negative(rg.negative(x))
 def distribute_matmulo(X, Y, Z):
     """X (Y + Z) = X Y + X Z."""
     return X @ (Y + Z), X @ Y + X @ Z
-
-
-@rg.identity
-def double_addo(x):
-    """x + x = 2 x."""
-    return x + x, 2 * x
 
 
 @rg.identity(specials="assumes_finite")

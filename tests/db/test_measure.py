@@ -7,21 +7,10 @@ from relgraph.db.catalogue import PHASES, relations
 from relgraph.ops.shape import BroadcastTo
 from relgraph.relations.catalogue.checks import UNSAFE
 from relgraph.relations.termination_order import decreases
+from tests.samples import cancel_log_expo, distribute_matmulo
 
 NAMES = {name for name, _ in PHASES}
 SHIPPED = [r for r in relations() if NAMES & set(r.tags)]
-
-
-@rg.identity
-def cancel_log_expo(x):
-    """log(exp(x)) = x."""
-    return rg.log(rg.exp(x)), x
-
-
-@rg.identity
-def distribute_matmulo(X, Y, Z):
-    """X (Y + Z) = X Y + X Z."""
-    return X @ (Y + Z), X @ Y + X @ Z
 
 
 @pytest.mark.parametrize("relation", SHIPPED, ids=lambda r: r.label)

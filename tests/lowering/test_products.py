@@ -91,6 +91,16 @@ def test_a_result_of_the_transpose_is_not_read_in_the_same_pass():
     assert len(products(steps)) == 2
 
 
+def test_what_reads_the_result_of_a_square_matrix_waits_for_the_whole_pass():
+    S, r = rg.matrix("S", ("n", "n")), rg.vector("r", "n")
+    gradient = S.T @ (S @ r - y)
+    graph, steps = joined(rg.sum(rg.exp(gradient)))
+    (kernel,) = products(steps)
+    assert kernel.results == (gradient,)
+    arrays = {"S": RNG.normal(size=(5, 5)), "r": ARRAYS["y"], "y": ARRAYS["y"]}
+    check_run(graph, steps, [arrays[x.name] for x in graph.inputs])
+
+
 @pytest.mark.parametrize(
     "outputs",
     [

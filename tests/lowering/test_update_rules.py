@@ -38,6 +38,7 @@ OTHERS = {
     "two arrays": X.at[i, i].set(u),
     "a size without a name": x.at[:].set(rg.vector("z")),
     "slices of other lengths": x.at[1:].set(rg.vector("z", "l")),
+    "a shorter slice": x.at[1:].set(y[2:]),
     "no update": rg.exp(X),
     "an input": X,
 }

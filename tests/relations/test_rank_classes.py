@@ -14,6 +14,7 @@ from unification import vars as lvars
 import relgraph as rg
 from relgraph.relations import rank_check
 from relgraph.relations.rank_classes import SIZE, Ranks, sample
+from tests.samples import distribute_matmulo, double_addo
 
 RANKS = (1, 2, 3)
 
@@ -22,18 +23,6 @@ RANKS = (1, 2, 3)
 def associate_matmulo(X, Y, Z):
     """(X Y) Z = X (Y Z)."""
     return (X @ Y) @ Z, X @ (Y @ Z)
-
-
-@rg.identity
-def distribute_matmulo(X, Y, Z):
-    """X (Y + Z) = X Y + X Z."""
-    return X @ (Y + Z), X @ Y + X @ Z
-
-
-@rg.identity
-def double_addo(x):
-    """x + x = 2 x."""
-    return x + x, 2 * x
 
 
 def operand(rank, seed):

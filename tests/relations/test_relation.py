@@ -14,6 +14,7 @@ from relgraph.errors import NotInvertibleError, RelationError, UnboundVariableEr
 from relgraph.relations.clause import with_block
 from relgraph.relations.pattern import Block
 from relgraph.relations.relation import as_relation
+from tests.samples import double_addo
 
 x, y, z = rg.vectors("x y z", shape=("n",))
 A, B = rg.matrices("A B", shape=("n", "n"))
@@ -30,12 +31,6 @@ def distribute_matmulo(X, Y, Z):
 def sqrt_squareo(x):
     """sqrt(x)^2 = x for x >= 0."""
     return rg.sqrt(x) ** 2, x
-
-
-@rg.identity
-def double_addo(x):
-    """x + x = 2 x."""
-    return x + x, 2 * x
 
 
 def test_a_declaration_keeps_what_it_says():

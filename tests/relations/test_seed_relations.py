@@ -17,6 +17,7 @@ from relgraph.ops.reducers import Sum
 from relgraph.ops.shape import ExpandDims
 from tests.relations.kanren_goals import dot_distributeo
 from tests.relations.test_converse import arrangements
+from tests.samples import distribute_matmulo
 
 
 def own_distributeo(in_lv, out_lv):
@@ -30,12 +31,6 @@ def own_distributeo(in_lv, out_lv):
         rg.conso(rg.add, dot_cdr_lv, out_lv),
         rg.mapo(lambda x, y: rg.conso(rg.matmul, etuple(A_lv, x), y), add_cdr_lv, dot_cdr_lv),
     )
-
-
-@rg.identity
-def distribute_matmulo(X, Y, Z):
-    """X (Y + Z) = X Y + X Z."""
-    return X @ (Y + Z), X @ Y + X @ Z
 
 
 FORMS = {

@@ -9,12 +9,7 @@ import tracemalloc
 import relgraph as rg
 from relgraph.ir import node as nodes
 from tests.concurrency import at_once
-
-
-@rg.identity
-def distribute_matmulo(X, Y, Z):
-    """X (Y + Z) = X Y + X Z."""
-    return X @ (Y + Z), X @ Y + X @ Z
+from tests.samples import distribute_matmulo
 
 
 def build_and_drop(count, start=0, rewrite=True):

@@ -8,15 +8,11 @@ import pytest
 import relgraph as rg
 from relgraph.rewriting.derivation.passes import Pass
 from tests.ops.evaluation import evaluate
+from tests.samples import double_addo
 
 A, B = rg.matrices("A B", shape=("n", "n"))
 S = rg.matrix("S", shape=("n", "n"), facts=("spd",))
 x, y = rg.vectors("x y", shape=("n",))
-
-
-@rg.identity
-def double_addo(x):
-    return x + x, 2 * x
 
 
 class ExchangeTerms(rg.GraphRewriter):
