@@ -286,7 +286,7 @@ def test_a_folder_that_is_a_file_means_one_warning(folder):
     assert len(caught) == 1
 
 
-def test_what_killed_processes_left_is_deleted(folder):
+def test_old_files_of_killed_processes_are_deleted(folder):
     where_from()
     new, old = folder / "rgk_1.tmp", folder / "rgk_2.tmp"
     for path in (new, old):

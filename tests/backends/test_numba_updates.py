@@ -247,7 +247,7 @@ def test_an_op_of_an_updated_array_reads_the_array_where_it_lies():
         np.testing.assert_allclose(f(a, b, p, 7, w), expected, rtol=1e-13, err_msg=str(number))
 
 
-def test_what_several_read_is_updated_once():
+def test_an_update_with_several_readers_is_made_once():
     x, y = rg.vectors("x y", "n")
     u = x.at[1:].set(y[:-1] * 2)
     f = rg.function([x, y], [u * 2, u + y], mode=None)

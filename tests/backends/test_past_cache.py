@@ -73,7 +73,7 @@ def test_small_results_stay_in_the_cache():
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "int16", "uint8"])
 @pytest.mark.parametrize("offset", [0, 1, 5, 7])
-def test_given_places_begin_anywhere(dtype, offset):
+def test_out_arrays_may_start_at_any_offset(dtype, offset):
     count = past_cache.READ // np.dtype(dtype).itemsize + 3
     x = rg.tensor("x", dtype=dtype, shape=("n",))
     f = rg.function([x], x + x)
@@ -185,6 +185,6 @@ def test_only_aligned_vectors_are_marked(dtype):
         assert "@llvm.x86.sse.sfence()" in text
 
 
-def test_a_module_without_such_stores_stays_as_it_is():
+def test_a_module_without_streaming_stores_is_unchanged():
     text = "define void @f(ptr %a) {\n  store i64 1, ptr %a\n  ret void\n}\n"
     assert past_cache.marked(text) == text

@@ -30,12 +30,12 @@ def test_phases_hold_nothing_else():
     assert held == {*SHIPPED, *UNSAFE}
 
 
-def test_what_simplifies_decreases():
+def test_simplifications_decrease_the_measure():
     assert all(map(decreases, cancel_log_expo.rewrites))
     assert all(map(decreases, distribute_matmulo.reversed.rewrites))
 
 
-def test_what_grows_does_not():
+def test_expansions_do_not_decrease_the_measure():
     assert not any(map(decreases, distribute_matmulo.rewrites))
 
 

@@ -109,7 +109,7 @@ def test_nothing_is_taken_over_without_reuse():
     assert memory.takes == {}
 
 
-def test_a_result_whose_place_is_given_takes_over_no_memory():
+def test_a_result_in_an_out_array_takes_over_no_memory():
     product = S @ S
     result = rg.exp(product)
     _, _, memory = planned(result, placed=(result,))

@@ -163,7 +163,7 @@ def test_a_number_is_a_loop_without_axes():
     assert kernel.groups == ((),)
 
 
-def test_merging_keeps_apart_what_a_view_does_not_lay_out_in_order():
+def test_axes_that_a_view_does_not_lay_out_in_order_stay_separate():
     transposed = Operand(S.T, 0, True)
     assert merged_axes(("n", "n"), (), [transposed]) == ((0,), (1,))
     assert merged_axes(("n", "n"), (), [Operand(S.T, 0, False)]) == ((0, 1),)

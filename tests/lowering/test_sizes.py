@@ -172,7 +172,7 @@ def test_the_error_of_a_matrix_that_is_not_square():
     assert "are 3 and 2" in str(error)
 
 
-def test_products_of_a_matrix_and_a_vector_are_told_apart():
+def test_products_with_a_matrix_and_with_its_transpose():
     r, S = u, rg.matrix("S", ("n", "n"))
     assert inner_product(X @ v) == (X, v)
     assert inner_product(X.T @ r) is None

@@ -23,6 +23,6 @@ def test_an_update_at_places_reads_their_largest():
     assert update.reads == (x, i, largest)
 
 
-def test_the_value_is_not_among_what_an_update_reads_besides():
+def test_reads_of_an_update_leave_out_its_value():
     node = x.at[1:3].set(v[:2])
     assert Update(node, part_of(node)).reads == (x,)

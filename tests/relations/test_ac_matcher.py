@@ -141,7 +141,7 @@ def test_pairs_are_gathered():
     assert found.pair(rg.exp(x), y) is None
 
 
-def test_keys_tell_what_cannot_match():
+def test_keys_rule_out_operands_that_cannot_match():
     found = matcher(rg.add, pythagoraso, distribute_matmulo.reversed)
     assert found.may_match(frozenset({rg.power, None}))
     assert found.may_match(frozenset({rg.matmul}))
@@ -175,7 +175,7 @@ def test_partners_are_found_by_what_stands_in_them():
     assert {rg.multiply, rg.subtract} <= set(view.inside)
 
 
-def test_an_operand_taken_out_is_found_no_more():
+def test_a_removed_operand_is_no_longer_found():
     found = matcher(rg.add, count_oneso)
     view = found.view()
     slots = [view.add(n) for n in (y * x, y * x, x)]

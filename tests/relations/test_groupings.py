@@ -165,7 +165,7 @@ def test_gathering_takes_reordered_factors_for_equal():
     assert np.allclose(value(made), value(graph))
 
 
-def test_canonical_forms_tell_other_operands_apart():
+def test_canonical_forms_distinguish_other_operands():
     assert canonical(x * y) == canonical(y * x) != canonical(x * z)
     assert canonical(x * (y * z)) == canonical((z * x) * y)
     assert canonical(x * (y * z), regroup=False) != canonical((z * x) * y, regroup=False)

@@ -93,7 +93,7 @@ def test_numbers_are_weak(dtype):
         assert found[0].dtype == dtype
 
 
-def test_literals_keep_apart_what_python_calls_equal():
+def test_literals_distinguish_numbers_that_are_equal_in_python():
     assert not literal_bits(0.0) & literal_bits(-0.0)
     assert not literal_bits(1) & literal_bits(True)
     assert rg.constant(1).bits in literal_bits(1)

@@ -124,7 +124,7 @@ def test_relations_are_goals_of_kanren():
         (lambda v: (v - v, 0), "a number"),
     ],
 )
-def test_directions_that_are_refused(sides, text):
+def test_invalid_directions_raise(sides, text):
     relation = rg.identity(sides, name="o")
     assert relation.rewrites
     for _ in range(2):
@@ -141,7 +141,7 @@ def test_a_variable_that_only_one_side_has():
         rg.identity(lambda u, v: (rg.exp(u), rg.log(v)), name="o")
 
 
-def test_what_is_computed_is_not_uncomputed():
+def test_computed_values_cannot_be_inverted():
     relation = rg.identity(
         lambda u, k, m: (u**k, rg.exp(u * m)),
         name="o",
@@ -170,7 +170,7 @@ def test_what_is_computed_is_not_uncomputed():
         (lambda: as_relation(int), "is not a relation"),
     ],
 )
-def test_declarations_that_are_refused(declare, text):
+def test_invalid_declarations_raise(declare, text):
     with pytest.raises(RelationError, match=text):
         declare()
 

@@ -179,7 +179,7 @@ def test_sums_of_one_shape_distribute(name):
     assert rg.rewrite_graph(spread, backward) is rg.sum(wide + other, axis=1)
 
 
-def test_what_broadcasts_by_intent_is_declared():
+def test_intended_broadcasting_is_declared():
     def scale_rowso(left, right):
         """diag(v) X = v[:, None] X."""
         v, X = lvars(2)

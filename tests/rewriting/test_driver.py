@@ -44,7 +44,7 @@ def test_operands_come_first():
     )
 
 
-def test_what_nothing_matches_is_the_same_object():
+def test_a_graph_without_matches_is_returned_unchanged():
     graph = ((x + y) + z) * (x + (y + z)) - rg.sin(A @ (x - y))
     assert normal(graph, cancel_log_expo, double_addo, distribute_multiplyo.reversed) is graph
     assert normalise([graph], Selection([])) == (graph,)
@@ -232,7 +232,7 @@ def test_the_memo_answers_and_is_bounded():
     assert normalise([graph], selection) == first
 
 
-def test_a_log_sees_every_step_even_of_what_is_remembered():
+def test_a_log_sees_every_step_of_memoised_results_too():
     selection = Selection([cancel_log_expo])
     graph = rg.log(rg.exp(x)) * y
     normalise([graph], selection)

@@ -33,7 +33,7 @@ def test_equal_relations_in_equal_order_are_one_selection():
     assert selection_of((double_addo, cancel_log_expo)) is not first
 
 
-def test_a_relation_given_twice_is_selected_once():
+def test_a_relation_listed_twice_is_selected_once():
     assert Selection([cancel_log_expo, cancel_log_expo]).relations == (cancel_log_expo,)
 
 

@@ -48,7 +48,7 @@ def test_dropped_graphs_are_freed():
         assert all(n <= m + 8 for n, m in zip(after, before, strict=True))
 
 
-def test_what_is_remembered_is_bounded():
+def test_memos_are_bounded():
     rg.clear_caches()
     gc.collect()
     before = len(rg.add._nodes)

@@ -81,7 +81,7 @@ def test_a_pass_of_a_user_is_named_by_its_class():
     assert "= y + x" in str(derivation)
 
 
-def test_a_pass_that_runs_relations_is_told_by_their_steps():
+def test_a_pass_that_runs_relations_is_recorded_as_their_steps():
     derivation = rg.explain(x + x, DoubleFirst())
     assert not passes(derivation)
     assert [step.relations for step in derivation] == [("double_addo",)]
