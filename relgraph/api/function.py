@@ -18,6 +18,7 @@ from relgraph.api.size_checks import equal_sizes, size_of, sources, unmet
 from relgraph.api.targets import backend_of
 from relgraph.backends.base import Array, Backend
 from relgraph.backends.failures import misplaced
+from relgraph.backends.report import Report
 from relgraph.errors import (
     ArgumentError,
     CompileError,
@@ -288,6 +289,38 @@ class Function:
     def source(self) -> str:
         """The generated program."""
         return str(self._program.source)
+
+    def report(self) -> Report:
+        """Return what a call runs: kernels, library calls, inputs written in place, and variants.
+
+        Returns
+        -------
+        Report
+            Its attributes are ``kernels``, ``loops``, ``calls``, ``in_place`` and ``variants``; it
+            prints as text.
+
+        Raises
+        ------
+        CompileError
+            For a backend of your own whose programs have no method ``report``.
+
+        Examples
+        --------
+        >>> import relgraph as rg
+        >>> x, A = rg.vector("x", "n"), rg.matrix("A", ("n", "n"))
+        >>> rg.function([A, x], rg.sort(rg.exp(x) + 1), donate="x").report()
+        1 kernel, run 1 time
+        1 library call: sort
+        written in place: x
+        0 variants compiled
+        """
+        if not hasattr(self._program, "report"):
+            raise CompileError(
+                f"programs of the backend {self.target} have no report",
+                fix="Give the program a method report() that returns a Report.",
+            )
+        report: Report = self._program.report()
+        return report
 
     def __repr__(self) -> str:
         names = ", ".join(f"{x.name}: {x.type}" for x in self.inputs)

@@ -218,16 +218,15 @@ class Regions:
             members = region[start : start + unit]
             if not room.takes(members):
                 room.clear()
+                pieces.append([])
                 if not room.takes(members):  # one period alone is too large: cut inside it
                     for i in members:
                         if not room.takes([i]):
                             room.clear()
                             room.takes([i], anyway=True)
-                            pieces.append([i])
-                        else:
-                            pieces[-1].append(i)
+                            pieces.append([])
+                        pieces[-1].append(i)
                     continue
-                pieces.append([])
             pieces[-1].extend(members)
         return [piece for piece in pieces if piece]
 

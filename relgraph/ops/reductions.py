@@ -214,7 +214,7 @@ class Max(Reduction):
 
 
 class Top(Max):
-    """The largest element over axes; -inf over no elements."""
+    """The largest element over axes; over no elements -inf, or the lowest integer."""
 
     __slots__ = ()
     nonempty = False
@@ -222,7 +222,8 @@ class Top(Max):
 
     def compute(self, x: Value, dtype: np.dtype[Value]) -> Value:
         """Take the maximum with NumPy."""
-        return np.max(x, axis=self.axis, keepdims=self.keepdims, initial=-np.inf)
+        lowest = np.iinfo(x.dtype).min if x.dtype.kind in "iu" else -np.inf
+        return np.max(x, axis=self.axis, keepdims=self.keepdims, initial=lowest)
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """One of the elements, or -inf."""

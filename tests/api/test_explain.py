@@ -6,24 +6,13 @@ import pytest
 import relgraph as rg
 from relgraph.errors import ArgumentError, OscillationError, UnknownTagError
 from relgraph.rewriting.derivation.derivation import Derivation
-
-
-@rg.identity
-def distribute_matmulo(X, Y, Z):
-    """X (Y + Z) = X Y + X Z."""
-    return X @ (Y + Z), X @ Y + X @ Z
+from tests.samples import distribute_matmulo, merge_expo
 
 
 @rg.identity(specials="kept", rounding="exact")
 def double_negativeo(x):
     """-(-x) = x."""
     return rg.negative(rg.negative(x)), x
-
-
-@rg.identity
-def exp_multiplyo(x, y):
-    """exp(x) exp(y) = exp(x + y)."""
-    return rg.exp(x) * rg.exp(y), rg.exp(x + y)
 
 
 RNG = np.random.default_rng(0)
@@ -77,10 +66,10 @@ def test_gathering_counts_each_use_and_agrees_with_numpy():
 
 def test_several_relations_and_sites():
     graph = rg.exp(TWICE) * rg.exp(y) * rg.exp(z)
-    derivation = rg.explain(graph, double_negativeo, exp_multiplyo)
+    derivation = rg.explain(graph, double_negativeo, merge_expo)
     used = [name for step in derivation for name in step.relations]
     assert used.count("double_negativeo") == 1
-    assert set(used) == {"double_negativeo", "exp_multiplyo"}
+    assert set(used) == {"double_negativeo", "merge_expo"}
     derivation.check()
     check_values(derivation, np.exp(sum(VECTORS.values())), VECTORS)
 

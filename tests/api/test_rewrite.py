@@ -10,6 +10,7 @@ import pytest
 
 import relgraph as rg
 from relgraph.errors import ArgumentError, OscillationError, UnknownTagError
+from tests.samples import double_addo
 
 x, y = rg.vectors("x y", shape=("n",))
 A, B, C = rg.matrices("A B C", shape=("n", "n"))
@@ -20,12 +21,6 @@ TWICE = rg.negative(rg.negative(x))
 def distribute_matmulo(X, Y, Z):
     """X (Y + Z) = X Y + X Z."""
     return X @ (Y + Z), X @ Y + X @ Z
-
-
-@rg.identity
-def double_addo(x):
-    """x + x = 2 x."""
-    return x + x, 2 * x
 
 
 @rg.identity(specials="assumes_finite")
@@ -46,7 +41,7 @@ def test_no_relations_leave_a_graph_as_it_is():
     assert rg.rewrite_graph([graph], []) == [graph]
 
 
-def test_kinds_are_returned_as_given():
+def test_the_result_has_the_container_of_the_argument():
     assert rg.rewrite_graph([x + x, y], double_addo) == [2 * x, y]
     assert rg.rewrite_graph((x + x,), double_addo) == (2 * x,)
     assert rg.rewrite_graph({"sum": x + x}, double_addo) == {"sum": 2 * x}
@@ -137,7 +132,7 @@ def test_once_sees_sums_as_they_are_flattened():
          OscillationError, "both directions of distribute_matmulo"),
     ],
 )  # fmt: skip
-def test_arguments_that_are_refused(call, error, text):
+def test_invalid_arguments_raise(call, error, text):
     with pytest.raises(error, match=text):
         call()
 

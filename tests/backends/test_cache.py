@@ -13,23 +13,9 @@ import pytest
 import relgraph as rg
 from relgraph.backends import cache
 from relgraph.backends.numba import kernels
+from tests.backends.kernel_files import forget, kernel_file
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    """Use an empty folder, and forget what the process has loaded."""
-    path = tmp_path / "cache"
-    monkeypatch.setenv("RELGRAPH_CACHE_DIR", str(path))
-    monkeypatch.setattr(kernels, "_addresses", {})
-    monkeypatch.setattr(kernels, "_scalars", {})
-    return path
-
-
-def forget():
-    kernels._addresses.clear()
-    kernels._scalars.clear()
 
 
 def compiled():
@@ -53,11 +39,6 @@ def test_entries_are_counted_and_deleted(folder):
     rg.cache.clear()
     assert list(folder.iterdir()) == []
     compiled()
-
-
-def kernel_file(folder):
-    (path,) = folder.glob("rgk_*.rgc")
-    return path
 
 
 def damaged(data):
@@ -104,7 +85,7 @@ def test_a_file_that_is_whole_is_loaded(folder):
 def test_the_source_can_be_read_in_the_file(folder):
     f = compiled()
     text = kernel_file(folder).read_bytes()
-    (name,) = f._program.kernels
+    (name,) = f.report().kernels
     assert f"def {name}(".encode() in text
     assert b"cpu " in text.split(b"\n")[2]
 

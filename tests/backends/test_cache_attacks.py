@@ -14,35 +14,20 @@ import pytest
 import relgraph as rg
 from relgraph.backends import cache
 from relgraph.backends.numba import kernels
+from tests.backends.kernel_files import forget, kernel_file
 
 ROOT = Path(__file__).resolve().parents[2]
 POSIX = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="no owners on this system")
 
 
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    """Use an empty folder, and forget what the process has loaded."""
-    path = tmp_path / "cache"
-    monkeypatch.setenv("RELGRAPH_CACHE_DIR", str(path))
-    monkeypatch.setattr(kernels, "_addresses", {})
-    monkeypatch.setattr(kernels, "_scalars", {})
-    return path
-
-
 def where_from():
     """Compile, check the value, and return where the kernel came from."""
-    kernels._addresses.clear()
-    kernels._scalars.clear()
+    forget()
     x = rg.vector("x")
     f = rg.function([x], rg.sqrt(x) * 3.0 - rg.cbrt(x), mode=None)
     np.testing.assert_allclose(f(np.array([64.0, 1.0])), [20.0, 2.0], rtol=1e-14)
-    (name,) = f._program.kernels
+    (name,) = f.report().kernels
     return kernels.stats()[name]
-
-
-def kernel_file(folder):
-    (path,) = folder.glob("rgk_*.rgc")
-    return path
 
 
 def run(script, env, **options):
@@ -301,7 +286,7 @@ def test_a_folder_that_is_a_file_means_one_warning(folder):
     assert len(caught) == 1
 
 
-def test_what_killed_processes_left_is_deleted(folder):
+def test_old_files_of_killed_processes_are_deleted(folder):
     where_from()
     new, old = folder / "rgk_1.tmp", folder / "rgk_2.tmp"
     for path in (new, old):

@@ -8,6 +8,7 @@ import pytest
 import relgraph as rg
 import relgraph.numpy.operators
 from relgraph.api.function import function as rewritten_function
+from relgraph.backends.numba.schedules import FUSION, scheduled
 from relgraph.errors import IndexRangeError
 from relgraph.ir.node import make_input
 from relgraph.ir.types import TensorType
@@ -125,7 +126,8 @@ def test_vectors_of_one_size_share_the_places():
     a, b = rg.tensor("a", ("k",)), rg.tensor("b", ("k",))
     c, places = rg.tensor("c", ("m",)), rg.tensor("places", ("n",), dtype="int64")
     f = rg.function([a, b, c, places], rg.sum(a[places] * b[places] - c[places]))
-    (structure,) = [step.structure for step in f._program.steps if getattr(step, "gathers", ())]
+    steps = scheduled(f.graph, FUSION).steps
+    (structure,) = [step.structure for step in steps if getattr(step, "gathers", ())]
     assert [dtype for dtype, _ in structure.arrays] == ["int64", "int64"]
     draw = np.random.default_rng(0)
     x, y, z = draw.normal(size=7), draw.normal(size=7), draw.normal(size=9)

@@ -50,7 +50,7 @@ def test_rows_of_all_lengths(dtype):
 def test_there_is_a_kernel_for_short_rows():
     x = rg.matrix("x")
     f = rg.function([x], rg.sum(rg.exp(x * 1.5) - 0.25, axis=-1))
-    (name,) = f._program.kernels
+    (name,) = f.report().kernels
     f(np.ones((100, 64)))
     f(np.ones((40, 8)))
     assert f"{name}{kernels.SHORT}" not in kernels.stats()

@@ -7,7 +7,7 @@ import pytest
 
 import relgraph as rg
 from relgraph.backends.numba import kernels, machine, past_cache
-from relgraph.backends.numba.schedules import past_text
+from relgraph.backends.numba.schedules import FUSION, past_text, scheduled
 from relgraph.backends.numba.translate import translate
 
 pytestmark = pytest.mark.skipif(not past_cache.HERE, reason="not on this processor")
@@ -73,7 +73,7 @@ def test_small_results_stay_in_the_cache():
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "int16", "uint8"])
 @pytest.mark.parametrize("offset", [0, 1, 5, 7])
-def test_given_places_begin_anywhere(dtype, offset):
+def test_out_arrays_may_start_at_any_offset(dtype, offset):
     count = past_cache.READ // np.dtype(dtype).itemsize + 3
     x = rg.tensor("x", dtype=dtype, shape=("n",))
     f = rg.function([x], x + x)
@@ -175,8 +175,7 @@ def test_large_temporaries_that_are_read_again():
 def test_only_aligned_vectors_are_marked(dtype):
     x, w = rg.tensor("x", dtype=dtype, shape=("n", "k")), rg.tensor("w", dtype=dtype, shape=("k",))
     for graph, inputs in ((x * x, [x]), (x * w, [x, w])):
-        program = rg.function(inputs, graph)._program
-        (structure,) = program._schedule.names
+        (structure,) = scheduled(rg.function(inputs, graph).graph, FUSION).names
         translation = translate(past_text(structure, "kernel"), kernels.scalar)
         text = past_cache.marked(str(machine.optimised(translation.text)))
         stores = re.findall(r"store <(\d+) x \w+> .*, align (\d+).*!nontemporal", text)
@@ -186,6 +185,6 @@ def test_only_aligned_vectors_are_marked(dtype):
         assert "@llvm.x86.sse.sfence()" in text
 
 
-def test_a_module_without_such_stores_stays_as_it_is():
+def test_a_module_without_streaming_stores_is_unchanged():
     text = "define void @f(ptr %a) {\n  store i64 1, ptr %a\n  ret void\n}\n"
     assert past_cache.marked(text) == text

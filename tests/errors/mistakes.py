@@ -6,6 +6,7 @@ import numpy as np
 
 import relgraph as rg
 from tests.errors.cases import A, B, Cases, x, y
+from tests.samples import distribute_matmulo
 
 MISTAKES = Cases()
 mistake = MISTAKES.add
@@ -303,12 +304,6 @@ def shape_of_pattern():
 
 
 # Rewriting.
-
-
-@rg.identity
-def distribute_matmulo(X, Y, Z):
-    """X (Y + Z) = X Y + X Z."""
-    return X @ (Y + Z), X @ Y + X @ Z
 
 
 @mistake

@@ -26,18 +26,13 @@ from relgraph.errors import (
     UnsupportedAttributeError,
     kind_of,
 )
+from tests.samples import double_addo
 
 x = rg.vector("x", shape=("n",))
 y = rg.vector("y", shape=("n",))
 k = rg.vector("k", shape=("n",), dtype="int64")
 graph = rg.FunctionGraph([x, y], x + y)
 ones = np.ones(2)
-
-
-@rg.identity
-def double_addo(a):
-    """a + a = 2 a."""
-    return a + a, 2 * a
 
 
 def made_op(**fields):

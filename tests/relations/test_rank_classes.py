@@ -14,6 +14,7 @@ from unification import vars as lvars
 import relgraph as rg
 from relgraph.relations import rank_check
 from relgraph.relations.rank_classes import SIZE, Ranks, sample
+from tests.samples import distribute_matmulo, double_addo
 
 RANKS = (1, 2, 3)
 
@@ -22,18 +23,6 @@ RANKS = (1, 2, 3)
 def associate_matmulo(X, Y, Z):
     """(X Y) Z = X (Y Z)."""
     return (X @ Y) @ Z, X @ (Y @ Z)
-
-
-@rg.identity
-def distribute_matmulo(X, Y, Z):
-    """X (Y + Z) = X Y + X Z."""
-    return X @ (Y + Z), X @ Y + X @ Z
-
-
-@rg.identity
-def double_addo(x):
-    """x + x = 2 x."""
-    return x + x, 2 * x
 
 
 def operand(rank, seed):
@@ -58,7 +47,7 @@ def test_products_associate_where_they_do_in_numpy(ranks):
         assert allowed(tuple(by_name[v.name] for v in allowed.variables)) == holds(ranks)
 
 
-def test_a_vector_in_the_middle_is_refused():
+def test_a_vector_in_the_middle_does_not_match():
     allowed = Ranks.of(associate_matmulo.rewrites[0])
     assert [v.name for v in allowed.variables] == ["X", "Y", "Z"]
     assert allowed((2, 2, 1))
@@ -102,7 +91,7 @@ def test_an_identity_without_a_product_has_no_rank_classes():
     assert Ranks.of(double_addo.rewrites[0]) is None
 
 
-def test_samples_have_the_facts_asked():
+def test_samples_have_the_requested_facts():
     rng = np.random.default_rng(0)
     eye = np.eye(SIZE)
     assert (sample(rng, 1, ("positive",)) > 0).all()
@@ -149,7 +138,7 @@ def test_a_law_of_one_matrix_fires_where_the_shapes_agree():
     assert rg.rewrite_graph([P @ A, P @ x], turned) == [A.mT @ A, P @ x]
 
 
-def test_what_is_false_for_all_matrices_is_found_by_check():
+def test_check_finds_relations_that_are_false_for_all_matrices():
     false = rg.identity(lambda X: (X @ X, 2 * X), name="false")
     assert rg.rewrite_graph(A @ A, false) == 2 * A
     found = rg.check(false)
@@ -177,7 +166,7 @@ def invert_kanreno(left, right):
     )
 
 
-def test_what_kanren_answers_is_held_to_the_ranks_too():
+def test_answers_of_kanren_respect_the_ranks():
     relation = rg.relation(associate_kanreno)
     assert relation.interpreted
     A, B = rg.matrices("A B", shape=("n", "n"))
@@ -201,7 +190,7 @@ def test_what_kanren_answers_is_held_to_the_ranks_too():
         assert rg.rewrite_graph(rg.inv(A) @ (A @ y), inverse) is y
 
 
-def test_what_holds_of_no_ranks_is_the_word_of_who_declared_it():
+def test_relations_that_hold_for_no_ranks_are_trusted():
     def projecto(left, right):
         """P (P x) = P x for what the caller knows to be a projection."""
         P, x, xs = lvars(3)

@@ -14,6 +14,7 @@ from relgraph.errors import NotInvertibleError, RelationError, UnboundVariableEr
 from relgraph.relations.clause import with_block
 from relgraph.relations.pattern import Block
 from relgraph.relations.relation import as_relation
+from tests.samples import double_addo
 
 x, y, z = rg.vectors("x y z", shape=("n",))
 A, B = rg.matrices("A B", shape=("n", "n"))
@@ -30,12 +31,6 @@ def distribute_matmulo(X, Y, Z):
 def sqrt_squareo(x):
     """sqrt(x)^2 = x for x >= 0."""
     return rg.sqrt(x) ** 2, x
-
-
-@rg.identity
-def double_addo(x):
-    """x + x = 2 x."""
-    return x + x, 2 * x
 
 
 def test_a_declaration_keeps_what_it_says():
@@ -129,7 +124,7 @@ def test_relations_are_goals_of_kanren():
         (lambda v: (v - v, 0), "a number"),
     ],
 )
-def test_directions_that_are_refused(sides, text):
+def test_invalid_directions_raise(sides, text):
     relation = rg.identity(sides, name="o")
     assert relation.rewrites
     for _ in range(2):
@@ -146,7 +141,7 @@ def test_a_variable_that_only_one_side_has():
         rg.identity(lambda u, v: (rg.exp(u), rg.log(v)), name="o")
 
 
-def test_what_is_computed_is_not_uncomputed():
+def test_computed_values_cannot_be_inverted():
     relation = rg.identity(
         lambda u, k, m: (u**k, rg.exp(u * m)),
         name="o",
@@ -221,7 +216,7 @@ def test_a_docstring_keeps_what_its_declaration_says():
         (lambda: as_relation(int), "is not a relation"),
     ],
 )
-def test_declarations_that_are_refused(declare, text):
+def test_invalid_declarations_raise(declare, text):
     with pytest.raises(RelationError, match=text):
         declare()
 

@@ -17,6 +17,7 @@ from relgraph.ops.reductions import Sum
 from relgraph.ops.shape import ExpandDims
 from tests.relations.kanren_goals import dot_distributeo
 from tests.relations.test_converse import arrangements
+from tests.samples import distribute_matmulo
 
 
 def own_distributeo(in_lv, out_lv):
@@ -30,12 +31,6 @@ def own_distributeo(in_lv, out_lv):
         rg.conso(rg.add, dot_cdr_lv, out_lv),
         rg.mapo(lambda x, y: rg.conso(rg.matmul, etuple(A_lv, x), y), add_cdr_lv, dot_cdr_lv),
     )
-
-
-@rg.identity
-def distribute_matmulo(X, Y, Z):
-    """X (Y + Z) = X Y + X Z."""
-    return X @ (Y + Z), X @ Y + X @ Z
 
 
 FORMS = {
@@ -184,7 +179,7 @@ def test_sums_of_one_shape_distribute(name):
     assert rg.rewrite_graph(spread, backward) is rg.sum(wide + other, axis=1)
 
 
-def test_what_broadcasts_by_intent_is_declared():
+def test_intended_broadcasting_is_declared():
     def scale_rowso(left, right):
         """diag(v) X = v[:, None] X."""
         v, X = lvars(2)

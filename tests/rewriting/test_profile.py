@@ -6,24 +6,7 @@ import pytest
 import relgraph as rg
 from relgraph.errors import ArgumentError, BudgetError
 from relgraph.rewriting.profile import Count, RewriteProfile, profiling, timed
-
-
-@rg.identity
-def double_addo(x):
-    """x + x = 2 x."""
-    return x + x, 2 * x
-
-
-@rg.identity
-def cancel_log_expo(x):
-    """log(exp(x)) = x."""
-    return rg.log(rg.exp(x)), x
-
-
-@rg.identity
-def distribute_matmulo(X, Y, Z):
-    """X (Y + Z) = X Y + X Z."""
-    return X @ (Y + Z), X @ Y + X @ Z
+from tests.samples import cancel_log_expo, distribute_matmulo, double_addo
 
 
 @rg.relation

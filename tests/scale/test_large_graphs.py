@@ -10,20 +10,9 @@ import numpy as np
 import pytest
 
 import relgraph as rg
+from tests.samples import cancel_log_expo, remove_multiply_oneo
 
 LENGTH = 100_000
-
-
-@rg.identity
-def cancel_log_expo(x):
-    """log(exp(x)) = x."""
-    return rg.log(rg.exp(x)), x
-
-
-@rg.identity
-def remove_multiply_oneo(x):
-    """x * 1 = x."""
-    return x * 1, x
 
 
 @pytest.fixture(scope="module")

@@ -9,12 +9,7 @@ import tracemalloc
 import relgraph as rg
 from relgraph.ir import node as nodes
 from tests.concurrency import at_once
-
-
-@rg.identity
-def distribute_matmulo(X, Y, Z):
-    """X (Y + Z) = X Y + X Z."""
-    return X @ (Y + Z), X @ Y + X @ Z
+from tests.samples import distribute_matmulo
 
 
 def build_and_drop(count, start=0, rewrite=True):
@@ -53,7 +48,7 @@ def test_dropped_graphs_are_freed():
         assert all(n <= m + 8 for n, m in zip(after, before, strict=True))
 
 
-def test_what_is_remembered_is_bounded():
+def test_memos_are_bounded():
     rg.clear_caches()
     gc.collect()
     before = len(rg.add._nodes)

@@ -31,6 +31,7 @@ from relgraph.backends.cuda.places import targets, write
 from relgraph.backends.cuda.recording import Recorded
 from relgraph.backends.cuda.streams import current_stream
 from relgraph.backends.cuda.templates import literals, supported, weight
+from relgraph.backends.report import Report, library_calls, loops
 from relgraph.errors import CaptureError, ShapeError
 from relgraph.ir import forks
 from relgraph.ir.graph import FunctionGraph, is_tensor
@@ -249,6 +250,11 @@ class CudaProgram:
             else:
                 texts.update(dict.fromkeys(self._launchers[i].texts()))
         return "\n\n".join([head, *texts])
+
+    def report(self) -> Report:
+        """Return what the program runs, on the device and on the CPU."""
+        names = tuple(text.module()[0] for text in self.kernels())
+        return Report(names, loops(self.steps), library_calls(self.steps))
 
     def kernels(self) -> list[Any]:
         """Return the kernels of all steps, as texts that can be compiled for any device."""

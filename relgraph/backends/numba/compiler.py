@@ -32,6 +32,7 @@ from relgraph.backends.numba.main_source import MainText
 from relgraph.backends.numba.namespace import namespace_of, ready
 from relgraph.backends.numba.schedules import FUSION, scheduled
 from relgraph.backends.numba.tapes import Taped, Untaped
+from relgraph.backends.report import Report, inputs_in_place, library_calls, loops
 from relgraph.backends.source import define
 from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import Constant
@@ -134,6 +135,7 @@ class NumbaProgram:
         self._schedule = scheduled(graph, choices.fusion)
         self._donated = [i for i, x in enumerate(graph.inputs) if x.name in choices.donated]
         self._strided = strided
+        self._choices = choices
         self._readable = readable(self._schedule.graph, self.steps)
         for i in {*self._donated, *strided}:
             self._readable.pop(i, None)
@@ -181,6 +183,18 @@ class NumbaProgram:
     def kernels(self) -> tuple[str, ...]:
         """The names of the distinct kernels."""
         return tuple(self._schedule.texts)
+
+    def report(self) -> Report:
+        """Return what the program runs, and how many variants of it are compiled."""
+        graph, choices = self._schedule.graph, self._choices
+        donated = [graph.inputs[i] for i in self._donated]
+        return Report(
+            self.kernels,
+            loops(self.steps),
+            library_calls(self.steps),
+            inputs_in_place(graph, self.steps, choices.reuse, choices.overwrite, donated),
+            self._laid.cache_info().currsize + self._alone.cache_info().currsize,
+        )
 
     def __call__(self, arrays: Sequence[Array]) -> list[Any]:
         """Run the program on one array for each input."""

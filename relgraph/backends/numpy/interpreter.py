@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 
 from relgraph.backends.base import Array, OpCall, released
+from relgraph.backends.report import Report
 from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import Constant, Input, Variable
 from relgraph.ir.printing import pprint
 from relgraph.ir.sizes import At
 from relgraph.lowering.sizes import mismatch, unproved
+from relgraph.lowering.views import is_view
 
 
 class NumpyBackend:
@@ -87,6 +89,11 @@ class NumpyProgram:
     def source(self) -> str:
         """The graph as infix statements, which is what this backend interprets."""
         return pprint(self._graph.outputs)
+
+    def report(self) -> Report:
+        """Return what the program runs: no kernels, and one call for each op."""
+        nodes = [step.call.node for step in self._steps]
+        return Report(calls=tuple(x.op.name for x in nodes if x.op is not None and not is_view(x)))
 
     def __call__(self, arrays: Sequence[Array]) -> list[Any]:
         """Run the program on one array for each input."""

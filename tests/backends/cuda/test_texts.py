@@ -49,3 +49,13 @@ def test_each_thread_adds_several_sums_at_a_time(dtype, lanes):
     joins = re.findall(r"a0 = float64\(a0 \+ (a0_\d)\)", text)
     assert joins == sums  # in a fixed order
     assert "float64(0)" in text  # float32 is added in float64
+
+
+def test_a_report_lists_the_kernels_and_the_library_calls():
+    x, A = rg.vector("x", "n"), rg.matrix("A", ("n", "n"))
+    program = CudaProgram(rg.FunctionGraph([A, x], [A @ rg.exp(x)]), FUSION, Pool())
+    report = program.report()
+    assert report.loops == 1
+    assert report.calls == ("matmul",)
+    assert len(report.kernels) >= 1
+    assert report.in_place == ()

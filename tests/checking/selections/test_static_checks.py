@@ -12,15 +12,10 @@ from relgraph.checking.selections.static_checks import has_value, stages_of
 from relgraph.db.modes import MODES
 from relgraph.errors import ArgumentError, UnsoundRelationError
 from relgraph.ops.shape import BroadcastTo, Dim
+from tests.samples import cancel_log_expo
 
 PAIRS = 100  # critical pairs tried below the root in each phase of a shipped mode
 ASSERTIONS = {"remove_all_asserto"}  # relations of the mode unsafe alone
-
-
-@rg.identity
-def cancel_log_expo(x):
-    """log(e^x) = x."""
-    return rg.log(rg.exp(x)), x
 
 
 @rg.identity
@@ -66,7 +61,7 @@ def test_order_decides_who_is_shadowed():
     assert kinds(report) == {("derivable", "cancel_log_exp_negativeo")}
 
 
-def test_what_follows_from_others_is_derivable():
+def test_derivable_relations_are_found():
     @rg.identity
     def log_of_squareo(x):
         """log(exp(x)^2) = 2 log(exp(x)), and then 2 x."""
@@ -91,7 +86,7 @@ def test_a_derived_relation_may_say_so():
     assert report.counts["derived"] == 1
 
 
-def test_what_is_exact_does_not_follow_from_what_is_rounded():
+def test_an_exact_relation_does_not_follow_from_rounded_ones():
     exact = rg.identity(rounding="exact", name="cancel_log_exp_negativeo")(
         lambda x: (rg.log(rg.exp(-x)), -x)
     )
@@ -106,7 +101,7 @@ def test_relations_that_undo_each_other_oscillate():
     assert report.of_kind("unmeasured")
 
 
-def test_both_directions_of_a_relation_are_told_and_the_rest_is_checked():
+def test_both_directions_of_a_relation_are_reported_and_the_rest_is_checked():
     report = rg.check([sin_negativeo, cancel_log_expo, [sin_negativeo.reversed]])
     assert not report
     (found,) = report.of_kind("oscillates")
@@ -127,7 +122,7 @@ def test_a_condition_that_nothing_satisfies_is_found():
     assert "it asks for" in str(report)
 
 
-def test_a_direction_that_does_not_run_is_told_with_its_reason():
+def test_a_direction_that_does_not_run_is_reported_with_its_reason():
     (found,) = rg.check([cancel_log_expo]).of_kind("one way")
     assert "bare variable" in found.text
 
@@ -236,7 +231,7 @@ def test_no_graph_is_made_of_facts_that_exclude_each_other():
     assert not critical_pairs.contradictory({"positive", "integer"})
 
 
-def test_what_is_not_a_selection_is_refused():
+def test_checking_anything_but_a_selection_raises():
     for subject in (3, [], "", object()):
         with pytest.raises((ArgumentError, rg.errors.UnknownTagError)):
             rg.check(subject)
@@ -262,7 +257,7 @@ def test_relations_that_are_known_to_be_called_shadowed_do_fire():
     assert rg.profile_rewrites(graph, mode="o4").counts["merge_specify_shapeo"].fired
 
 
-def test_what_has_no_value_is_no_oscillation():
+def test_evaluation_without_a_value_is_not_an_oscillation():
     late = BroadcastTo((None, 3))(rg.constant(4.0), Dim(-2)(rg.matrix("x", shape=(0, 3))))
     assert not has_value(rg.min(late))
     assert has_value(rg.sum(late))
@@ -311,7 +306,7 @@ def test_what_only_the_unsafe_mode_runs_has_no_fault():
     assert report, "\n".join(map(str, report.faults))
 
 
-def test_only_some_relations_of_a_database_can_be_asked_for():
+def test_only_named_relations_are_checked():
     report = rg.check(rg.optdb, only=["halve_log_sqrto"], pairs=False)
     assert {f.relations[0] for f in report.findings} <= {"halve_log_sqrto"}
     assert report.counts["relations"] == len(

@@ -15,46 +15,20 @@ from relgraph.rewriting.derivation.derivation import Derivation, Phase, Step, ru
 from relgraph.rewriting.derivation.equality import Keys
 from relgraph.rewriting.selection import Selection
 from tests.ops.evaluation import evaluate
-
-
-@rg.identity
-def distribute_matmulo(X, Y, Z):
-    return X @ (Y + Z), X @ Y + X @ Z
-
-
-@rg.identity
-def distribute_multiplyo(x, y, z):
-    return x * (y + z), x * y + x * z
-
-
-@rg.identity
-def double_addo(x):
-    return x + x, 2 * x
-
-
-@rg.identity
-def remove_multiply_oneo(x):
-    return x * 1, x
-
-
-@rg.identity
-def merge_maximum_minimumo(x, y):
-    return rg.maximum(x, y) + rg.minimum(x, y), x + y
+from tests.samples import (
+    collapse_whereo,
+    count_oneso,
+    distribute_matmulo,
+    distribute_multiplyo,
+    double_addo,
+    merge_maximum_minimumo,
+    remove_multiply_oneo,
+)
 
 
 @rg.identity(where=rg.nonnegativeo)
 def cancel_sqrt_squareo(x):
     return rg.sqrt(rg.square(x)), x
-
-
-@rg.identity
-def collapse_whereo(c, x):
-    return rg.where(c, x, x), x
-
-
-@rg.identity
-def count_oneso(a, x):
-    return a * x + x, (a + 1) * x
 
 
 A, B = rg.matrices("A B", shape=(3, 3))

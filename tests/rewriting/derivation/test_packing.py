@@ -12,14 +12,10 @@ from unification import vars as lvars
 
 import relgraph as rg
 from relgraph.errors import ArgumentError
+from tests.samples import cancel_log_expo
 
 x, y = rg.vectors("x y", 3)
 A, B = rg.matrices("A B", (3, 3))
-
-
-@rg.identity
-def cancel_log_expo(a):
-    return rg.log(rg.exp(a)), a
 
 
 @rg.relation
@@ -116,7 +112,7 @@ def test_long_derivations_pickle():
     assert pickle.loads(packed).after == derivation.after
 
 
-def test_a_relation_that_no_module_holds_is_refused():
+def test_pickling_a_local_relation_raises():
     @rg.identity
     def localo(a):
         return rg.log(rg.exp(a)), a
@@ -129,7 +125,7 @@ def nameless(op, inverse):
     return rg.identity(lambda a: (inverse(op(a)), a))
 
 
-def test_relations_of_one_name_are_told_apart():
+def test_relations_with_equal_names_are_distinguished():
     relations = [nameless(rg.exp, rg.log), nameless(rg.log, rg.exp)]
     assert relations[0].label == relations[1].label
     derivation = rg.explain(rg.exp(rg.log(rg.log(rg.exp(x)))), relations)

@@ -8,15 +8,11 @@ import pytest
 import relgraph as rg
 from relgraph.rewriting.derivation.passes import Pass
 from tests.ops.evaluation import evaluate
+from tests.samples import double_addo
 
 A, B = rg.matrices("A B", shape=("n", "n"))
 S = rg.matrix("S", shape=("n", "n"), facts=("spd",))
 x, y = rg.vectors("x y", shape=("n",))
-
-
-@rg.identity
-def double_addo(x):
-    return x + x, 2 * x
 
 
 class ExchangeTerms(rg.GraphRewriter):
@@ -85,7 +81,7 @@ def test_a_pass_of_a_user_is_named_by_its_class():
     assert "= y + x" in str(derivation)
 
 
-def test_a_pass_that_runs_relations_is_told_by_their_steps():
+def test_a_pass_that_runs_relations_is_recorded_as_their_steps():
     derivation = rg.explain(x + x, DoubleFirst())
     assert not passes(derivation)
     assert [step.relations for step in derivation] == [("double_addo",)]
