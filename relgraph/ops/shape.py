@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.errors import DomainError, ShapeError, checks_arguments
+from relgraph.errors import DomainError, ShapeError
 from relgraph.ir.facts import MATRIX_FACTS, VALUE_FACTS, Facts, kept, proved
 from relgraph.ir.node import Constant, Variable
 from relgraph.ir.op import Op
@@ -38,6 +38,7 @@ from relgraph.ops.arguments import (
     rank_of,
     solve,
 )
+from relgraph.ops.docstrings import documented
 
 
 class Rearrangement(Op):
@@ -292,32 +293,19 @@ class Dim(Op):
         return proved("nonnegative")
 
 
-@checks_arguments
+@documented("pattern")
 def reshape(x: Any, *shape: Any, order: str = "C") -> Any:
     """Return the elements of ``x`` in another shape.
 
-    Parameters
-    ----------
-    x : Variable, array-like or pattern
-        Of any shape and dtype.
-    *shape : int, str or integer scalar Variable, or one tuple of them
-        Static sizes; -1, once, for the size that follows; names that occur in the shape of ``x``;
-        integer scalars such as ``rg.dim(x, 0)`` for sizes known at the call.  One axis of all
-        elements is stored as -1, so that a pattern with ``rg.ravel`` matches it.
-    order : {"C", "F"}
-        Whether the last or the first index changes fastest, in ``x`` and in the result.
-
-    Returns
-    -------
-    Variable
-        ``x`` itself where the shape stays the same.
-
-    Raises
-    ------
-    ShapeError
-        When the number of elements would change.
-    DomainError
-        For a name that does not occur in the shape of ``x``, or a negative size.
+    *shape (int, str or integer scalar Variable, or one tuple of them): Static sizes; -1, once, for
+        the size that follows; names that occur in the shape of ``x``; integer scalars such as
+        ``rg.dim(x, 0)`` for sizes known at the call. One axis of all elements is stored as -1, so
+        that a pattern with ``rg.ravel`` matches it.
+    order ({"C", "F"}): Whether the last or the first index changes fastest, in ``x`` and in the
+        result.
+    Returns: ``x`` itself where the shape stays the same.
+    ShapeError: When the number of elements would change.
+    DomainError: For a name that does not occur in the shape of ``x``, or a negative size.
 
     Examples
     --------
@@ -376,46 +364,27 @@ def _inferred(
     return sizes, operands
 
 
-@checks_arguments
+@documented("pattern")
 def ravel(x: Any, order: str = "C") -> Any:
     """Return all elements of ``x`` as a vector.
 
-    Parameters
-    ----------
-    x : Variable, array-like or pattern
-        Of any shape and dtype.
-    order : {"C", "F"}
-        Whether the last or the first index changes fastest.
-
-    Returns
-    -------
-    Variable or pattern
-        One dimension.
+    order ({"C", "F"}): Whether the last or the first index changes fastest.
+    Returns (Variable or pattern): One dimension.
     """
     return reshape(x, (-1,), order=order)
 
 
-@checks_arguments
+@documented()
 def broadcast_to(x: Any, shape: Any) -> Any:
     """Return ``x`` stretched to a shape, by NumPy's rule.
 
-    Parameters
-    ----------
-    x : Variable, array-like or pattern
-        Only its new axes and those that are statically 1 are stretched.
-    shape : tuple of int, str or integer scalar Variable
-        A name must occur in the shape of ``x``; for the name of another input's dimension pass
-        that dimension, ``rg.dim(y, axis)``, or a whole shape, ``rg.shape(y)``.
-
-    Returns
-    -------
-    Variable or pattern
-        Of that shape, in the dtype of ``x``.
-
-    Raises
-    ------
-    ShapeError
-        When ``x`` does not broadcast to the shape.
+    x (Variable, array-like or pattern): Only its new axes and those that are statically 1 are
+        stretched.
+    shape (tuple of int, str or integer scalar Variable): A name must occur in the shape of ``x``;
+        for the name of another input's dimension pass that dimension, ``rg.dim(y, axis)``, or a
+        whole shape, ``rg.shape(y)``.
+    Returns (Variable or pattern): Of that shape, in the dtype of ``x``.
+    ShapeError: When ``x`` does not broadcast to the shape.
 
     Examples
     --------
@@ -434,28 +403,13 @@ def broadcast_to(x: Any, shape: Any) -> Any:
     return BroadcastTo(tuple(sizes))(x, *operands)
 
 
-@checks_arguments
+@documented("pattern", "search")
 def dim(x: Any, axis: int) -> Any:
     """Return the size of one dimension: an int where it is static, otherwise an int64 scalar.
 
-    Parameters
-    ----------
-    x : Variable, array-like or pattern
-        Of any shape.
-    axis : int
-        Which dimension; for a pattern counted from the end.
-
-    Returns
-    -------
-    int, Variable or pattern
-        A Variable is int64 and has no dimensions.
-
-    Raises
-    ------
-    DomainError
-        For an axis out of range.
-    PatternError
-        For a pattern, whose rank is not known.
+    axis (int): Which dimension; for a pattern counted from the end.
+    Returns (int, Variable or pattern): A Variable is int64 and has no dimensions.
+    PatternError: For a pattern, whose rank is not known.
     """
     x = as_operand(x)
     axis = normalise_axis(axis, rank_of(x), "dim")
@@ -469,24 +423,12 @@ def dim(x: Any, axis: int) -> Any:
     return Dim(axis)(x)
 
 
-@checks_arguments
+@documented()
 def shape(x: Any) -> tuple[Any, ...]:
     """Return the shape of ``x``: ints where sizes are static, otherwise int64 scalars.
 
-    Parameters
-    ----------
-    x : Variable or array-like
-        Of any shape.
-
-    Returns
-    -------
-    tuple of int and Variable
-        One entry a dimension.
-
-    Raises
-    ------
-    PatternError
-        For a pattern, which has no shape.
+    Returns (tuple of int and Variable): One entry a dimension.
+    PatternError: For a pattern, which has no shape.
     """
     if is_pattern(x):
         raise no_rank("shape", "Use rg.dim(x, -1) for one size, or a side condition on types.")
@@ -499,28 +441,14 @@ def size(x: Any) -> Any:
     return dim(ravel(x), -1)
 
 
-@checks_arguments
+@documented("pattern", "reduction")
 def expand_dims(x: Any, axis: Any) -> Any:
     """Return ``x`` with axes of size 1 inserted.
 
-    Parameters
-    ----------
-    x : Variable, array-like or pattern
-        Of any shape and dtype.
-    axis : int or tuple of int
-        Where the result has the new axes; for a pattern counted from the end.
-
-    Returns
-    -------
-    Variable or pattern
-        With as many more dimensions as there are axes in ``axis``.
-
-    Raises
-    ------
-    DomainError
-        For an axis out of range, or one given twice.
-    PatternError
-        For a pattern and an axis counted from the front.
+    axis (int or tuple of int): Where the result has the new axes; for a pattern counted from the
+        end.
+    Returns (Variable or pattern): With as many more dimensions as there are axes in ``axis``.
+    PatternError: For a pattern and an axis counted from the front.
     """
     x = as_operand(x)
     if is_open(axis):
