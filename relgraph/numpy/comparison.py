@@ -47,7 +47,7 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: boo
 
 @documented("elementwise")
 def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
-    """Tell whether all elements are equal within a tolerance, as ``numpy.allclose``.
+    """Return True if all elements are equal within a tolerance, as ``numpy.allclose``.
 
     Returns: bool, no dimensions.
     ShapeError: When the shapes do not broadcast.
@@ -58,7 +58,7 @@ def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bo
 
 @documented()
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
-    """Tell whether two arrays have the same shape and elements, as ``numpy.array_equal``.
+    """Return True if two arrays have the same shape and elements, as ``numpy.array_equal``.
 
     a1, a2 (Variable or array-like): Any dtype and shape. Sizes that are not static are compared at
         the call.

@@ -1,4 +1,4 @@
-"""Arrays of one value, and ranges of numbers: full, zeros, ones and arange."""
+"""Array creation: from a shape or value, numerical ranges and grids."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def full(shape: Any, value: Any, dtype: npt.DTypeLike | None = None) -> Any:
 
 
 def _check_fits(value: Any, dtype: np.dtype[Any]) -> None:
-    """Refuse a Python int that an integer dtype cannot hold, as NumPy does; arrays wrap around."""
+    """Raise for a Python int that a dtype cannot hold, as NumPy does; arrays wrap around."""
     if dtype.kind not in "iu" or not isinstance(value, int):
         return
     limits = np.iinfo(dtype)

@@ -1,4 +1,4 @@
-"""Differences that approximate derivatives, as ``numpy.gradient``."""
+"""Finite differences: ``diff``, and derivatives that differences approximate."""
 
 from __future__ import annotations
 
@@ -55,21 +55,21 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
             f"gradient takes an edge_order of 1 or 2, not {edge_order!r}",
             fix="Use 1 or 2, the order of accuracy of the differences at the two ends.",
         )
-    places = _places(axis, x)
-    distances = _distances(varargs, len(places))
+    axes = _axes_of(axis, x)
+    distances = _distances(varargs, len(axes))
     if x.dtype.kind in "iu":  # differences of integers wrap around
         x = elementwise.cast(x, "float64")
     dtype = x.dtype if x.dtype.kind == "f" else np.dtype("float64")
     found = tuple(
         [
             elementwise.cast(_along(x, place, _spacing(one, x, place), edge_order), dtype)
-            for place, one in zip(places, distances, strict=True)
+            for place, one in zip(axes, distances, strict=True)
         ]
     )
     return found[0] if len(found) == 1 else found
 
 
-def _places(axis: Any, x: Variable) -> list[int]:
+def _axes_of(axis: Any, x: Variable) -> list[int]:
     """Return the axes in the order in which they are given, counted from the front."""
     if axis is None:
         return list(range(x.ndim))
@@ -177,11 +177,11 @@ def _one_sided(near: Any, far: Any, *values: Any) -> Any:
 def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
     """Subtract from each element the one before it, as ``numpy.diff``.
 
-    a: At least one dimension; of bools it is told whether they differ.
+    a: At least one dimension; of bools the result is whether they differ.
     n (int): How many times.
     axis (int): Along which axis.
     prepend, append (Variable or array-like, optional): What to join to ``a`` first; a scalar is one
-        element at each place.
+        element along the axis.
     Returns: With ``n`` elements less along the axis.
     DomainError: For a negative ``n``.
     """

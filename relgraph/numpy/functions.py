@@ -1,4 +1,4 @@
-"""Functions with NumPy's own parameters, for what its protocol hands over."""
+"""Functions whose parameters in NumPy differ from those of the op."""
 
 from __future__ import annotations
 

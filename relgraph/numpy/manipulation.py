@@ -1,4 +1,4 @@
-"""Elements in order along axes, made of slices and joins: flip, roll, diff, ediff1d and pad."""
+"""Array manipulation: flip, roll and pad, joins, splits, tiles and turns."""
 
 from __future__ import annotations
 
@@ -91,8 +91,8 @@ def flip(m: Any, axis: Any = None) -> Any:
 def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     """Move elements along axes, and those at the end to the front, as ``numpy.roll``.
 
-    shift (int, integer scalar Variable, or tuple of them): By how many places, one for each axis or
-        one for all.
+    shift (int, integer scalar Variable, or tuple of them): By how many elements, one for each axis
+        or one for all.
     axis (int, tuple of int or None): The axes; None for the raveled array, which gets its shape
         back.
     Returns: The shape of ``a``.
@@ -178,7 +178,7 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values: 
         if not widths[axis].any():
             continue
         if mode != "constant":
-            places = _places(x, axis, widths[axis], mode)
+            places = _indices(x, axis, widths[axis], mode)
             x = index(x, (*[slice(None)] * axis, places))
             continue
         sides = [
@@ -192,7 +192,7 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values: 
 _MODES = ("constant", "edge", "reflect", "symmetric", "wrap")
 
 
-def _places(x: Variable, axis: int, widths: np.ndarray[Any, Any], mode: Any) -> Any:
+def _indices(x: Variable, axis: int, widths: np.ndarray[Any, Any], mode: Any) -> Any:
     """Return where in ``x`` the elements of the padded axis are."""
     size = x.type.shape[axis]
     if not isinstance(size, int) or size == 0:
@@ -254,7 +254,7 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     """Cut an array along an axis into parts of nearly equal sizes, as ``numpy.array_split``.
 
     ary (Variable or array-like): At least one dimension.
-    indices_or_sections: The number of parts, of a static size; or the places where to cut.
+    indices_or_sections: The number of parts, of a static size; or the indices where to cut.
     axis (int): Which axis to cut along.
     Returns (list of Variable): The parts, in order; the first ones may be longer by one.
     ShapeError: For a number of parts along an axis whose size is not static.

@@ -1,4 +1,4 @@
-"""Reductions that pass over NaN: nansum, nanmean, nanmax and the like."""
+"""Reductions that skip NaN: nansum, nanmean, nanmax and the like."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def _nan_of_nothing(x: Variable, axis: Any, keepdims: Any, found: Any) -> Any:
 
 @documented("search")
 def nanargmax(a: Any, axis: Any = None, keepdims: Any = False) -> Any:
-    """Find the first place of the largest element that is not NaN, as ``numpy.nanargmax``.
+    """Return the index of the first largest element that is not NaN, as ``numpy.nanargmax``.
 
     Returns: int64.
     DomainError: At a call, where all elements along the axis are NaN.
@@ -135,7 +135,7 @@ def nanargmax(a: Any, axis: Any = None, keepdims: Any = False) -> Any:
 
 @documented("search")
 def nanargmin(a: Any, axis: Any = None, keepdims: Any = False) -> Any:
-    """Find the first place of the smallest element that is not NaN, as ``numpy.nanargmin``.
+    """Return the index of the first smallest element that is not NaN, as ``numpy.nanargmin``.
 
     Returns: int64.
     DomainError: At a call, where all elements along the axis are NaN.
@@ -145,12 +145,12 @@ def nanargmin(a: Any, axis: Any = None, keepdims: Any = False) -> Any:
     return _some_number(x, axis, reductions.argmin(_filled(x, np.inf), axis, keepdims))
 
 
-def _some_number(x: Variable, axis: Any, place: Any) -> Any:
+def _some_number(x: Variable, axis: Any, index: Any) -> Any:
     if x.dtype.kind != "f":
-        return place
+        return index
     numbers = reductions.any(elementwise.logical_not(elementwise.isnan(x)), axis)
     return assert_(
-        place,
+        index,
         numbers,
         "all elements along the axis are NaN",
         "Leave these slices out, or use np.argmin or np.argmax: there the first NaN counts.",

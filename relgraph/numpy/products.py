@@ -1,4 +1,4 @@
-"""Products of vectors and matrices over last axes, cross products, powers and polynomials."""
+"""Products of vectors, matrices and tensors: dot, vecdot, tensordot, cross."""
 
 from __future__ import annotations
 

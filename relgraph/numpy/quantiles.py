@@ -1,4 +1,4 @@
-"""Quantiles, composed of a sort and the elements at some of its places: median, percentile."""
+"""Quantiles, composed of a sort and an index into it: median, percentile."""
 
 from __future__ import annotations
 

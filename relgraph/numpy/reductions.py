@@ -205,7 +205,7 @@ def mean(
 
 @documented("reduction")
 def any(x: Value, axis: Value = None, keepdims: Value = False, *, where: Value = None) -> Value:
-    """Tell whether some element over axes is not zero (NaN is not).
+    """Return True where an element over axes is not zero; NaN is not zero.
 
     Returns: bool.
     """
@@ -214,7 +214,7 @@ def any(x: Value, axis: Value = None, keepdims: Value = False, *, where: Value =
 
 @documented("reduction")
 def all(x: Value, axis: Value = None, keepdims: Value = False, *, where: Value = None) -> Value:
-    """Tell whether every element over axes is not zero (NaN is not).
+    """Return True where every element over axes is not zero; NaN is not zero.
 
     Returns: bool.
     """
@@ -223,7 +223,7 @@ def all(x: Value, axis: Value = None, keepdims: Value = False, *, where: Value =
 
 @documented("search")
 def argmax(x: Value, axis: Value = None, keepdims: Value = False) -> Value:
-    """Find the first place of the largest element, or of the first NaN.
+    """Return the index of the first largest element, or of the first NaN.
 
     Returns: int64.
     ShapeError: For an axis that is statically of size 0.
@@ -233,7 +233,7 @@ def argmax(x: Value, axis: Value = None, keepdims: Value = False) -> Value:
 
 @documented("search")
 def argmin(x: Value, axis: Value = None, keepdims: Value = False) -> Value:
-    """Find the first place of the smallest element, or of the first NaN.
+    """Return the index of the first smallest element, or of the first NaN.
 
     Returns: int64.
     ShapeError: For an axis that is statically of size 0.

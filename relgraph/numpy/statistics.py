@@ -242,12 +242,12 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     """Integrate along an axis by the trapezoidal rule, as ``numpy.trapezoid``.
 
     y (Variable or array-like): The values, of any shape.
-    x (Variable or array-like, optional): The places of the values: a vector, or an array of the
-        shape of ``y``.
-    dx (scalar): The distance of places, where ``x`` is not given.
+    x (Variable or array-like, optional): The coordinates of the values: a vector, or an array of
+        the shape of ``y``.
+    dx (scalar): The distance of coordinates, where ``x`` is not given.
     axis (int): Along which axis.
     Returns: Without the axis.
-    ShapeError: For other numbers of places than of values.
+    ShapeError: For other numbers of coordinates than of values.
 
     Examples
     --------

@@ -30,7 +30,8 @@ from relgraph.ops.arguments import (
 )
 from relgraph.ops.docstrings import documented
 from relgraph.ops.elementwise import logical_and, not_equal
-from relgraph.ops.shape import Rearrangement, Squeeze, dim
+from relgraph.ops.permutation import Rearrangement
+from relgraph.ops.shape import Squeeze, dim
 
 
 class SpecifyShape(Rearrangement):

@@ -320,7 +320,7 @@ def _as_matmul(terms: list[str], result: str, operands: list[Any]) -> Any:
 
 
 def _stretches(terms: list[str], operands: list[Any]) -> bool:
-    """Tell whether a size 1 of one term may be stretched to that of the same label in another."""
+    """Return True if a size 1 of one term may be stretched to that of the same label in another."""
     seen: dict[str, Dim] = {}
     for term, operand in zip(terms, operands, strict=True):
         if isinstance(operand, Variable):

@@ -9,13 +9,33 @@ import numpy as np
 from relgraph.errors import DomainError, ShapeError, count_of
 from relgraph.ir.facts import MATRIX_FACTS, VALUE_FACTS, Facts, kept, proved
 from relgraph.ir.node import Variable
+from relgraph.ir.op import Op
 from relgraph.ir.types import Type
 from relgraph.ops.arguments import as_operand, check_int, is_open, no_rank, normalise_axis, rank_of
 from relgraph.ops.docstrings import documented
-from relgraph.ops.shape import Rearrangement
 from relgraph.ops.sparse import SparseTranspose, is_sparse
 
 _SWAPPED = {"lower_triangular": "upper_triangular", "upper_triangular": "lower_triangular"}
+
+
+class Rearrangement(Op):
+    """An op whose result holds elements of its first operand, so it keeps facts of values."""
+
+    __slots__ = ()
+    computes = False
+
+    def flops(self, types: tuple[Any, ...], result: Any) -> int:
+        """Cost nothing: no arithmetic."""
+        return 0
+
+    def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
+        """Keep what is known of each element, and of each matrix where those stay whole."""
+        matrices = MATRIX_FACTS if self.keeps_matrices(node) else ()
+        return kept(operands[0], *VALUE_FACTS, *matrices)
+
+    def keeps_matrices(self, node: Variable) -> bool:
+        """Return True if each matrix of the result is a matrix of the operand."""
+        return False
 
 
 class Transpose(Rearrangement):
@@ -82,7 +102,7 @@ class MatrixTranspose(Rearrangement):
         return np.swapaxes(values[0], -1, -2)
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
-        """Keep all facts; lower and upper change places."""
+        """Keep all facts; swap lower and upper."""
         return kept(operands[0], *VALUE_FACTS) | transposed_facts(operands[0])
 
     def infix(self, operands: list[str]) -> str | None:
@@ -91,7 +111,7 @@ class MatrixTranspose(Rearrangement):
 
 
 def transposed_facts(x: Facts) -> Facts:
-    """Return the matrix facts of a transpose; lower and upper change places."""
+    """Return the matrix facts of a transpose: lower and upper swapped."""
     names = (name for name in x.names() if name in MATRIX_FACTS and name != "selection")
     return proved(*(_SWAPPED.get(name, name) for name in names))
 
@@ -201,7 +221,7 @@ def swapaxes(x: Any, axis1: int, axis2: int) -> Any:
 
 @documented()
 def moveaxis(x: Any, source: Any, destination: Any) -> Any:
-    """Return ``x`` with axes moved to other places; the rest keep their order.
+    """Return ``x`` with some axes moved; the others keep their order.
 
     source, destination (int or sequence of int): Where the axes are, and where the result has them.
     Returns: With the axes in their new order.

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from relgraph.errors import DomainError, ShapeError
-from relgraph.ir.facts import MATRIX_FACTS, VALUE_FACTS, Facts, kept, proved
+from relgraph.ir.facts import Facts, proved
 from relgraph.ir.node import Constant, Variable
 from relgraph.ir.op import Op
 from relgraph.ir.printing import brief
@@ -39,26 +39,7 @@ from relgraph.ops.arguments import (
     solve,
 )
 from relgraph.ops.docstrings import documented
-
-
-class Rearrangement(Op):
-    """An op whose result holds elements of its first operand, so it keeps facts of values."""
-
-    __slots__ = ()
-    computes = False
-
-    def flops(self, types: tuple[Any, ...], result: Any) -> int:
-        """Cost nothing: no arithmetic."""
-        return 0
-
-    def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
-        """Keep what is known of each element, and of each matrix where those stay whole."""
-        matrices = MATRIX_FACTS if self.keeps_matrices(node) else ()
-        return kept(operands[0], *VALUE_FACTS, *matrices)
-
-    def keeps_matrices(self, node: Variable) -> bool:
-        """Tell whether each matrix of the result is a matrix of the operand."""
-        return False
+from relgraph.ops.permutation import Rearrangement, transpose
 
 
 class Reshape(Rearrangement):
@@ -135,7 +116,7 @@ class BroadcastTo(Rearrangement):
         return np.broadcast_to(values[0], fill(self.params[0], values[1:]))
 
     def performer(self, node: Variable) -> Callable[..., Any]:
-        """Refuse to stretch a size of 1 that nobody declared, as every other op does."""
+        """Raise for a stretched size that is not declared as 1, as every other op does."""
         declared = node.inputs[0].type.shape
         spanning = [a for a in range(-len(declared), 0) if not isinstance(declared[a], int)]
         if not spanning:
@@ -161,7 +142,7 @@ class BroadcastTo(Rearrangement):
         return None if isinstance(shape[axis], int) else sizes[len(before)]
 
     def keeps_matrices(self, node: Variable) -> bool:
-        """Tell whether only leading axes are new."""
+        """Return True if only leading axes are new."""
         shape = node.inputs[0].type.shape
         return len(shape) >= 2 and shape[-2:] == node.type.shape[-2:]
 
@@ -209,7 +190,7 @@ class ExpandDims(Rearrangement):
         return np.expand_dims(values[0], self.params[0])
 
     def keeps_matrices(self, node: Variable) -> bool:
-        """Tell whether the new axes lead."""
+        """Return True if the new axes lead."""
         return bool(self.params[0][-1] < -2) if self.params[0] else True
 
 
@@ -250,7 +231,7 @@ class Squeeze(Rearrangement):
         return np.squeeze(values[0], self.params[0])
 
     def keeps_matrices(self, node: Variable) -> bool:
-        """Tell whether the removed axes lead."""
+        """Return True if the removed axes lead."""
         return bool(self.params[0][-1] < -2) if self.params[0] else True
 
 
@@ -333,8 +314,6 @@ def reshape(x: Any, *shape: Any, order: str = "C") -> Any:
 
 def _reshaped_by_columns(x: Any, entries: Any, order: str) -> Any:
     """Reshape in Fortran's order: in C order with all axes reversed, before and after."""
-    from relgraph.ops.permutation import transpose
-
     if order != "F":
         raise DomainError(
             f"reshape takes the order 'C' or 'F', not {order!r}",

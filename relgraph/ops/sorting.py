@@ -62,7 +62,7 @@ class Sort(_Sorting):
 
 
 class Argsort(_Sorting):
-    """The places of the elements in ascending order along an axis; equal ones keep their order.
+    """The indices that sort an axis in ascending order; equal elements keep their order.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class Argsort(_Sorting):
         return np.argsort(values[0], axis=self.params[0], kind="stable").astype(np.int64)
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
-        """Know that places are not negative."""
+        """Know that indices are not negative."""
         return proved("nonnegative")
 
 
@@ -115,7 +115,7 @@ def sort(a: Any, axis: Any = -1, kind: str | None = None, *, stable: bool | None
 
 @documented()
 def argsort(a: Any, axis: Any = -1, kind: str | None = None, *, stable: bool | None = None) -> Any:
-    """Return the places of the elements in ascending order along an axis, as ``numpy.argsort``.
+    """Return the indices that sort an axis in ascending order, as ``numpy.argsort``.
 
     a (Variable, array-like or pattern): Any dtype and shape; a scalar is a vector of one element.
         NaN come last.

@@ -1,7 +1,7 @@
 """Sparse matrices: products with dense operands, transposes, and the dense array of one.
 
 A sparse operand has a type whose layout is ``csr`` or ``csc``, SciPy's formats.  These ops take
-one; any other op refuses it.  They are ops of their own, so an identity of matrix products speaks
+one; any other op raises.  They are ops of their own, so an identity of matrix products speaks
 of dense operands, unless it is written with :func:`sparse_matmul`.
 """
 
@@ -28,7 +28,7 @@ _SWAPPED = {"lower_triangular": "upper_triangular", "upper_triangular": "lower_t
 
 
 def is_sparse(x: Any) -> bool:
-    """Tell whether an operand is a graph node of a sparse layout.
+    """Return True if an operand is a graph node of a sparse layout.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ class SparseTranspose(Op):
         return 0
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
-        """Keep all facts; lower and upper change places."""
+        """Keep all facts; swap lower and upper."""
         flipped = (_SWAPPED.get(n, n) for n in operands[0].names() if n in MATRIX_FACTS)
         return kept(operands[0], *VALUE_FACTS) | proved(*flipped)
 

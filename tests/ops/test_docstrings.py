@@ -12,8 +12,8 @@ def total(x, axis=None, keepdims=False, *, initial=None, scale=1):
 
     A second paragraph: it is no field.
 
-    initial (scalar, optional): What the sum starts with, in a sentence of so many words that it
-        goes on in a second line.
+    initial (scalar, optional): What the sum starts with, in so many words that the
+        sentence goes on.
     scale (float): A factor.
     Returns (Variable, [n]): The sum.
     DomainError: For a scale of 0.
@@ -41,7 +41,7 @@ def test_fields_and_the_vocabulary_make_the_sections_of_numpydoc():
         keepdims : bool
             Whether reduced axes stay, with size 1.
         initial : scalar, optional
-            What the sum starts with, in a sentence of so many words that it goes on in a second line.
+            What the sum starts with, in so many words that the sentence goes on.
         scale : float
             A factor.
 

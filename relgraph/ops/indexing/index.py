@@ -95,7 +95,7 @@ def index(x: Any, key: Any) -> Any:
 
 @documented()
 def take(x: Any, indices: Any, axis: int | None = None, *, mode: str = "raise") -> Any:
-    """Return the elements of ``x`` at some places along an axis.
+    """Return the elements of ``x`` at indices along an axis.
 
     indices (int or integer array, of any shape): Negative ones count from the end.
     axis (int or None): Which axis; without it the raveled array.
