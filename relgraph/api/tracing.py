@@ -26,7 +26,7 @@ from relgraph.ir.operators import FUNCTIONS, Operators
 from relgraph.numpy.protocol import instead_of_attribute
 from relgraph.ops.indexing.index import Index
 from relgraph.ops.indexing.update import Part
-from relgraph.ops.shape import Rearrangement
+from relgraph.ops.permutation import Rearrangement
 
 
 class Tracer(Operators):

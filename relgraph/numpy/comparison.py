@@ -4,41 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from relgraph.errors import checks_arguments
 from relgraph.ir.node import constant
 from relgraph.numpy import reductions
 from relgraph.numpy.operands import together, typed
 from relgraph.ops import elementwise
+from relgraph.ops.docstrings import documented
 from relgraph.ops.indexing.index import index
 from relgraph.ops.shape import dim
 
 __all__ = ["allclose", "array_equal", "isclose"]
 
 
-@checks_arguments
+@documented("elementwise")
 def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
     """Tell where elements are equal within a tolerance, as ``numpy.isclose``.
 
-    Parameters
-    ----------
-    a, b : Variable or array-like
-        Any dtype; shapes broadcast.
-    rtol, atol : scalar, Variable or array-like
-        The tolerance is ``atol + rtol * abs(b)``.
-    equal_nan : bool
-        Whether NaN equals NaN.
-
-    Returns
-    -------
-    Variable
-        bool.
-
-    Raises
-    ------
-    ShapeError
-        When the shapes do not broadcast.
-    PatternError
-        For a pattern, which has no type.
+    Returns: bool.
+    ShapeError: When the shapes do not broadcast.
 
     Examples
     --------
@@ -63,54 +45,24 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: boo
     return elementwise.logical_or(found, both)
 
 
-@checks_arguments
+@documented("elementwise")
 def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
-    """Tell whether all elements are equal within a tolerance, as ``numpy.allclose``.
+    """Return True if all elements are equal within a tolerance, as ``numpy.allclose``.
 
-    Parameters
-    ----------
-    a, b : Variable or array-like
-        Any dtype; shapes broadcast.
-    rtol, atol : scalar, Variable or array-like
-        The tolerance is ``atol + rtol * abs(b)``.
-    equal_nan : bool
-        Whether NaN equals NaN.
-
-    Returns
-    -------
-    Variable
-        bool, no dimensions.
-
-    Raises
-    ------
-    ShapeError
-        When the shapes do not broadcast.
-    PatternError
-        For a pattern, which has no type.
+    Returns: bool, no dimensions.
+    ShapeError: When the shapes do not broadcast.
+    PatternError: For a pattern, which has no type.
     """
     return reductions.all(isclose(a, b, rtol, atol, equal_nan))
 
 
-@checks_arguments
+@documented()
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
-    """Tell whether two arrays have the same shape and elements, as ``numpy.array_equal``.
+    """Return True if two arrays have the same shape and elements, as ``numpy.array_equal``.
 
-    Parameters
-    ----------
-    a1, a2 : Variable or array-like
-        Any dtype and shape.  Sizes that are not static are compared at the call.
-    equal_nan : bool
-        Whether NaN equals NaN.
-
-    Returns
-    -------
-    Variable
-        bool, no dimensions.
-
-    Raises
-    ------
-    PatternError
-        For a pattern, which has no type.
+    a1, a2 (Variable or array-like): Any dtype and shape. Sizes that are not static are compared at
+        the call.
+    Returns: bool, no dimensions.
 
     Examples
     --------

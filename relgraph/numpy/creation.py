@@ -1,4 +1,4 @@
-"""Arrays of one value, and ranges of numbers: full, zeros, ones and arange."""
+"""Array creation: from a shape or value, numerical ranges and grids."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from relgraph.errors import (
     NumberRangeError,
     PatternError,
     RelgraphError,
-    checks_arguments,
 )
 from relgraph.ir.node import Constant, Variable, as_literal, constant
 from relgraph.ir.types import broadcast_shapes, check_dtype
@@ -21,6 +20,7 @@ from relgraph.numpy.operands import common_dtype, together, typed
 from relgraph.ops import elementwise
 from relgraph.ops.arguments import as_operand, check_int, is_pattern
 from relgraph.ops.concatenate import concatenate
+from relgraph.ops.docstrings import documented
 from relgraph.ops.elementwise import cast
 from relgraph.ops.indexing.index import index
 from relgraph.ops.linalg.structured import diag, eye
@@ -47,55 +47,24 @@ __all__ = [
 ]
 
 
-@checks_arguments
+@documented()
 def asarray(a: Any, dtype: npt.DTypeLike | None = None) -> Any:
     """Return a graph as it is, and an array or a number as a constant.
 
-    Parameters
-    ----------
-    a : Variable or array-like
-        Any shape.
-    dtype : dtype-like, optional
-        The dtype of the result.
-
-    Returns
-    -------
-    Variable
-        ``a`` itself where it is a graph of that dtype.
+    Returns: ``a`` itself where it is a graph of that dtype.
     """
     return as_operand(a) if dtype is None else cast(a, dtype)
 
 
-@checks_arguments
+@documented("creation")
 def full(shape: Any, value: Any, dtype: npt.DTypeLike | None = None) -> Any:
     """Return an array of one value.
 
-    Parameters
-    ----------
-    shape : int, or tuple of int and integer scalar Variables
-        Sizes; those that are known at the call only are given as in ``rg.shape(x)``.
-    value : Variable or array-like
-        What to fill it with; broadcast to the shape.
-    dtype : dtype-like, optional
-        That of the result; by default that of ``value``.
-
-    Returns
-    -------
-    Variable
-        A constant, broadcast.
-
-    Raises
-    ------
-    ArgumentError
-        For a size that is no int.
-    DomainError
-        For a negative size.
-    DTypeError
-        For a dtype that relgraph does not compute with.
-    NumberRangeError
-        For an int that an integer dtype cannot hold.
-    ShapeError
-        When the value does not broadcast to the shape.
+    value (Variable or array-like): What to fill it with; broadcast to the shape.
+    dtype (dtype-like, optional): That of the result; by default that of ``value``.
+    Returns: A constant, broadcast.
+    NumberRangeError: For an int that an integer dtype cannot hold.
+    ShapeError: When the value does not broadcast to the shape.
 
     Examples
     --------
@@ -114,7 +83,7 @@ def full(shape: Any, value: Any, dtype: npt.DTypeLike | None = None) -> Any:
 
 
 def _check_fits(value: Any, dtype: np.dtype[Any]) -> None:
-    """Refuse a Python int that an integer dtype cannot hold, as NumPy does; arrays wrap around."""
+    """Raise for a Python int that a dtype cannot hold, as NumPy does; arrays wrap around."""
     if dtype.kind not in "iu" or not isinstance(value, int):
         return
     limits = np.iinfo(dtype)
@@ -126,83 +95,33 @@ def _check_fits(value: Any, dtype: np.dtype[Any]) -> None:
         )
 
 
-@checks_arguments
+@documented("creation")
 def zeros(shape: Any, dtype: npt.DTypeLike = "float64") -> Any:
     """Return an array of zeros.
 
-    Parameters
-    ----------
-    shape : int, or tuple of int and integer scalar Variables
-        Sizes, as for :func:`full`.
-    dtype : dtype-like
-        That of the result.
-
-    Returns
-    -------
-    Variable
-        A constant, broadcast.
-
-    Raises
-    ------
-    ArgumentError
-        For a size that is no int.
-    DomainError
-        For a negative size.
+    Returns: A constant, broadcast.
     """
     return full(shape, 0, dtype)
 
 
-@checks_arguments
+@documented("creation")
 def ones(shape: Any, dtype: npt.DTypeLike = "float64") -> Any:
     """Return an array of ones.
 
-    Parameters
-    ----------
-    shape : int, or tuple of int and integer scalar Variables
-        Sizes, as for :func:`full`.
-    dtype : dtype-like
-        That of the result.
-
-    Returns
-    -------
-    Variable
-        A constant, broadcast.
-
-    Raises
-    ------
-    ArgumentError
-        For a size that is no int.
-    DomainError
-        For a negative size.
+    Returns: A constant, broadcast.
     """
     return full(shape, 1, dtype)
 
 
-@checks_arguments
+@documented("like")
 def full_like(x: Any, value: Any, dtype: npt.DTypeLike | None = None, *, shape: Any = None) -> Any:
     """Return an array of one value with the shape of ``x``.
 
-    Parameters
-    ----------
-    x : Variable, array-like or pattern
-        Its values are not used; where its sizes are not static, its shape is read at the call.
-    value : Variable or array-like
-        What to fill the array with.
-    dtype : dtype-like, optional
-        That of the result; by default that of ``x``.
-    shape : int or tuple, optional
-        That of the result, as for :func:`full`; by default that of ``x``.
-
-    Returns
-    -------
-    Variable or number
-        A constant, broadcast.  Of a pattern it is the number, which stands for a constant of any
-        shape in a pattern and takes the shape and dtype of what it replaces.
-
-    Raises
-    ------
-    PatternError
-        For a pattern together with a dtype or shape, or with a value other than a number.
+    x: Its values are not used; where its sizes are not static, its shape is read at the call.
+    value (Variable or array-like): What to fill the array with.
+    Returns (Variable or number): A constant, broadcast. Of a pattern it is the number, which stands
+        for a constant of any shape in a pattern and takes the shape and dtype of what it replaces.
+    PatternError: For a pattern with a value other than a number.
 
     Examples
     --------
@@ -228,86 +147,37 @@ def _number_like(value: Any, dtype: Any, shape: Any) -> bool | int | float:
     )
 
 
-@checks_arguments
+@documented("like")
 def zeros_like(x: Any, dtype: npt.DTypeLike | None = None, *, shape: Any = None) -> Any:
     """Return zeros with the shape of ``x``.
 
-    Parameters
-    ----------
-    x : Variable, array-like or pattern
-        Its values are not used.
-    dtype : dtype-like, optional
-        That of the result; by default that of ``x``.
-    shape : int or tuple, optional
-        That of the result, as for :func:`full`; by default that of ``x``.
-
-    Returns
-    -------
-    Variable or number
-        A constant, broadcast.  Of a pattern it is the number, which stands for a constant of any
-        shape in a pattern and takes the shape and dtype of what it replaces.
-
-    Raises
-    ------
-    PatternError
-        For a pattern, together with a dtype or shape.
+    Returns (Variable or number): A constant, broadcast. Of a pattern it is the number, which stands
+        for a constant of any shape in a pattern and takes the shape and dtype of what it replaces.
     """
     return full_like(x, 0, dtype, shape=shape)
 
 
-@checks_arguments
+@documented("like")
 def ones_like(x: Any, dtype: npt.DTypeLike | None = None, *, shape: Any = None) -> Any:
     """Return ones with the shape of ``x``.
 
-    Parameters
-    ----------
-    x : Variable, array-like or pattern
-        Its values are not used.
-    dtype : dtype-like, optional
-        That of the result; by default that of ``x``.
-    shape : int or tuple, optional
-        That of the result, as for :func:`full`; by default that of ``x``.
-
-    Returns
-    -------
-    Variable or number
-        A constant, broadcast.  Of a pattern it is the number, which stands for a constant of any
-        shape in a pattern and takes the shape and dtype of what it replaces.
-
-    Raises
-    ------
-    PatternError
-        For a pattern, together with a dtype or shape.
+    Returns (Variable or number): A constant, broadcast. Of a pattern it is the number, which stands
+        for a constant of any shape in a pattern and takes the shape and dtype of what it replaces.
     """
     return full_like(x, 1, dtype, shape=shape)
 
 
-@checks_arguments
+@documented()
 def arange(
     start: float, stop: float | None = None, step: float = 1, dtype: npt.DTypeLike | None = None
 ) -> Variable:
     """Return evenly spaced numbers as a constant.
 
-    Parameters
-    ----------
-    start, stop, step : int or float
-        As in NumPy: ``start`` up to, without, ``stop``; with one argument, from 0 up to it.
-    dtype : dtype-like, optional
-        That of the result.
-
-    Returns
-    -------
-    Constant
-        One dimension.
-
-    Raises
-    ------
-    ArgumentError
-        For a bound that is known at the call only, or is no number.
-    DomainError
-        For a step of 0, and bounds between which there is no range.
-    DTypeError
-        For a dtype that relgraph does not compute with.
+    start, stop, step (int or float): As in NumPy: ``start`` up to, without, ``stop``; with one
+        argument, from 0 up to it.
+    Returns (Constant): One dimension.
+    ArgumentError: For a bound that is known at the call only, or is no number.
+    DomainError: For a step of 0, and bounds between which there is no range.
 
     Examples
     --------
@@ -339,24 +209,13 @@ def arange(
         ) from None
 
 
-@checks_arguments
+@documented()
 def broadcast_arrays(*args: Any) -> tuple[Any, ...]:
     """Stretch arrays to their common shape, as ``numpy.broadcast_arrays``.
 
-    Parameters
-    ----------
-    *args : Variable or array-like
-        Only dimensions that are statically 1 are stretched.
-
-    Returns
-    -------
-    tuple of Variable
-        One for each operand.
-
-    Raises
-    ------
-    ShapeError
-        When the shapes do not fit.
+    *args (Variable or array-like): Only dimensions that are statically 1 are stretched.
+    Returns (tuple of Variable): One for each operand.
+    ShapeError: When the shapes do not fit.
 
     Examples
     --------
@@ -376,32 +235,19 @@ def broadcast_arrays(*args: Any) -> tuple[Any, ...]:
     return tuple([broadcast_to(x, tuple(sizes)) for x in arrays])
 
 
-@checks_arguments
+@documented()
 def meshgrid(
     *xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy"
 ) -> tuple[Any, ...]:
     """Return the coordinates of a grid, as ``numpy.meshgrid``.
 
-    Parameters
-    ----------
-    *xi : Variable or array-like
-        The coordinates along each axis, raveled.
-    copy : bool
-        Accepted as in NumPy; values of a graph cannot be changed, so it makes no difference.
-    sparse : bool
-        Whether each result has its own axis only, the others having size 1.
-    indexing : {"xy", "ij"}
-        In "xy" the first vector runs along the second axis.
-
-    Returns
-    -------
-    tuple of Variable
-        One for each vector.
-
-    Raises
-    ------
-    DomainError
-        For another ``indexing``.
+    *xi (Variable or array-like): The coordinates along each axis, raveled.
+    copy (bool): Accepted as in NumPy; values of a graph cannot be changed, so it makes no
+        difference.
+    sparse (bool): Whether each result has its own axis only, the others having size 1.
+    indexing ({"xy", "ij"}): In "xy" the first vector runs along the second axis.
+    Returns (tuple of Variable): One for each vector.
+    DomainError: For another ``indexing``.
     """
     if indexing not in ("xy", "ij"):
         raise DomainError(
@@ -420,7 +266,7 @@ def meshgrid(
     return tuple(found) if sparse else broadcast_arrays(*found)
 
 
-@checks_arguments
+@documented()
 def linspace(  # noqa: PLR0917 - the parameters of NumPy
     start: Any,
     stop: Any,
@@ -432,30 +278,14 @@ def linspace(  # noqa: PLR0917 - the parameters of NumPy
 ) -> Any:
     """Return evenly spaced numbers between two, as ``numpy.linspace``.
 
-    Parameters
-    ----------
-    start, stop : Variable or array-like
-        The bounds; shapes broadcast.
-    num : int
-        How many numbers, known when the graph is built.
-    endpoint : bool
-        Whether ``stop`` is the last of them.
-    retstep : bool
-        Whether to return the step, too.
-    dtype : dtype-like, optional
-        That of the result; numbers are rounded down for integers.
-    axis : int
-        Where the result has the new axis.
-
-    Returns
-    -------
-    Variable or tuple of Variable
-        Of the common float of the bounds; with ``retstep`` the step after it.
-
-    Raises
-    ------
-    DomainError
-        For a negative ``num``.
+    start, stop (Variable or array-like): The bounds; shapes broadcast.
+    endpoint (bool): Whether ``stop`` is the last of them.
+    retstep (bool): Whether to return the step, too.
+    dtype: That of the result; numbers are rounded down for integers.
+    axis (int): Where the result has the new axis.
+    Returns (Variable or tuple of Variable): Of the common float of the bounds; with ``retstep`` the
+        step after it.
+    DomainError: For a negative ``num``.
 
     Examples
     --------
@@ -495,7 +325,7 @@ def _spaced(start: Any, stop: Any, count: int, endpoint: bool) -> tuple[Any, Any
     return points, step
 
 
-@checks_arguments
+@documented()
 def logspace(  # noqa: PLR0917 - the parameters of NumPy
     start: Any,
     stop: Any,
@@ -507,30 +337,12 @@ def logspace(  # noqa: PLR0917 - the parameters of NumPy
 ) -> Any:
     """Return powers with evenly spaced exponents, as ``numpy.logspace``.
 
-    Parameters
-    ----------
-    start, stop : Variable or array-like
-        The first and the last exponent; shapes broadcast.
-    num : int
-        How many numbers, known when the graph is built.
-    endpoint : bool
-        Whether ``stop`` is the last exponent.
-    base : scalar or scalar Variable
-        What is raised to them.
-    dtype : dtype-like, optional
-        That of the result.
-    axis : int
-        Where the result has the new axis.
-
-    Returns
-    -------
-    Variable
-        Of the common float.
-
-    Raises
-    ------
-    ArgumentError
-        For a ``base`` with dimensions.
+    start, stop (Variable or array-like): The first and the last exponent; shapes broadcast.
+    endpoint (bool): Whether ``stop`` is the last exponent.
+    base (scalar or scalar Variable): What is raised to them.
+    axis (int): Where the result has the new axis.
+    Returns: Of the common float.
+    ArgumentError: For a ``base`` with dimensions.
     """
     if np.ndim(base) if not isinstance(base, Variable) else base.ndim:
         raise ArgumentError(
@@ -542,79 +354,36 @@ def logspace(  # noqa: PLR0917 - the parameters of NumPy
     return found if dtype is None else elementwise.cast(found, dtype)
 
 
-@checks_arguments
+@documented("creation")
 def tri(N: int, M: int | None = None, k: int = 0, dtype: npt.DTypeLike = float) -> Any:
     """Return ones on and below a diagonal, as ``numpy.tri``.
 
-    Parameters
-    ----------
-    N, M : int
-        The numbers of rows and columns; as many columns as rows by default.
-    k : int
-        The diagonal: 0 the main one, positive above it.
-    dtype : dtype-like
-        That of the result.
-
-    Returns
-    -------
-    Constant
-        A matrix.
-
-    Raises
-    ------
-    ArgumentError
-        For sizes or a diagonal that are not ints.
+    N, M (int): The numbers of rows and columns; as many columns as rows by default.
+    Returns (Constant): A matrix.
+    ArgumentError: For sizes or a diagonal that are not ints.
     """
     rows = check_int(N, "tri: N")
     columns = rows if M is None else check_int(M, "tri: M")
     return constant(np.tri(rows, columns, check_int(k, "tri: k"), dtype))
 
 
-@checks_arguments
+@documented("creation")
 def identity(n: Any, dtype: npt.DTypeLike = float) -> Any:
     """Return a square matrix with ones on the diagonal, as ``numpy.identity``.
 
-    Parameters
-    ----------
-    n : int or integer scalar Variable
-        The number of rows.
-    dtype : dtype-like
-        That of the result.
-
-    Returns
-    -------
-    Variable
-        A matrix.
-
-    Raises
-    ------
-    ArgumentError
-        For a size that is neither an int nor a scalar.
+    n (int or integer scalar Variable): The number of rows.
+    Returns: A matrix.
+    ArgumentError: For a size that is neither an int nor a scalar.
     """
     return eye(n, dtype=dtype)
 
 
-@checks_arguments
+@documented()
 def diagflat(v: Any, k: int = 0) -> Any:
     """Return a matrix with all elements of an array on a diagonal, as ``numpy.diagflat``.
 
-    Parameters
-    ----------
-    v : Variable or array-like
-        Raveled first.
-    k : int
-        The diagonal: 0 the main one, positive above it.
-
-    Returns
-    -------
-    Variable
-        A matrix, with zeros elsewhere.
-
-    Raises
-    ------
-    ArgumentError
-        For a diagonal that is not an int.
-    PatternError
-        For a pattern, which has no type.
+    v (Variable or array-like): Raveled first.
+    Returns: A matrix, with zeros elsewhere.
+    ArgumentError: For a diagonal that is not an int.
     """
     return diag(ravel(typed(v, "diagflat")), k)

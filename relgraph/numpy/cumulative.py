@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from relgraph.errors import ArgumentError, checks_arguments
+from relgraph.errors import ArgumentError
 from relgraph.ir.node import constant
 from relgraph.ops.arguments import (
     as_operand,
@@ -17,12 +17,13 @@ from relgraph.ops.arguments import (
 )
 from relgraph.ops.concatenate import concatenate
 from relgraph.ops.cumulative import cumprod, cumsum
+from relgraph.ops.docstrings import documented
 from relgraph.ops.shape import broadcast_to, ravel, shape
 
 __all__ = ["cumulative_prod", "cumulative_sum"]
 
 
-@checks_arguments
+@documented("cumulative")
 def cumulative_sum(
     x: Any,
     /,
@@ -33,31 +34,16 @@ def cumulative_sum(
 ) -> Any:
     """Add up the elements so far along an axis, as ``numpy.cumulative_sum``.
 
-    Parameters
-    ----------
-    x : Variable or array-like
-        Any dtype and shape; a scalar is a vector of one element.
-    axis : int, optional
-        The axis; may be left out for a vector.
-    dtype : dtype-like, optional
-        The dtype to compute in, and of the result.
-    include_initial : bool
-        Whether 0, the sum of no elements, comes first.
-
-    Returns
-    -------
-    Variable
-        As :func:`cumsum`, or with one more element along the axis.
-
-    Raises
-    ------
-    ArgumentError
-        For an array of several dimensions without an axis.
+    x: Any dtype and shape; a scalar is a vector of one element.
+    axis: The axis; may be left out for a vector.
+    include_initial (bool): Whether 0, the sum of no elements, comes first.
+    Returns: As :func:`cumsum`, or with one more element along the axis.
+    ArgumentError: For an array of several dimensions without an axis.
     """
     return _with_initial(cumsum, x, axis, dtype, 0 if include_initial else None)
 
 
-@checks_arguments
+@documented("cumulative")
 def cumulative_prod(
     x: Any,
     /,
@@ -68,26 +54,11 @@ def cumulative_prod(
 ) -> Any:
     """Multiply the elements so far along an axis, as ``numpy.cumulative_prod``.
 
-    Parameters
-    ----------
-    x : Variable or array-like
-        Any dtype and shape; a scalar is a vector of one element.
-    axis : int, optional
-        The axis; may be left out for a vector.
-    dtype : dtype-like, optional
-        The dtype to compute in, and of the result.
-    include_initial : bool
-        Whether 1, the product of no elements, comes first.
-
-    Returns
-    -------
-    Variable
-        As :func:`cumprod`, or with one more element along the axis.
-
-    Raises
-    ------
-    ArgumentError
-        For an array of several dimensions without an axis.
+    x: Any dtype and shape; a scalar is a vector of one element.
+    axis: The axis; may be left out for a vector.
+    include_initial (bool): Whether 1, the product of no elements, comes first.
+    Returns: As :func:`cumprod`, or with one more element along the axis.
+    ArgumentError: For an array of several dimensions without an axis.
     """
     return _with_initial(cumprod, x, axis, dtype, 1 if include_initial else None)
 

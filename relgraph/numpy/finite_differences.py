@@ -1,4 +1,4 @@
-"""Differences that approximate derivatives, as ``numpy.gradient``."""
+"""Finite differences: ``diff``, and derivatives that differences approximate."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from relgraph.errors import (
     ArgumentError,
     DomainError,
     ShapeError,
-    checks_arguments,
 )
 from relgraph.ir.node import Constant, Variable, constant
 from relgraph.numpy.manipulation import along
@@ -19,41 +18,28 @@ from relgraph.ops import elementwise
 from relgraph.ops.arguments import as_operand, check_int, normalise_axes, normalise_axis
 from relgraph.ops.checks import assert_sizes
 from relgraph.ops.concatenate import concatenate
+from relgraph.ops.docstrings import documented
 from relgraph.ops.indexing.index import as_array, index
 from relgraph.ops.shape import broadcast_to, dim, expand_dims, ravel, shape
 
 __all__ = ["diff", "ediff1d", "gradient"]
 
 
-@checks_arguments
+@documented()
 def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
     """Approximate derivatives along axes by differences, as ``numpy.gradient``.
 
-    Parameters
-    ----------
-    f : Variable or array-like
-        Values at the points of a grid.
-    *varargs : scalar, vector or Variable
-        The distance of points, or their coordinates: for all axes, or one for each; 1 by default.
-    axis : int, tuple of int or None
-        The axes; None for all.
-    edge_order : {1, 2}
-        Of how many points the differences at the edges are, less one.
-
-    Returns
-    -------
-    Variable or tuple of Variable
-        Of the shape of ``f``, one for each axis; float64 for integers, otherwise its dtype.
-
-    Raises
-    ------
-    ArgumentError
-        For other numbers of distances and axes, or coordinates of more dimensions.
-    DomainError
-        For another ``edge_order``, or an axis given twice.
-    ShapeError
-        For an axis that has fewer points than the differences are of; at the call, where its size
-        is not known before.
+    f (Variable or array-like): Values at the points of a grid.
+    *varargs (scalar, vector or Variable): The distance of points, or their coordinates: for all
+        axes, or one for each; 1 by default.
+    axis (int, tuple of int or None): The axes; None for all.
+    edge_order ({1, 2}): Of how many points the differences at the edges are, less one.
+    Returns (Variable or tuple of Variable): Of the shape of ``f``, one for each axis; float64 for
+        integers, otherwise its dtype.
+    ArgumentError: For other numbers of distances and axes, or coordinates of more dimensions.
+    DomainError: For another ``edge_order``, or an axis given twice.
+    ShapeError: For an axis that has fewer points than the differences are of; at the call, where
+        its size is not known before.
 
     Examples
     --------
@@ -69,21 +55,21 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
             f"gradient takes an edge_order of 1 or 2, not {edge_order!r}",
             fix="Use 1 or 2, the order of accuracy of the differences at the two ends.",
         )
-    places = _places(axis, x)
-    distances = _distances(varargs, len(places))
+    axes = _axes_of(axis, x)
+    distances = _distances(varargs, len(axes))
     if x.dtype.kind in "iu":  # differences of integers wrap around
         x = elementwise.cast(x, "float64")
     dtype = x.dtype if x.dtype.kind == "f" else np.dtype("float64")
     found = tuple(
         [
             elementwise.cast(_along(x, place, _spacing(one, x, place), edge_order), dtype)
-            for place, one in zip(places, distances, strict=True)
+            for place, one in zip(axes, distances, strict=True)
         ]
     )
     return found[0] if len(found) == 1 else found
 
 
-def _places(axis: Any, x: Variable) -> list[int]:
+def _axes_of(axis: Any, x: Variable) -> list[int]:
     """Return the axes in the order in which they are given, counted from the front."""
     if axis is None:
         return list(range(x.ndim))
@@ -187,30 +173,17 @@ def _one_sided(near: Any, far: Any, *values: Any) -> Any:
     )
 
 
-@checks_arguments
+@documented()
 def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
     """Subtract from each element the one before it, as ``numpy.diff``.
 
-    Parameters
-    ----------
-    a : Variable or array-like
-        At least one dimension; of bools it is told whether they differ.
-    n : int
-        How many times.
-    axis : int
-        Along which axis.
-    prepend, append : Variable or array-like, optional
-        What to join to ``a`` first; a scalar is one element at each place.
-
-    Returns
-    -------
-    Variable
-        With ``n`` elements less along the axis.
-
-    Raises
-    ------
-    DomainError
-        For a negative ``n``.
+    a: At least one dimension; of bools the result is whether they differ.
+    n (int): How many times.
+    axis (int): Along which axis.
+    prepend, append (Variable or array-like, optional): What to join to ``a`` first; a scalar is one
+        element along the axis.
+    Returns: With ``n`` elements less along the axis.
+    DomainError: For a negative ``n``.
     """
     x = as_array(a, "diff")
     if check_int(n, "diff: n") < 0:
@@ -241,26 +214,15 @@ def _joined(x: Variable, part: Any, axis: int) -> list[Any]:
     return [broadcast_to(array, tuple(sizes))]
 
 
-@checks_arguments
+@documented()
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     """Subtract from each element the one before it, as ``numpy.ediff1d``.
 
-    Parameters
-    ----------
-    ary : Variable or array-like
-        Raveled first.
-    to_end, to_begin : Variable or array-like, optional
-        What to join to the differences, in their dtype.
-
-    Returns
-    -------
-    Variable
-        A vector of the dtype of ``ary``.
-
-    Raises
-    ------
-    ArgumentError
-        For parts that the dtype of ``ary`` cannot hold.
+    ary (Variable or array-like): Raveled first.
+    to_end, to_begin (Variable or array-like, optional): What to join to the differences, in their
+        dtype.
+    Returns: A vector of the dtype of ``ary``.
+    ArgumentError: For parts that the dtype of ``ary`` cannot hold.
     """
     x = ravel(typed(ary, "ediff1d"))
     if x.dtype.kind == "b":

@@ -1,4 +1,4 @@
-"""Functions with NumPy's own parameters, for what its protocol hands over."""
+"""Functions whose parameters in NumPy differ from those of the op."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.errors import checks_arguments
 from relgraph.ir.node import Variable
 from relgraph.ops import contraction, elementwise, permutation, shape
 from relgraph.ops.arguments import as_operand, normalise_axes
+from relgraph.ops.docstrings import documented
 from relgraph.ops.linalg import structured
 
 __all__ = ["clip", "diagonal", "ndim", "size", "trace", "transpose"]
@@ -19,108 +19,49 @@ __all__ = ["clip", "diagonal", "ndim", "size", "trace", "transpose"]
 Function = Callable[..., Any]
 
 
-@checks_arguments
+@documented()
 def clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Any:
     """Limit to an interval, as ``numpy.clip``: bounds by either of their names.
 
-    Parameters
-    ----------
-    a : Variable or array-like
-        Any dtype.
-    a_min, a_max : Variable, array-like or None
-        The bounds; None for no bound on that side.
-    min, max : Variable, array-like or None
-        Other names of the bounds.
-
-    Returns
-    -------
-    Variable
-        The common dtype of the operands.
-
-    Raises
-    ------
-    ShapeError
-        When the shapes do not broadcast.
+    a_min, a_max (Variable, array-like or None): The bounds; None for no bound on that side.
+    min, max (Variable, array-like or None): Other names of the bounds.
+    Returns: The common dtype of the operands.
+    ShapeError: When the shapes do not broadcast.
     """
     return elementwise.clip(a, min if a_min is None else a_min, max if a_max is None else a_max)
 
 
-@checks_arguments
+@documented()
 def transpose(a: Any, axes: Any = None) -> Any:
     """Permute axes, as ``numpy.transpose``: reversed without ``axes``.
 
-    Parameters
-    ----------
-    a : Variable or array-like
-        Any dtype and shape.
-    axes : tuple of int, optional
-        The axis of ``a`` that each axis of the result is.
-
-    Returns
-    -------
-    Variable
-        The same elements.
-
-    Raises
-    ------
-    DomainError
-        When the axes are not a permutation.
+    axes (tuple of int, optional): The axis of ``a`` that each axis of the result is.
+    Returns: The same elements.
+    DomainError: When the axes are not a permutation.
     """
     return permutation.transpose(a) if axes is None else permutation.transpose(a, axes)
 
 
-@checks_arguments
+@documented("matrix")
 def diagonal(a: Any, offset: int = 0, axis1: int | None = None, axis2: int | None = None) -> Any:
     """Return diagonals, as ``numpy.diagonal``: of the first two axes.
 
-    Parameters
-    ----------
-    a : Variable or array-like
-        At least two dimensions.
-    offset : int
-        Which diagonal; positive ones lie above the main one.
-    axis1, axis2 : int, optional
-        The axes of the matrices; by default 0 and 1.
-
-    Returns
-    -------
-    Variable
-        The diagonals along the last axis.
-
-    Raises
-    ------
-    DomainError
-        For an axis out of range, or one given twice.
-    ShapeError
-        For a scalar or a vector.
+    a (Variable or array-like): At least two dimensions.
+    axis1, axis2 (int, optional): The axes of the matrices; by default 0 and 1.
+    Returns: The diagonals along the last axis.
+    DomainError: For an axis out of range, or one given twice.
     """
     return structured.diagonal(a, offset, *_first_axes(a, axis1, axis2))
 
 
-@checks_arguments
+@documented("matrix")
 def trace(a: Any, offset: int = 0, axis1: int | None = None, axis2: int | None = None) -> Any:
     """Add up diagonals, as ``numpy.trace``: of the first two axes.
 
-    Parameters
-    ----------
-    a : Variable or array-like
-        At least two dimensions.
-    offset : int
-        Which diagonal; positive ones lie above the main one.
-    axis1, axis2 : int, optional
-        The axes of the matrices; by default 0 and 1.
-
-    Returns
-    -------
-    Variable
-        The shape of ``a`` without these axes.
-
-    Raises
-    ------
-    DomainError
-        For an axis out of range, or one given twice.
-    ShapeError
-        For a scalar or a vector.
+    a (Variable or array-like): At least two dimensions.
+    axis1, axis2 (int, optional): The axes of the matrices; by default 0 and 1.
+    Returns: The shape of ``a`` without these axes.
+    DomainError: For an axis out of range, or one given twice.
     """
     return structured.trace(a, offset, *_first_axes(a, axis1, axis2))
 
@@ -133,26 +74,12 @@ def _first_axes(a: Any, axis1: int | None, axis2: int | None) -> tuple[int, ...]
     return (0 if axis1 is None else axis1, 1 if axis2 is None else axis2)
 
 
-@checks_arguments
+@documented("reduction")
 def size(a: Any, axis: Any = None) -> Any:
     """Return the number of elements, as ``numpy.size``.
 
-    Parameters
-    ----------
-    a : Variable or array-like
-        Any dtype and shape.
-    axis : int or tuple of int, optional
-        Count along these axes only.
-
-    Returns
-    -------
-    int or Variable
-        An int where the size is static, otherwise an int64 scalar.
-
-    Raises
-    ------
-    DomainError
-        For an axis out of range, or one given twice.
+    axis (int or tuple of int, optional): Count along these axes only.
+    Returns (int or Variable): An int where the size is static, otherwise an int64 scalar.
     """
     if axis is None:
         return shape.size(a)
@@ -162,19 +89,11 @@ def size(a: Any, axis: Any = None) -> Any:
     return math.prod(sizes)
 
 
-@checks_arguments
+@documented()
 def ndim(a: Any) -> int:
     """Return the number of dimensions, as ``numpy.ndim``.
 
-    Parameters
-    ----------
-    a : Variable or array-like
-        Any dtype and shape.
-
-    Returns
-    -------
-    int
-        The number of axes.
+    Returns (int): The number of axes.
     """
     return int(as_operand(a).ndim)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from relgraph.errors import ArgumentError, DomainError, ShapeError, checks_arguments, no_attribute
+from relgraph.errors import ArgumentError, DomainError, ShapeError, no_attribute
 from relgraph.numpy import products
 from relgraph.numpy.norms import matrix_norm, norm, vector_norm
 from relgraph.numpy.operands import typed
@@ -15,6 +15,7 @@ from relgraph.ops import contraction, elementwise
 from relgraph.ops.arguments import check_int
 from relgraph.ops.checks import assert_sizes
 from relgraph.ops.contraction import matmul
+from relgraph.ops.docstrings import documented
 from relgraph.ops.linalg import factorisations
 from relgraph.ops.linalg.solve import cholesky as cholesky_of
 from relgraph.ops.linalg.solve import det, inv, slogdet, solve
@@ -57,50 +58,26 @@ def __dir__() -> list[str]:
     return __all__
 
 
-@checks_arguments
+@documented()
 def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     """Return the cross products of vectors of three elements, as ``numpy.linalg.cross``.
 
-    Parameters
-    ----------
-    x1, x2 : Variable or array-like
-        Other axes broadcast.
-    axis : int
-        Where the vectors lie.
-
-    Returns
-    -------
-    Variable
-        The common dtype.
-
-    Raises
-    ------
-    ShapeError
-        For vectors that are not known to have three elements.
+    x1, x2: Other axes broadcast.
+    axis (int): Where the vectors lie.
+    Returns: The common dtype.
+    ShapeError: For vectors that are not known to have three elements.
     """
     return products.cross(x1, x2, axis=axis)
 
 
-@checks_arguments
+@documented()
 def outer(x1: Any, x2: Any, /) -> Any:
     """Return the products of all pairs of elements of two vectors, as ``numpy.linalg.outer``.
 
-    Parameters
-    ----------
-    x1 : Variable or array-like, [m]
-        A vector.
-    x2 : Variable or array-like, [n]
-        A vector.
-
-    Returns
-    -------
-    Variable, [m, n]
-        The common dtype.
-
-    Raises
-    ------
-    ShapeError
-        For other numbers of dimensions; ``outer`` ravels its operands.
+    x1 (Variable or array-like, [m]): A vector.
+    x2 (Variable or array-like, [n]): A vector.
+    Returns (Variable, [m, n]): The common dtype.
+    ShapeError: For other numbers of dimensions; ``outer`` ravels its operands.
     """
     x, y = typed(x1, "outer"), typed(x2, "outer")
     for operand in (x, y):
@@ -112,28 +89,16 @@ def outer(x1: Any, x2: Any, /) -> Any:
     return contraction.outer(x, y)
 
 
-@checks_arguments
+@documented()
 def matrix_power(a: Any, n: int) -> Any:
     """Multiply square matrices with themselves, as ``numpy.linalg.matrix_power``.
 
-    Parameters
-    ----------
-    a : Variable or array-like, [..., n, n]
-        Any dtype; a float for a negative power.
-    n : int
-        The power; a negative one is that of the inverse.
-
-    Returns
-    -------
-    Variable, [..., n, n]
-        As few products as repeated squaring takes.
-
-    Raises
-    ------
-    ArgumentError
-        For a power that is not an int.
-    ShapeError
-        For matrices that are not square; at the call, where their sizes are not known before.
+    a (Variable or array-like, [..., n, n]): Any dtype; a float for a negative power.
+    n (int): The power; a negative one is that of the inverse.
+    Returns (Variable, [..., n, n]): As few products as repeated squaring takes.
+    ArgumentError: For a power that is not an int.
+    ShapeError: For matrices that are not square; at the call, where their sizes are not known
+        before.
     """
     x = products.matrices_of(a, "matrix_power")
     rows, columns = x.type.shape[-2:]
@@ -167,27 +132,16 @@ def matrix_power(a: Any, n: int) -> Any:
     return found
 
 
-@checks_arguments
+@documented()
 def multi_dot(arrays: Any) -> Any:
     """Multiply several matrices, as ``numpy.linalg.multi_dot``.
 
-    Parameters
-    ----------
-    arrays : sequence of Variable or array-like
-        At least two matrices; the first may be a row and the last a column, as vectors.
-
-    Returns
-    -------
-    Variable
-        In NumPy's order of products where the sizes are static, else from the left; rewriting
+    arrays (sequence of Variable or array-like): At least two matrices; the first may be a row and
+        the last a column, as vectors.
+    Returns: In NumPy's order of products where the sizes are static, else from the left; rewriting
         chooses the order by cost.
-
-    Raises
-    ------
-    ArgumentError
-        For fewer operands.
-    ShapeError
-        When sizes differ, or for operands of other dimensions.
+    ArgumentError: For fewer operands.
+    ShapeError: When sizes differ, or for operands of other dimensions.
     """
     parts = [typed(x, "multi_dot") for x in arrays]
     if len(parts) < 2:
@@ -238,80 +192,34 @@ def _cheapest_splits(sizes: Sequence[int]) -> dict[tuple[int, int], int]:
     return splits
 
 
-@checks_arguments
+@documented("square")
 def cholesky(a: Any, /, *, upper: bool = False) -> Any:
     """Factor a symmetric positive definite matrix, as ``numpy.linalg.cholesky``.
 
-    Parameters
-    ----------
-    a : Variable or array-like, float[..., n, n]
-        Symmetric positive definite.
-    upper : bool
-        Whether to return the upper factor.
-
-    Returns
-    -------
-    Variable
-        The triangular factor.
-
-    Raises
-    ------
-    ShapeError
-        For an operand that is not a square matrix or a batch of them.
-    LinearAlgebraError
-        At a call, for a matrix that is not positive definite.
+    a (Variable or array-like, float[..., n, n]): Symmetric positive definite.
+    upper (bool): Whether to return the upper factor.
+    Returns: The triangular factor.
+    LinearAlgebraError: At a call, for a matrix that is not positive definite.
     """
     return cholesky_of(a, lower=not upper)
 
 
-@checks_arguments
+@documented("triangle")
 def eigh(a: Any, /, UPLO: str = "L") -> Any:
     """Return eigenvalues and eigenvectors of a symmetric matrix, as ``numpy.linalg.eigh``.
 
-    Parameters
-    ----------
-    a : Variable or array-like, [..., n, n]
-        One triangle of it is read.
-    UPLO : {"L", "U"}
-        Which triangle.
-
-    Returns
-    -------
-    tuple of Variable
-        [..., n] and [..., n, n].
-
-    Raises
-    ------
-    DomainError
-        For another triangle than "L" and "U".
-    ShapeError
-        For an operand that is not a square matrix or a batch of them.
+    Returns (tuple of Variable): [..., n] and [..., n, n].
+    DomainError: For another triangle than "L" and "U".
     """
     return factorisations.eigh(a, lower=_lower(UPLO))
 
 
-@checks_arguments
+@documented("triangle")
 def eigvalsh(a: Any, /, UPLO: str = "L") -> Any:
     """Return the eigenvalues of a symmetric matrix, as ``numpy.linalg.eigvalsh``.
 
-    Parameters
-    ----------
-    a : Variable or array-like, [..., n, n]
-        One triangle of it is read.
-    UPLO : {"L", "U"}
-        Which triangle.
-
-    Returns
-    -------
-    Variable, [..., n]
-        In ascending order.
-
-    Raises
-    ------
-    DomainError
-        For another triangle than "L" and "U".
-    ShapeError
-        For an operand that is not a square matrix or a batch of them.
+    Returns (Variable, [..., n]): In ascending order.
+    DomainError: For another triangle than "L" and "U".
     """
     return factorisations.eigvalsh(a, lower=_lower(UPLO))
 
@@ -325,54 +233,23 @@ def _lower(UPLO: str) -> bool:
     return UPLO == "L"
 
 
-@checks_arguments
+@documented("matrix")
 def svd(a: Any, /, full_matrices: bool = True, compute_uv: bool = True) -> Any:
     """Return the singular value decomposition of a matrix, as ``numpy.linalg.svd``.
 
-    Parameters
-    ----------
-    a : Variable or array-like, [..., m, n]
-        A matrix or a batch of them.
-    full_matrices : bool
-        Whether U and V are square.
-    compute_uv : bool
-        False for the singular values alone.
-
-    Returns
-    -------
-    Variable or tuple of Variable
-        U, the singular values, and V.mT.
-
-    Raises
-    ------
-    ShapeError
-        For a scalar or a vector.
+    compute_uv (bool): False for the singular values alone.
+    Returns (Variable or tuple of Variable): U, the singular values, and V.mT.
     """
     found = factorisations.svd(a, full_matrices if compute_uv else False)
     return found if compute_uv else found[1]
 
 
-@checks_arguments
+@documented("matrix")
 def qr(a: Any, /, mode: str = "reduced") -> Any:
     """Return the QR decomposition of a matrix, as ``numpy.linalg.qr``.
 
-    Parameters
-    ----------
-    a : Variable or array-like, [..., m, n]
-        A matrix or a batch of them.
-    mode : {"reduced", "complete", "r"}
-        Whether Q is square; "r" for R alone.
-
-    Returns
-    -------
-    Variable or tuple of Variable
-        Q and R, or R.
-
-    Raises
-    ------
-    DomainError
-        For another mode.
-    ShapeError
-        For a scalar or a vector.
+    mode ({"reduced", "complete", "r"}): Whether Q is square; "r" for R alone.
+    Returns (Variable or tuple of Variable): Q and R, or R.
+    DomainError: For another mode.
     """
     return factorisations.qr(a)[1] if mode == "r" else factorisations.qr(a, mode)

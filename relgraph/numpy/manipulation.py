@@ -1,4 +1,4 @@
-"""Elements in order along axes, made of slices and joins: flip, roll, diff, ediff1d and pad."""
+"""Array manipulation: flip, roll and pad, joins, splits, tiles and turns."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from relgraph.errors import (
     DomainError,
     NumberRangeError,
     ShapeError,
-    checks_arguments,
     count_of,
 )
 from relgraph.ir.node import Constant, Variable, constant
@@ -29,6 +28,7 @@ from relgraph.ops.arguments import (
 )
 from relgraph.ops.checks import specify_shape
 from relgraph.ops.concatenate import concatenate
+from relgraph.ops.docstrings import documented
 from relgraph.ops.elementwise import multiply
 from relgraph.ops.indexing.index import as_array, index
 from relgraph.ops.permutation import swapaxes, transpose
@@ -67,28 +67,13 @@ def along(x: Variable, axis: int, part: slice) -> Any:
     return index(x, (slice(None),) * axis + (part,))
 
 
-@checks_arguments
+@documented("reduction")
 def flip(m: Any, axis: Any = None) -> Any:
     """Reverse the order of elements along axes, as ``numpy.flip``.
 
-    Parameters
-    ----------
-    m : Variable or array-like
-        Any dtype and shape.
-    axis : int, tuple of int or None
-        The axes to reverse; None for all.
-
-    Returns
-    -------
-    Variable
-        The same elements.
-
-    Raises
-    ------
-    DomainError
-        For an axis out of range, or one given twice.
-    PatternError
-        For a pattern, whose rank is not known.
+    axis: The axes to reverse; None for all.
+    Returns: The same elements.
+    PatternError: For a pattern, whose rank is not known.
 
     Examples
     --------
@@ -102,28 +87,16 @@ def flip(m: Any, axis: Any = None) -> Any:
     return index(x, tuple(slice(None, None, -1 if a in axes else None) for a in range(-x.ndim, 0)))
 
 
-@checks_arguments
+@documented()
 def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     """Move elements along axes, and those at the end to the front, as ``numpy.roll``.
 
-    Parameters
-    ----------
-    a : Variable or array-like
-        Any dtype and shape.
-    shift : int, integer scalar Variable, or tuple of them
-        By how many places, one for each axis or one for all.
-    axis : int, tuple of int or None
-        The axes; None for the canonical_shape array, which gets its shape back.
-
-    Returns
-    -------
-    Variable
-        The shape of ``a``.
-
-    Raises
-    ------
-    ShapeError
-        For as many shifts as there are no axes.
+    shift (int, integer scalar Variable, or tuple of them): By how many elements, one for each axis
+        or one for all.
+    axis (int, tuple of int or None): The axes; None for the raveled array, which gets its shape
+        back.
+    Returns: The shape of ``a``.
+    ShapeError: For as many shifts as there are no axes.
     """
     x = as_array(a, "roll")
     if axis is None:
@@ -163,37 +136,22 @@ def _rolled(x: Variable, shift: Any, axis: int) -> Any:
     return concatenate([first, second], axis)
 
 
-@checks_arguments
+@documented()
 def pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any = None) -> Any:
     """Put elements around an array, as ``numpy.pad``.
 
-    Parameters
-    ----------
-    array : Variable or array-like
-        Any dtype and shape.
-    pad_width : int, (before, after), a sequence of one such pair for each axis, or dict of axes
+    pad_width (int, pair, a sequence of pairs, or dict of axes):
         How many elements to add.
-    mode : {"constant", "edge", "reflect", "symmetric", "wrap"}
-        What to add: constants, or elements of an array whose padded axes have static sizes.
-    constant_values : scalar, or pairs as ``pad_width``, optional
-        The constants, in the dtype of ``array``; 0 by default.
-
-    Returns
-    -------
-    Variable
-        Of the dtype of ``array``.
-
-    Raises
-    ------
-    ArgumentError
-        For another mode, and for constants given with a mode that adds none.
-    DomainError
-        For a negative width.
-    NumberRangeError
-        For an integer of more than 64 bits.
-    ShapeError
-        For an axis without elements, or of unknown size, to add its elements to; and for other
-        numbers of widths than of axes.
+    mode ({"constant", "edge", "reflect", "symmetric", "wrap"}): What to add: constants, or elements
+        of an array whose padded axes have static sizes.
+    constant_values (scalar, or pairs as ``pad_width``, optional): The constants, in the dtype of
+        ``array``; 0 by default.
+    Returns: Of the dtype of ``array``.
+    ArgumentError: For another mode, and for constants given with a mode that adds none.
+    DomainError: For a negative width.
+    NumberRangeError: For an integer of more than 64 bits.
+    ShapeError: For an axis without elements, or of unknown size, to add its elements to; and for
+        other numbers of widths than of axes.
     """
     x = as_array(array, "pad")
     if mode not in _MODES:
@@ -220,7 +178,7 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values: 
         if not widths[axis].any():
             continue
         if mode != "constant":
-            places = _places(x, axis, widths[axis], mode)
+            places = _indices(x, axis, widths[axis], mode)
             x = index(x, (*[slice(None)] * axis, places))
             continue
         sides = [
@@ -234,7 +192,7 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values: 
 _MODES = ("constant", "edge", "reflect", "symmetric", "wrap")
 
 
-def _places(x: Variable, axis: int, widths: np.ndarray[Any, Any], mode: Any) -> Any:
+def _indices(x: Variable, axis: int, widths: np.ndarray[Any, Any], mode: Any) -> Any:
     """Return where in ``x`` the elements of the padded axis are."""
     size = x.type.shape[axis]
     if not isinstance(size, int) or size == 0:
@@ -291,28 +249,15 @@ def _block(x: Variable, axis: int, width: int, value: Any) -> list[Any]:
     return [broadcast_to(constant(value), tuple(sizes))]
 
 
-@checks_arguments
+@documented()
 def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     """Cut an array along an axis into parts of nearly equal sizes, as ``numpy.array_split``.
 
-    Parameters
-    ----------
-    ary : Variable or array-like
-        At least one dimension.
-    indices_or_sections : int or sequence of int
-        The number of parts, of a static size; or the places where to cut.
-    axis : int
-        Which axis to cut along.
-
-    Returns
-    -------
-    list of Variable
-        The parts, in order; the first ones may be longer by one.
-
-    Raises
-    ------
-    ShapeError
-        For a number of parts along an axis whose size is not static.
+    ary (Variable or array-like): At least one dimension.
+    indices_or_sections: The number of parts, of a static size; or the indices where to cut.
+    axis (int): Which axis to cut along.
+    Returns (list of Variable): The parts, in order; the first ones may be longer by one.
+    ShapeError: For a number of parts along an axis whose size is not static.
     """
     x = typed(ary, "array_split")
     if isinstance(indices_or_sections, tuple | list | np.ndarray):
@@ -330,26 +275,14 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     return split(x, cuts, axis)
 
 
-@checks_arguments
+@documented()
 def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
     """Return the parts of an array along an axis, as ``numpy.unstack``.
 
-    Parameters
-    ----------
-    x : Variable or array-like
-        Of a static size along the axis.
-    axis : int
-        Which axis; the parts do not have it.
-
-    Returns
-    -------
-    tuple of Variable
-        As many as the size of the axis.
-
-    Raises
-    ------
-    ShapeError
-        For an axis whose size is not static.
+    x: Of a static size along the axis.
+    axis (int): Which axis; the parts do not have it.
+    Returns (tuple of Variable): As many as the size of the axis.
+    ShapeError: For an axis whose size is not static.
     """
     array = of_rank(x, 1, "unstack")
     place = normalise_axis(axis, array.ndim, "unstack") + array.ndim
@@ -363,97 +296,46 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
     return tuple([index(array, (*[slice(None)] * place, i)) for i in range(count)])
 
 
-@checks_arguments
+@documented()
 def vsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
     """Cut an array along its first axis, as ``numpy.vsplit``.
 
-    Parameters
-    ----------
-    ary : Variable or array-like
-        At least two dimensions.
-    indices_or_sections : int or sequence of int
-        The number of equal parts, or the places where to cut.
-
-    Returns
-    -------
-    list of Variable
-        The parts, in order.
-
-    Raises
-    ------
-    ShapeError
-        For fewer dimensions, or a size that is not a multiple of the number of parts.
+    ary (Variable or array-like): At least two dimensions.
+    Returns (list of Variable): The parts, in order.
+    ShapeError: For fewer dimensions, or a size that is not a multiple of the number of parts.
     """
     return split(of_rank(ary, 2, "vsplit"), indices_or_sections, 0)
 
 
-@checks_arguments
+@documented()
 def hsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
     """Cut an array along its second axis, a vector along its only one, as ``numpy.hsplit``.
 
-    Parameters
-    ----------
-    ary : Variable or array-like
-        At least one dimension.
-    indices_or_sections : int or sequence of int
-        The number of equal parts, or the places where to cut.
-
-    Returns
-    -------
-    list of Variable
-        The parts, in order.
-
-    Raises
-    ------
-    ShapeError
-        For a scalar, or a size that is not a multiple of the number of parts.
+    ary (Variable or array-like): At least one dimension.
+    Returns (list of Variable): The parts, in order.
+    ShapeError: For a scalar, or a size that is not a multiple of the number of parts.
     """
     x = of_rank(ary, 1, "hsplit")
     return split(x, indices_or_sections, min(x.ndim - 1, 1))
 
 
-@checks_arguments
+@documented()
 def dsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
     """Cut an array along its third axis, as ``numpy.dsplit``.
 
-    Parameters
-    ----------
-    ary : Variable or array-like
-        At least three dimensions.
-    indices_or_sections : int or sequence of int
-        The number of equal parts, or the places where to cut.
-
-    Returns
-    -------
-    list of Variable
-        The parts, in order.
-
-    Raises
-    ------
-    ShapeError
-        For fewer dimensions, or a size that is not a multiple of the number of parts.
+    ary (Variable or array-like): At least three dimensions.
+    Returns (list of Variable): The parts, in order.
+    ShapeError: For fewer dimensions, or a size that is not a multiple of the number of parts.
     """
     return split(of_rank(ary, 3, "dsplit"), indices_or_sections, 2)
 
 
-@checks_arguments
+@documented()
 def atleast_1d(*arys: Any) -> Any:
     """Return scalars as vectors of one element, as ``numpy.atleast_1d``.
 
-    Parameters
-    ----------
-    *arys : Variable or array-like
-        Any dtype and shape.
-
-    Returns
-    -------
-    Variable or tuple of Variable
-        One for each operand; a tuple unless there is one.
-
-    Raises
-    ------
-    PatternError
-        For a pattern, which has no type.
+    Returns (Variable or tuple of Variable): One for each operand; a tuple unless there is one.
+    PatternError: For a pattern, which has no type.
 
     Examples
     --------
@@ -465,46 +347,23 @@ def atleast_1d(*arys: Any) -> Any:
     return _each(arys, "atleast_1d", lambda x: expand_dims(x, 0) if x.ndim == 0 else x)
 
 
-@checks_arguments
+@documented()
 def atleast_2d(*arys: Any) -> Any:
     """Return vectors as matrices of one row, as ``numpy.atleast_2d``.
 
-    Parameters
-    ----------
-    *arys : Variable or array-like
-        Any dtype and shape.
-
-    Returns
-    -------
-    Variable or tuple of Variable
-        One for each operand; a tuple unless there is one.
-
-    Raises
-    ------
-    PatternError
-        For a pattern, which has no type.
+    Returns (Variable or tuple of Variable): One for each operand; a tuple unless there is one.
+    PatternError: For a pattern, which has no type.
     """
     return _each(arys, "atleast_2d", lambda x: _lead(x, 2))
 
 
-@checks_arguments
+@documented()
 def atleast_3d(*arys: Any) -> Any:
     """Return vectors and matrices with three axes, as ``numpy.atleast_3d``.
 
-    Parameters
-    ----------
-    *arys : Variable or array-like
-        Any dtype and shape.
-
-    Returns
-    -------
-    Variable or tuple of Variable
-        [1, n, 1] of a vector and [m, n, 1] of a matrix; a tuple unless there is one operand.
-
-    Raises
-    ------
-    PatternError
-        For a pattern, which has no type.
+    Returns (Variable or tuple of Variable): [1, n, 1] of a vector and [m, n, 1] of a matrix; a
+        tuple unless there is one operand.
+    PatternError: For a pattern, which has no type.
     """
     new = {0: (0, 1, 2), 1: (0, 2), 2: (2,)}
     return _each(arys, "atleast_3d", lambda x: expand_dims(x, new.get(x.ndim, ())))
@@ -532,24 +391,14 @@ def _parts(arrays: Any, function: str) -> list[Variable]:
     return [typed(x, function) for x in arrays]
 
 
-@checks_arguments
+@documented()
 def vstack(tup: Any) -> Any:
     """Join arrays by rows, vectors as one row each, as ``numpy.vstack``.
 
-    Parameters
-    ----------
-    tup : sequence of Variable or array-like
-        Of the same shape but for the first axis; vectors of one length.
-
-    Returns
-    -------
-    Variable
-        Two dimensions or more, of the common dtype.
-
-    Raises
-    ------
-    ShapeError
-        When the other dimensions differ.
+    tup (sequence of Variable or array-like): Of the same shape but for the first axis; vectors of
+        one length.
+    Returns: Two dimensions or more, of the common dtype.
+    ShapeError: When the other dimensions differ.
 
     Examples
     --------
@@ -561,119 +410,65 @@ def vstack(tup: Any) -> Any:
     return concatenate([_lead(x, 2) for x in _parts(tup, "vstack")], 0)
 
 
-@checks_arguments
+@documented()
 def hstack(tup: Any) -> Any:
     """Join arrays by columns, vectors end to end, as ``numpy.hstack``.
 
-    Parameters
-    ----------
-    tup : sequence of Variable or array-like
-        Of the same shape but for the second axis; vectors of any length.
-
-    Returns
-    -------
-    Variable
-        Of the common dtype.
-
-    Raises
-    ------
-    ShapeError
-        When the other dimensions differ.
+    tup (sequence of Variable or array-like): Of the same shape but for the second axis; vectors of
+        any length.
+    Returns: Of the common dtype.
+    ShapeError: When the other dimensions differ.
     """
     parts = [_lead(x, 1) for x in _parts(tup, "hstack")]
     return concatenate(parts, 0 if parts[0].ndim == 1 else 1)
 
 
-@checks_arguments
+@documented()
 def dstack(tup: Any) -> Any:
     """Join arrays along the third axis, as ``numpy.dstack``.
 
-    Parameters
-    ----------
-    tup : sequence of Variable or array-like
-        Of the same shape but for the third axis; vectors are [1, n, 1], matrices [m, n, 1].
-
-    Returns
-    -------
-    Variable
-        Three dimensions or more, of the common dtype.
-
-    Raises
-    ------
-    ShapeError
-        When the other dimensions differ.
+    tup (sequence of Variable or array-like): Of the same shape but for the third axis; vectors are
+        [1, n, 1], matrices [m, n, 1].
+    Returns: Three dimensions or more, of the common dtype.
+    ShapeError: When the other dimensions differ.
     """
     return concatenate([atleast_3d(x) for x in _parts(tup, "dstack")], 2)
 
 
-@checks_arguments
+@documented()
 def column_stack(tup: Any) -> Any:
     """Join vectors as columns, and matrices by columns, as ``numpy.column_stack``.
 
-    Parameters
-    ----------
-    tup : sequence of Variable or array-like
-        Vectors and matrices with as many rows.
-
-    Returns
-    -------
-    Variable
-        A matrix of the common dtype.
-
-    Raises
-    ------
-    ShapeError
-        When the numbers of rows differ.
+    tup (sequence of Variable or array-like): Vectors and matrices with as many rows.
+    Returns: A matrix of the common dtype.
+    ShapeError: When the numbers of rows differ.
     """
     parts = [expand_dims(_lead(x, 1), 1) if x.ndim < 2 else x for x in _parts(tup, "column_stack")]
     return concatenate(parts, 1)
 
 
-@checks_arguments
+@documented()
 def append(arr: Any, values: Any, axis: int | None = None) -> Any:
     """Join one array to the end of another, as ``numpy.append``.
 
-    Parameters
-    ----------
-    arr, values : Variable or array-like
-        Of the same shape but for the axis.
-    axis : int, optional
-        Along which axis; without it both are raveled.
-
-    Returns
-    -------
-    Variable
-        Of the common dtype.
-
-    Raises
-    ------
-    ShapeError
-        When the other dimensions differ.
+    arr, values (Variable or array-like): Of the same shape but for the axis.
+    axis (int or None): Along which axis; without it both are raveled.
+    Returns: Of the common dtype.
+    ShapeError: When the other dimensions differ.
     """
     parts = [typed(arr, "append"), typed(values, "append")]
     return concatenate(parts, axis)
 
 
-@checks_arguments
+@documented()
 def block(arrays: Any) -> Any:
     """Join blocks given as nested lists, as ``numpy.block``.
 
-    Parameters
-    ----------
-    arrays : Variable, array-like or nested list of them
-        The innermost lists are joined along the last axis, those around them along the one before.
-
-    Returns
-    -------
-    Variable
-        Of the common dtype.
-
-    Raises
-    ------
-    ArgumentError
-        For an empty list, lists of different depths, or a tuple.
-    ShapeError
-        When the blocks do not fit.
+    arrays (Variable, array-like or nested list of them): The innermost lists are joined along the
+        last axis, those around them along the one before.
+    Returns: Of the common dtype.
+    ArgumentError: For an empty list, lists of different depths, or a tuple.
+    ShapeError: When the blocks do not fit.
 
     Examples
     --------
@@ -716,76 +511,39 @@ def _joined(arrays: Any, depth: int, ndim: int) -> Any:
     return concatenate([_joined(x, depth - 1, ndim) for x in arrays], -depth)
 
 
-@checks_arguments
+@documented()
 def flipud(m: Any) -> Any:
     """Reverse the order of rows, as ``numpy.flipud``.
 
-    Parameters
-    ----------
-    m : Variable or array-like
-        At least one dimension.
-
-    Returns
-    -------
-    Variable
-        The same elements.
-
-    Raises
-    ------
-    ShapeError
-        For a scalar.
+    m: At least one dimension.
+    Returns: The same elements.
+    ShapeError: For a scalar.
     """
     return flip(of_rank(m, 1, "flipud"), 0)
 
 
-@checks_arguments
+@documented()
 def fliplr(m: Any) -> Any:
     """Reverse the order of columns, as ``numpy.fliplr``.
 
-    Parameters
-    ----------
-    m : Variable or array-like
-        At least two dimensions.
-
-    Returns
-    -------
-    Variable
-        The same elements.
-
-    Raises
-    ------
-    ShapeError
-        For fewer dimensions.
+    m: At least two dimensions.
+    Returns: The same elements.
+    ShapeError: For fewer dimensions.
     """
     return flip(of_rank(m, 2, "fliplr"), 1)
 
 
-@checks_arguments
+@documented()
 def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
     """Rotate by quarter turns in a plane of axes, as ``numpy.rot90``.
 
-    Parameters
-    ----------
-    m : Variable or array-like
-        At least two dimensions.
-    k : int
-        How many turns, from the first towards the second axis.
-    axes : tuple of two int
-        The axes of the plane.
-
-    Returns
-    -------
-    Variable
-        The same elements.
-
-    Raises
-    ------
-    ArgumentError
-        For axes that are no sequence.
-    DomainError
-        For axes that are not two different ones.
-    ShapeError
-        For fewer dimensions.
+    m: At least two dimensions.
+    k: How many turns, from the first towards the second axis.
+    axes (tuple of two int): The axes of the plane.
+    Returns: The same elements.
+    ArgumentError: For axes that are no sequence.
+    DomainError: For axes that are not two different ones.
+    ShapeError: For fewer dimensions.
 
     Examples
     --------
@@ -817,32 +575,15 @@ def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
     return flip(swapaxes(x, first, second), second)
 
 
-@checks_arguments
+@documented()
 def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
     """Move an axis in front of another one, as ``numpy.rollaxis``.
 
-    Parameters
-    ----------
-    a : Variable or array-like
-        Any dtype and shape.
-    axis : int
-        Which axis to move.
-    start : int
-        In front of which axis; the number of dimensions for the end.
-
-    Returns
-    -------
-    Variable
-        The same elements.
-
-    Raises
-    ------
-    ArgumentError
-        For a ``start`` that is not an int.
-    DomainError
-        For an axis or a ``start`` out of range.
-    PatternError
-        For a pattern, which has no type.
+    axis (int): Which axis to move.
+    start (int): In front of which axis; the number of dimensions for the end.
+    Returns: The same elements.
+    ArgumentError: For a ``start`` that is not an int.
+    DomainError: For an axis or a ``start`` out of range.
     """
     x = typed(a, "rollaxis")
     source = normalise_axis(axis, x.ndim, "rollaxis") + x.ndim
@@ -854,28 +595,15 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
     return transpose(x, tuple(order))
 
 
-@checks_arguments
+@documented()
 def split(x: Any, sections: Any, axis: int = 0) -> list[Any]:
     """Cut an array along an axis.
 
-    Parameters
-    ----------
-    x : Variable or array-like
-        Of any shape.
-    sections : int or sequence of int
-        The number of equal parts, of a static size; or the places where to cut.
-    axis : int
-        Which axis to cut along.
-
-    Returns
-    -------
-    list of Variable
-        The parts, in order.
-
-    Raises
-    ------
-    ShapeError
-        When the size is not static or not a multiple of the number of parts.
+    sections (int or sequence of int): The number of equal parts, of a static size; or the places
+        where to cut.
+    axis (int): Which axis to cut along.
+    Returns (list of Variable): The parts, in order.
+    ShapeError: When the size is not static or not a multiple of the number of parts.
     """
     from relgraph.ops.indexing.index import index
 
@@ -899,32 +627,16 @@ def split(x: Any, sections: Any, axis: int = 0) -> list[Any]:
     return [index(x, (slice(None),) * axis + (slice(a, b),)) for a, b in bounds]
 
 
-@checks_arguments
+@documented()
 def repeat(x: Any, repeats: Any, axis: int | None = None) -> Any:
     """Return ``x`` with each element repeated along an axis, as ``numpy.repeat``.
 
-    Parameters
-    ----------
-    x : Variable or array-like
-        Of any shape.
-    repeats : int or sequence of int
-        How often, the same for each element or one number for each.
-    axis : int, optional
-        Which axis; without it the raveled array is repeated.
-
-    Returns
-    -------
-    Variable
-        Longer along the axis.
-
-    Raises
-    ------
-    ArgumentError
-        For numbers that are not ints known when the graph is built.
-    DomainError
-        For a negative number, or an axis out of range.
-    ShapeError
-        For another number of numbers than there are elements along the axis.
+    repeats (int or sequence of int): How often, the same for each element or one number for each.
+    axis (int or None): Which axis; without it the raveled array is repeated.
+    Returns: Longer along the axis.
+    ArgumentError: For numbers that are not ints known when the graph is built.
+    DomainError: For a negative number, or an axis out of range.
+    ShapeError: For another number of numbers than there are elements along the axis.
     """
     x = as_operand(x)
     if not isinstance(x, Variable):
@@ -957,30 +669,15 @@ def _each_repeated(x: Variable, counts: list[int], axis: int) -> Any:
     return index(known, (*[slice(None)] * axis, places))
 
 
-@checks_arguments
+@documented()
 def tile(x: Any, reps: Any) -> Any:
     """Return ``x`` laid out as often as ``reps`` says along each axis.
 
-    Parameters
-    ----------
-    x : Variable or array-like
-        Of any shape.
-    reps : int or sequence of int
-        How often; missing axes of either count as 1, leading.
-
-    Returns
-    -------
-    Variable
-        Each size times its entry of ``reps``.
-
-    Raises
-    ------
-    ArgumentError
-        For numbers that are not ints.
-    DomainError
-        For a negative number.
-    PatternError
-        For a pattern, whose rank is not known.
+    reps (int or sequence of int): How often; missing axes of either count as 1, leading.
+    Returns: Each size times its entry of ``reps``.
+    ArgumentError: For numbers that are not ints.
+    DomainError: For a negative number.
+    PatternError: For a pattern, whose rank is not known.
     """
     x = as_operand(x)
     if not isinstance(x, Variable):

@@ -1,7 +1,7 @@
 """The parameters ``where=`` and ``initial=`` of reductions, as operands of ops.
 
-What is not chosen is replaced by what changes nothing: 0 in a sum, 1 in a product, the bound in an
-extreme.
+Elements that the mask leaves out become the neutral element: 0 in a sum, 1 in a product, the bound
+in an extreme.
 """
 
 from __future__ import annotations

@@ -6,47 +6,31 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.errors import DomainError, checks_arguments
+from relgraph.errors import DomainError
 from relgraph.ir.node import Variable
 from relgraph.numpy import reductions
 from relgraph.numpy.operands import typed
 from relgraph.ops import elementwise
 from relgraph.ops.arguments import as_operand, check_no_list, normalise_axes
+from relgraph.ops.docstrings import documented
 from relgraph.ops.linalg.factorisations import svd
 from relgraph.ops.permutation import moveaxis
 from relgraph.ops.reductions import Top, floating, may_be_empty, reduced_axes
 from relgraph.ops.shape import expand_dims
 
 
-@checks_arguments
+@documented()
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Any:
     """Return norms of vectors or matrices, as ``numpy.linalg.norm``.
 
-    Parameters
-    ----------
-    x : Variable or array-like
-        Any dtype and shape; with ``ord`` and without ``axis`` a vector or a matrix.
-    ord : int, float, "fro", "nuc" or None
-        None is the Euclidean norm of all elements over the axes.  Vectors have any number, and
-        matrices 1, -1, 2, -2, inf, -inf, "fro" and "nuc".
-    axis : int, tuple of int or None
-        One axis for vectors, two for matrices; None for all.
-    keepdims : bool
-        Whether reduced axes stay, with size 1.
-
-    Returns
-    -------
-    Variable
-        A float.
-
-    Raises
-    ------
-    ArgumentError
-        For axes in a list.
-    DomainError
-        For an order that vectors, or matrices, do not have, or other numbers of axes.
-    ShapeError
-        For the smallest of no elements or singular values; the largest of none is 0.
+    x: Any dtype and shape; with ``ord`` and without ``axis`` a vector or a matrix.
+    ord (int, float, "fro", "nuc" or None): None is the Euclidean norm of all elements over the
+        axes. Vectors have any number, and matrices 1, -1, 2, -2, inf, -inf, "fro" and "nuc".
+    axis (int, tuple of int or None): One axis for vectors, two for matrices; None for all.
+    Returns: A float.
+    ArgumentError: For axes in a list.
+    DomainError: For an order that vectors, or matrices, do not have, or other numbers of axes.
+    ShapeError: For the smallest of no elements or singular values; the largest of none is 0.
 
     Examples
     --------
@@ -77,34 +61,16 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> An
     return (_of_vectors if len(axes) == 1 else _of_matrices)(array, ord, axes, keepdims)
 
 
-@checks_arguments
+@documented()
 def vector_norm(x: Any, /, *, axis: Any = None, keepdims: Any = False, ord: Any = 2) -> Any:
     """Return norms of vectors, as ``numpy.linalg.vector_norm``.
 
-    Parameters
-    ----------
-    x : Variable or array-like
-        Any dtype and shape.
-    axis : int, tuple of int or None
-        The axes whose elements are one vector; None for all.
-    keepdims : bool
-        Whether reduced axes stay, with size 1.
-    ord : int, float or None
-        The order; None is 2.
-
-    Returns
-    -------
-    Variable
-        A float.
-
-    Raises
-    ------
-    ArgumentError
-        For axes in a list.
-    DomainError
-        For an order that vectors do not have.
-    ShapeError
-        As of :func:`norm`.
+    axis (int, tuple of int or None): The axes whose elements are one vector; None for all.
+    ord (int, float or None): The order; None is 2.
+    Returns: A float.
+    ArgumentError: For axes in a list.
+    DomainError: For an order that vectors do not have.
+    ShapeError: As of :func:`norm`.
     """
     array = typed(x, "vector_norm")
     check_no_list(axis, "vector_norm")
@@ -114,30 +80,16 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: Any = False, ord: Any 
     return _of_vectors(array, 2 if ord is None else ord, axis, keepdims)
 
 
-@checks_arguments
+@documented()
 def matrix_norm(x: Any, /, *, keepdims: Any = False, ord: Any = "fro") -> Any:
     """Return norms of matrices, as ``numpy.linalg.matrix_norm``.
 
-    Parameters
-    ----------
-    x : Variable or array-like, [..., m, n]
-        Any dtype.
-    keepdims : bool
-        Whether the axes of the matrices stay, with size 1.
-    ord : {"fro", "nuc", 1, -1, 2, -2, inf, -inf}
-        The order.
-
-    Returns
-    -------
-    Variable, [...]
-        A float.
-
-    Raises
-    ------
-    DomainError
-        For an order that matrices do not have.
-    ShapeError
-        For fewer than two dimensions; and as of :func:`norm`.
+    x (Variable or array-like, [..., m, n]):
+    keepdims: Whether the axes of the matrices stay, with size 1.
+    ord ({"fro", "nuc", 1, -1, 2, -2, inf, -inf}): The order.
+    Returns (Variable, [...]): A float.
+    DomainError: For an order that matrices do not have.
+    ShapeError: For fewer than two dimensions; and as of :func:`norm`.
     """
     return norm(x, ord, (-2, -1), keepdims)
 

@@ -1,4 +1,4 @@
-"""Operands of functions that are composed of ops and need types: as nodes, with common dtypes."""
+"""Operands of compositions, which need types: as nodes, with common dtypes."""
 
 from __future__ import annotations
 

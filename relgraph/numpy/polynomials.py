@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.errors import ArgumentError, ShapeError, checks_arguments
+from relgraph.errors import ArgumentError, ShapeError
 from relgraph.ir.node import Constant, constant
 from relgraph.numpy.creation import zeros_like
 from relgraph.numpy.operands import typed
@@ -14,32 +14,21 @@ from relgraph.ops import elementwise
 from relgraph.ops.arguments import check_int
 from relgraph.ops.concatenate import concatenate
 from relgraph.ops.cumulative import cumprod
+from relgraph.ops.docstrings import documented
 from relgraph.ops.indexing.index import index
 from relgraph.ops.shape import broadcast_to, dim, expand_dims
 
 __all__ = ["polyval", "vander"]
 
 
-@checks_arguments
+@documented()
 def polyval(p: Any, x: Any) -> Any:
     """Evaluate a polynomial by Horner's rule, as ``numpy.polyval``.
 
-    Parameters
-    ----------
-    p : Variable or array-like, [n]
-        The coefficients, from the highest power to the constant; ``n`` is static.
-    x : Variable or array-like
-        Any shape.
-
-    Returns
-    -------
-    Variable
-        The common dtype, in the shape of ``x``.
-
-    Raises
-    ------
-    ArgumentError
-        For coefficients whose number is not static.
+    p (Variable or array-like, [n]): The coefficients, from the highest power to the constant; ``n``
+        is static.
+    Returns: The common dtype, in the shape of ``x``.
+    ArgumentError: For coefficients whose number is not static.
 
     Examples
     --------
@@ -65,30 +54,17 @@ def polyval(p: Any, x: Any) -> Any:
     return found
 
 
-@checks_arguments
+@documented()
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
     """Return the powers of the elements of a vector as columns, as ``numpy.vander``.
 
-    Parameters
-    ----------
-    x : Variable or array-like, [n]
-        Any dtype.
-    N : int, optional
-        The number of columns; by default the size of ``x``, which then has to be static.
-    increasing : bool
-        Whether the powers increase from left to right.
-
-    Returns
-    -------
-    Variable, [n, N]
-        int64 for bool and signed integers, otherwise float64.
-
-    Raises
-    ------
-    ShapeError
-        For an array that is not a vector.
-    ArgumentError
-        For a vector of unknown size without ``N``.
+    x (Variable or array-like, [n]):
+    N (int, optional): The number of columns; by default the size of ``x``, which then has to be
+        static.
+    increasing (bool): Whether the powers increase from left to right.
+    Returns (Variable, [n, N]): int64 for bool and signed integers, otherwise float64.
+    ShapeError: For an array that is not a vector.
+    ArgumentError: For a vector of unknown size without ``N``.
     """
     vector = typed(x, "vander")
     if vector.ndim != 1:

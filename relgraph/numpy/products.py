@@ -1,4 +1,4 @@
-"""Products of vectors and matrices over last axes, cross products, powers and polynomials."""
+"""Products of vectors, matrices and tensors: dot, vecdot, tensordot, cross."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.errors import ArgumentError, ShapeError, checks_arguments, count_of
+from relgraph.errors import ArgumentError, ShapeError, count_of
 from relgraph.ir.node import Variable
 from relgraph.numpy.operands import typed
 from relgraph.ops import elementwise
@@ -21,6 +21,7 @@ from relgraph.ops.arguments import (
 from relgraph.ops.checks import assert_sizes, specify_shape, squeeze
 from relgraph.ops.concatenate import stack
 from relgraph.ops.contraction import Matmul, Outer, contracted, einsum, matmul
+from relgraph.ops.docstrings import documented
 from relgraph.ops.elementwise import equal, logical_and, multiply
 from relgraph.ops.indexing.index import index
 from relgraph.ops.permutation import moveaxis, transpose
@@ -29,26 +30,14 @@ from relgraph.ops.shape import dim, expand_dims, ravel, reshape, shape
 __all__ = ["cross", "dot", "inner", "matvec", "tensordot", "vdot", "vecdot", "vecmat"]
 
 
-@checks_arguments
+@documented()
 def vecdot(x1: Any, x2: Any, *, axis: int = -1) -> Any:
     """Return the dot products of vectors, as ``numpy.vecdot``.
 
-    Parameters
-    ----------
-    x1, x2 : Variable or array-like, [..., n]
-        Other axes broadcast.
-    axis : int
-        Where the vectors lie, in both operands.
-
-    Returns
-    -------
-    Variable, [...]
-        The common dtype.
-
-    Raises
-    ------
-    ShapeError
-        For a scalar, or when the sizes differ.
+    x1, x2 (Variable or array-like, [..., n]): Other axes broadcast.
+    axis (int): Where the vectors lie, in both operands.
+    Returns (Variable, [...]): The common dtype.
+    ShapeError: For a scalar, or when the sizes differ.
 
     Examples
     --------
@@ -70,26 +59,14 @@ def vecdot(x1: Any, x2: Any, *, axis: int = -1) -> Any:
     return matmul(x, y) if x.ndim == y.ndim == 1 else einsum("...i,...i->...", x, y)
 
 
-@checks_arguments
+@documented()
 def matvec(x1: Any, x2: Any) -> Any:
     """Return the products of matrices and vectors, as ``numpy.matvec``.
 
-    Parameters
-    ----------
-    x1 : Variable or array-like, [..., m, n]
-        Batches broadcast.
-    x2 : Variable or array-like, [..., n]
-        The vectors.
-
-    Returns
-    -------
-    Variable, [..., m]
-        The common dtype.
-
-    Raises
-    ------
-    ShapeError
-        When the sizes differ.
+    x1 (Variable or array-like, [..., m, n]): Batches broadcast.
+    x2 (Variable or array-like, [..., n]): The vectors.
+    Returns (Variable, [..., m]): The common dtype.
+    ShapeError: When the sizes differ.
     """
     matrix, vector = matrices_of(x1, "matvec"), _vectors_of(x2, -1, "matvec")
     if vector.ndim == 1:
@@ -97,26 +74,14 @@ def matvec(x1: Any, x2: Any) -> Any:
     return squeeze(matmul(matrix, expand_dims(vector, -1)), -1)
 
 
-@checks_arguments
+@documented()
 def vecmat(x1: Any, x2: Any) -> Any:
     """Return the products of vectors and matrices, as ``numpy.vecmat``.
 
-    Parameters
-    ----------
-    x1 : Variable or array-like, [..., n]
-        The vectors.
-    x2 : Variable or array-like, [..., n, m]
-        Batches broadcast.
-
-    Returns
-    -------
-    Variable, [..., m]
-        The common dtype.
-
-    Raises
-    ------
-    ShapeError
-        When the sizes differ.
+    x1 (Variable or array-like, [..., n]): The vectors.
+    x2 (Variable or array-like, [..., n, m]): Batches broadcast.
+    Returns (Variable, [..., m]): The common dtype.
+    ShapeError: When the sizes differ.
     """
     vector, matrix = _vectors_of(x1, -1, "vecmat"), matrices_of(x2, "vecmat")
     if vector.ndim == 1:
@@ -144,32 +109,18 @@ def matrices_of(x: Any, function: str) -> Variable:
     return array
 
 
-@checks_arguments
+@documented()
 def cross(  # noqa: PLR0917 - the parameters of NumPy
     a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
 ) -> Any:
     """Return the cross products of vectors of three elements, as ``numpy.cross``.
 
-    Parameters
-    ----------
-    a, b : Variable or array-like
-        Other axes broadcast.
-    axisa, axisb : int
-        Where the vectors of either operand lie.
-    axisc : int
-        Where those of the result lie.
-    axis : int, optional
-        One axis in place of these three.
-
-    Returns
-    -------
-    Variable
-        The common dtype.
-
-    Raises
-    ------
-    ShapeError
-        For vectors that are not known to have three elements.
+    a, b (Variable or array-like): Other axes broadcast.
+    axisa, axisb (int): Where the vectors of either operand lie.
+    axisc (int): Where those of the result lie.
+    axis (int or None): One axis in place of these three.
+    Returns: The common dtype.
+    ShapeError: For vectors that are not known to have three elements.
 
     Examples
     --------
@@ -197,25 +148,15 @@ def cross(  # noqa: PLR0917 - the parameters of NumPy
     return stack(parts, normalise_axis(axisc, parts[0].ndim + 1, "cross"))
 
 
-@checks_arguments
+@documented()
 def dot(x: Any, y: Any) -> Any:
     """Return NumPy's dot product.
 
-    Parameters
-    ----------
-    x, y : Variable, array-like or pattern
-        The sum is over the last axis of ``x`` and the second to last of ``y`` (or its only one);
-        a scalar multiplies.  For vectors, matrices and patterns this is the matrix product.
-
-    Returns
-    -------
-    Variable or pattern
-        The other axes of ``x``, then those of ``y``.
-
-    Raises
-    ------
-    ShapeError
-        When the sizes that are summed over differ.
+    x, y (Variable, array-like or pattern): The sum is over the last axis of ``x`` and the second to
+        last of ``y`` (or its only one); a scalar multiplies. For vectors, matrices and patterns
+        this is the matrix product.
+    Returns (Variable or pattern): The other axes of ``x``, then those of ``y``.
+    ShapeError: When the sizes that are summed over differ.
     """
     x, y = as_operand(x), as_operand(y)
     if is_pattern(x) or is_pattern(y):
@@ -227,48 +168,25 @@ def dot(x: Any, y: Any) -> Any:
     return tensordot(x, y, ([-1], [-2]))
 
 
-@checks_arguments
+@documented()
 def vdot(x: Any, y: Any) -> Any:
     """Return the sum of the products of all elements of two arrays, taken in C order.
 
-    Parameters
-    ----------
-    x, y : Variable or array-like
-        With the same number of elements.
-
-    Returns
-    -------
-    Variable
-        No dimensions.
-
-    Raises
-    ------
-    ShapeError
-        For other numbers of elements.
+    x, y (Variable or array-like): With the same number of elements.
+    Returns: No dimensions.
+    ShapeError: For other numbers of elements.
     """
     return Matmul()(ravel(x), ravel(y))
 
 
-@checks_arguments
+@documented()
 def inner(x: Any, y: Any) -> Any:
     """Return the inner products over the last axes of ``x`` and ``y``.
 
-    Parameters
-    ----------
-    x : Variable or array-like, [..., k]
-        A scalar multiplies.
-    y : Variable or array-like, [..., k]
-        Its other axes follow those of ``x``.
-
-    Returns
-    -------
-    Variable
-        The other axes of ``x``, then those of ``y``.
-
-    Raises
-    ------
-    ShapeError
-        When the sizes of the last axes differ.
+    x (Variable or array-like, [..., k]): A scalar multiplies.
+    y (Variable or array-like, [..., k]): Its other axes follow those of ``x``.
+    Returns: The other axes of ``x``, then those of ``y``.
+    ShapeError: When the sizes of the last axes differ.
     """
     x, y = _arrays(x, y, "inner")
     if x.ndim == 0 or y.ndim == 0:
@@ -276,30 +194,19 @@ def inner(x: Any, y: Any) -> Any:
     return tensordot(x, y, ([-1], [-1]))
 
 
-@checks_arguments
+@documented()
 def tensordot(x: Any, y: Any, axes: Any = 2) -> Any:
     """Return the sum of products over several axes; the other axes of ``y`` follow those of ``x``.
 
-    Parameters
-    ----------
-    x, y : Variable or array-like
-        Of any shape.
-    axes : int or pair of int or sequences
-        How many last axes of ``x`` and first axes of ``y``; or which of each.
-
-    Returns
-    -------
-    Variable
-        The axes that are not summed over.
-
-    Raises
-    ------
-    ArgumentError
-        For other numbers of axes of the two operands, and axes that are no int and no pair.
-    DomainError
-        For an axis out of range or given twice.
-    ShapeError
-        When sizes that are summed together differ; at the call, where they are not known before.
+    x, y (Variable or array-like): Any dtype and shape.
+    axes (int or pair of int or sequences): How many last axes of ``x`` and first axes of ``y``; or
+        which of each.
+    Returns: The axes that are not summed over.
+    ArgumentError: For other numbers of axes of the two operands, and axes that are no int and no
+        pair.
+    DomainError: For an axis out of range or given twice.
+    ShapeError: When sizes that are summed together differ; at the call, where they are not known
+        before.
     """
     x, y = _arrays(x, y, "tensordot")
     first, second = _contracted_axes(x, y, axes)

@@ -1,4 +1,4 @@
-"""Quantiles, composed of a sort and the elements at some of its places: median, percentile."""
+"""Quantiles, composed of a sort and an index into it: median, percentile."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.errors import ArgumentError, DomainError, DTypeError, ShapeError, checks_arguments
+from relgraph.errors import ArgumentError, DomainError, DTypeError, ShapeError
 from relgraph.ir.node import Variable
 from relgraph.numpy import reductions
 from relgraph.numpy.operands import typed
 from relgraph.ops import elementwise
 from relgraph.ops.arguments import normalise_axes
 from relgraph.ops.checks import assert_sizes
+from relgraph.ops.docstrings import documented
 from relgraph.ops.indexing.index import index
 from relgraph.ops.permutation import moveaxis, transpose
 from relgraph.ops.shape import dim, expand_dims, ravel, reshape, shape
@@ -21,30 +22,11 @@ from relgraph.ops.sorting import sort
 __all__ = ["median", "percentile", "quantile"]
 
 
-@checks_arguments
+@documented("reduction")
 def median(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """Return the middle element in ascending order, or the mean of both, as ``numpy.median``.
 
-    Parameters
-    ----------
-    a : Variable or array-like
-        Any dtype and shape.
-    axis : int, tuple of int or None
-        The axes to reduce; None for all.
-    keepdims : bool
-        Whether reduced axes stay, with size 1.
-
-    Returns
-    -------
-    Variable
-        The dtype of ``mean``; NaN where there is a NaN or no element, without NumPy's warning.
-
-    Raises
-    ------
-    DomainError
-        For an axis out of range, or one given twice.
-    PatternError
-        For a pattern, which has no type.
+    Returns: The dtype of ``mean``; NaN where there is a NaN or no element, without NumPy's warning.
 
     Examples
     --------
@@ -63,42 +45,22 @@ def median(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
     return expand_dims(found, axes) if keepdims else found
 
 
-@checks_arguments
+@documented("reduction")
 def quantile(
     a: Any, q: Any, axis: Any = None, method: str = "linear", keepdims: bool = False
 ) -> Any:
     """Return the elements below which fractions of all lie, as ``numpy.quantile``.
 
-    Parameters
-    ----------
-    a : Variable or array-like
-        Any shape, at least one element; any dtype but bool, unless ``q`` is of integers.
-    q : float or array-like
-        From 0 to 1, known when the graph is built.
-    axis : int, tuple of int or None
-        The axes to reduce; None for all.
-    method : {"linear"}
-        Between two elements lies what is interpolated.
-    keepdims : bool
-        Whether reduced axes stay, with size 1.
-
-    Returns
-    -------
-    Variable
-        The axes of ``q`` come first.  A Python number takes the dtype of floats, an array has
-        its part in the dtype.  NaN where there is a NaN.  Integers are subtracted as floats,
-        where NumPy's may wrap around.
-
-    Raises
-    ------
-    DomainError
-        For another method, or a fraction out of range.
-    ArgumentError
-        For a ``q`` that is a graph.
-    DTypeError
-        For a ``q`` that is no number, or an array of bool.
-    ShapeError
-        For axes without elements; at the call, where their sizes are not known before.
+    a: Any shape, at least one element; any dtype but bool, unless ``q`` is of integers.
+    q (float or array-like): From 0 to 1, known when the graph is built.
+    method ({"linear"}): Between two elements lies what is interpolated.
+    Returns: The axes of ``q`` come first. A Python number takes the dtype of floats, an array has
+        its part in the dtype. NaN where there is a NaN. Integers are subtracted as floats, where
+        NumPy's may wrap around.
+    DomainError: For another method, or a fraction out of range.
+    ArgumentError: For a ``q`` that is a graph.
+    DTypeError: For a ``q`` that is no number, or an array of bool.
+    ShapeError: For axes without elements; at the call, where their sizes are not known before.
 
     Examples
     --------
@@ -112,40 +74,20 @@ def quantile(
     return _quantile("quantile", a, fractions, weak, axis=axis, method=method, keepdims=keepdims)
 
 
-@checks_arguments
+@documented("reduction")
 def percentile(
     a: Any, q: Any, axis: Any = None, method: str = "linear", keepdims: bool = False
 ) -> Any:
     """Return the elements below which percentages of all lie, as ``numpy.percentile``.
 
-    Parameters
-    ----------
-    a : Variable or array-like
-        Any shape, at least one element; any dtype but bool.
-    q : float or array-like
-        From 0 to 100, known when the graph is built.
-    axis : int, tuple of int or None
-        The axes to reduce; None for all.
-    method : {"linear"}
-        Between two elements lies what is interpolated.
-    keepdims : bool
-        Whether reduced axes stay, with size 1.
-
-    Returns
-    -------
-    Variable
-        As of :func:`quantile`.
-
-    Raises
-    ------
-    DomainError
-        For another method, or a percentage out of range.
-    ArgumentError
-        For a ``q`` that is a graph.
-    DTypeError
-        For a ``q`` that is no number, or an array of bool.
-    ShapeError
-        For axes without elements; at the call, where their sizes are not known before.
+    a: Any shape, at least one element; any dtype but bool.
+    q (float or array-like): From 0 to 100, known when the graph is built.
+    method ({"linear"}): Between two elements lies what is interpolated.
+    Returns: As of :func:`quantile`.
+    DomainError: For another method, or a percentage out of range.
+    ArgumentError: For a ``q`` that is a graph.
+    DTypeError: For a ``q`` that is no number, or an array of bool.
+    ShapeError: For axes without elements; at the call, where their sizes are not known before.
     """
     fractions = np.asarray(np.true_divide(_numbers(q, "percentile"), 100))
     weak = type(q) in (int, float)

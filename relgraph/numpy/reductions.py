@@ -14,7 +14,7 @@ from typing import Any as Value  # Any is a reduction
 import numpy as np
 import numpy.typing as npt
 
-from relgraph.errors import ArgumentError, checks_arguments
+from relgraph.errors import ArgumentError
 from relgraph.ir.node import Variable
 from relgraph.numpy.creation import ones_like
 from relgraph.numpy.masked_reductions import chosen, start_value, starting_with
@@ -28,6 +28,7 @@ from relgraph.ops.arguments import (
     normalise_axis,
     rank_of,
 )
+from relgraph.ops.docstrings import documented
 from relgraph.ops.reductions import (
     All,
     Any,
@@ -79,7 +80,7 @@ def _cast(x: Value, dtype: npt.DTypeLike | None) -> Value:
     return x if dtype is None else elementwise.cast(x, dtype)
 
 
-@checks_arguments
+@documented("reduction")
 def sum(
     x: Value,
     axis: Value = None,
@@ -91,31 +92,9 @@ def sum(
 ) -> Value:
     """Add up elements over axes; over no elements the sum is 0.
 
-    Parameters
-    ----------
-    x : Variable or array-like
-        Any dtype and shape.
-    axis : int, tuple of int or None
-        The axes to reduce; None for all.
-    keepdims : bool
-        Whether reduced axes stay, with size 1.
-    dtype : dtype-like, optional
-        The dtype to compute in, and of the result.
-    initial : scalar, optional
-        What the sum starts with.
-    where : bool array, optional
-        Which elements count; broadcast to the shape of ``x``.
-
-    Returns
-    -------
-    Variable
-        Of that dtype; without one int64 for bool and signed integers, uint64 for unsigned ones,
-        otherwise the dtype of ``x``.
-
-    Raises
-    ------
-    DomainError
-        For an axis that ``x`` does not have, or one given twice.
+    initial (scalar, optional): What the sum starts with.
+    Returns: Of that dtype; without one int64 for bool and signed integers, uint64 for unsigned
+        ones, otherwise the dtype of ``x``.
 
     Examples
     --------
@@ -130,7 +109,7 @@ def sum(
     return elementwise.add(total, start_value(initial, total, "sum"))
 
 
-@checks_arguments
+@documented("reduction")
 def prod(
     x: Value,
     axis: Value = None,
@@ -142,35 +121,9 @@ def prod(
 ) -> Value:
     """Multiply elements over axes; over no elements the product is 1.
 
-    Parameters
-    ----------
-    x : Variable or array-like
-        Any dtype and shape.
-    axis : int, tuple of int or None
-        The axes to reduce; None for all.
-    keepdims : bool
-        Whether reduced axes stay, with size 1.
-    dtype : dtype-like, optional
-        The dtype to compute in, and of the result.
-    initial : scalar, optional
-        What the product starts with.
-    where : bool array, optional
-        Which elements count; broadcast to the shape of ``x``.
-
-    Returns
-    -------
-    Variable
-        Of that dtype; without one int64 for bool and signed integers, uint64 for unsigned ones,
-        otherwise the dtype of ``x``.
-
-    Raises
-    ------
-    DomainError
-        For an axis out of range, or one given twice.
-    DTypeError
-        For a ``where`` that is not bool.
-    ShapeError
-        For a ``where`` that does not broadcast to the shape of ``x``.
+    initial (scalar, optional): What the product starts with.
+    Returns: Of that dtype; without one int64 for bool and signed integers, uint64 for unsigned
+        ones, otherwise the dtype of ``x``.
     """
     values = chosen(_cast(x, dtype), where, 1, "prod")
     total = _cast(_reduce(Prod, values, axis, keepdims), dtype)
@@ -179,7 +132,7 @@ def prod(
     return elementwise.multiply(total, start_value(initial, total, "prod"))
 
 
-@checks_arguments
+@documented("reduction")
 def max(
     x: Value,
     axis: Value = None,
@@ -190,35 +143,17 @@ def max(
 ) -> Value:
     """Take the largest element over axes; NaN where there is one.
 
-    Parameters
-    ----------
-    x : Variable or array-like
-        Any dtype and shape.
-    axis : int, tuple of int or None
-        The axes to reduce; None for all.
-    keepdims : bool
-        Whether reduced axes stay, with size 1.
-    initial : scalar, optional
-        A bound of the result, which it is over no elements.
-    where : bool array, optional
-        Which elements count, given ``initial``; broadcast to the shape of ``x``.
-
-    Returns
-    -------
-    Variable
-        The dtype of ``x``.
-
-    Raises
-    ------
-    ShapeError
-        For an axis that is statically of size 0, without ``initial``.
+    initial (scalar, optional): A bound of the result, which it is over no elements.
+    where: Which elements count, given ``initial``; broadcast to the shape of the array.
+    Returns: The dtype of ``x``.
+    ShapeError: For an axis that is statically of size 0, without ``initial``.
     """
     values, start, unfilled = starting_with(x, axis, initial, where, "max")
     found = _reduce(Top if unfilled else Max, values, axis, keepdims)
     return found if start is None else elementwise.maximum(found, start)
 
 
-@checks_arguments
+@documented("reduction")
 def min(
     x: Value,
     axis: Value = None,
@@ -229,35 +164,17 @@ def min(
 ) -> Value:
     """Take the smallest element over axes; NaN where there is one.
 
-    Parameters
-    ----------
-    x : Variable or array-like
-        Any dtype and shape.
-    axis : int, tuple of int or None
-        The axes to reduce; None for all.
-    keepdims : bool
-        Whether reduced axes stay, with size 1.
-    initial : scalar, optional
-        A bound of the result, which it is over no elements.
-    where : bool array, optional
-        Which elements count, given ``initial``; broadcast to the shape of ``x``.
-
-    Returns
-    -------
-    Variable
-        The dtype of ``x``.
-
-    Raises
-    ------
-    ShapeError
-        For an axis that is statically of size 0, without ``initial``.
+    initial (scalar, optional): A bound of the result, which it is over no elements.
+    where: Which elements count, given ``initial``; broadcast to the shape of the array.
+    Returns: The dtype of ``x``.
+    ShapeError: For an axis that is statically of size 0, without ``initial``.
     """
     values, start, unfilled = starting_with(x, axis, initial, where, "min")
     found = _reduce(Bottom if unfilled else Min, values, axis, keepdims)
     return found if start is None else elementwise.minimum(found, start)
 
 
-@checks_arguments
+@documented("reduction")
 def mean(
     x: Value,
     axis: Value = None,
@@ -268,32 +185,7 @@ def mean(
 ) -> Value:
     """Take the mean over axes; over no elements it is NaN.
 
-    Parameters
-    ----------
-    x : Variable or array-like
-        Any dtype and shape.
-    axis : int, tuple of int or None
-        The axes to reduce; None for all.
-    keepdims : bool
-        Whether reduced axes stay, with size 1.
-    dtype : dtype-like, optional
-        The dtype to compute in, and of the result.
-    where : bool array, optional
-        Which elements count; broadcast to the shape of ``x``.
-
-    Returns
-    -------
-    Variable
-        Of that dtype; without one float64 for bool and integers, otherwise the dtype of ``x``.
-
-    Raises
-    ------
-    DomainError
-        For an axis out of range, or one given twice.
-    DTypeError
-        For a ``where`` that is not bool.
-    ShapeError
-        For a ``where`` that does not broadcast to the shape of ``x``.
+    Returns: Of that dtype; without one float64 for bool and integers, otherwise the dtype of ``x``.
     """
     operand = as_operand(x)
     every = where is None or where is True
@@ -311,144 +203,49 @@ def mean(
     return _cast(quotient, total.dtype)
 
 
-@checks_arguments
+@documented("reduction")
 def any(x: Value, axis: Value = None, keepdims: Value = False, *, where: Value = None) -> Value:
-    """Tell whether some element over axes is not zero (NaN is not).
+    """Return True where an element over axes is not zero; NaN is not zero.
 
-    Parameters
-    ----------
-    x : Variable or array-like
-        Any dtype and shape.
-    axis : int, tuple of int or None
-        The axes to reduce; None for all.
-    keepdims : bool
-        Whether reduced axes stay, with size 1.
-    where : bool array, optional
-        Which elements count; broadcast to the shape of ``x``.
-
-    Returns
-    -------
-    Variable
-        bool.
-
-    Raises
-    ------
-    DomainError
-        For an axis out of range, or one given twice.
-    DTypeError
-        For a ``where`` that is not bool.
-    ShapeError
-        For a ``where`` that does not broadcast to the shape of ``x``.
+    Returns: bool.
     """
     return _reduce(Any, chosen(x, where, 0, "any"), axis, keepdims)
 
 
-@checks_arguments
+@documented("reduction")
 def all(x: Value, axis: Value = None, keepdims: Value = False, *, where: Value = None) -> Value:
-    """Tell whether every element over axes is not zero (NaN is not).
+    """Return True where every element over axes is not zero; NaN is not zero.
 
-    Parameters
-    ----------
-    x : Variable or array-like
-        Any dtype and shape.
-    axis : int, tuple of int or None
-        The axes to reduce; None for all.
-    keepdims : bool
-        Whether reduced axes stay, with size 1.
-    where : bool array, optional
-        Which elements count; broadcast to the shape of ``x``.
-
-    Returns
-    -------
-    Variable
-        bool.
-
-    Raises
-    ------
-    DomainError
-        For an axis out of range, or one given twice.
-    DTypeError
-        For a ``where`` that is not bool.
-    ShapeError
-        For a ``where`` that does not broadcast to the shape of ``x``.
+    Returns: bool.
     """
     return _reduce(All, chosen(x, where, 1, "all"), axis, keepdims)
 
 
-@checks_arguments
+@documented("search")
 def argmax(x: Value, axis: Value = None, keepdims: Value = False) -> Value:
-    """Find the first place of the largest element, or of the first NaN.
+    """Return the index of the first largest element, or of the first NaN.
 
-    Parameters
-    ----------
-    x : Variable or array-like
-        Any dtype and shape.
-    axis : int or None
-        The axis to search; None for the canonical_shape array.
-    keepdims : bool
-        Whether reduced axes stay, with size 1.
-
-    Returns
-    -------
-    Variable
-        int64.
-
-    Raises
-    ------
-    ShapeError
-        For an axis that is statically of size 0.
+    Returns: int64.
+    ShapeError: For an axis that is statically of size 0.
     """
     return _search(Argmax, x, axis, keepdims)
 
 
-@checks_arguments
+@documented("search")
 def argmin(x: Value, axis: Value = None, keepdims: Value = False) -> Value:
-    """Find the first place of the smallest element, or of the first NaN.
+    """Return the index of the first smallest element, or of the first NaN.
 
-    Parameters
-    ----------
-    x : Variable or array-like
-        Any dtype and shape.
-    axis : int or None
-        The axis to search; None for the canonical_shape array.
-    keepdims : bool
-        Whether reduced axes stay, with size 1.
-
-    Returns
-    -------
-    Variable
-        int64.
-
-    Raises
-    ------
-    ShapeError
-        For an axis that is statically of size 0.
+    Returns: int64.
+    ShapeError: For an axis that is statically of size 0.
     """
     return _search(Argmin, x, axis, keepdims)
 
 
-@checks_arguments
+@documented("reduction")
 def logsumexp(x: Value, axis: Value = None, keepdims: Value = False) -> Value:
     """Compute ``log(sum(exp(x)))`` over axes without overflow; ``-inf`` over no elements.
 
-    Parameters
-    ----------
-    x : Variable or array-like
-        Any dtype and shape.
-    axis : int, tuple of int or None
-        The axes to reduce; None for all.
-    keepdims : bool
-        Whether reduced axes stay, with size 1.
-
-    Returns
-    -------
-    Variable
-        float64 for bool and integers, otherwise the dtype of ``x``.
-
-    Raises
-    ------
-    DomainError
-        For an axis out of range, or one given twice.
+    Returns: float64 for bool and integers, otherwise the dtype of ``x``.
 
     References
     ----------
@@ -458,84 +255,40 @@ def logsumexp(x: Value, axis: Value = None, keepdims: Value = False) -> Value:
     return _reduce(LogSumExp, x, axis, keepdims)
 
 
-@checks_arguments
+@documented()
 def softmax(x: Value, axis: Value = -1) -> Value:
     """Compute ``exp(x) / sum(exp(x))`` along an axis without overflow.
 
-    Parameters
-    ----------
-    x : Variable or array-like
-        Any dtype, at least one dimension.
-    axis : int
-        The axis that adds up to 1.
-
-    Returns
-    -------
-    Variable
-        The shape of ``x``; float64 for bool and integers, otherwise the dtype of ``x``.
-
-    Raises
-    ------
-    DomainError
-        For an axis out of range, as every axis of a scalar is.
+    x: Any dtype, at least one dimension.
+    axis (int): The axis that adds up to 1.
+    Returns: The shape of ``x``; float64 for bool and integers, otherwise the dtype of ``x``.
+    DomainError: For an axis out of range, as every axis of a scalar is.
     """
     operand = as_operand(x)
     return Softmax(normalise_axis(axis, rank_of(operand), "softmax"))(operand)
 
 
-@checks_arguments
+@documented()
 def log_softmax(x: Value, axis: Value = -1) -> Value:
     """Compute ``x - logsumexp(x)`` along an axis without overflow.
 
-    Parameters
-    ----------
-    x : Variable or array-like
-        Any dtype, at least one dimension.
-    axis : int
-        The axis whose exponentials add up to 1.
-
-    Returns
-    -------
-    Variable
-        The shape of ``x``; float64 for bool and integers, otherwise the dtype of ``x``.
-
-    Raises
-    ------
-    DomainError
-        For an axis out of range, as every axis of a scalar is.
+    x: Any dtype, at least one dimension.
+    axis (int): The axis whose exponentials add up to 1.
+    Returns: The shape of ``x``; float64 for bool and integers, otherwise the dtype of ``x``.
+    DomainError: For an axis out of range, as every axis of a scalar is.
     """
     operand = as_operand(x)
     return LogSoftmax(normalise_axis(axis, rank_of(operand), "log_softmax"))(operand)
 
 
-@checks_arguments
+@documented("reduction")
 def var(
     a: Value, axis: Value = None, *, ddof: float = 0, keepdims: Value = False, correction: float = 0
 ) -> Value:
     """Compute the variance over axes: the mean square distance from the mean.
 
-    Parameters
-    ----------
-    a : Variable or array-like
-        Any dtype and shape.
-    axis : int, tuple of int or None
-        The axes to reduce; None for all.
-    ddof, correction : int or float
-        What is subtracted from the number of elements to divide by, under either name.
-    keepdims : bool
-        Whether reduced axes stay, with size 1.
-
-    Returns
-    -------
-    Variable
-        float64 for bool and integers, otherwise the dtype of ``a``.
-
-    Raises
-    ------
-    ArgumentError
-        For a ``ddof`` that is no number, or in a pattern not 0.
-    DomainError
-        For an axis out of range, or one given twice.
+    Returns: float64 for bool and integers, otherwise the dtype of ``a``.
+    ArgumentError: For a ``ddof`` that is no number, or in a pattern not 0.
 
     Examples
     --------
@@ -557,34 +310,14 @@ def var(
     )
 
 
-@checks_arguments
+@documented("reduction")
 def std(
     a: Value, axis: Value = None, *, ddof: float = 0, keepdims: Value = False, correction: float = 0
 ) -> Value:
     """Compute the standard deviation over axes: the square root of the variance.
 
-    Parameters
-    ----------
-    a : Variable or array-like
-        Any dtype and shape.
-    axis : int, tuple of int or None
-        The axes to reduce; None for all.
-    ddof, correction : int or float
-        What is subtracted from the number of elements to divide by, under either name.
-    keepdims : bool
-        Whether reduced axes stay, with size 1.
-
-    Returns
-    -------
-    Variable
-        float64 for bool and integers, otherwise the dtype of ``a``.
-
-    Raises
-    ------
-    ArgumentError
-        For a ``ddof`` that is no number, or in a pattern not 0.
-    DomainError
-        For an axis out of range, or one given twice.
+    Returns: float64 for bool and integers, otherwise the dtype of ``a``.
+    ArgumentError: For a ``ddof`` that is no number, or in a pattern not 0.
     """
     return elementwise.sqrt(var(a, axis, ddof=ddof, keepdims=keepdims, correction=correction))
 

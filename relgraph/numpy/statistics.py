@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from relgraph.errors import DTypeError, ShapeError, checks_arguments
+from relgraph.errors import DTypeError, ShapeError
 from relgraph.ir.node import Variable
 from relgraph.numpy import reductions
 from relgraph.numpy.finite_differences import diff
@@ -17,6 +17,7 @@ from relgraph.ops.arguments import normalise_axis
 from relgraph.ops.checks import squeeze
 from relgraph.ops.concatenate import concatenate
 from relgraph.ops.contraction import matmul
+from relgraph.ops.docstrings import documented
 from relgraph.ops.indexing.index import index
 from relgraph.ops.linalg.structured import diagonal
 from relgraph.ops.permutation import matrix_transpose, transpose
@@ -25,28 +26,13 @@ from relgraph.ops.shape import broadcast_to, dim, expand_dims, shape, size
 __all__ = ["average", "corrcoef", "count_nonzero", "cov", "ptp", "trapezoid"]
 
 
-@checks_arguments
+@documented("reduction")
 def ptp(a: Any, axis: Any = None, keepdims: Any = False) -> Any:
     """Return the largest less the smallest element over axes, as ``numpy.ptp``.
 
-    Parameters
-    ----------
-    a : Variable or array-like
-        Any dtype but bool.
-    axis : int, tuple of int or None
-        The axes to reduce; None for all.
-    keepdims : bool
-        Whether reduced axes stay, with size 1.
-
-    Returns
-    -------
-    Variable
-        The dtype of ``a``.
-
-    Raises
-    ------
-    ShapeError
-        For an axis that is statically of size 0.
+    a: Any dtype but bool.
+    Returns: The dtype of ``a``.
+    ShapeError: For an axis that is statically of size 0.
 
     Examples
     --------
@@ -60,37 +46,19 @@ def ptp(a: Any, axis: Any = None, keepdims: Any = False) -> Any:
     return elementwise.subtract(largest, smallest)
 
 
-@checks_arguments
+@documented("reduction")
 def count_nonzero(a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
     """Count the elements that are not zero, as ``numpy.count_nonzero``.
 
-    Parameters
-    ----------
-    a : Variable or array-like
-        Any dtype; NaN is not zero.
-    axis : int, tuple of int or None
-        The axes to reduce; None for all.
-    keepdims : bool
-        Whether reduced axes stay, with size 1.
-
-    Returns
-    -------
-    Variable
-        int64.
-
-    Raises
-    ------
-    DomainError
-        For an axis out of range, or one given twice.
-    PatternError
-        For a pattern, which has no type.
+    a: Any dtype; NaN is not zero.
+    Returns: int64.
     """
     x = typed(a, "count_nonzero")
     test = x if x.dtype.kind == "b" else elementwise.not_equal(x, 0)
     return reductions.sum(test, axis, keepdims)
 
 
-@checks_arguments
+@documented("reduction")
 def average(
     a: Any,
     axis: Any = None,
@@ -101,29 +69,12 @@ def average(
 ) -> Any:
     """Take the weighted mean over axes, as ``numpy.average``.
 
-    Parameters
-    ----------
-    a : Variable or array-like
-        Any dtype and shape.
-    axis : int, tuple of int or None
-        The axes to reduce; None for all.
-    weights : Variable or array-like, optional
-        Of the shape of ``a``, or with one dimension for each of the axes; equal by default.
-    returned : bool
-        Whether to return the sums of the weights, too.
-    keepdims : bool
-        Whether reduced axes stay, with size 1.
-
-    Returns
-    -------
-    Variable or tuple of Variable
-        float64 for integers, otherwise the common dtype.  Where weights add up to zero the average
-        is NaN or infinite, where NumPy raises an error.
-
-    Raises
-    ------
-    ShapeError
-        For weights of another shape, without ``axis`` or with other numbers of dimensions.
+    weights (Variable or array-like, optional): Of the shape of ``a``, or with one dimension for
+        each of the axes; equal by default.
+    returned (bool): Whether to return the sums of the weights, too.
+    Returns (Variable or tuple of Variable): float64 for integers, otherwise the common dtype. Where
+        weights add up to zero the average is NaN or infinite, where NumPy raises an error.
+    ShapeError: For weights of another shape, without ``axis`` or with other numbers of dimensions.
 
     Examples
     --------
@@ -174,7 +125,7 @@ def _misfit(w: Variable, x: Variable, axis: Any) -> ShapeError:
     )
 
 
-@checks_arguments
+@documented()
 def cov(  # noqa: PLR0917 - the parameters of NumPy
     m: Any,
     y: Any = None,
@@ -188,36 +139,17 @@ def cov(  # noqa: PLR0917 - the parameters of NumPy
 ) -> Any:
     """Return the covariance matrix of variables, as ``numpy.cov``.
 
-    Parameters
-    ----------
-    m : Variable or array-like, [n, k] or [k]
-        Each row is a variable, each column an observation.
-    y : Variable or array-like, optional
-        More variables of the same form.
-    rowvar : bool
-        False where each column is a variable.
-    bias : bool
-        Whether to divide by the number of observations, rather than by one less.
-    ddof : int, optional
-        What is subtracted from the number of observations, in place of what ``bias`` says.
-    fweights : Variable or array-like of integers, [k], optional
-        How often each observation counts.
-    aweights : Variable or array-like, [k], optional
-        The weight of each observation.
-    dtype : dtype-like, optional
-        That of the result.
-
-    Returns
-    -------
-    Variable, [n, n]
-        float64 unless ``dtype`` says otherwise; without dimensions for one variable.
-
-    Raises
-    ------
-    ShapeError
-        For more than two dimensions.
-    DTypeError
-        For ``fweights`` that are not integers.
+    m (Variable or array-like, [n, k] or [k]): Each row is a variable, each column an observation.
+    y (Variable or array-like, optional): More variables of the same form.
+    bias (bool): Whether to divide by the number of observations, rather than by one less.
+    ddof (int, optional): What is subtracted from the number of observations, in place of what
+        ``bias`` says.
+    fweights (Variable or array-like of integers, [k], optional): How often each observation counts.
+    aweights (Variable or array-like, [k], optional): The weight of each observation.
+    Returns (Variable, [n, n]): float64 unless ``dtype`` says otherwise; without dimensions for one
+        variable.
+    ShapeError: For more than two dimensions.
+    DTypeError: For ``fweights`` that are not integers.
 
     Examples
     --------
@@ -286,32 +218,16 @@ def _observation_weights(fweights: Any, aweights: Any) -> Any:
     return more if weights is None else elementwise.multiply(weights, more)
 
 
-@checks_arguments
+@documented()
 def corrcoef(
     x: Any, y: Any = None, rowvar: bool = True, *, dtype: npt.DTypeLike | None = None
 ) -> Any:
     """Return the correlation matrix of variables, as ``numpy.corrcoef``.
 
-    Parameters
-    ----------
-    x : Variable or array-like, [n, k] or [k]
-        Each row is a variable, each column an observation.
-    y : Variable or array-like, optional
-        More variables of the same form.
-    rowvar : bool
-        False where each column is a variable.
-    dtype : dtype-like, optional
-        That of the result.
-
-    Returns
-    -------
-    Variable, [n, n]
-        float64 unless ``dtype`` says otherwise; from -1 to 1.
-
-    Raises
-    ------
-    ShapeError
-        For more than two dimensions.
+    x (Variable or array-like, [n, k] or [k]): Each row is a variable, each column an observation.
+    y (Variable or array-like, optional): More variables of the same form.
+    Returns (Variable, [n, n]): float64 unless ``dtype`` says otherwise; from -1 to 1.
+    ShapeError: For more than two dimensions.
     """
     c = cov(x, y, rowvar, dtype=dtype)
     if c.ndim == 0:
@@ -321,32 +237,17 @@ def corrcoef(
     return elementwise.clip(elementwise.true_divide(c, expand_dims(spread, 0)), -1, 1)
 
 
-@checks_arguments
+@documented("search")
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     """Integrate along an axis by the trapezoidal rule, as ``numpy.trapezoid``.
 
-    Parameters
-    ----------
-    y : Variable or array-like
-        The values, of any shape.
-    x : Variable or array-like, optional
-        The places of the values: a vector, or an array of the shape of ``y``.
-    dx : scalar
-        The distance of places, where ``x`` is not given.
-    axis : int
-        Along which axis.
-
-    Returns
-    -------
-    Variable
-        Without the axis.
-
-    Raises
-    ------
-    DomainError
-        For an axis out of range.
-    ShapeError
-        For other numbers of places than of values.
+    y (Variable or array-like): The values, of any shape.
+    x (Variable or array-like, optional): The coordinates of the values: a vector, or an array of
+        the shape of ``y``.
+    dx (scalar): The distance of coordinates, where ``x`` is not given.
+    axis (int): Along which axis.
+    Returns: Without the axis.
+    ShapeError: For other numbers of coordinates than of values.
 
     Examples
     --------

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.errors import ArgumentError, DTypeError, NumberRangeError, checks_arguments
+from relgraph.errors import ArgumentError, DTypeError, NumberRangeError
 from relgraph.ir.node import Constant, Variable, constant, is_weak
 from relgraph.ir.op import Op
 from relgraph.numpy.operands import as_floats, common_dtype, together, typed
 from relgraph.ops import elementwise
 from relgraph.ops.arguments import is_pattern
+from relgraph.ops.docstrings import documented
 from relgraph.ops.elementwise.comparison import wrapped
 
 __all__ = [
@@ -34,24 +35,11 @@ __all__ = [
 _LOG2_E = 1.4426950408889634
 
 
-@checks_arguments
+@documented()
 def deg2rad(x: Any) -> Any:
     """Convert degrees to radians, as ``numpy.deg2rad``.
 
-    Parameters
-    ----------
-    x : Variable or array-like
-        Any dtype and shape.
-
-    Returns
-    -------
-    Variable
-        float32 for float32 and for integers of up to 16 bits, otherwise float64.
-
-    Raises
-    ------
-    PatternError
-        For a pattern, which has no type.
+    Returns: float32 for float32 and for integers of up to 16 bits, otherwise float64.
 
     Examples
     --------
@@ -64,93 +52,40 @@ def deg2rad(x: Any) -> Any:
     return elementwise.multiply(x, constant(np.deg2rad(x.dtype.type(1))))
 
 
-@checks_arguments
+@documented()
 def rad2deg(x: Any) -> Any:
     """Convert radians to degrees, as ``numpy.rad2deg``.
 
-    Parameters
-    ----------
-    x : Variable or array-like
-        Any dtype and shape.
-
-    Returns
-    -------
-    Variable
-        float32 for float32 and for integers of up to 16 bits, otherwise float64.
-
-    Raises
-    ------
-    PatternError
-        For a pattern, which has no type.
+    Returns: float32 for float32 and for integers of up to 16 bits, otherwise float64.
     """
     (x,) = as_floats("rad2deg", x)
     return elementwise.multiply(x, constant(np.rad2deg(x.dtype.type(1))))
 
 
-@checks_arguments
+@documented()
 def fabs(x: Any) -> Any:
     """Return absolute values as floats, as ``numpy.fabs``.
 
-    Parameters
-    ----------
-    x : Variable or array-like
-        Any dtype and shape.
-
-    Returns
-    -------
-    Variable
-        float32 for float32 and for integers of up to 16 bits, otherwise float64.
-
-    Raises
-    ------
-    PatternError
-        For a pattern, which has no type.
+    Returns: float32 for float32 and for integers of up to 16 bits, otherwise float64.
     """
     return elementwise.absolute(*as_floats("fabs", x))
 
 
-@checks_arguments
+@documented()
 def fix(x: Any) -> Any:
     """Round towards zero, as ``numpy.fix``.
 
-    Parameters
-    ----------
-    x : Variable or array-like
-        Any dtype and shape.
-
-    Returns
-    -------
-    Variable
-        The dtype of ``x``.
-
-    Raises
-    ------
-    PatternError
-        For a pattern, which has no type.
+    Returns: The dtype of ``x``.
     """
     return elementwise.trunc(typed(x, "fix"))
 
 
-@checks_arguments
+@documented()
 def fmod(x1: Any, x2: Any) -> Any:
     """Return the remainder of a division that is cut towards zero, as ``numpy.fmod``.
 
-    Parameters
-    ----------
-    x1, x2 : Variable or array-like
-        Any dtype; shapes broadcast.
-
-    Returns
-    -------
-    Variable
-        The common dtype, with the sign of ``x1``; exact.
-
-    Raises
-    ------
-    ShapeError
-        When the shapes do not broadcast.
-    PatternError
-        For a pattern, which has no type.
+    Returns: The common dtype, with the sign of ``x1``; exact.
+    ShapeError: When the shapes do not broadcast.
 
     Examples
     --------
@@ -174,24 +109,11 @@ def fmod(x1: Any, x2: Any) -> Any:
     return elementwise.where(moved, elementwise.subtract(rest, x2), rest)
 
 
-@checks_arguments
+@documented()
 def modf(x: Any) -> tuple[Any, Any]:
     """Return fractional and whole parts, as ``numpy.modf``.
 
-    Parameters
-    ----------
-    x : Variable or array-like
-        Any dtype and shape.
-
-    Returns
-    -------
-    tuple of Variable
-        Floats, both with the sign of ``x``.
-
-    Raises
-    ------
-    PatternError
-        For a pattern, which has no type.
+    Returns (tuple of Variable): Floats, both with the sign of ``x``.
     """
     (x,) = as_floats("modf", x)
     finite = elementwise.where(elementwise.isinf(x), 0, x)
@@ -199,52 +121,24 @@ def modf(x: Any) -> tuple[Any, Any]:
     return elementwise.copysign(rest, x), elementwise.trunc(x)
 
 
-@checks_arguments
+@documented()
 def float_power(x1: Any, x2: Any) -> Any:
     """Raise to a power in float64, as ``numpy.float_power``.
 
-    Parameters
-    ----------
-    x1, x2 : Variable or array-like
-        Any dtype; shapes broadcast.
-
-    Returns
-    -------
-    Variable
-        float64.
-
-    Raises
-    ------
-    ShapeError
-        When the shapes do not broadcast.
-    PatternError
-        For a pattern, which has no type.
+    Returns: float64.
+    ShapeError: When the shapes do not broadcast.
     """
     wide = np.zeros(())  # Python numbers become float64 beside it, whatever the other operand is
     operands = [together("float_power", x, wide, rule="true_divide")[0] for x in (x1, x2)]
     return elementwise.power(*(elementwise.cast(x, "float64") for x in operands))
 
 
-@checks_arguments
+@documented()
 def heaviside(x1: Any, x2: Any) -> Any:
     """Return 0 below zero, 1 above it, and ``x2`` at zero, as ``numpy.heaviside``.
 
-    Parameters
-    ----------
-    x1, x2 : Variable or array-like
-        Any dtype; shapes broadcast.
-
-    Returns
-    -------
-    Variable
-        The common float; NaN where ``x1`` is.
-
-    Raises
-    ------
-    ShapeError
-        When the shapes do not broadcast.
-    PatternError
-        For a pattern, which has no type.
+    Returns: The common float; NaN where ``x1`` is.
+    ShapeError: When the shapes do not broadcast.
 
     Examples
     --------
@@ -260,26 +154,12 @@ def heaviside(x1: Any, x2: Any) -> Any:
     return elementwise.where(elementwise.isnan(x), x, found)
 
 
-@checks_arguments
+@documented()
 def logaddexp2(x1: Any, x2: Any) -> Any:
     """Return ``log2(2**x1 + 2**x2)`` without overflow, as ``numpy.logaddexp2``.
 
-    Parameters
-    ----------
-    x1, x2 : Variable or array-like
-        Any dtype; shapes broadcast.
-
-    Returns
-    -------
-    Variable
-        The common float.
-
-    Raises
-    ------
-    ShapeError
-        When the shapes do not broadcast.
-    PatternError
-        For a pattern, which has no type.
+    Returns: The common float.
+    ShapeError: When the shapes do not broadcast.
     """
     a, b = as_floats("logaddexp2", x1, x2)
     distance = elementwise.negative(elementwise.absolute(elementwise.subtract(a, b)))
@@ -292,24 +172,11 @@ def logaddexp2(x1: Any, x2: Any) -> Any:
     )
 
 
-@checks_arguments
+@documented()
 def sinc(x: Any) -> Any:
     """Return ``sin(pi x) / (pi x)``, 1 at zero, as ``numpy.sinc``.
 
-    Parameters
-    ----------
-    x : Variable or array-like
-        Any dtype and shape.
-
-    Returns
-    -------
-    Variable
-        float64 for integers, otherwise the dtype of ``x``.
-
-    Raises
-    ------
-    PatternError
-        For a pattern, which has no type.
+    Returns: float64 for integers, otherwise the dtype of ``x``.
     """
     angle = elementwise.multiply(np.pi, typed(x, "sinc"))
     tiny = float(np.finfo(angle.dtype).eps)  # whose sine is the number itself
@@ -317,46 +184,20 @@ def sinc(x: Any) -> Any:
     return elementwise.true_divide(elementwise.sin(angle), angle)
 
 
-@checks_arguments
+@documented()
 def isposinf(x: Any) -> Any:
     """Tell where elements are infinity, as ``numpy.isposinf``.
 
-    Parameters
-    ----------
-    x : Variable or array-like
-        Any dtype and shape.
-
-    Returns
-    -------
-    Variable
-        bool.
-
-    Raises
-    ------
-    PatternError
-        For a pattern, which has no type.
+    Returns: bool.
     """
     return _is_infinity(typed(x, "isposinf"), np.inf)
 
 
-@checks_arguments
+@documented()
 def isneginf(x: Any) -> Any:
     """Tell where elements are minus infinity, as ``numpy.isneginf``.
 
-    Parameters
-    ----------
-    x : Variable or array-like
-        Any dtype and shape.
-
-    Returns
-    -------
-    Variable
-        bool.
-
-    Raises
-    ------
-    PatternError
-        For a pattern, which has no type.
+    Returns: bool.
     """
     return _is_infinity(typed(x, "isneginf"), -np.inf)
 
@@ -365,32 +206,19 @@ def _is_infinity(x: Variable, infinity: float) -> Any:
     return elementwise.equal(x, infinity) if x.dtype.kind == "f" else elementwise.isinf(x)
 
 
-@checks_arguments
+@documented()
 def nan_to_num(
     x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
 ) -> Any:
     """Replace NaN and infinities by numbers, as ``numpy.nan_to_num``.
 
-    Parameters
-    ----------
-    x : Variable or array-like
-        Any dtype and shape; integers are returned as they are.
-    copy : bool
-        Only True: values of a graph cannot be changed.
-    nan : scalar
-        What NaN becomes.
-    posinf, neginf : scalar, optional
-        What the infinities become; by default the largest and the smallest number of the dtype.
-
-    Returns
-    -------
-    Variable
-        The dtype of ``x``.
-
-    Raises
-    ------
-    ArgumentError
-        For ``copy=False``.
+    x: Any dtype and shape; integers are returned as they are.
+    copy (bool): Only True: values of a graph cannot be changed.
+    nan (scalar): What NaN becomes.
+    posinf, neginf (scalar, optional): What the infinities become; by default the largest and the
+        smallest number of the dtype.
+    Returns: The dtype of ``x``.
+    ArgumentError: For ``copy=False``.
 
     Examples
     --------
@@ -423,30 +251,18 @@ def nan_to_num(
     return found
 
 
-@checks_arguments
+@documented()
 def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     """Choose each element by the first condition that is true, as ``numpy.select``.
 
-    Parameters
-    ----------
-    condlist : sequence of Variable or array-like, bool
-        The conditions; shapes broadcast.
-    choicelist : sequence of Variable or array-like
-        What each of them chooses.
-    default : Variable or array-like
-        What is chosen where none is true; an integer wraps around in the choices' dtype.
-
-    Returns
-    -------
-    Variable
-        The common dtype of the choices.
-
-    Raises
-    ------
-    ArgumentError
-        For other numbers of conditions and choices, or none; for a Python bool as a condition.
-    DTypeError
-        For a condition that is not bool.
+    condlist (sequence of Variable or array-like, bool): The conditions; shapes broadcast.
+    choicelist (sequence of Variable or array-like): What each of them chooses.
+    default (Variable or array-like): What is chosen where none is true; an integer wraps around in
+        the choices' dtype.
+    Returns: The common dtype of the choices.
+    ArgumentError: For other numbers of conditions and choices, or none; for a Python bool as a
+        condition.
+    DTypeError: For a condition that is not bool.
 
     Examples
     --------

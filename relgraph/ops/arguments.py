@@ -29,7 +29,7 @@ from relgraph.ir.types import Shape, TensorType, check_dim, dim_text
 
 
 def is_pattern(value: object) -> bool:
-    """Tell whether ``value`` is a term of a pattern: it has no type, shape or rank."""
+    """Return True if ``value`` is a term of a pattern: it has no type, shape or rank."""
     return not isinstance(value, Variable) and hasattr(type(value), "__relgraph_op__")
 
 
@@ -44,12 +44,12 @@ def rank_of(value: Any) -> int | None:
 
 
 def is_int(value: object) -> bool:
-    """Tell whether ``value`` is a Python or NumPy integer, not a bool."""
+    """Return True if ``value`` is a Python or NumPy integer, not a bool."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
 def is_open(value: object) -> bool:
-    """Tell whether a parameter is left open: a logic variable of a pattern."""
+    """Return True if a parameter is left open: a logic variable of a pattern."""
     return type(value) is Var or is_pattern(value)
 
 
@@ -134,7 +134,7 @@ def normalise_axes(axes: Any, ndim: int | None, function: str) -> Any:
 
 
 def is_axis_of_scalar(axis: object, ndim: int | None) -> bool:
-    """Tell whether an axis is 0 or -1 of a scalar: many functions of NumPy take it as no axis."""
+    """Return True if an axis is 0 or -1 of a scalar: many functions of NumPy take it as no axis."""
     return ndim == 0 and is_int(axis) and axis in (0, -1)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.errors import ArgumentError, DomainError, RelgraphError, ShapeError, checks_arguments
+from relgraph.errors import ArgumentError, DomainError, RelgraphError, ShapeError
 from relgraph.ir.facts import VALUE_FACTS, Facts, kept
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
@@ -28,8 +28,10 @@ from relgraph.ops.arguments import (
     rank_of,
     shape_text,
 )
+from relgraph.ops.docstrings import documented
 from relgraph.ops.elementwise import logical_and, not_equal
-from relgraph.ops.shape import Rearrangement, Squeeze, dim
+from relgraph.ops.permutation import Rearrangement
+from relgraph.ops.shape import Squeeze, dim
 
 
 class SpecifyShape(Rearrangement):
@@ -156,28 +158,14 @@ class Unique(Op):
         return kept(operands[0], *VALUE_FACTS)
 
 
-@checks_arguments
+@documented()
 def specify_shape(x: Any, shape: Any) -> Any:
     """Return ``x`` with sizes that the graph may rely on; they are compared at the call.
 
-    Parameters
-    ----------
-    x : Variable or array-like
-        Of any shape.
-    shape : sequence of int or None
-        A size for each axis; None where nothing is said.
-
-    Returns
-    -------
-    Variable
-        ``x`` itself where its type has the sizes already.
-
-    Raises
-    ------
-    ArgumentError
-        For a shape that is not a sequence of ints and None.
-    ShapeError
-        For a size that ``x`` cannot have.
+    shape (sequence of int or None): A size for each axis; None where nothing is said.
+    Returns: ``x`` itself where its type has the sizes already.
+    ArgumentError: For a shape that is not a sequence of ints and None.
+    ShapeError: For a size that ``x`` cannot have.
 
     Examples
     --------
@@ -200,7 +188,7 @@ def specify_shape(x: Any, shape: Any) -> Any:
     return node
 
 
-@checks_arguments
+@documented()
 def assert_(
     x: Any,
     condition: Any,
@@ -209,26 +197,12 @@ def assert_(
 ) -> Any:
     """Return ``x``; a call where the condition is not true in all elements raises an error.
 
-    Parameters
-    ----------
-    x : Variable, array-like or pattern
-        What is returned.
-    condition : Variable, array-like or pattern
-        Of any shape.
-    message : str
-        What the error says.
-    fix : str, optional
-        How to mend it: the last line of the error.
-
-    Returns
-    -------
-    Variable or pattern
-        Of the type of ``x``.  Mode ``unsafe`` leaves the check out.
-
-    Raises
-    ------
-    DomainError
-        At a call, where the condition is not true.
+    x (Variable, array-like or pattern): What is returned.
+    condition (Variable, array-like or pattern): Any dtype and shape.
+    message (str): What the error says.
+    fix (str, optional): How to mend it: the last line of the error.
+    Returns (Variable or pattern): Of the type of ``x``. Mode ``unsafe`` leaves the check out.
+    DomainError: At a call, where the condition is not true.
 
     Examples
     --------
@@ -262,30 +236,16 @@ def assert_sizes(x: Any, condition: Any, message: str, fix: str) -> Any:
     return Assert(("ShapeError", message, fix))(x, as_operand(condition))
 
 
-@checks_arguments
+@documented("pattern")
 def squeeze(x: Any, axis: Any = None) -> Any:
     """Return ``x`` without axes of size 1.
 
-    Parameters
-    ----------
-    x : Variable, array-like or pattern
-        Of any shape and dtype.
-    axis : int or tuple of int, optional
-        Which axes; a size that is not static is checked at the call.  Without it, those whose size
-        is statically 1.
-
-    Returns
-    -------
-    Variable or pattern
-        With fewer dimensions and the same elements.
-
-    Raises
-    ------
-    ShapeError
-        For an axis whose size is not 1; at a call, without ``axis``, for one whose size is not
-        static and turns out to be 1: the number of dimensions is that of the graph.
-    PatternError
-        For a pattern without ``axis``.
+    axis (int or tuple of int, optional): Which axes; a size that is not static is checked at the
+        call. Without it, those whose size is statically 1.
+    Returns (Variable or pattern): With fewer dimensions and the same elements.
+    ShapeError: For an axis whose size is not 1; at a call, without ``axis``, for one whose size is
+        not static and turns out to be 1: the number of dimensions is that of the graph.
+    PatternError: For a pattern without ``axis``.
     """
     x = as_operand(x)
     if axis is None:
@@ -308,24 +268,12 @@ def squeeze(x: Any, axis: Any = None) -> Any:
     return x if axes == () else Squeeze(axes)(x)
 
 
-@checks_arguments
+@documented()
 def unique(x: Any) -> Any:
     """Return the distinct elements of ``x``, sorted, as ``numpy.unique`` does.
 
-    Parameters
-    ----------
-    x : Variable or array-like
-        Of any shape.
-
-    Returns
-    -------
-    Variable
-        A vector, of a size that is known at the call.
-
-    Raises
-    ------
-    PatternError
-        For a pattern, which is written with the op.
+    Returns: A vector, of a size that is known at the call.
+    PatternError: For a pattern, which is written with the op.
     """
     if is_pattern(x):
         raise no_rank("unique", "Write it as the op: Unique()(x).")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.errors import ArgumentError, ShapeError, checks_arguments
+from relgraph.errors import ArgumentError, ShapeError
 from relgraph.ir.cost import size
 from relgraph.ir.facts import MATRIX_FACTS, VALUE_FACTS, Facts, kept
 from relgraph.ir.node import Variable
@@ -20,6 +20,7 @@ from relgraph.ops.arguments import (
     rank_of,
     result_dtype,
 )
+from relgraph.ops.docstrings import documented
 from relgraph.ops.shape import ravel
 
 
@@ -147,26 +148,16 @@ def _sum(dims: list[Dim]) -> Dim:
     return sum(static) if len(static) == len(sizes) else None
 
 
-@checks_arguments
+@documented()
 def concatenate(arrays: Sequence[Any], axis: Any = 0) -> Any:
     """Join arrays along an axis that they have.
 
-    Parameters
-    ----------
-    arrays : sequence of Variable, array-like or pattern
-        Of the same shape but for that axis; nothing is stretched.
-    axis : int or None
-        Counted from either end (for patterns, from the end); None joins the raveled arrays.
-
-    Returns
-    -------
-    Variable
-        Of their common dtype; of static size along the axis where every operand is.
-
-    Raises
-    ------
-    ShapeError
-        When the other dimensions differ.
+    arrays (sequence of Variable, array-like or pattern): Of the same shape but for that axis;
+        nothing is stretched.
+    axis (int or None): Counted from either end (for patterns, from the end); None joins the raveled
+        arrays.
+    Returns: Of their common dtype; of static size along the axis where every operand is.
+    ShapeError: When the other dimensions differ.
 
     Examples
     --------
@@ -185,26 +176,14 @@ def concatenate(arrays: Sequence[Any], axis: Any = 0) -> Any:
     return operands[0] if len(operands) == 1 else Concatenate(axis)(*operands)
 
 
-@checks_arguments
+@documented()
 def stack(arrays: Sequence[Any], axis: Any = 0) -> Any:
     """Join arrays of one shape along a new axis.
 
-    Parameters
-    ----------
-    arrays : sequence of Variable, array-like or pattern
-        Of the same shape; nothing is stretched.
-    axis : int
-        Where the result has the new axis (for patterns counted from its end).
-
-    Returns
-    -------
-    Variable or pattern
-        With one more dimension than the arrays.
-
-    Raises
-    ------
-    ShapeError
-        When the shapes differ.
+    arrays (sequence of Variable, array-like or pattern): Of the same shape; nothing is stretched.
+    axis (int): Where the result has the new axis (for patterns counted from its end).
+    Returns (Variable or pattern): With one more dimension than the arrays.
+    ShapeError: When the shapes differ.
     """
     operands = _operands(arrays, "stack")
     ranks = [rank for rank in map(rank_of, operands) if rank is not None]

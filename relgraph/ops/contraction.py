@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.errors import ArgumentError, ShapeError, checks_arguments, count_of
+from relgraph.errors import ArgumentError, ShapeError, count_of
 from relgraph.ir.cost import extent, size
 from relgraph.ir.facts import NOTHING, Facts, proved
 from relgraph.ir.node import Variable
@@ -15,6 +15,7 @@ from relgraph.ir.op import Op
 from relgraph.ir.types import Dim, TensorType, Type, broadcast_dims, broadcast_shapes, unify_dims
 from relgraph.ops.arguments import as_operand, is_open, no_rank, result_dtype
 from relgraph.ops.definite import of_product
+from relgraph.ops.docstrings import documented
 from relgraph.ops.permutation import MatrixTranspose, matrix_transpose, transpose
 from relgraph.ops.shape import ravel
 from relgraph.ops.sparse import SparseMatmul, is_sparse
@@ -213,26 +214,14 @@ def _transposes(x: Variable, y: Variable) -> bool:
     return (y.op is flip and y.inputs[0] is x) or (x.op is flip and x.inputs[0] is y)
 
 
-@checks_arguments
+@documented()
 def matmul(x: Any, y: Any) -> Any:
     """Return the matrix product ``x @ y``.
 
-    Parameters
-    ----------
-    x : Variable, array-like or pattern, [..., m, k] or [k]
-        A vector counts as a row.
-    y : Variable, array-like or pattern, [..., k, n] or [k]
-        A vector counts as a column.
-
-    Returns
-    -------
-    Variable, [..., m, n]
-        Of NumPy's common dtype, without the axis of a vector.
-
-    Raises
-    ------
-    ShapeError
-        When the inner sizes differ, or an operand is a scalar.
+    x (Variable, array-like or pattern, [..., m, k] or [k]): A vector counts as a row.
+    y (Variable, array-like or pattern, [..., k, n] or [k]): A vector counts as a column.
+    Returns (Variable, [..., m, n]): Of NumPy's common dtype, without the axis of a vector.
+    ShapeError: When the inner sizes differ, or an operand is a scalar.
 
     Examples
     --------
@@ -248,45 +237,28 @@ def matmul(x: Any, y: Any) -> Any:
     return Matmul()(x, y)
 
 
-@checks_arguments
+@documented()
 def outer(x: Any, y: Any) -> Any:
     """Return the products of every element of ``x`` with every element of ``y``.
 
-    Parameters
-    ----------
-    x, y : Variable, array-like or pattern
-        Raveled first; patterns stand for vectors.
-
-    Returns
-    -------
-    Variable, [m, n]
+    x, y (Variable, array-like or pattern): Raveled first; patterns stand for vectors.
+    Returns (Variable, [m, n]):
     """
     x, y = as_operand(x), as_operand(y)
     return Outer()(*(ravel(v) if isinstance(v, Variable) else v for v in (x, y)))
 
 
-@checks_arguments
+@documented()
 def einsum(subscripts: str, *operands: Any) -> Any:
     """Return Einstein's summation of the operands.
 
-    Parameters
-    ----------
-    subscripts : str
-        NumPy's notation: one label an axis, ``...`` for axes that broadcast, ``->`` and the result.
-    *operands : Variable, array-like or pattern
-        One for each term.  Patterns need explicit subscripts, without ``...``.
-
-    Returns
-    -------
-    Variable
-        A matrix product or a permutation of axes is built as such.
-
-    Raises
-    ------
-    ArgumentError
-        For subscripts that do not parse.
-    ShapeError
-        When the sizes of one label differ.
+    subscripts (str): NumPy's notation: one label an axis, ``...`` for axes that broadcast, ``->``
+        and the result.
+    *operands (Variable, array-like or pattern): One for each term. Patterns need explicit
+        subscripts, without ``...``.
+    Returns: A matrix product or a permutation of axes is built as such.
+    ArgumentError: For subscripts that do not parse.
+    ShapeError: When the sizes of one label differ.
 
     Examples
     --------
@@ -348,7 +320,7 @@ def _as_matmul(terms: list[str], result: str, operands: list[Any]) -> Any:
 
 
 def _stretches(terms: list[str], operands: list[Any]) -> bool:
-    """Tell whether a size 1 of one term may be stretched to that of the same label in another."""
+    """Return True if a size 1 of one term may be stretched to that of the same label in another."""
     seen: dict[str, Dim] = {}
     for term, operand in zip(terms, operands, strict=True):
         if isinstance(operand, Variable):

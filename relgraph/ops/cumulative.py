@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from relgraph.errors import checks_arguments
 from relgraph.ir.facts import NOTHING, Facts, kept
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
@@ -25,6 +24,7 @@ from relgraph.ops.arguments import (
     normalise_axis,
     rank_of,
 )
+from relgraph.ops.docstrings import documented
 from relgraph.ops.elementwise.facts import VALUES, WEAK_SIGNS, holds
 from relgraph.ops.reductions import Max, Min, Prod, Reduction, Sum, accumulator, sums_exactly
 from relgraph.ops.shape import ravel
@@ -178,31 +178,13 @@ def _cast(x: Any, dtype: npt.DTypeLike | None) -> Any:
     return x if dtype is None else elementwise.cast(x, dtype)
 
 
-@checks_arguments
+@documented("cumulative")
 def cumsum(a: Any, axis: Any = None, dtype: npt.DTypeLike | None = None) -> Any:
     """Add up the elements so far along an axis, as ``numpy.cumsum``.
 
-    Parameters
-    ----------
-    a : Variable or array-like
-        Any dtype and shape.
-    axis : int or None
-        The axis; None for the canonical_shape array.
-    dtype : dtype-like, optional
-        The dtype to compute in, and of the result.
-
-    Returns
-    -------
-    Variable
-        The shape of ``a``, or a vector; of that dtype, without one int64 for bool and signed
+    Returns: The shape of ``a``, or a vector; of that dtype, without one int64 for bool and signed
         integers, uint64 for unsigned ones, otherwise the dtype of ``a``.
-
-    Raises
-    ------
-    DomainError
-        For an axis out of range.
-    PatternError
-        For a pattern without an axis, or with one counted from the front.
+    PatternError: For a pattern without an axis, or with one counted from the front.
 
     Examples
     --------
@@ -213,82 +195,32 @@ def cumsum(a: Any, axis: Any = None, dtype: npt.DTypeLike | None = None) -> Any:
     return _cast(_along(Cumsum, _cast(a, dtype), axis), dtype)
 
 
-@checks_arguments
+@documented("cumulative")
 def cumprod(a: Any, axis: Any = None, dtype: npt.DTypeLike | None = None) -> Any:
     """Multiply the elements so far along an axis, as ``numpy.cumprod``.
 
-    Parameters
-    ----------
-    a : Variable or array-like
-        Any dtype and shape.
-    axis : int or None
-        The axis; None for the canonical_shape array.
-    dtype : dtype-like, optional
-        The dtype to compute in, and of the result.
-
-    Returns
-    -------
-    Variable
-        The shape of ``a``, or a vector; of that dtype, without one int64 for bool and signed
+    Returns: The shape of ``a``, or a vector; of that dtype, without one int64 for bool and signed
         integers, uint64 for unsigned ones, otherwise the dtype of ``a``.
-
-    Raises
-    ------
-    DomainError
-        For an axis out of range.
-    PatternError
-        For a pattern without an axis, or with one counted from the front.
+    PatternError: For a pattern without an axis, or with one counted from the front.
     """
     return _cast(_along(Cumprod, _cast(a, dtype), axis), dtype)
 
 
-@checks_arguments
+@documented("cumulative")
 def cummax(a: Any, axis: Any = None) -> Any:
     """Take the largest of the elements so far, as ``numpy.maximum.accumulate``.
 
-    Parameters
-    ----------
-    a : Variable or array-like
-        Any dtype and shape.
-    axis : int or None
-        The axis; None for the canonical_shape array.
-
-    Returns
-    -------
-    Variable
-        The shape of ``a``, or a vector, and its dtype; NaN from the first NaN on.
-
-    Raises
-    ------
-    DomainError
-        For an axis out of range.
-    PatternError
-        For a pattern without an axis, or with one counted from the front.
+    Returns: The shape of ``a``, or a vector, and its dtype; NaN from the first NaN on.
+    PatternError: For a pattern without an axis, or with one counted from the front.
     """
     return _along(Cummax, a, axis)
 
 
-@checks_arguments
+@documented("cumulative")
 def cummin(a: Any, axis: Any = None) -> Any:
     """Take the smallest of the elements so far, as ``numpy.minimum.accumulate``.
 
-    Parameters
-    ----------
-    a : Variable or array-like
-        Any dtype and shape.
-    axis : int or None
-        The axis; None for the canonical_shape array.
-
-    Returns
-    -------
-    Variable
-        The shape of ``a``, or a vector, and its dtype; NaN from the first NaN on.
-
-    Raises
-    ------
-    DomainError
-        For an axis out of range.
-    PatternError
-        For a pattern without an axis, or with one counted from the front.
+    Returns: The shape of ``a``, or a vector, and its dtype; NaN from the first NaN on.
+    PatternError: For a pattern without an axis, or with one counted from the front.
     """
     return _along(Cummin, a, axis)

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from relgraph.errors import ArgumentError, checks_arguments, count_of
+from relgraph.errors import ArgumentError, count_of
 from relgraph.ir.facts import BIT, Facts, check_consistent, check_possible, proved, unknown_fact
 from relgraph.ir.node import Input, Variable, make_input
 from relgraph.ir.op import Op
 from relgraph.ir.types import Dim, TensorType, Type, entries_of
 from relgraph.ops.arguments import as_operand
+from relgraph.ops.docstrings import documented
 
 Dims = Iterable[Dim] | Dim
 
@@ -25,7 +26,7 @@ def _dims(shape: Dims) -> tuple[Dim, ...]:
     return entries_of(shape)
 
 
-@checks_arguments
+@documented("input")
 def tensor(
     name: str,
     shape: Dims = (),
@@ -35,33 +36,14 @@ def tensor(
 ) -> Input:
     """Return an input of a graph.
 
-    Parameters
-    ----------
-    name : str
-        An identifier; arguments can be given by it at the call.
-    shape : tuple of int, str or None
-        One entry a dimension: its size, its name, or None where it is not known.
-    dtype : dtype-like
-        bool, an integer type, float32 or float64.
-    facts : iterable of str
-        What is known of the values, such as "positive" or "spd".
-    layout : {"dense", "csr", "csc"}
-        "csr" and "csc" for a matrix of scipy.sparse.
-
-    Returns
-    -------
-    Input
-        The same object for an equal name, type and facts.
-
-    Raises
-    ------
-    DomainError
-        For a name that is not an identifier, a fact or layout that does not exist or apply, or
-        facts that exclude each other.
-    DTypeError
-        For a dtype that relgraph does not compute with.
-    ArgumentError
-        For a shape that is a string.
+    name: An identifier; arguments can be given by it at the call.
+    shape (tuple of int, str or None): One entry a dimension: its size, its name, or None where it
+        is not known.
+    facts: What is known of the values, such as "positive" or "spd".
+    layout ({"dense", "csr", "csc"}): "csr" and "csc" for a matrix of scipy.sparse.
+    Returns (Input): The same object for an equal name, type and facts.
+    DomainError: For a layout that does not exist or apply.
+    ArgumentError: For a shape that is a string.
 
     Examples
     --------
@@ -100,71 +82,30 @@ def _of_rank(
     return tensor(name, dims, dtype, facts, layout)
 
 
-@checks_arguments
+@documented("input")
 def scalar(name: str, dtype: npt.DTypeLike = "float64", facts: Iterable[str] = ()) -> Input:
     """Return an input without dimensions.
 
-    Parameters
-    ----------
-    name : str
-        An identifier.
-    dtype : dtype-like
-        Its dtype.
-    facts : iterable of str
-        What is known of the value.
-
-    Returns
-    -------
-    Input
-        The same object for an equal name, type and facts.
-
-    Raises
-    ------
-    DomainError
-        For a name that is not an identifier, or facts that do not exist or apply, or exclude each
-        other.
-    DTypeError
-        For a dtype that relgraph does not compute with.
+    Returns (Input): The same object for an equal name, type and facts.
     """
     return _of_rank(0, name, (), dtype, facts)
 
 
-@checks_arguments
+@documented("input")
 def vector(
     name: str, shape: Dims = None, dtype: npt.DTypeLike = "float64", facts: Iterable[str] = ()
 ) -> Input:
     """Return an input with one dimension.
 
-    Parameters
-    ----------
-    name : str
-        An identifier.
-    shape : tuple of one int, str or None; or that entry itself
-        The size, a name for it, or None (the default) where it is not known.
-    dtype : dtype-like
-        Its dtype.
-    facts : iterable of str
-        What is known of the values.
-
-    Returns
-    -------
-    Input
-        The same object for an equal name, type and facts.
-
-    Raises
-    ------
-    DomainError
-        For a name that is not an identifier, or facts that do not exist or apply, or exclude each
-        other.
-    DTypeError
-        For a dtype that relgraph does not compute with.
-    ArgumentError
-        For a shape of another number of dimensions.
+    shape (tuple of one int, str or None; or that entry itself): The size, a name for it, or None
+        (the default) where it is not known.
+    Returns (Input): The same object for an equal name, type and facts.
+    ArgumentError: For a shape of another number of dimensions.
     """
     return _of_rank(1, name, shape, dtype, facts)
 
 
-@checks_arguments
+@documented("input")
 def matrix(
     name: str,
     shape: Dims = None,
@@ -174,33 +115,13 @@ def matrix(
 ) -> Input:
     """Return an input with two dimensions.
 
-    Parameters
-    ----------
-    name : str
-        An identifier.
-    shape : tuple of two entries, each an int, str or None; or None
-        The sizes, names for them, or None (the default) where they are not known.
-    dtype : dtype-like
-        Its dtype.
-    facts : iterable of str
-        What is known of the values, or of the matrix, such as "symmetric".
-    layout : {"dense", "csr", "csc"}
-        "csr" and "csc" for a matrix of scipy.sparse, which products and transposes take.
-
-    Returns
-    -------
-    Input
-        The same object for an equal name, type and facts.
-
-    Raises
-    ------
-    DomainError
-        For a name that is not an identifier, or facts that do not exist or apply, or exclude each
-        other.
-    DTypeError
-        For a dtype that relgraph does not compute with.
-    ArgumentError
-        For a shape of another number of dimensions.
+    shape (tuple of two entries, each an int, str or None; or None): The sizes, names for them, or
+        None (the default) where they are not known.
+    facts: What is known of the values, or of the matrix, such as "symmetric".
+    layout ({"dense", "csr", "csc"}): "csr" and "csc" for a matrix of scipy.sparse, which products
+        and transposes take.
+    Returns (Input): The same object for an equal name, type and facts.
+    ArgumentError: For a shape of another number of dimensions.
 
     Examples
     --------
@@ -222,38 +143,18 @@ def _names(names: str | Iterable[str]) -> list[str]:
     return list(names)
 
 
-@checks_arguments
+@documented("input")
 def scalars(
     names: str | Iterable[str], dtype: npt.DTypeLike = "float64", facts: Iterable[str] = ()
 ) -> tuple[Input, ...]:
     """Return several scalars of one dtype.
 
-    Parameters
-    ----------
-    names : str
-        Names between spaces or commas, or an iterable of names.
-    dtype : dtype-like
-        Their dtype.
-    facts : iterable of str
-        What is known of each.
-
-    Returns
-    -------
-    tuple of Input
-        One a name, in order.
-
-    Raises
-    ------
-    DomainError
-        For a name that is not an identifier, or facts that do not exist or apply, or exclude each
-        other.
-    DTypeError
-        For a dtype that relgraph does not compute with.
+    Returns (tuple of Input): One a name, in order.
     """
     return tuple(scalar(name, dtype, facts) for name in _names(names))
 
 
-@checks_arguments
+@documented("input")
 def vectors(
     names: str | Iterable[str],
     shape: Dims = None,
@@ -262,36 +163,14 @@ def vectors(
 ) -> tuple[Input, ...]:
     """Return several vectors of one type.
 
-    Parameters
-    ----------
-    names : str
-        Names between spaces or commas, or an iterable of names.
-    shape : tuple of one int, str or None; or that entry itself
-        Their size, as for :func:`vector`.
-    dtype : dtype-like
-        Their dtype.
-    facts : iterable of str
-        What is known of each.
-
-    Returns
-    -------
-    tuple of Input
-        One a name, in order.
-
-    Raises
-    ------
-    DomainError
-        For a name that is not an identifier, or facts that do not exist or apply, or exclude each
-        other.
-    DTypeError
-        For a dtype that relgraph does not compute with.
-    ArgumentError
-        For a shape of another number of dimensions.
+    shape (tuple of one int, str or None; or that entry itself): Their size, as for :func:`vector`.
+    Returns (tuple of Input): One a name, in order.
+    ArgumentError: For a shape of another number of dimensions.
     """
     return tuple(vector(name, shape, dtype, facts) for name in _names(names))
 
 
-@checks_arguments
+@documented("input")
 def matrices(
     names: str | Iterable[str],
     shape: Dims = None,
@@ -300,31 +179,10 @@ def matrices(
 ) -> tuple[Input, ...]:
     """Return several matrices of one type.
 
-    Parameters
-    ----------
-    names : str
-        Names between spaces or commas, or an iterable of names.
-    shape : tuple of two entries, each an int, str or None; or None
-        Their sizes, as for :func:`matrix`.
-    dtype : dtype-like
-        Their dtype.
-    facts : iterable of str
-        What is known of each.
-
-    Returns
-    -------
-    tuple of Input
-        One a name, in order.
-
-    Raises
-    ------
-    DomainError
-        For a name that is not an identifier, or facts that do not exist or apply, or exclude each
-        other.
-    DTypeError
-        For a dtype that relgraph does not compute with.
-    ArgumentError
-        For a shape of another number of dimensions.
+    shape (tuple of two entries, each an int, str or None; or None): Their sizes, as for
+        :func:`matrix`.
+    Returns (tuple of Input): One a name, in order.
+    ArgumentError: For a shape of another number of dimensions.
 
     Examples
     --------
@@ -379,27 +237,15 @@ class Assume(Op):
         return operands[0] | proved(*self.params[0])
 
 
-@checks_arguments
+@documented()
 def assume(x: Any, *facts: str) -> Any:
     """Return ``x`` with facts that are taken as true.
 
-    Parameters
-    ----------
-    x : Variable or array-like
-        Any type.
-    *facts : str
-        What the caller knows of it, such as "positive".  They are not checked.
-
-    Returns
-    -------
-    Variable
-        A new node with the value of ``x``; an array itself, so that a function written for
+    x: Any type.
+    *facts (str): What the caller knows of it, such as "positive". They are not checked.
+    Returns: A new node with the value of ``x``; an array itself, so that a function written for
         :func:`relgraph.jit` runs without it.
-
-    Raises
-    ------
-    DomainError
-        For a fact that does not exist or cannot hold, or facts that exclude each other.
+    DomainError: For a fact that does not exist or cannot hold, or facts that exclude each other.
 
     Examples
     --------

@@ -6,15 +6,36 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.errors import DomainError, ShapeError, checks_arguments, count_of
+from relgraph.errors import DomainError, ShapeError, count_of
 from relgraph.ir.facts import MATRIX_FACTS, VALUE_FACTS, Facts, kept, proved
 from relgraph.ir.node import Variable
+from relgraph.ir.op import Op
 from relgraph.ir.types import Type
 from relgraph.ops.arguments import as_operand, check_int, is_open, no_rank, normalise_axis, rank_of
-from relgraph.ops.shape import Rearrangement
+from relgraph.ops.docstrings import documented
 from relgraph.ops.sparse import SparseTranspose, is_sparse
 
 _SWAPPED = {"lower_triangular": "upper_triangular", "upper_triangular": "lower_triangular"}
+
+
+class Rearrangement(Op):
+    """An op whose result holds elements of its first operand, so it keeps facts of values."""
+
+    __slots__ = ()
+    computes = False
+
+    def flops(self, types: tuple[Any, ...], result: Any) -> int:
+        """Cost nothing: no arithmetic."""
+        return 0
+
+    def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
+        """Keep what is known of each element, and of each matrix where those stay whole."""
+        matrices = MATRIX_FACTS if self.keeps_matrices(node) else ()
+        return kept(operands[0], *VALUE_FACTS, *matrices)
+
+    def keeps_matrices(self, node: Variable) -> bool:
+        """Return True if each matrix of the result is a matrix of the operand."""
+        return False
 
 
 class Transpose(Rearrangement):
@@ -81,7 +102,7 @@ class MatrixTranspose(Rearrangement):
         return np.swapaxes(values[0], -1, -2)
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
-        """Keep all facts; lower and upper change places."""
+        """Keep all facts; swap lower and upper."""
         return kept(operands[0], *VALUE_FACTS) | transposed_facts(operands[0])
 
     def infix(self, operands: list[str]) -> str | None:
@@ -90,7 +111,7 @@ class MatrixTranspose(Rearrangement):
 
 
 def transposed_facts(x: Facts) -> Facts:
-    """Return the matrix facts of a transpose; lower and upper change places."""
+    """Return the matrix facts of a transpose: lower and upper swapped."""
     names = (name for name in x.names() if name in MATRIX_FACTS and name != "selection")
     return proved(*(_SWAPPED.get(name, name) for name in names))
 
@@ -163,51 +184,25 @@ def transpose(x: Any, *axes: Any) -> Any:
     return Transpose(found)(x)
 
 
-@checks_arguments
+@documented("matrix")
 def matrix_transpose(x: Any) -> Any:
     """Return ``x`` with its last two axes swapped.
 
-    Parameters
-    ----------
-    x : Variable, array-like or pattern, [..., m, n]
-        A matrix or a batch of them.
-
-    Returns
-    -------
-    Variable or pattern, [..., n, m]
-        In the dtype of ``x``.
-
-    Raises
-    ------
-    ShapeError
-        For a scalar or a vector.
+    Returns (Variable or pattern, [..., n, m]): In the dtype of ``x``.
     """
     x = as_operand(x)
     return SparseTranspose()(x) if is_sparse(x) else MatrixTranspose()(x)
 
 
-@checks_arguments
+@documented()
 def swapaxes(x: Any, axis1: int, axis2: int) -> Any:
     """Return ``x`` with two axes swapped.
 
-    Parameters
-    ----------
-    x : Variable, array-like or pattern
-        For a pattern, only the last two axes can be swapped.
-    axis1, axis2 : int
-        The axes, counted from either end.
-
-    Returns
-    -------
-    Variable or pattern
-        With the axes in their new order.
-
-    Raises
-    ------
-    DomainError
-        For an axis out of range.
-    PatternError
-        For a pattern, whose rank is not known.
+    x (Variable, array-like or pattern): For a pattern, only the last two axes can be swapped.
+    axis1, axis2 (int): The axes, counted from either end.
+    Returns (Variable or pattern): With the axes in their new order.
+    DomainError: For an axis out of range.
+    PatternError: For a pattern, whose rank is not known.
     """
     x = as_operand(x)
     ndim = rank_of(x)
@@ -224,28 +219,14 @@ def swapaxes(x: Any, axis1: int, axis2: int) -> Any:
     return transpose(x, tuple(order))
 
 
-@checks_arguments
+@documented()
 def moveaxis(x: Any, source: Any, destination: Any) -> Any:
-    """Return ``x`` with axes moved to other places; the rest keep their order.
+    """Return ``x`` with some axes moved; the others keep their order.
 
-    Parameters
-    ----------
-    x : Variable or array-like
-        Of any shape.
-    source, destination : int or sequence of int
-        Where the axes are, and where the result has them.
-
-    Returns
-    -------
-    Variable
-        With the axes in their new order.
-
-    Raises
-    ------
-    PatternError
-        For a pattern: use ``transpose`` with all axes.
-    DomainError
-        When the two do not have the same number of axes.
+    source, destination (int or sequence of int): Where the axes are, and where the result has them.
+    Returns: With the axes in their new order.
+    PatternError: For a pattern: use ``transpose`` with all axes.
+    DomainError: When the two do not have the same number of axes.
     """
     x = as_operand(x)
     if not isinstance(x, Variable):

@@ -36,12 +36,12 @@ def floating(operand: np.dtype[Value]) -> np.dtype[Value]:
 
 
 def sums_exactly(operand: np.dtype[Value]) -> bool:
-    """Tell whether no sum that fits in memory wraps around."""
+    """Return True if no sum that fits in memory wraps around."""
     return operand.kind == "f" or operand.itemsize <= 2
 
 
 def checked_keepdims(keepdims: Value) -> Value:
-    """Return a bool, or an open parameter; anything else is another argument in its place."""
+    """Return a bool or an open parameter; raise for anything else, which is another argument."""
     if is_open(keepdims) or isinstance(keepdims, bool):
         return keepdims
     if isinstance(keepdims, np.bool_ | int) and keepdims in (0, 1):
@@ -126,14 +126,14 @@ class Reduction(Op):
         return self.weight * size(types[0])
 
     def filled(self, node: Variable) -> bool:
-        """Tell whether each result provably reduces at least one element."""
+        """Return True if each result provably reduces at least one element."""
         (x,) = node.inputs
         axes = reduced_axes(self.axis, x.ndim, self.name)
         return not any(may_be_empty(x.type.shape[axis]) for axis in axes)
 
 
 def may_be_empty(dim: Dim) -> bool:
-    """Tell whether a size is not known to be 1 or more."""
+    """Return True if a size is not known to be 1 or more."""
     return not isinstance(dim, int) or dim == 0
 
 
@@ -356,7 +356,7 @@ class LogSumExp(Reduction):
 
 
 class _ArgReduction(Reduction):
-    """The place of an extreme along one axis, or in the canonical_shape array."""
+    """The index of an extreme along one axis, or in the raveled array."""
 
     __slots__ = ()
     nonempty = True
@@ -379,12 +379,12 @@ class _ArgReduction(Reduction):
 
 
 class Argmax(_ArgReduction):
-    """The first place of the largest element, or of a NaN.
+    """The index of the first largest element, or of the first NaN.
 
     Parameters
     ----------
     axis : int or None
-        A negative axis; None for the canonical_shape array.
+        A negative axis; None for the raveled array.
     keepdims : bool
         Whether reduced axes stay, with size 1.
     """
@@ -398,12 +398,12 @@ class Argmax(_ArgReduction):
 
 
 class Argmin(_ArgReduction):
-    """The first place of the smallest element, or of a NaN.
+    """The index of the first smallest element, or of the first NaN.
 
     Parameters
     ----------
     axis : int or None
-        A negative axis; None for the canonical_shape array.
+        A negative axis; None for the raveled array.
     keepdims : bool
         Whether reduced axes stay, with size 1.
     """

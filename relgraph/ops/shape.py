@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.errors import DomainError, ShapeError, checks_arguments
-from relgraph.ir.facts import MATRIX_FACTS, VALUE_FACTS, Facts, kept, proved
+from relgraph.errors import DomainError, ShapeError
+from relgraph.ir.facts import Facts, proved
 from relgraph.ir.node import Constant, Variable
 from relgraph.ir.op import Op
 from relgraph.ir.printing import brief
@@ -38,26 +38,8 @@ from relgraph.ops.arguments import (
     rank_of,
     solve,
 )
-
-
-class Rearrangement(Op):
-    """An op whose result holds elements of its first operand, so it keeps facts of values."""
-
-    __slots__ = ()
-    computes = False
-
-    def flops(self, types: tuple[Any, ...], result: Any) -> int:
-        """Cost nothing: no arithmetic."""
-        return 0
-
-    def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
-        """Keep what is known of each element, and of each matrix where those stay whole."""
-        matrices = MATRIX_FACTS if self.keeps_matrices(node) else ()
-        return kept(operands[0], *VALUE_FACTS, *matrices)
-
-    def keeps_matrices(self, node: Variable) -> bool:
-        """Tell whether each matrix of the result is a matrix of the operand."""
-        return False
+from relgraph.ops.docstrings import documented
+from relgraph.ops.permutation import Rearrangement, transpose
 
 
 class Reshape(Rearrangement):
@@ -134,7 +116,7 @@ class BroadcastTo(Rearrangement):
         return np.broadcast_to(values[0], fill(self.params[0], values[1:]))
 
     def performer(self, node: Variable) -> Callable[..., Any]:
-        """Refuse to stretch a size of 1 that nobody declared, as every other op does."""
+        """Raise for a stretched size that is not declared as 1, as every other op does."""
         declared = node.inputs[0].type.shape
         spanning = [a for a in range(-len(declared), 0) if not isinstance(declared[a], int)]
         if not spanning:
@@ -160,7 +142,7 @@ class BroadcastTo(Rearrangement):
         return None if isinstance(shape[axis], int) else sizes[len(before)]
 
     def keeps_matrices(self, node: Variable) -> bool:
-        """Tell whether only leading axes are new."""
+        """Return True if only leading axes are new."""
         shape = node.inputs[0].type.shape
         return len(shape) >= 2 and shape[-2:] == node.type.shape[-2:]
 
@@ -208,7 +190,7 @@ class ExpandDims(Rearrangement):
         return np.expand_dims(values[0], self.params[0])
 
     def keeps_matrices(self, node: Variable) -> bool:
-        """Tell whether the new axes lead."""
+        """Return True if the new axes lead."""
         return bool(self.params[0][-1] < -2) if self.params[0] else True
 
 
@@ -249,7 +231,7 @@ class Squeeze(Rearrangement):
         return np.squeeze(values[0], self.params[0])
 
     def keeps_matrices(self, node: Variable) -> bool:
-        """Tell whether the removed axes lead."""
+        """Return True if the removed axes lead."""
         return bool(self.params[0][-1] < -2) if self.params[0] else True
 
 
@@ -292,32 +274,19 @@ class Dim(Op):
         return proved("nonnegative")
 
 
-@checks_arguments
+@documented("pattern")
 def reshape(x: Any, *shape: Any, order: str = "C") -> Any:
     """Return the elements of ``x`` in another shape.
 
-    Parameters
-    ----------
-    x : Variable, array-like or pattern
-        Of any shape and dtype.
-    *shape : int, str or integer scalar Variable, or one tuple of them
-        Static sizes; -1, once, for the size that follows; names that occur in the shape of ``x``;
-        integer scalars such as ``rg.dim(x, 0)`` for sizes known at the call.  One axis of all
-        elements is stored as -1, so that a pattern with ``rg.ravel`` matches it.
-    order : {"C", "F"}
-        Whether the last or the first index changes fastest, in ``x`` and in the result.
-
-    Returns
-    -------
-    Variable
-        ``x`` itself where the shape stays the same.
-
-    Raises
-    ------
-    ShapeError
-        When the number of elements would change.
-    DomainError
-        For a name that does not occur in the shape of ``x``, or a negative size.
+    *shape (int, str or integer scalar Variable, or one tuple of them): Static sizes; -1, once, for
+        the size that follows; names that occur in the shape of ``x``; integer scalars such as
+        ``rg.dim(x, 0)`` for sizes known at the call. One axis of all elements is stored as -1, so
+        that a pattern with ``rg.ravel`` matches it.
+    order ({"C", "F"}): Whether the last or the first index changes fastest, in ``x`` and in the
+        result.
+    Returns: ``x`` itself where the shape stays the same.
+    ShapeError: When the number of elements would change.
+    DomainError: For a name that does not occur in the shape of ``x``, or a negative size.
 
     Examples
     --------
@@ -345,8 +314,6 @@ def reshape(x: Any, *shape: Any, order: str = "C") -> Any:
 
 def _reshaped_by_columns(x: Any, entries: Any, order: str) -> Any:
     """Reshape in Fortran's order: in C order with all axes reversed, before and after."""
-    from relgraph.ops.permutation import transpose
-
     if order != "F":
         raise DomainError(
             f"reshape takes the order 'C' or 'F', not {order!r}",
@@ -376,46 +343,27 @@ def _inferred(
     return sizes, operands
 
 
-@checks_arguments
+@documented("pattern")
 def ravel(x: Any, order: str = "C") -> Any:
     """Return all elements of ``x`` as a vector.
 
-    Parameters
-    ----------
-    x : Variable, array-like or pattern
-        Of any shape and dtype.
-    order : {"C", "F"}
-        Whether the last or the first index changes fastest.
-
-    Returns
-    -------
-    Variable or pattern
-        One dimension.
+    order ({"C", "F"}): Whether the last or the first index changes fastest.
+    Returns (Variable or pattern): One dimension.
     """
     return reshape(x, (-1,), order=order)
 
 
-@checks_arguments
+@documented()
 def broadcast_to(x: Any, shape: Any) -> Any:
     """Return ``x`` stretched to a shape, by NumPy's rule.
 
-    Parameters
-    ----------
-    x : Variable, array-like or pattern
-        Only its new axes and those that are statically 1 are stretched.
-    shape : tuple of int, str or integer scalar Variable
-        A name must occur in the shape of ``x``; for the name of another input's dimension pass
-        that dimension, ``rg.dim(y, axis)``, or a whole shape, ``rg.shape(y)``.
-
-    Returns
-    -------
-    Variable or pattern
-        Of that shape, in the dtype of ``x``.
-
-    Raises
-    ------
-    ShapeError
-        When ``x`` does not broadcast to the shape.
+    x (Variable, array-like or pattern): Only its new axes and those that are statically 1 are
+        stretched.
+    shape (tuple of int, str or integer scalar Variable): A name must occur in the shape of ``x``;
+        for the name of another input's dimension pass that dimension, ``rg.dim(y, axis)``, or a
+        whole shape, ``rg.shape(y)``.
+    Returns (Variable or pattern): Of that shape, in the dtype of ``x``.
+    ShapeError: When ``x`` does not broadcast to the shape.
 
     Examples
     --------
@@ -434,28 +382,13 @@ def broadcast_to(x: Any, shape: Any) -> Any:
     return BroadcastTo(tuple(sizes))(x, *operands)
 
 
-@checks_arguments
+@documented("pattern", "search")
 def dim(x: Any, axis: int) -> Any:
     """Return the size of one dimension: an int where it is static, otherwise an int64 scalar.
 
-    Parameters
-    ----------
-    x : Variable, array-like or pattern
-        Of any shape.
-    axis : int
-        Which dimension; for a pattern counted from the end.
-
-    Returns
-    -------
-    int, Variable or pattern
-        A Variable is int64 and has no dimensions.
-
-    Raises
-    ------
-    DomainError
-        For an axis out of range.
-    PatternError
-        For a pattern, whose rank is not known.
+    axis (int): Which dimension; for a pattern counted from the end.
+    Returns (int, Variable or pattern): A Variable is int64 and has no dimensions.
+    PatternError: For a pattern, whose rank is not known.
     """
     x = as_operand(x)
     axis = normalise_axis(axis, rank_of(x), "dim")
@@ -469,24 +402,12 @@ def dim(x: Any, axis: int) -> Any:
     return Dim(axis)(x)
 
 
-@checks_arguments
+@documented()
 def shape(x: Any) -> tuple[Any, ...]:
     """Return the shape of ``x``: ints where sizes are static, otherwise int64 scalars.
 
-    Parameters
-    ----------
-    x : Variable or array-like
-        Of any shape.
-
-    Returns
-    -------
-    tuple of int and Variable
-        One entry a dimension.
-
-    Raises
-    ------
-    PatternError
-        For a pattern, which has no shape.
+    Returns (tuple of int and Variable): One entry a dimension.
+    PatternError: For a pattern, which has no shape.
     """
     if is_pattern(x):
         raise no_rank("shape", "Use rg.dim(x, -1) for one size, or a side condition on types.")
@@ -499,28 +420,14 @@ def size(x: Any) -> Any:
     return dim(ravel(x), -1)
 
 
-@checks_arguments
+@documented("pattern", "reduction")
 def expand_dims(x: Any, axis: Any) -> Any:
     """Return ``x`` with axes of size 1 inserted.
 
-    Parameters
-    ----------
-    x : Variable, array-like or pattern
-        Of any shape and dtype.
-    axis : int or tuple of int
-        Where the result has the new axes; for a pattern counted from the end.
-
-    Returns
-    -------
-    Variable or pattern
-        With as many more dimensions as there are axes in ``axis``.
-
-    Raises
-    ------
-    DomainError
-        For an axis out of range, or one given twice.
-    PatternError
-        For a pattern and an axis counted from the front.
+    axis (int or tuple of int): Where the result has the new axes; for a pattern counted from the
+        end.
+    Returns (Variable or pattern): With as many more dimensions as there are axes in ``axis``.
+    PatternError: For a pattern and an axis counted from the front.
     """
     x = as_operand(x)
     if is_open(axis):

@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.errors import ArgumentError, DomainError, checks_arguments
+from relgraph.errors import ArgumentError, DomainError
 from relgraph.ir.cost import extent, size
 from relgraph.ir.facts import VALUE_FACTS, Facts, kept, proved
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.ir.types import Type
 from relgraph.ops.arguments import as_operand, is_axis_of_scalar, normalise_axis, rank_of
+from relgraph.ops.docstrings import documented
 from relgraph.ops.shape import ravel
 
 
@@ -61,7 +62,7 @@ class Sort(_Sorting):
 
 
 class Argsort(_Sorting):
-    """The places of the elements in ascending order along an axis; equal ones keep their order.
+    """The indices that sort an axis in ascending order; equal elements keep their order.
 
     Parameters
     ----------
@@ -84,34 +85,24 @@ class Argsort(_Sorting):
         return np.argsort(values[0], axis=self.params[0], kind="stable").astype(np.int64)
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
-        """Know that places are not negative."""
+        """Know that indices are not negative."""
         return proved("nonnegative")
 
 
-@checks_arguments
+@documented()
 def sort(a: Any, axis: Any = -1, kind: str | None = None, *, stable: bool | None = None) -> Any:
     """Return the elements in ascending order along an axis, as ``numpy.sort``.
 
-    Parameters
-    ----------
-    a : Variable, array-like or pattern
-        Of at least one dimension, unless ``axis`` is None; NaN come last.
-    axis : int or None
-        Counted from either end, for a pattern from the end; None for the canonical_shape array.
-    kind : {"quicksort", "mergesort", "heapsort", "stable"}, optional
-        Checked, and of no effect: equal elements do not differ, but for the signs of zeros.
-    stable : bool, optional
-        The same in another way.
-
-    Returns
-    -------
-    Variable or pattern
-        Of the shape and dtype of ``a``; of one dimension where ``axis`` is None.
-
-    Raises
-    ------
-    DomainError
-        For an axis out of range, as every axis of a scalar is, or another ``kind``.
+    a (Variable, array-like or pattern): Of at least one dimension, unless ``axis`` is None; NaN
+        come last.
+    axis (int or None): Counted from either end, for a pattern from the end; None for the raveled
+        array.
+    kind ({"quicksort", "mergesort", "heapsort", "stable"}, optional): Checked, and of no effect:
+        equal elements do not differ, but for the signs of zeros.
+    stable (bool, optional): The same in another way.
+    Returns (Variable or pattern): Of the shape and dtype of ``a``; of one dimension where ``axis``
+        is None.
+    DomainError: For an axis out of range, as every axis of a scalar is, or another ``kind``.
 
     Examples
     --------
@@ -123,30 +114,20 @@ def sort(a: Any, axis: Any = -1, kind: str | None = None, *, stable: bool | None
     return _sorted(Sort, a, axis, kind, stable)
 
 
-@checks_arguments
+@documented()
 def argsort(a: Any, axis: Any = -1, kind: str | None = None, *, stable: bool | None = None) -> Any:
-    """Return the places of the elements in ascending order along an axis, as ``numpy.argsort``.
+    """Return the indices that sort an axis in ascending order, as ``numpy.argsort``.
 
-    Parameters
-    ----------
-    a : Variable, array-like or pattern
-        Any dtype and shape; a scalar is a vector of one element.  NaN come last.
-    axis : int or None
-        Counted from either end, for a pattern from the end; None for the canonical_shape array.
-    kind : {"quicksort", "mergesort", "heapsort", "stable"}, optional
-        Checked, and of no effect: of equal elements the first always comes first.
-    stable : bool, optional
-        The same in another way.
-
-    Returns
-    -------
-    Variable or pattern, int64
-        Of the shape of ``a``; of one dimension where ``axis`` is None.
-
-    Raises
-    ------
-    DomainError
-        For an axis out of range, or another ``kind``.
+    a (Variable, array-like or pattern): Any dtype and shape; a scalar is a vector of one element.
+        NaN come last.
+    axis (int or None): Counted from either end, for a pattern from the end; None for the raveled
+        array.
+    kind ({"quicksort", "mergesort", "heapsort", "stable"}, optional): Checked, and of no effect: of
+        equal elements the first always comes first.
+    stable (bool, optional): The same in another way.
+    Returns (Variable or pattern, int64): Of the shape of ``a``; of one dimension where ``axis`` is
+        None.
+    DomainError: For an axis out of range, or another ``kind``.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Sparse matrices: products with dense operands, transposes, and the dense array of one.
 
 A sparse operand has a type whose layout is ``csr`` or ``csc``, SciPy's formats.  These ops take
-one; any other op refuses it.  They are ops of their own, so an identity of matrix products speaks
+one; any other op raises.  They are ops of their own, so an identity of matrix products speaks
 of dense operands, unless it is written with :func:`sparse_matmul`.
 """
 
@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.errors import ArgumentError, ShapeError, checks_arguments
+from relgraph.errors import ArgumentError, ShapeError
 from relgraph.ir.cost import extent, size
 from relgraph.ir.facts import MATRIX_FACTS, NOTHING, VALUE_FACTS, Facts, kept, proved
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.ir.types import TensorType, Type, unify_dims
 from relgraph.ops.arguments import as_operand, result_dtype
+from relgraph.ops.docstrings import documented
 
 # What is not known of a sparse matrix is how many elements it stores: for costs, 1 in 100.
 STORED = 100
@@ -27,7 +28,7 @@ _SWAPPED = {"lower_triangular": "upper_triangular", "upper_triangular": "lower_t
 
 
 def is_sparse(x: Any) -> bool:
-    """Tell whether an operand is a graph node of a sparse layout.
+    """Return True if an operand is a graph node of a sparse layout.
 
     Parameters
     ----------
@@ -122,7 +123,7 @@ class SparseTranspose(Op):
         return 0
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
-        """Keep all facts; lower and upper change places."""
+        """Keep all facts; swap lower and upper."""
         flipped = (_SWAPPED.get(n, n) for n in operands[0].names() if n in MATRIX_FACTS)
         return kept(operands[0], *VALUE_FACTS) | proved(*flipped)
 
@@ -156,19 +157,12 @@ class Densify(Op):
         return operands[0]
 
 
-@checks_arguments
+@documented()
 def densify(x: Any) -> Any:
     """Return the dense array of a sparse matrix; what is dense is returned as it is.
 
-    Parameters
-    ----------
-    x : Variable, array-like or pattern, [m, n]
-        A pattern stands for a sparse matrix.
-
-    Returns
-    -------
-    Variable, [m, n]
-        Of the dtype of ``x``.
+    x (Variable, array-like or pattern, [m, n]): A pattern stands for a sparse matrix.
+    Returns (Variable, [m, n]): Of the dtype of ``x``.
 
     Examples
     --------
@@ -181,31 +175,19 @@ def densify(x: Any) -> Any:
     return x if isinstance(x, Variable) and not is_sparse(x) else Densify()(x)
 
 
-@checks_arguments
+@documented()
 def sparse_matmul(x: Any, y: Any) -> Any:
     """Return the product of a sparse matrix and a dense array, in either order.
 
     ``x @ y`` builds it where one of them is a sparse graph node.  This function is for patterns,
     which have no layout: an identity written with it speaks of sparse operands.
 
-    Parameters
-    ----------
-    x : Variable, array-like or pattern, [m, k] or [k]
-        Sparse where ``y`` is not.
-    y : Variable, array-like or pattern, [k, n] or [k]
-        Sparse where ``x`` is not.
-
-    Returns
-    -------
-    Variable or pattern, [m, n], dense
-        Of NumPy's common dtype, without the axis of a vector.
-
-    Raises
-    ------
-    ShapeError
-        When the inner sizes differ.
-    ArgumentError
-        When both or neither are sparse.
+    x (Variable, array-like or pattern, [m, k] or [k]): Sparse where ``y`` is not.
+    y (Variable, array-like or pattern, [k, n] or [k]): Sparse where ``x`` is not.
+    Returns (Variable or pattern, [m, n], dense): Of NumPy's common dtype, without the axis of a
+        vector.
+    ShapeError: When the inner sizes differ.
+    ArgumentError: When both or neither are sparse.
 
     Examples
     --------
@@ -222,23 +204,12 @@ def sparse_matmul(x: Any, y: Any) -> Any:
     return SparseMatmul()(as_operand(x), as_operand(y))
 
 
-@checks_arguments
+@documented()
 def sparse_transpose(x: Any) -> Any:
     """Return the transpose of a sparse matrix, which ``x.T`` builds; for patterns too.
 
-    Parameters
-    ----------
-    x : Variable or pattern, [m, n]
-        A sparse matrix.
-
-    Returns
-    -------
-    Variable or pattern, [n, m]
-        In the other layout.
-
-    Raises
-    ------
-    ArgumentError
-        For a dense operand.
+    x (Variable or pattern, [m, n]): A sparse matrix.
+    Returns (Variable or pattern, [n, m]): In the other layout.
+    ArgumentError: For a dense operand.
     """
     return SparseTranspose()(as_operand(x))

@@ -1,4 +1,4 @@
-"""What keys do together: one key after another, and a key moved past an op.
+"""Index expressions composed: one key after another, and a key moved past an op.
 
 :mod:`relgraph.ops.indexing.expression` says what a *spec* is.  Every function here returns None
 where the result is no key, or where the sizes are not known well enough to be sure.
@@ -19,7 +19,7 @@ _SCALAR = ("int", "dynamic")
 
 
 def is_basic(spec: Spec) -> bool:
-    """Tell whether a key selects each element at most once: it has no array and no mask."""
+    """Return True if a key selects each element at most once: it has no array and no mask."""
     return all([entry[0] in _BASIC for entry in spec])
 
 
@@ -44,7 +44,7 @@ def by_axis(spec: Spec, ndim: int) -> list[Entry] | None:
 
 
 def whole_axis(entry: Entry, dim: Dim) -> bool:
-    """Tell whether an entry keeps an axis of a size as it is."""
+    """Return True if an entry keeps an axis of a size as it is."""
     return entry == FULL or (
         entry[0] == "slice"
         and "dynamic" not in entry
@@ -54,7 +54,7 @@ def whole_axis(entry: Entry, dim: Dim) -> bool:
 
 
 def selects_all(spec: Spec, shape: Shape) -> bool:
-    """Tell whether a key selects a whole array, as it is."""
+    """Return True if a key selects a whole array, as it is."""
     entries = by_axis(spec, len(shape))
     return entries is not None and all(map(whole_axis, entries, shape))
 
@@ -151,7 +151,7 @@ def _both(inner: Entry, outer: Entry, dim: Dim) -> list[Entry] | None:
 
 
 def _picked(inner: Entry, place: int, dim: Dim) -> Entry | None:
-    """Return the index of one place of a slice."""
+    """Return the index of one element of a slice."""
     if isinstance(dim, int):
         places = range(dim)[slice(*inner[1:])]
         return ("int", places[place]) if -len(places) <= place < len(places) else None
@@ -191,7 +191,7 @@ def kept_axes(entries: Sequence[Entry]) -> list[int]:
 
 
 def _within(axes: Collection[int], ndim: int) -> bool:
-    """Tell whether axes, as positions, are those of an array of rank ``ndim``."""
+    """Return True if axes, as positions, are those of an array of rank ``ndim``."""
     return all([0 <= axis < ndim for axis in axes])
 
 
@@ -308,7 +308,7 @@ def past_axis(spec: Spec, axis: int, ndim: int) -> int | None:
 
 
 def places(entry: Entry, dim: Dim) -> range | None:
-    """Return the places of an axis that an entry selects, where they are known."""
+    """Return the indices of an axis that an entry selects, where they are known."""
     if "dynamic" in entry:
         return None
     if isinstance(dim, int):
@@ -324,9 +324,9 @@ def places(entry: Entry, dim: Dim) -> range | None:
 
 
 def before_places(first: Spec, second: Spec, shape: Shape) -> Spec | None:
-    """Return the key that does what a key with one array of places and a basic one do in turn.
+    """Return the key that does what a key with one index array and a basic key do in turn.
 
-    The second key may only touch axes before the places, which stay where they are.
+    The second key may only touch axes before the index array, which stays where it is.
     """
     kinds = [entry[0] for entry in first]
     if kinds.count("array") != 1 or any([kind not in ("slice", "array") for kind in kinds]):
@@ -367,7 +367,7 @@ def adjoining(axis: int, one_key: Spec, other_key: Spec, shape: Shape) -> Spec |
 
 
 def disjoint(first: Spec, second: Spec, shape: Shape, chosen: Sequence[int] | None = None) -> bool:
-    """Tell whether two keys surely select no element in common.
+    """Return True if two keys surely select no element in common.
 
     Parameters
     ----------
@@ -376,7 +376,7 @@ def disjoint(first: Spec, second: Spec, shape: Shape, chosen: Sequence[int] | No
     shape : Shape
         Of the array.
     chosen : sequence of int, optional
-        The places that the one array of the first key selects; without it, it may have none.
+        The indices that the one array of the first key selects; without it, it may have none.
     """
     if chosen is not None:
         if [entry for entry in first if entry[0] == "array"] != [("array",)]:
@@ -394,7 +394,7 @@ def disjoint(first: Spec, second: Spec, shape: Shape, chosen: Sequence[int] | No
         low, high = max(_low(one), _low(other)), min(_high(one), _high(other))
         if low > high or (one.step % 2 == other.step % 2 == 0 and (one[0] - other[0]) % 2):
             return True
-        # Of one place it is asked exactly whether the other key takes it.
+        # For a single index the test is exact.
         if (len(one) == 1 and one[0] not in other) or (len(other) == 1 and other[0] not in one):
             return True
     return False

@@ -44,7 +44,7 @@ _SCALAR = ("int", "dynamic")
 
 
 def is_advanced(spec: Spec) -> bool:
-    """Tell whether a key copies: it holds an array or a mask."""
+    """Return True if a key copies: it holds an array or a mask."""
     return any(entry[0] in _ADVANCED for entry in spec)
 
 
@@ -380,7 +380,7 @@ def _slice_entry(part: slice, dim: Dim, operands: list[Variable]) -> tuple[Any, 
 
 
 def static_slice(bounds: tuple[int, int, int], dim: int) -> tuple[Any, ...]:
-    """Return the one form of all slices that select the same places of an axis."""
+    """Return the canonical one of the slices that select the same elements of an axis."""
     places = range(*bounds)
     if len(places) == 0:
         return ("slice", None, 0, None)

@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.errors import DomainError, PatternError, checks_arguments
+from relgraph.errors import DomainError, PatternError
 from relgraph.ir.cost import size
 from relgraph.ir.facts import VALUE_FACTS, Facts, kept
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.ir.types import Type
 from relgraph.ops.arguments import as_operand, is_axis_of_scalar, is_pattern, normalise_axis
+from relgraph.ops.docstrings import documented
 from relgraph.ops.elementwise import clip, remainder, subtract
 from relgraph.ops.indexing.expression import (
     indexed_shape,
@@ -65,31 +66,17 @@ class Index(Op):
         return str(self.infix(operands))
 
 
-@checks_arguments
+@documented()
 def index(x: Any, key: Any) -> Any:
     """Return the part of ``x`` that a key selects, by NumPy's rules.
 
-    Parameters
-    ----------
-    x : Variable or array-like
-        Of any shape and dtype.
-    key : int, slice, None, Ellipsis, integer array, mask, or a tuple of them
-        Integer scalars, arrays and masks may be Variables; those are checked at the call.
-
-    Returns
-    -------
-    Variable
-        ``x`` itself where the key selects everything; the new axes of a basic key are those of
+    key (int, slice, None, Ellipsis, integer array, mask, or a tuple of them): Integer scalars,
+        arrays and masks may be Variables; those are checked at the call.
+    Returns: ``x`` itself where the key selects everything; the new axes of a basic key are those of
         :func:`~relgraph.ops.shape.expand_dims`.
-
-    Raises
-    ------
-    DomainError
-        For a static index out of range.
-    ArgumentError
-        For a bool: ``x == y`` on graphs is identity.
-    PatternError
-        For a pattern, whose rank is not known.
+    DomainError: For a static index out of range.
+    ArgumentError: For a bool: ``x == y`` on graphs is identity.
+    PatternError: For a pattern, whose rank is not known.
 
     Examples
     --------
@@ -106,35 +93,19 @@ def index(x: Any, key: Any) -> Any:
     return expand_dims(part, axes) if axes else part
 
 
-@checks_arguments
+@documented()
 def take(x: Any, indices: Any, axis: int | None = None, *, mode: str = "raise") -> Any:
-    """Return the elements of ``x`` at some places along an axis.
+    """Return the elements of ``x`` at indices along an axis.
 
-    Parameters
-    ----------
-    x : Variable or array-like
-        Of any shape.
-    indices : int or integer array, of any shape
-        Negative ones count from the end.
-    axis : int, optional
-        Which axis; without it the raveled array.
-    mode : {"raise", "wrap", "clip"}
-        What an index outside of the axis is: an error, counted round and round, or the nearest
-        one; in "clip" negative ones are the first.
-
-    Returns
-    -------
-    Variable
-        The shape of ``indices`` in place of the axis.
-
-    Raises
-    ------
-    DomainError
-        For an axis or an index that is known to be out of range, or another mode.
-    IndexRangeError
-        At a call, for an index out of range; also where another axis is empty, unlike NumPy.
-    PatternError
-        For a pattern, whose rank is not known.
+    indices (int or integer array, of any shape): Negative ones count from the end.
+    axis (int or None): Which axis; without it the raveled array.
+    mode ({"raise", "wrap", "clip"}): What an index outside of the axis is: an error, counted round
+        and round, or the nearest one; in "clip" negative ones are the first.
+    Returns: The shape of ``indices`` in place of the axis.
+    DomainError: For an axis or an index that is known to be out of range, or another mode.
+    IndexRangeError: At a call, for an index out of range; also where another axis is empty, unlike
+        NumPy.
+    PatternError: For a pattern, whose rank is not known.
     """
     x = as_array(x, "take")
     axis = None if is_axis_of_scalar(axis, x.ndim) else axis  # as NumPy's

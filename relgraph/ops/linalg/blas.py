@@ -123,7 +123,7 @@ class _Accumulation(Op):
         raise NotImplementedError  # abstract: each has its product
 
     def _fits(self, array: Any, *operands: Any) -> bool:
-        """Tell whether the product has the shape of the array."""
+        """Return True if the product has the shape of the array."""
         raise NotImplementedError  # abstract: each has its product
 
     def _written(self, *operands: Any) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.errors import ArgumentError, ShapeError, checks_arguments
+from relgraph.errors import ArgumentError, ShapeError
 from relgraph.ir.cost import size
 from relgraph.ir.facts import Facts, kept
 from relgraph.ir.node import Variable
@@ -14,6 +14,7 @@ from relgraph.ir.op import Op
 from relgraph.ir.types import Dim, TensorType, Type, broadcast_shapes
 from relgraph.ops.arguments import as_operand, is_pattern, result_dtype
 from relgraph.ops.contraction import Outer, product_facts
+from relgraph.ops.docstrings import documented
 from relgraph.ops.elementwise import multiply
 from relgraph.ops.linalg.structured import last_two
 from relgraph.ops.shape import expand_dims, ravel, reshape, shape
@@ -112,26 +113,16 @@ def _total(m: Dim, n: Dim) -> Dim:
     return n if m == 0 else (m if n == 0 else None)
 
 
-@checks_arguments
+@documented()
 def kron(a: Any, b: Any) -> Any:
     """Return the Kronecker product of two arrays, as ``numpy.kron``.
 
-    Parameters
-    ----------
-    a : Variable, array-like or pattern, [m, n] or [n]
-        Of any number of dimensions; a pattern stands for a matrix.
-    b : Variable, array-like or pattern, [p, q] or [q]
-        Where there are fewer dimensions in one of them, axes of size 1 lead.
-
-    Returns
-    -------
-    Variable or pattern, [m p, n q] or [n q]
-        The blocks ``a[i, j] * b``.
-
-    Raises
-    ------
-    ShapeError
-        For an operand beside a pattern that is not a matrix.
+    a (Variable, array-like or pattern, [m, n] or [n]): Of any number of dimensions; a pattern
+        stands for a matrix.
+    b (Variable, array-like or pattern, [p, q] or [q]): Where there are fewer dimensions in one of
+        them, axes of size 1 lead.
+    Returns (Variable or pattern, [m p, n q] or [n q]): The blocks ``a[i, j] * b``.
+    ShapeError: For an operand beside a pattern that is not a matrix.
 
     Examples
     --------
@@ -156,26 +147,15 @@ def kron(a: Any, b: Any) -> Any:
     return reshape(multiply(a, b), tuple(sizes))
 
 
-@checks_arguments
+@documented()
 def block_diag(*blocks: Any) -> Any:
     """Return a matrix with blocks on its diagonal and zeros elsewhere.
 
-    Parameters
-    ----------
-    *blocks : Variable, array-like or pattern, [..., m, n]
-        At least one; batches broadcast.
-
-    Returns
-    -------
-    Variable or pattern
-        As tall and as wide as the blocks together, of their common dtype.
-
-    Raises
-    ------
-    ArgumentError
-        For no blocks.
-    ShapeError
-        For a block that is no matrix.
+    *blocks (Variable, array-like or pattern, [..., m, n]): At least one; batches broadcast.
+    Returns (Variable or pattern): As tall and as wide as the blocks together, of their common
+        dtype.
+    ArgumentError: For no blocks.
+    ShapeError: For a block that is no matrix.
 
     Examples
     --------

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.errors import ShapeError, checks_arguments
+from relgraph.errors import ShapeError
 from relgraph.ir.cost import extent, size
 from relgraph.ir.op import Op
 from relgraph.ir.types import TensorType, Type, broadcast_shapes
 from relgraph.ops.arguments import as_operand
 from relgraph.ops.contraction import contracted
+from relgraph.ops.docstrings import documented
 from relgraph.ops.linalg.factorisations import OneByOne
 from relgraph.ops.linalg.lapack import common_floats, routine, solved
 from relgraph.ops.linalg.solve import _flag, _System, float_dtype, square_size
@@ -188,79 +189,42 @@ def _solution(a: TensorType, b: TensorType) -> TensorType:
     return TensorType(dtype, (*batch, contracted(n, b.shape[-2]), b.shape[-1]))
 
 
-@checks_arguments
+@documented()
 def lu_solve(lu_and_piv: tuple[Any, Any], b: Any, trans: int = 0) -> Any:
     """Return the solution x of ``a @ x = b``, given ``lu_factor(a)``.
 
-    Parameters
-    ----------
-    lu_and_piv : tuple of Variable
-        What :func:`lu_factor` returned.
-    b : Variable or array-like, [n] or [..., n, k]
-        A vector only where it has one dimension.
-    trans : {0, 1}
-        Whether to solve with the transpose of ``a``.
-
-    Returns
-    -------
-    Variable
-        Of the shape of ``b``.
-
-    Raises
-    ------
-    ShapeError
-        For a factor that is not square, or when the sizes do not fit.
+    lu_and_piv (tuple of Variable): What :func:`lu_factor` returned.
+    b (Variable or array-like, [n] or [..., n, k]): A vector only where it has one dimension.
+    trans ({0, 1}): Whether to solve with the transpose of ``a``.
+    Returns: Of the shape of ``b``.
+    ShapeError: For a factor that is not square, or when the sizes do not fit.
     """
     factors, pivots = lu_and_piv
     return LUSolve(trans)(as_operand(factors), as_operand(pivots), as_operand(b))
 
 
-@checks_arguments
+@documented()
 def solve_sylvester(a: Any, b: Any, q: Any) -> Any:
     """Return the solution x of Sylvester's equation ``a @ x + x @ b = q``.
 
-    Parameters
-    ----------
-    a : Variable, array-like or pattern, [m, m]
-        The matrix on the left.
-    b : Variable, array-like or pattern, [n, n]
-        The matrix on the right.
-    q : Variable, array-like or pattern, [m, n]
-        The right side.
-
-    Returns
-    -------
-    Variable or pattern, float[m, n]
-        The solution; none is unique where ``a`` and ``-b`` have an eigenvalue in common.
-
-    Raises
-    ------
-    ShapeError
-        For operands that are not square matrices, or when the sizes do not fit.
+    a (Variable, array-like or pattern, [m, m]): The matrix on the left.
+    b (Variable, array-like or pattern, [n, n]): The matrix on the right.
+    q (Variable, array-like or pattern, [m, n]): The right side.
+    Returns (Variable or pattern, float[m, n]): The solution; none is unique where ``a`` and ``-b``
+        have an eigenvalue in common.
+    ShapeError: For operands that are not square matrices, or when the sizes do not fit.
     """
     return SolveSylvester()(as_operand(a), as_operand(b), as_operand(q))
 
 
-@checks_arguments
+@documented()
 def cho_solve(factor_and_lower: tuple[Any, bool], b: Any) -> Any:
     """Return the solution x of ``a @ x = b``, given Cholesky's factor of ``a``.
 
-    Parameters
-    ----------
-    factor_and_lower : tuple of (Variable, bool)
-        The factor, and whether it is the lower one.
-    b : Variable or array-like, [n] or [..., n, k]
-        A vector only where it has one dimension.
-
-    Returns
-    -------
-    Variable
-        Of the shape of ``b``.
-
-    Raises
-    ------
-    ShapeError
-        For a factor that is not square, or when the sizes do not fit.
+    factor_and_lower (tuple of (Variable, bool)): The factor, and whether it is the lower one.
+    b (Variable or array-like, [n] or [..., n, k]): A vector only where it has one dimension.
+    Returns: Of the shape of ``b``.
+    ShapeError: For a factor that is not square, or when the sizes do not fit.
     """
     factor, lower = factor_and_lower
     return ChoSolve(lower)(as_operand(factor), as_operand(b))

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.errors import DomainError, checks_arguments
+from relgraph.errors import DomainError
 from relgraph.ir.cost import extent
 from relgraph.ir.facts import NOTHING, Facts, kept, proved
 from relgraph.ir.node import Variable
@@ -19,6 +19,7 @@ from relgraph.ir.op import GetItem, Op
 from relgraph.ir.types import Dim, TensorType, TupleType, Type, broadcast_shapes
 from relgraph.ops.arguments import as_operand, is_open
 from relgraph.ops.contraction import contracted
+from relgraph.ops.docstrings import documented
 from relgraph.ops.linalg.lapack import common_floats, routine
 from relgraph.ops.linalg.solve import _flag, _Square, _volume, float_dtype, square_size
 from relgraph.ops.linalg.structured import last_two
@@ -356,216 +357,99 @@ def _items(both: Any, count: int) -> tuple[Any, ...]:
     return tuple(GetItem(i)(both) for i in range(count))
 
 
-@checks_arguments
+@documented("triangle")
 def eigh(a: Any, lower: bool = True) -> tuple[Any, Any]:
     """Return the eigenvalues of a symmetric matrix in ascending order, and its eigenvectors.
 
-    Parameters
-    ----------
-    a : Variable, array-like or pattern, [..., n, n]
-        One triangle of it is read.
-    lower : bool
-        Which triangle.
-
-    Returns
-    -------
-    eigenvalues, eigenvectors : Variable, [..., n] and [..., n, n]
-        Column i of the second belongs to entry i of the first.
-
-    Raises
-    ------
-    ShapeError
-        For an operand that is not a square matrix or a batch of them.
+    Returns (eigenvalues, eigenvectors : Variable, [..., n] and [..., n, n]): Column i of the second
+        belongs to entry i of the first.
     """
     first, second = _items(Eigh(lower)(as_operand(a)), 2)
     return first, second
 
 
-@checks_arguments
+@documented("triangle")
 def eigvalsh(a: Any, lower: bool = True) -> Any:
     """Return the eigenvalues of a symmetric matrix in ascending order.
 
-    Parameters
-    ----------
-    a : Variable, array-like or pattern, [..., n, n]
-        One triangle of it is read.
-    lower : bool
-        Which triangle.
-
-    Returns
-    -------
-    Variable or pattern, float[..., n]
-        One vector for each matrix.
-
-    Raises
-    ------
-    ShapeError
-        For an operand that is not a square matrix or a batch of them.
+    Returns (Variable or pattern, float[..., n]): One vector for each matrix.
     """
     return Eigvalsh(lower)(as_operand(a))
 
 
-@checks_arguments
+@documented("matrix")
 def svd(a: Any, full_matrices: bool = True) -> tuple[Any, Any, Any]:
     """Return the singular value decomposition of a matrix.
 
-    Parameters
-    ----------
-    a : Variable, array-like or pattern, [..., m, n]
-        A matrix or a batch of them.
-    full_matrices : bool
-        Whether U and V are square.
-
-    Returns
-    -------
-    U, S, Vh : Variable
-        ``a = (U * S) @ Vh`` where the matrices are not full; S is in descending order.
-
-    Raises
-    ------
-    ShapeError
-        For a scalar or a vector.
+    Returns (U, S, Vh : Variable): ``a = (U * S) @ Vh`` where the matrices are not full; S is in
+        descending order.
     """
     first, second, third = _items(SVD(full_matrices)(as_operand(a)), 3)
     return first, second, third
 
 
-@checks_arguments
+@documented("matrix")
 def qr(a: Any, mode: str = "reduced") -> tuple[Any, Any]:
     """Return the QR decomposition of a matrix.
 
-    Parameters
-    ----------
-    a : Variable, array-like or pattern, [..., m, n]
-        A matrix or a batch of them.
-    mode : {"reduced", "complete"}
-        Whether Q is square.
-
-    Returns
-    -------
-    Q, R : Variable
-        ``a = Q @ R``, with orthonormal columns of Q and R upper triangular.
-
-    Raises
-    ------
-    DomainError
-        For another mode.
-    ShapeError
-        For a scalar or a vector.
+    mode ({"reduced", "complete"}): Whether Q is square.
+    Returns (Q, R : Variable): ``a = Q @ R``, with orthonormal columns of Q and R upper triangular.
+    DomainError: For another mode.
     """
     first, second = _items(QR(mode)(as_operand(a)), 2)
     return first, second
 
 
-@checks_arguments
+@documented("square")
 def lu(a: Any) -> tuple[Any, Any, Any]:
     """Return the LU decomposition of a square matrix with partial pivoting.
 
-    Parameters
-    ----------
-    a : Variable, array-like or pattern, [..., n, n]
-        A square matrix or a batch of them.
-
-    Returns
-    -------
-    P, L, U : Variable, [..., n, n]
-        ``a = P @ L @ U``: a permutation, a unit lower and an upper triangular matrix.
-
-    Raises
-    ------
-    ShapeError
-        For an operand that is not a square matrix or a batch of them.
+    Returns (P, L, U : Variable, [..., n, n]): ``a = P @ L @ U``: a permutation, a unit lower and an
+        upper triangular matrix.
     """
     first, second, third = _items(LU()(as_operand(a)), 3)
     return first, second, third
 
 
-@checks_arguments
+@documented("square")
 def lu_factor(a: Any) -> tuple[Any, Any]:
     """Return both LU factors in one matrix, and the row interchanges.
 
-    Parameters
-    ----------
-    a : Variable, array-like or pattern, [..., n, n]
-        A square matrix or a batch of them.
-
-    Returns
-    -------
-    lu, piv : Variable, float[..., n, n] and int32[..., n]
-        Row i was interchanged with row ``piv[i]``.
-
-    Raises
-    ------
-    ShapeError
-        For an operand that is not a square matrix or a batch of them.
+    Returns (lu, piv : Variable, float[..., n, n] and int32[..., n]): Row i was interchanged with
+        row ``piv[i]``.
     """
     first, second = _items(LUFactor()(as_operand(a)), 2)
     return first, second
 
 
-@checks_arguments
+@documented("square")
 def schur(a: Any) -> tuple[Any, Any]:
     """Return the real Schur decomposition of a square matrix.
 
-    Parameters
-    ----------
-    a : Variable, array-like or pattern, [..., n, n]
-        A square matrix or a batch of them.
-
-    Returns
-    -------
-    T, Z : Variable, [..., n, n]
-        ``a = Z @ T @ Z.mT`` with Z orthogonal; T has blocks of 2 for pairs of complex eigenvalues.
-
-    Raises
-    ------
-    ShapeError
-        For an operand that is not a square matrix or a batch of them.
+    Returns (T, Z : Variable, [..., n, n]): ``a = Z @ T @ Z.mT`` with Z orthogonal; T has blocks of
+        2 for pairs of complex eigenvalues.
     """
     first, second = _items(Schur()(as_operand(a)), 2)
     return first, second
 
 
-@checks_arguments
+@documented()
 def qz(a: Any, b: Any) -> tuple[Any, Any, Any, Any]:
     """Return the real generalised Schur decomposition of two square matrices.
 
-    Parameters
-    ----------
-    a, b : Variable, array-like or pattern, [..., n, n]
-        Square matrices of one size.
-
-    Returns
-    -------
-    AA, BB, Q, Z : Variable, [..., n, n]
-        ``a = Q @ AA @ Z.mT`` and ``b = Q @ BB @ Z.mT``.
-
-    Raises
-    ------
-    ShapeError
-        For operands that are not square matrices of one size.
+    a, b (Variable, array-like or pattern, [..., n, n]): Square matrices of one size.
+    Returns (AA, BB, Q, Z : Variable, [..., n, n]): ``a = Q @ AA @ Z.mT`` and ``b = Q @ BB @ Z.mT``.
+    ShapeError: For operands that are not square matrices of one size.
     """
     first, second, third, fourth = _items(QZ()(as_operand(a), as_operand(b)), 4)
     return first, second, third, fourth
 
 
-@checks_arguments
+@documented("square")
 def expm(a: Any) -> Any:
     """Return the exponential of a square matrix.
 
-    Parameters
-    ----------
-    a : Variable, array-like or pattern, [..., n, n]
-        A square matrix or a batch of them.
-
-    Returns
-    -------
-    Variable or pattern, float[..., n, n]
-        Not the exponentials of the elements, which are ``exp(a)``.
-
-    Raises
-    ------
-    ShapeError
-        For an operand that is not a square matrix or a batch of them.
+    Returns (Variable or pattern, float[..., n, n]): Not the exponentials of the elements, which are
+        ``exp(a)``.
     """
     return Expm()(as_operand(a))

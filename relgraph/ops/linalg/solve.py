@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.errors import ArgumentError, DomainError, ShapeError, checks_arguments
+from relgraph.errors import ArgumentError, DomainError, ShapeError
 from relgraph.ir.cost import extent, size
 from relgraph.ir.facts import Facts, kept, proved
 from relgraph.ir.node import Variable
@@ -24,6 +24,7 @@ from relgraph.ir.op import GetItem, Op
 from relgraph.ir.types import Dim, Shape, TensorType, TupleType, Type, broadcast_shapes, unify_dims
 from relgraph.ops.arguments import as_operand, is_open
 from relgraph.ops.contraction import contracted
+from relgraph.ops.docstrings import documented
 from relgraph.ops.linalg.lapack import common_floats, positive_definite, solved, triangular
 from relgraph.ops.linalg.structured import last_two
 
@@ -300,27 +301,15 @@ def _flag(value: Any) -> Any:
     )
 
 
-@checks_arguments
+@documented("square")
 def solve(a: Any, b: Any, assume: str = "general") -> Any:
     """Return the solution x of ``a @ x = b``.
 
-    Parameters
-    ----------
-    a : Variable, array-like or pattern, [..., n, n]
-        A square matrix or a batch of them.
-    b : Variable, array-like or pattern, [n] or [..., n, k]
-        A vector only where it has one dimension, as in NumPy 2.
-    assume : {"general", "spd"}
-        What is taken for granted of ``a``.
-
-    Returns
-    -------
-    Variable, [..., n] or [..., n, k]
-
-    Raises
-    ------
-    ShapeError
-        When ``a`` is not square, or the sizes differ.
+    b (Variable, array-like or pattern, [n] or [..., n, k]): A vector only where it has one
+        dimension, as in NumPy 2.
+    assume ({"general", "spd"}): What is taken for granted of ``a``.
+    Returns (Variable, [..., n] or [..., n, k]):
+    ShapeError: When the sizes differ.
 
     Examples
     --------
@@ -334,128 +323,59 @@ def solve(a: Any, b: Any, assume: str = "general") -> Any:
     return Solve(assume)(as_operand(a), as_operand(b))
 
 
-@checks_arguments
+@documented("square")
 def solve_triangular(
     a: Any, b: Any, lower: bool = False, trans: int | str = 0, unit_diagonal: bool = False
 ) -> Any:
     """Return the solution x of ``a @ x = b`` for a triangular ``a``, as SciPy does.
 
-    Parameters
-    ----------
-    a : Variable, array-like or pattern, [..., n, n]
-        Its other triangle is not read.
-    b : Variable, array-like or pattern, [n] or [..., n, k]
-        A vector only where it has one dimension.
-    lower : bool
-        Which triangle ``a`` is.
-    trans : {0, 1, "N", "T", "C"}
-        Whether to solve with the transpose of ``a``.
-    unit_diagonal : bool
-        Whether the diagonal is taken as ones and not read.
-
-    Returns
-    -------
-    Variable or pattern
-        Of the shape of ``b``, in a float dtype.
-
-    Raises
-    ------
-    ShapeError
-        For a matrix that is not square, or when the sizes do not fit.
+    a: Its other triangle is not read.
+    b (Variable, array-like or pattern, [n] or [..., n, k]): A vector only where it has one
+        dimension.
+    lower: Which triangle ``a`` is.
+    trans ({0, 1, "N", "T", "C"}): Whether to solve with the transpose of ``a``.
+    unit_diagonal (bool): Whether the diagonal is taken as ones and not read.
+    Returns (Variable or pattern): Of the shape of ``b``, in a float dtype.
+    ShapeError: When the sizes do not fit.
     """
     return SolveTriangular(lower, trans, unit_diagonal)(as_operand(a), as_operand(b))
 
 
-@checks_arguments
+@documented("triangle")
 def cholesky(a: Any, lower: bool = True) -> Any:
     """Return the triangular factor of a symmetric positive definite matrix.
 
-    Parameters
-    ----------
-    a : Variable, array-like or pattern, [..., n, n]
-        One triangle of it is read.
-    lower : bool
-        True for L with ``a = L @ L.mT``, False for U with ``a = U.mT @ U``.
-
-    Returns
-    -------
-    Variable or pattern, float[..., n, n]
-        The factor; the other triangle is zero.
-
-    Raises
-    ------
-    ShapeError
-        For an operand that is not a square matrix or a batch of them.
-    LinearAlgebraError
-        At a call, for a matrix that is not positive definite.
+    lower: True for L with ``a = L @ L.mT``, False for U with ``a = U.mT @ U``.
+    Returns (Variable or pattern, float[..., n, n]): The factor; the other triangle is zero.
+    LinearAlgebraError: At a call, for a matrix that is not positive definite.
     """
     return Cholesky(lower)(as_operand(a))
 
 
-@checks_arguments
+@documented("square")
 def inv(a: Any) -> Any:
     """Return the inverse of a square matrix.
 
-    Parameters
-    ----------
-    a : Variable, array-like or pattern, [..., n, n]
-        A square matrix or a batch of them.
-
-    Returns
-    -------
-    Variable or pattern, [..., n, n]
-        A float.
-
-    Raises
-    ------
-    ShapeError
-        For an operand that is not a square matrix or a batch of them.
-    LinearAlgebraError
-        At a call, for a singular matrix.
+    Returns (Variable or pattern, [..., n, n]): A float.
+    LinearAlgebraError: At a call, for a singular matrix.
     """
     return Inv()(as_operand(a))
 
 
-@checks_arguments
+@documented("square")
 def det(a: Any) -> Any:
     """Return the determinant of a square matrix.
 
-    Parameters
-    ----------
-    a : Variable, array-like or pattern, [..., n, n]
-        A square matrix or a batch of them.
-
-    Returns
-    -------
-    Variable or pattern, [...]
-        One float for each matrix.
-
-    Raises
-    ------
-    ShapeError
-        For an operand that is not a square matrix or a batch of them.
+    Returns (Variable or pattern, [...]): One float for each matrix.
     """
     return Det()(as_operand(a))
 
 
-@checks_arguments
+@documented("square")
 def slogdet(a: Any) -> tuple[Any, Any]:
     """Return the sign of a determinant, and the logarithm of its absolute value.
 
-    Parameters
-    ----------
-    a : Variable, array-like or pattern, [..., n, n]
-        A square matrix or a batch of them.
-
-    Returns
-    -------
-    sign, logabsdet : Variable
-        A singular matrix has 0 and minus infinity.
-
-    Raises
-    ------
-    ShapeError
-        For an operand that is not a square matrix or a batch of them.
+    Returns (sign, logabsdet : Variable): A singular matrix has 0 and minus infinity.
     """
     both = Slogdet()(as_operand(a))
     return GetItem(0)(both), GetItem(1)(both)

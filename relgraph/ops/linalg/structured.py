@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.errors import DomainError, ShapeError, checks_arguments
+from relgraph.errors import DomainError, ShapeError
 from relgraph.ir.cost import extent, size
 from relgraph.ir.facts import VALUE_FACTS, Facts, kept, proved
 from relgraph.ir.node import Variable, constant
 from relgraph.ir.op import Op
 from relgraph.ir.types import Dim, TensorType, Type, check_dtype
 from relgraph.ops.arguments import as_operand, check_int, is_open, is_pattern, no_rank, rank_of
+from relgraph.ops.docstrings import documented
 from relgraph.ops.permutation import moveaxis
 from relgraph.ops.reductions import Sum
 from relgraph.ops.shape import broadcast_to, dim
@@ -275,32 +276,17 @@ def _sum_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype("uint64" if dtype.kind == "u" else "int64")
 
 
-@checks_arguments
+@documented("creation")
 def eye(n: Any, m: int | None = None, k: int = 0, dtype: Any = "float64") -> Any:
     """Return a matrix with ones on one diagonal and zeros elsewhere.
 
-    Parameters
-    ----------
-    n : int or integer scalar Variable
-        The number of rows; one known only at the call makes the identity.
-    m : int, optional
-        The number of columns, ``n`` without it.
-    k : int
-        The diagonal: 0 the main one, positive above it.
-    dtype : dtype-like
-        The dtype.
-
-    Returns
-    -------
-    Variable, [n, m]
-
-    Raises
-    ------
-    ArgumentError
-        For sizes that are not ints.
-    DomainError
-        For a negative size; and where a size is known at the call only, for other numbers of
-        columns or another diagonal.
+    n (int or integer scalar Variable): The number of rows; one known only at the call makes the
+        identity.
+    m (int, optional): The number of columns, ``n`` without it.
+    Returns (Variable, [n, m]):
+    ArgumentError: For sizes that are not ints.
+    DomainError: For a negative size; and where a size is known at the call only, for other numbers
+        of columns or another diagonal.
 
     Examples
     --------
@@ -318,26 +304,14 @@ def eye(n: Any, m: int | None = None, k: int = 0, dtype: Any = "float64") -> Any
     return Eye(n, n if m is None else m, k, dtype)()
 
 
-@checks_arguments
+@documented()
 def diag(x: Any, k: int = 0) -> Any:
     """Return a diagonal matrix made of a vector, or a diagonal of a matrix.
 
-    Parameters
-    ----------
-    x : Variable, array-like or pattern, [n] or [m, n]
-        A pattern stands for a vector; for the other meaning use ``diagonal``.
-    k : int
-        The diagonal: 0 the main one, positive above it.
-
-    Returns
-    -------
-    Variable or pattern
-        A matrix for a vector, a vector for a matrix.
-
-    Raises
-    ------
-    ShapeError
-        For a scalar or a batch.
+    x (Variable, array-like or pattern, [n] or [m, n]): A pattern stands for a vector; for the other
+        meaning use ``diagonal``.
+    Returns (Variable or pattern): A matrix for a vector, a vector for a matrix.
+    ShapeError: For a scalar or a batch.
     """
     x = as_operand(x)
     if not isinstance(x, Variable) or x.ndim == 1:
@@ -350,61 +324,27 @@ def diag(x: Any, k: int = 0) -> Any:
     return Diagonal(k)(x)
 
 
-@checks_arguments
+@documented("matrix")
 def diagonal(x: Any, offset: int = 0, axis1: int = -2, axis2: int = -1) -> Any:
     """Return one diagonal of each matrix.
 
-    Parameters
-    ----------
-    x : Variable, array-like or pattern, [..., m, n]
-        A matrix or a batch of them.
-    offset : int
-        The diagonal: 0 the main one, positive above it.
-    axis1, axis2 : int
-        The axes of the matrices: the last two, as in ``numpy.linalg.diagonal``.
-
-    Returns
-    -------
-    Variable, [..., min(m, n)] for the main diagonal
-
-    Raises
-    ------
-    DomainError
-        For an axis out of range, or one given twice.
-    ShapeError
-        For a scalar or a vector.
-    PatternError
-        For a pattern with other axes than the last two.
+    axis1, axis2 (int): The axes of the matrices: the last two, as in ``numpy.linalg.diagonal``.
+    Returns (Variable, [..., min(m, n)] for the main diagonal):
+    DomainError: For an axis out of range, or one given twice.
+    PatternError: For a pattern with other axes than the last two.
     """
     return Diagonal(offset)(_matrices(x, axis1, axis2, "diagonal"))
 
 
-@checks_arguments
+@documented("matrix")
 def trace(x: Any, offset: int = 0, axis1: int = -2, axis2: int = -1) -> Any:
     """Return the sum of a diagonal of each matrix.
 
-    Parameters
-    ----------
-    x : Variable, array-like or pattern, [..., m, n]
-        Small integers and bool are summed in 64 bits.
-    offset : int
-        The diagonal: 0 the main one, positive above it.
-    axis1, axis2 : int
-        The axes of the matrices: the last two, as in ``numpy.linalg.trace``.
-
-    Returns
-    -------
-    Variable or pattern, [...]
-        One number for each matrix.
-
-    Raises
-    ------
-    DomainError
-        For an axis out of range, or one given twice.
-    ShapeError
-        For a scalar or a vector.
-    PatternError
-        For a pattern with other axes than the last two.
+    x: Small integers and bool are summed in 64 bits.
+    axis1, axis2 (int): The axes of the matrices: the last two, as in ``numpy.linalg.trace``.
+    Returns (Variable or pattern, [...]): One number for each matrix.
+    DomainError: For an axis out of range, or one given twice.
+    PatternError: For a pattern with other axes than the last two.
     """
     x = _matrices(x, axis1, axis2, "trace")
     if is_open(offset) or offset != 0:
@@ -413,50 +353,28 @@ def trace(x: Any, offset: int = 0, axis1: int = -2, axis2: int = -1) -> Any:
     return Trace()(x)
 
 
-@checks_arguments
+@documented()
 def tril(x: Any, k: int = 0) -> Any:
     """Return the lower triangle of each matrix: zeros above the diagonal ``k``.
 
-    Parameters
-    ----------
-    x : Variable, array-like or pattern, [..., m, n] or [n]
-        A matrix or a batch of them; a vector is each row of a square matrix.
-    k : int
-        The last diagonal that is kept.
-
-    Returns
-    -------
-    Variable or pattern, [..., m, n] or [n, n]
-        In the dtype of ``x``.
-
-    Raises
-    ------
-    ShapeError
-        For a scalar.
+    x (Variable, array-like or pattern, [..., m, n] or [n]): A matrix or a batch of them; a vector
+        is each row of a square matrix.
+    k: The last diagonal that is kept.
+    Returns (Variable or pattern, [..., m, n] or [n, n]): In the dtype of ``x``.
+    ShapeError: For a scalar.
     """
     return Tril(k)(_as_matrix(x))
 
 
-@checks_arguments
+@documented()
 def triu(x: Any, k: int = 0) -> Any:
     """Return the upper triangle of each matrix: zeros below the diagonal ``k``.
 
-    Parameters
-    ----------
-    x : Variable, array-like or pattern, [..., m, n] or [n]
-        A matrix or a batch of them; a vector is each row of a square matrix.
-    k : int
-        The first diagonal that is kept.
-
-    Returns
-    -------
-    Variable or pattern, [..., m, n] or [n, n]
-        In the dtype of ``x``.
-
-    Raises
-    ------
-    ShapeError
-        For a scalar.
+    x (Variable, array-like or pattern, [..., m, n] or [n]): A matrix or a batch of them; a vector
+        is each row of a square matrix.
+    k: The first diagonal that is kept.
+    Returns (Variable or pattern, [..., m, n] or [n, n]): In the dtype of ``x``.
+    ShapeError: For a scalar.
     """
     return Triu(k)(_as_matrix(x))
 
