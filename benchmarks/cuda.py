@@ -74,7 +74,7 @@ ROWS: dict[str, tuple[Callable[..., Any], tuple[Any, ...], float]] = {
 
 
 def simulated() -> bool:
-    """Tell whether numba's simulator stands in for a device."""
+    """Return True if numba's simulator stands in for a device."""
     return os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
 
 

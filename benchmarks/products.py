@@ -77,7 +77,7 @@ def compiled(routine: str, build: Sum, values: list[Any], mode: Any) -> Any:
 
 
 def makes(routine: str, function: Any) -> bool:
-    """Tell whether a function calls a routine."""
+    """Return True if a function calls a routine."""
     return routine in [x.op.name for x in function.graph.toposort() if x.op is not None]
 
 

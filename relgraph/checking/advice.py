@@ -67,7 +67,7 @@ def advised(found: Counterexample, floats: bool) -> Counterexample:
 
 
 def _is_undefined(found: Counterexample) -> bool:
-    """Tell whether the side that is built is NaN, and the other one is not."""
+    """Return True if the side that is built is NaN, and the other one is not."""
     expected, computed = map(np.asarray, (found.problem.expected, found.problem.found))
     if expected.shape != computed.shape or expected.dtype.kind != "f":
         return False
@@ -115,7 +115,7 @@ def fix_of_labels(found: Counterexample, weaker: tuple[str, str]) -> str:
 
 
 def _overflows(found: Counterexample) -> bool:
-    """Tell whether inputs and the result are finite, so that an intermediate value is not."""
+    """Return True if inputs and the result are finite, so that an intermediate value is not."""
     ends = [*found.values.values(), found.problem.found]
     return all(np.isfinite(v).all() for v in map(np.asarray, ends) if v.dtype.kind == "f")
 

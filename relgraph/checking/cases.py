@@ -53,7 +53,7 @@ def theme_of(relation: Relation) -> str | None:
 
 
 def registered(relation: Relation) -> bool:
-    """Tell whether ``rg.optdb`` holds a relation, in its direction."""
+    """Return True if ``rg.optdb`` holds a relation, in its direction."""
     return any(
         entry.item is relation
         for database in default_database().databases()
@@ -74,7 +74,7 @@ def both_directions(relation: Relation) -> list[Relation]:
 
 
 def runs(relation: Relation) -> bool:
-    """Tell whether a relation is compiled and has a clause that runs in its direction."""
+    """Return True if a relation is compiled and has a clause that runs in its direction."""
     try:
         return bool(relation.rewrites)
     except RelgraphError:
@@ -326,7 +326,7 @@ def generator(*parts: Any) -> np.random.Generator:
 
 
 def needs_regular(*graphs: Any) -> bool:
-    """Tell whether graphs solve equations, which only some matrices allow."""
+    """Return True if graphs solve equations, which only some matrices allow."""
     return any(
         x.op is not None and x.op.name in made.SOLVERS
         for x in toposort([g for g in graphs if isinstance(g, Variable)])

@@ -156,7 +156,7 @@ def token(x: Any) -> Any:
 
 
 def is_pointwise(clause: Any) -> bool:
-    """Tell whether both sides are elementwise."""
+    """Return True if both sides are elementwise."""
     return all(
         x.op.cls.pointwise if isinstance(x.op, OpPattern) else x.op.pointwise
         for side in (clause.left, clause.right)
@@ -585,7 +585,7 @@ def swaps(node: Variable, most: int = 64) -> list[Variable]:
 
 
 def answers(relation: Any, node: Variable) -> bool:
-    """Tell whether kanren has an answer of the node's type, in some order of operands."""
+    """Return True if kanren has an answer of the node's type, in some order of operands."""
     for one in swaps(node):
         for term in relation.run(4, one):
             try:

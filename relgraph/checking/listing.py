@@ -230,7 +230,7 @@ def _others() -> Iterator[CatalogueRow]:
 
 
 def directions(relation: Relation) -> tuple[bool, bool]:
-    """Tell whether a relation runs forward, and backward."""
+    """Return True if a relation runs forward, and backward."""
     other = _runs(lambda: relation.reversed.rewrites)
     own = relation.interpreted or _runs(lambda: relation.rewrites)
     return (other, own) if relation.backward else (own, other)

@@ -327,7 +327,7 @@ def _of_floats(x: Variable) -> bool:
 
 
 def _rounds(x: Variable) -> bool:
-    """Tell whether what a node computes is rounded, beyond what it is computed from."""
+    """Return True if what a node computes is rounded, beyond what it is computed from."""
     op: Any = x.op
     if not _of_floats(x) or isinstance(op, PICKING):
         return False

@@ -164,7 +164,7 @@ def _dominated(value: Array, *, definite: bool = False) -> Array:
 
 
 def obeys(x: Any, value: Array) -> bool:
-    """Tell whether the declared facts of an input hold of a value; not asked of matrices' facts."""
+    """Return True if a value has the declared facts of an input, apart from matrix facts."""
     if x.facts & set(MATRIX_FACTS):
         return False
     value = np.asarray(value)
@@ -235,7 +235,7 @@ def _top(v: Array) -> float:
 
 
 def all_finite(done: dict[Variable, Array]) -> bool:
-    """Tell whether every input and intermediate is finite.
+    """Return True if every input and intermediate is finite.
 
     A constant is part of the identity and not assumed to be anything: max(x, -inf) = x is judged.
     """

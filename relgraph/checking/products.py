@@ -92,6 +92,6 @@ def _comparable(
 
 
 def _multiplies_matrices(*graphs: Variable) -> bool:
-    """Tell whether each factor of each product is a matrix."""
+    """Return True if each factor of each product is a matrix."""
     products = [x for x in toposort(list(graphs)) if x.op is not None and x.op.name == "matmul"]
     return all(y.ndim == 2 for x in products for y in x.inputs)

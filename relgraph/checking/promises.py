@@ -188,7 +188,7 @@ def _asked_to_be_finite(
 
 
 def undefined(values: Iterable[Any]) -> bool:
-    """Tell whether a value is NaN and none is infinite, so that no overflow explains it."""
+    """Return True if a value is NaN and none is infinite, so that no overflow explains it."""
     floats = [x for x in map(np.asarray, values) if x.dtype.kind == "f"]
     return any(np.isnan(x).any() for x in floats) and not any(np.isinf(x).any() for x in floats)
 
@@ -303,7 +303,7 @@ def keeps_specials(relation: Relation) -> Outcome:
 
 
 def is_stabilising(relation: Relation) -> bool:
-    """Tell whether a relation, in this direction, is to be accurate where its graph is not.
+    """Return True if a relation, in this direction, is to be accurate where its graph is not.
 
     Its tag says so, of the direction that ``rg.optdb`` holds, or else of the one declared.
     """
@@ -439,7 +439,7 @@ class _Calls:
 
 
 def _fit(inputs: list[Any], values: Values) -> bool:
-    """Tell whether arrays have the sizes that inputs state, equal ones under one name."""
+    """Return True if arrays have the sizes that inputs state, equal ones under one name."""
     sizes: dict[Any, int] = {}
     for x in inputs:
         for wanted, size in zip(x.type.shape, values[x.name].shape, strict=True):

@@ -89,7 +89,7 @@ def loses_digits(relation: Relation) -> Loss | None:
 
 
 def _is_conditioned(*graphs: Variable) -> bool:
-    """Tell whether graphs factor matrices, of which single elements need not be accurate."""
+    """Return True if graphs factor matrices, of which single elements need not be accurate."""
     ops = [x.op for x in toposort(list(graphs)) if x.op is not None]
     return any(type(op).__module__.rpartition(".")[2] in CONDITIONED for op in ops)
 

@@ -91,7 +91,7 @@ class Groups(Limits):
         return group.pending[0] if group is not None and group.pending else self.forward.get(node)
 
     def settled(self, node: Variable) -> bool:
-        """Tell whether the node's reduct is normal by now; then so is the node."""
+        """Return True if the node's reduct is normal by now; then so is the node."""
         reduct = self.forward.get(node)
         if reduct is None or reduct not in self.normal:
             return False
@@ -402,7 +402,7 @@ class Groups(Limits):
 
 
 def _all_normal(nodes: Sequence[Variable], normal: dict[Variable, Variable]) -> bool:
-    """Tell whether nodes are known to be their own normal forms."""
+    """Return True if nodes are known to be their own normal forms."""
     for x in nodes:  # noqa: SIM110 - as a generator it takes twice as long
         if x.inputs and normal.get(x) is not x:
             return False

@@ -86,7 +86,7 @@ def interpret(
 
 
 def tracked(transform: NodeTransform, op: Op | None) -> bool:
-    """Tell whether a transform asks about applications of an op."""
+    """Return True if a transform asks about applications of an op."""
     tracks = transform.tracks
     return tracks is None or op in tracks or type(op) in tracks
 

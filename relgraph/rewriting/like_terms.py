@@ -128,7 +128,7 @@ class Sums(Groups):
         return found
 
     def opens(self, x: Variable, n: Variable, signed: Signed) -> bool:
-        """Tell whether an operand is part of the sum that ``n`` is."""
+        """Return True if an operand is part of the sum that ``n`` is."""
         dtype = n.type.dtype
         return (
             x.op in signed.family
@@ -178,7 +178,7 @@ class Sums(Groups):
         return found - twice
 
     def has_flips(self, op: Op | None, x: Variable, y: Variable, signed: Signed) -> bool:
-        """Tell whether a sum of normal operands contains anything but additions."""
+        """Return True if a sum of normal operands contains anything but additions."""
         if op is signed.difference:
             return True
         known = self.flips
@@ -366,7 +366,7 @@ def _by_sign(
 
 
 def _subtracted(x: Term) -> bool:
-    """Tell whether a term is taken away, by a coefficient that is positive."""
+    """Return True if a term is taken away, by a coefficient that is positive."""
     if not x.negative or x.shared.__class__ is Constant:
         return False
     return x.coefficient is None or bool(x.coefficient.value > 0)

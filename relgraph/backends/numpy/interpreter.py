@@ -1,4 +1,4 @@
-"""The reference backend: a flat list of steps, each one op's own NumPy meaning."""
+"""The reference backend: a flat list of steps, each of which computes one op with NumPy."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from relgraph.lowering.sizes import mismatch, unproved
 
 
 class NumpyBackend:
-    """Computes a graph op by op with NumPy; the meaning that other backends reproduce.
+    """Computes a graph op by op with NumPy; other backends reproduce its results.
 
     Examples
     --------
@@ -85,14 +85,14 @@ class NumpyProgram:
 
     @property
     def source(self) -> str:
-        """The graph as infix statements, which is what this backend interprets."""
+        """The graph as infix statements, which this backend interprets."""
         return pprint(self._graph.outputs)
 
     def __call__(self, arrays: Sequence[Array]) -> list[Any]:
         """Run the program on one array for each input."""
         values = self._values.copy()
         values[: len(arrays)] = arrays
-        with np.errstate(all="ignore"):  # a graph computes inf and NaN without a word
+        with np.errstate(all="ignore"):  # graphs compute inf and NaN without warnings
             for step in self._steps:
                 operands = [values[i] for i in step.operands]
                 if step.meets:

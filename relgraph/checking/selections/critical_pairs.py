@@ -318,7 +318,7 @@ def _graphs(peak: Peak, kind: str) -> Iterator[Variable]:
 
 
 def contradictory(facts: set[str]) -> bool:
-    """Tell whether nothing but NaN has all of these facts."""
+    """Return True if nothing but NaN has all of these facts."""
     signs = {fact for one in facts for fact in (one, *SIGNS.get(one, ()))}
     both = {"nonnegative", "nonpositive"} <= signs
     return both and bool({"positive", "negative", "nonzero"} & signs)

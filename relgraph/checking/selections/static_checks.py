@@ -318,7 +318,7 @@ class Examined:
         return self.finding("shadowed", relation, text, *names)
 
     def derivable(self, relation: Relation, examples: Sequence[tuple[Variable, Variable]]) -> bool:
-        """Tell whether both sides have one normal form without the relation."""
+        """Return True if both sides have one normal form without the relation."""
         others = self.stage.others(relation)
         if not all(self.joins(others, graph, result) for graph, result in examples):
             return False
@@ -326,7 +326,7 @@ class Examined:
         return all(self.joins(others, x, made.match(relation, x)) for x in unknown)
 
     def joins(self, rewriter: Any, a: Variable, b: Any) -> bool:
-        """Tell whether two graphs have one normal form, up to order and bracketing."""
+        """Return True if two graphs have one normal form, up to order and bracketing."""
         try:
             first, second = rewriter.outputs_of((a,))[0], rewriter.outputs_of((b,))[0]
         except RelgraphError:
@@ -381,7 +381,7 @@ class Examined:
         return self.of_fork(kind, fork, text)
 
     def is_met(self, fork: critical_pairs.Fork) -> bool:
-        """Tell whether both steps are open when the graph is looked at, after its operands.
+        """Return True if both steps are open when the graph is looked at, after its operands.
 
         Only then is it the order of the relations that decides.
 
@@ -400,7 +400,7 @@ class Examined:
 
 
 def has_value(graph: Variable) -> bool:
-    """Tell whether NumPy computes a graph.
+    """Return True if NumPy computes a graph.
 
     A size that is found to be 0 while a graph is rewritten makes its smallest element an error.
 

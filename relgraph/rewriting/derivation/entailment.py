@@ -72,7 +72,7 @@ class Entailment:
         self._vectors: dict[Variable, Vector] = {}
 
     def holds(self, a: Variable, b: Variable) -> bool:
-        """Tell whether the equations imply that two graphs are equal.
+        """Return True if the equations imply that two graphs are equal.
 
         Parameters
         ----------
@@ -198,7 +198,7 @@ def _is_float(kind: Any) -> bool:
 
 
 def _broadcasts(kind: Any, to: Any) -> bool:
-    """Tell whether arrays of a type are broadcast to another one by an elementwise op."""
+    """Return True if arrays of a type are broadcast to another one by an elementwise op."""
     if kind == to:
         return True
     a, b = getattr(kind, "shape", None), getattr(to, "shape", None)
@@ -265,7 +265,7 @@ class Replacements:
         return vector
 
     def equal(self, left: Vector, right: Vector) -> bool:
-        """Tell whether two vectors are the same once every term is replaced."""
+        """Return True if two vectors are the same once every term is replaced."""
         return self.reduced(left) == self.reduced(right)
 
 
@@ -287,7 +287,7 @@ class Lattice:
         self.add(_less(left, 1, right))
 
     def equal(self, left: Vector, right: Vector) -> bool:
-        """Tell whether the difference of two vectors is a combination."""
+        """Return True if the difference of two vectors is a combination."""
         return not self.reduced(_less(left, 1, right))
 
     def add(self, vector: Vector) -> None:
@@ -412,5 +412,5 @@ def _unsigned(x: Variable) -> tuple[Variable, bool]:
 
 
 def _is_zero(x: Variable) -> bool:
-    """Tell whether a term is nothing in a sum, of whatever shape: vectors are of typed sums."""
+    """Return True if a term is nothing in a sum, of whatever shape: vectors are of typed sums."""
     return isinstance(x, Constant) and same_number(x.uniform, add.identity)

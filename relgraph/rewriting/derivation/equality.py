@@ -36,7 +36,7 @@ def sum_op(x: Variable) -> Op | None:
 
 
 def is_nested(x: Variable, op: Op | None, dtype: Any) -> bool:
-    """Tell whether ``x`` is an application whose operands are those of an outer one too."""
+    """Return True if ``x`` is an application whose operands are those of an outer one too."""
     mine = x.op is op or (op is add and x.op in SIGNED and dtype.kind in "fi")
     return mine and dtype.kind != "b" and x.type.dtype == dtype and uniform(x)
 

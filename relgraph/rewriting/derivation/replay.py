@@ -61,7 +61,7 @@ class Checker:
         self._answered: set[tuple[Any, Variable, Any]] = set()
 
     def same(self, a: Variable, b: Variable) -> bool:
-        """Tell whether two graphs are equal up to order and bracketing."""
+        """Return True if two graphs are equal up to order and bracketing."""
         return a is b or bool(self.key(a) == self.key(b))
 
     def step(self, number: int, step: Any) -> None:
@@ -172,14 +172,14 @@ class Checker:
                     raise _problem(number, firing, f"{c!r} does not hold for this use of")
 
     def _fits(self, made: Any, built: Any) -> bool:
-        """Tell whether what was made is what was built, broadcast or cast to its place."""
+        """Return True if what was made is what was built, broadcast or cast to its place."""
         made, built = _unwrapped(made), _unwrapped(built)
         if isinstance(made, Variable) and isinstance(built, Variable) and self.same(made, built):
             return True
         return _number(made) is not None and _number(made) == _number(built)
 
     def _covers(self, term: Term, node: Variable, values: Values) -> bool:
-        """Tell whether a node is a term under the bindings, up to order and bracketing."""
+        """Return True if a node is a term under the bindings, up to order and bracketing."""
         if isinstance(term, PatternVariable):
             return isinstance(values[term], Variable) and self.same(values[term], node)
         if isinstance(term, bool | int | float):

@@ -107,7 +107,7 @@ def compute(op: Op, values: Sequence[Any]) -> Any:
 
 
 def _is_constant_tuple(node: Variable) -> bool:
-    """Tell whether a node is an op of several results applied to constants."""
+    """Return True if a node is an op of several results applied to constants."""
     return isinstance(node.type, TupleType) and all([x.__class__ is Constant for x in node.inputs])
 
 
@@ -181,7 +181,7 @@ class ConstantCollecting:
 
 
 def _keeps(op: Op, result: npt.NDArray[Any]) -> bool:
-    """Tell whether no element overflowed, and no product underflowed or is zero."""
+    """Return True if no element overflowed, and no product underflowed or is zero."""
     if result.dtype.kind != "f" or op.name not in ("add", "multiply"):
         return True  # integers wrap around whatever their order, the others pick or mask
     if not np.isfinite(result).all():

@@ -92,7 +92,7 @@ def _rewritten(node: Variable) -> Any:
 
 
 def _is_identity(x: Variable) -> bool:
-    """Tell whether a node is an identity matrix; a product with rows of it selects rows."""
+    """Return True if a node is an identity matrix; a product with rows of it selects rows."""
     return isinstance(x.op, Eye) and x.op.params[0] == x.op.params[1] and x.op.params[2] == 0
 
 
@@ -148,7 +148,7 @@ def _blocks_on_the_right(x: Variable, matrix: Variable) -> Any:
 
 
 def _fits(dims: list[Any], whole: Any) -> bool:
-    """Tell whether an operand is as long as the blocks together: slices would cut it silently."""
+    """Return True if an operand is as long as the blocks together: slices would cut it silently."""
     return all(isinstance(d, int) for d in dims) and whole == sum(dims)
 
 
