@@ -1,4 +1,4 @@
-"""How to mend a relation that a counterexample refutes, chosen by the counterexample."""
+"""Advice on how to fix a relation, given the counterexample that refutes it."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ _SIZES = "Add a condition (where=) on the shapes for which both sides run and ag
 
 
 def advised(found: Counterexample, floats: bool) -> Counterexample:
-    """Return a counterexample with the label or condition that would be true of it.
+    """Return a counterexample with the fix that it suggests: a label or a condition.
 
     Parameters
     ----------
     found : Counterexample
-        The smallest one.
+        The smallest counterexample.
     floats : bool
-        Whether inputs of floats were compared on all branches, and did not contradict the relation.
+        Whether float inputs were compared on all branches without contradicting the relation.
     """
     what = found.problem.what
     if what == FAILS:
@@ -67,7 +67,7 @@ def advised(found: Counterexample, floats: bool) -> Counterexample:
 
 
 def _is_undefined(found: Counterexample) -> bool:
-    """Return True if the side that is built is NaN, and the other one is not."""
+    """Return True if an element of the built side is NaN where the matched side is not."""
     expected, computed = map(np.asarray, (found.problem.expected, found.problem.found))
     if expected.shape != computed.shape or expected.dtype.kind != "f":
         return False
@@ -75,9 +75,9 @@ def _is_undefined(found: Counterexample) -> bool:
 
 
 def weaker_labels(found: Counterexample) -> tuple[str, str] | None:
-    """Return the rounding and specials under which a counterexample is none, or None for none.
+    """Return the labels (rounding, specials) under which a counterexample passes, or None.
 
-    As few are given up as possible.
+    They give up as little as possible.
     """
     own = promise_of(found.relation)
     if found.problem.what != "changes a value":
@@ -94,7 +94,7 @@ def weaker_labels(found: Counterexample) -> tuple[str, str] | None:
 
 
 def fix_of_labels(found: Counterexample, weaker: tuple[str, str]) -> str:
-    """Return what to say of the labels under which a counterexample is none."""
+    """Return the advice to declare labels under which a counterexample passes."""
     own, (rounding, specials) = promise_of(found.relation), weaker
     if specials == own.specials:
         if np.array_equal(found.problem.expected, found.problem.found, equal_nan=True):
@@ -115,7 +115,7 @@ def fix_of_labels(found: Counterexample, weaker: tuple[str, str]) -> str:
 
 
 def _overflows(found: Counterexample) -> bool:
-    """Return True if inputs and the result are finite, so that an intermediate value is not."""
+    """Return True if inputs and result are finite, so only an intermediate value overflows."""
     ends = [*found.values.values(), found.problem.found]
     return all(np.isfinite(v).all() for v in map(np.asarray, ends) if v.dtype.kind == "f")
 
@@ -127,7 +127,7 @@ def _holds(found: Counterexample, promise: Promise) -> bool:
 
 
 def _dtype(found: Counterexample, floats: bool) -> str:
-    """Return the condition that leaves out dtypes, where only they contradict the relation."""
+    """Return advice to add a condition, if only dtypes other than floats refute the relation."""
     inputs = free_inputs([found.graph])
     others = sorted({x.dtype.name for x in inputs if x.dtype.kind != "f"})
     if not floats or not others:

@@ -16,7 +16,7 @@ from relgraph.ir.node import Variable
 from relgraph.relations.clause import Clause
 from relgraph.relations.relation import Relation, as_relation
 
-# Those of other dtypes come last: advice to keep to floats needs all that floats say.
+# Other dtypes come last: advice to restrict a relation to floats needs all results for floats.
 CHECKS = {
     "values": promises.keeps_values,
     "values of equal sizes": promises.keeps_equal_sizes,
@@ -38,17 +38,17 @@ def check(
 ) -> RelationReport | SelectionReport:
     """Check a relation against its labels, or a selection of relations against itself.
 
-    A relation is tried, in every direction that it can run, on graphs made from its sides: of many
-    shapes, sizes 0 and 1, broadcast operands, all dtypes, infinities, NaN and zeros of both signs;
-    and mpmath judges its rounding.  A counterexample proves that the relation does not hold; to
-    find none proves nothing.  Where an op of a side decides, such as ``where`` or ``clip``, values
-    are searched for that take each of its branches; a relation is undecided while one of these is
-    not taken.  The report also tells, as no fault, of products on which the relation
-    is false and does not fire, and of inputs for which it loses digits.
+    For a relation, the check runs every possible direction on graphs built from its sides, with
+    many shapes, sizes 0 and 1, broadcast operands, all dtypes, infinities, NaN and zeros of both
+    signs; mpmath judges its rounding.  A counterexample proves that the relation does not hold;
+    finding none proves nothing.  If an op such as ``where`` or ``clip`` has branches, the check
+    searches for values that take each of them; a relation is undecided if no value takes some
+    branch.  The report also lists products on which the relation is false and does not fire, and
+    inputs for which it loses digits; neither is a failure.
 
-    In a selection, relations are looked for that never fire because others are there first, that
-    undo each other, whose conditions nothing satisfies, that follow from the others, and pairs that
-    rewrite one graph to two different results.
+    For a selection, the check reports relations that never fire because others fire first, that
+    undo each other, that follow from the others, or whose conditions nothing satisfies, and pairs
+    that rewrite one graph to two different results.
 
     Parameters
     ----------
@@ -56,29 +56,29 @@ def check(
         A relation or goal constructor; the name of a mode such as ``"o4"``; a query of
         :data:`relgraph.optdb`; a database; a rewriter; or a list of relations.
     pairs : bool
-        Of a selection: whether to look for critical pairs that do not join, which takes longest.
+        For a selection: whether to search for critical pairs that do not join, the slowest check.
     most : int, optional
-        Of a selection: how many critical pairs to try in each phase where one relation applies
-        below the other, taken from all of them at equal distances.  All are tried where both apply
-        at the root, and their order decides.
+        For a selection: how many critical pairs to try in each phase, among those where one
+        relation applies below the root of the other; they are an evenly spaced sample.  Pairs where
+        both apply at the root, so that their order decides, are all tried.
     only : iterable of str, optional
-        Of a selection: names of the relations to look at; the others are present all the same.
+        For a selection: the names of relations to check; the others still take part.
     samples : mapping of str to sequence of float, optional
-        Of a relation: numbers to try for its variables, by name, beside those that are searched
-        for.
+        For a relation: numbers to try for its variables, by name, in addition to those that the
+        check finds.
 
     Returns
     -------
     RelationReport or SelectionReport
-        True where nothing was found; prints what was.  ``raise_()`` raises it.  Of a relation, it
-        is false as well where one of its clauses could not be compared on any graph, fires on
-        scalars only, or has a branch that no sample takes.
+        True if the check found no fault; prints its findings.  ``raise_()`` raises them.  The
+        report of a relation is also false if one of its clauses could not be compared on any graph,
+        fires on scalars only, or has a branch that no sample takes.
 
     Raises
     ------
     ArgumentError
-        For what is neither, and for arguments that it does not take: one relation is checked
-        alone, without any of these.
+        If the subject is neither a relation nor a selection, or if an argument does not apply to
+        it.
 
     Examples
     --------
@@ -131,7 +131,7 @@ def check_relation(
     Parameters
     ----------
     relation : Relation
-        Both of its directions are checked, where they run.
+        The relation; every direction that runs is checked.
     samples : mapping of str to sequence of float, optional
         Numbers to try for its variables.
     """
@@ -142,7 +142,7 @@ def check_relation(
     weaker = weaker_labels(first)
     while found is not None and weaker is not None:
         amended = _judged(relabelled(relation, *weaker), samples)
-        if amended:  # with these labels it is true, as far as is tried
+        if amended:  # with these labels no check refutes it
             return report.with_counterexample(replace(first, fix=fix_of_labels(first, weaker)))
         found = amended.counterexample
         if found is not None:
@@ -160,7 +160,7 @@ def check_relation(
 
 
 def relabelled(relation: Relation, rounding: str, specials: str) -> Relation:
-    """Return a relation with other labels, of the same clauses."""
+    """Return a relation with the same clauses and other labels."""
     forward = relation.reversed if relation.backward else relation
     return Relation(
         forward.name,
@@ -216,7 +216,7 @@ def _judged(relation: Relation, samples: Mapping[str, Sequence[float]] | None) -
 
 
 def refusals(relation: Relation) -> dict[str, str]:
-    """Return why directions of a relation do not run, by label."""
+    """Return why directions of a relation cannot run, by label."""
     found = {}
     name = relation.name
     if relation.interpreted:
@@ -227,7 +227,7 @@ def refusals(relation: Relation) -> dict[str, str]:
     except RelgraphError as error:
         found[name] = error.what
     try:
-        forward.reversed  # noqa: B018 - raises, too
+        forward.reversed  # noqa: B018 - raises if the reverse cannot run
     except RelgraphError as error:
         found[f"{name}.reversed"] = error.what
     return found

@@ -1,9 +1,9 @@
-"""The exact value of a graph by mpmath, and the error that computing it may have.
+"""The exact value of a graph by mpmath, and a bound of the rounding error of computing it.
 
-The error is measured, not guessed: the exact value is computed again with every rounded result
-moved by one unit in the last place, at random, and the largest deviation, times a constant, is the
-bound (Monte Carlo arithmetic). A sum, a product of matrices or a factorisation is backward stable
-at best: what it computes is exact for operands near its own, so its operands are moved, too.
+The bound is measured (Monte Carlo arithmetic): the exact value is computed again, with every
+rounded result perturbed at random by one unit in the last place, and the bound is the largest
+deviation times a constant.  A sum, a matrix product or a factorisation is at best backward stable:
+its result is exact for nearby operands, so its operands are perturbed as well.
 
 References
 ----------
@@ -47,7 +47,7 @@ def _power(x: Any, y: Any) -> Any:
 
 
 def _polygamma(n: Any, x: Any) -> Any:
-    """Return a derivative of digamma where that is quick: mpmath takes a step for each -1 of x."""
+    """Return a derivative of digamma where it is fast: mpmath needs a step for each unit of -x."""
     if n > 0 and x < -1000:
         raise Undefined("polygamma of a large negative argument")
     return mpmath.psi(n, x)
@@ -117,7 +117,7 @@ MEANING: dict[str, Callable[..., Any]] = {
     "logical_and": lambda x, y: mpmath.mpf(bool(x) and bool(y)),
     "logical_or": lambda x, y: mpmath.mpf(bool(x) or bool(y)),
 }
-# Those that pick, test or change a sign only.
+# Ops that only select, test or change a sign.
 EXACT = {
     "negative", "absolute", "maximum", "minimum", "where", "clip", "sign", "less", "less_equal",
     "greater", "greater_equal", "equal", "not_equal", "logical_not", "logical_and", "logical_or",
@@ -126,9 +126,9 @@ ROUNDED = set(MEANING) - EXACT
 
 
 def _bessel(function: Any, v: Any, x: Any) -> Any:
-    """Return a Bessel function where that is quick: with many digits its series takes minutes.
+    """Return a Bessel function where it is fast: its series takes minutes with many digits.
 
-    Of half an odd number, the order makes it elementary (DLMF 10.39 and 10.49).
+    For an order of half an odd number it is elementary (DLMF 10.39 and 10.49).
     """
     elementary = abs(v) < 10 and 2 * v % 2 == 1
     if not elementary and (mpmath.mp.dps > 100 or abs(x) > 50 or abs(v) > 50):
@@ -136,27 +136,27 @@ def _bessel(function: Any, v: Any, x: Any) -> Any:
     return function(v, x)
 
 
-# An error of these is small beside the largest element of a result, not beside each: G. H. Golub
-# and C. F. Van Loan, Matrix Computations, 4th ed., theorem 8.1.5 and section 8.3.
+# The errors of these are small relative to the largest element of a result, not to each element: G.
+# H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., theorem 8.1.5 and section 8.3.
 NORMWISE = (decompositions.Eigvalsh, decompositions.Eigh)
-# Of these the error is what the library makes, measured at the same operands. SciPy's expm takes a
-# wrong norm (https://github.com/scipy/scipy/issues/25864): 1.17 is off by up to 3,000 eps beside
-# the largest element, where a stable algorithm is by 10.  A bound that is measured accepts what it
-# measures: tests/checking/test_mpmath_semantics.py compares it with these figures.
+# The bound of these is the library's error, measured at the same operands.  SciPy's expm uses a
+# wrong norm (https://github.com/scipy/scipy/issues/25864): in 1.17 its error is up to 3,000 eps of
+# the largest element, against 10 for a stable algorithm.  A measured bound accepts any such error,
+# so tests/checking/test_mpmath_semantics.py compares it with these figures.
 MEASURED = (decompositions.Expm,)
-# SciPy's digamma has the argument of its tangent rounded: at -1 + 1e-16, a pole, it is off by 40 %.
-# Its Bessel functions cancel where the order is near a negative integer.  Its erfc(x) rounds the
-# square of x below the exponential: at 25.6 it is off by 245 eps.
+# SciPy's digamma rounds the argument of its tangent: near the pole, at -1 + 1e-16, its error is 40
+# %.  Its Bessel functions cancel if the order is near a negative integer.  Its erfc(x) rounds the
+# square of x inside the exponential: at 25.6 its error is 245 eps.
 MEASURED_FUNCTIONS = ("digamma", "iv", "ive", "erfc")
-# What only moves elements: modules of ops, and ops of others.
+# Ops that only move elements: whole modules, and single ops of other modules.
 MOVING = ("shape", "permutation", "joining", "indexing", "sorting", "checks")
 MOVES = ("eye", "diag", "diagonal", "tril", "triu", "set_index", "block_diag", "getitem")
 PICKING = (
     reducers.Max, reducers.Min, reducers.Argmax, reducers.Argmin, cumulative.Cummax,
     cumulative.Cummin,
 )  # fmt: skip
-# Near their roots the error of these is small beside 1 only: docs/accuracy.md.  The sum inside of
-# logaddexp is rounded.
+# Near their roots the errors of these are small only relative to 1: docs/accuracy.md.  logaddexp
+# rounds its inner sum.
 BESIDE_ONE = ("gammaln", "logaddexp")
 SAMPLES = 6
 
@@ -173,25 +173,25 @@ def value(
     Parameters
     ----------
     graph : Variable
-        Of one result.
+        A graph with one result.
     values : dict of str to ndarray
-        Of its inputs.
+        The values of its inputs.
     rng : numpy.random.Generator, optional
-        With it, each step is rounded at random, within ``eps``.
+        If given, each step is perturbed at random, within ``eps``.
     eps : float
-        How far, relative to a result.
+        The largest perturbation, relative to a result.
     moved : Constant, optional
-        A constant to take for the next float of its dtype.
+        A constant to replace by the next float of its dtype.
 
     Returns
     -------
     ndarray of mpmath.mpf
-        Of the shape of the graph.
+        The value, in the shape of the graph.
 
     Raises
     ------
     Undefined
-        Where some step has no real value.
+        If some step has no real value.
     """
     done: dict[Variable, Array] = {}
     for x in toposort([graph]):
@@ -213,7 +213,7 @@ def value(
 
 
 def _step(x: Variable, operands: list[Array], rng: Any, eps: float) -> Any:
-    """Return what a node computes, off by what rounding may do where there is an ``rng``."""
+    """Return the value of a node, perturbed like a rounding error if there is an ``rng``."""
     if rng is None or not _rounds(x):
         return _apply(x, operands)
     if not isinstance(x.op, Elementwise | Cast):
@@ -229,14 +229,14 @@ def _step(x: Variable, operands: list[Array], rng: Any, eps: float) -> Any:
 
 
 def _error_of(x: Variable, operands: list[Array]) -> Any:
-    """Return the largest error of what a node computes at floats next to its operands."""
+    """Return the largest error of a node's NumPy value at floats next to its operands."""
     floats = [v.astype(y.dtype) for v, y in zip(operands, x.inputs, strict=True)]
     computed = _real(x.op.perform(*floats))  # type: ignore[union-attr]
     return np.max(abs(computed - _apply(x, list(map(_real, floats)))), initial=mpmath.mpf(0))
 
 
 def _require_numbers(x: Variable, result: Any) -> None:
-    """Raise where a result is not real, not finite, or an integer that its dtype does not hold."""
+    """Raise if a result is not real, not finite, or an integer outside the range of its dtype."""
     whole = isinstance(x.type, TensorType) and x.dtype.kind in "iu"
     low, high = (np.iinfo(x.dtype).min, np.iinfo(x.dtype).max) if whole else (0, 0)
     for part in result if isinstance(result, tuple) else (result,):
@@ -252,13 +252,13 @@ def _noisy(x: Array, rng: Any, eps: float) -> Array:
 
 
 def _rounded(op: Any, result: Any, rng: Any, eps: float) -> Any:
-    """Return a result, or several, off by what rounding may do."""
+    """Return one or several results, perturbed like a rounding error."""
     if isinstance(result, tuple):
         return tuple(_rounded(op, part, rng, eps) for part in result)
     noise = _real(eps * rng.uniform(-1, 1, result.shape))
     added = 0 * noise
     if isinstance(op, reducers.LogSumExp | reducers.LogSoftmax) or op.name in BESIDE_ONE:
-        added = noise  # the sum inside of a logarithm is rounded
+        added = noise  # the sum inside a logarithm is rounded
     elif isinstance(op, NORMWISE) and result.size:
         added = noise * max(map(abs, result.reshape(-1)))
     return np.asarray(result * (1 + noise) + added, dtype=object)
@@ -270,18 +270,18 @@ def bound(graph: Variable, values: dict[str, Array], eps: float, center: Array) 
     Parameters
     ----------
     graph : Variable
-        Of one result.
+        A graph with one result.
     values : dict of str to ndarray
-        Of its inputs.
+        The values of its inputs.
     eps : float
-        How far a step may be off, relative to its result.
+        The largest error of a step, relative to its result.
     center : ndarray of mpmath.mpf
-        The exact value of the graph, or what is compared with it.
+        The exact value of the graph, or the value to compare with it.
 
     Returns
     -------
     ndarray of mpmath.mpf
-        For each element, the largest deviation of a few random ones.
+        The largest of a few random deviations, for each element.
     """
     rng = np.random.default_rng(7)
     deviations = [abs(value(graph, values, rng, eps) - center) for _ in range(SAMPLES)]
@@ -289,24 +289,24 @@ def bound(graph: Variable, values: dict[str, Array], eps: float, center: Array) 
 
 
 def error_of_constants(graph: Variable, values: dict[str, Array], center: Array) -> Array:
-    """Return how far a graph may be from ``center`` since constants are rounded when written.
+    """Return how far rounded constants may move a graph from ``center``.
 
-    A constant such as log(2) has too many digits to be a number that was meant exactly; what each
-    adds, to first order, is found by moving it alone.
+    A constant with as many digits as log(2) is a rounded number, not an exact one; moving each
+    constant separately gives its contribution to first order.
 
     Parameters
     ----------
     graph : Variable
-        Of one result.
+        A graph with one result.
     values : dict of str to ndarray
-        Of its inputs.
+        The values of its inputs.
     center : ndarray of mpmath.mpf
         The exact value of the graph.
 
     Returns
     -------
     ndarray of mpmath.mpf
-        For each element, the sum over all constants that were rounded.
+        The sum over all rounded constants, for each element.
     """
     total = 0 * center
     for x in toposort([graph]):
@@ -327,7 +327,7 @@ def _of_floats(x: Variable) -> bool:
 
 
 def _rounds(x: Variable) -> bool:
-    """Return True if what a node computes is rounded, beyond what it is computed from."""
+    """Return True if a node rounds its result, in addition to the rounding of its operands."""
     op: Any = x.op
     if not _of_floats(x) or isinstance(op, PICKING):
         return False
@@ -381,8 +381,8 @@ def _apply(node: Variable, operands: list[Array]) -> Any:
     if isinstance(op, GetItem):
         return np.asarray(operands[0][op.params[0]], dtype=object)
     if not type(op).__module__.startswith("relgraph."):
-        raise Undefined(op.name)  # an op of a user's takes arrays of NumPy's numbers
-    # What moves, adds and multiplies elements takes mpmath's numbers; places stay integers.
+        raise Undefined(op.name)  # a user's op needs arrays of NumPy numbers
+    # Ops that move, add and multiply elements work on mpmath's numbers; indices stay integers.
     taken = [
         v if _of_floats(x) else v.astype(x.dtype)
         for v, x in zip(operands, node.inputs, strict=True)
