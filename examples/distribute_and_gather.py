@@ -1,8 +1,8 @@
 """Distribute a matrix product over a sum, and gather it again, with one relation.
 
-The relation is written twice: as an identity of one line, and as a goal made of miniKanren's own
-goal constructors.  Either is read left to right and right to left.  The graphs are printed, and
-the compiled programs are compared with NumPy.
+The example writes the relation twice: as an identity of one line, and as a goal composed of
+miniKanren's goal constructors.  It runs each from left to right and from right to left, prints the
+graphs, and compares the compiled programs with NumPy.
 """
 
 from __future__ import annotations

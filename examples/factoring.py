@@ -1,8 +1,8 @@
 """Gather a sum of 64 matrix products with four left factors into a sum of four.
 
 The identity X (Y + Z) = X Y + X Z, read right to left, collects the right factors of products that
-share a left one.  Both programs are compiled without further rewriting and timed in turn: the
-gathered one has a sixteenth of the products, and takes less than half of the time.
+share a left one.  The example compiles both programs without further rewriting and times them in
+turn: the gathered one has a sixteenth of the products, and takes less than half of the time.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def main() -> None:
     before, after = map(statistics.median, times)
     print(f"median of {ROUNDS}: {before:.1f} ms as written, {after:.1f} ms gathered")
     print(f"ratio:    {before / after:.1f}")
-    assert min(times[1]) < min(times[0]) / 2  # medians count what else the machine does
+    assert min(times[1]) < min(times[0]) / 2  # medians include noise from other processes
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""The loss of a logistic regression, written naively, overflows; rewritten, it does not.
+"""A naively written logistic loss overflows; the rewritten one does not.
 
 The data are the breast cancer measurements that scikit-learn ships.  The loss of weights w is the
-sum of log(1 + exp(-y * (X @ w))) over the rows of X, with labels y of -1 and 1.  Where a row is far
-on the wrong side, exp overflows, and with it the loss.
+sum of log(1 + exp(-y * (X @ w))) over the rows of X, with labels y of -1 and 1.  If a row is far on
+the wrong side, exp overflows, and so does the loss.
 """
 
 from __future__ import annotations

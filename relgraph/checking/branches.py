@@ -2,7 +2,7 @@
 
 ``where`` takes its second operand or its third, ``clip`` is below, inside or above, a comparison
 finds less, equal or greater.  A check compares a relation on a branch only if a sample takes it, so
-:mod:`relgraph.checking.probes` searches for samples until each branch is taken.
+:mod:`relgraph.checking.probes` searches for samples until they take each branch.
 """
 
 from __future__ import annotations

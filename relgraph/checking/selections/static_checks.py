@@ -381,7 +381,7 @@ class Examined:
         return self.of_fork(kind, fork, text)
 
     def is_met(self, fork: critical_pairs.Fork) -> bool:
-        """Return True if both relations apply at the root of the graph, and its operands are normal.
+        """Return True if both relations apply at the root of the graph, whose operands are normal.
 
         Only then does the order of the relations decide.
 

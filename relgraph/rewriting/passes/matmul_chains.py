@@ -98,7 +98,7 @@ def _inverse(x: Variable) -> Factor:
 class MatmulChain(GraphRewriter):
     """Multiplies chains of matrices, and solves with inverted ones, in the cheapest order.
 
-    A product, a system or an inverse with other users is not taken apart.  Sizes that are not
+    A product, a system or an inverse with other users is kept.  Sizes that are not
     static count as symbols: the order changes only if it costs no more for all their values, from 1
     in a chain of products and from 2 in a chain with systems.
 
@@ -291,7 +291,7 @@ Term = tuple[int, tuple[Any, ...]]  # a number of operations, and the sizes that
 
 
 def _join(left: Tree, right: Tree, ends: Any, factors: Sequence[Factor]) -> list[Term]:
-    """Return the cost of combining two parts of a chain, given the sizes at start, middle and end."""
+    """Return the cost of combining two parts of a chain, given sizes at start, middle and end."""
     start, middle, end = ends
     kind = _kind(left, right, factors)
     if kind == "never":
@@ -352,7 +352,7 @@ def _best_of(root: Variable, graph: FunctionGraph, inner: set[Variable]) -> Vari
     if chain.splits:
         chains.append(_Chain(root, graph, set(), split=True))
     for one in chains:
-        least = least + (one.written - chain.written)  # the cost of multiplying the inverted matrices
+        least = least + (one.written - chain.written)  # the cost of multiplying inverses
         sides = _sides(one)
         if one is not chain and not (
             len(one.factors) <= LONGEST and all(isinstance(n, int) and n >= SPLIT for n in sides)
