@@ -18,12 +18,12 @@ MEND = (
     "that says where they are equal, or mend a side."
 )
 _UNDEFINED = (
-    "The side that is built is not defined here, and the other one is: add a condition (where=) "
-    "that leaves this out, such as rg.positiveo(x) or rg.nonzeroo(x)."
+    "The built side is not defined here, but the other side is: add a condition (where=) that "
+    "excludes such values, such as rg.positiveo(x) or rg.nonzeroo(x)."
 )
 _MATRICES = (
-    "It holds for factors of other ranks at most: add a condition (where=) on them, such as "
-    "rg.checko(lambda x: x.ndim == 1, x), or mend a side."
+    "It can only hold for factors of other ranks: add a condition (where=) on the ranks, such as "
+    "rg.checko(lambda x: x.ndim == 1, x), or correct a side."
 )
 _OF_OTHERS = {
     "changes a type": (
@@ -33,13 +33,13 @@ _OF_OTHERS = {
     "makes up an input": "Build the other side of what the matched side binds.",
     "has sides that are not equal": MEND,
     "loses more digits than its steps explain": (
-        "Add a condition (where=) that leaves out where the side that is built is inaccurate."
+        "Add a condition (where=) that excludes values where the built side is inaccurate."
     ),
 }
-_OF_VALUES = "Add a condition (where=) that leaves out what the side that is built does not take."
+_OF_VALUES = "Add a condition (where=) that excludes values that the built side does not accept."
 _SINGULAR = (
-    "The side that is built solves with a matrix that is singular here, and the other side does "
-    "not: add the condition that it is invertible, such as where=lambda A: rg.invertibleo(A)."
+    "The built side solves with a matrix that is singular here, but the other side does not: "
+    "add the condition that it is invertible, such as where=lambda A: rg.invertibleo(A)."
 )
 _SIZES = "Add a condition (where=) on the shapes for which both sides run and agree."
 

@@ -26,8 +26,8 @@ _HOW_ON = (
     "(where=) that leaves it out, such as rg.positiveo(x)."
 )
 _STRETCH = (
-    "Beside ops that are not elementwise, an operand that is stretched is not matched: where the "
-    "relation holds for arrays all the same, declare broadcast=, with their names or '*'."
+    "With ops that are not elementwise, broadcast operands do not match: if the relation also "
+    "holds for arrays, declare broadcast=, with the names of the operands or '*'."
 )
 
 
@@ -147,7 +147,7 @@ class RelationReport:
     def _untried(self) -> tuple[str, list[tuple[str, object]], str]:
         rows: list[tuple[str, object]] = [("relation", self.relation)]
         rows += [(f"{label} cannot run", why) for label, why in self.refused.items()]
-        what = f"{self.relation.name} could not be tried: it fires on nothing made of its sides"
+        what = f"{self.relation.name} could not be tried: it fires on no graph built from its sides"
         if self.tried and not self.untried:
             labels = [*self.unreached, *self.scalars_only]
             for label in dict.fromkeys(labels):
@@ -166,7 +166,7 @@ class RelationReport:
         return (
             what,
             rows,
-            "Either its conditions are never proved, or none of the shapes and dtypes tried fit.",
+            "Either its conditions are never proved, or none of the tried shapes and dtypes fit.",
         )
 
     def __repr__(self) -> str:
@@ -214,19 +214,19 @@ def _idle(found: Mapping[str, Outcome]) -> tuple[Clause, ...]:
 # The kinds of findings: a selection fails with an unexpected fault, and passes with notes.
 FAULTS = {
     "shadowed": "never fires on its own sides: others are there first",
-    "oscillates": "is undone by others, or never ends",
+    "oscillates": "is undone by others, or does not terminate",
     "cannot run": "does not run in the direction selected",
     "fails": "raises an error on a graph made of its sides",
     "unproved": "has a condition that nothing satisfied",
     "derivable": "follows from the others",
-    "missed": "fires where another relation would have led to a result that costs less",
+    "missed": "fires where another relation would give a cheaper result",
 }
 NOTES = {
-    "inner first": "would have led to a result that costs less, before its operand was rewritten",
-    "not joined": "competes with another relation, for results of which the cheaper is reached",
+    "inner first": "would give a cheaper result before its operand is rewritten",
+    "not joined": "competes with another relation, and the cheaper of both results is reached",
     "one way": "does not run in the other direction",
     "derived": "is tagged derived: it follows from others, and is kept for a reason",
-    "unmeasured": "does not decrease the measure of the phases, so nothing proves that it ends",
+    "unmeasured": "does not decrease the measure of the phases, so its termination is unproved",
 }
 QUIET = ("one way", "not joined", "inner first")  # only counted; ``of_kind`` lists them
 
