@@ -1,6 +1,6 @@
-"""What this machine does in one run: times of a few Python steps, and a description of it.
+"""Calibration of one run: times of a few Python steps, and a description of the machine.
 
-Times of a benchmark are read beside these: a rewrite of 1 µs is 30 look-ups in a dict here, and
+Compare the times of a benchmark with these: a rewrite of 1 µs is 30 look-ups in a dict here, and
 about as many elsewhere.
 """
 

@@ -1,6 +1,6 @@
 """Compile time and memory of large graphs, first call and call overhead.
 
-Each row is one process, so that memory is that of one graph.  Run it as
+Each row runs in a separate process, so that memory is that of one graph.  Run it as
 
     python benchmarks/compile.py            # the table
     python benchmarks/compile.py chain 1000 # one row, as JSON

@@ -1,16 +1,16 @@
-"""The CUDA backend on a GPU: correctness, bandwidth beside the device's own copy, peers, launches.
+"""The CUDA backend on a GPU: correctness, bandwidth relative to a device copy, peers, launches.
 
     python benchmarks/cuda.py                # all of it, and results/cuda.json
     python benchmarks/cuda.py --quick        # smaller arrays, no peers
     python benchmarks/cuda.py --dry          # without a GPU: compiles every kernel, runs none
     NUMBA_ENABLE_CUDASIM=1 python benchmarks/cuda.py --output /tmp/x.json   # all of it, simulated
 
-The first step computes a few kernels and says at once where the machine cannot run them.  Times
-are of windows of many calls, with contenders in turns; a figure is the median of the rounds.
-Bandwidth counts each array once, and is a fraction of what a copy from device to device reaches in
-the same run.  A peer that is missing is printed as missing, and then no mean is claimed.  The
-script ends within seven minutes: parts that come too late are left out, by name, and the file is
-written after each part.  In the simulator arrays are tiny and times mean nothing.
+The first step computes a few kernels and reports immediately if the machine cannot run them.  It
+times windows of many calls, with contenders in turns; a figure is the median of the rounds.
+Bandwidth counts each array once, and is a fraction of the bandwidth of a device-to-device copy in
+the same run.  If a peer is missing, the script prints that and no mean.  The script ends within
+seven minutes: it skips parts that would start too late, prints their names, and writes the file
+after each part.  In the simulator, arrays are tiny and times mean nothing.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ def layer_norm(x: Any, g: Any, b: Any) -> Any:
     return centred / np.sqrt(variance + np.float32(1e-5)) * g + b
 
 
-# For each row: its function, the shapes of its operands, and the fraction of a copy that it needs.
-# The functions are NumPy's, which relgraph traces; peers have the same in their own words.
+# For each row: its function, the shapes of its operands, and the required fraction of a copy.
+# The functions use NumPy, which relgraph traces; peers spell the same in their own API.
 ROWS: dict[str, tuple[Callable[..., Any], tuple[Any, ...], float]] = {
     "a*b + c*d": (lambda a, b, c, d: a * b + c * d, ("n",) * 4, 0.90),
     "exp(-x*x/2)*y + log1p(exp(z))": (
@@ -74,7 +74,7 @@ ROWS: dict[str, tuple[Callable[..., Any], tuple[Any, ...], float]] = {
 
 
 def simulated() -> bool:
-    """Tell whether numba's simulator stands in for a device."""
+    """Return True if numba's simulator stands in for a device."""
     return os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
 
 

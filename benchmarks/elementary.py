@@ -1,8 +1,8 @@
-"""Time the elementary functions that kernels call, against the C library's, NumPy's and vendors'.
+"""Time the elementary functions of kernels against those of the C library, NumPy and vendors.
 
-Nanoseconds an element, for 8192 numbers that stay in the cache, calls and allocations included;
-the candidates of a row take turns, and the median of their rounds is shown.  "libm" is a loop that
-numba compiles, with the C library's function of one number.
+It prints nanoseconds an element for 8192 numbers in the cache, including calls and allocations; the
+candidates of a row take turns, and each figure is the median of its rounds.  "libm" is a loop
+compiled by numba that calls the C library's scalar function.
 
     python benchmarks/elementary.py             # all functions
     python benchmarks/elementary.py exp erf

@@ -4,10 +4,10 @@
     python benchmarks/elementary_errors.py --kind mpmath exp log
     python benchmarks/elementary_errors.py --page         # writes the table of docs/accuracy.md
 
-A second run goes on where the first was stopped; what a function's file no longer computes has to
-be tested anew with ``--afresh``.  float64 is judged by the 80-bit format of x86 (10**8 numbers) and
-by mpmath (10**6 finite results above 1e-300), float32 by float64: all numbers, or 10**8 pairs of
-them.  The numbers are those of :mod:`ulp`, from one seed a block.
+A second run continues where the first stopped; after a change of a function, repeat its tests with
+``--afresh``.  The reference for float64 is the 80-bit format of x86 (10**8 numbers) and mpmath
+(10**6 finite results above 1e-300), that for float32 is float64: all numbers, or 10**8 pairs of
+them.  :mod:`ulp` draws the numbers, with one seed a block.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""How long the first call of a new function takes, in processes of their own.
+"""The time of the first call of a new function, each framework in a separate process.
 
-A process imports a framework, calls one small function that makes it load what it compiles with,
-and then builds, compiles and calls each graph below once.  ``cold`` is with an empty cache on disk,
+A process imports a framework, calls one small function so that the compiler is loaded, and then
+builds, compiles and calls each graph below once.  ``cold`` starts with an empty cache on disk,
 ``warm`` is the next process with the same cache.
 
     python benchmarks/first_call.py                 # prints the table

@@ -1,7 +1,7 @@
-"""Times of contenders side by side, free of what other processes did meanwhile.
+"""Interleaved timing of contenders, without disturbance by other processes.
 
-Contenders take turns in one process.  A turn is a window of some milliseconds; a window in which
-other processes used the processors, by the machine's own accounts, is measured again.
+Contenders take turns in one process.  A turn is a window of some milliseconds; if other processes
+used the processors during a window, according to the operating system, the harness repeats it.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _used() -> float:
         with open(_ACCOUNTS, encoding="ascii") as file:
             columns = [int(x) for x in file.readline().split()[1:9]]
     except OSError:
-        return _own()  # not Linux: nothing is known of other processes
+        return _own()  # not Linux: other processes are unknown
     return sum(x for i, x in enumerate(columns) if i not in _IDLE) * _TICK
 
 
@@ -141,7 +141,7 @@ def _turn(contender: Contender, calls: int, timing: Timing, plan: Plan) -> None:
     for _ in range(plan.attempts):
         _wait(plan)
         if calls > 1:
-            contender()  # finds the caches as another contender left them
+            contender()  # with the caches left by another contender
         seconds, disturbed = _window(contender, calls)
         if not disturbed:
             timing.kept.append(seconds)

@@ -1,8 +1,7 @@
-"""What kernels are measured on: each workload written once, for every framework alike.
+"""Workloads for kernels, each written once for all frameworks.
 
 A workload is a function of a namespace and of its inputs by name.  A namespace has NumPy's
-functions; what NumPy has no function for, such as softmax, is composed of them unless the framework
-has its own.
+functions; it composes functions that NumPy lacks, such as softmax, unless the framework has them.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""Compiled kernels beside NumPy, numexpr, JAX, torch and PyTensor: times, errors and memory.
+"""Compiled kernels compared with NumPy, numexpr, JAX, torch and PyTensor: times, errors, memory.
 
     python benchmarks/kernels.py                          # all of it, and results/kernels.json
     python benchmarks/kernels.py --rows softmax,gelu --peers jax,torch.compile --quick
     python benchmarks/kernels.py --rows stencil --save    # measures that row anew in the file
 
 All contenders of a row run in one process, in turns; a time is the median of windows in which no
-other process worked (``harness.py``).  Every contender returns new arrays (``peers.py`` says more),
+other process worked (``harness.py``).  Every contender returns new arrays (see ``peers.py``),
 except in the row ``triad, given array``, where all write into a given one.  ``--quick`` measures
-the smaller sizes in fewer rounds, and neither memory nor, unless it saves them, errors.
+the smaller sizes in fewer rounds; it skips memory and, unless it saves them, errors.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from performance_page import lines_of, summaries
 RESULTS = Path(__file__).parent / "results" / "kernels.json"
 DTYPES = ("float64", "float32")
 QUICK_SIZES = 5e6
-TOLERANCE = {"float64": 1e-9, "float32": 1e-2}  # that contenders compute the same; not accuracy
+TOLERANCE = {"float64": 1e-9, "float32": 1e-2}  # for agreement of contenders; not accuracy
 FIRST_CALL = "first_call"
 GIVEN = ", given array"
 LEAST_TRAFFIC = 1 << 20  # below it there is no ceiling but the processor's own
@@ -82,7 +82,7 @@ def contenders_of(
             if contender is not None:
                 agree(arrays_of(contender()), expected, name)
                 found[name] = contender
-        except Exception as error:  # one framework that cannot does not end the run
+        except Exception as error:  # a framework that fails does not end the run
             failed[name] = f"{type(error).__name__}: {error}".splitlines()[0]
             print(f"{row.name}, {label(arrays)}: {name} fails: {failed[name]}")
     return found, failed

@@ -1,5 +1,4 @@
-"""What large results cost: memory kept or new, stores past the cache or through it, and where
-they begin.
+"""The cost of large results: reused or new memory, streaming or cached stores, and alignment.
 
     python benchmarks/large_results.py
 

@@ -1,11 +1,12 @@
-"""What relgraph takes before and around the work: first calls, compilation, and calls.
+"""Overheads of relgraph: first calls, compilation, and calls.
 
-Each process starts with an empty cache, and a second one finds what the first has left.  Run it as
+The first process starts with an empty cache, and a second one uses the cache of the first.  Run it
+as
 
     python benchmarks/latency.py          # the table
     python benchmarks/latency.py process  # the measurements of one process, as JSON
 
-Every figure is a median: of graphs that differ, of processes, or of interleaved runs of calls.
+Every figure is a median: of different graphs, of processes, or of interleaved runs of calls.
 """
 
 from __future__ import annotations

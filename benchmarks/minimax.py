@@ -1,8 +1,8 @@
 """Derive the polynomials of ``relgraph/backends/numba/elementary`` with Remez's algorithm.
 
-Each is the polynomial of its degree whose largest weighted error is least.  Its first coefficients
-are rounded to the format one by one, and those that follow are fitted again, so that what rounding
-loses is made up for; the errors printed are those of the rounded polynomials.
+Each is the polynomial of its degree whose largest weighted error is least.  The script rounds its
+first coefficients to the format one by one, and fits the later ones again to compensate for the
+rounding; the printed errors are those of the rounded polynomials.
 
     python benchmarks/minimax.py           # the errors, as powers of two
     python benchmarks/minimax.py --write   # and write coefficients.py

@@ -1,12 +1,11 @@
-"""What a mode does with whole programs: how long it rewrites, and how many ops it leaves.
+"""A mode applied to whole programs: the time of rewriting, and the number of ops it leaves.
 
     python benchmarks/modes.py            # all workloads, and results/workloads.json
     python benchmarks/modes.py radon      # those whose name holds "radon", and the ops they leave
 
-``rewriting.py`` runs it as the section ``workloads``.  The mode is ``o4`` without
-the calls of BLAS that add; PyTensor runs its ``fast_run`` without fusion, in-place forms and the
-lowering of products to BLAS.  Both start from the graph as it is written, neither remembers
-anything of it.
+``rewriting.py`` runs it as the section ``workloads``.  The mode is ``o4`` without the BLAS calls
+that add; PyTensor runs its ``fast_run`` without fusion, in-place forms and the lowering of products
+to BLAS.  Both start from the graph as written, with an empty memo.
 
 Ops are counted before fusion.  An n-ary sum, product, maximum or minimum counts as n - 1 ops, so
 that a sum counts the same however it is bracketed.  Views (reshapes, transposes, broadcast axes,
@@ -198,7 +197,7 @@ def measured(workload: Workload) -> dict[str, Any]:
             row["peer: error"] = differ(computed, expected)
             assert row["peer: error"] < 1e-9, row
         contenders["peer: ms"] = peer.contender(workload)
-    large = row["ops written"] > 5_000  # PyTensor takes minutes, and is timed once
+    large = row["ops written"] > 5_000  # PyTensor takes minutes, so it is timed once
     gc.collect()
     gc.freeze()
     if large and peer is not None:

@@ -1,10 +1,10 @@
-"""The memory that one workload needs in one framework: a process of its own, run by kernels.py.
+"""The memory that one workload needs in one framework, in a separate process that kernels.py runs.
 
     python benchmarks/peak_memory.py softmax jax   # prints megabytes, or null
 
-What is compiled and loaded is not counted: the function is compiled, on small arrays where it takes
-any size, before the process's memory is read.  Counted is by how much the resident memory grows
-above that while the function is called three times: results, temporaries, and buffers it keeps.
+The figure excludes code and libraries: the script compiles the function, on small arrays if it
+accepts any size, before it reads the memory of the process.  The figure is the growth of the
+resident memory during three calls of the function: results, temporaries, and buffers it keeps.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _kilobytes(name: str) -> int:
 def grown(contender: Callable[[], Any]) -> float:
     """Return by how many megabytes memory grows during the calls."""
     gc.collect()
-    ctypes.CDLL(None).malloc_trim(0)  # what was freed goes back, so that it cannot be used unseen
+    ctypes.CDLL(None).malloc_trim(0)  # return freed memory, whose reuse would not be counted
     _FORGET_PEAK.write_text("5")
     before = _kilobytes("VmRSS")
     for _ in range(CALLS):

@@ -1,6 +1,6 @@
 """The same rewrites in PyTensor, as its documentation writes them: kanren run on every node.
 
-Imported only where PyTensor is installed.
+Imported only if PyTensor is installed.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The workloads in PyTensor: its namespace, its fast_run rewrites, and what they leave.
+"""The workloads in PyTensor: its namespace, its fast_run rewrites, and the ops they leave.
 
-Imported only where PyTensor is installed.
+Imported only if PyTensor is installed.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from pytensor.graph.rewriting.db import RewriteDatabaseQuery
 from pytensor.scalar.basic import Composite
 from pytensor.tensor.elemwise import DimShuffle, Elemwise
 
-# Everything of fast_run but what comes after the rewriting of a graph as mathematics: fusion into
-# kernels, in-place forms, and the lowering of products to BLAS calls.
+# All mathematical rewrites of fast_run, without the later steps: fusion into kernels, in-place
+# forms, and the lowering of products to BLAS calls.
 FAST_RUN = RewriteDatabaseQuery(
     include=["fast_run"],
     exclude=["fusion", "add_mul_fusion", "inplace", "BlasOpt", "blas", "c_blas", "scan"],

@@ -1,8 +1,8 @@
-"""The frameworks that kernels are compared with, each at its best setting.
+"""The frameworks to compare kernels with, each at its best setting.
 
-Every contender returns a new array for each result, which is dropped before the next call.  NumPy,
-numexpr, PyTensor and relgraph read the same NumPy arrays; JAX and torch read arrays of their own,
-made before, and are waited for.  A framework is imported when it is first asked for.
+Every contender returns a new array for each result, which is freed before the next call.  NumPy,
+numexpr, PyTensor and relgraph read the same NumPy arrays; JAX and torch read arrays in their own
+format, created before, and each call waits for the result.  A framework is imported on first use.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Numexpr:
     def into(self, row: Row, arrays: Arrays, out: np.ndarray) -> Contender:
         """Return the same for a row whose result goes into a given array."""
         compiled = self._expression(str(row.numexpr), arrays)
-        # A call that names an argument names all: the others are what a call without names takes.
+        # numexpr needs all keywords if a call has one; the others have their default values.
         return partial(compiled, *arrays.values(), out=out, ex_uses_vml=False, **_CASTING)
 
 
@@ -187,7 +187,7 @@ class TorchCompiled(Torch):
 
     def contender(self, row: Row, arrays: Arrays) -> Contender:
         """Return a call that computes the workload on the arrays."""
-        self.torch._dynamo.reset()  # it gives up on a function that it has compiled too often
+        self.torch._dynamo.reset()  # torch stops compiling a function after too many compilations
         compiled = self.torch.compile(self._function(row, arrays), dynamic=False)
         return partial(compiled, *self._own(arrays))
 

@@ -1,4 +1,4 @@
-"""What the measurements of kernels.py say, and the page that says it.
+"""The summary of the measurements of kernels.py, and the page that shows it.
 
     python benchmarks/performance_page.py   # writes the tables of docs/performance.md anew
 
@@ -22,7 +22,7 @@ PAGE = ROOT / "docs" / "performance.md"
 BEGIN, END = "<!-- tables: begin -->", "<!-- tables: end -->"
 LEAST_CELL = 0.95
 AT_CEILING = 0.9
-# Cold, JAX is left out: it compiles in tens of milliseconds, without a cache to fill.
+# The cold figures exclude JAX: it compiles in tens of milliseconds, without a cache to fill.
 FIRST_CALLS = {
     "cold": Target(1.0, ("torch.compile", "pytensor", "pytensor c")),
     "warm": Target(1.0, ("jax", "torch.compile", "pytensor", "pytensor c")),

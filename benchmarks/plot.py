@@ -4,7 +4,7 @@
     python benchmarks/plot.py softmax  # those of the rows named
 
 A bar is the time of a contender divided by relgraph's, on a logarithmic axis; beyond 1, relgraph is
-faster.  The bar of the ceiling is what the memory needs for as many bytes.
+faster.  The bar of the ceiling is the time that the memory needs for the same number of bytes.
 """
 
 from __future__ import annotations

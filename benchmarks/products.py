@@ -4,11 +4,11 @@
     python benchmarks/products.py gemv       # the sums whose routine or text holds "gemv"
 
 Each sum is compiled twice, with and without the rewriters of ``BlasOpt``, and computed by NumPy as
-it is written.  All three return new arrays.  The contenders of a row take turns in one process;
-there is a process for BLAS on one thread, and one for BLAS on all cores.  NumPy and SciPy have a
-BLAS each, with threads of its own: the sums whose operands are products show what it costs where
-they take turns.  On one thread times are those of the processor, which others on the machine
-disturb least.  All are medians; the ratios of the shortest times stand beside theirs.
+written.  All three return new arrays.  The contenders of a row take turns in one process; one
+process runs BLAS on one thread, and one runs BLAS on all cores.  NumPy and SciPy each load a BLAS
+with separate threads: the sums whose operands are products show the cost of alternating between
+them.  Times on one thread are processor times, which other processes disturb least.  All times are
+medians; the table also shows the ratios of the shortest times.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def compiled(routine: str, build: Sum, values: list[Any], mode: Any) -> Any:
 
 
 def makes(routine: str, function: Any) -> bool:
-    """Tell whether a function calls a routine."""
+    """Return True if a function calls a routine."""
     return routine in [x.op.name for x in function.graph.toposort() if x.op is not None]
 
 

@@ -1,4 +1,4 @@
-"""Rewriting beside its peer: kanren relations in PyTensor, and the targets relgraph set itself.
+"""Rewriting compared with its peer, kanren relations in PyTensor, and with relgraph's targets.
 
 All contenders run in one process, in turns; times are medians.  Run it as
 
@@ -6,8 +6,8 @@ All contenders run in one process, in turns; times are medians.  Run it as
     python benchmarks/rewriting.py relation     # one section: relation, chains, misses,
                                                 # oscillation, registered, memo, workloads
 
-Without PyTensor it measures relgraph alone.  Every timing starts from an empty memo, unless the
-memo is what is measured; compiling a selection is a row of its own.
+Without PyTensor it measures relgraph alone.  Every timing starts from an empty memo, except those
+that measure the memo; compiling a selection has a separate row.
 """
 
 from __future__ import annotations
@@ -203,7 +203,7 @@ def relation() -> list[dict[str, Any]]:
     return rows
 
 
-# Chains in which canonicalize works, or finds nothing to do.
+# Chains that canonicalize rewrites, or leaves unchanged.
 
 
 def sums(nodes: int) -> Any:
@@ -316,7 +316,7 @@ def chains() -> list[dict[str, Any]]:
     return rows
 
 
-# What does not match, one large gather, and the memo.
+# Graphs that do not match, one large gather, and the memo.
 
 
 HEADS = (
@@ -388,7 +388,7 @@ def oscillation() -> list[dict[str, Any]]:
     for nodes in (0, 1_000):
         seconds = []
         for i in range(7):
-            graph = irreducible(nodes) + i if nodes else x  # a graph that was never seen
+            graph = irreducible(nodes) + i if nodes else x  # a new graph
             graph = graph * (y + i) + graph
             rg.clear_caches()
             start = time.perf_counter()
@@ -575,7 +575,7 @@ def main() -> None:
     for name in wanted:
         title, section = SECTIONS[name]
         gc.collect()
-        gc.freeze()  # what earlier sections and PyTensor left alive is not walked over again
+        gc.freeze()  # objects of earlier sections and PyTensor are not traversed again
         rows = section()
         report[name] = rows
         show(title, rows)

@@ -1,7 +1,7 @@
-"""The peer's own workloads, written once for NumPy, relgraph and PyTensor alike.
+"""The workloads of the peer, each written once for NumPy, relgraph and PyTensor.
 
-A workload is a function of a namespace and of its inputs by name.  NumPy's namespace gives the
-values that the rewritten graphs are compared with.
+A workload is a function of a namespace and of its inputs by name.  NumPy's namespace computes the
+reference values for the rewritten graphs.
 """
 
 from __future__ import annotations
@@ -204,7 +204,7 @@ def _attention_inputs() -> Inputs:
     return found
 
 
-# Algebra: sums, products, quotients and a few functions, much of which cancels or combines.
+# Algebra: sums, products, quotients and a few functions, many of which cancel or combine.
 
 
 def algebra(nodes: int) -> Callable[[Any, dict[str, Any]], list[Any]]:
@@ -236,8 +236,8 @@ def _squashed(xp: Any, x: Any) -> Any:
     return x / (1 + xp.abs(x))
 
 
-# Each step: the value it makes from three others, and how many ops it writes down.  The third is
-# an input, and inputs are positive.
+# Each step: the value it computes from three others, and how many ops it adds.  The third is an
+# input, and inputs are positive.
 _STEPS: tuple[Callable[[Any, Any, Any, Any], tuple[Any, int]], ...] = (
     lambda xp, a, b, c: (_squashed(xp, a * c + b * c), 6),
     lambda xp, a, b, c: (_squashed(xp, a + b - a * 1.0), 6),

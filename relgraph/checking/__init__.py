@@ -1,1 +1,1 @@
-"""Checks of relations: each by itself, on graphs made from its sides, and of whole selections."""
+"""Checks of single relations, on graphs built from their sides, and of whole selections."""

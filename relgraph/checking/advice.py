@@ -1,4 +1,4 @@
-"""How to mend a relation that a counterexample refutes, chosen by the counterexample."""
+"""Advice on how to fix a relation, given the counterexample that refutes it."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ MEND = (
     "that says where they are equal, or mend a side."
 )
 _UNDEFINED = (
-    "The side that is built is not defined here, and the other one is: add a condition (where=) "
-    "that leaves this out, such as rg.positiveo(x) or rg.nonzeroo(x)."
+    "The built side is not defined here, but the other side is: add a condition (where=) that "
+    "excludes such values, such as rg.positiveo(x) or rg.nonzeroo(x)."
 )
 _MATRICES = (
-    "It holds for factors of other ranks at most: add a condition (where=) on them, such as "
-    "rg.checko(lambda x: x.ndim == 1, x), or mend a side."
+    "It can only hold for factors of other ranks: add a condition (where=) on the ranks, such as "
+    "rg.checko(lambda x: x.ndim == 1, x), or correct a side."
 )
 _OF_OTHERS = {
     "changes a type": (
@@ -33,26 +33,26 @@ _OF_OTHERS = {
     "makes up an input": "Build the other side of what the matched side binds.",
     "has sides that are not equal": MEND,
     "loses more digits than its steps explain": (
-        "Add a condition (where=) that leaves out where the side that is built is inaccurate."
+        "Add a condition (where=) that excludes values where the built side is inaccurate."
     ),
 }
-_OF_VALUES = "Add a condition (where=) that leaves out what the side that is built does not take."
+_OF_VALUES = "Add a condition (where=) that excludes values that the built side does not accept."
 _SINGULAR = (
-    "The side that is built solves with a matrix that is singular here, and the other side does "
-    "not: add the condition that it is invertible, such as where=lambda A: rg.invertibleo(A)."
+    "The built side solves with a matrix that is singular here, but the other side does not: "
+    "add the condition that it is invertible, such as where=lambda A: rg.invertibleo(A)."
 )
 _SIZES = "Add a condition (where=) on the shapes for which both sides run and agree."
 
 
 def advised(found: Counterexample, floats: bool) -> Counterexample:
-    """Return a counterexample with the label or condition that would be true of it.
+    """Return a counterexample with the fix that it suggests: a label or a condition.
 
     Parameters
     ----------
     found : Counterexample
-        The smallest one.
+        The smallest counterexample.
     floats : bool
-        Whether inputs of floats were compared on all branches, and did not contradict the relation.
+        Whether float inputs were compared on all branches without contradicting the relation.
     """
     what = found.problem.what
     if what == FAILS:
@@ -67,7 +67,7 @@ def advised(found: Counterexample, floats: bool) -> Counterexample:
 
 
 def _is_undefined(found: Counterexample) -> bool:
-    """Tell whether the side that is built is NaN, and the other one is not."""
+    """Return True if an element of the built side is NaN where the matched side is not."""
     expected, computed = map(np.asarray, (found.problem.expected, found.problem.found))
     if expected.shape != computed.shape or expected.dtype.kind != "f":
         return False
@@ -75,9 +75,9 @@ def _is_undefined(found: Counterexample) -> bool:
 
 
 def weaker_labels(found: Counterexample) -> tuple[str, str] | None:
-    """Return the rounding and specials under which a counterexample is none, or None for none.
+    """Return the labels (rounding, specials) under which a counterexample passes, or None.
 
-    As few are given up as possible.
+    They give up as little as possible.
     """
     own = promise_of(found.relation)
     if found.problem.what != "changes a value":
@@ -94,7 +94,7 @@ def weaker_labels(found: Counterexample) -> tuple[str, str] | None:
 
 
 def fix_of_labels(found: Counterexample, weaker: tuple[str, str]) -> str:
-    """Return what to say of the labels under which a counterexample is none."""
+    """Return the advice to declare labels under which a counterexample passes."""
     own, (rounding, specials) = promise_of(found.relation), weaker
     if specials == own.specials:
         if np.array_equal(found.problem.expected, found.problem.found, equal_nan=True):
@@ -115,7 +115,7 @@ def fix_of_labels(found: Counterexample, weaker: tuple[str, str]) -> str:
 
 
 def _overflows(found: Counterexample) -> bool:
-    """Tell whether inputs and the result are finite, so that an intermediate value is not."""
+    """Return True if inputs and result are finite, so only an intermediate value overflows."""
     ends = [*found.values.values(), found.problem.found]
     return all(np.isfinite(v).all() for v in map(np.asarray, ends) if v.dtype.kind == "f")
 
@@ -127,7 +127,7 @@ def _holds(found: Counterexample, promise: Promise) -> bool:
 
 
 def _dtype(found: Counterexample, floats: bool) -> str:
-    """Return the condition that leaves out dtypes, where only they contradict the relation."""
+    """Return advice to add a condition, if only dtypes other than floats refute the relation."""
     inputs = free_inputs([found.graph])
     others = sorted({x.dtype.name for x in inputs if x.dtype.kind != "f"})
     if not floats or not others:

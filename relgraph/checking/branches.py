@@ -1,8 +1,8 @@
-"""The branches of ops that decide: which one a value takes, and which ones no value can take.
+"""Branches of ops such as ``where``: which one a value takes, and which ones no value can take.
 
 ``where`` takes its second operand or its third, ``clip`` is below, inside or above, a comparison
-finds less, equal or greater.  A relation is compared on a branch only where a sample takes it, so
-samples are looked for until each branch is taken: :mod:`relgraph.checking.probes`.
+finds less, equal or greater.  A check compares a relation on a branch only if a sample takes it, so
+:mod:`relgraph.checking.probes` searches for samples until they take each branch.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from relgraph.ops.elementwise import (
 )
 
 Array = Any
-NEITHER = -1  # the label of what is NaN, or takes no branch that has a name
+NEITHER = -1  # the label of NaN, and of values that take no named branch
 
 
 @dataclass(frozen=True)
 class Branch:
-    """One way that a node of a graph can go.
+    """One branch that a node of a graph can take.
 
     Attributes
     ----------
     node : Variable
-        Which decides.
+        A node with branches.
     name : str
-        Such as ``"above"`` of ``clip``.
+        The name of the branch, such as ``"above"`` of ``clip``.
     """
 
     node: Variable
@@ -52,16 +52,16 @@ class Branch:
 
 @dataclass(frozen=True)
 class Decision:
-    """How an op decides.
+    """How an op chooses its branch.
 
     Attributes
     ----------
     names : tuple of str
-        Of its branches, empty for one that needs no sample, in the order of the labels.
+        The names of its branches in the order of the labels; empty for one that needs no sample.
     label : callable
         Returns the label of each element from the operands and the result.
     differences : callable
-        Returns floats from the operands that are zero where the op goes over to another branch.
+        Returns, from the operands, floats that are zero where the op changes its branch.
     """
 
     names: tuple[str, ...]
@@ -100,7 +100,7 @@ def _ends(operands: list[Array]) -> list[Array]:
 
 
 def _rest(x: Array) -> Array:
-    """Return where floats are whole, or between on either side of zero."""
+    """Return labels: whether floats are whole, and on which side of zero the others lie."""
     between = np.where(x < 0, 0, 2)
     return np.where(np.isfinite(x), np.where(np.trunc(x) == x, 1, between), NEITHER)
 
@@ -128,7 +128,7 @@ def _condition(operands: list[Array], result: Array) -> Array:
 
 
 def _ties(operands: list[Array], result: Array) -> Array:
-    """Return whether the extreme elements, or any, are equal: labelled once for each array."""
+    """Return whether the extreme elements, or any elements, are equal: one label for each array."""
     x = np.ravel(operands[0])
     return np.asarray(int(np.unique(x).size < x.size))
 
@@ -165,7 +165,7 @@ OF_OPERANDS = frozenset({where, Elementwise("clip"), maximum, minimum})
 
 
 def decision_of(node: Variable) -> Decision | None:
-    """Return how a node decides, None where it does not."""
+    """Return how a node chooses its branch; None if it has no branches."""
     op = node.op
     if op is None:
         return None
@@ -173,7 +173,7 @@ def decision_of(node: Variable) -> Decision | None:
 
 
 def deciding(graphs: Iterable[Variable]) -> list[Variable]:
-    """Return the nodes of graphs that decide."""
+    """Return the nodes of graphs that have branches."""
     return [x for x in toposort(list(graphs)) if decision_of(x) is not None]
 
 
@@ -183,9 +183,9 @@ def branches_of(node: Variable, specials: str) -> dict[int, Branch]:
     Parameters
     ----------
     node : Variable
-        Which decides.
+        A node with branches.
     specials : str
-        The label of the relation: one that assumes finite values has no branch for others.
+        The label of the relation: with ``assumes_finite``, non-finite values have no branch.
     """
     decision = decision_of(node)
     assert decision is not None and node.op is not None
@@ -196,7 +196,7 @@ def branches_of(node: Variable, specials: str) -> dict[int, Branch]:
 
 
 def _possible(node: Variable) -> set[int]:
-    """Return the labels that are not proved to be out of reach."""
+    """Return the labels that are not proved unreachable."""
     assert node.op is not None
     name, inputs = node.op.name, node.inputs
     decision = decision_of(node)
@@ -221,7 +221,7 @@ def _possible(node: Variable) -> set[int]:
 
 
 def _orders(a: Variable, b: Variable | None) -> set[int]:
-    """Return which of less, equal and greater are possible of two nodes, or of one and zero."""
+    """Return which of less, equal and greater are possible for two nodes, or for one and zero."""
     if a is b:
         return {1}
     (low, high), (least, most) = _range(a), (0.0, 0.0) if b is None else _range(b)
@@ -237,7 +237,7 @@ def _orders(a: Variable, b: Variable | None) -> set[int]:
 
 
 def _at_most(a: Variable, b: Variable, depth: int = 4) -> bool:
-    """Return whether ``a <= b`` follows from extremes and absolute values of equal nodes."""
+    """Return True if ``a <= b`` follows from extremes and absolute values of equal nodes."""
     if a is b:
         return True
     if depth == 0:
@@ -278,7 +278,7 @@ def _truths(node: Variable) -> set[int]:
 
 
 def _range(x: Variable, depth: int = 4) -> tuple[float, float]:
-    """Return bounds of the values of a node other than NaN, by its op and its facts."""
+    """Return bounds of a node's values other than NaN, from its op and its facts."""
     if isinstance(x, Constant):
         value = np.asarray(x.value, float)
         value = value[~np.isnan(value)]

@@ -1,4 +1,4 @@
-"""Which graphs a relation is checked on: those made of both sides, and those made of one."""
+"""The graphs that a relation is checked on, built from both sides or from one."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Side = tuple[Variable, Any, made.Instance]
 
 
 def shipped() -> list[tuple[str, Relation]]:
-    """Return the relations of the catalogue with their themes, as they are registered."""
+    """Return the relations of the catalogue with their themes, in the registered directions."""
     return [
         (theme, r)
         for theme in THEMES
@@ -53,7 +53,7 @@ def theme_of(relation: Relation) -> str | None:
 
 
 def registered(relation: Relation) -> bool:
-    """Tell whether ``rg.optdb`` holds a relation, in its direction."""
+    """Return True if ``rg.optdb`` holds a relation in this direction."""
     return any(
         entry.item is relation
         for database in default_database().databases()
@@ -62,7 +62,7 @@ def registered(relation: Relation) -> bool:
 
 
 def both_directions(relation: Relation) -> list[Relation]:
-    """Return a relation forward and backward, where it can run."""
+    """Return a relation in each direction that can run."""
     forward = relation
     if relation.backward:
         assert relation._twin is not None
@@ -74,7 +74,7 @@ def both_directions(relation: Relation) -> list[Relation]:
 
 
 def runs(relation: Relation) -> bool:
-    """Tell whether a relation is compiled and has a clause that runs in its direction."""
+    """Return True if a relation is compiled and has a clause that runs in its direction."""
     try:
         return bool(relation.rewrites)
     except RelgraphError:
@@ -82,7 +82,7 @@ def runs(relation: Relation) -> bool:
 
 
 def profile(relation: Relation, clause: Clause) -> str:
-    """Return which shapes to try; reductions and products appear outside of their themes, too."""
+    """Return which shapes to try; other themes may also contain reductions or products."""
     theme = theme_of(relation)
     if theme in made.SHAPES_OF:
         return made.SHAPES_OF[theme]
@@ -127,12 +127,12 @@ def _takes_floats(row: Row) -> bool:
 
 
 def clause_key(clause: Clause) -> str:
-    """Return what identifies a clause of a relation."""
+    """Return a key that identifies a clause of a relation."""
     return str(with_block(clause).left)
 
 
 def rewrite_of(relation: Relation, clause: Clause) -> Any:
-    """Return the rewrite of a clause in the direction of its relation, None if it cannot run."""
+    """Return the rewrite of a clause in its relation's direction, or None if it cannot run."""
     key = clause_key(clause)
     return next((r for r in relation.rewrites if str(r.origin.left) == key), None)
 
@@ -147,8 +147,8 @@ def cases(
 ) -> list[tuple[Clause, list[Side]]]:
     """Return ``(clause, sides)`` for all clauses that run in the relation's direction.
 
-    A side is ``(graph to match, graph to make, instance)``.  With ``equal``, all sizes are equal;
-    of what is elementwise, where types tell nothing either way, there is nothing then.
+    A side is ``(graph to match, graph to build, instance)``.  With ``equal``, all sizes are equal,
+    and elementwise clauses are left out, since equal sizes test nothing about them.
     """
     found = each_case(relation, dtypes, most, facts, equal=equal)
     return [(clause, list(sides)) for clause, sides in found]
@@ -162,7 +162,7 @@ def each_case(
     *,
     equal: bool = False,
 ) -> Iterator[tuple[Clause, Iterator[Side]]]:
-    """Yield what :func:`cases` returns, each side made when it is asked for."""
+    """Yield the items of :func:`cases`; the sides are built lazily."""
     for clause in relation.clauses or ():
         if rewrite_of(relation, clause) is None:
             continue
@@ -178,7 +178,7 @@ def each_case(
 
 
 def each_side(relation: Relation, drawn: Iterable[made.Instance]) -> Iterator[Side]:
-    """Yield instances as the side to match and the side to make, in a relation's direction."""
+    """Yield instances as the graph to match and the graph to build, in a relation's direction."""
     for x in drawn:
         side = (x.right, x.left, x) if relation.backward else (x.left, x.right, x)
         if isinstance(side[0], Variable):
@@ -186,16 +186,16 @@ def each_side(relation: Relation, drawn: Iterable[made.Instance]) -> Iterator[Si
 
 
 def sides_of(relation: Relation, drawn: Iterable[made.Instance]) -> list[Side]:
-    """Return what :func:`each_side` yields."""
+    """Return the items of :func:`each_side` as a list."""
     return list(each_side(relation, drawn))
 
 
 def one_sided(
     relation: Relation, most: int = 40, *, alike: bool = False
 ) -> list[tuple[Clause, Variable]]:
-    """Return graphs that the matched side of a clause stands for, the same in every run.
+    """Return graphs of the matched side of each clause, the same in every run.
 
-    Operands of any shapes rarely fit together; those that are ``alike`` are of two shapes only.
+    Operands of random shapes rarely fit together; with ``alike``, there are only two shapes.
     """
     found: dict[Variable, Clause] = {}
     for clause in relation.clauses or ():
@@ -231,7 +231,7 @@ def graphs_of_side(clause: Clause, side: Any, kind: str, alike: bool = False) ->
 
 
 class _OneSided:
-    """What the variables of one side of a clause stand for, where the other is not built.
+    """Values for the variables of one side of a clause, when the other side is not built.
 
     Parameters
     ----------
@@ -240,7 +240,7 @@ class _OneSided:
     side : pattern
         One of its sides.
     kind : str
-        Whose shapes to draw from.
+        The theme whose shapes to draw from.
 
     Attributes
     ----------
@@ -262,24 +262,24 @@ class _OneSided:
         self.parameters = {v: made.parameters_of(clause, v, field) for v, field in fields.items()}
         self._zeros, self._examples = made.zeros_of(clause), made.examples_of(clause)
         self._keys = made.index_operands(clause)
-        # Where conditions name examples, these alone are numbers.
+        # If conditions name examples, these are the only numbers to try.
         self._constants = set() if self._examples else _constants(clause)
         self._asked = {v: made.facts_of(clause, v) for v in self.free}
         self._inputs: dict[Any, Variable] = {}
 
     def value(self, number: int, chosen: Any, facts: bool, rng: random.Random) -> Any:
-        """Return what a variable stands for.
+        """Return a value for a variable.
 
         Parameters
         ----------
         number : int
-            Its place among the variables.
+            Its index among the variables.
         chosen : object
             The value of a parameter, or the shape and dtype of an operand.
         facts : bool
-            Whether an operand declares the facts that the clause asks for.
+            Whether an operand declares the facts that the clause requires.
         rng : random.Random
-            To draw constants with.
+            The generator for constants.
         """
         v = self.free[number]
         if v in self.parameters:
@@ -302,7 +302,7 @@ class _OneSided:
 
 
 def _constants(clause: Clause) -> set[Any]:
-    """Return the variables of a clause that must be numbers, since others are computed of them."""
+    """Return the variables of a clause that must be numbers because others depend on them."""
     fields = made.fields_of(clause)
     found = {
         x
@@ -316,7 +316,7 @@ def _constants(clause: Clause) -> set[Any]:
 
 
 def _determined(clause: Clause, fields: Any, values: dict[Any, Any]) -> dict[Any, Any]:
-    """Return the operands that conditions compute from the types of the others: identities."""
+    """Return operands, such as identities, that conditions compute from the types of others."""
     by_token = {made.token(v): (v, x) for v, x in values.items()}
     found = {}
     for c in clause.conditions:
@@ -330,12 +330,12 @@ def _determined(clause: Clause, fields: Any, values: dict[Any, Any]) -> dict[Any
 
 
 def generator(*parts: Any) -> np.random.Generator:
-    """Return the same random numbers for the same parts, in every run."""
+    """Return a generator that is seeded by these parts, the same in every run."""
     return np.random.default_rng(crc32(repr(parts).encode()))
 
 
 def needs_regular(*graphs: Any) -> bool:
-    """Tell whether graphs solve equations, which only some matrices allow."""
+    """Return True if graphs solve equations, which requires regular matrices."""
     return any(
         x.op is not None and x.op.name in made.SOLVERS
         for x in toposort([g for g in graphs if isinstance(g, Variable)])

@@ -66,7 +66,7 @@ def _entry(row: CatalogueRow) -> Iterator[str]:
 
 
 def sections(relation: Relation) -> tuple[str, str, str]:
-    """Return a docstring's first line, where the relation holds, and its source."""
+    """Return a docstring's first line, its part on where the relation holds, and its source."""
     first, _, rest = cleandoc(relation.__doc__ or "").partition("\n")
     holds, _, source = rest.partition("Source:")
     return first, " ".join(holds.split()), " ".join(source.split())
@@ -104,9 +104,9 @@ def _escaped(text: str) -> str:
 
 
 def independent() -> list[str]:
-    """Return the names of the relations of the phases that do not follow from the others there.
+    """Return the names of relations in the phases that do not follow from the others there.
 
-    ``rg.check`` of a mode shows that no other one does.
+    ``rg.check`` of a mode shows that these are all.
     """
     rows = [row for row in every_row() if isinstance(row.item, Relation)]
     return sorted({row.name for row in rows if row.phases and "derived" not in row.tags})
@@ -150,7 +150,7 @@ def write(directory: Path) -> list[str]:
     Parameters
     ----------
     directory : Path
-        It is made where it does not exist.
+        The directory; it is created if it does not exist.
     """
     directory.mkdir(parents=True, exist_ok=True)
     changed = []

@@ -160,7 +160,7 @@ def check_relation(
 
 
 def relabelled(relation: Relation, rounding: str, specials: str) -> Relation:
-    """Return a relation with other labels, of the same clauses."""
+    """Return a relation with the same clauses and other labels."""
     forward = relation.reversed if relation.backward else relation
     return Relation(
         forward.name,
@@ -227,7 +227,7 @@ def refusals(relation: Relation) -> dict[str, str]:
     except RelgraphError as error:
         found[name] = error.what
     try:
-        forward.reversed  # noqa: B018 - raises, too
+        forward.reversed  # noqa: B018 - raises if the reverse cannot run
     except RelgraphError as error:
         found[f"{name}.reversed"] = error.what
     return found

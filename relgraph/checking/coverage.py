@@ -1,4 +1,4 @@
-"""Both sides of a relation compared on each branch that they can take, and which they did take."""
+"""The comparison of both sides of a relation on each branch that they can take."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from relgraph.ir.node import Constant, Variable
 from relgraph.relations.clause import Clause
 from relgraph.relations.relation import Relation
 
-GRAPHS = 3  # of one clause
+GRAPHS = 3  # for each clause
 WIDER = ("uint16", "int16", "uint32")  # integers that other checks do not draw
-TURNS = 3  # of looking for what was not reached
-COMPARED = 24  # points that are compared one by one, where all are computed together
-JUDGED = 6  # of these by mpmath
-TINY = 1e-20  # of which more digits tell more
-LEAST = 1e-100  # of which products underflow
-EPS = 4  # units in the last place by which sides may differ without a closer look
+TURNS = 3  # rounds of searching for unreached branches
+COMPARED = 24  # points to compare singly after all were computed together
+JUDGED = 6  # points among these that mpmath judges
+TINY = 1e-20  # below this, more digits help
+LEAST = 1e-100  # below this, products underflow
+EPS = 4  # units in the last place by which sides may differ before mpmath judges them
 
 UNREACHED, NOT_ASKED, REACHED = range(3)
 
@@ -50,7 +50,7 @@ Failing = tuple[Predicate, Values, str]
 def keeps_branches(
     relation: Relation, samples: Mapping[str, Sequence[float]] | None = None
 ) -> Outcome:
-    """Compare both sides on each branch that an op of theirs can take.
+    """Compare both sides on each branch that one of their ops can take.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def keeps_branches(
 def _graphs(
     relation: Relation,
 ) -> Iterator[tuple[Clause, list[tuple[Variable, Variable, made.Instance]]]]:
-    """Yield a few graphs of each clause that the relation fires on, those of floats first."""
+    """Yield a few graphs of each clause that the relation fires on, graphs of floats first."""
     for clause in relation.clauses or ():
         if made.is_pointwise(clause):
             pools = [_drawn(relation, clause, own) for own in (dtypes_of(clause), ("float64",))]
@@ -118,7 +118,7 @@ def _drawn(
 def _fired(
     relation: Relation, pool: Sequence[Side], most: int
 ) -> Iterator[tuple[Variable, Variable, made.Instance]]:
-    """Yield the first graphs of a pool that the relation fires on, with what it makes of them."""
+    """Yield the first graphs of a pool that the relation fires on, with their replacements."""
     fired = (
         (graph, result, instance)
         for graph, _, instance in sorted(pool, key=_preference)
@@ -128,7 +128,7 @@ def _fired(
 
 
 def _preference(side: tuple[Variable, Any, made.Instance]) -> int:
-    """Return what sorts instances of several elements first, and those of none last."""
+    """Return a sort key: instances with several elements come first, empty ones last."""
     sizes = [math.prod(numbers.shape_of(x)) for x in side[2].inputs]
     return 2 if 0 in sizes else int(not any(1 < s < 40 for s in sizes))
 
@@ -136,8 +136,8 @@ def _preference(side: tuple[Variable, Any, made.Instance]) -> int:
 def unexcused(relation: Relation, graph: Variable, values: Values, kind: str) -> Problem | bool:
     """Compare both sides as :func:`disagreement` does, except where products may underflow.
 
-    Of finite values, two sides of one exact value may differ by what underflows, as long as no
-    branch depends on it.
+    For finite inputs, two sides of one exact value may differ by underflow, provided that no branch
+    depends on it.
     """
     verdict = disagreement(relation, graph, values, kind)
     if not isinstance(verdict, Problem):
@@ -185,7 +185,7 @@ class _Compared:
         self.tried = self._compared = self._judged = 0
 
     def run(self) -> Failing | None:
-        """Compare until each branch is taken, or a few turns reach no more; return what fails."""
+        """Compare until each branch is taken or rounds are used up; return the failure, if any."""
         search = self.search
         if not search.inputs:
             return None
@@ -203,7 +203,7 @@ class _Compared:
         return failing
 
     def _closer(self, base: Tried) -> Points | None:
-        """Return points around where an unreached branch may begin."""
+        """Return points near where an unreached branch may begin."""
         search = self.search
         if not self.together:
             return search.crossings(base, self.unreached)
@@ -216,11 +216,11 @@ class _Compared:
 
     @property
     def unreached(self) -> list[Variable]:
-        """The nodes of which a branch is not taken yet."""
+        """The nodes with a branch that no sample has taken yet."""
         return [x for x, taken in self.branches.items() if not all(taken.values())]
 
     def compare(self, points: Tried) -> Failing | None:
-        """Compare both sides at points; return values and the judge that finds them unequal."""
+        """Compare both sides at points; return the failing values and their predicate, if any."""
         if not self.together:
             return self._each(points)
         promised, agree, close = self._verdicts(points)
@@ -241,7 +241,7 @@ class _Compared:
         return None
 
     def _note(self, points: Tried, held: Any, promised: Any) -> None:
-        """Record which branches are taken where sides were compared, or nothing is promised."""
+        """Record branches taken where sides were compared, or where labels promise nothing."""
         for x, mask in points.masks.items():
             taken, met = (
                 int(np.bitwise_or.reduce(mask[some], initial=0)) for some in (held, ~promised)
@@ -251,10 +251,10 @@ class _Compared:
                 self._met[branch] = self._met.get(branch, False) or bool(met >> label & 1)
 
     def state(self, branch: Branch) -> int:
-        """Return whether sides were compared on a branch.
+        """Return whether the sides were compared on a branch.
 
-        It counts for nothing where it is met only where nothing is promised, or where no input
-        takes it: of inputs that are all bool, every combination was tried.
+        A branch is not required if only inputs without any promise take it, or if no input does:
+        for bool inputs, every combination was tried.
         """
         if self.branches[branch.node][branch]:
             return REACHED
@@ -262,7 +262,7 @@ class _Compared:
         return NOT_ASKED if whole or self._met.get(branch) else UNREACHED
 
     def _verdicts(self, points: Tried) -> tuple[Any, Any, Any]:
-        """Return where something is promised, where sides agree, and where they are close."""
+        """Return masks: where labels promise something, where sides agree, where they are close."""
         done, size = points.done, points.size
         a, b = done[self.graph], done[self.result]
         floats = [x for x in done if done[x].dtype.kind == "f" and not isinstance(x, Constant)]
@@ -283,7 +283,7 @@ class _Compared:
             inputs = [finite[x] for x in floats if x.op is None]
             usual = np.logical_and.reduce([true, *inputs])
             held = of_graph if self.promise.excused == "graph" else of_both
-            # Among infinities, numbers of which no step under- or overflows.
+            # With infinities, only numbers for which no step under- or overflows.
             either = [~finite[x] | (np.abs(done[x]) <= 4) for x in floats if x.op is None]
             promised = np.where(usual, held, np.logical_and.reduce([true, *either]))
         if a.dtype.kind != "f" or a.dtype != b.dtype:
@@ -302,7 +302,7 @@ class _Compared:
         return promised, agree, close
 
     def _worst(self, points: Tried, some: Any) -> list[int]:
-        """Return a few of some points: those where one side is finite, and usual numbers, first."""
+        """Return a few of these points; those with a finite side and usual numbers come first."""
         (places,) = np.nonzero(some)
         apart = np.zeros(len(places), bool)
         size = np.zeros(len(places))
@@ -315,7 +315,7 @@ class _Compared:
         return [int(i) for i in places[np.lexsort((size, ~apart))][:COMPARED]]
 
     def _spread(self, points: Tried, some: Any) -> list[int]:
-        """Return a few of some points, on different branches."""
+        """Return a few of these points, on different branches."""
         (places,) = np.nonzero(some)
         taken = np.array([points.masks[x][places] for x in points.masks]).T
         seen: dict[Any, list[int]] = {}

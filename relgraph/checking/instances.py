@@ -1,7 +1,7 @@
-"""Graphs made from the sides of a relation, and what the engine and kanren say of them.
+"""Graphs built from the sides of a relation, and the answers of the engine and kanren for them.
 
 An instance gives every variable of a clause an input of some shape and dtype, and every open
-parameter a value; combinations that no op takes, or that a side condition rejects, are left out.
+parameter a value.  It omits combinations that an op or a side condition rejects.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ PARAMETERS: dict[str, list[Any]] = {
         (("slice", None, 1, None),), (("slice", None, None, None), ("slice", 1, None, None)),
     ],
 }  # fmt: skip
-ONE_AXIS: list[Any] = [-1, -2]  # of ops that take no more, such as softmax
+ONE_AXIS: list[Any] = [-1, -2]  # of ops that accept only one, such as softmax
 # The shapes to draw from, for the themes that are not elementwise.
 SHAPES_OF = {
     "linalg": "linalg", "products": "linalg", "structure": "linalg", "blocks": "linalg",
@@ -78,7 +78,7 @@ SHAPES_OF = {
     "reductions": "reductions", "shape": "shape", "axes": "shape", "checks": "shape",
     "indexing": "indexing", "updates": "indexing", "cumulative": "cumulative",
 }  # fmt: skip
-# Of graphs made from one side alone: unknown and named sizes, and those that do not fit the other.
+# For graphs built from one side: unknown and named sizes, and sizes that do not fit the other side.
 OPEN_SHAPES: dict[str, list[tuple[Any, ...]]] = {
     "elementwise": [(), (None,), (1,), (0,), (3,), ("n",), (None, 3), (1, None), (2, 1)],
     "reductions": [(), (None,), (1,), (0,), (None, None), (1, None), (2, 3), (None, 1, "n")],
@@ -90,18 +90,18 @@ OPEN_SHAPES: dict[str, list[tuple[Any, ...]]] = {
     "indexing": [(None,), (), (3,), (4, None), (None, 3), (None, None), (1, 3), (2, 4, None)],
     "cumulative": [(None,), (2,), (3,), (2, None), (None, 2), (None, None), (1, 3), (2, 4, None)],
 }  # fmt: skip
-# Sizes that are all equal, the case in which types tell the least: axes that are mixed up, and
-# matrices that are turned, have one type.
-# Of other sizes than SHAPES has: a size may stand in a relation as a number.
+# Other sizes than those of SHAPES: a relation may contain a size as a number.
 OTHER_SHAPES = {
     theme: [tuple({2: 4, 3: 5}.get(d, d) for d in shape) for shape in shapes]
     for theme, shapes in SHAPES.items()
 }
+# Sizes that are all equal.  Types then reveal the least: a relation that confuses axes or
+# transposes a matrix keeps the type.
 EQUAL_SHAPES = {
     theme: [(4,) * n if theme == "indexing" else (3,) * n for n in (2, 3, 1, 4, 0)]
     for theme in SHAPES
 }
-# What the smallest counterexample is looked for in, smallest first.
+# Shapes for the smallest counterexample, smallest first.
 SMALL_SHAPES = {
     "elementwise": [(), (1,), (2,), (1, 2)],
     "reductions": [(), (1,), (2,), (1, 1), (1, 2), (2, 1), (2, 2), (2, 2, 2)],
@@ -110,7 +110,7 @@ SMALL_SHAPES = {
     "indexing": [(), (2,), (1,), (2, 2), (4,), (4, 3)],
     "cumulative": [(1,), (2,), (1, 2), (2, 1), (2, 2), (4,)],
 }
-# Ops that raise for some matrices, or are infinite there (slogdet): theirs are made regular.
+# Ops that raise or return infinities (slogdet) for singular matrices: they get regular ones.
 SOLVERS = {
     "inv", "solve", "solve_triangular", "cho_solve", "lu_solve", "solve_sylvester", "cholesky",
     "slogdet",
@@ -143,7 +143,7 @@ def fields_of(clause: Any) -> dict[PatternVariable, str]:
 
 
 def facts_of(clause: Any, v: PatternVariable) -> tuple[str, ...]:
-    """Return the facts that a clause asks of a variable."""
+    """Return the facts that a clause requires of a variable."""
     return tuple(
         c.function.args[0]
         for c in clause.conditions
@@ -156,7 +156,7 @@ def token(x: Any) -> Any:
 
 
 def is_pointwise(clause: Any) -> bool:
-    """Tell whether both sides are elementwise."""
+    """Return True if both sides are elementwise."""
     return all(
         x.op.cls.pointwise if isinstance(x.op, OpPattern) else x.op.pointwise
         for side in (clause.left, clause.right)
@@ -165,7 +165,7 @@ def is_pointwise(clause: Any) -> bool:
     )
 
 
-Refused = set[tuple[Any, ...]]  # ops with the operands that they refuse
+Refused = set[tuple[Any, ...]]  # ops with operands that they reject
 
 
 def build(term: Any, values: dict[Any, Any], refused: Refused) -> Any:
@@ -174,12 +174,12 @@ def build(term: Any, values: dict[Any, Any], refused: Refused) -> Any:
     Parameters
     ----------
     term : pattern or graph
-        To build.
+        The pattern or graph to build.
     values : dict
-        What each variable is.
+        The value of each variable.
     refused : set
-        What ops refused in earlier calls, to which that of this one is added: most combinations
-        that are drawn are refused, and an error takes longer to write than a graph to build.
+        The operands that ops rejected in earlier calls; this call adds its own.  Ops reject most
+        combinations, and raising an error takes longer than building a graph.
     """
     if isinstance(term, PatternVariable):
         return values[term]
@@ -195,7 +195,7 @@ def build(term: Any, values: dict[Any, Any], refused: Refused) -> Any:
 
 
 def _applied(op: Any, operands: list[Any], refused: Refused) -> Any:
-    """Apply an op; what it refuses once it is not asked again."""
+    """Apply an op, unless it has already rejected such operands."""
     key = op, *map(_kind, operands)
     if key in refused:
         raise TypeError(f"{op.name} refuses these operands")
@@ -207,7 +207,7 @@ def _applied(op: Any, operands: list[Any], refused: Refused) -> Any:
 
 
 def _kind(x: Any) -> Any:
-    """Return what an op goes by to refuse an operand; 1, 1.0 and True are equal, and differ."""
+    """Return a key of what an op rejects an operand by; 1, 1.0 and True get different keys."""
     if isinstance(x, Input | Apply):
         return x.type
     return x if isinstance(x, Variable) else (type(x), x)
@@ -239,7 +239,7 @@ def each_instance(
     draws: int = 3000,
     name: str = "",
 ) -> Iterator[Instance]:
-    """Yield instances of a clause, the same ones in every run, each made when it is asked for.
+    """Yield instances of a clause lazily, the same ones in every run.
 
     Parameters
     ----------
@@ -250,25 +250,25 @@ def each_instance(
     dtypes : tuple of str
         The dtypes that inputs may have; with several, each input draws its own.
     facts : bool
-        Whether inputs declare the facts that the clause asks for.
+        Whether inputs declare the facts that the clause requires.
     shapes : dict of str to list, optional
         The shapes of each theme; by default ``SHAPES``.
     draws : int
-        How many combinations to try at most.
+        The largest number of combinations to try.
     name : str
-        Of the relation: with it, a parameter that a condition computes and no op takes is an
-        error, and otherwise one more combination that is left out.
+        The name of the relation.  With it, a computed parameter that no op accepts is an error;
+        without it, that combination is left out.
 
     Raises
     ------
     RelationError
-        Where a condition computes a parameter that its op never takes.
+        If a condition computes a parameter that its op never accepts.
     """
     roles = Roles(clause, facts=facts, name=name)
     fields, operands, open_, keys = roles.fields, roles.operands, roles.open_, roles.keys
     own = roles.own
     if len({x.name for x in own}) < len(own):
-        return  # values are given by name
+        return  # a mapping gives values by name
     fitting = [*shapes_beside(own), *(shapes or SHAPES)[theme]]
     choices: list[list[Any]] = [
         [((), "int64"), ((2,), "int64")] if v in keys else list(product(fitting, dtypes))
@@ -292,7 +292,7 @@ def each_instance(
 
 
 def _consistent(facts: Iterable[str]) -> bool:
-    """Return whether an array may have all of these facts."""
+    """Return True if an array can have all of these facts."""
     with suppress(DomainError):
         check_consistent("an operand", facts)
         return True
@@ -300,14 +300,14 @@ def _consistent(facts: Iterable[str]) -> bool:
 
 
 class Roles:
-    """What the variables of a clause stand for: operands, with facts, and parameters.
+    """The roles of a clause's variables: operands, with facts, and parameters.
 
     Parameters
     ----------
     clause : Clause
         With its conditions.
     facts : bool
-        Whether operands declare the facts that the clause asks for.
+        Whether operands declare the facts that the clause requires.
     name : str
         Of the relation.
 
@@ -316,9 +316,9 @@ class Roles:
     fields : dict of PatternVariable to str
         The open parameters.
     operands, open_ : list of PatternVariable
-        What is drawn for: operands, and parameters that no condition computes.
+        The variables to draw for: operands, and parameters that no condition computes.
     refused : set
-        What ops refused of what was built for the clause.
+        The operands that ops rejected while graphs of the clause were built.
     """
 
     def __init__(self, clause: Any, *, facts: bool, name: str) -> None:
@@ -328,13 +328,13 @@ class Roles:
         both = dict.fromkeys([*variables(clause.left), *right])
         computed, used = set(), set[Any]()
         for c in clause.conditions:
-            if c.kind == "calc" and c.args[0] not in used:  # else it is the inverse of another
+            if c.kind == "calc" and c.args[0] not in used:  # otherwise it inverts another condition
                 computed.add(c.args[0])
                 used.update(c.args[1:])
         self.operands = operands = [v for v in both if v not in fields and v not in computed]
         self.open_ = open_ = [v for v in both if v in fields and v not in computed]
         self.asked = {v: facts_of(clause, v) if facts else () for v in operands}
-        self.keys = index_operands(clause)  # integers that an index takes
+        self.keys = index_operands(clause)  # integers in a key
         self.own = tuple(own_inputs(clause))  # of the graph nodes in the clause
         self.names = names_beside(self.own)
         self.zeros, self.examples = zeros_of(clause), examples_of(clause)
@@ -348,17 +348,17 @@ class Roles:
             and c.args[0] in right
             and c.args[0] not in fields
             and not getattr(c.function, "of_type", False)
-        } - set(open_)  # what a number is computed from must be one
+        } - set(open_)  # the arguments of a computed number must be numbers
         self.refused: Refused = set()
         self._made: dict[Any, Variable | None] = {}
 
     def operand(self, number: int, shape: tuple[int, ...], dtype: str) -> Variable | None:
-        """Return what an operand of a type is, or None where there is none.
+        """Return an operand of a type, or None if there is none.
 
         Parameters
         ----------
         number : int
-            Its place among the operands.
+            Its index among the operands.
         shape, dtype : tuple of int, str
             Of the operand.
         """
@@ -371,7 +371,7 @@ class Roles:
         v = self.operands[number]
         examples = self.examples.get(token(v))
         if v in self.keys or token(v) in self.zeros:
-            return constant(np.zeros(shape, dtype))  # of keys the first place, which every axis has
+            return constant(np.zeros(shape, dtype))  # for keys index 0, the first of an axis
         if examples is not None:
             one = examples[(number + sum(shape)) % len(examples)]
             return constant(np.full(shape, one).astype(dtype))
@@ -380,23 +380,23 @@ class Roles:
         if v in self.constants:
             return _constant(dtype, shape)
         if ("negative" in self.asked[v] and dtype[0] in "bu") or not _consistent(self.asked[v]):
-            return None  # of which there are none
+            return None  # no such operand exists
         return make_input(self.names[number], TensorType(dtype, shape), self.asked[v])
 
 
 def input_names(clause: Any) -> dict[str, str]:
-    """Return what the inputs are called that the operands of a clause become, by variable."""
+    """Return the names of the inputs that replace the operands of a clause, by variable."""
     roles = Roles(clause, facts=False, name="")
     return {v.name: name for v, name in zip(roles.operands, roles.names, strict=False)}
 
 
 def zeros_of(clause: Any) -> frozenset[Any]:
-    """Return the tokens of the variables that a clause asks to be arrays of zeros."""
+    """Return the tokens of the variables that a clause requires to be arrays of zeros."""
     return frozenset(token(c.args[0]) for c in clause.conditions if c.label.startswith("zero("))
 
 
 def own_inputs(*clauses: Any) -> list[Input]:
-    """Return the inputs of the graph nodes that clauses hold, which stand for themselves."""
+    """Return the inputs of graph nodes inside clauses, which stand for themselves."""
     terms = [x for c in clauses for side in (c.left, c.right) for x in subterms(side)]
     return free_inputs([x for x in terms if isinstance(x, Variable)])
 
@@ -412,14 +412,14 @@ def _own_inputs(relation: Any) -> tuple[Input, ...]:
 
 
 def names_beside(own: Sequence[Input]) -> list[str]:
-    """Return names for the inputs that variables become, other than those of a clause's own."""
+    """Return input names for variables that differ from the names in ``own``."""
     taken = {x.name for x in own}
     names = [*"xyzwuvabcdefgh", *(f"x{i}" for i in range(10))]
     return [name for name in names if name not in taken]
 
 
 def shapes_beside(own: Sequence[Input]) -> list[tuple[Any, ...]]:
-    """Return the shapes that fit beside the inputs of a clause's own graph nodes."""
+    """Return shapes that fit together with the inputs of a clause's graph nodes."""
     sizes = dict.fromkeys(d for x in own for d in x.type.shape)
     return list(dict.fromkeys([*(x.type.shape for x in own), *((d,) for d in sizes)]))
 
@@ -438,7 +438,7 @@ def index_operands(clause: Any) -> frozenset[PatternVariable]:
 def parameters_of(clause: Any, v: PatternVariable, field: str) -> list[Any]:
     """Return the values to try for an open parameter of a clause, given its ``op.name``.
 
-    A shape has as many sizes without a number as operands give them.
+    A shape has as many unknown sizes as the operands supply.
     """
     name = field.partition(".")[2]
     if name == "axis":
@@ -461,7 +461,7 @@ def _instance(clause: Any, roles: Roles, chosen: Any) -> Instance | None:
     operands = roles.operands
     shapes = chosen[: len(operands)]
     if not roles.keys.isdisjoint(operands) and any(0 in shape for shape, _ in shapes):
-        return None  # it has no place that a key selects
+        return None  # the axis has no element that a key could select
     values: dict[Any, Any] = dict(zip(roles.open_, chosen[len(operands) :], strict=True))
     try:
         for i, (v, (shape, dtype)) in enumerate(zip(operands, shapes, strict=True)):
@@ -480,7 +480,7 @@ def _instance(clause: Any, roles: Roles, chosen: Any) -> Instance | None:
                 return None
     except (RelgraphError, IndexError, TypeError, ValueError):
         return None
-    except Exception as error:  # a mistake in a condition, as it is told where it is rewritten with
+    except Exception as error:  # an error in a condition, reported as during rewriting
         raise condition_failed(c.label, given, error, roles.name) from error
     try:
         left, right = (build(side, values, roles.refused) for side in (clause.left, clause.right))
@@ -496,9 +496,9 @@ def _instance(clause: Any, roles: Roles, chosen: Any) -> Instance | None:
 
 
 def _wrong_parameter(clause: Any, values: dict[Any, Any], roles: Roles) -> RelationError | None:
-    """Return what is wrong with a parameter that a condition computed, if an op never takes it.
+    """Return the error for a computed parameter that its op never accepts, or None.
 
-    It was computed from a side that can be built: what no graph has may compute anything.
+    Only parameters computed from a side that can be built count; other sides may compute anything.
     """
     computed = {c.args[0]: repr(c) for c in clause.conditions if c.kind == "calc"}
     for side in (clause.left, clause.right) if computed else ():
@@ -520,7 +520,7 @@ def _wrong_parameter(clause: Any, values: dict[Any, Any], roles: Roles) -> Relat
 
 
 def examples_of(clause: Any) -> dict[Any, tuple[float, ...]]:
-    """Return the constants that conditions name as examples of what they hold for."""
+    """Return the constants that conditions name as examples of valid values."""
     asked = [(c.args[0], getattr(c.function, "function", None)) for c in clause.conditions]
     return {token(x): f.examples for x, f in asked if isinstance(f, Number)}
 
@@ -540,11 +540,11 @@ def _constant(dtype: str, shape: tuple[int, ...]) -> Variable:
     return constant((np.arange(size) - 1).reshape(shape).astype(dtype))
 
 
-# What the engine and kanren say.
+# Answers of the engine and of kanren.
 
 
 def match(relation: Any, node: Variable) -> Variable | None:
-    """Return what the compiled matcher makes of a node itself, or None."""
+    """Return the compiled matcher's replacement of a node itself, or None."""
     selection = selection_of((relation,))
     op = node.op
     if op is None:
@@ -562,7 +562,7 @@ def match(relation: Any, node: Variable) -> Variable | None:
 
 
 def _matched_whole(matcher: AcMatcher, node: Variable) -> Variable | None:
-    """Return what a matcher makes of all operands of a nested application, or None."""
+    """Return a matcher's replacement for all operands of a nested application, or None."""
     operands = leaves(node, matcher.op)
     if len(operands) < 3:
         return None
@@ -572,7 +572,7 @@ def _matched_whole(matcher: AcMatcher, node: Variable) -> Variable | None:
 
 
 def swaps(node: Variable, most: int = 64) -> list[Variable]:
-    """Return a graph with the operands of its commutative ops in every order."""
+    """Return variants of a graph with the operands of its commutative ops in every order."""
     if not isinstance(node, Apply):
         return [node]
     options = [swaps(x, most) for x in node.inputs]
@@ -585,7 +585,7 @@ def swaps(node: Variable, most: int = 64) -> list[Variable]:
 
 
 def answers(relation: Any, node: Variable) -> bool:
-    """Tell whether kanren has an answer of the node's type, in some order of operands."""
+    """Return True if kanren has an answer of the node's type, in some order of operands."""
     for one in swaps(node):
         for term in relation.run(4, one):
             try:

@@ -1,4 +1,4 @@
-"""The catalogue as a table: what relgraph ships, searched by name, op, tag and text."""
+"""The catalogue as a table, searchable by name, op, tag and text."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from relgraph.rewriting.rewriters import describe
 
 @dataclass(frozen=True)
 class CatalogueRow:
-    """A relation of the catalogue, or a rewriter or choice of the database beside it.
+    """A relation of the catalogue, or a rewriter or choice of the database.
 
     Attributes
     ----------
     name : str
-        What queries include and exclude it by.
+        The name by which queries include and exclude it.
     item : Relation, or a rewriter or choice
-        A relation as it is registered, in its direction.
+        The item; a relation is in its registered direction.
     theme : str
         The module of the catalogue, or "pass" or "choice".
     phases : tuple of str
-        Where it runs; a relation without one is left to queries and to the search.
+        The phases in which it runs; a relation without one runs only in queries and in the search.
     identity : tuple of str
-        Its clauses, as declared; of anything else, what it does.
+        The clauses of a relation, as declared; for other items, a description.
     tags : tuple of str
         Its tags, phases included.
     """
@@ -86,9 +86,9 @@ class Catalogue(Sequence[CatalogueRow]):
     Parameters
     ----------
     rows : iterable of CatalogueRow
-        In the order in which they are printed.
+        The rows, in printing order.
     asked : str
-        What was searched for.
+        The search text.
     """
 
     def __init__(self, rows: Sequence[CatalogueRow], asked: str = "") -> None:
@@ -136,13 +136,13 @@ def _promise(row: CatalogueRow) -> str:
 
 @checks_arguments
 def catalogue(text: str = "") -> Catalogue:
-    """Return what relgraph ships, or the part of it that a text describes.
+    """Return the relations, rewriters and choices that relgraph ships, or those that match a text.
 
     Parameters
     ----------
     text : str
         Words that must all occur in a relation's name, ops, tags, theme, identity or docstring;
-        other frameworks' names of rewrites are among the tags.  Without any, everything.
+        the tags include other frameworks' names of rewrites.  The empty text matches everything.
 
     Returns
     -------
@@ -152,7 +152,7 @@ def catalogue(text: str = "") -> Catalogue:
     Raises
     ------
     ArgumentError
-        For a text that is not a string.
+        If the text is not a string.
 
     Examples
     --------
@@ -184,7 +184,7 @@ def catalogue(text: str = "") -> Catalogue:
 
 @cache
 def every_row() -> tuple[CatalogueRow, ...]:
-    """Return a row for each relation of the catalogue, and for what else the database holds."""
+    """Return a row for each relation of the catalogue and each other item of the database."""
     return (*(row for theme in THEMES for row in rows_of(theme)), *_others())
 
 
@@ -207,7 +207,7 @@ def identities(relation: Relation) -> tuple[str, ...]:
 
 
 def _others() -> Iterator[CatalogueRow]:
-    """Yield the rewriters and choices of the database that are no relations."""
+    """Yield the rewriters and choices of the database that are not relations."""
     found: dict[str, CatalogueRow] = {}
     for database in default_database().databases():
         for entry in database._ordered():
@@ -230,7 +230,7 @@ def _others() -> Iterator[CatalogueRow]:
 
 
 def directions(relation: Relation) -> tuple[bool, bool]:
-    """Tell whether a relation runs forward, and backward."""
+    """Return whether a relation runs forward, and whether it runs backward."""
     other = _runs(lambda: relation.reversed.rewrites)
     own = relation.interpreted or _runs(lambda: relation.rewrites)
     return (other, own) if relation.backward else (own, other)

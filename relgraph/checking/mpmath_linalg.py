@@ -1,9 +1,9 @@
 """The exact meaning of ops on matrices, as mpmath computes them, one matrix at a time.
 
-A factor that is not unique has the signs and the order of LAPACK's where these are stated: columns
-reflected as by ``dlarfg``, rows interchanged for the largest pivot, values in order of their size.
-The sign of an eigenvector is not stated; here its largest component is positive. That of a pair of
-singular vectors is mpmath's.
+A factor that is not unique has the signs and the order that LAPACK documents: ``dlarfg`` reflects
+columns, the largest pivot determines row interchanges, and values are sorted by size.  LAPACK does
+not document the sign of an eigenvector; here its largest component is positive.  Pairs of singular
+vectors have mpmath's sign.
 
 References
 ----------
@@ -149,7 +149,7 @@ def _svd(op: Any, a: Array) -> tuple[Array, ...]:
 
 
 def _qr(op: Any, a: Array) -> tuple[Array, ...]:
-    """Reflect one column after another; one with zeros below stays as it is."""
+    """Reflect one column after another; a column with zeros below the diagonal is unchanged."""
     m, n = a.shape
     r, q = a.copy(), _eye(m)
     for j in range(min(m, n)):

@@ -1,9 +1,9 @@
-"""The exact value of a graph by mpmath, and the error that computing it may have.
+"""The exact value of a graph by mpmath, and a bound of the rounding error of computing it.
 
-The error is measured, not guessed: the exact value is computed again with every rounded result
-moved by one unit in the last place, at random, and the largest deviation, times a constant, is the
-bound (Monte Carlo arithmetic). A sum, a product of matrices or a factorisation is backward stable
-at best: what it computes is exact for operands near its own, so its operands are moved, too.
+The bound is measured (Monte Carlo arithmetic): the exact value is computed again, with every
+rounded result perturbed at random by one unit in the last place, and the bound is the largest
+deviation times a constant.  A sum, a matrix product or a factorisation is at best backward stable:
+its result is exact for nearby operands, so its operands are perturbed as well.
 
 References
 ----------
@@ -65,25 +65,25 @@ def value(
     Parameters
     ----------
     graph : Variable
-        Of one result.
+        A graph with one result.
     values : dict of str to ndarray
-        Of its inputs.
+        The values of its inputs.
     rng : numpy.random.Generator, optional
-        With it, each step is rounded at random, within ``eps``.
+        If given, each step is perturbed at random, within ``eps``.
     eps : float
-        How far, relative to a result.
+        The largest perturbation, relative to a result.
     moved : Constant, optional
-        A constant to take for the next float of its dtype.
+        A constant to replace by the next float of its dtype.
 
     Returns
     -------
     ndarray of mpmath.mpf
-        Of the shape of the graph.
+        The value, in the shape of the graph.
 
     Raises
     ------
     Undefined
-        Where some step has no real value.
+        If some step has no real value.
     """
     done: dict[Variable, Array] = {}
     for x in toposort([graph]):
@@ -105,7 +105,7 @@ def value(
 
 
 def _step(x: Variable, operands: list[Array], rng: Any, eps: float) -> Any:
-    """Return what a node computes, off by what rounding may do where there is an ``rng``."""
+    """Return the value of a node, perturbed like a rounding error if there is an ``rng``."""
     if rng is None or not _rounds(x):
         return _apply(x, operands)
     if not isinstance(x.op, Elementwise | Cast):
@@ -126,14 +126,14 @@ def _rounding(op: Any) -> str:
 
 
 def _error_of(x: Variable, operands: list[Array]) -> Any:
-    """Return the largest error of what a node computes at floats next to its operands."""
+    """Return the largest error of a node's NumPy value at floats next to its operands."""
     floats = [v.astype(y.dtype) for v, y in zip(operands, x.inputs, strict=True)]
     computed = _real(x.op.perform(*floats))  # type: ignore[union-attr]
     return np.max(abs(computed - _apply(x, list(map(_real, floats)))), initial=mpmath.mpf(0))
 
 
 def _require_numbers(x: Variable, result: Any) -> None:
-    """Raise where a result is not real, not finite, or an integer that its dtype does not hold."""
+    """Raise if a result is not real, not finite, or an integer outside the range of its dtype."""
     whole = isinstance(x.type, TensorType) and x.dtype.kind in "iu"
     low, high = (np.iinfo(x.dtype).min, np.iinfo(x.dtype).max) if whole else (0, 0)
     for part in result if isinstance(result, tuple) else (result,):
@@ -149,7 +149,7 @@ def _noisy(x: Array, rng: Any, eps: float) -> Array:
 
 
 def _rounded(op: Any, result: Any, rng: Any, eps: float) -> Any:
-    """Return a result, or several, off by what rounding may do."""
+    """Return one or several results, perturbed like a rounding error."""
     if isinstance(result, tuple):
         return tuple(_rounded(op, part, rng, eps) for part in result)
     noise = _real(eps * rng.uniform(-1, 1, result.shape))
@@ -167,18 +167,18 @@ def bound(graph: Variable, values: dict[str, Array], eps: float, center: Array) 
     Parameters
     ----------
     graph : Variable
-        Of one result.
+        A graph with one result.
     values : dict of str to ndarray
-        Of its inputs.
+        The values of its inputs.
     eps : float
-        How far a step may be off, relative to its result.
+        The largest error of a step, relative to its result.
     center : ndarray of mpmath.mpf
-        The exact value of the graph, or what is compared with it.
+        The exact value of the graph, or the value to compare with it.
 
     Returns
     -------
     ndarray of mpmath.mpf
-        For each element, the largest deviation of a few random ones.
+        The largest of a few random deviations, for each element.
     """
     rng = np.random.default_rng(7)
     deviations = [abs(value(graph, values, rng, eps) - center) for _ in range(SAMPLES)]
@@ -186,24 +186,24 @@ def bound(graph: Variable, values: dict[str, Array], eps: float, center: Array) 
 
 
 def error_of_constants(graph: Variable, values: dict[str, Array], center: Array) -> Array:
-    """Return how far a graph may be from ``center`` since constants are rounded when written.
+    """Return how far rounded constants may move a graph from ``center``.
 
-    A constant such as log(2) has too many digits to be a number that was meant exactly; what each
-    adds, to first order, is found by moving it alone.
+    A constant with as many digits as log(2) is a rounded number, not an exact one; moving each
+    constant separately gives its contribution to first order.
 
     Parameters
     ----------
     graph : Variable
-        Of one result.
+        A graph with one result.
     values : dict of str to ndarray
-        Of its inputs.
+        The values of its inputs.
     center : ndarray of mpmath.mpf
         The exact value of the graph.
 
     Returns
     -------
     ndarray of mpmath.mpf
-        For each element, the sum over all constants that were rounded.
+        The sum over all rounded constants, for each element.
     """
     total = 0 * center
     for x in toposort([graph]):
@@ -278,8 +278,8 @@ def _apply(node: Variable, operands: list[Array]) -> Any:
     if isinstance(op, GetItem):
         return np.asarray(operands[0][op.params[0]], dtype=object)
     if not type(op).__module__.startswith("relgraph."):
-        raise Undefined(op.name)  # an op of a user's takes arrays of NumPy's numbers
-    # What moves, adds and multiplies elements takes mpmath's numbers; places stay integers.
+        raise Undefined(op.name)  # a user's op needs arrays of NumPy numbers
+    # Ops that move, add and multiply elements work on mpmath's numbers; indices stay integers.
     taken = [
         v if _of_floats(x) else v.astype(x.dtype)
         for v, x in zip(operands, node.inputs, strict=True)

@@ -1,4 +1,4 @@
-"""Values for the inputs of a graph, what NumPy makes of them, and how two results compare."""
+"""Values for the inputs of a graph, NumPy's results for them, and comparisons of two results."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _clustered(rng: np.random.Generator, shape: Any) -> Array:
     return base * (1 + spread * rng.uniform(-1, 1, shape))
 
 
-# Floats of which steps cancel that another form avoids.
+# Kinds of floats for which steps cancel that another form avoids.
 CANCELLING: dict[str, Any] = {
     "tiny": _small,
     "near one": lambda rng, shape: 1 + _small(rng, shape),
@@ -40,7 +40,7 @@ CANCELLING: dict[str, Any] = {
 
 
 def shape_of(x: Any, size: int = 3) -> tuple[int, ...]:
-    """Return the shape of an input, with one size in the place of those that are no numbers."""
+    """Return the shape of an input; ``size`` replaces named and unknown sizes."""
     return tuple([d if isinstance(d, int) else size for d in x.type.shape])
 
 
@@ -51,18 +51,18 @@ def draw(
     regular: bool = False,
     size: int = 3,
 ) -> Array:
-    """Return values for an input, of which its declared facts hold.
+    """Return values for an input that have its declared facts.
 
     Parameters
     ----------
     x : Input
-        Its type and facts are obeyed.
+        The input, with its type and facts.
     kind : {"moderate", "special", "zeros", "extreme", "large", *CANCELLING}
         Which floats to draw.
     regular : bool
-        Whether matrices are to be well conditioned.
+        Whether matrices must be well conditioned.
     size : int
-        What sizes that are names or unknown are taken to be.
+        The value of named and unknown sizes.
     """
     shape, dtype = shape_of(x, size), x.dtype
     if dtype.kind == "b":
@@ -109,7 +109,7 @@ def _obey(x: Any, value: Array, rng: np.random.Generator, regular: bool) -> Arra
     if value.ndim >= 2 and value.shape[-1] == value.shape[-2]:
         side = value.shape[-1]
         if {"symmetric", "spd", "psd"} & facts:
-            with np.errstate(invalid="ignore", over="ignore"):  # of infinities with two signs
+            with np.errstate(invalid="ignore", over="ignore"):  # infinities of both signs
                 value = value + np.swapaxes(value, -1, -2)
             if dtype_kind == "f" and "finite" in facts:
                 value = np.where(np.isinf(value), 3, value)
@@ -135,17 +135,17 @@ def _obey(x: Any, value: Array, rng: np.random.Generator, regular: bool) -> Arra
 
 
 def _dominated(value: Array, *, definite: bool = False) -> Array:
-    """Return matrices that are invertible, since their diagonals are larger than their rows.
+    """Return matrices that are invertible because they are diagonally dominant.
 
-    Symmetric ones are positive definite then.  Booleans have no larger diagonal, so theirs is all
-    that is left.
+    Symmetric ones are then positive definite.  A boolean diagonal cannot dominate, so boolean
+    matrices keep only their diagonals.
 
     Parameters
     ----------
     value : ndarray
-        Of square matrices.
+        The square matrices.
     definite : bool
-        Whether an infinity may stand on the diagonal only.  A NaN may stand anywhere.
+        Whether infinities may only be on the diagonal.  A NaN may be anywhere.
 
     References
     ----------
@@ -158,13 +158,13 @@ def _dominated(value: Array, *, definite: bool = False) -> Array:
     finite = np.where(np.isfinite(rest), rest, 0)
     if definite:
         rest = np.where(np.isinf(rest), 0, rest)
-    with np.errstate(over="ignore"):  # to an infinity on the diagonal
+    with np.errstate(over="ignore"):  # the diagonal may become infinite
         total = np.abs(finite).sum(axis=-1) + 8
         return np.where(unit, np.abs(value) + total[..., None], rest).astype(value.dtype)
 
 
 def obeys(x: Any, value: Array) -> bool:
-    """Tell whether the declared facts of an input hold of a value; not asked of matrices' facts."""
+    """Return True if a value has the declared facts of an input, apart from matrix facts."""
     if x.facts & set(MATRIX_FACTS):
         return False
     value = np.asarray(value)
@@ -228,16 +228,16 @@ def close(a: Array, b: Array, done: dict[Variable, Array], eps: float) -> bool:
 
 def _top(v: Array) -> float:
     v = np.asarray(v)
-    if v.dtype.kind == "O":  # several results: each is looked at where it is taken
+    if v.dtype.kind == "O":  # several results: each is compared at its getitem
         return 0.0
     v = v[np.isfinite(v)] if v.dtype.kind == "f" else v.astype(float)
     return float(np.abs(v).max()) if v.size else 0.0
 
 
 def all_finite(done: dict[Variable, Array]) -> bool:
-    """Tell whether every input and intermediate is finite.
+    """Return True if every input and intermediate is finite.
 
-    A constant is part of the identity and not assumed to be anything: max(x, -inf) = x is judged.
+    Constants are part of the identity and may be infinite: max(x, -inf) = x is judged.
     """
     computed = [np.asarray(v) for x, v in done.items() if not isinstance(x, Constant)]
     return all(np.isfinite(v).all() for v in computed if v.dtype.kind == "f")

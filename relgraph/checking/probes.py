@@ -1,10 +1,10 @@
-"""Values that take each branch of two graphs: searched for, where random ones do not get there.
+"""A search for values that take each branch of two graphs, beyond what random values reach.
 
-A line is a row of points on which inputs grow together, over all magnitudes and past every
-constant.  Where two neighbours on it take different branches, bisection on the floats between them
-ends at two that are adjacent: the last of one branch, the first of the other, and a tie where there
-is one.  So the inner function of a condition needs no inverse.  Where a difference comes near zero
-only, the line is searched for its extreme values first.
+A line is a sequence of points on which inputs grow together, over all magnitudes and past every
+constant.  If two neighbours on it take different branches, bisection between them ends at two
+adjacent floats: the last of one branch, the first of the other, and a tie if there is one.  So the
+inner function of a condition needs no inverse.  If a difference only comes near zero, the search
+first looks for its extreme values on the line.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from relgraph.ir.graph import toposort
 from relgraph.ir.node import Constant, Input, Variable
 
 Array = Any
-Points = dict[str, Array]  # for each input, an array with one value for each point
+Points = dict[str, Array]  # by input, an array with one value for each point
 Line = tuple[int, int]  # where the points of a line start and stop
 
-ROUNDS = 64  # of bisection: as many as floats have bits
-BRACKETS = {True: 96, False: 6}  # that are bisected: points together, and one by one
+ROUNDS = 64  # steps of bisection: as many as floats have bits
+BRACKETS = {True: 96, False: 6}  # brackets to bisect, for points computed together and one by one
 NEAR = 6  # brackets of one line and one node
-CONSTANTS = 8  # that lines pass in small steps
+CONSTANTS = 8  # constants that lines pass in small steps
 PREIMAGES = 4  # constants that inner nodes are compared with
 ULPS = (-8, -2, -1, 0, 1, 2, 8)
 STEPS = (-1.0, 1.0, -1e-3, 1e-3)
@@ -45,7 +45,7 @@ NEARBY = np.concatenate(
         np.arange(-12, 12.5, 0.5),
         [s * 2.0**k + d for s in (-1, 1) for k in (8, 16, 24, 31, 53) for d in (-1, 0, 1)],
     ]
-)  # whole numbers, up to where other dtypes and floats end to hold all of them
+)  # whole numbers, up to the limits of dtypes and exact floats
 COARSE = np.array([1e-300, 1e-100, 1e-12, 1e-3, 0.1, 1, 3, 10, 30, 100, 800, 1e4, 1e8, 1e18, 1e100])
 BASES = 4  # values of the other inputs on a line
 SPECIALS = (math.nan, math.inf, -math.inf, 0.0, -0.0, 1.0, -1.0, 2.5, -750.0)
@@ -55,7 +55,7 @@ COMBINED = 400  # points with values of all inputs drawn from all lines
 
 @dataclass
 class Tried:
-    """What two graphs compute at points.
+    """The values of two graphs at points.
 
     Attributes
     ----------
@@ -64,13 +64,13 @@ class Tried:
     lines : list of tuple of int
         Where each line starts and stops.
     done : dict of Variable to ndarray
-        The value of each node, where points are computed together.
+        The value of each node, if all points are computed together.
     masks : dict of Variable to ndarray
-        For each node that decides and each point, a bit for each branch that an element takes.
+        For each node with branches and each point, a bit for each branch that an element takes.
     codes : dict of object to ndarray
-        What changes where something may happen between two points.
+        Values that change where a branch may change between two points.
     heights : dict of object to ndarray
-        What is zero where a node goes over to another branch.
+        Values that are zero where a node changes its branch.
     """
 
     points: Points
@@ -101,17 +101,17 @@ class Search:
     Parameters
     ----------
     graphs : tuple of Variable
-        A graph and what it becomes.
+        A graph and its replacement.
     inputs : sequence of Input
-        Of both.
+        The inputs of both.
     constants : sequence of float
-        Which lines pass in small steps.
+        The constants that lines pass in small steps.
     rng : numpy.random.Generator
-        To draw the rest with.
+        The generator for all random choices.
     together : bool
-        Whether inputs without dimensions take an array of points: of graphs that are elementwise.
+        Whether scalar inputs become arrays of points, which requires elementwise graphs.
     samples : mapping of str to sequence of float, optional
-        Numbers that inputs take as well, by name.
+        Additional numbers for inputs, by name.
     regular : bool
         Whether matrices are to be well conditioned.
     """
@@ -138,10 +138,10 @@ class Search:
         self.matrices = not modules.isdisjoint(CONDITIONED)
         self._inner = [x for x in self._floats if x.op is not None]
 
-    # Where lines go.
+    # Lines.
 
     def lines(self) -> tuple[Points, list[Line]]:
-        """Return the first points: lines, then points of no line."""
+        """Return the first points: lines, then single points."""
         return self._scalar_lines() if self.together else self._array_lines()
 
     def _scalar_lines(self) -> tuple[Points, list[Line]]:
@@ -167,7 +167,7 @@ class Search:
         return whole, lines
 
     def _line(self, grids: Points, moving: dict[str, float], number: int) -> Points:
-        """Return a line on which some inputs move, up or down, and the others stay."""
+        """Return a line on which some inputs move up or down, and the others are constant."""
         (first, *_) = moving
         along = grids[first]
         row = {}
@@ -184,7 +184,7 @@ class Search:
         return row
 
     def _corners(self) -> list[Points]:
-        """Return special values of inputs in all combinations, as far as there are few."""
+        """Return special values of inputs, in all combinations if there are few."""
         options = []
         for x in self.inputs:
             if x.dtype.kind == "b":
@@ -204,7 +204,7 @@ class Search:
         return [{x.name: np.array(c, x.dtype) for x, c in zip(self.inputs, columns, strict=True)}]
 
     def grid(self, x: Input) -> Array:
-        """Return numbers of an input's dtype, sorted: of all magnitudes, and around constants."""
+        """Return sorted numbers of an input's dtype: all magnitudes, and around constants."""
         several = np.array(self.constants, float)
         sums = (several[:, None] + several).ravel(), (several[:, None] - several).ravel()
         with np.errstate(over="ignore", under="ignore"):
@@ -274,10 +274,10 @@ class Search:
             elif value.size:
                 value.flat[int(self.rng.integers(value.size)) if not value.ndim else 0] = t
             moved = value.astype(x.dtype)
-        kept = way in ("stretched", "one sign")  # which leaves matrices as regular as they are
+        kept = way in ("stretched", "one sign")  # both keep matrices regular
         return obeyed(x, moved, self.rng, self.regular and not kept)
 
-    # What is computed there.
+    # Values at points.
 
     def tried(self, points: Points, lines: Sequence[Line] = ()) -> Tried:
         """Compute both graphs at points."""
@@ -323,10 +323,10 @@ class Search:
         made.codes = {("branch", x): mask for x, mask in made.masks.items()}
         return made
 
-    # Where branches meet.
+    # Boundaries of branches.
 
     def crossings(self, made: Tried, unreached: Iterable[Variable] = ()) -> Points | None:
-        """Return points around those between which a branch changes on a line, None for none."""
+        """Return points around each change of branch on a line, or None if there is none."""
         first = set(unreached)
         wanted = sorted(
             made.codes, key=lambda k: not (isinstance(k, tuple) and k[1] in first)
@@ -361,7 +361,7 @@ class Search:
         return self._around(low, high)
 
     def _around(self, low: Points, high: Points) -> Points:
-        """Return points next to adjacent ones, and half way from each to the one after it."""
+        """Return points next to adjacent ones, and the midpoint of each and the one after it."""
         size = len(next(iter(low.values())))
         rows = [low, high]
         for step in ULPS if self.together else ():
@@ -403,9 +403,9 @@ class Search:
         Parameters
         ----------
         made : Tried
-            With lines.
+            The values, with lines.
         unreached : iterable of Variable
-            The nodes of which a branch is looked for.
+            The nodes with a branch to search for.
         """
         nodes = set(unreached)
         starts: list[tuple[Any, int, int]] = []
@@ -456,7 +456,7 @@ class Search:
             low, best, high = low_, best_, high_
         found += [low, best, high]
         size = len(starts)
-        # Each start, what it led to, and the start again: lines that the branch may be met on.
+        # Each start, its extreme point, and the start again: lines that may cross into the branch.
         return {
             name: np.stack([row[name] for row in (found[0], best)], axis=1).reshape(2 * size)
             for name in best
@@ -469,12 +469,12 @@ def at(points: Points, i: int) -> dict[str, Array]:
 
 
 def obeyed(x: Input, values: Array, rng: np.random.Generator, regular: bool = False) -> Array:
-    """Return numbers of which the facts of an input hold."""
+    """Return numbers that have the facts of an input."""
     return numbers._obey(x, values, rng, regular) if x.facts or regular else values
 
 
 def between(low: Array, high: Array) -> Array:
-    """Return what is half way between numbers in the order of their dtype's numbers."""
+    """Return the midpoints of numbers in the order of all numbers of their dtype."""
     if low.dtype.kind == "b":
         return low
     a, b = _key(low), _key(high)
@@ -482,7 +482,7 @@ def between(low: Array, high: Array) -> Array:
 
 
 def neighbour(x: Array, step: int) -> Array:
-    """Return the number some places after another, of its dtype; finite where it is."""
+    """Return the number ``step`` positions after another in its dtype; finite if that one is."""
     if x.dtype.kind == "b":
         return x
     key = _key(x)
@@ -503,7 +503,7 @@ _BITS: dict[int, Any] = {8: np.int64, 4: np.int32, 2: np.int16}
 
 
 def _key(x: Array) -> Array:
-    """Return integers in the order of numbers, one for each."""
+    """Map numbers to integers, keeping their order."""
     if x.dtype.kind != "f":
         return x.astype(np.int64)
     kind = _BITS[x.dtype.itemsize]

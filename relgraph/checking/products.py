@@ -1,11 +1,10 @@
-"""What rewriting leaves out of an identity with products, and identities that no matrices obey.
+"""Identities with products: where rewriting skips them, and identities false for all matrices.
 
-A relation with ``@`` fires only for operands of those ranks for which both sides are equal on
-random matrices (:mod:`relgraph.relations.rank_classes`).  So ``A @ B = B @ A`` fires for two
-vectors and passes every comparison, while it is false of what it says first: where each factor is
-a matrix, and both sides exist and have one type, they are never equal.  Where they are equal for
-some such operands, as in ``(X @ Y) @ Z = X @ (Y @ Z)``, the report lists the skipped ranks;
-this is not a failure.
+A relation with ``@`` fires only for operand ranks for which both sides are equal on random matrices
+(:mod:`relgraph.relations.rank_classes`).  So ``A @ B = B @ A`` fires for two vectors and passes
+every comparison, yet it is false for matrices: if each factor is a matrix and both sides exist and
+have one type, they are never equal.  If they are equal for some matrices, as in ``(X @ Y) @ Z = X @
+(Y @ Z)``, the report lists the skipped ranks; this is not a failure.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ NO_MATRICES = "is false of matrices, where it does not fire"
 
 
 def left_out(relation: Relation) -> tuple[list[Variable], Counterexample | None]:
-    """Return graphs of its matched side on which a direction is false, and does not fire.
+    """Return graphs of the matched side on which a direction is false and does not fire.
 
     Parameters
     ----------
@@ -41,7 +40,7 @@ def left_out(relation: Relation) -> tuple[list[Variable], Counterexample | None]
     Returns
     -------
     tuple
-        The graphs; and a counterexample where it holds for no factors that are all matrices.
+        The graphs, and a counterexample if the relation never holds with matrices as factors.
     """
     graphs: list[Variable] = []
     for clause, rewrite in zip(relation.clauses or (), _rewrites(relation), strict=True):
@@ -71,7 +70,7 @@ def _rewrites(relation: Relation) -> list[Rewrite | None]:
 def _comparable(
     relation: Relation, clause: Clause
 ) -> Iterator[tuple[Variable, Variable, Values, bool]]:
-    """Yield both sides where they have one type, with values, and whether the relation fires."""
+    """Yield both sides if they have one type, with values, and whether the relation fires."""
     kind = profile(relation, clause)
     drawn = made.instances(clause, kind, dtypes_of(clause)[:1], MOST, shapes=SHAPES)
     for graph, other, instance in sides_of(relation, drawn):
@@ -81,7 +80,7 @@ def _comparable(
         regular = needs_regular(graph, other)
         values = {x.name: numbers.draw(x, rng, "moderate", regular) for x in instance.inputs}
         for x in instance.inputs:
-            whole = np.rint(values[x.name]) + 0  # no zero is negative
+            whole = np.rint(values[x.name]) + 0  # makes zeros positive
             if numbers.obeys(x, whole) and not regular:  # easier to read
                 values[x.name] = whole.astype(x.dtype)
         try:
@@ -92,6 +91,6 @@ def _comparable(
 
 
 def _multiplies_matrices(*graphs: Variable) -> bool:
-    """Tell whether each factor of each product is a matrix."""
+    """Return True if each factor of each product is a matrix."""
     products = [x for x in toposort(list(graphs)) if x.op is not None and x.op.name == "matmul"]
     return all(y.ndim == 2 for x in products for y in x.inputs)

@@ -1,7 +1,7 @@
-"""What a relation promises, checked on graphs made from its sides: type, value, rounding, specials.
+"""Checks of a relation's promises on graphs built from its sides: type, value, rounding, specials.
 
-Every check returns an :class:`Outcome`: how much was compared, and the smallest counterexample
-where the promise is broken.
+Every check returns an :class:`Outcome`: the number of comparisons, and the smallest counterexample
+if the relation breaks a promise.
 """
 
 from __future__ import annotations
@@ -38,24 +38,25 @@ from relgraph.relations.clause import Clause
 from relgraph.relations.relation import Relation
 
 FAILS = "makes a graph that fails where the one it matches does not"
-SIZES = (3, 2, 1, 0)  # that names and unknown sizes stand for
-CALLS = 5  # of one graph with different sizes, the last time of none
+SIZES = (3, 2, 1, 0)  # values of named and unknown sizes
+CALLS = 5  # calls of one graph with different sizes, the last with size 0
 
 
 @dataclass(frozen=True)
 class Promise:
-    """What the labels of a relation promise, in one direction.
+    """The promises that the labels of a relation make in one direction.
 
     Attributes
     ----------
     rounding, specials : str
-        As declared.
+        The declared labels.
     excused : {"nothing", "graph", "both"}
-        What may overflow, of finite inputs, although infinities and NaN are kept: the intermediate
-        values of the graph that is matched, or also of the one that is made.
+        Which intermediate values may overflow for finite inputs, although infinities and NaN are
+        kept: those of the matched graph, or also those of the built graph.
     defined : bool
-        Whether what is made has a value wherever its graph has one, though values are assumed to be
-        finite.  It is asked of the direction in which a relation is written.
+        Whether the built graph must have a value wherever the matched graph has one, even if the
+        label assumes finite values.  This is required of the direction in which a relation is
+        written.
     """
 
     rounding: str
@@ -66,18 +67,18 @@ class Promise:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a check found.
+    """The result of a check.
 
     Attributes
     ----------
     tried : int
         How many comparisons were made.
     failure : Counterexample or None
-        The smallest one found.
+        The smallest counterexample.
     idle : tuple of Clause
-        Clauses of which no graph was compared.
+        Clauses for which no graph was compared.
     reached, unreached : tuple of Branch
-        The branches on which sides were compared, and those on which they were not.
+        The branches on which the check compared the sides, and the others.
     """
 
     tried: int = 0
@@ -91,7 +92,7 @@ class Outcome:
 
 
 def promise_of(relation: Relation) -> Promise:
-    """Return what a relation promises in its direction."""
+    """Return the promises of a relation in its direction."""
     excused = "nothing"
     if "stabilize" in relation.tags:
         excused = "graph" if is_stabilising(relation) else "both"
@@ -105,20 +106,20 @@ def disagreement(
     kind: str,
     promise: Promise | None = None,
 ) -> Problem | bool:
-    """Compare what a graph and its replacement compute, by the labels of the relation.
+    """Compare the values of a graph and its replacement under the labels of the relation.
 
     Parameters
     ----------
     relation : Relation
         In one direction.
     graph : Variable
-        Which it matches, or there is nothing to judge.
+        The graph; if the relation does not match it, there is nothing to judge.
     values : dict of str to array
         For the inputs.
     kind : str
         How they were drawn.
     promise : Promise, optional
-        What to judge by instead of the relation's own labels.
+        The promises to check instead of those of the relation's labels.
     """
     promise = promise or promise_of(relation)
     result = made.match(relation, graph)
@@ -131,7 +132,7 @@ def disagreement(
         return made_up
     try:
         expected = numbers.evaluate((graph,), values)[graph]
-    except ValueError:  # sizes that are operands need not fit
+    except ValueError:  # sizes that are operands may not fit
         return SKIPPED
     try:
         done = numbers.evaluate((graph, result), values)
@@ -143,14 +144,14 @@ def disagreement(
         return SKIPPED
     a, b = done[graph], done[result]
     if promise.excused != "nothing" and kind == "extreme":
-        agree = numbers.all_finite({result: b})  # its digits are judged by mpmath
+        agree = numbers.all_finite({result: b})  # mpmath judges the digits
     elif promise.rounding == "exact":
         agree = numbers.same(a, b, True)
     else:
         eps = coarsest(done, graph)
         agree = numbers.close(a, b, done, eps)
         if not agree:
-            # A stable form may be near the exact value where its graph is not.
+            # A stable form may be closer to the exact value than its graph.
             judged = (graph, result) if promise.excused == "nothing" else (result,)
             ranges = promise.rounding == "rounded" and kind == "moderate"
             explained = rounding.explains((graph, result), judged, done, values, eps, ranges=ranges)
@@ -160,7 +161,7 @@ def disagreement(
 
 
 def _made_up(relation: Relation, graph: Variable, result: Variable) -> Problem | None:
-    """Return what is wrong where a result has inputs that a graph and the relation have not."""
+    """Return a problem if a result has inputs that neither the graph nor the relation has."""
     known, found = made.inputs_of(relation, graph), free_inputs([result])
     if set(found) <= set(known):
         return None
@@ -171,16 +172,16 @@ def _made_up(relation: Relation, graph: Variable, result: Variable) -> Problem |
 def _asked_to_be_finite(
     promise: Promise, graph: Variable, done: dict[Variable, Any], kind: str
 ) -> dict[Variable, Any]:
-    """Return the values that must be finite for a promise to be made.
+    """Return the values that must be finite for the promise to apply.
 
-    A stable form may be finite where its graph overflows, of finite inputs, and not the other way.
-    What is made may overflow too, where a relation assumes that values are finite; but it may not
-    be NaN of finite values: it is not defined there, and its graph is.
+    For finite inputs, a stable form may be finite where its graph overflows, but not the reverse.
+    If a relation assumes finite values, the built graph may also overflow; but it may not be NaN
+    for finite values, since it would be undefined where its graph is defined.
     """
     if promise.specials == "assumes_finite":
         own = {x: done[x] for x in toposort([graph])}
         others = [done[x] for x in done.keys() - own.keys()]
-        some = all(np.size(x) for x in done.values())  # a sum of nothing has no value to divide
+        some = all(np.size(x) for x in done.values())  # an empty sum has no value to divide
         return own if promise.defined and some and undefined(others) else done
     if promise.excused == "nothing" or kind not in ("moderate", "extreme"):
         return {}
@@ -188,13 +189,13 @@ def _asked_to_be_finite(
 
 
 def undefined(values: Iterable[Any]) -> bool:
-    """Tell whether a value is NaN and none is infinite, so that no overflow explains it."""
+    """Return True if a value is NaN and none is infinite, so that no overflow explains it."""
     floats = [x for x in map(np.asarray, values) if x.dtype.kind == "f"]
     return any(np.isnan(x).any() for x in floats) and not any(np.isinf(x).any() for x in floats)
 
 
 def coarsest(done: dict[Variable, Any], graph: Variable) -> float:
-    """Return the spacing of the narrowest floats that a graph itself computes with."""
+    """Return the relative spacing of the narrowest floats in a graph's own computation."""
     dtypes = {done[x].dtype for x in toposort([graph]) if done[x].dtype.kind == "f"}
     return max([float(np.finfo(d).eps) for d in dtypes], default=0.0)
 
@@ -208,20 +209,20 @@ def keeps_values(
     *,
     equal: bool = False,
 ) -> Outcome:
-    """Check type and value wherever a direction fires on its own sides.
+    """Check type and value wherever a direction fires on graphs of its own sides.
 
     Parameters
     ----------
     relation : Relation
         In one direction.
     dtypes : tuple of str
-        Of the inputs; each draws its own.
+        The dtypes to draw for each input.
     most : int
-        Instances of each clause.
+        The number of instances of each clause.
     kinds : tuple of str
         Which values to draw; see :func:`relgraph.checking.numbers.draw`.
     draws : int
-        How often for each instance.
+        The number of draws for each instance.
     equal : bool
         Whether all sizes are equal.
     """
@@ -248,7 +249,7 @@ def keeps_values(
 
 
 def on_scalars_only(relation: Relation) -> tuple[Clause, ...]:
-    """Return the clauses that fire on graphs without dimensions, and on no array of their sides."""
+    """Return the clauses that fire on scalar graphs, but on no arrays of their sides."""
     found = []
     for clause in relation.clauses or ():
         fires = {False: 0, True: 0}
@@ -270,9 +271,9 @@ def _sides_of(relation: Relation, clause: Clause, dtypes: tuple[str, ...]) -> li
 
 
 def _drawn(inputs: Any, rng: Any, kind: str, regular: bool, number: int) -> Values:
-    """Return values for inputs; sizes without a number change from one draw to the next.
+    """Return values for inputs; named and unknown sizes change from one draw to the next.
 
-    Every third draw of extreme values has operands that cancel.
+    In every third draw of extreme values, operands cancel.
     """
     size = SIZES[number % len(SIZES)]
     values = {x.name: numbers.draw(x, rng, kind, regular, size) for x in inputs}
@@ -284,7 +285,7 @@ def _drawn(inputs: Any, rng: Any, kind: str, regular: bool, number: int) -> Valu
 
 
 def keeps_equal_sizes(relation: Relation) -> Outcome:
-    """Check type and value with inputs whose sizes are all equal, which types tell least of."""
+    """Check type and value with all sizes equal, where types reveal the fewest errors."""
     return keeps_values(relation, most=60, draws=1, equal=True)
 
 
@@ -294,7 +295,7 @@ def keeps_every_dtype(relation: Relation) -> Outcome:
 
 
 def keeps_specials(relation: Relation) -> Outcome:
-    """Check infinities, NaN, zeros of both signs and extreme values, as the labels promise."""
+    """Check the labels for infinities, NaN, zeros of both signs and extreme values."""
     kinds = ("special", "extreme") if relation.specials == "kept" else ("zeros",)
     return keeps_values(relation, ("float64",), 12, kinds, 6)
 
@@ -303,9 +304,9 @@ def keeps_specials(relation: Relation) -> Outcome:
 
 
 def is_stabilising(relation: Relation) -> bool:
-    """Tell whether a relation, in this direction, is to be accurate where its graph is not.
+    """Return True if a relation, in this direction, must be accurate where its graph is not.
 
-    Its tag says so, of the direction that ``rg.optdb`` holds, or else of the one declared.
+    The tag refers to the direction in ``rg.optdb``, or else to the declared one.
     """
     if "stabilize" not in relation.tags:
         return False
@@ -339,7 +340,7 @@ def inaccuracy(relation: Relation, graph: Variable, values: Values, kind: str) -
 
 
 def keeps_digits(relation: Relation, dtype: str = "float64") -> Outcome:
-    """Check both sides for one exact value, and what is made for the accuracy of its own steps."""
+    """Check that both sides have one exact value, and results are as accurate as their steps."""
     kinds = ("moderate", "large") if is_stabilising(relation) else ("moderate",)
     judged = 0
     for clause, sides in cases(relation, (dtype,), 40):
@@ -347,7 +348,7 @@ def keeps_digits(relation: Relation, dtype: str = "float64") -> Outcome:
             (graph, instance)
             for graph, _, instance in sides
             if graph.dtype.kind == "f"
-            and not any(0 in x.type.shape for x in instance.inputs)  # no digits to judge
+            and not any(0 in x.type.shape for x in instance.inputs)  # empty: no digits to judge
             and made.match(relation, graph) is not None
         ]
         for graph, instance in fired[:2]:
@@ -370,30 +371,30 @@ def _positions(
     regular = needs_regular(graph, made.match(relation, graph))
     for attempt in range(8):
         values = {x.name: numbers.draw(x, rng, kind, regular) for x in instance.inputs}
-        if attempt == 4:  # some where each operand is below the one before it
+        if attempt == 4:  # some relations need each operand below the previous one
             values |= {
                 x.name: (values[x.name] - 6 * i).astype(x.dtype)
                 for i, x in enumerate(instance.inputs)
                 if x.dtype.kind == "f" and not x.facts
             }
-        if attempt > 4:  # some are defined for positive arguments only, of [0, 1] or above 1
+        if attempt > 4:  # some are defined only for positive arguments, in [0, 1] or above 1
             near, far = (0.25, 0) if attempt == 6 else (1, attempt == 7)
             values = {name: (np.abs(v) * near + far).astype(v.dtype) for name, v in values.items()}
         yield values
 
 
-# Whatever the sizes turn out to be.
+# Sizes known only at the call.
 
 
 class _Calls:
-    """A graph that a direction matches and its replacement, to be called with arrays of any sizes.
+    """A graph that a direction matches and its replacement, callable with arrays of any sizes.
 
     Parameters
     ----------
     relation : Relation
         In one direction.
     graph : Variable
-        Which it matches.
+        A graph that it matches.
     """
 
     def __init__(self, relation: Relation, graph: Variable) -> None:
@@ -405,7 +406,7 @@ class _Calls:
 
     @cached_property
     def programs(self) -> tuple[Any, Any]:
-        """What runs the graph and its replacement, of which all inputs are known."""
+        """The programs of the graph and of its replacement."""
         first, second = (
             NumpyBackend().compile(FunctionGraph(self.inputs, [x]))
             for x in (self.graph, self.result)
@@ -413,7 +414,7 @@ class _Calls:
         return first, second
 
     def verdict(self, values: Values, kind: str) -> Problem | bool:
-        """Run both on arrays of some sizes, where the graph runs."""
+        """Run both on arrays of these sizes, if the graph runs on them."""
         if not _fit(self.inputs, values):
             return SKIPPED
         if self.made_up is not None:
@@ -439,7 +440,7 @@ class _Calls:
 
 
 def _fit(inputs: list[Any], values: Values) -> bool:
-    """Tell whether arrays have the sizes that inputs state, equal ones under one name."""
+    """Return True if arrays have the sizes that inputs declare, equal ones for equal names."""
     sizes: dict[Any, int] = {}
     for x in inputs:
         for wanted, size in zip(x.type.shape, values[x.name].shape, strict=True):
@@ -451,7 +452,7 @@ def _fit(inputs: list[Any], values: Values) -> bool:
 
 
 def runs_wherever(relation: Relation) -> Outcome:
-    """Check that what is made runs wherever the graph does, whatever its sizes turn out to be."""
+    """Check that the built graph runs wherever the matched one does, for any sizes at the call."""
     graphs = dict.fromkeys((*one_sided(relation), *one_sided(relation, alike=True)))
     return _runs_on(relation, list(graphs))
 
@@ -487,7 +488,7 @@ def arguments(
     regular: bool,
     size: int | None = None,
 ) -> Values:
-    """Return arrays for inputs, of which unknown sizes mostly agree, or are all of one size."""
+    """Return arrays for inputs; unknown sizes mostly agree, or all equal ``size``."""
     sizes = {None: int(rng.choice([0, 1, 2, 3])), "n": int(rng.choice([0, 1, 2, 3]))}
     if rng.random() < 0.6:
         sizes["n"] = sizes[None] = 3
@@ -503,7 +504,7 @@ def arguments(
             else sizes.get(d, d)
             for d in x.type.shape
         ]
-        if x.facts & set(MATRIX_FACTS):  # what is declared holds
+        if x.facts & set(MATRIX_FACTS):  # declared facts must hold
             fixed = [d for d in x.type.shape[-2:] if isinstance(d, int)]
             shape[-2:] = [fixed[0] if fixed else shape[-1]] * 2
         value = numbers.draw(

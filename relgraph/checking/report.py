@@ -1,4 +1,4 @@
-"""What checks found, to be printed, tested for truth, or raised."""
+"""Reports of checks, to print, test for truth, or raise."""
 
 from __future__ import annotations
 
@@ -19,46 +19,46 @@ from relgraph.relations.relation import Relation
 
 _PLURAL = re.compile(r"(?<=[^s])s\b")
 
-# The checks that tell for which clauses they compared values.
+# The checks that report for which clauses they compared values.
 BY_CLAUSE = ("values", "values of equal sizes", "values of other dtypes", "special values")
 _HOW_ON = (
     "Give numbers that take it, as in rg.check(relation, samples={'x': [1e5]}), or add a condition "
     "(where=) that leaves it out, such as rg.positiveo(x)."
 )
 _STRETCH = (
-    "Beside ops that are not elementwise, an operand that is stretched is not matched: where the "
-    "relation holds for arrays all the same, declare broadcast=, with their names or '*'."
+    "With ops that are not elementwise, broadcast operands do not match: if the relation also "
+    "holds for arrays, declare broadcast=, with the names of the operands or '*'."
 )
 
 
 class RelationReport:
-    """What checking one relation found; true where all of it was tried, and nothing contradicts it.
+    """The report on one relation; true if everything was tried and nothing contradicts it.
 
     Parameters
     ----------
     relation : Relation
-        As it was given.
+        The relation, as passed to the check.
     outcomes : mapping of str to mapping of str to Outcome
-        For each direction that runs, by label, what each check found.
+        The outcome of each check, by direction and label.
     refused : mapping of str to str
-        Why the other directions do not run, by label.
+        Why the other directions cannot run, by label.
     left_out : mapping of str to sequence of Variable
         For each direction, graphs of its matched side on which it is false and does not fire.
     unstable : mapping of str to Loss
-        For the directions that lose digits, where they do.
+        An example for each direction that loses digits.
     scalars_only : mapping of str to sequence of Clause
-        For each direction, clauses that fire on graphs without dimensions only, though arrays fit.
+        For each direction, clauses that fire on scalars only, although arrays fit.
 
     Attributes
     ----------
     counterexample : Counterexample or None
-        The smallest one found.
+        The smallest counterexample.
     untried : mapping of str to tuple of Clause
-        For each direction that runs, the clauses of which no values were compared: they fired on
-        nothing, or on nothing of which the labels promise anything.
+        For each direction that runs, the clauses without any comparison of values: they did not
+        fire, or only where the labels promise nothing.
     reached, unreached : mapping of str to tuple of Branch
         For each direction that runs, the branches of ``where``, ``clip``, comparisons and the like
-        on which values were compared, and those that no sample took.
+        on which values were compared, and the branches that no sample took.
     """
 
     def __init__(
@@ -94,11 +94,11 @@ class RelationReport:
 
     @property
     def undecided(self) -> bool:
-        """Whether nothing contradicts the relation, and a branch of it was never taken."""
+        """Whether nothing contradicts the relation, but one of its branches was never taken."""
         return self.counterexample is None and bool(self.unreached)
 
     def with_counterexample(self, found: Counterexample) -> RelationReport:
-        """Return the report with another counterexample in place of its own."""
+        """Return the report with another counterexample."""
         made = RelationReport(self.relation, self.outcomes, self.refused)
         made.counterexample = found
         return made
@@ -109,14 +109,14 @@ class RelationReport:
         return sum(o.tried for found in self.outcomes.values() for o in found.values())
 
     def raise_(self) -> None:
-        """Raise what was found, if the relation is refuted, or not all of it could be compared.
+        """Raise an error if the relation is refuted, or if parts of it could not be compared.
 
         Raises
         ------
         UnsoundRelationError
-            With the smallest counterexample.
+            If the relation is refuted; the error shows the smallest counterexample.
         RelationError
-            Where a clause could not be compared on any graph, or a branch of it was not taken.
+            If a clause could not be compared on any graph, or no sample took one of its branches.
         """
         if self.counterexample is not None:
             raise self.counterexample.error()
@@ -147,7 +147,7 @@ class RelationReport:
     def _untried(self) -> tuple[str, list[tuple[str, object]], str]:
         rows: list[tuple[str, object]] = [("relation", self.relation)]
         rows += [(f"{label} cannot run", why) for label, why in self.refused.items()]
-        what = f"{self.relation.name} could not be tried: it fires on nothing made of its sides"
+        what = f"{self.relation.name} could not be tried: it fires on no graph built from its sides"
         if self.tried and not self.untried:
             labels = [*self.unreached, *self.scalars_only]
             for label in dict.fromkeys(labels):
@@ -166,7 +166,7 @@ class RelationReport:
         return (
             what,
             rows,
-            "Either its conditions are never proved, or none of the shapes and dtypes tried fit.",
+            "Either its conditions are never proved, or none of the tried shapes and dtypes fit.",
         )
 
     def __repr__(self) -> str:
@@ -179,7 +179,7 @@ class RelationReport:
 
 
 def counted(number: int, what: str) -> str:
-    """Return a number with what it counts, of which the first word in the plural is one of many."""
+    """Return a number and the phrase it counts; 1 turns the first plural into a singular."""
     return f"{number} {what if number != 1 else _PLURAL.sub('', what, count=1)}"
 
 
@@ -197,7 +197,7 @@ def _unreached(outcomes: Mapping[str, Outcome]) -> tuple[Branch, ...]:
 
 
 def _by_node(branches: Sequence[Branch]) -> list[str]:
-    """Return a line for each node, with its branches."""
+    """Return one line for each node, with its branches."""
     names: dict[str, list[str]] = {}
     for b in branches:
         names.setdefault(str(b.node), []).append(b.name)
@@ -205,48 +205,48 @@ def _by_node(branches: Sequence[Branch]) -> list[str]:
 
 
 def _idle(found: Mapping[str, Outcome]) -> tuple[Clause, ...]:
-    """Return the clauses of which no check compared values."""
+    """Return the clauses for which no check compared values."""
     compared = [o.idle for name, o in found.items() if name in BY_CLAUSE]
     first, *others = compared or [()]
     return tuple(c for c in first if all(c in idle for idle in others))
 
 
-# The kinds of findings, and whether a selection passes with one that is not expected.
+# The kinds of findings: a selection fails with an unexpected fault, and passes with notes.
 FAULTS = {
     "shadowed": "never fires on its own sides: others are there first",
-    "oscillates": "is undone by others, or never ends",
+    "oscillates": "is undone by others, or does not terminate",
     "cannot run": "does not run in the direction selected",
     "fails": "raises an error on a graph made of its sides",
     "unproved": "has a condition that nothing satisfied",
     "derivable": "follows from the others",
-    "missed": "fires where another relation would have led to a result that costs less",
+    "missed": "fires where another relation would give a cheaper result",
 }
 NOTES = {
-    "inner first": "would have led to a result that costs less, before its operand was rewritten",
-    "not joined": "competes with another relation, for results of which the cheaper is reached",
+    "inner first": "would give a cheaper result before its operand is rewritten",
+    "not joined": "competes with another relation, and the cheaper of both results is reached",
     "one way": "does not run in the other direction",
     "derived": "is tagged derived: it follows from others, and is kept for a reason",
-    "unmeasured": "does not decrease the measure of the phases, so nothing proves that it ends",
+    "unmeasured": "does not decrease the measure of the phases, so its termination is unproved",
 }
-QUIET = ("one way", "not joined", "inner first")  # counted, and listed by ``of_kind`` only
+QUIET = ("one way", "not joined", "inner first")  # only counted; ``of_kind`` lists them
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that a check of a selection found.
+    """One finding of the check of a selection.
 
     Attributes
     ----------
     kind : str
         A key of ``FAULTS`` or ``NOTES``.
     phase : str
-        Where.
+        The phase of the relations.
     relations : tuple of str
-        The labels of the relations concerned, the first one first.
+        The labels of the relations; the finding is about the first.
     text : str
-        What was found, in one line.
+        A description in one line.
     reason : str
-        Why it is expected; empty where it is not.
+        Why the finding is expected; empty for an unexpected one.
     """
 
     kind: str
@@ -257,7 +257,7 @@ class Finding:
 
     @property
     def fault(self) -> bool:
-        """Whether it counts against the selection."""
+        """Whether the finding counts against the selection."""
         return self.kind in FAULTS and not self.reason
 
     def __str__(self) -> str:
@@ -266,21 +266,21 @@ class Finding:
 
 
 class SelectionReport:
-    """What checking a selection found; true where it has no fault that is not expected.
+    """The report on a selection; true if it has no unexpected fault.
 
     Parameters
     ----------
     name : str
-        What was checked.
+        The name of the selection.
     counts : mapping of str to int
-        How much was looked at.
+        The number of items checked, by kind.
     findings : sequence of Finding
-        Faults and notes.
+        The faults and notes.
 
     Attributes
     ----------
     findings : tuple of Finding
-        All of them.
+        All findings.
     """
 
     def __init__(self, name: str, counts: Mapping[str, int], findings: Sequence[Finding]) -> None:
@@ -299,12 +299,12 @@ class SelectionReport:
         Parameters
         ----------
         kind : str
-            Such as ``"derivable"``.
+            The kind, such as ``"derivable"``.
 
         Returns
         -------
         tuple of Finding
-            Expected or not.
+            The findings, expected or not.
         """
         return tuple(f for f in self.findings if f.kind == kind)
 
@@ -317,7 +317,7 @@ class SelectionReport:
         Raises
         ------
         UnsoundRelationError
-            Listing them.
+            If there are faults; the error lists them.
         """
         if self.faults:
             raise UnsoundRelationError(

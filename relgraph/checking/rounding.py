@@ -1,9 +1,9 @@
-"""Whether rounding explains how two computed values differ, with mpmath as the judge.
+"""The judge of rounding: whether rounding explains a difference, according to mpmath.
 
-A step may amplify the rounding of its operand: cosh(x) is off by the relative error x eps if x is
-off by one unit in its last place, which is 690 eps at 1e300.  So two sides of a true identity may
-differ by far more than a unit in the last place.  Rounding explains it if both sides have one exact
-value, and each computed value is as near its own as its steps allow.
+A step may amplify the rounding of its operand: if x has a relative error of eps, cosh(x) has one of
+x eps, which is 690 eps where cosh(x) is 1e300.  So the sides of a true identity may differ by far
+more than a unit in the last place.  Rounding explains a difference if both sides have one exact
+value, and each computed value is as near to it as its steps allow.
 """
 
 from __future__ import annotations
@@ -38,23 +38,23 @@ def explains(
     *,
     ranges: bool,
 ) -> bool | None:
-    """Return whether rounding explains how two graphs differ.
+    """Return whether rounding explains the difference of two graphs.
 
     Parameters
     ----------
     graphs : tuple of Variable
         A graph and its replacement.
     judged : sequence of Variable
-        Those of them whose computed value has to be near the exact one.
+        Those graphs whose computed values must be near the exact ones.
     done : dict of Variable to ndarray
-        The value of every node, as computed.
+        The computed value of every node.
     values : dict of str to array
         For the inputs.
     eps : float
-        How far a step may be off, relative to its result.
+        The largest error of a step, relative to its result.
     ranges : bool
-        Whether steps may leave the range of floats: nothing is promised if they underflow, and
-        what is near the largest float may overflow.
+        Whether steps may leave the range of floats: the labels promise nothing for underflow, and
+        values near the largest float may overflow.
 
     Returns
     -------
@@ -67,7 +67,7 @@ def explains(
     apart = np.ones(a.shape, dtype=bool)
     own = {x.name: values[x.name] for x in free_inputs(graphs)}
     if all(x.op is None or x.op.pointwise for x in toposort(list(graphs))):
-        # The other elements may have no real value, so the first of these stands in for them.
+        # The other elements may have no real value, so the first of these replaces them.
         apart = (a != b) & ~(np.isnan(a) & np.isnan(b))
         first = np.unravel_index(np.argmax(apart), a.shape)
         own = {n: np.where(apart, v, np.broadcast_to(v, a.shape)[first]) for n, v in own.items()}
@@ -97,16 +97,16 @@ def explains(
 def _near(
     graph: Variable, computed: Any, side: Any, apart: Any, *, values: Values, eps: float
 ) -> bool:
-    """Return True if rounding explains how far computed elements are off their exact values."""
+    """Return True if rounding explains the errors of computed elements."""
     try:
         width = mpmath_semantics.bound(graph, values, eps, side)
-    except mpmath_linalg.Undefined:  # so near the end of a domain that rounding may pass it
+    except mpmath_linalg.Undefined:  # rounding may cross the nearby end of a domain
         return True
     return within(computed, side[apart], width[apart]) is HELD
 
 
 def unequal(graphs: Sequence[Variable], sides: Sequence[Any], values: Values) -> Problem | None:
-    """Return where two graphs have different exact values, but for constants that were rounded."""
+    """Return a problem if exact values differ by more than rounded constants explain."""
     pairs = zip(graphs, sides, strict=True)
     apart = np.add(*[mpmath_semantics.error_of_constants(x, values, y) for x, y in pairs])
     near, floor = (mpmath.mpf(10) ** (-n // 2) for n in (DIGITS, mpmath.mp.dps))
@@ -118,7 +118,7 @@ def unequal(graphs: Sequence[Variable], sides: Sequence[Any], values: Values) ->
 
 
 def within(computed: Any, right: Any, widths: Any) -> Problem | bool:
-    """Compare computed values with exact ones that they may be off by these widths."""
+    """Compare computed values with exact ones, within these widths."""
     info = np.finfo(computed.dtype)
     for x, y, w in zip(computed.flat, right.flat, widths.flat, strict=True):
         if abs(y) < info.max / 2 or np.isfinite(x):
@@ -129,7 +129,7 @@ def within(computed: Any, right: Any, widths: Any) -> Problem | bool:
 
 
 def underflows(graphs: tuple[Variable, ...], values: Values) -> bool:
-    """Return True if steps underflow, and no branch depends on it."""
+    """Return True if steps underflow and no branch depends on it."""
     done = numbers.evaluate(graphs, values)
     lost = False
     for x in toposort(list(graphs)):
@@ -148,6 +148,6 @@ def underflows(graphs: tuple[Variable, ...], values: Values) -> bool:
 
 
 def _float(real: Any) -> Any:
-    """Return mpmath's numbers as floats, none but zero as zero."""
+    """Convert mpmath's numbers to floats; only zero becomes zero."""
     flat = [float(v) or math.copysign(5e-324, v) * bool(v) for v in real.flat]
     return np.array(flat).reshape(real.shape)

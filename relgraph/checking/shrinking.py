@@ -1,4 +1,4 @@
-"""The smallest counterexample: fewer and smaller inputs, with simpler values, that still fail."""
+"""Shrinking a counterexample: fewer and smaller inputs with simpler values that still fail."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from relgraph.relations.clause import Clause
 from relgraph.relations.relation import Relation
 
 Values = dict[str, Any]
-GRAPHS = 200  # smaller graphs that are tried
-DRAWS = 6  # values for each of them
-SIZES = (1, 2, 3)  # that names and unknown sizes stand for
-ELEMENTS = 16  # of one input that are made simpler
+GRAPHS = 200  # smaller graphs to try
+DRAWS = 6  # draws of values for each of them
+SIZES = (1, 2, 3)  # values of named and unknown sizes
+ELEMENTS = 16  # elements of one input to simplify
 SIMPLE = (0.0, 1.0, -1.0, 2.0, 0.5, -2.0, 3.0, -0.0, float("inf"), float("-inf"), float("nan"))
 
 
 @dataclass(frozen=True)
 class Problem:
-    """What is wrong with one rewrite, in words, and what was computed.
+    """The description of a wrong rewrite, and the computed values.
 
     Attributes
     ----------
     what : str
         It completes "the relation ...".
     expected, found : object
-        Of the graph, and of what it became.
+        The values of the graph and of its replacement.
     """
 
     what: str
@@ -43,22 +43,22 @@ class Problem:
     found: Any = None
 
 
-# Of a relation, a graph, values for its inputs, and what kind of values they are.
+# A predicate of a relation, a graph, values for its inputs, and the kind of these values.
 Predicate = Callable[[Relation, Variable, Values, str], Problem | bool]
 
 
 @dataclass(frozen=True)
 class Counterexample:
-    """A graph and values on which a relation does not keep what it promises.
+    """A graph and values on which a relation breaks a promise.
 
     Attributes
     ----------
     relation : Relation
-        In the direction in which it fails.
+        The relation, in the failing direction.
     clause : Clause
-        Of the relation.
+        The clause of the relation.
     graph, result : Variable
-        What it matches, and what it makes of it.
+        The matched graph and its replacement.
     values : mapping of str to array
         For the inputs of the graph.
     problem : Problem
@@ -66,7 +66,7 @@ class Counterexample:
     kind : str
         How the values were drawn.
     fix : str
-        How to mend the relation.
+        How to fix the relation.
     """
 
     relation: Relation
@@ -96,7 +96,7 @@ class Counterexample:
                 yield name, shown(value, in_full=alike)
 
     def error(self) -> UnsoundRelationError:
-        """Return the error that says so."""
+        """Return the counterexample as an error."""
         made_of = UnsoundRelationError(
             f"{self.relation.label} {self.problem.what}", list(self.rows()), self.fix
         )
@@ -108,7 +108,7 @@ class Counterexample:
 
 
 def shown(value: Any, *, in_full: bool = False) -> str:
-    """Write an array in one line; in full, with the digits that tell it from any other."""
+    """Write an array in one line; ``in_full`` shows all digits needed to identify it."""
     if isinstance(value, np.ndarray | np.generic):
         mode: Any = "unique" if in_full else "maxprec"
         text = np.array2string(np.asarray(value), threshold=20, floatmode=mode)
@@ -122,18 +122,18 @@ def smallest(
     predicate: Predicate,
     failing: tuple[Variable, Values, str],
 ) -> Counterexample:
-    """Return a counterexample that is as small as could be found, starting from a larger one.
+    """Shrink a counterexample as far as possible.
 
     Parameters
     ----------
     relation : Relation
-        In the direction that fails.
+        The relation, in the failing direction.
     clause : Clause
-        From which smaller graphs are made.
+        The clause to build smaller graphs from.
     predicate : callable
         Returns a :class:`Problem` where the relation fails.
     failing : tuple
-        The graph and the values on which it does, and which values to draw.
+        The failing graph and values, and the kind of values to draw.
     """
     graph, values, kind = failing
     best = graph, values
@@ -197,8 +197,8 @@ def _failing(relation: Relation, predicate: Predicate, graph: Variable, kind: st
 def _merged(
     relation: Relation, predicate: Predicate, graph: Variable, values: Values, kind: str
 ) -> tuple[Variable, Values]:
-    """Put one input in the place of another wherever that still fails."""
-    own = set(made.own_inputs(*(relation.clauses or ())))  # which stand for themselves
+    """Replace one input by another wherever that still fails."""
+    own = set(made.own_inputs(*(relation.clauses or ())))  # these stand for themselves
     for kept, gone in combinations(free_inputs([graph]), 2):
         if gone in own or {kept, gone} - {*free_inputs([graph])} or kept.type is not gone.type:
             continue
@@ -214,7 +214,7 @@ def _merged(
 
 
 def replaced(graph: Variable, old: Variable, new: Variable) -> Variable:
-    """Return a graph with one node in the place of another."""
+    """Return a graph with one node replaced by another."""
     image = {old: new}
     for x in toposort([graph]):
         if x not in image:
@@ -245,7 +245,7 @@ def _simpler(value: Any) -> list[Any]:
     """Return the numbers of a value's dtype that are simpler to read, the simplest first."""
     if value.dtype.kind == "b":
         return [False] if value else []
-    with np.errstate(over="ignore"):  # of 1e308, which is multiplied by 10
+    with np.errstate(over="ignore"):  # 1e308 is multiplied by 10
         found: list[Any] = [*SIMPLE, *(float(np.round(value, n)) for n in (0, 1))]
     if value.dtype.kind in "iu":
         low = np.iinfo(value.dtype).min

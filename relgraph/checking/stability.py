@@ -1,10 +1,11 @@
-"""Whether a direction loses digits that the side it matches keeps.
+"""The check for directions that lose digits which their matched side keeps.
 
-``rounded`` says that both sides have one exact value, and that what is built errs as its own steps
-explain.  ``log(1 + x)`` explains the loss of every digit at 1e-17, since ``1 + x`` is rounded, and
-``log1p(x)`` loses none.  So both sides are computed where steps cancel, and each is compared with
-the exact value: a direction is unstable that has lost half of its digits where the side that it
-matches has lost less than a quarter.  That is no fault, since many identities do so somewhere.
+``rounded`` promises that both sides have one exact value, and that the steps of the built side
+explain its error.  The steps of ``log(1 + x)`` explain the loss of every digit at 1e-17, since ``1
++ x`` is rounded, and ``log1p(x)`` loses none.  So this check computes both sides where steps
+cancel, and compares each with the exact value: a direction is unstable if it loses half of the
+digits where its matched side loses less than a quarter.  That is not a failure, since many
+identities lose digits somewhere.
 
 References
 ----------
@@ -41,16 +42,16 @@ CLAUSES = 4  # of each relation
 
 @dataclass(frozen=True)
 class Loss:
-    """Where what a direction builds has lost digits that the side it matches has not.
+    """An example on which a direction loses digits that its matched side keeps.
 
     Attributes
     ----------
     graph, result : Variable
-        What it matches, and what it makes of it.
+        The matched graph and its replacement.
     values : mapping of str to array
         For the inputs.
     errors : tuple of float
-        How far each is off there, beside the exact value.
+        The relative error of each graph.
     """
 
     graph: Variable
@@ -65,7 +66,7 @@ class Loss:
 
 
 def loses_digits(relation: Relation) -> Loss | None:
-    """Return where a direction loses digits, or None where it does not as far as was tried.
+    """Return an example on which a direction loses digits, or None if no trial shows one.
 
     Parameters
     ----------
@@ -89,7 +90,7 @@ def loses_digits(relation: Relation) -> Loss | None:
 
 
 def _is_conditioned(*graphs: Variable) -> bool:
-    """Tell whether graphs factor matrices, of which single elements need not be accurate."""
+    """Return True if graphs factor matrices, which makes no promise for single elements."""
     ops = [x.op for x in toposort(list(graphs)) if x.op is not None]
     return any(type(op).__module__.rpartition(".")[2] in CONDITIONED for op in ops)
 
@@ -99,7 +100,7 @@ def _elements(side: Side) -> int:
 
 
 def _of_several(sides: list[Side]) -> list[Side]:
-    """Return the graphs of inputs with several elements, the smallest first."""
+    """Return the sides whose inputs have several elements, the smallest first."""
     several = [s for s in sides if all(prod(numbers.shape_of(x)) > 1 for x in s[2].inputs)]
     return sorted(several, key=_elements)
 
@@ -124,19 +125,19 @@ def _drawn(relation: Relation, instance: made.Instance) -> Iterator[Values]:
 
 
 def errors(graph: Variable, result: Variable, values: Values) -> list[tuple[float, float]]:
-    """Return the relative errors of both sides, for each element where these are defined.
+    """Return the relative errors of both sides, for each element where they are defined.
 
     Parameters
     ----------
     graph, result : Variable
-        Of one exact value.
+        Two graphs with one exact value.
     values : dict of str to ndarray
         For the inputs.
 
     Returns
     -------
     list of tuple of float
-        None where a side has no exact value, or the exact values are not equal.
+        Empty if a side has no exact value, or if the exact values differ.
     """
     try:
         done = numbers.evaluate((graph, result), values)

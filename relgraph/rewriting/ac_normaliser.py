@@ -1,4 +1,4 @@
-"""Groups: nested applications of an associative and commutative op, rewritten as one n-ary view."""
+"""The AC normaliser: it rewrites nested applications of an AC op as one n-ary view."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from relgraph.relations.operand_index import Match, View, key_of
 from relgraph.rewriting.budgets import CHAIN, Limits, Log
 from relgraph.rewriting.selection import Selection
 
-GROWN = 1000  # operands that rewrites of one sum or product may add to it
+GROWN = 1000  # operands that rewrites may add to one sum or product
 
 
 class _Group:
     """Nested applications while they are being rewritten.
 
-    ``waiting`` holds operands that must become normal before they enter the view, and ``slots``
-    the place each takes; ``fresh`` those in the view that were not matched yet.  Only applications
-    of ``dtype`` are taken apart; None where none is.
+    ``waiting`` holds operands that must become normal before they enter the view, and ``slots`` the
+    slot of each; ``fresh`` holds operands in the view that were not matched yet.  The group opens
+    only applications of ``dtype``; with None, it opens none.
     """
 
     __slots__ = (
@@ -45,7 +45,7 @@ class _Group:
 
 
 class _FloatsToo:
-    """Closed applications, and all of floats: combining these in another order rounds otherwise."""
+    """Closed applications, and all of floats, since another order rounds differently."""
 
     __slots__ = ("closed",)
 
@@ -62,11 +62,11 @@ class Groups(Limits):
     Parameters
     ----------
     selection : Selection
-        What is applied.
+        The selection to apply.
     closed : frozenset of Variable
         Shared applications that views do not open.
     memo : dict of Variable to Variable
-        The normal forms known so far.
+        The normal forms computed so far.
     log : callable, optional
         As for :class:`Limits`.
     """
@@ -86,12 +86,12 @@ class Groups(Limits):
         self.keys: dict[Variable, frozenset[Any]] = {}
 
     def waiting_for(self, node: Variable) -> Variable | None:
-        """Return what a node becomes next, or is waiting for, in this run."""
+        """Return the next reduct of a node in this run, or the node that it waits for."""
         group = self.groups.get(node)
         return group.pending[0] if group is not None and group.pending else self.forward.get(node)
 
     def settled(self, node: Variable) -> bool:
-        """Tell whether the node's reduct is normal by now; then so is the node."""
+        """Return True if the node's reduct is normal by now, and record the node's normal form."""
         reduct = self.forward.get(node)
         if reduct is None or reduct not in self.normal:
             return False
@@ -101,12 +101,12 @@ class Groups(Limits):
     def pair(
         self, n: Variable, op: Any, matcher: AcMatcher, push: Callable[[Variable], None]
     ) -> bool | None:
-        """Advance an application that nests no other: most are; the group path does the rest.
+        """Advance an application that nests no other, the usual case; :meth:`group` does the rest.
 
         Returns
         -------
         bool or None
-            True when ``n`` is normal, None while it waits, False when it is more than a pair.
+            True if ``n`` is normal, None while it waits, False if it is more than a pair.
         """
         a, b = n.inputs
         if (a.op is op and a not in self.closed) or (b.op is op and b not in self.closed):
@@ -128,10 +128,10 @@ class Groups(Limits):
                 self.inherit(n, n.inputs)
             return None
         m = n if x is a and y is b else apply(op, (x, y))
-        nested_x = x.op is op and x is not a and a.op is not op  # what was closed stays closed
+        nested_x = x.op is op and x is not a and a.op is not op  # closed applications stay closed
         nested_y = y.op is op and y is not b and b.op is not op
         if nested_x or nested_y:
-            # A normal sum grows by one operand: nothing to do unless their keys can match.
+            # A normal sum grows by one operand: done unless their keys can match.
             if (nested_x and nested_y) or op.idempotent:
                 return False
             keys = self._with_one_more(*((x, y) if nested_x else (y, x)), matcher)
@@ -161,7 +161,7 @@ class Groups(Limits):
     def _with_one_more(
         self, inner: Variable, outer: Variable, matcher: AcMatcher
     ) -> frozenset[Any] | None:
-        """Return the keys of a normal sum and another operand, or None where they may match."""
+        """Return the keys of a normal sum and another operand, or None if they may match."""
         keys, key = self.keys_of(inner), key_of(outer)
         if key not in keys:
             keys |= {key}
@@ -170,7 +170,7 @@ class Groups(Limits):
         return None if matcher.may_match(keys) else keys
 
     def group(self, n: Variable, matcher: AcMatcher, push: Callable[[Variable], None]) -> bool:
-        """Advance the group of nested applications below ``n``; True when it is normal."""
+        """Advance the group of nested applications below ``n``; return True once it is normal."""
         op = matcher.op
         normal = self.normal
         group = self.groups.get(n)
@@ -195,7 +195,7 @@ class Groups(Limits):
                 group.pending = pending
                 for x in pending:
                     push(x)
-                if group.passes:  # they are what a firing made: one step further down the chain
+                if group.passes:  # a firing built them: one step further down the chain
                     steps = self.depth.get(n, 0) + 1
                     for x in pending:
                         self.depth.setdefault(x, steps)
@@ -222,7 +222,7 @@ class Groups(Limits):
         return True
 
     def unmatched(self, nodes: Sequence[Variable]) -> list[Variable]:
-        """Return the nodes that have to be visited; the others are normal as they stand."""
+        """Return the nodes that the driver must visit; the others are already normal."""
         normal, plain, ac = self.normal, self.selection.plain, self.selection.ac_ops
         if self.selection.interpreted or self.selection.transforms:
             return list(nodes)
@@ -245,7 +245,7 @@ class Groups(Limits):
         return left
 
     def enter(self, group: _Group, matcher: AcMatcher) -> bool:
-        """Bring normal operands into the view; False when no rewrite can match them."""
+        """Enter normal operands into the view; return False if no rewrite can match them."""
         normal, op = self.normal, matcher.op
         waiting, group.waiting = group.waiting, []
         arrived: list[tuple[Variable, int | None]] = []
@@ -272,7 +272,7 @@ class Groups(Limits):
             group.view, base = self.base_view(inner, matcher)
         view = group.view
         for y, slot in inner:
-            if y is base:  # it is in the view; another occurrence of it is not
+            if y is base:  # the view already holds it; enter other occurrences only
                 base = None
                 continue
             for i, z in enumerate(leaves(y, op, self.closed)):
@@ -282,7 +282,7 @@ class Groups(Limits):
         return True
 
     def enter_all(self, group: _Group, operands: list[Variable], matcher: AcMatcher) -> bool:
-        """Bring in operands that are all as the graph has them; False when nothing can match."""
+        """Enter operands that are all unchanged; return False if no rewrite can match."""
         view = matcher.view()
         group.fresh = view.fill(operands)
         group.keys = frozenset(view.keys)
@@ -308,9 +308,9 @@ class Groups(Limits):
     def base_view(
         self, inner: Sequence[tuple[Variable, int | None]], matcher: AcMatcher
     ) -> tuple[View, Variable | None]:
-        """Take over the view of the largest operand that is an application itself.
+        """Reuse the view of the largest operand that is an application of the same op.
 
-        Its operands do not match each other, so only what is added to them has to be tried.
+        Its operands do not match each other, so only the additional ones have to be tried.
         """
         best = None
         for y, slot in inner:
@@ -320,13 +320,13 @@ class Groups(Limits):
                     best = y
         if best is None:
             return matcher.view(), None
-        # The node stays what it is; only the index moves to the larger application.
+        # The node is unchanged; only the index moves to the larger application.
         view = self.views.pop(best)
         self.keys[best] = frozenset(view.keys)
         return view, best
 
     def record(self, n: Variable, group: _Group, op: Op, matches: Sequence[Match]) -> None:
-        """Take over the matches of a step: their results wait to become normal."""
+        """Record the matches of a step; their results wait to become normal."""
         view = group.view
         assert view is not None
         group.passes += 1
@@ -361,7 +361,7 @@ class Groups(Limits):
             group.seen.add(state)
 
     def joined(self, group: _Group, op: Op) -> Variable:
-        """Return the application of all operands of a group, those that wait included."""
+        """Return the application of all operands of a group, including those that wait."""
         assert group.view is not None
         slots = dict(group.view.operands)
         free = max(slots, default=-1) + 1
@@ -373,7 +373,7 @@ class Groups(Limits):
         return nary(op, small_first(operands)) if len(operands) > 1 else operands[0]
 
     def rebuilt(self, n: Variable, group: _Group, op: Op) -> Variable:
-        """Return the node of a finished group; the same object where nothing happened."""
+        """Return the node of a finished group; the same object if nothing changed."""
         if group.fired and group.view is not None:
             view = group.view.in_order()
             return nary(op, small_first(view)) if len(view) > 1 else view[0]
@@ -402,7 +402,7 @@ class Groups(Limits):
 
 
 def _all_normal(nodes: Sequence[Variable], normal: dict[Variable, Variable]) -> bool:
-    """Tell whether nodes are known to be their own normal forms."""
+    """Return True if all nodes are known to be their own normal forms."""
     for x in nodes:  # noqa: SIM110 - as a generator it takes twice as long
         if x.inputs and normal.get(x) is not x:
             return False

@@ -1,4 +1,4 @@
-"""Limits: what is charged to budgets, and the errors for rewriting that does not come to an end."""
+"""Budgets of rewriting, and the errors for rewriting that does not terminate."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from relgraph.ir.node import Variable
 from relgraph.relations.operand_index import Firing
 from relgraph.rewriting.selection import Selection, relation_of
 
-# Called with what is replaced in the graph, its replacement, and the firings that justify it.
+# Called with the replaced node, its replacement, and the firings that justify it.
 Log = Callable[[Variable, Variable, Sequence[Firing]], None]
 
-CHAIN = 10_000  # rewrites that may follow from one node before it is called runaway growth
+CHAIN = 10_000  # the longest chain of rewrites from one node before it counts as runaway growth
 SIMPLER = "a side condition under which its result is simpler than what it matches."
-WORK = 1_000_000  # operands of sums and products that may be looked at, beside 20 for each node
+WORK = 1_000_000  # operands of sums and products to visit, in addition to 20 for each node
 
 
 class Limits:
-    """One run of a selection: its log, its budgets, and the chain of rewrites at each node.
+    """The log, the budgets, and the rewrite chains of one run of a selection.
 
     Parameters
     ----------
     selection : Selection
-        What is applied.
+        The selection to apply.
     log : callable, optional
-        Called at every step with the node that is replaced, its replacement, and the firings.
+        Called at every step with the replaced node, its replacement, and the firings.
     """
 
     def __init__(self, selection: Selection, log: Log | None = None) -> None:
@@ -41,11 +41,11 @@ class Limits:
         self.spent: dict[Any, int] = {}
 
     def waiting_for(self, node: Variable) -> Variable | None:
-        """Return what a node becomes next, or is waiting for, in this run."""
+        """Return the next reduct of a node in this run, or the node that it waits for."""
         return self.forward.get(node)
 
     def inherit(self, node: Variable, operands: Sequence[Variable]) -> None:
-        """Count the operands of a reduct as part of the chain that made it."""
+        """Count the operands of a reduct as part of the chain that built it."""
         steps = self.depth.get(node)
         if steps is not None:
             for x in operands:
@@ -65,14 +65,14 @@ class Limits:
             self.log(before, after, (Firing(rewrite, bindings, (before,), after),))
 
     def deepen(self, before: Variable, after: Variable, name: str) -> None:
-        """Measure the chain of rewrites that a node ends, once there were many in all."""
+        """Measure the chain of rewrites that ends at a node, once the run has many rewrites."""
         steps = self.depth.get(before, 0) + 1
         self.depth[after] = max(steps, self.depth.get(after, 0))
         if steps > CHAIN:
             raise self.runaway(name, f"{CHAIN} rewrites followed from one node", before)
 
     def worked(self, operands: int, nodes: int, before: Variable) -> None:
-        """Charge a sum or product that is looked at: one that grows at every step is runaway."""
+        """Charge a visit to a sum or product: one that grows at every step is runaway."""
         self.work += operands
         if self.work > WORK + 20 * nodes and self.why:
             name = next(reversed(self.why.values()))
@@ -90,7 +90,7 @@ class Limits:
             raise self.runaway(rewrite.relation, why, before)
 
     def runaway(self, name: str, why: str, before: Variable) -> BudgetError:
-        """Return the error for a relation that fires without end."""
+        """Return the error for a relation that keeps firing."""
         error = BudgetError(
             f"{name} does not come to an end: {why}",
             {"last graph": before},
@@ -100,7 +100,7 @@ class Limits:
         return error
 
     def oscillation(self, node: Variable, reduct: Variable) -> OscillationError:
-        """Return the error for a chain of rewrites that comes back to where it was."""
+        """Return the error for a chain of rewrites that returns to an earlier node."""
         cycle: list[tuple[str, object, object]] = []
         x: Variable | None = reduct
         seen: set[Variable] = set()

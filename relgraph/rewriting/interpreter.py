@@ -1,4 +1,4 @@
-"""What is not compiled: goals that kanren runs on one node, and rewriters written in Python."""
+"""The interpreter: it runs goals in kanren on one node, and node rewriters written in Python."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from relgraph.relations.shape_proof import proved
 if TYPE_CHECKING:
     from relgraph.rewriting.selection import Selection
 
-TRIES = 8  # answers that are looked at for one that is ground and of the right type
+TRIES = 8  # answers to search for one that is ground and of the right type
 
 
 class NodeTransform(Protocol):
-    """A rewriter of one node, written in Python; what it returns has the type of the node.
+    """A node rewriter written in Python; its result has the type of the node.
 
-    ``tracks`` holds the ops, or classes of ops, it is asked about; None for all.  One that computes
-    a part of an operand, such as an index of a sum as a sum of indices, has besides the method
-    ``computed_whole(outputs)``: the nodes of a graph, operands first, of which no part is to be
-    computed again.
+    ``tracks`` holds the ops, or classes of ops, whose nodes it rewrites; None for all.  A transform
+    that computes a part of an operand, such as an index of a sum as a sum of indices, also has the
+    method ``computed_whole(outputs)``: it returns the nodes of a graph, operands first, no part of
+    which must be computed again.
     """
 
     name: str
@@ -39,7 +39,7 @@ class NodeTransform(Protocol):
 
     @property
     def relation(self) -> str:
-        """What its steps are called in a derivation."""
+        """The name of its steps in a derivation."""
         ...
 
     def transform(self, node: Variable) -> Variable | None:
@@ -48,7 +48,7 @@ class NodeTransform(Protocol):
 
 
 class Interpreted:
-    """The step of a relation that kanren ran, in the place of a compiled rewrite."""
+    """The step of a relation that kanren runs, instead of a compiled rewrite."""
 
     __slots__ = ("source",)
 
@@ -68,9 +68,9 @@ def interpret(
 ) -> tuple[Variable, Any, tuple[Any, ...]] | None:
     """Try the selection's interpreted relations and transforms on one node.
 
-    A result is left if ``repeats(transform, node, result)``.
+    A result is skipped if ``repeats(transform, node, result)``.
 
-    :meth:`~relgraph.rewriting.driver.Driver.run` writes the second loop out.
+    :meth:`~relgraph.rewriting.driver.Driver.run` contains an inlined copy of the second loop.
     """
     for shapes in selection.shapes:
         result = shapes.answer(node)
@@ -86,7 +86,7 @@ def interpret(
 
 
 def tracked(transform: NodeTransform, op: Op | None) -> bool:
-    """Tell whether a transform asks about applications of an op."""
+    """Return True if a transform tracks applications of an op."""
     tracks = transform.tracks
     return tracks is None or op in tracks or type(op) in tracks
 
@@ -97,7 +97,7 @@ def answer(relation: Relation, node: Variable) -> Variable | None:
     Raises
     ------
     RelationError
-        When the search runs away.
+        If the search exceeds its limit.
     """
     for built in answers(relation, node):
         fitted = placed(relation, built, node)
@@ -107,10 +107,10 @@ def answer(relation: Relation, node: Variable) -> Variable | None:
 
 
 def placed(relation: Relation, built: Variable, node: Variable) -> Variable | None:
-    """Return an answer of kanren's as what replaces a node, or None where it may not.
+    """Return the replacement of a node by an answer of kanren, or None if it is not valid.
 
-    It has the type of the node, runs wherever the node does, and nothing is broadcast on either
-    side, unless the relation is declared with ``broadcast=`` or is elementwise.
+    The replacement has the type of the node, runs wherever the node does, and broadcasts on neither
+    side, unless the relation declares ``broadcast=`` or is elementwise.
     """
     fitted = fit(built, node.type, node, pointwise=False)
     return proved(fitted, node, (), uniform=not relation.broadcast)
@@ -122,7 +122,7 @@ def answers(relation: Relation, node: Variable) -> Iterator[Variable]:
     Raises
     ------
     RelationError
-        When the search runs away.
+        If the search exceeds its limit.
     """
     q = fresh("q")
     found = search.answers(lambda: relation(node, q), relation.label, {"node": node})

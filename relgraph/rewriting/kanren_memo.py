@@ -1,9 +1,9 @@
-"""What kanren answers for the shape of a node, so that it runs once for all nodes of that shape.
+"""A memo of kanren's answers by the shape of a node, so that it runs once for each shape.
 
-A goal that unifies its way through the upper levels of a graph and looks at nothing else answers
-alike for every graph with these levels.  So it is run on a skeleton that shows only them, and its
-answer is kept as a template.  Where the goal looks further, the skeleton shows another level; where
-it looks at what no skeleton has, such as a dtype or a fact, it is run on the nodes themselves.
+A goal that only unifies the upper levels of a graph gives the same answer for every graph with
+these levels.  So it runs on a skeleton that shows only these levels, and the memo keeps its answer
+as a template.  If the goal reads deeper, the skeleton shows another level; if it reads something
+that no skeleton has, such as a dtype or a fact, it runs on the nodes themselves.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from relgraph.relations.pattern import fresh
 from relgraph.relations.relation import Relation
 from relgraph.rewriting.interpreter import TRIES, answer, placed
 
-LEVELS = 3  # levels of applications that a skeleton shows at most
-NODES = 64  # nodes that it has at most
-KEPT = 4096  # shapes that are remembered for one relation
+LEVELS = 3  # the most levels of applications that a skeleton shows
+NODES = 64  # the most nodes of a skeleton
+KEPT = 4096  # shapes remembered for one relation
 
 _VALUES = (Op, Constant, bool, int, float, str, type(None))
 
 
 class Template:
-    """An answer over a skeleton, to be built for the nodes of any graph of that shape.
+    """An answer for a skeleton, from which to build answers for any graph of that shape.
 
     Parameters
     ----------
@@ -42,8 +42,8 @@ class Template:
     __slots__ = ("last", "steps")
 
     def __init__(self, term: Any) -> None:
-        # A step calls the first of its parts on the others.  A part is a kind and a value: of a
-        # node its number, of an earlier step its number, of anything else itself.
+        # A step calls the first of its parts on the others.  A part is a kind and a value: the
+        # number of a node, the number of an earlier step, or any other object.
         self.steps: list[list[tuple[str, Any]]] = []
         done: dict[int, int] = {}
         stack = [term]
@@ -85,18 +85,18 @@ def _part(x: Any, done: dict[int, int]) -> tuple[str, Any]:
 
 
 class Shapes:
-    """An interpreted relation, with what it answers for the shapes it has met.
+    """An interpreted relation, with its answers for the shapes seen so far.
 
     Parameters
     ----------
     relation : Relation
-        One whose goal kanren runs.
+        A relation whose goal kanren runs.
     """
 
     def __init__(self, relation: Relation) -> None:
         self.relation = relation
         self.known: dict[Any, Template | None] = {}
-        self.levels: dict[Any, int] = {}  # shown below a head; 0 where only nodes will do
+        self.levels: dict[Any, int] = {}  # levels shown below a head; 0 if the goal needs nodes
 
     def answer(self, node: Variable) -> Variable | None:
         """Return kanren's first ground answer for a node that has the node's type, or None.
@@ -104,7 +104,7 @@ class Shapes:
         Raises
         ------
         RelationError
-            When the search runs away.
+            If the search exceeds its limit.
         """
         while levels := self.levels.get(node.op, 1):
             outline = Outline(node, levels)
@@ -125,7 +125,7 @@ class Shapes:
         return answer(self.relation, node)
 
     def learn(self, outline: Outline, levels: int) -> int:
-        """Run the goal on a skeleton; return how many levels have to be shown below its head."""
+        """Run the goal on a skeleton; return how many levels to show below its head."""
         watch = Watch()
         template = None
         try:
@@ -133,7 +133,7 @@ class Shapes:
                 template = self._template(outline.skeleton(watch), watch)
             else:
                 watch.looked = True
-        except Exception:  # whatever it is, the goal does it again on the nodes themselves
+        except Exception:  # the goal raises it again on the nodes themselves
             watch.looked = True
         if watch.looked:
             return levels + 1 if watch.deeper and levels < LEVELS else 0

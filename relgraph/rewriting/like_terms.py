@@ -1,9 +1,9 @@
-"""Sums with signs: like terms meet across additions, subtractions and negations.
+"""Sums with signs: collecting like terms across additions, subtractions and negations.
 
-``(a - b) + (c - a)`` is one sum of four terms, two of them negative.  Where two terms share all
-but their coefficients, a relation such as ``a x + b x = c x`` makes them one, and the sum is built
-again as positive terms minus negative ones.  Where no two do, the graph is left as it is, and
-:class:`Groups` and the matchers of subtraction go on with it.
+``(a - b) + (c - a)`` is one sum of four terms, two of them negative.  If two terms share all but
+their coefficients, a relation such as ``a x + b x = c x`` combines them, and the sum is rebuilt as
+positive terms minus negative ones.  Otherwise the graph is unchanged, and :class:`Groups` and the
+matchers of subtraction continue with it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from relgraph.rewriting.selection import Signed
 
 
 class Term(NamedTuple):
-    """One term of a sum: what it shares with like terms, its coefficient (None for 1), its sign."""
+    """A term of a sum: the part shared with like terms, its coefficient (None for 1), its sign."""
 
     shared: Variable
     coefficient: Constant | None
@@ -31,7 +31,7 @@ class Term(NamedTuple):
 
 
 class Terms:
-    """The terms of a normal sum, by what they share; ``flipped`` when all signs are to change."""
+    """The terms of a normal sum, by their shared parts; ``flipped`` inverts all signs."""
 
     __slots__ = ("entries", "flipped")
 
@@ -40,7 +40,7 @@ class Terms:
         self.flipped = False
 
     def add(self, key: Any, term: Term) -> bool:
-        """Add a term; True where it is not the first of its key."""
+        """Add a term; return True if it is not the first of its key."""
         if self.flipped:
             term = term._replace(negative=not term.negative)
         known = self.entries.get(key)
@@ -51,7 +51,7 @@ class Terms:
         return True
 
     def copy(self) -> Terms:
-        """Return the same terms, to be changed apart."""
+        """Return a copy of the terms that can change independently."""
         made = Terms()
         made.entries = {key: list(terms) for key, terms in self.entries.items()}
         made.flipped = self.flipped
@@ -67,11 +67,11 @@ class Terms:
 
 
 class Sums(Groups):
-    """The sums of one run, between the driver and its groups."""
+    """The sums of one run, a layer between the driver and its groups."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.checked: set[Variable] = set()  # sums in which no two terms are alike
+        self.checked: set[Variable] = set()  # sums without like terms
         self.trees: dict[Variable, tuple[list[tuple[Variable, bool]], list[Variable]]] = {}
         self.terms: dict[Variable, Terms] = {}
         self.moved: set[Variable] = set()
@@ -85,8 +85,8 @@ class Sums(Groups):
         Returns
         -------
         Variable, True or None
-            The sum with fewer terms; True while terms wait to become normal; None where nothing
-            is to be done.
+            The sum with fewer terms; True while terms wait to become normal; None if there is
+            nothing to do.
         """
         normal, family = self.normal, signed.family
         tree = self.trees.pop(n, None)
@@ -128,7 +128,7 @@ class Sums(Groups):
         return found
 
     def opens(self, x: Variable, n: Variable, signed: Signed) -> bool:
-        """Tell whether an operand is part of the sum that ``n`` is."""
+        """Return True if an operand is part of the sum ``n``."""
         dtype = n.type.dtype
         return (
             x.op in signed.family
@@ -141,7 +141,7 @@ class Sums(Groups):
     def opened(
         self, n: Variable, signed: Signed
     ) -> tuple[list[tuple[Variable, bool]], list[Variable]] | None:
-        """Return the signed terms of a sum as it stands, and its inner nodes, if it has signs."""
+        """Return the signed terms of an unchanged sum and its inner nodes, if it has signs."""
         if n.type.dtype.kind not in "fi" or not uniform(n):
             return None
         nested = self.nested(n, signed)
@@ -165,10 +165,10 @@ class Sums(Groups):
         return found, inner[1:]
 
     def nested(self, root: Variable, signed: Signed) -> set[Variable]:
-        """Return the sums nested in a sum, and itself; one that is met twice is a term instead."""
+        """Return a sum and the sums nested in it; one that occurs twice is a term instead."""
         found, twice = {root}, set[Variable]()
         waiting = [root]
-        for parent in waiting:  # grows as it goes
+        for parent in waiting:  # grows during the loop
             for x in parent.inputs:
                 if x in found:
                     twice.add(x)
@@ -178,7 +178,7 @@ class Sums(Groups):
         return found - twice
 
     def has_flips(self, op: Op | None, x: Variable, y: Variable, signed: Signed) -> bool:
-        """Tell whether a sum of normal operands contains anything but additions."""
+        """Return True if a sum of normal operands contains anything but additions."""
         if op is signed.difference:
             return True
         known = self.flips
@@ -204,17 +204,17 @@ class Sums(Groups):
     def merged(
         self, n: Variable, leaves: Sequence[tuple[Variable, bool]], signed: Signed
     ) -> tuple[Terms, set[Any]]:
-        """Return the terms of a sum, and the keys that several of them have."""
+        """Return the terms of a sum, and the keys that several terms share."""
         normal = self.normal
         parts: list[tuple[Variable, bool, Terms | None]] = []
         best = None
         for leaf, negative in leaves:
             x = normal.get(leaf, leaf)
-            shared = leaf in self.closed  # it stays one sum for all of its users
+            shared = leaf in self.closed  # it stays a single sum for all of its users
             inner = self.terms_of(x, signed) if not shared and self.opens(x, n, signed) else None
             if any([inner is y for _, _, y in parts if y is not None]):
                 assert inner is not None
-                inner = inner.copy()  # the other occurrence takes the terms over
+                inner = inner.copy()  # the other occurrence owns the terms
             if inner is not None and (best is None or len(inner.entries) > len(best.entries)):
                 best = inner
             parts.append((x, negative, inner))
@@ -241,7 +241,7 @@ class Sums(Groups):
         return result, met
 
     def terms_of(self, x: Variable, signed: Signed) -> Terms | None:
-        """Return the terms of a normal sum; None where they went into a larger sum already."""
+        """Return the terms of a normal sum; None if a larger sum has already absorbed them."""
         known = self.terms.get(x)
         if known is not None:
             return known
@@ -266,7 +266,7 @@ class Sums(Groups):
 
     @staticmethod
     def term(x: Variable, negative: bool, signed: Signed) -> tuple[Any, Term]:
-        """Return a term, and its key: what it shares with like terms."""
+        """Return a term and its key, the part that it shares with like terms."""
         whole = x
         if x.op is signed.inverse:
             x, negative = x.inputs[0], not negative
@@ -279,13 +279,13 @@ class Sums(Groups):
         return canonical(x), Term(x, None, negative, whole)
 
     def combined(self, n: Variable, terms: Terms, met: set[Any], signed: Signed) -> Variable | None:
-        """Return the sum with like terms combined, or None where no relation combines them."""
+        """Return the sum with like terms combined, or None if no relation combines them."""
         entries = terms.signed()
         firings: list[Firing] = []
         made: dict[Any, Firing] = {}
         added = any([not x.negative for k, alike in entries.items() if k not in met for x in alike])
         for key in [k for k in entries if k in met]:
-            # -5 y - y is taken away as 5 y + y where something is left to take it from.
+            # Subtract -5 y - y as 5 y + y if there is a term to subtract it from.
             subtracted = added and all(map(_subtracted, entries[key]))
             firing = self.firing(entries[key], n, signed, subtracted)
             if firing is not None:
@@ -303,9 +303,9 @@ class Sums(Groups):
     def firing(
         self, alike: Sequence[Term], n: Variable, signed: Signed, subtracted: bool
     ) -> Firing | None:
-        """Return the use of a relation that makes like terms one; of terms taken away, if so."""
+        """Return the firing that combines like terms; ``subtracted`` if all are subtracted."""
         if alike[0].shared.op in signed.family:
-            return None  # a sum that stays closed; relations on pairs may take it whole
+            return None  # a sum that stays closed; relations on pairs may match it
         if subtracted:
             alike = [x._replace(negative=False) for x in alike]
         group = tuple([_with_sign(x, signed) for x in alike])
@@ -329,7 +329,7 @@ class Sums(Groups):
         firings: Sequence[Firing],
         signed: Signed,
     ) -> None:
-        """Log the step and charge it."""
+        """Log the step and charge it to the budgets."""
         name = firings[0].rewrite.relation
         self.why[n] = name
         self.firings += 1
@@ -343,7 +343,7 @@ class Sums(Groups):
 
 
 def _plain(x: Term, signed: Signed) -> tuple[Variable, bool]:
-    """Return a term as it stands in the graph without its sign, and the sign."""
+    """Return a term without its sign, and the sign."""
     node = x.node.inputs[0] if x.node.op is signed.inverse else x.node
     return node, x.negative
 
@@ -351,7 +351,7 @@ def _plain(x: Term, signed: Signed) -> tuple[Variable, bool]:
 def _by_sign(
     entries: dict[Any, list[Term]], signed: Signed, made: dict[Any, Firing]
 ) -> tuple[list[Variable], list[Variable]]:
-    """Return what is added in a sum and what is taken away, with what was made of like terms."""
+    """Return the added and the subtracted terms of a sum, with like terms combined."""
     positive: list[Variable] = []
     negative: list[Variable] = []
     for key, alike in entries.items():
@@ -366,7 +366,7 @@ def _by_sign(
 
 
 def _subtracted(x: Term) -> bool:
-    """Tell whether a term is taken away, by a coefficient that is positive."""
+    """Return True if a term is subtracted and its coefficient is positive."""
     if not x.negative or x.shared.__class__ is Constant:
         return False
     return x.coefficient is None or bool(x.coefficient.value > 0)
@@ -383,7 +383,7 @@ def _with_sign(x: Term, signed: Signed) -> Variable:
 
 
 def _move_negative(positive: list[Variable], negative: list[Variable], signed: Signed) -> None:
-    """Take away what is added with a negative coefficient: ``a + -3 b`` is ``a - 3 b``."""
+    """Subtract terms that are added with a negative coefficient: ``a + -3 b`` is ``a - 3 b``."""
     for i in reversed(range(len(positive))):
         x = positive[i]
         if x.op is not signed.element or len(positive) == 1:

@@ -1,7 +1,7 @@
-"""The profile of a rewriting run: how often each relation fired and was tried, and its time.
+"""The profile of a rewriting run: firings, attempts and time of each relation.
 
-The matchers of a selection are shared between relations, so a profiled run compiles each rewrite
-on its own and times every attempt.  It takes longer than an ordinary run; the counts are the same.
+Relations of a selection share matchers, so a profiled run compiles each rewrite separately and
+times every attempt.  It takes longer than an ordinary run; the counts are the same.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from relgraph.rewriting.selection import Selection
 
 @dataclass
 class Count:
-    """What one relation did.
+    """The counts of one relation.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class RewriteProfile:
 
 @contextmanager
 def profiling() -> Iterator[RewriteProfile]:
-    """Profile all rewriting inside the block; yields the profile that is filled."""
+    """Profile all rewriting inside the block; yields the profile, which the block fills."""
     result = RewriteProfile()
 
     def log(before: Variable, after: Variable, firings: Sequence[Firing]) -> None:
@@ -96,7 +96,7 @@ def profiling() -> Iterator[RewriteProfile]:
 
 
 class _ProfiledSelection(Selection):
-    """A selection that tries each rewrite on its own, with a clock."""
+    """A selection that tries each rewrite separately and times it."""
 
     def __init__(self, selection: Selection, counts: dict[str, Count]) -> None:
         super().__init__(
@@ -146,7 +146,7 @@ class _ProfiledSelection(Selection):
 
 
 class _TimedTransform:
-    """A transform with a clock; everything else is the transform's own."""
+    """A transform with its calls timed; other attributes are those of the transform."""
 
     def __init__(self, transform: Any, counts: dict[str, Count]) -> None:
         self._transform = transform

@@ -23,18 +23,18 @@ from relgraph.rewriting.shared_subterms import Sharing
 
 
 class Signed(NamedTuple):
-    """What collects like terms in the sums of an op with inverses.
+    """The parts that collect like terms in the sums of an op with inverses.
 
     Attributes
     ----------
     op, difference, inverse : Op
-        Such as addition, subtraction and negation; ``family`` holds all three.
+        Ops such as addition, subtraction and negation; ``family`` holds all three.
     element : Op
-        What applies a coefficient, such as multiplication.
+        The op that applies a coefficient, such as multiplication.
     rules : tuple of GatherRule
-        That compute the coefficient of any number of like terms.
+        The rules that compute the coefficient of any number of like terms.
     matcher : AcMatcher
-        Of the op.
+        The matcher of the op.
     """
 
     op: Op
@@ -52,20 +52,20 @@ class Selection:
     Parameters
     ----------
     relations : iterable of Relation or callable
-        Each in its own direction; a kanren goal constructor is wrapped.
+        The relations, each in its own direction; kanren goal constructors become relations.
     transforms : iterable of NodeTransform
         Rewriters written in Python, tried after the relations.
 
     Attributes
     ----------
     regroups : bool
-        Whether sums and products of floats may be bracketed otherwise, which rounds otherwise:
-        not where every relation is exact.
+        Whether rewriting may regroup sums and products of floats, which changes rounding; False if
+        every relation is exact.
 
     Raises
     ------
     OscillationError
-        When both directions of one relation are selected.
+        If the selection has both directions of one relation.
     """
 
     def __init__(self, relations: Iterable[Any] = (), transforms: Iterable[Any] = ()) -> None:
@@ -109,7 +109,7 @@ class Selection:
 
     @cached_property
     def signed(self) -> dict[Any, Signed]:
-        """By op, what collects like terms in sums with signs."""
+        """The parts that collect like terms in sums with signs, by op."""
         found: dict[Any, Signed] = {}
         for op in self.ac_ops:
             if op.difference is None or op.inverse is None:
@@ -126,7 +126,7 @@ class Selection:
         return found
 
     def trim(self, most: int) -> None:
-        """Forget the least recently used normal forms past a number of nodes."""
+        """Forget the least recently used normal forms beyond ``most`` nodes."""
         while len(self.results) > 8:
             self.results.popitem(last=False)
         total = sum(map(len, self.memo.values()))
@@ -149,10 +149,9 @@ class Selection:
 
     @cached_property
     def needs(self) -> frozenset[Any] | None:
-        """The ops, or classes of ops, without which it has nothing to do; None where any will do.
+        """The ops, or classes of ops, without which the selection cannot fire; None for any op.
 
-        A transform has nothing to do in a graph without what it tracks, or without what it names
-        as ``needs``.
+        A transform cannot fire in a graph without the ops it tracks or lists as ``needs``.
         """
         if self.relations:
             return None
@@ -165,7 +164,7 @@ class Selection:
         return frozenset(found)
 
     def asked(self, op: Any) -> tuple[Any, ...]:
-        """Return the transforms that ask about applications of an op, in order."""
+        """Return the transforms that track applications of an op, in order."""
         try:
             return self._asked[op]
         except KeyError:
@@ -173,7 +172,7 @@ class Selection:
             return found
 
     def computed_whole(self, outputs: Sequence[Variable]) -> list[Variable]:
-        """Return the nodes of a graph of which transforms compute no part again, operands first."""
+        """Return the nodes, operands first, no part of which transforms compute again."""
         asked = [t for t in self.transforms if hasattr(t, "computed_whole")]
         return [x for t in asked for x in t.computed_whole(outputs)]
 
@@ -188,7 +187,7 @@ class Selection:
         wanted = self.clauses_of(*heads) if op not in self.ac_ops else []
         if wanted and op in self._heads:
             found = PlainMatcher(op, wanted)
-        elif wanted:  # only open patterns: one matcher serves the whole class
+        elif wanted:  # only open patterns, so one matcher serves the whole class
             found = self._open.get(type(op)) or PlainMatcher(op, wanted)
             self._open[type(op)] = found
         self._plain[op] = found
@@ -200,7 +199,7 @@ class Selection:
         Parameters
         ----------
         *heads : Op, or class of ops
-            A class stands for the patterns that leave its parameters open.
+            The heads; a class means the patterns that leave its parameters open.
 
         Returns
         -------
@@ -226,26 +225,26 @@ class Selection:
         Returns
         -------
         list of Rewrite
-            Without the clauses that cannot run this way.
+            The rewrites, without those of clauses that cannot run in this direction.
         """
         found = [relation.rewrite(number) for relation, number in self.clauses_of(*heads)]
         return [x for x in found if x is not None]
 
     def place(self, rewrite: Any) -> tuple[int, int | None] | None:
-        """Return which of the relations fired, and with which of its rewrites.
+        """Return the indices of the relation that fired and of its rewrite.
 
-        Names do not tell: two relations may have the same one, as all lambdas have.
+        Names are ambiguous: two relations may share one, as all lambdas do.
 
         Parameters
         ----------
         rewrite : Rewrite or Interpreted
-            As a firing records it.
+            The rewrite that a firing records.
 
         Returns
         -------
         tuple of (int, int or None), or None
-            The number of the relation and that of its rewrite, None where kanren ran it; None
-            where the rewrite is of no relation of the selection.
+            The index of the relation and that of its rewrite (None if kanren ran it); or None if
+            the rewrite belongs to no relation of the selection.
         """
         source = relation_of(rewrite)
         number = self._numbers.get(source)
@@ -274,7 +273,7 @@ class Selection:
 
 
 def relation_of(rewrite: Any) -> Relation | None:
-    """Return the relation that a rewrite is of; None for a rewriter written in Python."""
+    """Return the relation of a rewrite; None for a rewriter written in Python."""
     source = getattr(rewrite, "source", None)
     return source if isinstance(source, Relation) else None
 
@@ -285,7 +284,7 @@ _MOST = 64
 
 
 def selection_of(relations: Sequence[Any], transforms: Sequence[Any] = ()) -> Selection:
-    """Return the compiled selection of these relations, the same object for the same ones."""
+    """Return the compiled selection of these relations; equal arguments give the same object."""
     key = (tuple(relations), tuple(transforms))
     with _lock:
         found = _selections.get(key)
@@ -301,6 +300,6 @@ def selection_of(relations: Sequence[Any], transforms: Sequence[Any] = ()) -> Se
 
 
 def clear_selections() -> None:
-    """Forget every compiled selection and every normal form remembered with it."""
+    """Forget every compiled selection, and its memo of normal forms."""
     with _lock:
         _selections.clear()

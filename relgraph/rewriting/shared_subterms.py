@@ -1,7 +1,7 @@
-"""Which nested sums and products have other users, kept up to date from one graph to the next.
+"""The nested sums and products that have other users, updated from one graph to the next.
 
-A graph is often rewritten again with a small change.  Users are then counted again where the graph
-is new and where the last one is gone, not everywhere.
+A graph is often rewritten again after a small change.  This module then recounts users only in the
+nodes that were added or removed.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from collections.abc import Collection, Iterable, Sequence
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 
-KEPT = 50_000  # applications up to which the last graph is remembered
+KEPT = 50_000  # the largest graph, in applications, to remember
 
 
 class Sharing:
-    """The users of the applications of the last graph.
+    """The users of each application in the last graph.
 
     Parameters
     ----------
     ops : collection of Op
-        The associative and commutative ops whose nested applications are of interest.
+        The associative and commutative ops whose nested applications to count.
     """
 
     __slots__ = ("_changing", "_closed", "_nested", "_outputs", "_users", "ops")
@@ -30,7 +30,7 @@ class Sharing:
         self._forget()
 
     def _forget(self) -> None:
-        """Begin anew: the next graph is counted whole."""
+        """Start again: the next graph is counted as a whole."""
         self._outputs: list[Variable] = []
         self._users: dict[Variable, int] = {}
         self._nested: dict[Variable, int] = {}
@@ -38,16 +38,16 @@ class Sharing:
         self._changing = False
 
     def closed(self, outputs: Sequence[Variable]) -> frozenset[Variable]:
-        """Return the applications nested in the same op that have other users as well.
+        """Return the applications that are nested in the same op and also have other users.
 
-        They are not opened into their clients: a sum computed once for two users stays one sum.
+        Views do not open these: a sum computed once for two users stays one sum.
 
         Parameters
         ----------
         outputs : sequence of Variable
             The graph; being an output counts as a use.
         """
-        if self._changing:  # something stopped the last call half way
+        if self._changing:  # an exception interrupted the last call
             self._forget()
         self._changing = True
         gone, self._outputs = self._outputs, [x for x in outputs if x.inputs]
@@ -77,7 +77,7 @@ class Sharing:
     def _count(
         self, roots: Iterable[Variable], users: dict[Variable, int], nested: dict[Variable, int]
     ) -> bool:
-        """Count the uses made by what is new in a graph; tell whether it meets the last graph."""
+        """Count the uses in a graph's new nodes; return True if it shares nodes with the last."""
         known, ops, met = self._users, self.ops, False
         stack: list[Variable] = []
         for x in roots:
@@ -107,7 +107,7 @@ class Sharing:
         return met
 
     def _drop(self, roots: Iterable[Variable]) -> set[Variable]:
-        """Take back the uses made by what nothing uses any more; return what lost a use."""
+        """Remove the uses in nodes that are no longer used; return the nodes that lost a use."""
         users, nested, ops = self._users, self._nested, self.ops
         touched = set(roots)
         stack = list(roots)

@@ -1,4 +1,4 @@
-"""One walk over a graph: every node is visited once, operands first, and results are left alone."""
+"""A single pass over a graph: it visits every node once, operands first, but no results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def walk(outputs: Sequence[Variable], driver: Groups) -> tuple[Variable, ...]:
     outputs : sequence of Variable
         The graph.
     driver : Groups
-        What holds the selection, and logs firings and charges them to budgets.
+        The run, which holds the selection, logs firings and charges them to budgets.
     """
     image: dict[Variable, Variable] = {}
     for node in toposort(outputs):
@@ -37,7 +37,7 @@ def walk(outputs: Sequence[Variable], driver: Groups) -> tuple[Variable, ...]:
 
 
 def _visited(node: Variable, driver: Groups) -> Variable:
-    """Return what one rewrite makes of a node, or the node."""
+    """Return the replacement of a node by one rewrite, or the node."""
     selection = driver.selection
     op: Any = node.op
     matcher = selection.ac_of(op)

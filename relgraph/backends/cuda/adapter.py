@@ -1,7 +1,7 @@
-"""All that the backend asks of ``numba.cuda``: a device or its simulator, memory, compiled kernels.
+"""The interface to ``numba.cuda``: the device or its simulator, its memory, compiled kernels.
 
-``NUMBA_ENABLE_CUDASIM=1``, set before numba is imported, puts numba's simulator in the place of a
-device: kernels are then Python functions, and device memory is NumPy's.
+Setting ``NUMBA_ENABLE_CUDASIM=1`` before numba is imported replaces the device by numba's
+simulator: kernels are then Python functions, and device memory is NumPy's.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ OUT_OF_MEMORY = 2  # CUDA_ERROR_OUT_OF_MEMORY
 
 
 def simulated() -> bool:
-    """Tell whether numba's simulator stands in for a device."""
+    """Return True if numba's simulator replaces the device."""
     import numba
 
     return bool(numba.config.ENABLE_CUDASIM)
@@ -42,7 +42,7 @@ def cuda() -> Any:
         from numba import cuda as module
     except ImportError as error:
         raise unavailable(f"numba.cuda cannot be imported: {error}") from error
-    # It warns of every grid that does not fill a device; sizes of grids are chosen here.
+    # numba warns about every grid that does not fill the device; we choose grid sizes ourselves.
     numba.config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
     return module
 
@@ -63,7 +63,7 @@ def versions() -> dict[str, str]:
 
 
 def report() -> dict[str, str]:
-    """Return what is installed and what is missing, as facts of a message."""
+    """Return the installed and missing packages, as facts for an error message."""
     facts = versions()
     if simulated():
         facts["device"] = "numba's simulator"
@@ -79,7 +79,7 @@ def report() -> dict[str, str]:
         facts["device"] = "missing: " + (_first_line(error) if error else "no GPU was found")
     except GPUNotAvailableError as error:
         facts["device"] = f"missing: {error.what}"
-    except Exception as error:  # whatever the driver raises, the report says it
+    except Exception as error:  # the report repeats any error of the driver
         facts["device"] = f"missing: {_first_line(error)}"
     return facts
 
@@ -96,7 +96,7 @@ def _first_line(error: object) -> str:
 
 
 def unavailable(what: str, facts: dict[str, str] | None = None) -> GPUNotAvailableError:
-    """Return the error for a machine on which no GPU can be used."""
+    """Return the error for a machine without a usable GPU."""
     return GPUNotAvailableError(
         what,
         facts or versions(),
@@ -106,7 +106,7 @@ def unavailable(what: str, facts: dict[str, str] | None = None) -> GPUNotAvailab
 
 
 def require() -> None:
-    """Raise GPUNotAvailableError unless a device, or the simulator, can be used."""
+    """Raise GPUNotAvailableError unless a device or the simulator is usable."""
     if simulated() or _usable():
         return
     facts = report()
@@ -119,7 +119,7 @@ def _usable() -> bool:
         return bool(cuda().is_available())
     except GPUNotAvailableError:
         return False
-    except Exception:  # a broken driver is no driver; the report says what it raised
+    except Exception:  # a broken driver counts as none; the report repeats its error
         return False
 
 
@@ -140,30 +140,30 @@ def device_number() -> int:
 
 
 def device_function(function: Callable[..., Any]) -> Any:
-    """Return a function that kernels can call; it becomes a part of them."""
+    """Return a function that kernels can call; numba inlines it."""
     if simulated():
         return function
-    # Inlined by numba: a device function of its own would be compiled for the device that is
-    # there, and PTX has to be had without one.
+    # A separate device function would be compiled for the device in use, but PTX must also be
+    # compiled on machines without one.
     return cuda().jit(device=True, inline="always")(function)
 
 
 def synchronising_function(function: Callable[..., Any]) -> Any:
-    """Return a function for kernels that uses ``cuda`` itself, such as its barriers."""
+    """Return a kernel function that uses ``cuda`` itself, such as its barriers."""
     if simulated():
         return cuda().jit(device=True)(function)
     return device_function(function)
 
 
 def intrinsic() -> Any:
-    """Return the decorator of functions that are written in LLVM."""
+    """Return numba's decorator for functions written in LLVM."""
     from numba.cuda import extending
 
     return extending.intrinsic
 
 
 def libdevice() -> Any:
-    """Return NVIDIA's library of scalar functions."""
+    """Return libdevice, NVIDIA's library of scalar functions."""
     from numba.cuda import libdevice as library
 
     return library
@@ -181,7 +181,7 @@ def numba_type(text: str) -> Any:
 
 
 def function_of(name: str, text: str, namespace: dict[str, Any]) -> Any:
-    """Return the Python function that a kernel's text defines."""
+    """Return the Python function that the text of a kernel defines."""
     scope = {**namespace, "cuda": cuda(), "np": np}
     define(name, text, scope)
     return scope[name]
@@ -189,7 +189,7 @@ def function_of(name: str, text: str, namespace: dict[str, Any]) -> Any:
 
 @dataclass(frozen=True)
 class Source:
-    """A kernel to compile: its name, its text, the types of its parameters, what its names mean."""
+    """A kernel to compile: its name, text, parameter types and namespace."""
 
     name: str
     text: str
@@ -197,7 +197,7 @@ class Source:
     names: dict[str, Any]
 
     def function(self) -> Any:
-        """Return it as a Python function."""
+        """Return the kernel as a Python function."""
         return function_of(self.name, self.text, self.names)
 
     def signature(self) -> Any:
@@ -209,7 +209,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Compiled:
-    """A kernel that can be launched, and the types of its parameters that are numbers."""
+    """A compiled kernel, and the types of its scalar parameters."""
 
     kernel: Any
     numbers: tuple[Callable[[Any], Any] | None, ...]
@@ -229,13 +229,13 @@ def compiled(source: Source) -> Compiled:
         kernel = cuda().jit(source.signature())(source.function())
     except Exception as error:
         raise _not_compiled(source, error) from error
-    # numba takes exactly the types of the signature: a Python integer would be an int64.
+    # numba accepts only the exact types of the signature: a Python integer would be an int64.
     numbers = [None if t.endswith("]") else np.dtype(t).type for t in source.types]
     return Compiled(kernel, tuple(numbers))
 
 
 def ptx(source: Source, cc: tuple[int, int]) -> str:
-    """Compile a kernel to PTX for a device that need not be there."""
+    """Compile a kernel to PTX for a compute capability; this needs no device."""
     if simulated():
         raise GPUNotAvailableError(
             "the simulator has no PTX",
@@ -262,10 +262,10 @@ def _not_compiled(source: Source, error: Exception) -> CompileError:
 
 @lru_cache(maxsize=1)
 def can_compile() -> bool:
-    """Tell whether kernels can be compiled to PTX, with or without a device.
+    """Return True if this machine can compile kernels to PTX, with or without a device.
 
-    That takes NVIDIA's compiler and numba-cuda: the older ``numba.cuda`` of numba itself asks a
-    device before it compiles a shuffle.
+    Compiling needs NVIDIA's compiler and numba-cuda: the older ``numba.cuda`` inside numba queries
+    the device before it compiles a shuffle.
     """
     if simulated():
         return False
@@ -273,7 +273,7 @@ def can_compile() -> bool:
     source = Source("probe", text, ["float32[::1]"], {})
     try:
         cuda().compile_ptx(source.function(), source.signature(), cc=(9, 0))
-    except Exception:  # each way in which a toolchain can be incomplete raises its own
+    except Exception:  # each kind of incomplete toolchain raises another error
         return False
     return True
 
@@ -291,7 +291,7 @@ def launch(
         pairs = zip(arguments, kernel.numbers, strict=True)
         configured(*[x if number is None else number(x) for x, number in pairs])
         return
-    with warnings.catch_warnings():  # simulated threads compute with NumPy's scalars, which warn
+    with warnings.catch_warnings():  # simulated threads use NumPy scalars, which warn
         warnings.simplefilter("ignore", RuntimeWarning)
         configured(*arguments)
 
@@ -305,7 +305,7 @@ def allocate(nbytes: int) -> Any:
     Raises
     ------
     DeviceMemoryError
-        Where there is not so much.
+        If the device has less free memory.
     """
     try:
         return cuda().device_array(nbytes, np.uint8)
@@ -318,7 +318,7 @@ def allocate(nbytes: int) -> Any:
 
 
 def out_of_memory(nbytes: int, limit: int | None = None) -> DeviceMemoryError:
-    """Return the error for memory that is not there."""
+    """Return the error for a failed allocation."""
     facts: dict[str, object] = {"needed": f"{nbytes:,} bytes"}
     if limit is not None:
         facts["limit"] = f"{limit:,} bytes"
@@ -341,13 +341,13 @@ def view(block: Any, dtype: np.dtype[Any], count: int) -> Any:
 
 
 def upload(source: np.ndarray[Any, Any], target: Any, stream: Any) -> None:
-    """Copy a contiguous array to a flat array of the device."""
+    """Copy a contiguous NumPy array to a flat array on the device."""
     if source.size:
         target.copy_to_device(source.reshape(-1), stream=stream)
 
 
 def download(source: Any, stream: Any) -> np.ndarray[Any, Any]:
-    """Copy a flat array of the device to a new NumPy array."""
+    """Copy a flat array from the device to a new NumPy array."""
     result = np.empty(source.shape, source.dtype)
     if result.size:
         source.copy_to_host(result, stream=stream)
@@ -356,25 +356,25 @@ def download(source: Any, stream: Any) -> np.ndarray[Any, Any]:
 
 
 def pointer(array: Any) -> int:
-    """Return the address of a flat array of the device."""
+    """Return the address of a flat array on the device."""
     if simulated():
         return int(array._ary.ctypes.data)
     return int(array.__cuda_array_interface__["data"][0])
 
 
 class Exposed:
-    """Memory of the device that another library owns, as numba reads it.
+    """Device memory that another library owns, in the form that numba reads.
 
     Parameters
     ----------
     address : int
-        Of the first element.
+        The address of the first element.
     dtype : dtype
-        Of the elements.
+        The dtype of the elements.
     count : int
-        How many, one after the other.
+        The number of contiguous elements.
     owner : object
-        What keeps the memory.
+        The object that keeps the memory alive.
     """
 
     def __init__(self, address: int, dtype: np.dtype[Any], count: int, owner: Any) -> None:
@@ -390,7 +390,7 @@ class Exposed:
 
 
 def adopt(address: int, dtype: np.dtype[Any], count: int, owner: Any) -> Any:
-    """Return a flat array over memory of the device that another library owns."""
+    """Return a flat array over device memory that another library owns."""
     if simulated():
         import ctypes
 
@@ -407,7 +407,7 @@ def adopt(address: int, dtype: np.dtype[Any], count: int, owner: Any) -> Any:
 
 
 class _SimulatedStream:
-    """A stream of the simulator, where all work is done at once; only its handle matters."""
+    """A stream of the simulator, which runs all work immediately; only its handle matters."""
 
     def __init__(self, handle: int) -> None:
         self.handle = handle
@@ -417,7 +417,7 @@ _LAST = itertools.count(2)  # handles of simulated streams; the driver gives 1 a
 
 
 def default_stream() -> Any:
-    """Return the stream of programs that are given none."""
+    """Return the stream of programs without a chosen stream."""
     return _SimulatedStream(0) if simulated() else cuda().default_stream()
 
 
@@ -427,7 +427,7 @@ def new_stream() -> Any:
 
 
 def stream_of(stream: Any) -> Any:
-    """Return a stream as numba has it.
+    """Convert a stream to numba's type.
 
     Parameters
     ----------
@@ -442,12 +442,12 @@ def stream_of(stream: Any) -> Any:
     if simulated():
         return _SimulatedStream(handle)
     found = cuda().external_stream(handle)
-    found.owner = stream  # keeps it, since numba does not
+    found.owner = stream  # keeps it alive, since numba does not
     return found
 
 
 def stream_handle(stream: Any) -> int:
-    """Return the handle of a stream, as the driver knows it; 0 for the default stream."""
+    """Return the driver's handle of a stream; 0 for the default stream."""
     if isinstance(stream, int):
         return int(stream)
     protocol = getattr(stream, "__cuda_stream__", None)
@@ -464,13 +464,13 @@ def stream_handle(stream: Any) -> int:
 
 
 def synchronise(stream: Any) -> None:
-    """Wait until all work of a stream is done."""
+    """Block until all work on a stream is done."""
     if not simulated():
         stream.synchronize()
 
 
 def wait(stream: Any, other: Any) -> None:
-    """Let all later work of a stream wait for what another one has to do now."""
+    """Make all later work on a stream wait for the work now queued on another one."""
     if simulated():
         return
     event = cuda().event(timing=False)
@@ -479,5 +479,5 @@ def wait(stream: Any, other: Any) -> None:
 
 
 def copy(source: Any, target: Any, stream: Any) -> None:
-    """Copy a flat array of the device to another one."""
+    """Copy one flat array on the device to another."""
     target.copy_to_device(source, stream=stream)

@@ -1,4 +1,4 @@
-"""Arrays on the device: a pool that owns their memory, and what other libraries call arrays."""
+"""Arrays on the device: the memory pool, our own arrays, and those of other libraries."""
 
 from __future__ import annotations
 
@@ -18,45 +18,45 @@ _STEP = 512  # bytes; the device aligns its own allocations to them
 
 
 class Pool:
-    """Memory of the device, kept for the next array of the same size.
+    """A memory pool: it keeps freed device memory for later arrays of the same size.
 
     Parameters
     ----------
     limit : int, optional
-        Bytes that arrays may hold together.
+        The largest number of bytes that arrays may hold together.
 
     Attributes
     ----------
     held : int
         Bytes that arrays hold now.
     kept : int
-        Bytes that are kept for later arrays.
+        Freed bytes that the pool keeps for later arrays.
     """
 
     def __init__(self, limit: int | None = None) -> None:
         self.limit = limit
         self.held = 0
         self.kept = 0
-        # By stream too: work of one may still be under way when another one asks for memory.
+        # Also keyed by stream: one may still use a block when another allocates.
         self._free: dict[tuple[int, int], list[Any]] = {}
         self._lock = forks.lock()
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any], stream: Any) -> DeviceArray:
-        """Return an array with memory of its own, which comes back when the array is dropped.
+        """Return a new array; its memory returns to the pool when the array is freed.
 
         Parameters
         ----------
         shape : tuple of int
             Its sizes.
         dtype : dtype
-            Of its elements.
+            The dtype of its elements.
         stream : object
             The stream whose work computes it.
 
         Raises
         ------
         DeviceMemoryError
-            When there is not enough, even without what the pool keeps.
+            If there is not enough memory, even after the pool frees what it keeps.
         """
         count = math.prod(shape)
         size = _rounded(count * dtype.itemsize)
@@ -77,7 +77,7 @@ class Pool:
         return DeviceArray(adapter.view(handle, dtype, count), shape, dtype, block, stream)
 
     def release(self) -> None:
-        """Give back what is kept for later arrays."""
+        """Free the memory that the pool keeps for later arrays."""
         with self._lock:
             self._free.clear()
             self.kept = 0
@@ -98,7 +98,7 @@ class Pool:
 
 
 class _Block:
-    """Holds memory of a pool for as long as some array uses it."""
+    """A block of pool memory, held for as long as an array uses it."""
 
     __slots__ = ("__weakref__", "handle")
 
@@ -107,13 +107,13 @@ class _Block:
 
 
 def _rounded(nbytes: int) -> int:
-    """Round up, by at most an eighth, so that sizes that are nearly equal share memory."""
+    """Round up by at most an eighth, so that arrays of similar sizes can reuse memory."""
     step = max(_STEP, 1 << max(0, nbytes.bit_length() - 4))
     return max(step, -(-nbytes // step) * step)
 
 
 class DeviceArray:
-    """An array on the device, its elements one after the other in memory.
+    """A contiguous array on the device.
 
     Other libraries read it through ``__cuda_array_interface__``: ``cupy.asarray(x)``,
     ``torch.as_tensor(x, device="cuda")``.  :func:`relgraph.cuda.to_host` copies it to NumPy.
@@ -181,12 +181,12 @@ class DeviceArray:
         return self.shape[0]
 
     def to_host(self, stream: Any = None) -> np.ndarray[Any, Any]:
-        """Copy it to a new NumPy array.
+        """Copy the array to a new NumPy array.
 
         Parameters
         ----------
         stream : object, optional
-            The stream whose work comes first; without one, that which computes the array.
+            The stream to wait for; by default, the stream that computes the array.
 
         Returns
         -------
@@ -197,7 +197,7 @@ class DeviceArray:
         return adapter.download(self._flat, stream).reshape(self.shape)
 
     def part(self, shape: tuple[int, ...], first: int = 0) -> DeviceArray:
-        """Return neighbouring elements as an array of another shape, in the same memory."""
+        """Return consecutive elements as an array of another shape, in the same memory."""
         count = math.prod(shape)
         whole = first == 0 and count == self.size
         flat = self._flat if whole else self._flat[first : first + count]
@@ -205,18 +205,18 @@ class DeviceArray:
 
 
 def flat_of(array: DeviceArray) -> Any:
-    """Return the elements of an array, as kernels take them."""
+    """Return the flat array that kernels take as their argument."""
     return array._flat
 
 
 def overlap(a: DeviceArray, b: DeviceArray) -> bool:
-    """Tell whether two arrays share memory."""
+    """Return True if two arrays share memory."""
     start, other = adapter.pointer(a._flat), adapter.pointer(b._flat)
     return bool(a.nbytes and b.nbytes) and start < other + b.nbytes and other < start + a.nbytes
 
 
 def owner_of(array: DeviceArray) -> Any:
-    """Return what keeps the memory of an array."""
+    """Return the object that keeps the memory of an array alive."""
     return array._owner
 
 
@@ -229,13 +229,13 @@ class Foreign:
     shape : tuple of int
         Its sizes.
     strides : tuple of int or None
-        The distances of neighbours, in elements; None where there are no gaps.
+        The strides in elements; None if the array is contiguous.
     dtype : dtype
         The dtype of its elements.
     address : int
-        Of its first element.
+        The address of its first element.
     owner : object
-        What keeps its memory.
+        The object that keeps its memory alive.
     stream : int or None
         The stream on which its elements are computed.
     """
@@ -249,7 +249,7 @@ class Foreign:
 
 
 def _gaps(shape: tuple[int, ...], strides: tuple[int, ...] | None) -> tuple[int, ...] | None:
-    """Return strides, or None where they are those of an array without gaps."""
+    """Return the strides, or None if they are those of a contiguous array."""
     if strides is None or 0 in shape or strides == _contiguous_strides(shape):
         return None
     return strides
@@ -260,12 +260,12 @@ def _contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def is_device_array(value: Any) -> bool:
-    """Tell whether a value is an array on a device, of whichever library."""
+    """Return True if a value is an array on a device, of any library."""
     if isinstance(value, np.ndarray | np.generic | int | float | list | tuple):
         return False
     if isinstance(value, DeviceArray):
         return True
-    # First of all DLPack: arrays of torch and JAX on the CPU have both protocols.
+    # DLPack first: torch and JAX arrays on the CPU have both protocols.
     device = getattr(value, "__dlpack_device__", None)
     if device is not None:
         return int(device()[0]) in CUDA_DEVICES
@@ -278,7 +278,7 @@ def foreign(value: Any) -> Foreign:
     Raises
     ------
     ArgumentError
-        For memory of another device than the one in use.
+        If the memory belongs to another device than the one in use.
     """
     interface = getattr(value, "__cuda_array_interface__", None)
     if interface is None:

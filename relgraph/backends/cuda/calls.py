@@ -1,6 +1,6 @@
-"""Ops that are no loops over elements, on the device: views, products, joins, gathers, scatters.
+"""Device versions of ops other than elementwise loops: views, products, joins, gathers, scatters.
 
-An op that has no function here runs on the CPU.
+Ops without a function here run on the CPU.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 DeviceCall = Callable[["Run"], Any]
 
-# Ops whose NumPy result is a view of the first operand, or could be one.
+# Ops whose result NumPy returns, or could return, as a view of the first operand.
 _VIEWS = frozenset(
     {
         "reshape", "expand_dims", "squeeze", "broadcast_to", "transpose", "matrix_transpose",
@@ -45,7 +45,7 @@ _VIEWS = frozenset(
 
 
 def device_call(node: Variable) -> DeviceCall | None:
-    """Return what computes a node on the device; None for what runs on the CPU."""
+    """Return the function that computes a node on the device; None if it runs on the CPU."""
     op = node.op
     assert op is not None
     if op.name in _VIEWS and not (op.name == "index" and _has_arrays(op)):
@@ -68,7 +68,7 @@ def device_call(node: Variable) -> DeviceCall | None:
 
 
 def _indexed(node: Variable) -> DeviceCall | None:
-    """Return what gathers or adds elements at the places of one array, or where a mask is true."""
+    """Return the gather or scatter for a key with one index array, or with a mask."""
     op: Any = node.op
     reads = op.name == "index"
     if not reads and not _same_dtype(node):
@@ -89,18 +89,18 @@ def _same_dtype(node: Variable) -> bool:
 
 
 def _item(run: Run, node: Variable) -> DeviceArray | None:
-    """Return one of several results, where they are on the device."""
+    """Return one of several results if they are on the device."""
     parts = run.device.get(node.inputs[0])
     op: Any = node.op
     return None if parts is None else parts[op.params[0]]
 
 
 def _replaced(run: Run, node: Variable) -> DeviceArray:
-    """Return an array with the part that a key without arrays selects replaced by a value."""
+    """Return an array with a value written to the elements that a basic key selects."""
     array, value = (run.on_device(x) for x in node.inputs[:2])
     others = [run.on_host(x) for x in node.inputs[2:]]
     op: Any = node.op
-    stand_in = np.empty(array.shape, np.int8)  # of one byte each, so strides count elements
+    stand_in = np.empty(array.shape, np.int8)  # items of one byte, so strides count elements
     try:
         key = numpy_key(op.params[0], tuple(others))
         part = stand_in[key if Ellipsis in key else (*key, ...)]
@@ -117,21 +117,21 @@ def _replaced(run: Run, node: Variable) -> DeviceArray:
 
 
 def _has_arrays(op: Any) -> bool:
-    """Tell whether the key of an index or update has arrays, so that what it selects is no view."""
+    """Return True if the key of an index or update has arrays, so that it selects no view."""
     return any(entry[0] in ("array", "mask") for entry in op.params[0])
 
 
 def _view(run: Run, node: Variable) -> DeviceArray | None:
-    """Ask NumPy which elements the result has, on memory that is never touched, and copy them."""
+    """Copy the elements of a view; NumPy computes its strides on memory that is never read."""
     x = node.inputs[0]
     shape = run.shapes[x]
     others = [run.on_host(y) for y in node.inputs[1:]]
-    stand_in = np.empty(shape, np.int8)  # of one byte each, so strides count elements
+    stand_in = np.empty(shape, np.int8)  # items of one byte, so strides count elements
     try:
         result = np.asarray(_viewed(node, stand_in, others))
     except (IndexError, ValueError) as error:
         raise failure(node, [stand_in, *others], error) from error
-    if x not in run.device:  # a value of the CPU stays there
+    if x not in run.device:  # a value on the CPU stays there
         return None
     array = run.on_device(x)
     if not result.size:
@@ -146,7 +146,7 @@ def _view(run: Run, node: Variable) -> DeviceArray | None:
 
 
 def _viewed(node: Variable, array: np.ndarray[Any, Any], others: list[Any]) -> Any:
-    """Return an op's view of an array; of a single element too, of which NumPy makes a scalar."""
+    """Return an op's view of an array, also where NumPy turns a single element into a scalar."""
     op: Any = node.op
     if op.name == "index":
         key = numpy_key(op.params[0], tuple(others))
@@ -155,7 +155,7 @@ def _viewed(node: Variable, array: np.ndarray[Any, Any], others: list[Any]) -> A
 
 
 def _join(run: Run, node: Variable) -> DeviceArray:
-    """Copy each operand to its place in the result."""
+    """Concatenate: copy each operand to its offset in the result."""
     assert node.op is not None
     axis = node.op.params[0] + node.ndim
     stacked = node.op.name == "stack"
@@ -164,7 +164,7 @@ def _join(run: Run, node: Variable) -> DeviceArray:
     first = parts[0]
     for part in parts:
         if part[:axis] != first[:axis] or part[axis + 1 :] != first[axis + 1 :]:
-            OpCall(node)(*[run.on_host(x) for x in node.inputs])  # raises, and says why
+            OpCall(node)(*[run.on_host(x) for x in node.inputs])  # raises NumPy's error
     shape = (*first[:axis], sum(part[axis] for part in parts), *first[axis + 1 :])
     result = run.empty(shape, node.type.dtype)
     strides = contiguous_strides(shape)

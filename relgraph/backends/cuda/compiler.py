@@ -1,4 +1,4 @@
-"""The CUDA backend: from a graph to a program for the device."""
+"""The CUDA backend: it compiles a graph to a program for the device."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ class CudaBackend:
     Parameters
     ----------
     fusion : Fusion
-        What may share a kernel.
+        Which ops may share a kernel.
     pool : Pool, optional
-        Where memory comes from; without one, from the pool that all programs share.
+        The memory pool; by default, the pool that all programs share.
     deterministic : bool
-        Whether all additions have an order that is fixed; without it, those of ``at(x)[i].add(v)``
-        are atomic, in the order in which they come.
+        If True, all additions have a fixed order; if False, those of ``at(x)[i].add(v)`` are atomic
+        and have no fixed order.
 
     Raises
     ------
     GPUNotAvailableError
-        Where no GPU can be used; the message says what is installed and what is missing.
+        If there is no usable GPU; the message lists what is installed and what is missing.
     """
 
     name = "cuda"
@@ -51,18 +51,18 @@ class CudaBackend:
 
     @classmethod
     def with_choices(cls, choices: Collection[str] | None) -> CudaBackend:
-        """Return the backend that makes these lowering choices; all of them for None."""
+        """Return the backend with these lowering choices; with all of them for None."""
         if choices is None or "fusion" in choices:
             return cls()
         return cls(replace(FUSION, limit=1))
 
     def compile(self, graph: FunctionGraph) -> CudaProgram:
-        """Return the program of a graph."""
+        """Compile a graph to a program."""
         return CudaProgram(graph, self.fusion, self.pool, self.deterministic)
 
 
 def kernels_of(graph: FunctionGraph, cc: tuple[int, int]) -> dict[str, str]:
-    """Compile the kernels of a graph to PTX, for a device that need not be there.
+    """Compile the kernels of a graph to PTX; this needs no device.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def kernels_of(graph: FunctionGraph, cc: tuple[int, int]) -> dict[str, str]:
     Returns
     -------
     dict of str
-        For each kernel its name and its PTX.
+        The PTX of each kernel, by name.
     """
     program = CudaProgram(graph, FUSION, Pool())
     found: dict[str, str] = {}

@@ -1,15 +1,15 @@
 """Cumulative sums, products and extremes along an axis.
 
-Where many columns lie beside each other, each thread goes down one of them, in order, and its
-results are NumPy's.  Along the last axis a block of threads goes along a row: each thread adds up a
-few neighbours, the threads exchange what comes before theirs, and what is so far is carried on.
-Long rows are cut into parts, whose totals are added up before.
+With many adjacent columns, each thread scans one of them in order, and its results are NumPy's.
+Along the last axis, a block of threads scans a row: each thread adds up a few consecutive elements,
+the threads exchange their prefixes, and the running total is carried to the next step.  A first
+kernel computes the totals of the parts that long rows are cut into.
 
 References
 ----------
-G. E. Blelloch, "Prefix sums and their applications", technical report CMU-CS-90-190, 1990.
-W. D. Hillis and G. L. Steele, "Data parallel algorithms", Communications of the ACM 29, 1986: the
-exchange in as many steps as the number of threads has binary digits.
+G. E. Blelloch, "Prefix sums and their applications", technical report CMU-CS-90-190, 1990. W. D.
+Hillis and G. L. Steele, "Data parallel algorithms", Communications of the ACM 29, 1986: an exchange
+that takes log2(threads) steps.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from relgraph.backends.cuda.program import Run
 
 NEIGHBOURS = 4  # elements that a thread adds up by itself
-LONG = 4096  # elements of a column from which on few columns are turned into rows
+LONG = 4096  # elements of a column above which few columns are transposed to rows
 
 
 def _fold(op: Cumulative, source: str, dtype: str) -> Fold:
@@ -47,7 +47,7 @@ def _fold(op: Cumulative, source: str, dtype: str) -> Fold:
 
 
 def _beginning(fold: Fold) -> str:
-    """Write what leaves each element as it is, even -0.0."""
+    """Write the identity of the reduction, which keeps even -0.0."""
     if fold.op.name == "sum" and np.dtype(fold.dtype).kind == "f":
         return f"{accumulator(fold)}(-0.0)"
     return start(fold)
@@ -55,10 +55,10 @@ def _beginning(fold: Fold) -> str:
 
 @lru_cache(maxsize=64)
 def column_text(op: Cumulative, source: str, dtype: str, threads: int) -> Text:
-    """Write what goes down columns, each thread in order.
+    """Write the kernel that scans columns, one thread for each, in order.
 
-    Its parameters are the number of columns, of elements in each and of columns beside each other,
-    and the arrays.
+    Its parameters are the number of columns, of elements in each and of adjacent columns, and the
+    arrays.
     """
     text = Text()
     text.parameters = [("k", "int64"), ("m", "int64"), ("inner", "int64")]
@@ -85,7 +85,7 @@ def column_text(op: Cumulative, source: str, dtype: str, threads: int) -> Text:
 
 
 def _each_part(text: Text) -> None:
-    """Begin the loop over parts of rows; a block has one at a time."""
+    """Begin the loop over parts of rows; a block works on one at a time."""
     text.line("t = int64(cuda.threadIdx.x)")
     text.line("b = int64(cuda.blockIdx.x)")
     text.open("while b < k * parts:")
@@ -99,7 +99,7 @@ _SIZES = [(name, "int64") for name in ("k", "m", "parts", "part")]
 
 @lru_cache(maxsize=64)
 def total_text(op: Cumulative, source: str, dtype: str, threads: int) -> Text:
-    """Write the totals of parts of rows.
+    """Write the kernel that computes the totals of parts of rows.
 
     Its parameters are the number of rows, of elements in each, of parts of a row and of elements
     in a part, the array, and the totals.
@@ -127,10 +127,10 @@ def total_text(op: Cumulative, source: str, dtype: str, threads: int) -> Text:
 
 @lru_cache(maxsize=64)
 def row_text(op: Cumulative, source: str, dtype: str, threads: int) -> Text:
-    """Write what goes along parts of rows.
+    """Write the kernel that scans parts of rows.
 
-    Its parameters are those of the totals, then the totals so far of the parts of each row, and
-    the results.
+    Its parameters are those of the kernel for totals, then the running totals of the parts of each
+    row, and the results.
     """
     fold = _fold(op, source, dtype)
     kind = accumulator(fold)
@@ -167,7 +167,7 @@ def row_text(op: Cumulative, source: str, dtype: str, threads: int) -> Text:
 
 
 def _exchange(text: Text, fold: Fold, threads: int) -> None:
-    """Tell each thread what comes before its elements, and all of them what is carried on."""
+    """Give each thread the prefix of its elements, and all threads the new running total."""
     text.line(f"shared[t] = p{NEIGHBOURS - 1}")
     text.line("cuda.syncthreads()")
     step = 1
@@ -190,7 +190,7 @@ def _exchange(text: Text, fold: Fold, threads: int) -> None:
 
 
 def cumulative(run: Run, node: Variable) -> DeviceArray:
-    """Return the sums, products or extremes of the elements so far along an axis."""
+    """Return the cumulative sums, products or extremes along an axis."""
     op: Any = node.op
     x = run.on_device(node.inputs[0])
     (at,) = reduced_axes((op.axis,), x.ndim, op.name)
@@ -218,7 +218,7 @@ def cumulative(run: Run, node: Variable) -> DeviceArray:
 def _along_rows(
     run: Run, op: Cumulative, sizes: tuple[int, int], x: DeviceArray, result: DeviceArray
 ) -> None:
-    """Go along rows, of each in parts where there are few."""
+    """Scan rows; cut each row into parts if there are few rows."""
     k, m = sizes
     g = geometry()
     full = g.blocks * adapter.processors()
@@ -249,7 +249,7 @@ def _along_rows(
 def _turned(
     run: Run, op: Cumulative, sizes: tuple[int, int, int], x: DeviceArray, result: DeviceArray
 ) -> None:
-    """Turn a few long columns into rows, and the results of these back."""
+    """Transpose a few long columns to rows, scan these, and transpose the results back."""
     outer, m, inner = sizes
     columns = strided_copy(run, x, 0, (outer, inner, m), (m * inner, 1, inner))
     done = run.empty((outer, inner, m), result.dtype)

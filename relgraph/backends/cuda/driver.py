@@ -1,6 +1,6 @@
-"""What the backend asks of NVIDIA's driver itself: recorded launches, and whose an address is.
+"""Calls to NVIDIA's driver: recorded launches, and the device that an address belongs to.
 
-numba has neither; ``cuda.bindings``, which numba-cuda brings, has both.
+numba has neither; ``cuda.bindings``, a dependency of numba-cuda, has both.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def _driver() -> Any:
 
 
 def memory_device(address: int) -> int | None:
-    """Return the number of the device that an address belongs to; None where it cannot be told."""
+    """Return the number of the device that an address belongs to; None if unknown."""
     if adapter.simulated():
         return 0
     try:
@@ -34,12 +34,12 @@ def memory_device(address: int) -> int | None:
 
 
 class Recording:
-    """Work that is recorded on a stream, as CUDA graphs with calls of the CPU between them.
+    """Work recorded on a stream: CUDA graphs, and calls of the CPU between them.
 
     Parameters
     ----------
     stream : object
-        The stream, which is not the default one.
+        The stream, which must not be the default one.
     """
 
     def __init__(self, stream: Any) -> None:
@@ -58,25 +58,25 @@ class Recording:
         self._end()
 
     def note(self, work: Callable[[], None]) -> None:
-        """Note work that is on the stream: the driver does so itself."""
+        """Do nothing: the driver itself records work on the stream."""
         if adapter.simulated():
             self._parts.append(work)
 
     def between(self, work: Callable[[], None]) -> None:
-        """Note work that cannot be a part of a graph: it is done between two of them."""
+        """Record work that no CUDA graph can hold; it runs between two graphs."""
         self._end()
         self._parts.append(work)
         self._begin()
 
     def replay(self) -> None:
-        """Do all that was recorded."""
+        """Run all recorded work."""
         for part in self._parts:
             part()
 
     def _begin(self) -> None:
         if adapter.simulated():
             return
-        # Relaxed: what the garbage collector frees meanwhile is no part of the graph.
+        # Relaxed: memory that the garbage collector frees meanwhile is not part of the graph.
         driver = _driver()
         mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
         _checked(driver.cuStreamBeginCapture(self._handle(), mode))

@@ -1,4 +1,4 @@
-"""Kernels without reductions: every thread computes the elements of 16 bytes at a time."""
+"""Kernels without reductions: each thread computes 16 bytes of elements at a time."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from relgraph.backends.cuda.source import (
 from relgraph.lowering.kernels import Structure
 
 BYTES = 16  # of one load or store of a thread
-LINES = 320  # statements of all lanes at most: what numba compiles in half a second
+LINES = 320  # the most statements of all lanes: numba compiles these in half a second
 
 
 def width(structure: Structure) -> int:
-    """Return how many neighbouring elements a thread computes together."""
+    """Return how many consecutive elements a thread computes together."""
     dtypes = [dtype for dtype, spans in structure.arrays if spans[-1]]
     dtypes += [structure.rows[row].dtype for row in structure.stored]
     widest = max((np.dtype(dtype).itemsize for dtype in dtypes), default=8)
@@ -29,7 +29,7 @@ def width(structure: Structure) -> int:
 
 
 def is_flat(structure: Structure) -> bool:
-    """Tell whether each array spans the whole loop or nothing of it."""
+    """Return True if each array spans the whole loop or is a single element."""
     return all(all(spans) or not any(spans) for _, spans in structure.arrays)
 
 
@@ -42,7 +42,7 @@ def elementwise_text(structure: Structure, wide: bool, threads: int) -> Text:
     Parameters
     ----------
     structure : Structure
-        What to write.
+        The structure of the kernel.
     wide : bool
         Whether there may be 2**31 elements or more.
     threads : int
@@ -119,7 +119,7 @@ class _Elementwise:
         text.close()
 
     def _coordinates(self) -> None:
-        """Split the number of an element into its place in each group."""
+        """Split the number of an element into its index in each group."""
         if self.flat or self.count == 1:
             return
         rest = "e"

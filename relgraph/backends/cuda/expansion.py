@@ -1,4 +1,4 @@
-"""Ops written out in smaller ones, so that their loops fuse with those around them."""
+"""Ops decomposed into smaller ones, so that their loops fuse with the loops around them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from relgraph.ops.shape import ExpandDims
 
 
 def expanded(graph: FunctionGraph) -> FunctionGraph:
-    """Return the graph with functions of rows, contractions, and sums with products, written out.
+    """Return the graph with row functions, contractions and sums of products decomposed.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ def expanded(graph: FunctionGraph) -> FunctionGraph:
     Returns
     -------
     FunctionGraph
-        The same graph where there are none.
+        The given graph if it has none of these ops.
     """
     graph = rows_expanded(graph)
     if not any(node.op is not None and node.op.name in _EXPANSIONS for node in graph):
@@ -72,7 +72,7 @@ def _outer(node: Variable, *operands: Variable) -> Variable | None:
 
 
 def _einsum(node: Variable, *operands: Variable) -> Variable | None:
-    """Write a contraction as the sum of a product, which is one kernel; None for what CuPy does."""
+    """Write a contraction as the sum of a product, one kernel; None if CuPy computes it."""
     op: Any = node.op
     inputs, result = op.params[0].split("->")
     terms = inputs.split(",")

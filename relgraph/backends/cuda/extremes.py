@@ -1,8 +1,8 @@
-"""The places of extremes: ``argmax`` and ``argmin``.
+"""The indices of extremes: ``argmax`` and ``argmin``.
 
-Each thread keeps the best of the elements that it reads, and the threads of a result join theirs
-in pairs.  A NaN is better than any number, and of equal elements the first is the best, so that
-the result does not depend on the order in which they are joined.
+Each thread keeps the best of the elements that it reads, and the threads of a result combine theirs
+in pairs.  A NaN is better than any number, and the first of equal elements is the best, so the
+result does not depend on the order of the pairs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from relgraph.ops.reductions import reduced_axes
 if TYPE_CHECKING:
     from relgraph.backends.cuda.program import Run
 
-# The better of (value, place) and (other, its) stays; places are not negative where there is one.
+# Keep the better of (value, place) and (other, its); a negative index means no element.
 _BETTER = "(its >= 0) & ((place < 0) | ({order}) | (({same}) & (its < place)))"
 _JOINED = """
 {indent}if BETTER:
@@ -57,7 +57,7 @@ def better(largest: bool, dtype: str) -> str:
 
 
 def joint(largest: bool, dtype: str, threads: int) -> Any:
-    """Return ``join(value, place)``: the best place of all threads along x, for each of them."""
+    """Return ``join(value, place)``: every thread along x gets the best index of all."""
     test = better(largest, dtype)
     text = "def NAME(value, place):"
     step = 1
@@ -75,7 +75,7 @@ def joint(largest: bool, dtype: str, threads: int) -> Any:
 
 
 def carrier(dtype: str) -> str:
-    """Return the dtype in which threads hand on values: small ones in 32 bits."""
+    """Return the dtype in which threads exchange values: small dtypes use 32 bits."""
     kind = np.dtype(dtype)
     if kind.kind == "f" or kind.itemsize >= 4:
         return dtype
@@ -84,22 +84,22 @@ def carrier(dtype: str) -> str:
 
 @lru_cache(maxsize=64)
 def extreme_text(dtype: str, largest: bool, threads: int, joins: bool) -> Text:
-    """Write a search for extremes.
+    """Write the kernel that searches for extremes.
 
     Its parameters are the number of results, of elements of each, of parts, of elements in a part
-    and after the axis, the array, the places found by an earlier search (one for each element to
-    look at; they are there where ``joins``), and the places to write, part by part.
+    and after the axis, the array, with ``joins`` the indices that an earlier search found (one for
+    each element to compare), and the indices to write, part by part.
 
     Parameters
     ----------
     dtype : str
-        Of the array.
+        The dtype of the array.
     largest : bool
-        Whether the largest element is looked for.
+        Whether to search for the largest element; otherwise for the smallest.
     threads : int
         Threads that share a result.
     joins : bool
-        Whether the elements to look at are those that an earlier search found.
+        Whether to compare only the elements that an earlier search found.
     """
     text = Text()
     kind = carrier(dtype)
@@ -135,7 +135,7 @@ def extreme_text(dtype: str, largest: bool, threads: int, joins: bool) -> Text:
 
 
 def extreme(run: Run, node: Variable) -> DeviceArray:
-    """Return the places of the largest or smallest elements along an axis."""
+    """Return the indices of the largest or smallest elements along an axis."""
     op: Any = node.op
     axis, keepdims = op.params
     x = run.on_device(node.inputs[0])

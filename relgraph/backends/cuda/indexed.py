@@ -1,4 +1,4 @@
-"""Gathers and scatters: elements at places that an array of integers names."""
+"""Gathers and scatters: elements at the indices in an array of integers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FULL = ("slice", None, None, None)
 
 
 def taken_axis(spec: tuple[tuple[Any, ...], ...]) -> int | None:
-    """Return the axis along which a key takes elements by one array; None for any other key."""
+    """Return the axis of a key's only index array; None for any other key."""
     kinds = [entry[0] for entry in spec]
     if kinds.count("array") != 1 or not all(
         entry == _FULL or entry[0] == "array" for entry in spec
@@ -34,7 +34,7 @@ def taken_axis(spec: tuple[tuple[Any, ...], ...]) -> int | None:
 
 
 def _read_place(text: Text) -> None:
-    """Write the place along the axis that the key has for element ``e``, counted from the start."""
+    """Write the index that the key has for element ``e``, with negative indices resolved."""
     text.line("q = e // inner")
     text.line("outer = q // count")
     text.line("place = int64(places[windex(q - outer * count)])")
@@ -42,7 +42,7 @@ def _read_place(text: Text) -> None:
 
 
 def masked_axes(spec: tuple[tuple[Any, ...], ...]) -> tuple[int, int] | None:
-    """Return the axes that a key selects from by one mask, first and behind; None for others."""
+    """Return the first axis and the end of the axes of a key's only mask; None for other keys."""
     masks = [entry for entry in spec if entry[0] == "mask"]
     if len(masks) != 1 or not all(entry == _FULL or entry[0] == "mask" for entry in spec):
         return None
@@ -52,7 +52,7 @@ def masked_axes(spec: tuple[tuple[Any, ...], ...]) -> tuple[int, int] | None:
 
 @lru_cache(maxsize=64)
 def gather_text(dtype: str, index: str, threads: int) -> Text:
-    """Write a gather along an axis.
+    """Write the kernel of a gather along an axis.
 
     Its parameters are the number of results, of indices, of elements along the axis and after it,
     a flag that an index out of range sets, and the arrays.
@@ -73,11 +73,11 @@ def gather_text(dtype: str, index: str, threads: int) -> Text:
 
 
 def gather(run: Run, node: Variable, axis: int) -> DeviceArray:
-    """Return the elements of an array at some places along an axis."""
+    """Return the elements of an array at some indices along an axis."""
     x, places = (run.on_device(y) for y in node.inputs)
     if not places.size or not x.size:
         return _gathered(run, x, places, axis, None)
-    run.refuse_recording(node)  # whether the places are in range is checked after the call
+    run.refuse_recording(node)  # the check that indices are in range comes after the call
     flag = run.moved(np.zeros(1, np.int32))
     result = _gathered(run, x, places, axis, flag)
 
@@ -92,7 +92,7 @@ def gather(run: Run, node: Variable, axis: int) -> DeviceArray:
 def _gathered(
     run: Run, x: DeviceArray, places: DeviceArray, axis: int, flag: DeviceArray | None
 ) -> DeviceArray:
-    """Gather along an axis; without a flag, the places are known to be in range."""
+    """Gather along an axis; no flag means that all indices are known to be in range."""
     result = run.empty((*x.shape[:axis], *places.shape, *x.shape[axis + 1 :]), x.dtype)
     if not result.size:
         return result
@@ -112,7 +112,7 @@ def _gathered(
 
 
 def _masked(run: Run, x: DeviceArray, node: Variable, axes: tuple[int, int]) -> DeviceArray:
-    """Return an array with the axes of a mask as one."""
+    """Return an array with the axes of a mask merged into one."""
     first, last = axes
     mask = run.shapes[node.inputs[-1]]
     if mask != x.shape[first:last]:
@@ -121,8 +121,8 @@ def _masked(run: Run, x: DeviceArray, node: Variable, axes: tuple[int, int]) -> 
 
 
 def _selected(run: Run, mask: Variable) -> DeviceArray:
-    """Return the places at which a mask is true: by CuPy, or on the CPU."""
-    run.refuse_recording(mask)  # how many there are decides about shapes
+    """Return the indices at which a mask is true, from CuPy or from the CPU."""
+    run.refuse_recording(mask)  # their number decides the shape of the result
     if cupy() is None:
         return run.moved(np.flatnonzero(run.on_host(mask)))
     with on_stream(run):
@@ -131,7 +131,7 @@ def _selected(run: Run, mask: Variable) -> DeviceArray:
 
 
 def select(run: Run, node: Variable, axes: tuple[int, int]) -> DeviceArray:
-    """Return the elements of an array at which a mask is true."""
+    """Return the elements of an array where a mask is true."""
     x = _masked(run, run.on_device(node.inputs[0]), node, axes)
     return _gathered(run, x, _selected(run, node.inputs[1]), axes[0], None)
 
@@ -152,11 +152,11 @@ def add_selected(run: Run, node: Variable, axes: tuple[int, int]) -> DeviceArray
 
 @lru_cache(maxsize=64)
 def scatter_text(dtype: str, threads: int) -> Text:
-    """Write additions to rows of an array, each row's in the order of their places in the key.
+    """Write the kernel that adds to rows of an array; each row's updates in the order of the key.
 
-    Its parameters are the number of elements to change, of places that are changed, of updates, of
-    elements along the axis and after it, and the arrays: for each place its number along the axis,
-    and the first of its updates; the updates by place; the values; the result.
+    Its parameters are the number of elements to change, of distinct indices, of updates, of
+    elements along the axis and after it, and the arrays: the distinct indices along the axis, and
+    the first update of each; the updates, sorted by index; the values; the result.
     """
     text = Text()
     names = ("n", "changed", "count", "size", "inner")
@@ -181,7 +181,7 @@ def scatter_text(dtype: str, threads: int) -> Text:
 
 @lru_cache(maxsize=64)
 def atomic_text(dtype: str, index: str, threads: int) -> Text:
-    """Write additions to rows of an array in whatever order they come.
+    """Write the kernel that adds to rows of an array atomically, in no fixed order.
 
     Its parameters are the number of values, of indices, of elements along the axis and after it,
     and the arrays.
@@ -200,11 +200,10 @@ ATOMIC = frozenset({"float32", "float64", "int32", "int64", "uint32", "uint64"})
 
 
 def scatter_add(run: Run, node: Variable, axis: int) -> DeviceArray:
-    """Return an array with values added at some places along an axis.
+    """Return an array with values added at some indices along an axis.
 
-    Each place takes its updates in the order of the key, so that the result is always the same:
-    the places are sorted on the CPU.  A program that may not be deterministic adds them as they
-    come instead.
+    Each element receives its updates in the order of the key, so every run gives the same result;
+    the CPU sorts the indices.  A program with ``deterministic=False`` uses atomic additions.
     """
     array, value = (run.on_device(y) for y in node.inputs[:2])
     index = run.on_host(node.inputs[2])
@@ -217,7 +216,7 @@ def scatter_add(run: Run, node: Variable, axis: int) -> DeviceArray:
 def _scattered(
     run: Run, array: DeviceArray, value: DeviceArray, index: np.ndarray[Any, Any], axis: int
 ) -> DeviceArray:
-    """Add values at places along an axis, all of which are in range."""
+    """Add values at indices along an axis, which are all in range."""
     size = array.shape[axis]
     shape = (*array.shape[:axis], *index.shape, *array.shape[axis + 1 :])
     spread = np.broadcast_to(np.empty(value.shape, np.int8), shape)

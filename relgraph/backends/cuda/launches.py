@@ -1,4 +1,4 @@
-"""From the sizes of a call to launches: which kernel, how many threads, which arguments."""
+"""Launches for the sizes of a call: which kernel, how many threads, which arguments."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
     from relgraph.backends.cuda.program import Run
 
 SizeOf = Callable[[Term], int]
-NARROW = 2**31  # elements from which on an index needs 64 bits
+NARROW = 2**31  # from this number of elements, indices need 64 bits
 
 _compiled: dict[str, Any] = {}
 _lock = forks.lock()
 
 
 def compiled(text: Text) -> Any:
-    """Return a kernel, compiled once in a process."""
+    """Compile a kernel, once in a process."""
     name, body = text.module()
     with _lock:
         if name not in _compiled:
@@ -51,7 +51,7 @@ def compiled(text: Text) -> Any:
 
 
 def scope(text: Text) -> dict[str, Any]:
-    """Return what the names in the text of a kernel stand for."""
+    """Return the namespace of a kernel's text."""
     return {**table(), **text.names}
 
 
@@ -63,19 +63,19 @@ class Launcher(Protocol):
         ...
 
     def texts(self) -> Iterator[str]:
-        """Yield the texts of its kernels as they are used for small arrays."""
+        """Yield the text of each kernel, in its variant for small arrays."""
         ...
 
     def all_texts(self) -> Iterator[Text]:
-        """Yield its kernels as they are used for small arrays."""
+        """Yield its kernels, in their variants for small arrays."""
         ...
 
 
 class _Texts:
-    """The texts of one step: written when they are first needed."""
+    """The kernel texts of one step, written on first use."""
 
     def all_texts(self) -> Iterator[Text]:
-        raise NotImplementedError  # abstract: each step has kernels of its own
+        raise NotImplementedError  # abstract: each kind of step has other kernels
 
     def texts(self) -> Iterator[str]:
         for text in self.all_texts():
@@ -83,7 +83,7 @@ class _Texts:
 
 
 class Constants:
-    """The constants of a kernel, as its arguments."""
+    """The constants of a kernel as launch arguments."""
 
     def __init__(self, kernel: Kernel) -> None:
         self.counts = kernel.structure.slot_counts()
@@ -94,7 +94,7 @@ class Constants:
         self.arrays: list[DeviceArray] = []
 
     def arguments(self, run: Run) -> list[Any]:
-        """Return numbers, or arrays where there are many, which stay on the device."""
+        """Return numbers, or for many constants arrays, which stay on the device."""
         if as_parameters(self.counts):
             return [number for values in self.values.values() for number in values]
         if not self.arrays:
@@ -103,17 +103,17 @@ class Constants:
 
 
 def blocks(count: int, threads: int) -> int:
-    """Return how many blocks cover so many threads, within the limits of a grid."""
+    """Return the number of blocks for ``count`` threads, within the limits of a grid."""
     return max(1, min(geometry().grid, -(-count // threads)))
 
 
 def block_rows(threads: int) -> int:
-    """Return how many rows of so many threads a block has."""
+    """Return how many rows a block works on, given the threads of a row."""
     return 4 if threads == WARP else 1  # the threads of a warp need no barrier
 
 
 def aligned(arrays: Sequence[DeviceArray], lanes: int) -> bool:
-    """Tell whether vectors of so many elements can be read from the start of each array."""
+    """Return True if the start of each array is aligned for vectors of ``lanes`` elements."""
     return all(
         adapter.pointer(flat_of(x)) % (lanes * x.dtype.itemsize) == 0 for x in arrays if x.size
     )
@@ -173,7 +173,7 @@ class MapLauncher(_Texts):
 
 
 class FoldLauncher(_Texts):
-    """Launches a kernel with reductions, and its second pass where it needs one."""
+    """Launches a kernel with reductions, and a second pass if needed."""
 
     def __init__(self, kernel: Kernel, sizes: Sizes) -> None:
         self.kernel = kernel
@@ -245,7 +245,7 @@ class FoldLauncher(_Texts):
         return g.threads, 1
 
     def _parts(self, k: int, m: int, threads: int) -> tuple[int, int]:
-        """Cut the elements of each result so that there is work for the whole device."""
+        """Return into how many parts to cut each result's elements, to occupy the whole device."""
         g = geometry()
         full = g.blocks * adapter.processors()
         if self.shared:
@@ -271,14 +271,14 @@ class FoldLauncher(_Texts):
 
 
 def refuse_nothing(x: Variable, k: int, m: int) -> None:
-    """Refuse an extreme over no elements, where there is a result to give it to."""
+    """Raise NumPy's error for an extreme over no elements, if the result is not empty."""
     assert x.op is not None
     if getattr(x.op, "nonempty", False) and m == 0 and k != 0:
         raise no_elements(x)
 
 
 class RowLauncher(_Texts):
-    """Launches a kernel of several passes; its parts one by one where rows do not suit it."""
+    """Launches a kernel of several passes, or its parts one by one if rows do not suit it."""
 
     def __init__(self, kernel: Kernel, sizes: Sizes, read: Collection[Variable]) -> None:
         self.kernel = kernel
@@ -329,7 +329,7 @@ class RowLauncher(_Texts):
         along += self._allocate(run, size, k, m)
         lanes = self.lanes if m % self.lanes == 0 and aligned(along, self.lanes) else 1
         shape, ranks = self._shape(k, m, lanes)
-        if not shape.vectors:  # what one pass keeps for another needs a place
+        if not shape.vectors:  # values that one pass keeps for another need memory
             for index in self.unread:
                 x = kernel.stored[index]
                 run.result(x, tuple(map(size, self.sizes.shape[x])))
@@ -348,7 +348,7 @@ class RowLauncher(_Texts):
             run.device.pop(kernel.stored[index], None)
 
     def _allocate(self, run: Run, size: SizeOf, k: int, m: int) -> list[DeviceArray]:
-        """Allocate the results, and return those that rows are written to."""
+        """Allocate the results, and return the arrays that the kernel writes rows to."""
         found = []
         for part in self.kernel.parts:
             for x in part.folded if isinstance(part, Kernel) else ():
@@ -361,7 +361,7 @@ class RowLauncher(_Texts):
         return found
 
     def _shape(self, k: int, m: int, lanes: int) -> tuple[Shape, int]:
-        """Return how to spread rows of a size over threads, and the rows of a block."""
+        """Return how rows of a size are spread over threads, and the rows of a block."""
         g = geometry()
         wide = k * m >= NARROW
         vector = self._held(lanes) * lanes
@@ -397,14 +397,14 @@ class ViewLauncher(_Texts):
 
 
 def device_part(part: Step, sizes: Sizes) -> Launcher:
-    """Return what launches a part of a kernel of several passes alone."""
+    """Return the launcher of a single part of a kernel of several passes."""
     if isinstance(part, Call):
         return ViewLauncher(part, sizes)
     return step_launcher(part, sizes, part.results)
 
 
 def step_launcher(step: Kernel, sizes: Sizes, read: Collection[Variable]) -> Launcher:
-    """Return what launches a kernel.
+    """Return the launcher of a kernel.
 
     Parameters
     ----------
@@ -413,12 +413,12 @@ def step_launcher(step: Kernel, sizes: Sizes, read: Collection[Variable]) -> Lau
     sizes : Sizes
         The sizes of its schedule.
     read : collection of Variable
-        What the program returns or other steps read.
+        The variables that the program returns or other steps read.
 
     Returns
     -------
     Launcher
-        Of the kind that its structure needs.
+        The launcher for the structure of the kernel.
     """
     if step.structure.passes:
         return RowLauncher(step, sizes, read)

@@ -1,7 +1,7 @@
 """Ops that NVIDIA's libraries compute, through CuPy: factorisations, sorts, contractions.
 
-CuPy is imported when a graph first has such an op.  Without it, or in the simulator, these ops run
-on the CPU.
+CuPy is imported for the first graph with such an op.  Without CuPy, or in the simulator, these ops
+run on the CPU.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ def cupy() -> Any:
         import cupy as module
 
         module.cuda.runtime.getDeviceCount()
-    except Exception:  # without a driver it raises an error of its own
+    except Exception:  # without a driver CuPy raises an error that only it defines
         return None
     return module
 
 
 def view(array: DeviceArray) -> Any:
-    """Return an array as CuPy has it, over the same memory and without a wait for its stream."""
+    """Return a CuPy array over the same memory, without waiting for its stream."""
     cp = cupy()
     memory = cp.cuda.UnownedMemory(
         adapter.pointer(flat_of(array)), max(1, array.nbytes), array, adapter.device_number()
@@ -48,20 +48,20 @@ def view(array: DeviceArray) -> Any:
 
 
 def taken(value: Any, dtype: np.dtype[Any], stream: Any) -> DeviceArray:
-    """Return an array of CuPy as one of ours, over the same memory."""
+    """Convert a CuPy array to a DeviceArray over the same memory."""
     shape = tuple(value.shape)
-    value = cupy().ascontiguousarray(value, dtype)  # which may give a scalar an axis
+    value = cupy().ascontiguousarray(value, dtype)  # this may add an axis to a scalar
     flat = adapter.adopt(value.data.ptr, dtype, math.prod(shape), value)
     return DeviceArray(flat, shape, dtype, value, stream)
 
 
 def on_stream(run: Run) -> Any:
-    """Return the context in which CuPy works on the stream of a call."""
+    """Return a context in which CuPy uses the stream of a call."""
     return cupy().cuda.ExternalStream(adapter.stream_handle(run.stream))
 
 
 def library_call(node: Variable) -> Callable[[Run], Any] | None:
-    """Return what computes an op on the device by a library; None without CuPy."""
+    """Return the function that computes an op through a library; None without CuPy."""
     assert node.op is not None
     if node.op.name not in _FUNCTIONS or cupy() is None:
         return None
@@ -73,7 +73,7 @@ def _by_cupy(run: Run, node: Variable) -> Any:
     run.refuse_recording(node)
     operands = [run.on_device(x) for x in node.inputs]
     if not all(x.size for x in operands) or not _computes(node, operands):
-        return None  # what NumPy makes of empty arrays, or of integers, is its own affair
+        return None  # empty arrays and integers go to NumPy, which has its own rules for them
     with on_stream(run), _raising():
         try:
             value = _FUNCTIONS[op.name](cupy(), op, *map(view, operands))
@@ -95,7 +95,7 @@ def _by_cupy(run: Run, node: Variable) -> Any:
 
 
 def _computes(node: Variable, operands: list[DeviceArray]) -> bool:
-    """Tell whether the operands have dtypes that the library computes in, as NumPy does."""
+    """Return True if the library computes in the same dtypes as NumPy for these operands."""
     assert node.op is not None
     if node.op.name in _ANY_DTYPE:
         return True
@@ -107,7 +107,7 @@ def _computes(node: Variable, operands: list[DeviceArray]) -> bool:
 
 
 def _raising() -> Any:
-    """Return the context in which CuPy raises for singular matrices."""
+    """Return a context in which CuPy raises for singular matrices."""
     from cupyx import errstate
 
     return errstate(linalg="raise")
@@ -124,20 +124,20 @@ def _cholesky(cp: Any, op: Any, a: Any) -> Any:
 
 
 def _substituted(a: Any, b: Any, lower: bool, trans: int = 0, unit: bool = False) -> Any:
-    """Solve triangular systems, one right side or several, batches broadcast."""
+    """Solve triangular systems with one or several right sides; batches broadcast."""
     from cupyx.scipy.linalg import solve_triangular
 
     return solve_triangular(a, b, trans=trans, lower=lower, unit_diagonal=unit)
 
 
 def _system(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a solver that broadcasts batches, and takes vectors, for one that takes neither."""
+    """Wrap a solver so that it broadcasts batches and accepts vectors."""
 
     def solve(cp: Any, op: Any, a: Any, b: Any) -> Any:
         right = b[:, None] if b.ndim == 1 else b
         batch = np.broadcast_shapes(a.shape[:-2], right.shape[:-2])
         if a.shape[-1] != a.shape[-2] or a.shape[-1] != right.shape[-2]:
-            return None  # NumPy says what is wrong
+            return None  # NumPy raises the error
         a = cp.ascontiguousarray(cp.broadcast_to(a, (*batch, *a.shape[-2:])))
         right = cp.ascontiguousarray(cp.broadcast_to(right, (*batch, *right.shape[-2:])))
         value = function(cp, op, a, right)
@@ -156,7 +156,7 @@ def _solve(cp: Any, op: Any, a: Any, b: Any) -> Any:
 def _solve_triangular(cp: Any, op: Any, a: Any, b: Any) -> Any:
     lower, trans, unit = op.params
     if not unit and (cp.diagonal(a, axis1=-2, axis2=-1) == 0).any():
-        return None  # the CPU says what is singular
+        return None  # the CPU raises the error for a singular matrix
     return _substituted(a, b, lower, trans, unit)
 
 
@@ -176,7 +176,7 @@ def _lu_factor(cp: Any, op: Any, a: Any) -> Any:
     if a.ndim != 2:
         return None
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # of a zero on the diagonal, which may be
+        warnings.simplefilter("ignore", RuntimeWarning)  # zeros on the diagonal are allowed
         return lu_factor(a, check_finite=False)
 
 
@@ -199,7 +199,7 @@ def _diag(cp: Any, op: Any, x: Any) -> Any:
     return result
 
 
-# For each op its function in CuPy, given the module, the op and the operands.
+# Each op's function in CuPy, given the module, the op and the operands.
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "argsort": lambda cp, op, x: cp.argsort(x, axis=op.params[0]),
     "cho_solve": _system(_cho_solve),

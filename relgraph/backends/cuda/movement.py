@@ -19,15 +19,15 @@ from relgraph.backends.cuda.source import Text
 if TYPE_CHECKING:
     from relgraph.backends.cuda.program import Run
 
-Dims = list[tuple[int, int, int]]  # for each axis its size and its two strides, in elements
+Dims = list[tuple[int, int, int]]  # the size and both strides of each axis, in elements
 
 
 @lru_cache(maxsize=256)
 def copy_text(dtype: str, ndim: int, wide: bool, threads: int) -> Text:
-    """Write the copy of an array with strides to another one with strides.
+    """Write the kernel that copies one strided array to another.
 
-    Its parameters are the number of elements, the places of the first ones, for each axis its size
-    and the two strides, and the arrays.
+    Its parameters are the number of elements, the offsets of the first ones, the size and both
+    strides of each axis, and the arrays.
     """
     text = Text()
     text.parameters = [("n", "uint64" if wide else "uint32"), ("a", "int64"), ("b", "int64")]
@@ -52,10 +52,10 @@ def copy_text(dtype: str, ndim: int, wide: bool, threads: int) -> Text:
 
 @lru_cache(maxsize=64)
 def transpose_text(dtype: str, tile: int, rows: int) -> Text:
-    """Write the transpose of matrices through tiles in shared memory.
+    """Write the kernel that transposes matrices through tiles in shared memory.
 
-    Its parameters are the number of matrices, the rows and columns of a result, the place of the
-    first element read, the strides of matrices and of columns in what is read, and the arrays.
+    Its parameters are the number of matrices, the rows and columns of a result, the offset of the
+    first element of the source, the source's strides of matrices and of columns, and the arrays.
     """
     text = Text()
     text.parameters = [(name, "int64") for name in ("count", "n0", "n1", "a", "matrix", "column")]
@@ -89,7 +89,7 @@ def transpose_text(dtype: str, tile: int, rows: int) -> Text:
 
 
 def merged_dims(dims: Dims) -> Dims:
-    """Merge neighbouring axes that lie alike in both arrays."""
+    """Merge adjacent axes that are contiguous with each other in both arrays."""
     found: Dims = []
     for n, source, target in dims:
         if n == 1:
@@ -105,18 +105,18 @@ def merged_dims(dims: Dims) -> Dims:
 
 @dataclass(frozen=True)
 class Move:
-    """Elements to copy between flat arrays of the device.
+    """Elements to copy between flat arrays on the device.
 
     Attributes
     ----------
     source, target : flat array
-        Where they are, and where they go.
+        The array to read, and the array to write.
     dims : list of (int, int, int)
-        For each axis its size, and its strides in both, in elements.
+        The size of each axis and its strides in both arrays, in elements.
     dtype : dtype
-        Of the elements.
+        The dtype of the elements.
     first, place : int
-        The place of the first element in both.
+        The offset of the first element in each array.
     """
 
     source: Any
@@ -128,7 +128,7 @@ class Move:
 
 
 def copy_strided(run: Run, move: Move) -> None:
-    """Copy elements between flat arrays of the device."""
+    """Copy elements between flat arrays on the device."""
     n = math.prod(size for size, _, _ in move.dims)
     if n == 0:
         return
@@ -148,7 +148,7 @@ def copy_strided(run: Run, move: Move) -> None:
 
 
 def _is_transpose(dims: Dims) -> bool:
-    """Tell whether neighbours of what is read are rows of what is written, whole and in order."""
+    """Return True if the copy transposes matrices into a contiguous target."""
     if len(dims) not in (2, 3):
         return False
     (n0, s0, d0), (n1, s1, d1) = dims[-2:]
@@ -173,7 +173,7 @@ def _transpose(run: Run, move: Move, dims: Dims) -> None:
 def strided_copy(
     run: Run, array: DeviceArray, first: int, shape: Sequence[int], strides: Sequence[int]
 ) -> DeviceArray:
-    """Return the elements of a view, which has strides in elements, as a new array."""
+    """Copy a view, given by its strides in elements, to a new array."""
     result = run.empty(tuple(shape), array.dtype)
     own = contiguous_strides(shape)
     dims = list(zip(shape, strides, own, strict=True))
@@ -182,12 +182,12 @@ def strided_copy(
 
 
 def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
-    """Return the strides, in elements, of an array without gaps."""
+    """Return the strides of a contiguous array, in elements."""
     return tuple(math.prod(shape[k + 1 :]) for k in range(len(shape)))
 
 
 def whole_of(run: Run, array: Foreign) -> tuple[DeviceArray, int]:
-    """Return all memory between the elements of an array with strides, and the first's place."""
+    """Return the memory that spans a strided array, and the offset of its first element."""
     assert array.strides is not None
     low = sum(min(0, (n - 1) * s) for n, s in zip(array.shape, array.strides, strict=True))
     high = sum(max(0, (n - 1) * s) for n, s in zip(array.shape, array.strides, strict=True))
@@ -197,7 +197,7 @@ def whole_of(run: Run, array: Foreign) -> tuple[DeviceArray, int]:
 
 
 def contiguous(run: Run, array: Foreign) -> DeviceArray:
-    """Return an array of another library, which has strides, as one without."""
+    """Copy a strided array of another library to a contiguous one."""
     assert array.strides is not None
     whole, first = whole_of(run, array)
     return strided_copy(run, whole, first, array.shape, array.strides)

@@ -1,8 +1,8 @@
-"""Sums of exponentials in the pass that finds the largest element: one read of a row less.
+"""Sums of exponentials in the pass that finds the largest element: each row is read once less.
 
 A thread that meets a larger element than before multiplies its sum by the exponential of the
-difference.  That is as exact as two passes where the largest element of a row is finite; in other
-rows, the second pass is made.
+difference.  That is as exact as two passes if the largest element of a row is finite; other rows
+get the second pass.
 
 References
 ----------
@@ -20,7 +20,7 @@ from relgraph.lowering.refs import Ref
 
 @dataclass(frozen=True)
 class Online:
-    """Two passes of a structure that can be one.
+    """Two passes of a structure that can be merged into one.
 
     Attributes
     ----------
@@ -33,8 +33,8 @@ class Online:
     rows : tuple of int
         The statements of the second pass: the difference, and its exponential.
     recomputed : dict of int to Ref
-        The results that the second pass keeps for later ones only, and what each of them is: the
-        later passes compute it again.
+        The results that the second pass keeps only for later passes, and the value of each: the
+        later passes recompute it.
     """
 
     first: int
@@ -47,7 +47,7 @@ class Online:
 
 
 def online(structure: Structure, kinds: list[str]) -> Online | None:
-    """Return the two passes of a structure that can be one, or None."""
+    """Return the two passes of a structure that can be merged into one, or None."""
     inner = [number for number, part in enumerate(structure.passes) if part.inner]
     for first, second in pairwise(inner):
         found = _pair(structure, kinds, first, second)
@@ -89,7 +89,7 @@ def _single_fold(part: Pass) -> bool:
 
 
 def _is_shift(structure: Structure, ref: Ref, top: int) -> bool:
-    """Tell whether a value is the largest element wherever that is finite."""
+    """Return True if a value equals the largest element wherever that is finite."""
     if (ref.kind, ref.index) == ("fold", top):
         return True
     if ref.kind != "row":

@@ -1,4 +1,4 @@
-"""Arrays given as ``out``: on the device, contiguous or with strides, or of NumPy."""
+"""Arrays given as ``out``: device arrays, contiguous or strided, and NumPy arrays."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def targets(run: Run, outputs: Sequence[Variable], places: Sequence[Any]) -> list[Any]:
-    """Return the arrays given as ``out`` as the backend has them, and refuse those that overlap."""
+    """Convert the arrays given as ``out`` for the backend; raise if they overlap."""
     found = [target(run, x, place) for x, place in zip(outputs, places, strict=True)]
     mine = [place for place in found if isinstance(place, DeviceArray)]
     if any(overlap(a, b) for a, b in combinations(mine, 2)):
@@ -42,7 +42,7 @@ def targets(run: Run, outputs: Sequence[Variable], places: Sequence[Any]) -> lis
 
 
 def target(run: Run, x: Variable, place: Any) -> Any:
-    """Return an array given as ``out`` as the backend has it: its own, with strides, or NumPy's."""
+    """Convert an array given as ``out`` to a DeviceArray, a strided array, or NumPy's."""
     if not is_device_array(place):
         return place
     given: Any = place if isinstance(place, DeviceArray) else foreign(place)
@@ -64,7 +64,7 @@ def target(run: Run, x: Variable, place: Any) -> Any:
 
 
 def write(run: Run, x: Variable, place: Any) -> None:
-    """Copy a result to its place, unless it was computed there."""
+    """Copy a result to its ``out`` array, unless it was computed there."""
     value = run.on_device(x) if isinstance(place, DeviceArray | Foreign) else run.on_host(x)
     if place.shape != value.shape:
         raise misplaced(place.shape, value.shape)
@@ -78,7 +78,7 @@ def write(run: Run, x: Variable, place: Any) -> None:
 
 
 def _spread(run: Run, value: DeviceArray, place: Foreign) -> None:
-    """Copy a result to an array with strides."""
+    """Copy a result to a strided array."""
     assert place.strides is not None
     whole, first = whole_of(run, place)
     dims = list(zip(value.shape, contiguous_strides(value.shape), place.strides, strict=True))

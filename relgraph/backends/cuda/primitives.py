@@ -1,4 +1,4 @@
-"""The primitive table: what the names in a kernel's text stand for, on a device and simulated.
+"""The primitive table: the functions that kernels call, on a device and in the simulator.
 
 A device has vector loads of 16 bytes and shuffles between the threads of a warp; the simulator
 reads the elements one by one and joins values through shared memory.  The text of a kernel is the
@@ -24,7 +24,7 @@ WARP = 32
 
 @dataclass(frozen=True)
 class Geometry:
-    """How kernels are cut into threads.
+    """Sizes of blocks and grids.
 
     Attributes
     ----------
@@ -33,11 +33,11 @@ class Geometry:
     warp : int
         Threads that work on one short row.
     blocks : int
-        Blocks for each multiprocessor, where a grid is cut to fill the device.
+        Blocks for each multiprocessor when a grid is sized to fill the device.
     most : int
-        Threads of a block at most.
+        The largest number of threads in a block.
     grid : int
-        Blocks of a grid at most.
+        The largest number of blocks in a grid.
     """
 
     threads: int
@@ -52,7 +52,7 @@ SIMULATED = Geometry(threads=4, warp=2, blocks=2, most=8, grid=2)
 
 
 def geometry() -> Geometry:
-    """Return the geometry for the device in use, or for the simulator."""
+    """Return the sizes for the device in use, or for the simulator."""
     return SIMULATED if adapter.simulated() else DEVICE
 
 
@@ -77,7 +77,7 @@ def _table(simulated: bool) -> dict[str, Any]:
     table.update(_simulated_functions() if simulated else _device_functions())
     scope = dict(table)
     define("scalars", scalars.text(), scope)
-    # The functions call each other by name, so they have to be found under it when one is inlined.
+    # The functions call each other by name, so numba needs all names when it inlines one.
     for name, function in list(scope.items()):
         if callable(function) and getattr(function, "__globals__", None) is scope:
             table[name] = scope[name] = adapter.device_function(function)
@@ -85,7 +85,7 @@ def _table(simulated: bool) -> dict[str, Any]:
 
 
 def table() -> dict[str, Any]:
-    """Return the names that every kernel may use, on the device or simulated."""
+    """Return the names that every kernel may use, on the device or in the simulator."""
     return _table(adapter.simulated())
 
 
@@ -95,7 +95,7 @@ def _device_functions() -> dict[str, Any]:
     for name in (*_LIBRARY, "lgamma"):
         found[name] = getattr(library, name)
         found[f"{name}f"] = getattr(library, f"{name}f")
-    # With a rounding mode of their own, products and sums are never contracted to fma.
+    # An explicit rounding mode keeps products and sums from being contracted to fma.
     found |= {"mul": library.dmul_rn, "mulf": library.fmul_rn}
     found |= {"add": library.dadd_rn, "addf": library.fadd_rn}
     found |= {"uindex": np.uint32, "windex": np.uint64}
@@ -139,7 +139,7 @@ def _rounded(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return rounded
 
 
-# Vectors of neighbouring elements.
+# Vectors of consecutive elements.
 
 
 @cache
@@ -152,7 +152,7 @@ def load(dtype: str, width: int) -> Any:
 
 @cache
 def store(dtype: str, width: int) -> Any:
-    """Return ``store(array, i, values)``, which writes neighbouring elements."""
+    """Return ``store(array, i, values)``, which writes consecutive elements."""
     if adapter.simulated():
 
         def simulated(array: Any, i: int, values: tuple[Any, ...]) -> None:
@@ -260,22 +260,22 @@ _BLOCK = """
 
 
 def group_reduce(joined: str, dtype: str, threads: int) -> Any:
-    """Return ``reduce(value)``: the values of all threads joined, in an order that is fixed.
+    """Return ``reduce(value)``, which combines the values of all threads in a fixed order.
 
     Parameters
     ----------
     joined : str
-        The text of ``value`` and ``other`` joined.
+        The expression that combines ``value`` and ``other``.
     dtype : str
         The dtype of the values: int32, int64, uint64, float32 or float64.
     threads : int
-        Threads along x that share a row: a power of two.  Beyond a warp they are a whole block,
+        Threads along x that share a row: a power of two.  More than a warp must be a whole block,
         and all of its threads must call this together.
 
     Returns
     -------
     callable
-        Every thread gets the result.
+        A function that returns the result to every thread.
     """
     if adapter.simulated():
         text = _SHARED.format(threads=threads, dtype=dtype, joined=joined)
@@ -291,7 +291,7 @@ def group_reduce(joined: str, dtype: str, threads: int) -> Any:
 
 @cache
 def synchronising(name: str, text: str) -> Any:
-    """Compile a function in which threads meet; ``cuda`` is a global, which the simulator swaps."""
+    """Compile a function with barriers; the simulator replaces its global ``cuda``."""
     dtypes = {d: getattr(np, d) for d in DTYPES if d != "bool"}
     return adapter.synchronising_function(
         adapter.function_of(name, text.replace("NAME", name), dtypes)

@@ -1,6 +1,6 @@
-"""Products of matrices: cuBLAS through CuPy, or a kernel of tiles.
+"""Matrix products: cuBLAS through CuPy, or a tiled kernel.
 
-Without CuPy, in the simulator, and for integers, products run in a kernel of our own.
+Without CuPy, in the simulator, and for integers, products run in our tiled kernel.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ TILE = 16
 
 
 def product(run: Run, node: Variable) -> DeviceArray:
-    """Return the product of two operands, with NumPy's rules for vectors and batches."""
+    """Return the matrix product of two operands, with NumPy's rules for vectors and batches."""
     x, y = (run.on_device(z) for z in node.inputs)
     left = x.part((1, *x.shape)) if x.ndim == 1 else x
     right = y.part((*y.shape, 1)) if y.ndim == 1 else y
@@ -38,7 +38,7 @@ def product(run: Run, node: Variable) -> DeviceArray:
     except ValueError:
         batch = None
     if m != inner or batch is None:
-        OpCall(node)(run.on_host(node.inputs[0]), run.on_host(node.inputs[1]))  # says what is wrong
+        OpCall(node)(run.on_host(node.inputs[0]), run.on_host(node.inputs[1]))  # raises the error
     assert batch is not None
     shape = (*batch, *(() if x.ndim == 1 else (n,)), *(() if y.ndim == 1 else (p,)))
     result = run.result(node, shape)
@@ -71,7 +71,7 @@ def product(run: Run, node: Variable) -> DeviceArray:
 
 
 def _whole(run: Run, x: DeviceArray, batch: tuple[int, ...]) -> DeviceArray:
-    """Return an operand with all matrices of the batch, or with the one that serves for all."""
+    """Return an operand with all matrices of the batch, or with a single one shared by all."""
     if math.prod(x.shape[:-2]) == 1 or x.shape[:-2] == batch:
         return x
     whole = np.broadcast_to(np.empty(x.shape, np.int8), (*batch, *x.shape[-2:]))
@@ -80,10 +80,10 @@ def _whole(run: Run, x: DeviceArray, batch: tuple[int, ...]) -> DeviceArray:
 
 @lru_cache(maxsize=64)
 def product_text(left: str, right: str, result: str, tile: int) -> Text:
-    """Write a product of matrices, tile by tile through shared memory.
+    """Write the kernel of a matrix product, tile by tile through shared memory.
 
-    Its parameters are the number of products, the rows, the inner size and the columns, the
-    distances of the matrices of both operands, and the arrays.
+    Its parameters are the number of products, the rows, the inner size and the columns, the strides
+    between the matrices of both operands, and the arrays.
     """
     total = {"float32": "float32", "float64": "float64", "uint64": "uint64"}.get(result, "int64")
     kind = np.dtype(total)

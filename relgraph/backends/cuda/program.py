@@ -1,4 +1,4 @@
-"""A graph as launches of kernels: buffers on the device, steps in order."""
+"""A compiled graph: buffers on the device, and steps that launch kernels in order."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ REDUCTIONS = frozenset({"sum", "prod", "max", "min", "mean", "any", "all"})
 
 
 def reduces(node: Variable) -> bool:
-    """Tell whether a reduction can accumulate in a kernel."""
+    """Return True if a reduction can accumulate in a kernel."""
     return node.op is not None and node.op.name in REDUCTIONS
 
 
 FUSION = Fusion(maps=supported, reduces=reduces, weight=weight, literals=literals)
-ROW_WEIGHT = 80  # of a kernel of several passes at most: each thread does it for a few elements
+ROW_WEIGHT = 80  # at most, in kernels of several passes: their threads have few elements each
 
 
 @dataclass
@@ -62,22 +62,22 @@ class Run:
     Attributes
     ----------
     device, host : dict of Variable
-        Values on the device, and values in NumPy; one that both sides need is in both.  The value
-        of an op with several results is a tuple of arrays.
+        Values on the device, and values in NumPy; a value that both sides need is in both.  The
+        value of an op with several results is a tuple of arrays.
     shapes : dict of Variable to tuple of int
         The shape of each tensor that has been computed.
     pool : Pool
-        Where memory comes from.
+        The pool that allocates memory.
     stream : object
         The stream of all launches.
     deterministic : bool
-        Whether all additions have an order that is fixed.
+        Whether all additions have a fixed order.
     checks : list of callable
-        What to check when all work is done: each raises if an operand was wrong.
+        Checks to run when all work is done; each raises if an operand was wrong.
     recording : Recording or None
-        While a call is recorded, what takes note of it.
+        The recording, while a call is recorded.
     places : dict of Variable to array
-        Where outputs are computed to, for those that have such a place.
+        The ``out`` arrays of outputs that are computed in place.
     """
 
     pool: Pool
@@ -96,7 +96,7 @@ class Run:
         return self.pool.empty(shape, dtype, self.stream)
 
     def result(self, x: Variable, shape: tuple[int, ...]) -> DeviceArray:
-        """Return the array in which a value is computed, and note it as the value."""
+        """Return the array for a computed value, and register it as the value."""
         place = self.places.get(x)
         if place is None or place.shape != shape:
             place = self.empty(shape, x.type.dtype)
@@ -104,7 +104,7 @@ class Run:
         return place
 
     def follow(self, stream: Any) -> None:
-        """Let all later work wait for what another stream has to do now."""
+        """Make all later work wait for the work now queued on another stream."""
         number = adapter.stream_handle(stream)
         if self.recording is None and number not in (
             *self._followed,
@@ -114,12 +114,12 @@ class Run:
             self._followed[number] = stream
 
     def done(self) -> None:
-        """Let streams whose arrays were read wait until that is done: they may reuse the memory."""
+        """Make streams whose arrays were read wait for the reads: they may reuse the memory."""
         for stream in self._followed.values():
             adapter.wait(stream, self.stream)
 
     def on_device(self, x: Variable) -> DeviceArray:
-        """Return a value on the device, moved there if it is not yet."""
+        """Return a value on the device; copy it there if needed."""
         found: DeviceArray | None = self.device.get(x)
         if found is None:
             found = self.device[x] = self.moved(self.host[x])
@@ -132,7 +132,7 @@ class Run:
         return result
 
     def on_host(self, x: Variable) -> Any:
-        """Return a value in NumPy, copied from the device if it is not there yet."""
+        """Return a value in NumPy; copy it from the device if needed."""
         found = self.host.get(x)
         if found is None:
             self.refuse_recording(x)
@@ -154,7 +154,7 @@ class Run:
             )
 
     def put(self, x: Variable, value: DeviceArray) -> None:
-        """Note a value that was computed on the device."""
+        """Register a value that was computed on the device."""
         self.device[x] = value
         self.shapes[x] = value.shape
 
@@ -165,7 +165,7 @@ class Run:
         self.do(partial(adapter.launch, kernel, grid, block, arguments, self.stream))
 
     def copy(self, source: DeviceArray, target: DeviceArray) -> None:
-        """Copy the elements of an array to another one."""
+        """Copy the elements of one array to another."""
         if source.size:
             self.do(partial(adapter.copy, flat_of(source), flat_of(target), self.stream))
 
@@ -176,7 +176,7 @@ class Run:
             self.recording.note(work)
 
     def call_library(self, work: Callable[[], None]) -> None:
-        """Put work of a library on the stream that cannot be recorded."""
+        """Put work of a library, which cannot be recorded, on the stream."""
         if self.recording is None:
             work()
         else:
@@ -191,11 +191,11 @@ class CudaProgram:
     graph : FunctionGraph
         The graph.
     fusion : Fusion
-        What may share a kernel.
+        Which ops may share a kernel.
     pool : Pool
-        Where memory comes from.
+        The pool that allocates memory.
     deterministic : bool
-        Whether all additions have an order that is fixed.
+        Whether all additions have a fixed order.
     """
 
     def __init__(
@@ -240,7 +240,7 @@ class CudaProgram:
 
     @property
     def source(self) -> str:
-        """The graph, and the kernels that compute it."""
+        """The text of the graph and of its kernels."""
         head = "".join(f"# {line}\n" for line in pprint(self._graph.outputs).splitlines())
         texts: dict[str, None] = {}
         for i, step in enumerate(self.steps):
@@ -257,7 +257,7 @@ class CudaProgram:
         return Report(names, loops(self.steps), library_calls(self.steps))
 
     def kernels(self) -> list[Any]:
-        """Return the kernels of all steps, as texts that can be compiled for any device."""
+        """Return the kernels of all steps, as texts that compile for any device."""
         found: dict[str, Any] = {}
         for launcher in self._launchers.values():
             for text in launcher.all_texts():
@@ -265,7 +265,7 @@ class CudaProgram:
         return list(found.values())
 
     def convert(self, wanted: Input, value: Any) -> Any:
-        """Return an argument that is on the device as a kernel reads it; None for any other."""
+        """Convert an argument on the device for the kernels; return None for any other."""
         if not is_device_array(value) or wanted.type.layout != "dense":
             return None
         given: Any = value if isinstance(value, DeviceArray) else foreign(value)
@@ -281,7 +281,7 @@ class CudaProgram:
         return given
 
     def holds(self, place: Any) -> bool:
-        """Tell whether an array given as ``out`` is on a device."""
+        """Return True if an array given as ``out`` is on a device."""
         return is_device_array(place)
 
     def __call__(self, arrays: Sequence[Any]) -> list[Any]:
@@ -295,10 +295,10 @@ class CudaProgram:
         return results
 
     def into(self, arrays: Sequence[Any], places: Sequence[Any]) -> None:
-        """Compute into the arrays given as ``out``: of NumPy, or on the device.
+        """Compute into the arrays given as ``out``: NumPy arrays or device arrays.
 
-        Those on the device that are contiguous and share no memory with an argument are computed
-        in; results for the others are copied.
+        Kernels write directly to contiguous device arrays that share no memory with an argument;
+        results for the others are copied.
         """
         run = self.start(arrays)
         found = targets(run, self._graph.outputs, places)
@@ -318,7 +318,7 @@ class CudaProgram:
         return Recorded(self, arrays)
 
     def start(self, arrays: Sequence[Any], stream: Any = None, pool: Pool | None = None) -> Run:
-        """Return a call with its inputs on the device."""
+        """Begin a call, with its inputs on the device."""
         stream = current_stream() if stream is None else stream
         run = Run(self.pool if pool is None else pool, stream, self.deterministic)
         for x, array in zip(self._graph.inputs, arrays, strict=True):
@@ -333,7 +333,7 @@ class CudaProgram:
         return run
 
     def _adopted(self, run: Run, array: Foreign) -> DeviceArray:
-        """Return an array of another library as one of ours, without a copy if that is possible."""
+        """Convert an array of another library to a DeviceArray, without a copy if possible."""
         run.follow(adapter.stream_of(array.stream or 0))
         if array.address % array.dtype.itemsize:
             raise ShapeError(
@@ -364,7 +364,7 @@ class CudaProgram:
                 run.host.pop(x, None)
 
     def size(self, run: Run, term: Term) -> int:
-        """Return the size that a term stands for in a call."""
+        """Return the value of a size term in a call."""
         if isinstance(term, int):
             return term
         x, axis = self._sizes.source[term]
@@ -416,7 +416,7 @@ class CudaProgram:
                 )
 
     def results(self, run: Run) -> list[Any]:
-        """Return the outputs, in memory that nothing else refers to."""
+        """Return the outputs, each in memory that no other array shares."""
         held = {
             id(owner_of(run.device[x]))
             for x in (*self._graph.inputs, *self._constants)

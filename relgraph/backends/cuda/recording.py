@@ -16,21 +16,21 @@ if TYPE_CHECKING:
 class Recorded:
     """The launches of one call, for arrays of its shapes: a CUDA graph.
 
-    Products by cuBLAS, which CuPy refuses to record, are called between two graphs.
+    CuPy cannot record products by cuBLAS; these are called between two graphs.
 
     Parameters
     ----------
     program : CudaProgram
-        What to call.
+        The program to call.
     arrays : sequence of array
-        The arguments of a call, which is made first: kernels are compiled then.
+        The arguments of a first call, which compiles the kernels.
     """
 
     def __init__(self, program: CudaProgram, arrays: Sequence[Any]) -> None:
         program(arrays)
         self._program = program
         self._stream = adapter.new_stream()
-        self._pool = Pool()  # its memory stays where the recorded launches expect it
+        self._pool = Pool()  # its memory keeps the addresses that the recorded launches use
         warm = program.start(arrays, self._stream, self._pool)
         self._fixed(warm)
         program.run(warm)
@@ -46,7 +46,7 @@ class Recorded:
         self._run.recording = None
 
     def _fixed(self, run: Run) -> list[DeviceArray]:
-        """Give the inputs of a call memory of their own."""
+        """Copy the inputs of a call to memory that only this recording uses."""
         inputs = self._program.inputs
         for x in inputs:
             array = run.on_device(x)
@@ -61,7 +61,7 @@ class Recorded:
         Raises
         ------
         CaptureError
-            For other shapes.
+            If the arrays have other shapes.
         """
         given = self._program.start(arrays, self._stream, self._pool)
         for x, own in zip(self._program.inputs, self._inputs, strict=True):

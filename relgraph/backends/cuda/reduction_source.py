@@ -1,9 +1,10 @@
-"""Kernels with reductions: partial results for each part of the reduced elements, then a second
-pass that joins them, always in the same order.
+"""Kernels with reductions: a first pass for parts of the elements, and a second that combines them.
 
-``r`` counts the results and ``j`` the elements that each of them reduces.  Where the last group of
-the loop is reduced, the threads of a group share a result and read neighbouring elements; where it
-is kept, each thread has results of its own, and neighbours read neighbouring columns.
+The second pass combines the partial results always in the same order.
+
+``r`` counts the results and ``j`` the elements that each of them reduces.  If the last group of the
+loop is reduced, the threads of a group share a result and read consecutive elements; if it is kept,
+each thread computes separate results, and adjacent threads read adjacent columns.
 """
 
 from __future__ import annotations
@@ -26,17 +27,17 @@ from relgraph.lowering.kernels import Fold, Structure
 
 
 def reduce_of(fold: Fold, threads: int) -> object:
-    """Return the function, for kernels, that joins what the threads of a group have of a fold."""
+    """Return the kernel function that combines the accumulators of a group's threads."""
     return group_reduce(joined(fold, "value", "other"), accumulator(fold), threads)
 
 
 def shares(structure: Structure) -> bool:
-    """Tell whether neighbouring elements belong to one result."""
+    """Return True if consecutive elements belong to one result."""
     return structure.reduced[-1]
 
 
 def is_simple(structure: Structure) -> bool:
-    """Tell whether the elements of one result follow each other in the arrays that have them."""
+    """Return True if the elements of one result are contiguous in the arrays that span them."""
     first = structure.reduced.index(True)
     if not all(structure.reduced[first:]):
         return False
@@ -52,16 +53,16 @@ def reduction_text(structure: Structure, wide: bool, threads: int) -> Text:
     Its parameters are the number of results, of elements of each, of parts, of elements in a part
     (a multiple of the vector's width), whether vectors may be read, the sizes of the groups, the
     arrays, the constants, the elementwise results, and for each reduction the results and the
-    partial results, which lie part by part.
+    partial results, stored part by part.
 
     Parameters
     ----------
     structure : Structure
-        What to write.
+        The structure of the kernel.
     wide : bool
         Whether there may be 2**31 elements or more.
     threads : int
-        Threads that share a result, or of a block where each thread has its own.
+        Threads that share a result, or threads of a block if each thread computes separate results.
 
     Returns
     -------
@@ -186,7 +187,7 @@ class _Reduction:
             text.close()
 
     def _coordinates(self, number: str, groups: list[int]) -> None:
-        """Split the number of a result, or of an element, into its place in each group."""
+        """Split the number of a result, or of an element, into its index in each group."""
         rest = number
         for g in reversed(groups[1:]):
             self.text.line(f"q{g} = {self.index}({rest} // n{g})")
@@ -200,7 +201,7 @@ class _Reduction:
 
 
 def second_pass_text(folds: tuple[Fold, ...], threads: int) -> Text:
-    """Write the second pass, in which the threads of a block join the parts of each result.
+    """Write the second pass, in which the threads of a block combine the parts of each result.
 
     Its parameters are the number of results, of parts and of elements of each result, and for each
     reduction the results and the partial results.

@@ -1,9 +1,9 @@
-"""The text of kernels of several passes: rows in registers, or read again for each pass.
+"""Kernels of several passes: rows stay in registers, or each pass reads them again.
 
-Each thread of a row holds some of its vectors of 16 bytes, as far apart as there are threads.  What
-one pass keeps for another stays in registers too, and only results that others read are written.
-Where a row is too long for that, every pass reads it again, from the cache as a rule; the largest
-element and the sum of exponentials take one pass together.
+Each thread of a row holds some of its vectors of 16 bytes; the stride between them is the number of
+threads.  Values that one pass keeps for another also stay in registers, and the kernel writes only
+results that others read. If a row is too long for registers, every pass reads it again, usually
+from the cache; the largest element and the sum of exponentials then share one pass.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from relgraph.lowering.kernels import Pass, Structure
 from relgraph.lowering.refs import Ref
 
 REGISTERS = 24  # of 4 bytes, for the elements that a thread holds
-VECTORS = 2  # of a row that a thread holds at most
+VECTORS = 2  # the most vectors of a row that a thread holds
 SCALARS = 6  # elements that a thread holds where it cannot read vectors
 BYTES = 16
 
@@ -58,13 +58,13 @@ class Shape:
 
 
 def kinds(structure: Structure) -> list[str] | None:
-    """Tell how each array lies in the loop.
+    """Return which axes of the loop each array spans.
 
     Returns
     -------
     list of str or None
         For each array "full", "row" (one element for each row), "column" (one row for all) or
-        "one"; None where one lies in another way.
+        "one"; None if some array spans the loop in another way.
     """
     found = []
     for _, spans in structure.arrays:
@@ -78,7 +78,7 @@ def kinds(structure: Structure) -> list[str] | None:
 
 
 def lanes_of(structure: Structure) -> int:
-    """Return how many neighbouring elements make a vector."""
+    """Return how many consecutive elements make a vector."""
     sizes = [
         np.dtype(dtype).itemsize
         for (dtype, _), kind in zip(structure.arrays, kinds(structure) or (), strict=False)
@@ -111,11 +111,11 @@ def row_text(structure: Structure, shape: Shape, unread: frozenset[int] = frozen
     Parameters
     ----------
     structure : Structure
-        What to write.
+        The structure of the kernel.
     shape : Shape
         How rows are spread over threads.
     unread : set of int
-        The results that nobody reads: registers need no place for them.
+        The results that no step reads: they take no registers.
 
     Returns
     -------
@@ -127,7 +127,7 @@ def row_text(structure: Structure, shape: Shape, unread: frozenset[int] = frozen
 
 @dataclass(frozen=True)
 class _Vector:
-    """The suffix of the names of a vector, whether it is in the row, and its place there."""
+    """The name suffix of a vector, the test that it lies in the row, and its offset there."""
 
     suffix: str
     inside: str
@@ -141,7 +141,7 @@ class _Writer:
         self.unread = unread if shape.vectors else frozenset()
         self.kinds = kinds(s) or []
         self.index = "windex" if shape.wide else "uindex"
-        self.single = {  # statements that are computed once for a row
+        self.single = {  # statements computed once for a row
             k for part in s.passes if not part.inner for k in range(*part.rows)
         }
         self.last = {
@@ -181,7 +181,7 @@ class _Writer:
         text.close()
 
     def _place(self, s: int) -> None:
-        """Bind the place in the row of a vector that a thread holds."""
+        """Bind the offset in the row of a vector that a thread holds."""
         text, shape, index = self.text, self.shape, self.index
         step = s * shape.threads * shape.lanes
         text.line(f"q_{s} = {index}(t * {shape.lanes} + {step})")
@@ -189,7 +189,7 @@ class _Writer:
         text.line(f"place_{s} = {index}(cuda.selp(inside_{s}, q_{s}, {index}(0)))")
 
     def _name(self, lane: str) -> Callable[[Ref], str]:
-        """Return what names references in one lane."""
+        """Return the function that names references in one lane."""
 
         def name(ref: Ref) -> str:
             if ref.kind == "fold":
@@ -206,7 +206,7 @@ class _Writer:
         return name
 
     def _once(self, part: Pass) -> None:
-        """Write what is computed once for a row."""
+        """Write the statements computed once for a row."""
         name = self._name("")
         for k in range(*part.rows):
             row = self.s.rows[k]
@@ -259,7 +259,7 @@ class _Writer:
         text.close()
 
     def _running(self, found: Online) -> None:
-        """Write the pass that keeps the largest element, and the sum of exponentials beside it."""
+        """Write the pass that keeps the largest element together with the sum of exponentials."""
         text, part = self.text, self.s.passes[found.first]
         fold, top, total = self.s.folds[found.top], f"a{found.top}", f"s{found.total}"
         rows = [self.s.rows[k] for k in found.rows]
@@ -275,7 +275,7 @@ class _Writer:
             text.line(f"{total} = mul({total}, exp(float64({top}) - float64(best)))")
             text.line(f"{top} = best")
             text.close()
-            for value in values:  # nothing is added for -inf, which may be the largest so far
+            for value in values:  # skip -inf, which may be the largest so far
                 text.line(f"d = {expression(rows[0], [value, top])}")
                 text.line(f"e = float64({expression(rows[1], ['d'])})")
                 text.line(f"{total} = {total} + cuda.selp({value} > -math.inf, e, float64(0.0))")
@@ -284,7 +284,7 @@ class _Writer:
         text.line(f"own{found.top} = {top}")
 
     def _joined_sum(self, found: Online) -> None:
-        """Write the sum in rows whose largest element is finite, and open the block for others."""
+        """Write the sum for rows whose largest element is finite, and open the block for others."""
         text, top = self.text, f"f{found.top}"
         text.open(f"if ({top} - {top}) == 0:")
         scale = f"exp(float64(own{found.top}) - float64({top}))"
@@ -307,11 +307,11 @@ class _Writer:
         }
 
     def _recomputes(self, part: Pass) -> bool:
-        """Tell whether a pass reads what an earlier one did not keep."""
+        """Return True if a pass reads values that an earlier one did not keep."""
         return any(ref.kind == "kept" and ref.index in self.recomputed for ref in self._refs(part))
 
     def _load(self, part: Pass, at: _Vector) -> None:
-        """Read what a pass needs of a vector of the row, where registers do not hold it yet."""
+        """Load the values that a pass needs of a vector and that registers do not hold yet."""
         for k in sorted(self._read(part) - self.loaded):
             place = f"first + {at.place}" if self.kinds[k] == "full" else at.place
             self._load_vector(f"v{k}", f"x{k}", self.s.arrays[k][0], at.suffix, place)
@@ -332,7 +332,7 @@ class _Writer:
         self.text.line(f"{names} = load_{dtype}_{lanes}({array}, {self.index}({place}))")
 
     def _vector(self, part: Pass, number: int, at: _Vector) -> None:
-        """Write all that a pass computes of one vector of the row."""
+        """Write the statements of a pass for one vector of the row."""
         text = self.text
         lanes = [f"{at.suffix}_{lane}" for lane in range(self.shape.lanes)]
         again = self.online.rows if self.online and self._recomputes(part) else ()

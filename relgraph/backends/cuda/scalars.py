@@ -1,7 +1,8 @@
-"""Scalar functions that kernels call, as text: one text for the device and for its simulator.
+"""Scalar functions that kernels call, as text that serves both the device and the simulator.
 
-They give NumPy's meaning to zeros of either sign, infinities and NaN.  A name that ends in ``f``
-computes in float32.  What they call themselves is in the primitive table, :mod:`.primitives`.
+They treat zeros of either sign, infinities and NaN as NumPy does.  A function whose name ends in
+``f`` computes in float32.  The functions that they call are in the primitive table,
+:mod:`.primitives`.
 """
 
 from __future__ import annotations
@@ -115,7 +116,7 @@ def int_power(a, b, one):
 
 
 def text() -> str:
-    """Return the functions of all dtypes as one module's text."""
+    """Return the functions of all dtypes as the text of one module."""
     doubles = FLOATS.format(s="", F="float64")
     singles = FLOATS.format(s="f", F="float32")
     return INTEGERS + doubles + singles

@@ -1,4 +1,4 @@
-"""What the texts of all kernels share: statements, offsets, and the parameters of a launch."""
+"""Parts that the texts of all kernels share: statements, offsets, and launch parameters."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from relgraph.backends.cuda.templates import convert, expression
 from relgraph.lowering.kernels import Fold, Row, Structure
 from relgraph.lowering.refs import Ref
 
-SLOTS = 24  # constants that are parameters of a kernel at most; more come in an array
+SLOTS = 24  # the most constants that are kernel parameters; more are passed in an array
 
 
 @dataclass
 class Text:
-    """A kernel as text, with all that a launch needs to know of it.
+    """The text of a kernel, and the facts that a launch needs.
 
     Attributes
     ----------
@@ -28,7 +28,7 @@ class Text:
     parameters : list of (str, str)
         The name and the type of each parameter.
     names : dict
-        What it uses beside the primitive table.
+        The names that it uses in addition to the primitive table.
     """
 
     lines: list[str] = field(default_factory=list)
@@ -72,7 +72,7 @@ class Text:
 
 
 def as_parameters(counts: dict[str, int]) -> bool:
-    """Tell whether constants are parameters, and not elements of arrays."""
+    """Return True if constants are parameters rather than elements of arrays."""
     return sum(counts.values()) <= SLOTS
 
 
@@ -90,10 +90,10 @@ def add_slots(text: Text, counts: dict[str, int], prefix: str = "") -> None:
 
 
 def add_operands(text: Text, structure: Structure, kind: str) -> None:
-    """Add what a loop over elements takes to the parameters of a kernel.
+    """Add the operands of a loop over elements to the parameters of a kernel.
 
-    They are the sizes of the groups, of a type, the arrays, the constants and the elementwise
-    results.  Elements that are the same in the whole loop are read before it.
+    They are the sizes of the groups, of one type, the arrays, the constants and the elementwise
+    results.  The kernel reads elements that are constant in the loop before it.
     """
     text.parameters += [(f"n{g}", kind) for g in range(len(structure.reduced))]
     text.parameters += [(f"x{i}", f"{d}[::1]") for i, (d, _) in enumerate(structure.arrays)]
@@ -154,7 +154,7 @@ def accumulator(fold: Fold) -> str:
 
 
 def joined(fold: Fold, a: str, b: str) -> str:
-    """Write two values of a fold joined; ``b`` is a name."""
+    """Write the combination of two values of a fold; ``b`` is a name."""
     op, dtype = fold.op.name, accumulator(fold)
     if op in ("max", "min"):
         test = f"{a} {'>' if op == 'max' else '<'} {b}"
@@ -178,7 +178,7 @@ def start(fold: Fold) -> str:
 
 
 def term(fold: Fold, name: str) -> str:
-    """Write what one element adds to a fold."""
+    """Write the contribution of one element to a fold."""
     text = convert(name, np.dtype(fold.operand.dtype), np.dtype(fold.dtype))
     return f"{accumulator(fold)}({text})"
 

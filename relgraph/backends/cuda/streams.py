@@ -1,4 +1,4 @@
-"""Which stream the calls of a thread use."""
+"""The stream that the calls of a thread use."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _CHOSEN: ContextVar[Any] = ContextVar("stream", default=None)
 
 
 def current_stream() -> Any:
-    """Return the stream of the calls made now: the default one where none was chosen."""
+    """Return the current stream of this thread; by default, the default stream."""
     chosen = _CHOSEN.get()
     return adapter.default_stream() if chosen is None else chosen
 
 
 @contextmanager
 def chosen_stream(stream: Any) -> Iterator[Any]:
-    """Run the calls of a block, in this thread, on a stream.
+    """Run the calls inside the block, in this thread, on a stream.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def chosen_stream(stream: Any) -> Iterator[Any]:
     Yields
     ------
     object
-        The stream, as numba has it.
+        The stream, as a numba stream.
     """
     adapter.require()
     found = adapter.new_stream() if stream is None else adapter.stream_of(stream)

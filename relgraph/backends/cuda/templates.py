@@ -1,8 +1,8 @@
-"""How each elementwise op is written in a kernel for a GPU.
+"""The expression for each elementwise op in a kernel for a GPU.
 
-Integers and bools are written as the CPU backend writes them; floats compute in their own dtype
-with NVIDIA's libdevice, and products and sums keep a rounding of their own, so that none of them
-is contracted to fma: ``a * a - b * b`` is 0 for ``b == a``.
+Integers and bools use the expressions of the CPU backend; floats compute in their own dtype with
+NVIDIA's libdevice.  Each product and sum rounds separately, so none is contracted to fma: ``a * a -
+b * b`` is 0 for ``b == a``.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def supported(node: Variable) -> bool:
 
 
 def expression(row: Row, names: Sequence[str]) -> str:
-    """Write a statement's right side, of the dtype of the row, in the names of the operands."""
+    """Write a statement's right side in the dtype of the row, given the names of the operands."""
     op = row.op
     dtypes = tuple(np.dtype(ref.dtype) for ref in row.operands)
     if isinstance(op, Cast):
@@ -49,7 +49,7 @@ def expression(row: Row, names: Sequence[str]) -> str:
 
 
 def convert(name: str, source: np.dtype[np.generic], target: np.dtype[np.generic]) -> str:
-    """Write the conversion of a value, as ``astype`` does it."""
+    """Write the conversion of a value with the meaning of ``astype``."""
     text = common.convert(name, source, target)
     if source.name == "float32" and text.startswith("to_"):
         text = text.replace("(", "f(", 1)
@@ -59,7 +59,7 @@ def convert(name: str, source: np.dtype[np.generic], target: np.dtype[np.generic
 
 
 def typed(text: str, dtype: str) -> str:
-    """Write a value of a dtype, where Python's or numba's promotion would make it wider."""
+    """Write the cast that undoes a wider promotion by Python or numba."""
     return text if dtype == "bool" else f"{dtype}({text})"
 
 

@@ -1,1 +1,1 @@
-"""The reference backend: each op computed on its own by its NumPy meaning."""
+"""The reference backend: it computes each op separately with NumPy."""

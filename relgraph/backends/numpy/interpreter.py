@@ -1,4 +1,4 @@
-"""The reference backend: a flat list of steps, each one op's own NumPy meaning."""
+"""The reference backend: a flat list of steps, each of which computes one op with NumPy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from relgraph.lowering.views import is_view
 
 
 class NumpyBackend:
-    """Computes a graph op by op with NumPy; the meaning that other backends reproduce.
+    """Computes a graph op by op with NumPy; other backends reproduce its results.
 
     Examples
     --------
@@ -87,7 +87,7 @@ class NumpyProgram:
 
     @property
     def source(self) -> str:
-        """The graph as infix statements, which is what this backend interprets."""
+        """The graph as infix statements, which this backend interprets."""
         return pprint(self._graph.outputs)
 
     def report(self) -> Report:
@@ -99,7 +99,7 @@ class NumpyProgram:
         """Run the program on one array for each input."""
         values = self._values.copy()
         values[: len(arrays)] = arrays
-        with np.errstate(all="ignore"):  # a graph computes inf and NaN without a word
+        with np.errstate(all="ignore"):  # graphs compute inf and NaN without warnings
             for step in self._steps:
                 operands = [values[i] for i in step.operands]
                 if step.meets:

@@ -1,5 +1,5 @@
 """Checks of a selection of relations against itself: ``rg.check("o4")``, ``rg.check([r, s])``.
 
-Whoever maintains the shipped modes runs them: which relations never fire, undo each other, follow
-from others, or rewrite one graph to two different results.
+Maintainers of the shipped modes run them.  They report relations that never fire, undo each other,
+follow from others, or rewrite one graph to two different results.
 """

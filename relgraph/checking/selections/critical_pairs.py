@@ -1,8 +1,8 @@
-"""Critical pairs: graphs that two relations rewrite at overlapping places, and where that leads.
+"""Critical pairs: graphs that two relations rewrite at overlapping positions, and the results.
 
-The matched side of one relation is laid over a part of another's that is no variable, also with the
-operands of commutative ops exchanged.  What both match is a peak; two relations that compete for it
-do no harm where both ways lead to one normal form.
+The matched side of one relation is unified with a part of another's that is not a variable, also
+with the operands of commutative ops exchanged.  A graph that both match is a peak; two relations
+that compete for it do no harm if both results have one normal form.
 
 References
 ----------
@@ -43,9 +43,9 @@ from relgraph.relations.pattern import (
 from relgraph.relations.relation import Relation
 
 Substitution = dict[PatternVariable, Term]
-UNIFIERS = 2  # of one overlap: they differ in the order of operands
+UNIFIERS = 2  # of one overlap, which differ in the order of operands
 SIGNS = {"positive": ("nonnegative",), "negative": ("nonpositive",)}
-TRIES = 40  # shapes and parameters drawn for one peak
+TRIES = 40  # draws of shapes and parameters for one peak
 
 
 @dataclass(frozen=True)
@@ -58,12 +58,12 @@ class Rule:
 
     @property
     def head(self) -> Any:
-        """The op it matches, or the class of it where its parameters are open."""
+        """The op that the rule matches, or the op's class if its parameters are open."""
         return head_of(self.pattern)
 
     @cached_property
     def apart(self) -> tuple[PatternNode, tuple[Suspended, ...]]:
-        """Its pattern and conditions with variables that no other rule has."""
+        """The pattern and conditions, with variables that no other rule has."""
         fresh: dict[PatternVariable, PatternVariable] = {}
 
         def image(v: PatternVariable) -> PatternVariable:
@@ -81,14 +81,14 @@ class Rule:
 
 
 def _mapped(condition: Suspended, image: Callable[[Term], Term]) -> Suspended:
-    """Return a condition of other arguments."""
+    """Return a condition with its arguments mapped."""
     args = tuple(map(image, condition.args))
     return Suspended(condition.kind, args, condition.label, condition.function)
 
 
 @dataclass(frozen=True)
 class Peak:
-    """A pattern that one relation matches at its root, and another one at a place in it."""
+    """A pattern that one relation matches at its root and another at a position inside it."""
 
     outer: Rule
     inner: Rule
@@ -99,7 +99,7 @@ class Peak:
 
 @dataclass(frozen=True)
 class Fork:
-    """A graph, and what two relations make of it in one step."""
+    """A graph, and its results after one step of either relation."""
 
     peak: Peak
     graph: Variable
@@ -113,7 +113,7 @@ class Fork:
 
 
 def head_of(pattern: PatternNode) -> Any:
-    """Return the op of a pattern node, or its class where parameters are open."""
+    """Return the op of a pattern node, or its class if parameters are open."""
     return pattern.op.cls if isinstance(pattern.op, OpPattern) else pattern.op
 
 
@@ -129,7 +129,7 @@ def rules_of(relations: Sequence[Relation]) -> list[Rule]:
 
 
 def peaks(rules: Sequence[Rule]) -> Iterator[Peak]:
-    """Yield the overlaps of rules, each pair at its root once."""
+    """Yield the overlaps of rules; each pair overlaps at its root once."""
     by_head: dict[Any, list[int]] = {}
     by_class: dict[Any, list[int]] = {}
     for i, rule in enumerate(rules):
@@ -234,7 +234,7 @@ def _occurs(v: PatternVariable, term: Term, s: Substitution) -> bool:
 
 
 def substituted(term: Term, s: Substitution) -> Term:
-    """Return a pattern with its variables replaced, also within what they stand for."""
+    """Return a pattern with its variables replaced, recursively."""
 
     def image(v: PatternVariable) -> Term:
         found = _walk(v, s)
@@ -247,14 +247,14 @@ def substituted(term: Term, s: Substitution) -> Term:
 
 
 def fork(peak: Peak, kind: str) -> Fork | None:
-    """Return a graph of a peak with both of its steps, or None where none could be made.
+    """Return a graph of a peak with both of its steps, or None if none can be built.
 
     Parameters
     ----------
     peak : Peak
-        Its conditions are declared as facts of the inputs.
+        The peak; inputs declare its conditions as facts.
     kind : str
-        Whose shapes to draw from; see ``relgraph.checking.instances.SHAPES``.
+        The kind of shapes to draw; see ``relgraph.checking.instances.SHAPES``.
     """
     for graph in _graphs(peak, kind):
         place = graph
@@ -318,13 +318,13 @@ def _graphs(peak: Peak, kind: str) -> Iterator[Variable]:
 
 
 def contradictory(facts: set[str]) -> bool:
-    """Tell whether nothing but NaN has all of these facts."""
+    """Return True if only NaN has all of these facts."""
     signs = {fact for one in facts for fact in (one, *SIGNS.get(one, ()))}
     both = {"nonnegative", "nonpositive"} <= signs
     return both and bool({"positive", "negative", "nonzero"} & signs)
 
 
 def shapes_for(rules: Sequence[Rule]) -> str:
-    """Return whose shapes a peak of rules is to be drawn from."""
+    """Return the kind of shapes to draw for a peak of these rules."""
     kinds = [profile(rule.relation, rule.clause) for rule in rules]
     return next((k for k in ("linalg", "reductions", "shape") if k in kinds), "elementwise")

@@ -1,4 +1,4 @@
-"""Findings in the shipped modes that are expected, as data: what was found, and why it stays."""
+"""Expected findings in the shipped modes, as data: each finding, and why it stays."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _SIGNS = (
     "it, which nobody declares by these two facts"
 )
 
-# Kind, relation, other relation, reason; names may hold wildcards, and the two may be exchanged.
+# Kind, relation, other relation, reason; names may contain wildcards, in either order.
 KNOWN: tuple[tuple[str, str, str, str], ...] = (
     ("shadowed", "merge_specify_shapeo", "*", _TRIVIAL),
     ("shadowed", "specify_shape_broadcasto", "*", _TRIVIAL),
@@ -61,12 +61,12 @@ KNOWN: tuple[tuple[str, str, str, str], ...] = (
 
 
 def expected(finding: Finding) -> Finding:
-    """Return a finding with the reason why it is expected, if there is one.
+    """Return a finding, with the reason if it is expected.
 
     Parameters
     ----------
     finding : Finding
-        As it was found.
+        The finding, without a reason.
     """
     names = (*finding.relations, "", "")[:2]
     for kind, first, second, reason in KNOWN:

@@ -1,4 +1,4 @@
-"""Static checks of a selection of relations: what each does in the presence of the others."""
+"""Static checks of a selection: the effect of each relation in the presence of the others."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ from relgraph.rewriting.passes.constant_folding import ConstantFolding
 from relgraph.rewriting.rewriters import GraphRewriter, SequentialGraphRewriter, as_item, flat
 
 EXAMPLES = 6  # graphs of each clause
-UNKNOWN = 300  # graphs with unknown sizes that are made of a clause, where they are needed
-MANY = 8  # clauses, of which graphs are made in one dtype only
+UNKNOWN = 300  # graphs with unknown sizes to build from a clause if needed
+MANY = 8  # above this number of clauses, graphs have one dtype only
 DTYPES = (("float64",), EVERY_DTYPE)
 
 
 @dataclass(frozen=True)
 class Stage:
-    """What runs together: the relations of a phase, with its rewriters written in Python."""
+    """A phase: its relations, and its rewriters written in Python."""
 
     name: str
     items: tuple[Any, ...]
@@ -57,13 +57,13 @@ class Stage:
         return tuple(x for x in self.items if isinstance(x, Relation))
 
     def rewriter(self) -> GraphRewriter:
-        """Return what rewrites with all of them."""
+        """Return the rewriter with all relations of the phase."""
         return GraphRewriter(list(self.items))
 
     def others(self, relation: Relation, *, with_it: bool = False) -> GraphRewriter:
-        """Return what rewrites with the other relations that promise as much as one does.
+        """Return the rewriter with the other relations that promise at least as much.
 
-        What is exact does not follow from what is rounded, since a query may leave that out.
+        An exact relation does not follow from rounded ones, since a query may exclude these.
         """
         promised = [
             x
@@ -85,30 +85,30 @@ def check_selection(
 ) -> SelectionReport:
     """Check the relations of each phase of a selection against each other.
 
-    Everything is tried on graphs made from the sides of the relations, the same ones in every run.
+    The checks run on graphs built from the sides of the relations, the same ones in every run.
 
     Parameters
     ----------
     subject : mode, Query, database, rewriter or list of relations
-        A list is one phase.
+        The selection; a list is one phase.
     pairs : bool
-        Whether to look for critical pairs that do not join, which takes longest.
+        Whether to search for critical pairs that do not join, the slowest check.
     most : int, optional
-        How many critical pairs to try in each phase where one relation applies below the other,
-        taken from all of them at equal distances.  Where both apply at the root, and their order
-        decides, all are tried.
+        How many critical pairs to try in each phase, among those where one relation applies below
+        the root of the other; they are an evenly spaced sample.  Pairs where both apply at the
+        root, so that their order decides, are all tried.
     only : iterable of str, optional
-        Names of the relations to look at; the others are present all the same.
+        Names of the relations to check; the others still take part.
 
     Returns
     -------
     SelectionReport
-        With counts, and one finding a line.
+        The report, with counts and one finding a line.
 
     Raises
     ------
     UnknownTagError
-        For a name in ``only`` that no relation of the selection has.
+        If no relation of the selection has a name in ``only``.
     """
     subject, findings = _in_one_direction(subject)
     name, stages, final = stages_of(subject)
@@ -131,7 +131,7 @@ def check_selection(
 
 
 def _named(only: Iterable[str] | None, stages: list[Stage]) -> set[str] | None:
-    """Return the names of relations to look at, each of which is one of the selection."""
+    """Return the names of relations to check; raise if the selection lacks one."""
     if only is None:
         return None
     wanted = {only} if isinstance(only, str) else set(only)
@@ -147,7 +147,7 @@ def _named(only: Iterable[str] | None, stages: list[Stage]) -> set[str] | None:
 
 
 def _in_one_direction(subject: Any) -> tuple[Any, list[Finding]]:
-    """Return a list without the second direction of a relation, and a fault for each such."""
+    """Return a list without second directions of relations, and a fault for each."""
     if not isinstance(subject, list | tuple | set | frozenset | Iterator):
         return subject, []
     kept: list[Any] = []
@@ -164,7 +164,7 @@ def _in_one_direction(subject: Any) -> tuple[Any, list[Finding]]:
 
 
 def stages_of(subject: Any) -> tuple[str, list[Stage], list[Any]]:
-    """Return what a selection is called, its phases, and its rewriters in order."""
+    """Return the name of a selection, its phases, and its rewriters in order."""
     if isinstance(subject, str | RewriteDatabaseQuery):
         name = subject if isinstance(subject, str) else repr(subject)
         subject = default_database().query(mode(subject))
@@ -197,14 +197,14 @@ def _name(rewriter: GraphRewriter, whole: Any) -> str:
 
 
 class Examined:
-    """The relations of one phase, and what is found of them.
+    """The relations of one phase, and the findings about them.
 
     Parameters
     ----------
     stage : Stage
         The phase.
     only : set of str, optional
-        Names of the relations to look at.
+        Names of the relations to check.
     """
 
     def __init__(self, stage: Stage, only: set[str] | None = None) -> None:
@@ -215,7 +215,7 @@ class Examined:
         self.counts_of_pairs: Counter[str] = Counter()
 
     def findings(self) -> list[Finding]:
-        """Return what is found of each relation."""
+        """Return the findings about every relation."""
         found: list[Finding] = []
         for relation in self.asked:
             if relation.interpreted:
@@ -229,7 +229,7 @@ class Examined:
         return found
 
     def of_relation(self, relation: Relation) -> list[Finding]:
-        """Return what is found of one relation."""
+        """Return the findings about one relation."""
         found = self.directions(relation)
         examples = self.examples(relation)
         if not examples:
@@ -244,13 +244,13 @@ class Examined:
         return found
 
     def finding(self, kind: str, relation: Relation, text: str, *others: str) -> Finding:
-        """Return a finding of one relation."""
+        """Return a finding about one relation."""
         names = (relation.label, *others)
         shown = text if text.startswith(relation.label) else f"{relation.label}: {text}"
         return Finding(kind, self.stage.name, names, " ".join(shown.split()))
 
     def directions(self, relation: Relation) -> list[Finding]:
-        """Return the clauses that do not run as selected, and the direction that does not run."""
+        """Return findings about clauses and directions that cannot run."""
         found = []
         for clause in relation.clauses or ():
             why = refused(relation, clause, relation.backward)
@@ -264,7 +264,7 @@ class Examined:
         return found
 
     def examples(self, relation: Relation) -> list[tuple[Variable, Variable]]:
-        """Return graphs that a relation matches, a few for each clause, and what it makes."""
+        """Return a few graphs of each clause that a relation matches, with their replacements."""
         found: list[tuple[Variable, Variable]] = []
         for dtypes in DTYPES:
             if found and len(relation.clauses or ()) > MANY:
@@ -277,10 +277,10 @@ class Examined:
     def shadow(
         self, relation: Relation, examples: Sequence[tuple[Variable, Variable]]
     ) -> Finding | None:
-        """Return who fires instead of a relation, where it never fires on its own sides.
+        """Return a finding that others fire instead, if a relation never fires on its own sides.
 
-        A query may leave out rewriters written in Python, and relations that promise less, so where
-        these are first, it is asked what happens without them.
+        A query may exclude rewriters written in Python and relations that promise less, so if these
+        fire first, the check runs again without them.
         """
         found = None
         for rewriter in (self.rewriter, self.stage.others(relation, with_it=True)):
@@ -292,7 +292,7 @@ class Examined:
     def shadow_of(
         self, relation: Relation, examples: Sequence[tuple[Variable, Variable]], rewriter: Any
     ) -> Finding | None:
-        """Return who fires instead of a relation under one rewriter."""
+        """Return a finding that others fire instead of a relation under one rewriter."""
         instead: Counter[str] = Counter()
         more = (
             graph
@@ -318,7 +318,7 @@ class Examined:
         return self.finding("shadowed", relation, text, *names)
 
     def derivable(self, relation: Relation, examples: Sequence[tuple[Variable, Variable]]) -> bool:
-        """Tell whether both sides have one normal form without the relation."""
+        """Return True if both sides have one normal form without the relation."""
         others = self.stage.others(relation)
         if not all(self.joins(others, graph, result) for graph, result in examples):
             return False
@@ -326,7 +326,7 @@ class Examined:
         return all(self.joins(others, x, made.match(relation, x)) for x in unknown)
 
     def joins(self, rewriter: Any, a: Variable, b: Any) -> bool:
-        """Tell whether two graphs have one normal form, up to order and bracketing."""
+        """Return True if two graphs have one normal form, up to order and bracketing."""
         try:
             first, second = rewriter.outputs_of((a,))[0], rewriter.outputs_of((b,))[0]
         except RelgraphError:
@@ -334,7 +334,7 @@ class Examined:
         return first is second or made.canonical(first) == made.canonical(second)
 
     def forks(self, later: Sequence[Any], most: int | None) -> list[Finding]:
-        """Return the critical pairs that lead to two results, also after the phases that follow."""
+        """Return the critical pairs that give two results, even after the later phases."""
         asked = {r.label for r in self.asked}
         every = [
             peak
@@ -361,7 +361,7 @@ class Examined:
         return list(found.values())
 
     def parting(self, fork: critical_pairs.Fork, later: Sequence[Any]) -> Finding | None:
-        """Return what is found of a fork whose two steps lead to two results."""
+        """Return the finding about a fork whose two steps give two results."""
         ways = [(fork.first,), (fork.second,), (fork.graph,)]
         for rewriter in (self.rewriter, *later):
             try:
@@ -381,9 +381,9 @@ class Examined:
         return self.of_fork(kind, fork, text)
 
     def is_met(self, fork: critical_pairs.Fork) -> bool:
-        """Tell whether both steps are open when the graph is looked at, after its operands.
+        """Return True if both relations apply at the root of the graph, whose operands are normal.
 
-        Only then is it the order of the relations that decides.
+        Only then does the order of the relations decide.
 
         References
         ----------
@@ -394,20 +394,20 @@ class Examined:
         return not fork.peak.path and self.rewriter.outputs_of(operands) == operands
 
     def of_fork(self, kind: str, fork: critical_pairs.Fork, text: str) -> Finding:
-        """Return a finding of two relations."""
+        """Return a finding about two relations."""
         shown = " ".join(f"{fork.graph}: {text}".split())
         return Finding(kind, self.stage.name, fork.names, shown)
 
 
 def has_value(graph: Variable) -> bool:
-    """Tell whether NumPy computes a graph.
+    """Return True if NumPy can compute a graph.
 
-    A size that is found to be 0 while a graph is rewritten makes its smallest element an error.
+    If rewriting proves that a size is 0, the minimum of such an array is an error.
 
     Parameters
     ----------
     graph : Variable
-        Any graph.
+        The graph.
     """
     rng = np.random.default_rng(0)
     try:
@@ -418,12 +418,12 @@ def has_value(graph: Variable) -> bool:
 
 
 def drawn(relation: Relation, dtypes: tuple[str, ...]) -> Iterator[tuple[Clause, Iterator[Side]]]:
-    """Yield graphs made of the clauses of a relation, with inputs of these dtypes."""
+    """Yield graphs built from the clauses of a relation, with inputs of these dtypes."""
     return each_case(relation, dtypes, 60 if dtypes == EVERY_DTYPE else 24)
 
 
 def matched(relation: Relation, sides: Iterable[Side]) -> Iterator[tuple[Variable, Variable]]:
-    """Yield those graphs that a relation matches, and what it makes of them."""
+    """Yield the graphs that a relation matches, with their replacements."""
     for graph, _, _ in sides:
         result = made.match(relation, graph)
         if result is not None:
@@ -431,15 +431,15 @@ def matched(relation: Relation, sides: Iterable[Side]) -> Iterator[tuple[Variabl
 
 
 def _of_unknown_sizes(relation: Relation) -> Iterator[Variable]:
-    """Yield graphs that a relation matches whose sizes are mostly unknown, made when asked for.
+    """Yield, lazily, graphs that a relation matches and whose sizes are mostly unknown.
 
-    Where sizes are numbers, much is simplified that a relation on shapes would do.
+    With static sizes, ops simplify much of what a relation on shapes would rewrite.
     """
     yield from (graph for _, graph in one_sided(relation, UNKNOWN))
 
 
 def refused(relation: Relation, clause: Clause, backward: bool) -> str | None:
-    """Return why a clause does not run in a direction, or None where it does."""
+    """Return why a clause cannot run in a direction, or None if it can."""
     try:
         orient(
             with_block(clause), backward, relation.name, relation.location,

@@ -1,16 +1,16 @@
-"""What follows from equations between graphs by adding and subtracting them.
+"""Entailment: equations that follow from others between graphs by adding and subtracting them.
 
-A sum is a vector: how often each of its terms is added, less how often it is taken away.  So an
-equation between sums says that the difference of two vectors is zero, and another one follows
-from some where its difference is a combination of theirs with integer coefficients.  This holds
-for integers that wrap around as well, which no division would.  Terms are equal where their ops
-are and what they are applied to follows to be equal (congruence).
+A sum is a vector: for each term, the number of additions minus that of subtractions.  So an
+equation between sums says that the difference of two vectors is zero, and it follows from others if
+its difference is a combination of theirs with integer coefficients.  This also holds for integers
+that wrap around, where division would be invalid.  Terms are equal if their ops are equal and the
+equality of their operands follows (congruence).
 
-Of floats less follows: infinity - infinity is not zero, so what is taken away is counted apart
-from what is added, and vanishes together with it only where an equation says so.  Nor does
-``x + z = y + z`` imply ``x = y``: without leave to take all values for finite, a term is replaced
-by what it is equal to, and nothing is subtracted.  An equation holds for arrays of its own shape
-and for those it is broadcast to: one between arrays without elements says nothing of others.
+Less follows for floats: infinity - infinity is not zero, so additions and subtractions are counted
+separately, and cancel only where an equation says so.  Nor does ``x + z = y + z`` imply ``x = y``:
+unless all values may be assumed finite, a term is replaced by an equal one, and nothing is
+subtracted.  An equation holds for arrays of its shape and of shapes it broadcasts to: an equation
+between empty arrays implies nothing about others.
 
 References
 ----------
@@ -34,14 +34,14 @@ from relgraph.rewriting.derivation.equality import paths_to_terms, product_of, s
 
 Vector = dict[int, int]  # coefficients of terms, by their number; i ^ 1 numbers the negative of i
 
-ROUNDS = 8  # how deep equations may lie inside the terms of other ones
-MOST = 2_000  # equations that are combined
-LONG = 1 << 64  # coefficients from which on rows are reduced by one another
-LONGEST = 1 << 1024  # coefficients from which on an equation is left out
+ROUNDS = 8  # how deep equations may be nested inside the terms of others
+MOST = 2_000  # the most equations to combine
+LONG = 1 << 64  # rows with coefficients above this are reduced by each other
+LONGEST = 1 << 1024  # equations with coefficients above this are dropped
 
 
 class Equation(NamedTuple):
-    """Two vectors that are equal, as arrays of a type."""
+    """Two vectors that are equal as arrays of a type."""
 
     type: Any
     left: Vector
@@ -49,15 +49,14 @@ class Equation(NamedTuple):
 
 
 class Entailment:
-    """Equations, and what follows from them.
+    """Equations, and a test of what they imply.
 
     Parameters
     ----------
     equations : sequence of (Variable, Variable)
         Pairs of graphs that are equal.
     finite : bool
-        Whether floats may be taken for finite, so that what is added on both sides of an equation
-        between them may be taken away.
+        Whether to assume finite floats, so that terms on both sides of an equation cancel.
     """
 
     def __init__(
@@ -66,13 +65,13 @@ class Entailment:
         self.equations = tuple(equations)
         self.finite = finite
         self._numbers: dict[Any, int] = {}
-        self._factors: dict[int, tuple[Any, Counter[Any]]] = {}  # of the terms that are products
+        self._factors: dict[int, tuple[Any, Counter[Any]]] = {}  # factors of products
         self._found: list[Equation] = []
         self._known: dict[Any, Lattice | Replacements] = {}
         self._vectors: dict[Variable, Vector] = {}
 
     def holds(self, a: Variable, b: Variable) -> bool:
-        """Tell whether the equations imply that two graphs are equal.
+        """Return True if the equations imply that two graphs are equal.
 
         Parameters
         ----------
@@ -96,7 +95,7 @@ class Entailment:
         return False
 
     def _of(self, kind: Any) -> Lattice | Replacements:
-        """Return what is known of arrays of a type: the equations of those that broadcast to it."""
+        """Return the equations for arrays of a type: those of types that broadcast to it."""
         known = self._known.get(kind)
         if known is None:
             floats = _is_float(kind)
@@ -114,7 +113,7 @@ class Entailment:
         return self._of(x.type).reduced(self._vectors[x])
 
     def _vector(self, node: Variable) -> Vector:
-        """Return a graph as a vector, by what is known to be equal inside its terms."""
+        """Return a graph as a vector, modulo the known equalities inside its terms."""
         stack = [node]
         while stack:
             x = stack[-1]
@@ -138,7 +137,7 @@ class Entailment:
         return self._vectors[node]
 
     def _term(self, x: Variable) -> Vector:
-        """Return a term as a vector; one of a single number, but where it is a sum scaled by 1."""
+        """Return a term as a vector, with a single entry unless it is a sum scaled by 1."""
         if x.op is None:
             return self._numbered(x)
         if x.op is multiply and uniform(x) and x.type.dtype.kind in "fi":
@@ -149,7 +148,7 @@ class Entailment:
         return self._numbered((x.op, x.type, parts))
 
     def _product(self, x: Variable) -> Vector:
-        """Return a product by its factors, and theirs where one is equal to a product."""
+        """Return a product by its factors, expanding factors that equal a product."""
         numbers: list[tuple[Any, int]] = []
         factors: Counter[Any] = Counter()
         single: dict[Any, Vector] = {}
@@ -188,7 +187,7 @@ class Entailment:
 
 
 def _class(x: Variable, vector: Vector) -> Any:
-    """Return what is the same for nodes of one vector: known to be equal, and of one type."""
+    """Return a key that is equal for nodes of one type that are known to be equal."""
     return frozenset(vector.items()), x.type
 
 
@@ -198,7 +197,7 @@ def _is_float(kind: Any) -> bool:
 
 
 def _broadcasts(kind: Any, to: Any) -> bool:
-    """Tell whether arrays of a type are broadcast to another one by an elementwise op."""
+    """Return True if an elementwise op broadcasts arrays of a type to another type."""
     if kind == to:
         return True
     a, b = getattr(kind, "shape", None), getattr(to, "shape", None)
@@ -209,7 +208,7 @@ def _broadcasts(kind: Any, to: Any) -> bool:
 
 
 def _opposite(vector: Vector) -> Vector:
-    """Return a vector with each term in the place of its negative."""
+    """Return a vector with each term exchanged with its negative."""
     return {i ^ 1: n for i, n in vector.items()}
 
 
@@ -218,12 +217,12 @@ def _negative(vector: Vector, kind: Any) -> Vector:
 
 
 class Replacements:
-    """Terms, and the sums that they are equal to; equations between other sums are left out.
+    """Terms, and the sums that they are equal to; equations between other sums are ignored.
 
     Attributes
     ----------
     rows : dict of int to Vector
-        By the number of a term, what it is replaced by.
+        The replacement of each term, by its number.
     """
 
     def __init__(self) -> None:
@@ -265,7 +264,7 @@ class Replacements:
         return vector
 
     def equal(self, left: Vector, right: Vector) -> bool:
-        """Tell whether two vectors are the same once every term is replaced."""
+        """Return True if two vectors are the same after all replacements."""
         return self.reduced(left) == self.reduced(right)
 
 
@@ -275,8 +274,8 @@ class Lattice:
     Attributes
     ----------
     rows : dict of int to Vector
-        The basis, by the last number of each of its vectors: what was numbered first, such as the
-        inputs of a graph, is what others are expressed by.
+        The basis, by the last number of each of its vectors: terms that were numbered first, such
+        as the inputs of a graph, express the others.
     """
 
     def __init__(self) -> None:
@@ -287,13 +286,13 @@ class Lattice:
         self.add(_less(left, 1, right))
 
     def equal(self, left: Vector, right: Vector) -> bool:
-        """Tell whether the difference of two vectors is a combination."""
+        """Return True if the difference of two vectors is a combination."""
         return not self.reduced(_less(left, 1, right))
 
     def add(self, vector: Vector) -> None:
-        """Add a vector to those that are combined.
+        """Add a vector to the generators of the lattice.
 
-        One whose coefficients grow past all bounds is left out, or part of it.
+        If coefficients grow too long, the vector or a part of it is dropped.
 
         Parameters
         ----------
@@ -329,14 +328,14 @@ class Lattice:
             del self.rows[last]
 
     def _below(self, vector: Vector) -> Vector:
-        """Return a vector, all but its last coefficient reduced."""
+        """Return a vector with all but its last coefficient reduced."""
         last = max(vector)
         found = self.reduced({i: n for i, n in vector.items() if i != last})
         found[last] = vector[last]
         return found
 
     def reduced(self, vector: Vector) -> Vector:
-        """Return the one vector that stands for all that differ from it by a combination.
+        """Return the canonical representative of a vector modulo the lattice.
 
         Parameters
         ----------
@@ -380,10 +379,9 @@ def _less(vector: Vector, times: int, row: Vector) -> Vector:
 
 
 def _terms(x: Variable) -> list[tuple[Variable, int, int]]:
-    """Return the terms of a sum, or a node that is none, without their signs.
+    """Return the terms of a sum without their signs; any other node is a single term.
 
-    With each, how often it is added and how often it is taken away; what cancels is left out for
-    integers only.
+    Each term comes with its numbers of additions and of subtractions; only integer terms cancel.
     """
     kind = getattr(getattr(x.type, "dtype", None), "kind", "")
     if kind not in ("f", "i"):
@@ -402,7 +400,7 @@ def _terms(x: Variable) -> list[tuple[Variable, int, int]]:
 
 
 def _unsigned(x: Variable) -> tuple[Variable, bool]:
-    """Return a term of a sum without its sign, and whether it is negative."""
+    """Return a term of a sum without its sign, and whether the sign is negative."""
     negative = False
     while x.op is add.inverse and sum_op(x) is None:
         x, negative = x.inputs[0], not negative
@@ -412,5 +410,5 @@ def _unsigned(x: Variable) -> tuple[Variable, bool]:
 
 
 def _is_zero(x: Variable) -> bool:
-    """Tell whether a term is nothing in a sum, of whatever shape: vectors are of typed sums."""
+    """Return True if a term adds zero to a sum, of any shape: vectors belong to typed sums."""
     return isinstance(x, Constant) and same_number(x.uniform, add.identity)

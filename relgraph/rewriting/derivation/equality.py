@@ -1,7 +1,7 @@
-"""When two graphs are equal as sums and as products: what the checker of derivations goes by.
+"""Equality of graphs as sums and products, which the checker of derivations uses.
 
-That is up to associativity, commutativity and identity elements, with differences and negations
-read as sums, and the constant factors of a product multiplied.
+Graphs are equal up to associativity, commutativity and identity elements, with differences and
+negations read as sums, and the constant factors of a product multiplied.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ SIGNED = frozenset([add, add.difference, add.inverse])
 
 
 def sum_op(x: Variable) -> Op | None:
-    """Return the associative and commutative op that a node is seen as nested applications of.
+    """Return the AC op of which a node counts as nested applications, or None.
 
-    ``a - b`` is seen as ``a + (-b)``, and ``-(a + b)`` as ``(-a) + (-b)``.
+    ``a - b`` counts as ``a + (-b)``, and ``-(a + b)`` as ``(-a) + (-b)``.
     """
     op = x.op
     if is_ac(op):
@@ -37,7 +37,7 @@ def sum_op(x: Variable) -> Op | None:
 
 
 def is_nested(x: Variable, op: Op | None, dtype: Any) -> bool:
-    """Tell whether ``x`` is an application whose operands are those of an outer one too."""
+    """Return True if ``x`` is an application whose operands also belong to an outer one."""
     mine = x.op is op or (op is add and x.op in SIGNED and dtype.kind in "fi")
     return mine and dtype.kind != "b" and x.type.dtype == dtype and uniform(x)
 
@@ -45,8 +45,8 @@ def is_nested(x: Variable, op: Op | None, dtype: Any) -> bool:
 class Keys:
     """Keys of nodes, equal for nodes that are equal as sums and as products.
 
-    That is up to associativity and commutativity, the meaning of differences and negation, and the
-    value of the constant factors of a product.
+    Keys ignore associativity, commutativity, the spelling of differences and negation, and how a
+    product splits its constant factors.
     """
 
     def __init__(self) -> None:
@@ -83,7 +83,7 @@ class Keys:
         if x.op is None:
             return x
         op = sum_op(x)
-        dtype: Any = getattr(x.type, "dtype", None)  # several results have none
+        dtype: Any = getattr(x.type, "dtype", None)  # tuples have no dtype
         if op is multiply or (x.op is add.inverse and op is None and dtype.kind in "fi"):
             return self._product(x, dtype)
         shape: Any
@@ -129,9 +129,9 @@ class Keys:
 
 
 def paths_to_terms(node: Variable) -> dict[Variable, tuple[int, int]]:
-    """Count the paths to each operand of a sum or product, by how often it is taken away too.
+    """Count the paths to each operand of a sum or product: additions and subtractions.
 
-    A shared sum is passed through once, with its count.
+    A shared sum is visited once, with its count.
     """
     op, dtype = sum_op(node), node.type.dtype
     assert op is not None
@@ -160,7 +160,7 @@ def paths_to_terms(node: Variable) -> dict[Variable, tuple[int, int]]:
 
 
 def counted(node: Variable) -> Counter[Variable]:
-    """Count the operands of a sum or product, however nested; those taken away as negatives."""
+    """Count the operands of a sum or product, however nested; subtracted ones as negatives."""
     if node.type.dtype.kind == "b" or not uniform(node):
         return Counter(node.inputs)
     terms: Counter[Variable] = Counter()
@@ -175,7 +175,7 @@ def counted(node: Variable) -> Counter[Variable]:
 def split_factor(terms: Counter[Variable], dtype: Any) -> tuple[Any, Counter[Variable]]:
     """Return the product of the constant factors among the operands of a product, and the rest.
 
-    Constants whose product overflows, or vanishes where none of them is zero, are left in the rest.
+    Constants whose product overflows, or is zero although no factor is, stay in the rest.
     """
     numbers: list[tuple[Any, int]] = []
     kept: Counter[Variable] = Counter()
@@ -189,7 +189,7 @@ def split_factor(terms: Counter[Variable], dtype: Any) -> tuple[Any, Counter[Var
 
 
 def product_of(numbers: Sequence[tuple[Any, int]], dtype: Any) -> Any:
-    """Return a product of powers as a dtype has it, or None where that is not what it is."""
+    """Return a product of powers in a dtype, or None if it overflows or underflows."""
     if dtype.kind in "iu":
         size = 1 << 8 * dtype.itemsize
         found = math.prod([pow(x, n, size) for x, n in numbers]) % size
@@ -204,7 +204,7 @@ def product_of(numbers: Sequence[tuple[Any, int]], dtype: Any) -> Any:
 
 
 def bare(x: Variable) -> Variable:
-    """Return what a product with the identity is a product with."""
+    """Remove a factor that is the identity element from a product."""
     if x.op is multiply:
         kept = list(without_identity(multiply, Counter(x.inputs)).elements())
         return kept[0] if len(kept) == 1 else x
@@ -212,7 +212,7 @@ def bare(x: Variable) -> Variable:
 
 
 def negative(x: Variable) -> Variable:
-    """Return what takes a term away from a sum when it is added."""
+    """Return the negative of a term."""
     if isinstance(x, Constant):
         return constant(-x.value)
     assert add.inverse is not None
@@ -220,7 +220,7 @@ def negative(x: Variable) -> Variable:
 
 
 def without_identity(op: Op, terms: Counter[Variable]) -> Counter[Variable]:
-    """Leave out the scalar constants that change nothing."""
+    """Remove scalar constants that are identity elements."""
     if op.identity is None:
         return terms
     kept = {

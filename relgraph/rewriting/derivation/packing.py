@@ -1,7 +1,7 @@
 """Firings as data that pickles: nodes in one flat list, and relations by reference.
 
-A rewrite is made of fresh logic variables and of functions that may have no name, so that it can
-not be pickled itself; it is the nth rewrite of a relation of its selection.
+A rewrite consists of fresh logic variables and functions that may have no name, so pickle cannot
+store it; it is packed as the nth rewrite of a relation of its selection.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from relgraph.rewriting.selection import Selection, relation_of, selection_of
 
 
 class Place(NamedTuple):
-    """Where a node stands in the list of all nodes."""
+    """The index of a node in the list of all nodes."""
 
     number: int
 
 
 class Packing:
-    """The nodes of what is packed, each once."""
+    """The nodes of all packed values, each once."""
 
     def __init__(self) -> None:
         self._places: dict[Variable, Place] = {}
 
     def packed(self, value: Any) -> Any:
-        """Return a value with places for its nodes, in tuples and lists too."""
+        """Return a value with its nodes replaced by places, also inside tuples and lists."""
         if isinstance(value, Variable):
             return self._places.setdefault(value, Place(len(self._places)))
         if type(value) in (tuple, list):
@@ -43,7 +43,7 @@ class Packing:
         return _named(firing.rewrite, selection), *map(self.packed, parts)
 
     def nodes(self) -> tuple[Any, ...]:
-        """Return all nodes that were packed so far, as a flat list."""
+        """Return all nodes packed so far, as a flat list."""
         return flatten(list(self._places))
 
 
@@ -60,7 +60,7 @@ class Unpacking:
         self._nodes: Sequence[Variable] = unflatten(nodes)
 
     def unpacked(self, value: Any) -> Any:
-        """Return a value with the nodes in their places."""
+        """Return a value with its places replaced by nodes."""
         if type(value) is Place:
             return self._nodes[value.number]
         if type(value) in (tuple, list):
@@ -82,17 +82,17 @@ class Unpacking:
 
 
 def packed_selection(selection: Selection) -> tuple[Any, ...]:
-    """Return what a selection is made of."""
+    """Return the parts of a selection."""
     return selection.relations, selection.transforms
 
 
 def unpacked_selection(data: tuple[Any, ...]) -> Selection:
-    """Return the compiled selection of what it is made of."""
+    """Return the compiled selection of these parts."""
     return selection_of(*data)
 
 
 def _named(rewrite: Any, selection: Selection) -> tuple[Any, ...]:
-    """Return where a selection has what fired."""
+    """Return a reference to the rewrite that fired, within its selection."""
     if relation_of(rewrite) is not None:
         place = selection.place(rewrite)
         if place is None:

@@ -1,4 +1,4 @@
-"""What passes over whole graphs did, so that derivations can name them."""
+"""Records of passes over whole graphs, so that derivations can name them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ Outputs = tuple[Variable, ...]
 
 @dataclass(frozen=True)
 class Pass:
-    """One change of a whole graph by a rewriter written in Python, which states no relation.
+    """One change of a whole graph by a rewriter written in Python, which has no relation.
 
     Attributes
     ----------
     name : str
-        The rewriter's.
+        The name of the rewriter.
     before, after : tuple of Variable
-        The outputs as they were and as they are.
+        The outputs before and after the pass.
     """
 
     name: str
@@ -31,14 +31,14 @@ class Pass:
 
     @property
     def steps(self) -> tuple[()]:
-        """Nothing: it gives no reasons."""
+        """No steps: a pass records none."""
         return ()
 
     def check(self) -> None:
-        """Do nothing: there is no relation that could be asked; see ``Derivation.unreplayed``."""
+        """Do nothing: a pass has no relation to check; see ``Derivation.unreplayed``."""
 
     def lines(self) -> Iterator[str]:
-        """Yield its name and cost, and what it made of the outputs that it changed."""
+        """Yield its name and cost, and the outputs that it changed."""
         yield f"   {self.name}, a pass: {flops(self.before)} -> {flops(self.after)} flops"
         for old, new in zip(self.before, self.after, strict=True):
             if old is not new:
@@ -53,7 +53,7 @@ LISTENER: ContextVar[Callable[[str, Outputs, Outputs], None] | None] = ContextVa
 
 
 def told(name: str, before: Outputs, after: Outputs) -> None:
-    """Tell who listens, if anyone does, what a pass did.
+    """Report a pass to the current listener, if there is one.
 
     Parameters
     ----------

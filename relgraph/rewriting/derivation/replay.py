@@ -1,10 +1,10 @@
 """The checker of derivations: it replays recorded steps without the engine that made them.
 
 It knows nothing of matchers, views or memos.  Each use of a relation is an instance: the sides of
-its clause under the recorded bindings.  The checker compares the instance with what the step took
-and made, up to the order and bracketing of associative and commutative ops, asks kanren whether the
-relation holds for it, tests the side conditions, and counts the terms that were carried along.
-Then it rewrites the original graph with the steps alone, as ground equations.
+its clause under the recorded bindings.  The checker compares the instance with the terms that the
+step replaced and built, up to the order and bracketing of associative and commutative ops, lets
+kanren test that the relation holds for it, tests the side conditions, and counts the terms that
+were carried along. Then it rewrites the original graph with the steps alone, as ground equations.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from relgraph.rewriting.interpreter import answers
 from relgraph.rewriting.selection import Selection, relation_of
 
 Values = dict[PatternVariable, Any]
-CONVERTING = ("cast", "broadcast_to")  # what a result is wrapped in to fit its place
+CONVERTING = ("cast", "broadcast_to")  # ops that wrap a result to give it the replaced type
 FIX = "Please report it with the graph; excluding(name) leaves the relation of the step out."
 
 
@@ -50,8 +50,8 @@ class Checker:
     Parameters
     ----------
     selection : Selection
-        Its relations are what may be used.  Its ``ac_ops`` are the ops whose nested applications
-        are rewritten as one; others are binary nodes.
+        Steps may use only its relations.  Nested applications of its ``ac_ops`` are rewritten as
+        one; other ops are binary nodes.
     """
 
     def __init__(self, selection: Selection) -> None:
@@ -61,7 +61,7 @@ class Checker:
         self._answered: set[tuple[Any, Variable, Any]] = set()
 
     def same(self, a: Variable, b: Variable) -> bool:
-        """Tell whether two graphs are equal up to order and bracketing."""
+        """Return True if two graphs are equal up to order and bracketing."""
         return a is b or bool(self.key(a) == self.key(b))
 
     def step(self, number: int, step: Any) -> None:
@@ -70,7 +70,7 @@ class Checker:
         Raises
         ------
         VerifyError
-            Naming what is wrong with it.
+            If the step is wrong; the error says how.
         """
         if not step.after.type.narrows(step.before.type):
             raise VerifyError(
@@ -83,7 +83,7 @@ class Checker:
             self._firing(number, firing)
 
     def _balance(self, number: int, step: Any) -> None:
-        """Check that a step replaces just the terms that its firings took."""
+        """Check that a step replaces exactly the terms that its firings matched."""
         first = step.firings[0]
         if sum([len(x.taken) for x in step.firings]) == 1 and self.same(
             first.taken[0], step.before
@@ -121,10 +121,10 @@ class Checker:
         return found
 
     def _firing(self, number: int, firing: Any) -> None:
-        """Check that a firing is an instance of its relation, and that kanren agrees."""
+        """Check that a firing is an instance of its relation, and that kanren confirms it."""
         rewrite = firing.rewrite
         if any([rewrite is x for x in self.selection.transforms]):
-            return  # a transform written in Python has no relation to be asked
+            return  # a transform written in Python has no relation to check
         relation = relation_of(rewrite)
         if relation is None or self.selection.place(rewrite) is None:
             raise _problem(number, firing, "the selection does not hold")
@@ -147,7 +147,7 @@ class Checker:
             except RelgraphError as error:
                 raise _problem(number, firing, f"{error.what}: a side cannot be built of") from None
             asked = (relation, left, right)
-            if asked in self._answered:  # many terms of a sum are few instances
+            if asked in self._answered:  # many terms of a sum give few instances
                 continue
             if not any(self._fits(right, x) for x in answers(relation, left)):
                 raise _problem(number, firing, "kanren has no answer for this use of")
@@ -156,7 +156,7 @@ class Checker:
             raise _problem(number, firing, "what was made is no instance of")
 
     def _conditions(self, number: int, firing: Any, values: Values) -> None:
-        """Test the side conditions, and compute what they compute."""
+        """Test the side conditions, and bind the values that they compute."""
         for c in firing.rewrite.conditions:
             for one in _each(c, values):
                 args = [_value(x, one) for x in (c.args[1:] if c.computes else c.args)]
@@ -172,14 +172,14 @@ class Checker:
                     raise _problem(number, firing, f"{c!r} does not hold for this use of")
 
     def _fits(self, made: Any, built: Any) -> bool:
-        """Tell whether what was made is what was built, broadcast or cast to its place."""
+        """Return True if a recorded result is the rebuilt one, broadcast or cast to its type."""
         made, built = _unwrapped(made), _unwrapped(built)
         if isinstance(made, Variable) and isinstance(built, Variable) and self.same(made, built):
             return True
         return _number(made) is not None and _number(made) == _number(built)
 
     def _covers(self, term: Term, node: Variable, values: Values) -> bool:
-        """Tell whether a node is a term under the bindings, up to order and bracketing."""
+        """Return True if a node equals a term under the bindings, up to order and bracketing."""
         if isinstance(term, PatternVariable):
             return isinstance(values[term], Variable) and self.same(values[term], node)
         if isinstance(term, bool | int | float):
@@ -213,7 +213,7 @@ class Checker:
         )
 
     def _covers_all(self, term: PatternNode | Block, node: Variable, values: Values) -> bool:
-        """Match the operands of a sum or product: those that are bound, then the others."""
+        """Match the operands of a sum or product: first the bound ones, then the others."""
         if isinstance(term, Block):
             own = term.own[0]
             args: list[tuple[Term, Values]] = [
@@ -222,7 +222,7 @@ class Checker:
         else:
             args = [(x, values) for x in flat_args(term)]
         left = self._terms([node], node)
-        if isinstance(term, Block):  # an element may be a sum of its own
+        if isinstance(term, Block):  # an element may itself be a sum
             built = [bare(build(arg, bound, node)) for arg, bound in args]
             if self._terms(built, node) == left:
                 return True
@@ -237,12 +237,12 @@ class Checker:
     def _assign(
         self, args: list[tuple[Term, Values]], rest: list[Variable], left: Counter[Any]
     ) -> bool:
-        """Give each argument an operand of its own; arguments are few, so by trying."""
+        """Assign a different operand to each argument by backtracking, since arguments are few."""
         if sum(left.values()) != len(args):
             return False
         if not args:
             return True
-        if len(args) > 8:  # a block: its elements are bound, so any operand that fits will do
+        if len(args) > 8:  # a block: elements are bound, so the first fit is enough
             left = left.copy()
             for i, (arg, bound) in enumerate(args):
                 for x in chain(rest[max(i - 1, 0) : i + 2], rest):
@@ -262,14 +262,14 @@ class Checker:
         return False
 
     def replay(self, before: Variable, closed: frozenset[Variable], steps: Sequence[Any]) -> Any:
-        """Rewrite a graph with the steps only, innermost first.
+        """Rewrite a graph with the steps alone, innermost first.
 
         Parameters
         ----------
         before : Variable
             The graph.
         closed : frozenset of Variable
-            The nested applications with other users, which steps treat as terms.
+            The nested applications with other users; steps treat them as terms.
         steps : sequence of Step
             The equations.
         """
@@ -287,7 +287,7 @@ class Checker:
                 stack.pop()
                 continue
             if x not in summed and add in self.ac_ops and sum_op(x) is add:
-                terms = _signed_leaves(x, closed)  # as one sum first, then by its parts
+                terms = _signed_leaves(x, closed)  # first as one sum, then by its parts
                 waiting = [y for y in terms if y not in done]
                 if waiting:
                     stack.extend(waiting)
@@ -333,7 +333,7 @@ class Checker:
 class _Equations:
     """Steps as ground equations, read forward.
 
-    The exact node is looked for first, then one that is equal up to order and bracketing.
+    The lookup tries the exact node first, then one that is equal up to order and bracketing.
     """
 
     def __init__(self, steps: Sequence[Any], key: Keys) -> None:
@@ -342,17 +342,17 @@ class _Equations:
         self.rules = {key(s.before): s.after for s in reversed(steps)}
 
     def image(self, node: Variable, default: Variable) -> Variable:
-        """Return what a step made of a node, or the default."""
+        """Return the replacement of a node by a step, or the default."""
         found: Variable | None = self.exact.get(node)
         return self.rules.get(self.key(node), default) if found is None else found
 
 
 def _signed_leaves(node: Variable, closed: frozenset[Variable]) -> list[Variable]:
-    """Return the terms of a sum, its differences and negations included."""
+    """Return the terms of a sum, including those inside differences and negations."""
     dtype = node.type.dtype
     nested: Counter[Variable] = Counter()
     stack = [node]
-    while stack:  # what is met twice is a term of its own
+    while stack:  # a node that occurs twice counts as a term
         for y in stack.pop().inputs:
             if y not in closed and is_nested(y, add, dtype):
                 nested[y] += 1
@@ -370,7 +370,7 @@ def _signed_leaves(node: Variable, closed: frozenset[Variable]) -> list[Variable
 
 
 def closed_in(outputs: Sequence[Variable]) -> frozenset[Variable]:
-    """Return the applications nested in their own op that have other users as well."""
+    """Return the applications that are nested in the same op and also have other users."""
     uses: Counter[Variable] = Counter(outputs)
     nested = set()
     for node in toposort(outputs):
@@ -382,7 +382,7 @@ def closed_in(outputs: Sequence[Variable]) -> frozenset[Variable]:
 
 
 def build(term: Term, values: Values, like: Variable) -> Any:
-    """Return a term under bindings, as a graph (or a number, where it is one)."""
+    """Return a term under bindings, as a graph or a number."""
     if isinstance(term, PatternVariable):
         return values[term]
     if isinstance(term, Block):
@@ -399,7 +399,7 @@ def build(term: Term, values: Values, like: Variable) -> Any:
 
 
 def _unwrapped(x: Any) -> Any:
-    """Return what a result was before it was broadcast or cast to its place."""
+    """Return a result without the broadcast or cast that adapted its type."""
     while isinstance(x, Variable) and x.op is not None and x.op.name in CONVERTING:
         x = x.inputs[0]
     return x
@@ -417,7 +417,7 @@ def _value(term: Term, values: Values) -> Any:
 
 
 def _each(condition: Suspended, values: Values) -> Iterator[Values]:
-    """Yield the bindings that a condition speaks of: one for each term of a block."""
+    """Yield the bindings that a condition refers to: one for each term of a block."""
     lists = [v for x in condition.args for v in variables(x) if isinstance(values.get(v), list)]
     if not lists or condition.kind == "reduce":
         yield values

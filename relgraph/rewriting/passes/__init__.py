@@ -1,1 +1,1 @@
-"""Rewrites written in Python: of whole graphs, and of nodes by rules that are no identities."""
+"""Rewriters written in Python: for whole graphs, and for nodes by rules that are not identities."""

@@ -1,4 +1,4 @@
-"""Concatenations of any number of operands become one, of as few operands as will do."""
+"""Merging of nested concatenations into one with as few operands as possible."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ from relgraph.ops.shape import BroadcastTo, Reshape, expand_dims
 
 
 class JoinMerging:
-    """Merges the operands of a concatenation, and of a concatenation in a concatenation.
+    """Merges the operands of a concatenation and of the concatenations nested in it.
 
-    Empty operands are dropped; parts of one array that follow each other become one part, stacks a
-    longer stack, broadcasts of one operand a larger broadcast, and an array that is repeated a
-    broadcast of it.
+    It drops empty operands.  Consecutive parts of one array become one part, stacks a longer stack,
+    broadcasts of one operand a larger broadcast, and a repeated array a broadcast of it.
 
     Examples
     --------
@@ -38,7 +37,7 @@ class JoinMerging:
         return "<merge_joins>"
 
     def transform(self, node: Variable) -> Variable | None:
-        """Return a concatenation of fewer operands, or what is left of it."""
+        """Return a concatenation of fewer operands, its only operand, a broadcast, or None."""
         axis: int = node.op.params[0]  # type: ignore[union-attr]
         operands = list(node.inputs)
         for rule in (_flat, _filled, _merged):
@@ -56,7 +55,7 @@ def _joined(operands: list[Variable], axis: int, node: Variable) -> Variable | N
 
 
 def _flat(operands: list[Variable], axis: int) -> list[Variable] | None:
-    """Return the operands with those of a concatenation among them in its place."""
+    """Return the operands with nested concatenations flattened."""
     op = Concatenate(axis)
     if not any([x.op is op for x in operands]):
         return None
@@ -70,7 +69,7 @@ def _filled(operands: list[Variable], axis: int) -> list[Variable] | None:
 
 
 def _merged(operands: list[Variable], axis: int) -> list[Variable] | None:
-    """Return the operands with neighbours made one wherever they can be."""
+    """Return the operands with neighbours merged wherever possible."""
     found = operands[:1]
     for x in operands[1:]:
         made = (rule(found[-1], x, axis) for rule in PAIRS)
@@ -83,7 +82,7 @@ def _merged(operands: list[Variable], axis: int) -> list[Variable] | None:
 
 
 def _parts(x: Variable, y: Variable, axis: int) -> Variable | None:
-    """Return the part of an array that two parts make up."""
+    """Return the part of an array that two adjacent parts form."""
     if not (isinstance(x.op, Index) and isinstance(y.op, Index)):
         return None
     if len(x.inputs) != 1 or len(y.inputs) != 1 or x.inputs != y.inputs:

@@ -1,10 +1,10 @@
-"""Constant folding: what depends on constants only is computed now.
+"""Constant folding: applications of constants are computed at compile time.
 
-Two transforms, because they promise different things.  :class:`ConstantFolding` computes an
-application of constants exactly as it would be computed at the call, so values stay the same bit
-for bit.  :class:`ConstantCollecting` brings the constants of one sum or product together, which
-regroups it: exact for integers, and for floats within the error bound of a sum, where no
-intermediate value overflows.
+There are two transforms, because they promise different things.  :class:`ConstantFolding` computes
+an application of constants exactly as the call would, so values stay the same bit for bit.
+:class:`ConstantCollecting` combines the constants of one sum or product, which regroups it: this is
+exact for integers, and for floats within the error bound of a sum, if no intermediate value
+overflows.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from relgraph.ops.elementwise import TABLE, Elementwise
 from relgraph.ops.shape import Dim
 from relgraph.relations.operand_index import Firing
 
-LIMIT = 1_000_000  # elements that a folded result may have, unless the constants have more
+LIMIT = 1_000_000  # the most elements of a folded result, unless the constants have more
 
 # Regrouping these stays within the error bound of a sum.
 _COLLECTED = tuple(
@@ -33,14 +33,14 @@ _COLLECTED = tuple(
 class ConstantFolding:
     """Computes applications of constants, and sizes that are static.
 
-    A result is kept as a constant only where it has exactly the type of the node and is no larger
-    than ``limit`` elements (or than the constants it came from).  Where computing it fails, as for
-    a singular matrix, the node stays and fails at the call.
+    A result becomes a constant only if it has exactly the type of the node and at most ``limit``
+    elements (or as many as the constants it came from).  If computing it fails, as for a singular
+    matrix, the node stays and fails at the call.
 
     Parameters
     ----------
     limit : int
-        The number of elements that a result may have.
+        The largest number of elements of a result.
 
     Examples
     --------
@@ -78,7 +78,7 @@ class ConstantFolding:
     def _computed(self, node: Variable) -> Constant | None:
         type_ = node.type
         if not isinstance(type_, TensorType) or node.op is None:
-            return None  # one result of an op with several is folded through its getitem
+            return None  # the getitem folds results of ops with several results
         values = [_value(x) for x in node.inputs]
         if any(v is None for v in values):
             return None
@@ -98,16 +98,16 @@ class ConstantFolding:
 
 
 def compute(op: Op, values: Sequence[Any]) -> Any:
-    """Return what an op computes of constants, or None where it fails or warns of an error."""
+    """Return the result of an op on constants, or None if it fails or warns of an error."""
     try:
         with np.errstate(all="ignore"):
             return op.perform(*values)
-    except Exception:  # whatever NumPy, SciPy or LAPACK raise: the call will raise it as well
+    except Exception:  # the call will raise the same error of NumPy, SciPy or LAPACK
         return None
 
 
 def _is_constant_tuple(node: Variable) -> bool:
-    """Tell whether a node is an op of several results applied to constants."""
+    """Return True if a node applies an op with several results to constants."""
     return isinstance(node.type, TupleType) and all([x.__class__ is Constant for x in node.inputs])
 
 
@@ -127,8 +127,8 @@ def _static_size(op: Dim, x: Variable) -> int | None:
 class ConstantCollecting:
     """Combines the constants of one sum or product.
 
-    ``(x + 1) + 2`` becomes ``x + 3``.  Sums and products of floats are combined where the result is
-    finite and, in a product, neither underflows nor is zero.
+    ``(x + 1) + 2`` becomes ``x + 3``.  Constants of floats are combined if the result is finite
+    and, in a product, neither underflows nor is zero.
 
     Examples
     --------
@@ -163,7 +163,7 @@ class ConstantCollecting:
         Returns
         -------
         Firing or None
-            None where combining them would lose a value by overflow or underflow, or make an array
+            None if combining them would lose a value by overflow or underflow, or build an array
             larger than each of them.
         """
         if op not in self.ac_ops:
@@ -181,9 +181,9 @@ class ConstantCollecting:
 
 
 def _keeps(op: Op, result: npt.NDArray[Any]) -> bool:
-    """Tell whether no element overflowed, and no product underflowed or is zero."""
+    """Return True if no element overflowed, and no product underflowed or is zero."""
     if result.dtype.kind != "f" or op.name not in ("add", "multiply"):
-        return True  # integers wrap around whatever their order, the others pick or mask
+        return True  # integers wrap around in any order; other ops select or mask
     if not np.isfinite(result).all():
         return False
     return op.name == "add" or bool((np.abs(result) >= np.finfo(result.dtype).tiny).all())

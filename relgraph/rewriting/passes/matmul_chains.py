@@ -1,9 +1,9 @@
 """The order of a chain of matrix products and linear systems, by cost.
 
-An inverse in a chain is a factor like any other: applying it to a block is solving a system, from
-the left or, transposed, from the right.  Sizes that are not known are symbols, equal where their
-names are.  The cost of an order is then a polynomial, and another order is taken only where it
-costs no more for all sizes.
+An inverse in a chain is a factor like any other: applying it to a block means solving a system,
+from the left or, transposed, from the right.  Unknown sizes are symbols, and equal names are equal
+sizes.  The cost of an order is then a polynomial, and the pass changes the order only if the new
+one costs no more for all sizes.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from relgraph.rewriting.rewriters import GraphRewriter, with_changes
 
 Monomial = tuple[str, ...]
 Cost = Counter[Monomial]
-Tree = Any  # a place in the chain, or a pair of trees
+Tree = Any  # an index in the chain, or a pair of trees
 MATMUL, INV, SWAP = Matmul(), Inv(), MatrixTranspose()
 GENERAL, SPD = Solve("general"), Solve("spd")
 JOINED = (Matmul, Solve, SolveTriangular, ChoSolve, LUSolve, Inv)
-LONGEST = 64  # operands of a chain that is looked at
-SPLIT = 128  # the static side from which on two systems take less time than a product and a system
+LONGEST = 64  # the most operands of a chain to reorder
+SPLIT = 128  # from this static side, two systems take less time than a product and a system
 _SMALL, _USUAL, _LARGE = 2, 256, 4096
 _NEVER = 1 << 300
 
@@ -49,7 +49,7 @@ class Factor(NamedTuple):
     x : Variable
         A matrix, or a vector at an end of the chain.
     solve : Op or None
-        What applies the inverse of ``x``, where that is the factor.
+        The op that applies the inverse of ``x``, if the factor is the inverse.
     rest : tuple of Variable
         The operands of ``solve`` between the matrix and the right side.
     explicit : bool
@@ -70,23 +70,23 @@ class Factor(NamedTuple):
             return self._replace(solve=SolveTriangular(lower, 1 - trans, unit))
         if isinstance(self.solve, LUSolve):
             return self._replace(solve=LUSolve(1 - self.solve.params[0]))
-        return self  # Cholesky's factor, or a matrix taken as symmetric
+        return self  # Cholesky's factor, or a matrix assumed symmetric
 
     def weights(self) -> tuple[int, int]:
-        """Return the multiples of n^3 and of n^2 for each right side that a system costs."""
+        """Return the cost of a system: multiples of n^3, and of n^2 for each right side."""
         name = self.solve.params[0] if isinstance(self.solve, Solve) else self.solve.name
         return _SYSTEM.get(name, _FACTORED)
 
 
 def flip(x: Variable) -> Variable:
-    """Return the transpose of a matrix; a vector, and a symmetric matrix, as it is."""
+    """Return the transpose of a matrix; vectors and symmetric matrices are unchanged."""
     if x.ndim < 2 or fact(x, "symmetric"):
         return x
     return x.inputs[0] if x.op is SWAP else SWAP(x)
 
 
 def _inverse(x: Variable) -> Factor:
-    """Return the factor that is the inverse of a matrix."""
+    """Return the factor for the inverse of a matrix."""
     if fact(x, "spd"):
         return Factor(x, SPD, explicit=True)
     for name in ("lower_triangular", "upper_triangular"):
@@ -96,11 +96,11 @@ def _inverse(x: Variable) -> Factor:
 
 
 class MatmulChain(GraphRewriter):
-    """Multiplies chains of matrices, and solves with those inverted, in the order that costs least.
+    """Multiplies chains of matrices, and solves with inverted ones, in the cheapest order.
 
-    A product, a system or an inverse that has other users stays one.  Sizes that are not static
-    count as symbols: the order changes only where it costs no more whatever they are, from 1 on in
-    a chain of products, from 2 on in one with systems.
+    A product, a system or an inverse with other users is kept.  Sizes that are not
+    static count as symbols: the order changes only if it costs no more for all their values, from 1
+    in a chain of products and from 2 in a chain with systems.
 
     References
     ----------
@@ -142,7 +142,7 @@ class MatmulChain(GraphRewriter):
 
 
 def _batched(node: Variable, graph: FunctionGraph) -> Variable | None:
-    """Return a product with inverses of a batch of matrices as their systems, or None."""
+    """Return a product with batched inverses as systems, or None."""
     if node.op is not MATMUL:
         return None
     inverse, b = node.inputs
@@ -154,7 +154,7 @@ def _batched(node: Variable, graph: FunctionGraph) -> Variable | None:
 
 
 def _unturned(x: Variable) -> Variable:
-    """Return what a matrix is the transpose of, or the matrix."""
+    """Return the operand of a transpose, or the matrix itself."""
     while x.op is SWAP:
         x = x.inputs[0]
     return x
@@ -176,21 +176,21 @@ class _Chain:
     root : Variable
         A product or a system.
     graph : FunctionGraph
-        Where it stands.
+        The graph that contains it.
     inner : set of Variable
-        Takes the nodes that are part of the chain.
+        The set to which the nodes inside the chain are added.
     split : bool
-        Whether the inverse of a product of square matrices is a product of inverses.
+        Whether to write the inverse of a product of square matrices as a product of inverses.
     """
 
     def __init__(
         self, root: Variable, graph: FunctionGraph, inner: set[Variable], split: bool = False
     ) -> None:
         self.factors: list[Factor] = []
-        self.splits = False  # whether an inverse was, or could be, a product of inverses
+        self.splits = False  # whether an inverse was or could be split into inverses
         self._graph, self._split = graph, split
         steps: list[tuple[Any, ...]] = []  # each a node or system with its start, middle and end
-        trees: list[tuple[Tree, int]] = []  # with their first places
+        trees: list[tuple[Tree, int]] = []  # with their first indices
         stack: list[tuple[Any, ...]] = [(root, False, None)]
         while stack:
             x, turned, solve, *close = stack.pop()
@@ -222,7 +222,7 @@ class _Chain:
         self.written = self._cost_as_written(steps)
 
     def _absorbs(self, x: Variable, solve: Variable | None) -> bool:
-        """Return True if the chain goes on in an operand: of nothing else, and by one rounding."""
+        """Return True if the chain continues in an operand, which must have no other user."""
         core = x
         while core.op is SWAP and len(self._graph.clients[core]) == 1:
             core = core.inputs[0]
@@ -260,7 +260,7 @@ class _Chain:
 
 
 def _factor(x: Variable, turned: bool, solve: Variable | None) -> Factor:
-    """Return a factor of a chain: ``x``, or its inverse where ``solve`` is of the latter."""
+    """Return a factor of a chain: ``x``, or its inverse if ``solve`` is given."""
     if solve is None:
         return Factor(flip(x) if turned else x)
     if solve.op in (GENERAL, INV):
@@ -278,7 +278,7 @@ def _pay(total: Cost, number: int, *sizes: Any) -> None:
 
 
 def _kind(left: Tree, right: Tree, factors: Sequence[Factor]) -> str:
-    """Return how two parts of a chain are joined: solved from a side, multiplied, or not at all."""
+    """Return how two parts of a chain combine: solved from a side, multiplied, or neither."""
     lone = [isinstance(x, int) and factors[x].solve is not None for x in (left, right)]
     if lone[0] and (not lone[1] or factors[right].explicit):
         return "left"
@@ -291,7 +291,7 @@ Term = tuple[int, tuple[Any, ...]]  # a number of operations, and the sizes that
 
 
 def _join(left: Tree, right: Tree, ends: Any, factors: Sequence[Factor]) -> list[Term]:
-    """Return what it costs to join two parts of a chain, of sizes at start, meeting and end."""
+    """Return the cost of combining two parts of a chain, given sizes at start, middle and end."""
     start, middle, end = ends
     kind = _kind(left, right, factors)
     if kind == "never":
@@ -309,7 +309,7 @@ def _join(left: Tree, right: Tree, ends: Any, factors: Sequence[Factor]) -> list
 
 
 def _built(tree: Tree, factors: Sequence[Factor]) -> Variable:
-    """Return the graph of an order."""
+    """Build the graph of an order."""
 
     def value(x: Variable | Factor) -> Variable:
         if isinstance(x, Variable):
@@ -340,7 +340,7 @@ def _built(tree: Tree, factors: Sequence[Factor]) -> Variable:
 
 
 def _best_of(root: Variable, graph: FunctionGraph, inner: set[Variable]) -> Variable | None:
-    """Return a chain in an order that costs less, and no more whatever the sizes; or None."""
+    """Return a chain in a cheaper order that never costs more for any sizes, or None."""
     chain = _Chain(root, graph, inner)
     count = len(chain.factors)
     explicit = root.op is MATMUL and any(f.solve is not None for f in chain.factors)
@@ -352,7 +352,7 @@ def _best_of(root: Variable, graph: FunctionGraph, inner: set[Variable]) -> Vari
     if chain.splits:
         chains.append(_Chain(root, graph, set(), split=True))
     for one in chains:
-        least = least + (one.written - chain.written)  # what it costs to multiply the inverted
+        least = least + (one.written - chain.written)  # the cost of multiplying inverses
         sides = _sides(one)
         if one is not chain and not (
             len(one.factors) <= LONGEST and all(isinstance(n, int) and n >= SPLIT for n in sides)
@@ -389,7 +389,7 @@ def _turns(tree: Tree, factors: Sequence[Factor]) -> int:
 
 
 def _samples(symbols: list[str]) -> Iterator[dict[Any, int]]:
-    """Yield values for symbols: all alike, then each in turn much larger or smaller."""
+    """Yield values for symbols: all equal, then each in turn much larger or smaller."""
     yield dict.fromkeys(symbols, _USUAL)
     if len(symbols) > 1:
         for one in symbols:
@@ -399,7 +399,7 @@ def _samples(symbols: list[str]) -> Iterator[dict[Any, int]]:
 
 def _sizes(factors: Sequence[Factor]) -> list[int | str]:
     """Return the sizes along a chain: factor i is of ``sizes[i]`` by ``sizes[i + 1]``."""
-    groups = [0]  # for each place the first one of the same size: inverses are square
+    groups = [0]  # the first index of equal size: inverses are square
     dims: dict[int, list[Any]] = {0: []}
     for i, factor in enumerate(factors):
         assert isinstance(factor.x.type, TensorType)
@@ -421,7 +421,7 @@ def _symbol(place: int, dims: Sequence[Any]) -> int | str:
 
 
 def _ordered(chain: _Chain, values: dict[Any, int]) -> Tree:
-    """Return the best order for numbers, by dynamic programming."""
+    """Return the cheapest order for numeric sizes, by dynamic programming."""
     count = len(chain.factors)
     sizes = [values.get(s, s) for s in chain.sizes]
     best: dict[tuple[int, int], tuple[int, int, Tree]] = {(i, i): (0, 0, i) for i in range(count)}
@@ -442,7 +442,7 @@ def _ordered(chain: _Chain, values: dict[Any, int]) -> Tree:
 
 
 def _cost(tree: Tree, chain: _Chain) -> Cost:
-    """Return what an order costs, as a polynomial in the sizes that are symbols."""
+    """Return the cost of an order, as a polynomial in the symbolic sizes."""
     total: Cost = Counter()
     parts: list[tuple[Tree, int, int]] = []
     stack: list[Any] = [tree]
@@ -464,7 +464,7 @@ def _cost(tree: Tree, chain: _Chain) -> Cost:
 def dominates(cheap: Cost, dear: Cost, sides: Collection[Any] = ()) -> bool:
     """Return True if a cost is at most another one for all sizes of at least 1.
 
-    Each monomial of the first is paid for by monomials of the second that it divides.
+    The test covers each monomial of the first by monomials of the second that it divides.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""One factorisation for several uses of a matrix: systems, determinants and their logarithms."""
+"""One shared factorisation for several systems, determinants and slogdets of a matrix."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SYSTEMS = (GENERAL, SPD, MATMUL)
 Changes = dict[Variable, Variable]
 
 
-# What a call of an op takes besides its operations, in operations: a fifth of a nanosecond each.
+# The overhead of a call of each op, in operations of a fifth of a nanosecond.
 CALLS = {
     "solve": 29_000, "lu_solve": 24_000, "cho_solve": 25_000, "lu_factor": 17_000, "inv": 27_000,
     "cholesky": 25_000, "det": 17_000, "slogdet": 25_000, "pivot_sign": 15_000,
@@ -41,10 +41,10 @@ MARGIN = 1.25  # these are estimates
 class FactorReuse(GraphRewriter):
     """Factors a matrix once for several systems, determinants and slogdets of it in a graph.
 
-    Systems with the transpose share the factors too.  An SPD matrix shares Cholesky's factor, any
-    other its LU factors.  A product with an inverse that has several counts as a system.  Batches
-    are left as they are.  So are small matrices, where more calls
-    take longer than the factorisations that they save; a size that is not known is taken as large.
+    Systems with the transpose also share the factors.  An SPD matrix shares Cholesky's factor, any
+    other its LU factors.  If an inverse has several products, each counts as a system.  Batches are
+    unchanged.  So are small matrices, for which the additional calls take longer than the
+    factorisations they save; unknown sizes count as large.
 
     References
     ----------
@@ -91,7 +91,7 @@ class FactorReuse(GraphRewriter):
 
 
 def _pays(changes: Changes, present: Collection[Variable]) -> bool:
-    """Return True if the nodes not yet present take clearly less time than those they replace."""
+    """Return True if the new nodes take clearly less time than those they replace."""
     replaced = {x.inputs[0] if isinstance(x.op, GetItem) else x for x in changes}
     replaced |= {y for x in changes if x.op is MATMUL for y in x.inputs if y.op is INV}
     new: set[Variable] = set()
@@ -105,7 +105,7 @@ def _pays(changes: Changes, present: Collection[Variable]) -> bool:
 
 
 def _time(node: Variable) -> int:
-    """Return how long an application takes, in operations."""
+    """Return the estimated time of an application, in operations."""
     op = node.op
     if op is None or isinstance(op, GetItem):
         return 0
@@ -116,7 +116,7 @@ def _time(node: Variable) -> int:
 
 
 def _shared(matrix: Variable, nodes: list[Variable], graph: FunctionGraph) -> Changes:
-    """Return what becomes of the uses of one matrix."""
+    """Return the replacements for the uses of one matrix."""
     systems = [x for x in nodes if x.op in SYSTEMS]
     definite = [x for x in nodes if x.op in (SPD, LOWER)]
     if fact(matrix, "spd") and (systems or definite):
@@ -138,7 +138,7 @@ def _applies(product: Any, inverse: Variable) -> bool:
 
 
 def _solution(node: Variable, matrix: Variable, solve: Callable[[int, Variable], Any]) -> Any:
-    """Return a system, or a product with the inverse of a matrix, by factors of the matrix."""
+    """Return the solution of a system, or a product with the inverse, from the factors."""
     first, second = node.inputs
     if node.op is not MATMUL:
         return solve(int(first is not matrix), second)

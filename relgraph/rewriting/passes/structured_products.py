@@ -1,7 +1,7 @@
-"""Products and systems with matrices made of blocks, without forming these matrices.
+"""Products and systems with block matrices, without building these matrices.
 
-How the other operand is cut or reshaped depends on sizes that may be known at the call only, so
-these are rewrites in Python.
+These rewrites are written in Python, because the sizes that cut or reshape the other operand may be
+known only at the call.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ROWS = Index((("array",),))
 
 
 class StructuredProducts(GraphRewriter):
-    """Multiplies and solves block by block, and products of a column and a row as ``A * B``.
+    """Multiplies and solves block by block, and writes column-row products as ``A * B``.
 
     ``block_diag(A, B) @ X`` becomes ``concatenate([A @ X[:k], B @ X[k:]])``, and
     ``kron(A, B) @ x`` becomes ``A @ X @ B.mT``, raveled, where ``X`` is ``x`` in rows.
@@ -51,7 +51,7 @@ class StructuredProducts(GraphRewriter):
         super().__init__(name="structured_products")
 
     def apply(self, graph: FunctionGraph) -> FunctionGraph:
-        """Return the graph with products and systems of blocks taken apart."""
+        """Return the graph with products and systems of block matrices decomposed."""
         if not any(x.op is MATMUL or x.op is SOLVE for x in graph):
             return graph
         done: dict[Variable, Variable] = {}
@@ -65,7 +65,7 @@ class StructuredProducts(GraphRewriter):
 
 
 def _rewritten(node: Variable) -> Any:
-    """Return what becomes of a product or a system, or None."""
+    """Return the replacement of a product or a system, or None."""
     op: Any = node.op
     if op is SOLVE:
         matrix, b = node.inputs
@@ -92,12 +92,12 @@ def _rewritten(node: Variable) -> Any:
 
 
 def _is_identity(x: Variable) -> bool:
-    """Tell whether a node is an identity matrix; a product with rows of it selects rows."""
+    """Return True if a node is an identity matrix; a product with rows of it selects rows."""
     return isinstance(x.op, Eye) and x.op.params[0] == x.op.params[1] and x.op.params[2] == 0
 
 
 def _column_row(node: Variable) -> Any:
-    """Return a product that sums one term for each element as an elementwise product."""
+    """Return a product with a single term in each sum as an elementwise product."""
     left, right = node.inputs
     if min(left.ndim, right.ndim) < 2 or not left.type.shape[-1] == 1 == right.type.shape[-2]:
         return None
@@ -148,12 +148,12 @@ def _blocks_on_the_right(x: Variable, matrix: Variable) -> Any:
 
 
 def _fits(dims: list[Any], whole: Any) -> bool:
-    """Tell whether an operand is as long as the blocks together: slices would cut it silently."""
+    """Return True if an operand is as long as all blocks: slices would cut a longer one."""
     return all(isinstance(d, int) for d in dims) and whole == sum(dims)
 
 
 def _multiply_kron(matrix: Variable, x: Variable) -> Any:
-    """Return ``kron(A, B) @ x`` as products with A and with B."""
+    """Return ``kron(A, B) @ x`` as products with A and B."""
     if matrix.op is not KRON:
         swapped = matrix.inputs[0]  # the transpose of a Kronecker product
         a, b = (matrix_transpose(y) for y in swapped.inputs)
@@ -173,7 +173,7 @@ def _multiply_kron(matrix: Variable, x: Variable) -> Any:
 
 
 def _solve_kron(matrix: Variable, b: Variable) -> Any:
-    """Return the solution with ``kron(A, B)`` as solutions with A and with B."""
+    """Return the solution with ``kron(A, B)`` as solutions with A and B."""
     left, right = matrix.inputs
     sizes = _static(left, right)
     if sizes is None or sizes[0] != sizes[1] or sizes[2] != sizes[3]:
@@ -191,7 +191,7 @@ def _solve_kron(matrix: Variable, b: Variable) -> Any:
 
 
 def _static(a: Variable, b: Variable) -> tuple[int, int, int, int] | None:
-    """Return the sizes of two matrices where all are static."""
+    """Return the sizes of two matrices if all are static."""
     dims: Any = (*a.type.shape, *b.type.shape)
     return dims if all(isinstance(d, int) for d in dims) else None
 
