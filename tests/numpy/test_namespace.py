@@ -227,8 +227,8 @@ def test_reductions_of_odd_shapes_and_axes_equal_numpy(name):
 
 def test_sizes_of_several_axes_equal_numpy():
     x = typed("x", np.ones((2, 0, 3)), "static")
-    for axis in ((0, 1), (0, -1), (), (2,)):
-        assert rnp.size(x, axis) == np.size(np.ones((2, 0, 3)), axis)
+    for axis in ((0, 1), (0, -1), (), (2,)):  # np.size takes several since NumPy 2.4
+        assert rnp.size(x, axis) == math.prod(x.type.shape[i] for i in axis)
     y = typed("y", np.ones((2, 3)), "unknown")
     assert evaluate(rnp.size(y, (0, 1)), {"y": np.ones((2, 3))}) == 6
     with pytest.raises(DomainError, match="given twice"):
