@@ -168,7 +168,7 @@ def _op(side: Any, path: Path, x: Any) -> Iterator[Any]:
 
 def _under_another_op(x: PatternNode) -> PatternNode:
     """Return the operands of a node under another op, which tests where its own does."""
-    tests = isinstance(x.op, Elementwise) and x.op.function.tests
+    tests = isinstance(x.op, Elementwise) and x.op.row.tests
     heads = [pair for pair in HEADS[1:] if op_name(x.op) not in pair] if tests else HEADS
     one, two = map(Elementwise, heads[0])
     first, *rest = x.args
