@@ -1,10 +1,10 @@
-"""Sizes, rearrangements and indices take the shortest way: three transforms for ops of any arity.
+"""Lifting of sizes, rearrangements and indices through ops of any arity.
 
-A relation states one equation of fixed operands.  What holds of every elementwise function, and of
-any number of operands, is written here once: :class:`ShapeLifting` reads a size from where it comes
-from, so that a shape never forces its array to be computed; :class:`RearrangementLifting` moves
+A relation states one equation with a fixed number of operands.  This module holds the laws of any
+elementwise function and of any number of operands: :class:`ShapeLifting` reads a size at its
+origin, so that no array is computed for its shape alone; :class:`RearrangementLifting` moves
 transposes, reshapes and broadcasts out of elementwise functions; :class:`IndexLifting` moves an
-index to the operands, so that only the part that is used is computed.
+index to the operands, so that only the part in use is computed.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def _specified(op: SpecifyShape, x: Variable, node: Variable) -> Variable | None
 
 
 def _keeps_shape(node: Variable) -> bool:
-    """Tell whether the sizes that a reshape or broadcast takes are those of its operand."""
+    """Return True if a reshape or broadcast is to the sizes of its operand."""
     x, *sizes = node.inputs
     shape = node.op.params[0]  # type: ignore[union-attr]
     if len(shape) != x.ndim or -1 in shape:
@@ -170,9 +170,9 @@ def _keeps_shape(node: Variable) -> bool:
 class RearrangementLifting:
     """Moves transposes, new axes, reshapes and broadcasts out of elementwise functions.
 
-    ``exp(x.mT)`` becomes ``exp(x).mT``, and ``broadcast_to(x, s) ** 2`` the broadcast of a square:
-    nothing costs more, and what is computed of a broadcast is computed once for each element.
-    Broadcasts that another operand makes unnecessary are cut.
+    ``exp(x.mT)`` becomes ``exp(x).mT``, and ``broadcast_to(x, s) ** 2`` the broadcast of a square.
+    Nothing costs more, and each element of a broadcast array is computed only once.  A broadcast
+    that another operand makes redundant is removed.
 
     Examples
     --------
@@ -241,10 +241,10 @@ def _cut(node: Variable) -> Variable | None:
 class IndexLifting:
     """Moves an index to the operands of elementwise functions, products and joins.
 
-    A key moves where it leaves at most half of the elements, and where nothing else needs the
-    whole of what it would be moved past: that would be computed twice.  Keys are brought to one
-    form: constant places become integers, places at equal distances a slice, and the places of a
-    diagonal a diagonal.
+    A key moves past an op if it selects at most half of the elements and nothing else needs the
+    whole result, which would then be computed twice.  Keys have one normal form: constant scalar
+    indices become integers, evenly spaced indices a slice, and the indices of a diagonal a
+    diagonal.
 
     Examples
     --------
