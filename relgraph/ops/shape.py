@@ -147,6 +147,20 @@ class BroadcastTo(Rearrangement):
         return len(shape) >= 2 and shape[-2:] == node.type.shape[-2:]
 
 
+def spans(x: Variable, repeated: Variable, shape: tuple[Any, ...]) -> bool:
+    """Return True if ``x`` has every axis along which broadcasting to ``shape`` repeats a node.
+
+    An elementwise function of ``x`` and the broadcast then repeats the node by itself.
+    """
+    for axis in range(-len(shape), 0):
+        size = repeated.type.shape[axis] if repeated.ndim >= -axis else 1
+        if size != 1 and (size != shape[axis] or not isinstance(size, int)):
+            return False  # it may be 1 at the call
+        if size == 1 and shape[axis] != 1 and (x.ndim < -axis or x.type.shape[axis] == 1):
+            return False
+    return True
+
+
 def _not_declared(node: Variable, axis: int, own: int, target: int) -> ShapeError:
     """Return the error for a size of 1 that a broadcast would stretch."""
     x = node.inputs[0]

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from relgraph.errors import DomainError, DTypeError, checks_arguments
 from relgraph.ir.node import Variable
 from relgraph.ops.arguments import as_operand, check_int, is_pattern
+from relgraph.ops.elementwise.cast import Cast
 from relgraph.ops.elementwise.instances import (
     floor_divide,
     isnan,
@@ -24,7 +25,7 @@ from relgraph.ops.elementwise.instances import (
     true_divide,
     where,
 )
-from relgraph.ops.elementwise.op import Cast, Elementwise
+from relgraph.ops.elementwise.op import Elementwise
 from relgraph.ops.elementwise.row import ufunc_loop
 
 
