@@ -24,9 +24,9 @@ from relgraph.errors import (
     count_of,
     kind_of,
 )
+from relgraph.ir.infix import brief
 from relgraph.ir.node import Input, Variable
 from relgraph.ir.operators import Operators
-from relgraph.ir.printing import brief
 from relgraph.ir.types import DTYPES, NAME_OF
 
 Source = tuple[int, int] | int  # an input and its axis, or a size

@@ -27,9 +27,10 @@ from relgraph.errors import (
     count_of,
     kind_of,
 )
+from relgraph.ir.dispatch import traceable
 from relgraph.ir.graph import FunctionGraph, Outputs, as_outputs
+from relgraph.ir.infix import brief
 from relgraph.ir.node import Input, Variable
-from relgraph.ir.printing import brief
 from relgraph.ir.sizes import Meeting, meetings
 from relgraph.ir.types import TensorType
 from relgraph.rewriting.rewriters import map_graph
@@ -39,7 +40,7 @@ _FLOAT = TensorType("float64", ())
 Container = Variable | list[Variable] | tuple[Variable, ...] | dict[Any, Variable]
 
 
-@checks_arguments
+@traceable
 def function(
     inputs: Variable | Iterable[Variable] | None,
     outputs: Container,
@@ -113,7 +114,7 @@ def function(
     return Function(graph, keys, target, mode, choices, needed=needed, donate=donated)
 
 
-@checks_arguments
+@traceable
 def evaluate(
     outputs: Container,
     values: Mapping[Variable | str, Any] | None = None,

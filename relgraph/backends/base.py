@@ -11,8 +11,8 @@ import numpy.typing as npt
 from relgraph.backends.failures import failure
 from relgraph.errors import CompileError, count_of
 from relgraph.ir.graph import FunctionGraph
+from relgraph.ir.infix import brief
 from relgraph.ir.node import Variable
-from relgraph.ir.printing import brief
 from relgraph.ir.types import TensorType
 
 Array = npt.NDArray[Any]

@@ -15,9 +15,9 @@ import numpy as np
 
 from relgraph.errors import DomainError, ShapeError
 from relgraph.ir.facts import Facts, proved
+from relgraph.ir.infix import brief
 from relgraph.ir.node import Constant, Variable
 from relgraph.ir.op import Op
-from relgraph.ir.printing import brief
 from relgraph.ir.types import Dim as Extent
 from relgraph.ir.types import Shape, TensorType, Type, unify_dims
 from relgraph.ops.arguments import (

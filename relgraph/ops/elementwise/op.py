@@ -17,8 +17,8 @@ from relgraph.errors import ArgumentError, NumberRangeError
 from relgraph.ir import forks
 from relgraph.ir.cost import size
 from relgraph.ir.facts import Facts
-from relgraph.ir.node import Variable
-from relgraph.ir.op import Op, digest_of
+from relgraph.ir.node import Variable, digest_of
+from relgraph.ir.op import Op
 from relgraph.ir.types import TensorType, Type, broadcast_shapes
 from relgraph.ops.elementwise.arithmetic import ARITHMETIC, ROUNDING
 from relgraph.ops.elementwise.comparison import COMPARISON, LOGIC

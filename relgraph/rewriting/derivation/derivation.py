@@ -10,8 +10,8 @@ from typing import Any
 
 from relgraph.errors import ArgumentError, VerifyError, count_of, kind_of
 from relgraph.ir.cost import flops
+from relgraph.ir.infix import brief
 from relgraph.ir.node import Variable, apply_chain
-from relgraph.ir.printing import brief
 from relgraph.relations.operand_index import Firing
 from relgraph.rewriting.derivation.entailment import Entailment
 from relgraph.rewriting.derivation.packing import (
