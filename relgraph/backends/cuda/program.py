@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.backends.base import OpCall
+from relgraph.backends.base import OpCall, Program
 from relgraph.backends.cuda import adapter, driver
 from relgraph.backends.cuda.arrays import (
     DeviceArray,
@@ -184,7 +184,7 @@ class Run:
             self.recording.between(work)
 
 
-class CudaProgram:
+class CudaProgram(Program):
     """A graph as kernels for the device and the steps that launch them.
 
     Parameters
