@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from relgraph.errors import ArgumentError, DTypeError, count_of, kind_of
+from relgraph.ir.infix import brief
 from relgraph.ir.node import Input, Variable
-from relgraph.ir.printing import brief
 from relgraph.ir.types import TensorType
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from relgraph.backends.base import Array
 from relgraph.errors import ShapeError
+from relgraph.ir.infix import brief
 from relgraph.ir.node import Input
-from relgraph.ir.printing import brief
 from relgraph.ir.sizes import Meeting, Place
 from relgraph.lowering.sizes import mismatch
 

@@ -9,17 +9,16 @@ dtype.
 from __future__ import annotations
 
 import operator
-import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 
 from relgraph.api.number_trace import NUMBERS, Slot, Tape
-from relgraph.errors import ArgumentError, UnsupportedAttributeError, interceptors
-from relgraph.ir import forks
+from relgraph.errors import ArgumentError, UnsupportedAttributeError
+from relgraph.ir.dispatch import intercepted_by
 from relgraph.ir.node import Input, Variable, as_literal
 from relgraph.ir.op import Op
 from relgraph.ir.operators import FUNCTIONS, Operators
@@ -473,35 +472,9 @@ def _apply_function(func: Any, args: Any, kwargs: Any) -> Any:
     return wrap(FUNCTIONS["__array_function__"](func, unwrap(args), unwrap(kwargs)))
 
 
-@contextmanager
-def tracing() -> Iterator[None]:
+def tracing() -> AbstractContextManager[None]:
     """Make relgraph's functions and ops accept and return tracers inside a ``with`` block."""
-    thread = threading.get_ident()
-    with _lock:
-        _active.append(thread)
-        interceptors[:] = [_apply]
-    try:
-        yield
-    finally:
-        with _lock:
-            _active.remove(thread)
-            if not _active:
-                interceptors.clear()
-
-
-_lock = forks.lock()
-_active: list[int] = []  # the thread of each function under trace
-
-
-def _only_this_thread() -> None:
-    """Forget what other threads of the parent were tracing."""
-    thread = threading.get_ident()
-    _active[:] = [x for x in _active if x == thread]
-    if not _active:
-        interceptors.clear()
-
-
-forks.in_child(_only_this_thread)
+    return intercepted_by(_apply)
 
 
 def _apply(function: Any, args: Any, kwargs: Any) -> Any:

@@ -16,8 +16,7 @@ from math import isfinite
 from typing import Any
 
 from relgraph.db.entries import Entry, LoweringChoice, redeclared, width_of
-from relgraph.db.modes import MODES
-from relgraph.db.names import ABSENT, aliases_of
+from relgraph.db.names import ABSENT, MODE_TAGS, aliases_of
 from relgraph.db.pipeline import Phase, Pipeline
 from relgraph.db.query import RewriteDatabaseQuery
 from relgraph.errors import (
@@ -354,7 +353,7 @@ class RewriteDatabase(NotPickled):
     def _unknown(self, tag: str, where: str) -> UnknownTagError:
         known = self.tags()
         names = set(self)
-        if tag in MODES:
+        if tag in MODE_TAGS:
             fix = f"{tag!r} is a mode: use rg.mode({tag!r})."
         elif tag in ABSENT:
             fix = ABSENT[tag]

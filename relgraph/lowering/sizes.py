@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from relgraph.errors import ShapeError
 from relgraph.ir.graph import FunctionGraph, is_tensor
+from relgraph.ir.infix import brief
 from relgraph.ir.node import Constant, Variable
-from relgraph.ir.printing import brief
 from relgraph.ir.sizes import At, stretched
 from relgraph.ir.types import Dim
 from relgraph.lowering.kernels import Call, Kernel, Step, reduced_axes

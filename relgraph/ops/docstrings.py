@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
-from relgraph.errors import checks_arguments
+from relgraph.ir.dispatch import traceable
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -159,23 +159,15 @@ Entries = list[tuple[str, str]]  # of a section: what stands in front, and the i
 
 
 def documented(*kinds: str) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
-    """Complete the docstring of a public function, and have it check how it is called.
+    """Complete the docstring of a public function, and make the function traceable.
 
-    Parameters
-    ----------
-    *kinds : str
-        Those of :data:`PARAMETERS` that the function is of; earlier ones come first.
-
-    Returns
-    -------
-    callable
-        A decorator; see :func:`relgraph.errors.checks_arguments`.
+    ``kinds`` are those of :data:`PARAMETERS` that it is of; earlier ones come first.
     """
 
     def decorate(function: Callable[_P, _R]) -> Callable[_P, _R]:
         if function.__doc__:  # there is none under -OO
             function.__doc__ = completed(function, kinds)
-        return checks_arguments(function)
+        return traceable(function)
 
     return decorate
 

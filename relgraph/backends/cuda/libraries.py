@@ -16,8 +16,8 @@ import numpy as np
 from relgraph.backends.cuda import adapter
 from relgraph.backends.cuda.arrays import DeviceArray, flat_of
 from relgraph.errors import LinearAlgebraError
+from relgraph.ir.infix import brief
 from relgraph.ir.node import Variable
-from relgraph.ir.printing import brief
 from relgraph.ir.types import TensorType
 
 if TYPE_CHECKING:

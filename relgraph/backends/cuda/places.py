@@ -21,8 +21,8 @@ from relgraph.backends.cuda.arrays import (
 from relgraph.backends.cuda.movement import Move, contiguous_strides, copy_strided, whole_of
 from relgraph.backends.failures import misplaced
 from relgraph.errors import ArgumentError, DTypeError
+from relgraph.ir.infix import brief
 from relgraph.ir.node import Variable
-from relgraph.ir.printing import brief
 
 if TYPE_CHECKING:
     from relgraph.backends.cuda.program import Run

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.backends.base import OpCall
+from relgraph.backends.base import OpCall, Program
 from relgraph.backends.cuda import adapter, driver
 from relgraph.backends.cuda.arrays import (
     DeviceArray,
@@ -35,8 +35,9 @@ from relgraph.backends.report import Report, library_calls, loops
 from relgraph.errors import CaptureError, ShapeError
 from relgraph.ir import forks
 from relgraph.ir.graph import FunctionGraph, is_tensor
+from relgraph.ir.infix import brief
 from relgraph.ir.node import Constant, Input, Variable
-from relgraph.ir.printing import brief, pprint
+from relgraph.ir.printing import pprint
 from relgraph.lowering.buffers import last_reads
 from relgraph.lowering.kernels import Call, schedule, without_assumptions
 from relgraph.lowering.regions import Fusion
@@ -183,7 +184,7 @@ class Run:
             self.recording.between(work)
 
 
-class CudaProgram:
+class CudaProgram(Program):
     """A graph as kernels for the device and the steps that launch them.
 
     Parameters

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.backends.base import Array, OpCall, released
+from relgraph.backends.base import Array, OpCall, Program, released
 from relgraph.backends.report import Report
 from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import Constant, Input, Variable
@@ -45,7 +45,7 @@ class _Step:
     meets: tuple[tuple[At, At], ...]
 
 
-class NumpyProgram:
+class NumpyProgram(Program):
     """A graph as a flat list of steps over numbered values.
 
     Parameters

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from relgraph.ops.elementwise.cast import Cast
 from relgraph.ops.elementwise.functions import (
     cast,
     clip,
@@ -21,7 +22,7 @@ from relgraph.ops.elementwise.functions import (
     round,
 )
 from relgraph.ops.elementwise.instances import OPS
-from relgraph.ops.elementwise.op import TABLE, Cast, Elementwise
+from relgraph.ops.elementwise.op import TABLE, Elementwise
 from relgraph.ops.elementwise.row import Row
 
 __all__ = [

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from relgraph.errors import DomainError, DTypeError, checks_arguments
+from relgraph.errors import DomainError, DTypeError
+from relgraph.ir.dispatch import traceable
 from relgraph.ir.node import Variable
 from relgraph.ops.arguments import as_operand, check_int, is_pattern
+from relgraph.ops.elementwise.cast import Cast
 from relgraph.ops.elementwise.instances import (
     floor_divide,
     isnan,
@@ -24,11 +26,11 @@ from relgraph.ops.elementwise.instances import (
     true_divide,
     where,
 )
-from relgraph.ops.elementwise.op import Cast, Elementwise
+from relgraph.ops.elementwise.op import Elementwise
 from relgraph.ops.elementwise.row import ufunc_loop
 
 
-@checks_arguments
+@traceable
 def cast(x: Any, dtype: npt.DTypeLike, *, copy: bool = True) -> Any:
     """Convert to another dtype, as ``x.astype(dtype)``.
 
@@ -64,7 +66,7 @@ def cast(x: Any, dtype: npt.DTypeLike, *, copy: bool = True) -> Any:
     return op(operand)
 
 
-@checks_arguments
+@traceable
 def fmax(x1: Any, x2: Any) -> Any:
     """Take the larger of two numbers, or the one that is not NaN, as ``numpy.fmax``.
 
@@ -86,7 +88,7 @@ def fmax(x1: Any, x2: Any) -> Any:
     return _but_nan(x1, x2, maximum(x1, x2))
 
 
-@checks_arguments
+@traceable
 def fmin(x1: Any, x2: Any) -> Any:
     """Take the smaller of two numbers, or the one that is not NaN, as ``numpy.fmin``.
 
@@ -114,7 +116,7 @@ def _but_nan(x1: Any, x2: Any, extreme: Any) -> Any:
     return where(isnan(x1), x2, where(isnan(x2), x1, extreme))
 
 
-@checks_arguments
+@traceable
 def clip(x: Any, lo: Any = None, hi: Any = None) -> Any:
     """Limit to an interval: ``minimum(maximum(x, lo), hi)``.
 
@@ -161,7 +163,7 @@ def _within_dtype(x: Any, lo: Any, hi: Any) -> tuple[Any, Any]:
     return lo, hi
 
 
-@checks_arguments
+@traceable
 def copy(x: Any) -> Any:
     """Return the operand itself: values of a graph cannot be changed, so it needs no copy.
 
@@ -178,7 +180,7 @@ def copy(x: Any) -> Any:
     return as_operand(x)
 
 
-@checks_arguments
+@traceable
 def positive(x: Any) -> Any:
     """Return the operand itself, as ``+x`` does.
 
@@ -206,7 +208,7 @@ def positive(x: Any) -> Any:
 _POSITIVE = ufunc_loop(np.positive)
 
 
-@checks_arguments
+@traceable
 def conjugate(x: Any) -> Any:
     """Return the operand itself, which is real; a bool as int8, as ``numpy.conjugate`` does.
 
@@ -237,7 +239,7 @@ def raise_to(x1: Any, x2: Any) -> Any:
     return power(x1, x2)
 
 
-@checks_arguments
+@traceable
 def divmod(x1: Any, x2: Any) -> tuple[Any, Any]:
     """Return the quotient rounded down and the remainder, as ``divmod(x1, x2)`` does.
 
@@ -259,7 +261,7 @@ def divmod(x1: Any, x2: Any) -> tuple[Any, Any]:
     return floor_divide(x1, x2), remainder(x1, x2)
 
 
-@checks_arguments
+@traceable
 def round(x: Any, decimals: int | None = None) -> Any:
     """Round to a number of decimals, halves to even.
 

@@ -26,7 +26,8 @@ from unification import isvar, reify, unify, var
 
 from relgraph.errors import ArgumentError, RelationError, checks_arguments
 from relgraph.ir.etuple import raise_
-from relgraph.ir.facts import BIT, fact, unknown_fact
+from relgraph.ir.fact_inference import fact
+from relgraph.ir.facts import BIT, unknown_fact
 from relgraph.ir.node import Apply, Constant, Variable, as_literal, as_variable
 from relgraph.ir.op import Op
 from relgraph.relations.kanren.residuals import (

@@ -19,9 +19,9 @@ from typing import Any
 from relgraph.errors import RelgraphError, VerifyError
 from relgraph.ir.etuple import same_number
 from relgraph.ir.graph import substitute, toposort
+from relgraph.ir.infix import brief
 from relgraph.ir.node import Constant, Variable, apply, apply_chain, constant
 from relgraph.ir.op import Op
-from relgraph.ir.printing import brief
 from relgraph.ops.elementwise import add
 from relgraph.relations.clause import Rewrite, is_ac
 from relgraph.relations.kanren.goals import Suspended

@@ -25,7 +25,7 @@ from relgraph.ops.indexing.expression import FULL, advanced_place, numpy_key
 from relgraph.ops.indexing.index import Index, index
 from relgraph.ops.linalg.structured import Diagonal
 from relgraph.ops.permutation import MatrixTranspose, Transpose
-from relgraph.ops.shape import BroadcastTo, Dim, ExpandDims, Reshape, Squeeze, dim
+from relgraph.ops.shape import BroadcastTo, Dim, ExpandDims, Reshape, Squeeze, dim, spans
 
 LIFTED = frozenset({Transpose, MatrixTranspose, ExpandDims, Squeeze, Reshape, BroadcastTo})
 PASSED = (Elementwise, Cast, Matmul, Index, Diagonal, *LIFTED)  # keys move to their operands
@@ -224,8 +224,6 @@ def _outside(node: Variable, first: Variable) -> Variable | None:
 
 def _cut(node: Variable) -> Variable | None:
     """Return an elementwise application without a broadcast that another operand does, too."""
-    from relgraph.relations.catalogue.shape import spans
-
     for i, x in enumerate(node.inputs):
         if not isinstance(x.op, BroadcastTo):
             continue

@@ -17,9 +17,9 @@ from relgraph.errors import (
     UnsupportedAttributeError,
 )
 from relgraph.ir.etuple import lower, raise_
-from relgraph.ir.facts import fact, facts_of
+from relgraph.ir.fact_inference import fact, facts_of
+from relgraph.ir.infix import brief
 from relgraph.ir.node import Constant, constant, make_input
-from relgraph.ir.printing import brief
 from relgraph.ir.types import TensorType
 from relgraph.ops.elementwise import add, negative
 from relgraph.ops.indexing import update
