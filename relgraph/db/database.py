@@ -427,7 +427,7 @@ class EquilibriumDB(RewriteDatabase):
 
 
 class SequenceDB(RewriteDatabase):
-    """A database whose selected entries run one after the other, by position.
+    """A database whose selected entries run in sequence, by position.
 
     A relation registered without a position goes into the sub-database that one of its tags names.
     """

@@ -113,7 +113,7 @@ def with_inputs(key, typing, values):
 
 
 def masked(key):
-    """Tell whether a key holds a mask, whose static sizes fit no named ones."""
+    """Return True if a key holds a mask, whose static sizes fit no named ones."""
     return any(isinstance(p, np.ndarray) and p.dtype == bool for p in key)
 
 
