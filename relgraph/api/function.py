@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from relgraph.api.argument_conversion import as_array, as_sparse, fits
-from relgraph.api.out_arguments import check_places, donated_names, places_of
+from relgraph.api.out_arguments import check_out, donated_names, out_arrays
 from relgraph.api.rewrite import DEFAULT_MODE, selected
 from relgraph.api.size_checks import equal_sizes, size_of, sources, unmet
 from relgraph.api.targets import backend_of
@@ -353,7 +353,7 @@ class Function:
     def _call(self, /, *args: Any, out: Any = None, **kwargs: Any) -> Any:
         """Compute the outputs: the call in Python, for any arguments."""
         if out is not None:
-            return self._with_places(args, kwargs, out)
+            return self._call_into(args, kwargs, out)
         if kwargs or not self._fits(*args):
             return self._packed(self._listed(*self._checked(args, kwargs)))
         results = self._direct(*args)
@@ -414,22 +414,22 @@ class Function:
         results = self._program(arrays)
         return results[0] if len(results) == 1 else results
 
-    def _with_places(self, args: Sequence[Any], kwargs: dict[str, Any], out: Any) -> Any:
+    def _call_into(self, args: Sequence[Any], kwargs: dict[str, Any], out: Any) -> Any:
         """Compute into the arrays given as ``out``, and return it."""
         if self._takes_out:
             return self._packed(self._listed(*self._checked(args, {**kwargs, "out": out})))
-        places = (out,) if self._keys is None else places_of(out, self._keys)
+        arrays = (out,) if self._keys is None else out_arrays(out, self._keys)
         if self._into is None:
             quick = self._program.quick_into(self._wanted, self._sizes)
             self._into = quick or (lambda *arrays: False, self._listed)
         test, direct = self._into
-        if not kwargs and test(*args, *places):
-            direct(*args, *places)
+        if not kwargs and test(*args, *arrays):
+            direct(*args, *arrays)
             return out
-        check_places(places, self.graph.outputs, self._program.holds)
+        check_out(arrays, self.graph.outputs, self._program.holds)
         # Programs write to plain NumPy arrays, so that a subclass such as a memmap becomes a view.
-        places = [np.asarray(p) if isinstance(p, np.ndarray) else p for p in places]
-        self._program.into(self._checked(args, kwargs), places)
+        arrays = [np.asarray(x) if isinstance(x, np.ndarray) else x for x in arrays]
+        self._program.into(self._checked(args, kwargs), arrays)
         return out
 
     def _checked(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
