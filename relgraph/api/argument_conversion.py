@@ -74,8 +74,8 @@ def _compiled(
         lines += [f"    if {first} != {second}:", "        return False"]
     lines.append("    return True")
     exec("\n".join(lines), namespace)
-    found: Callable[..., bool] = namespace["fits"]
-    return found
+    fits: Callable[..., bool] = namespace["fits"]
+    return fits
 
 
 def as_sparse(wanted: Input, value: Any) -> Any:

@@ -106,9 +106,9 @@ class Jit:
         self._lock = forks.lock()
 
     def __reduce__(self) -> str | tuple[Any, ...]:
-        found = global_name(self, self.__module__, getattr(self, "__qualname__", None))
-        if found is not None:
-            return found
+        reference = global_name(self, self.__module__, getattr(self, "__qualname__", None))
+        if reference is not None:
+            return reference
         function = self._function
         module, name = (getattr(function, x, None) for x in ("__module__", "__qualname__"))
         if inspect.isfunction(function) and global_name(function, module, name) is None:
@@ -176,9 +176,9 @@ class Jit:
         with self._lock:
             branch = self._branches.get(key)
             slots: list[Any] = [*leaves.numbers]
-            found = None if branch is None else branch.find(slots)
-            if found is not None:
-                return found, slots
+            compiled = None if branch is None else branch.find(slots)
+            if compiled is not None:
+                return compiled, slots
             traced, trace = self._trace(leaves, args, kwargs)
             made = function(
                 list(traced.graph.inputs),
@@ -393,8 +393,8 @@ def _signature(function: Callable[..., Any]) -> list[inspect.Parameter]:
 def _parameters(function: Callable[..., Any], names: Iterable[str]) -> list[str]:
     """Return the names of parameters, and of arguments if any can be passed."""
     parameters = _signature(function)
-    found = [p.name for p in parameters]
-    return [*found, *names] if any(p.kind is p.VAR_KEYWORD for p in parameters) else found
+    declared = [p.name for p in parameters]
+    return [*declared, *names] if any(p.kind is p.VAR_KEYWORD for p in parameters) else declared
 
 
 def _positions(function: Callable[..., Any], count: int) -> list[tuple[str, str]]:

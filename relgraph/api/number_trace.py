@@ -175,14 +175,14 @@ class NumberTrace(Generic[Program]):
             known = not self.ask(self.step(_fits(dtype), Slot(slot)))
         if known:
             return as_variable(as_literal(self.ask(slot)), dtypes)
-        found = self.inputs.get((slot, dtype))
-        if found is None:
+        operand = self.inputs.get((slot, dtype))
+        if operand is None:
             name = self.names.get(slot, f"number_{slot}")
             if any(used == slot for used, _ in self.inputs):
                 name = f"{name}_{dtype.name}"
             name = self.new_name(name)
-            found = self.inputs[slot, dtype] = make_input(name, TensorType(dtype, ()))
-        return found
+            operand = self.inputs[slot, dtype] = make_input(name, TensorType(dtype, ()))
+        return operand
 
     @property
     def path(self) -> list[Hashable]:
@@ -236,11 +236,11 @@ def prune(
     """
     way = []
     for key in path:
-        found = branches.get(key)
-        if found is None:
+        branch = branches.get(key)
+        if branch is None:
             return
-        way.append((branches, key, found))
-        branches = found.answers
+        way.append((branches, key, branch))
+        branches = branch.answers
     if way[-1][2].program is not program:
         return
     for branches, key, _ in reversed(way):

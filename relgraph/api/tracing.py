@@ -49,7 +49,7 @@ class Tracer(Operators):
         if name == "at":
             return _Parts(self.node.at)
         try:
-            found = getattr(self.node, name)
+            attribute = getattr(self.node, name)
         except AttributeError as error:
             if hasattr(np.ndarray, name):
                 raise _no_attribute(self.node, name) from None
@@ -59,12 +59,12 @@ class Tracer(Operators):
                 {"array": self.node},
                 f"Did you mean {near[0]!r}?" if near else "Use NumPy's functions and attributes.",
             ) from error
-        if callable(found) and not isinstance(found, Variable):
+        if callable(attribute) and not isinstance(attribute, Variable):
             taken = operand if name == "clip" else unwrap
             return lambda *args, **kwargs: wrap(
-                found(*map(taken, args), **{k: taken(v) for k, v in kwargs.items()})
+                attribute(*map(taken, args), **{k: taken(v) for k, v in kwargs.items()})
             )
-        return wrap(found)
+        return wrap(attribute)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **kwargs: Any) -> Any:
         return _apply_ufunc(ufunc, method, args, kwargs)

@@ -188,15 +188,15 @@ class RewriteDatabase(NotPickled):
         False
         """
         with self._lock:
-            found = False
+            removed = False
             for database in self.databases():
                 own = database._entries
                 for name in _names(own, item):
                     del own[name]
                     database._inner.pop(name, None)
                     database._version = next(_versions)
-                    found = True
-            if found:
+                    removed = True
+            if removed:
                 return
             if isinstance(item, str):
                 raise self._unknown(item, "unregister")
@@ -250,11 +250,11 @@ class RewriteDatabase(NotPickled):
         frozenset of str
             Those of sub-databases included.
         """
-        found = {self.name, *ROUNDINGS, *SPECIALS}
+        tags = {self.name, *ROUNDINGS, *SPECIALS}
         for database in self.databases():
             for entry in list(database._entries.values()):
-                found |= entry.tags | entry.aliases | entry.excluded_by
-        return frozenset(found)
+                tags |= entry.tags | entry.aliases | entry.excluded_by
+        return frozenset(tags)
 
     def query(self, *query: RewriteDatabaseQuery | str) -> Any:
         """Return the rewriter of all entries that a query selects.
@@ -279,16 +279,16 @@ class RewriteDatabase(NotPickled):
         asked = _as_query(query)
         key = (asked, max(database._version for database in self.databases()))
         with self._lock:
-            found = self._answers.get(key)
-            if found is None:
+            rewriter = self._answers.get(key)
+            if rewriter is None:
                 self.check(asked)
-                found = self._build(asked)
-                self._answers[key] = found
+                rewriter = self._build(asked)
+                self._answers[key] = rewriter
                 while len(self._answers) > _ANSWERS:
                     self._answers.popitem(last=False)
             else:
                 self._answers.move_to_end(key)
-        return found
+        return rewriter
 
     def clear(self) -> None:
         """Forget the rewriters of earlier queries."""

@@ -96,9 +96,9 @@ def mode(name: str | RewriteDatabaseQuery, nonfinite: str = "assume") -> Rewrite
     Query(include=['fast_run'], exclude=['fusion'])
     """
     if isinstance(name, RewriteDatabaseQuery):
-        found = name
+        query = name
     elif isinstance(name, str) and name.lower() in MODES:
-        found = MODES[name.lower()]
+        query = MODES[name.lower()]
     elif isinstance(name, str):
         raise UnknownTagError(
             f"there is no mode {name!r}", {"modes": ", ".join(MODES)}, _instead_of(name)
@@ -109,7 +109,7 @@ def mode(name: str | RewriteDatabaseQuery, nonfinite: str = "assume") -> Rewrite
             {"modes": ", ".join(MODES)},
             "Write mode='o4', mode=rg.mode('o4').excluding('fusion'), or None for no rewriting.",
         )
-    return nonfinite_choice(found, nonfinite)
+    return nonfinite_choice(query, nonfinite)
 
 
 def _instead_of(name: str) -> str:

@@ -72,14 +72,14 @@ class BlasMotif(GraphRewriter):
         if not any([x.op is self.product for x in graph]):
             return graph
         clients = graph.clients
-        found: dict[Variable, Variable] = {}
+        calls: dict[Variable, Variable] = {}
         inner: set[Variable] = set()
         for root in reversed(graph.toposort()):
             if root not in inner and self._is_candidate(root, clients):
                 made = self._called(root, _terms(root, clients, inner))
                 if made is not None and made.type.narrows(root.type):
-                    found[root] = made
-        return with_changes(graph, found)
+                    calls[root] = made
+        return with_changes(graph, calls)
 
     def suits(self, product: Variable) -> bool:
         """Return True if the routine is the fastest way to compute a product of matching type."""
@@ -311,19 +311,19 @@ class OuterInLoop(GraphRewriter):
 
     def apply(self, graph: FunctionGraph) -> FunctionGraph:
         """Return the graph with such outer products as elementwise products."""
-        found: dict[Variable, Variable] = {}
+        products: dict[Variable, Variable] = {}
         for node in graph:
             if node.op is OUTER and all([_in_a_loop(user) for user, _ in graph.clients[node]]):
                 x, y = node.inputs
                 made = multiply(expand_dims(x, 1), y)
                 if made.type.narrows(node.type):
-                    found[node] = made
-        return with_changes(graph, found)
+                    products[node] = made
+        return with_changes(graph, products)
 
 
 def _terms(root: Variable, clients: Clients, inner: set[Variable]) -> list[Term]:
     """Return the terms of a sum in order, opening sums and negations without other users."""
-    found: list[Term] = []
+    terms: list[Term] = []
     stack = [(root, True)]
     while stack:
         x, added = stack.pop()
@@ -336,13 +336,13 @@ def _terms(root: Variable, clients: Clients, inner: set[Variable]) -> list[Term]
             if x.op is negative:
                 stack.append((x.inputs[0], not added))
                 continue
-        found.append(_term(x, added, clients))
-    return found
+        terms.append(_term(x, added, clients))
+    return terms
 
 
 def _term(node: Variable, added: bool, clients: Clients) -> Term:
     """Split a term into its signs, the scalars that multiply it, and its core."""
-    found: Variable | None = None
+    scalar: Variable | None = None
     core, negated, sole = node, False, len(clients[node]) == 1
     while core.op in (negative, multiply):
         other = core.inputs[0]
@@ -354,12 +354,12 @@ def _term(node: Variable, added: bool, clients: Clients) -> Term:
                 other, number = number, other
             if number.ndim or other.dtype != core.dtype:
                 break
-            both = number if found is None else _product(found, number)
+            both = number if scalar is None else _product(scalar, number)
             if both is None:
                 break
-            found = both
+            scalar = both
         core, sole = other, sole and len(clients[other]) == 1
-    return Term(node, added, core, negated, found, sole)
+    return Term(node, added, core, negated, scalar, sole)
 
 
 def _product(x: Variable, y: Variable) -> Variable | None:
@@ -370,9 +370,9 @@ def _product(x: Variable, y: Variable) -> Variable | None:
     if not (isinstance(x, Constant) and isinstance(y, Constant)) or x.dtype != y.dtype:
         return None
     with np.errstate(all="ignore"):
-        found = x.dtype.type(x.value * y.value)
-    normal = x.dtype.kind != "f" or np.finfo(x.dtype).tiny <= abs(found) < np.inf
-    return constant(found) if normal else None
+        value = x.dtype.type(x.value * y.value)
+    normal = x.dtype.kind != "f" or np.finfo(x.dtype).tiny <= abs(value) < np.inf
+    return constant(value) if normal else None
 
 
 def _array(rest: list[Term], root: Variable) -> tuple[Variable, Variable]:

@@ -56,8 +56,8 @@ class ShapeLifting:
         op = node.op
         if isinstance(op, Dim):
             x, axis = node.inputs[0], op.params[0]
-            found = _size(x, axis)
-            return None if found is node else found
+            size = _size(x, axis)
+            return None if size is node else size
         if isinstance(op, Reshape | BroadcastTo) and len(node.inputs) > 1:
             return node.inputs[0] if _keeps_shape(node) else None
         if isinstance(op, SpecifyShape):
@@ -142,8 +142,8 @@ def _specified(op: SpecifyShape, x: Variable, node: Variable) -> Variable | None
         sizes = op.params[0][len(op.params[0]) - y.ndim :]
         own = [None if d == 1 else size for d, size in zip(y.type.shape, sizes, strict=True)]
         operands.append(SpecifyShape(tuple(own))(y) if any([s is not None for s in own]) else y)
-    found: Variable = x.op(*operands)
-    return found if found.type.narrows(node.type) else None
+    specified: Variable = x.op(*operands)
+    return specified if specified.type.narrows(node.type) else None
 
 
 def _keeps_shape(node: Variable) -> bool:
@@ -266,9 +266,9 @@ class IndexLifting:
         if isinstance(node.op, Diagonal):
             return _diagonal(node, x)
         for rule in (_simpler, _of_elementwise, _of_product, _of_join):
-            found = rule(node, x)
-            if found is not None and found is not node:
-                return found if found.type.narrows(node.type) else None
+            moved = rule(node, x)
+            if moved is not None and moved is not node:
+                return moved if moved.type.narrows(node.type) else None
         return None
 
     def computed_whole(self, outputs: Sequence[Variable]) -> list[Variable]:
@@ -306,8 +306,8 @@ def _diagonal(node: Variable, x: Variable) -> Variable | None:
         return None
     if any([y.ndim and y.type.shape != x.type.shape for y in x.inputs]):
         return None
-    found: Variable = x.op(*[node.op(y) if y.ndim else y for y in x.inputs])  # type: ignore[misc]
-    return found if found.type.narrows(node.type) else None
+    diagonal: Variable = x.op(*[node.op(y) if y.ndim else y for y in x.inputs])  # type: ignore[misc]
+    return diagonal if diagonal.type.narrows(node.type) else None
 
 
 def _simpler(node: Variable, x: Variable) -> Variable | None:
@@ -317,9 +317,9 @@ def _simpler(node: Variable, x: Variable) -> Variable | None:
     if not constants:
         return None
     if spec == (("array",), ("array",)) and len(constants) == 2:
-        found = _of_diagonal(x, constants)
-        if found is not None:
-            return found
+        diagonal = _of_diagonal(x, constants)
+        if diagonal is not None:
+            return diagonal
     advanced = [entry for entry in spec if entry[0] in ("array", "mask")]
     rest = list(node.inputs[1:])
     parts = []
@@ -364,8 +364,8 @@ def _of_diagonal(x: Variable, places: list[Constant]) -> Variable | None:
     size = x.type.shape[0]
     if x.ndim != 2 or x.type.shape != (size, size) or any([y.ndim != 1 for y in places]):
         return None
-    found: Variable = Diagonal(0)(x)
-    return found if rows == columns == list(range(len(rows))) and len(rows) == size else None
+    diagonal: Variable = Diagonal(0)(x)
+    return diagonal if rows == columns == list(range(len(rows))) and len(rows) == size else None
 
 
 def _entries(node: Variable, x: Variable) -> list[tuple[keys.Entry, list[Variable]]] | None:
@@ -403,8 +403,8 @@ def _of_elementwise(node: Variable, x: Variable) -> Variable | None:
             else:  # stretched: the one element is the same at every place
                 own.append((FULL if entry[0] == "slice" else ("int", 0), []))
         operands.append(part(y, own))
-    found: Variable = x.op(*operands)
-    return found
+    function: Variable = x.op(*operands)
+    return function
 
 
 def _of_product(node: Variable, x: Variable) -> Variable | None:
