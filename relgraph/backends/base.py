@@ -1,4 +1,4 @@
-"""What a backend is: a name, and a compiler from a graph to a program over arrays."""
+"""The protocols of backends and programs, and the ops that a program computes with NumPy."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ Array = npt.NDArray[Any]
 class Program(Protocol):
     """A compiled graph.
 
-    Calling it may happen in several threads at once.  A program may have a method ``quick``: given
-    the dtype and rank of each input and the pairs of sizes that must be equal, it returns a test of
-    arguments, and a function that takes those that pass, one by one; or None.  That function
-    returns a single result as it is, a scalar where it has no dimensions, and several as a tuple
-    of arrays, those without dimensions too.
+    Several threads may call a program at once.  A program may have a method ``quick``: given the
+    dtype and rank of each input and the pairs of sizes that must be equal, it returns a test of
+    arguments and a function that takes the arguments that pass it; or None.  That function returns
+    a single result directly, as a scalar if it has no dimensions, and several results as a tuple of
+    arrays.
     """
 
     @property
@@ -34,18 +34,11 @@ class Program(Protocol):
         ...
 
     def __call__(self, arrays: Sequence[Array]) -> list[Any]:
-        """Run it.
+        """Run the program.
 
-        Parameters
-        ----------
-        arrays : sequence of array
-            One for each input of the graph, of its dtype and rank, C-contiguous and aligned;
-            sizes that share a name agree.  They are not changed.
-
-        Returns
-        -------
-        list of array
-            One for each output, of its dtype; new memory that nothing else refers to.
+        The arrays, one for each input, have the input's dtype and rank and are C-contiguous and
+        aligned; sizes that share a name are equal.  They are not changed.  The results are one
+        array for each output, of its dtype, in new memory.
         """
         ...
 
@@ -61,14 +54,9 @@ class Backend(Protocol):
 
 
 class OpCall:
-    """An op bound to its place in a graph: computes it by its own NumPy meaning.
+    """An application of an op, computed by the op's own NumPy implementation.
 
-    Parameters
-    ----------
-    node : Variable
-        The application to compute.
-    overwrite : bool
-        Whether an update changes its first operand, which nothing else reads.
+    With ``overwrite`` an update changes its first operand, which nothing else reads, in place.
     """
 
     __slots__ = ("node", "perform")
@@ -80,12 +68,9 @@ class OpCall:
         self.perform = op.overwrite if overwrite else op.performer(node)
 
     def __call__(self, *values: Any) -> Any:
-        """Return the value as an array of the node's dtype, or a tuple of arrays.
+        """Return the value as an array of the node's dtype, or as a tuple of arrays.
 
-        Raises
-        ------
-        ShapeError, DomainError, IndexRangeError, LinearAlgebraError
-            For what NumPy refuses; the message names the op and its operands.
+        An error of NumPy is raised as an error of relgraph that names the op and its operands.
         """
         try:
             result = self.perform(*values)
@@ -106,19 +91,12 @@ class OpCall:
 
 
 def released(values: Sequence[Any], held: Iterable[Any]) -> list[Any]:
-    """Return results that share no memory with each other or with anything else.
+    """Copy results as necessary, so that they share no memory with each other or with ``held``.
 
-    A result that is a new array with its axes in another order, or in another shape, stays as it
-    is, as NumPy would return it.
-
-    Parameters
-    ----------
-    values : sequence of array or tuple of arrays
-        What a program computed.
-    held : iterable of array
-        Arrays that others refer to: inputs and constants.
+    ``held`` are the inputs and constants.  A new array that was transposed or reshaped is returned
+    as it is, as NumPy would return it.
     """
-    taken = {id(_owner(x)) for x in held}
+    owners = {id(_owner(x)) for x in held}
     results: list[Any] = []
     for value in values:
         if isinstance(value, tuple):
@@ -127,21 +105,21 @@ def released(values: Sequence[Any], held: Iterable[Any]) -> list[Any]:
         if not isinstance(value, np.ndarray):  # a sparse matrix
             results.append(value.copy())
             continue
-        if id(_owner(value)) in taken or not _whole(value) or not value.flags.writeable:
+        if id(_owner(value)) in owners or not _whole(value) or not value.flags.writeable:
             value = value.copy()
-        taken.add(id(_owner(value)))
+        owners.add(id(_owner(value)))
         results.append(value)
     return results
 
 
 def _owner(array: Any) -> Any:
-    """Return what the memory of an array belongs to."""
+    """Return the object that owns the memory of an array."""
     base = getattr(array, "base", None)
     return array if base is None else base
 
 
 def _whole(array: Array) -> bool:
-    """Tell whether an array has memory of its own, or is all of another one in another shape."""
+    """Return True if an array owns its memory or is a transpose or reshape of all of its base."""
     base = array.base
     if base is None:
         return True
