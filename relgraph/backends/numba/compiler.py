@@ -267,10 +267,10 @@ class NumbaProgram:
 
     def _direct(self, main: MainText, into: bool = False) -> _Direct | None:
         """Return the main function without checks, as machine code if it only calls kernels."""
-        trusting = main.trusting()
-        if trusting is None:
+        unchecked = main.trusting()
+        if unchecked is None:
             return None
-        text, pairs = trusting
+        text, pairs = unchecked
         namespace = dict(self._namespace)
         define("main", text, namespace)
         constants: dict[Any, Array] = {x: namespace[c] for c, x in main.constants.items()}

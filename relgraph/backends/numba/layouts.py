@@ -31,7 +31,7 @@ ROW = 256  # shortest strided row for which reading in place is as fast as copyi
 NEVER = 2**63
 
 FORTRAN = "F"
-Order = tuple[int, str | int | None]  # an input, and "F" or the step in a row; None if it varies
+Order = tuple[int, str | int | None]  # an input, and "F", the step in a row, or None for any step
 
 
 def readable(graph: FunctionGraph, steps: Sequence[Step]) -> dict[int, tuple[int, int]]:

@@ -208,7 +208,7 @@ class MainText:
         for term, (x, _) in self.sizes.source.items():
             if x in self._donated:
                 self._term(term)
-        early = self._early_sizes(steps)
+        early = self._early_sizes()
         for i, step in enumerate(steps):
             if i and i % PART == 0:
                 self._block = _Block()
@@ -232,7 +232,7 @@ class MainText:
                 self._line(f"del {', '.join(dict.fromkeys(dead))}")
         return blocks
 
-    def _early_sizes(self, steps: Sequence[Step]) -> dict[Variable, list[Term]]:
+    def _early_sizes(self) -> dict[Variable, list[Term]]:
         """Return the sizes to read from a computed value immediately, before it is deleted."""
         sizes: dict[Variable, list[Term]] = {}
         for term, (x, _) in self.sizes.source.items():
@@ -441,12 +441,12 @@ class MainText:
         if not is_tensor(node) or not node.ndim:
             return
         expected = []
-        known = False
+        has_known_size = False
         for axis, term in enumerate(self.sizes.shape[node]):
-            own = not isinstance(term, int) and self.sizes.source[term] == (node, axis)
-            known = known or not own
-            expected.append(f"{result}.shape[{axis}]" if own else self._term(term))
-        if known:
+            is_new = not isinstance(term, int) and self.sizes.source[term] == (node, axis)
+            has_known_size = has_known_size or not is_new
+            expected.append(f"{result}.shape[{axis}]" if is_new else self._term(term))
+        if has_known_size:
             check = f"misshapen_{len(self.verified)}"
             self.verified[check] = node
             shape = self._shape(expected)

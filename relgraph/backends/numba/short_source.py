@@ -8,7 +8,6 @@ are copied back.
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import replace
 
 import numpy as np
@@ -125,7 +124,7 @@ class ShortText(Lines):
                 self._columns(part, number)
             else:
                 self.open(f"for r in range({TILE}):")
-                self._statements(part, number, ())
+                self._statements(part, number)
                 self.depth -= 1
         self._copy_out()
         return "\n".join(self.lines)
@@ -186,7 +185,7 @@ class ShortText(Lines):
             if array.spans[self.row] and not self._in_block(array):
                 self.line(f"v{k}_{number} = {self.element(array)}")
         self.open(f"for r in range({TILE}):")
-        self._statements(part, number, read)
+        self._statements(part, number)
         self.depth -= 2
         means = [(i, fold) for i, fold in folds if fold.op.name == "mean"]
         if means:
@@ -200,7 +199,7 @@ class ShortText(Lines):
         """Return the references that a pass reads and stores."""
         return self.structure.operands(part) + [ref for ref, _ in part.stores]
 
-    def _statements(self, part: Pass, number: int, columns: Collection[int]) -> None:
+    def _statements(self, part: Pass, number: int) -> None:
         """Write the statements of one element, or of one row."""
         s = self.structure
         suffix = f"_{number}"

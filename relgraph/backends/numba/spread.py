@@ -1,6 +1,6 @@
 """The range of a kernel shared among numba's threads: one ``prange`` for all kernels.
 
-Importing this module imports numba and starts its threads. :mod:`.threads` imports it only if they
+Importing this module imports numba and starts its threads.  :mod:`.threads` imports it only if they
 are TBB threads.
 """
 

@@ -2,9 +2,9 @@
 
 References
 ----------
-W. J. Cody, "Rational Chebyshev approximations for the error function", Math.  Comp. 23 (1969): erf
+W. J. Cody, "Rational Chebyshev approximations for the error function", Math. Comp. 23 (1969): erf
 near 0, and a multiple of ``exp(-x**2)`` elsewhere; M. M. Shepherd and J. G. Laframboise, "Chebyshev
-approximation of (1 + 2x) exp(x**2) erfc x in 0 <= x < inf", Math.  Comp. 36 (1981): with a scale
+approximation of (1 + 2x) exp(x**2) erfc x in 0 <= x < inf", Math. Comp. 36 (1981): with a scale
 factor and a rational variable, one polynomial covers all positive numbers.  Here ``1 / (x + c)``
 serves as both.
 """

@@ -18,15 +18,13 @@ from relgraph.ops.elementwise import TABLE as ELEMENTWISE
 class Elementary:
     """An elementary function.
 
-    ``float32`` and ``float64`` are its error bounds in ULPs.  ``note`` says what a bound refers to
-    if that is not the exact result.
+    ``float32`` and ``float64`` are its error bounds in ULPs.
     """
 
     formula: Formula
     float32: float
     float64: float
     arity: int = 1
-    note: str = ""
 
 
 def _formula(path: str) -> Formula:
@@ -42,7 +40,6 @@ TABLE: dict[str, Elementary] = {
         row.elementary.ulps.float32,
         row.elementary.ulps.float64,
         row.arity,
-        row.elementary.ulps.note,
     )
     for name, row in ELEMENTWISE.items()
     if row.elementary is not None
