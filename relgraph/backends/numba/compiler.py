@@ -50,16 +50,9 @@ ORDERS = 8  # maximum number of variants of a program for inputs in other memory
 class NumbaBackend:
     """Compiles a graph to machine code for the CPU.
 
-    Parameters
-    ----------
-    fusion : Fusion
-        Which ops may share a kernel.
-    reuse : bool
-        Whether a value may reuse the memory of a value that is no longer read.
-    overwrite : bool
-        Whether an update of an array that nothing else reads may be done in place.
-    donated : frozenset of str
-        The names of the inputs whose memory may be reused.
+    ``fusion`` says which ops may share a kernel.  With ``reuse`` a value may reuse the memory of
+    one that is no longer read.  With ``overwrite`` an update of an array that nothing else reads is
+    done in place.  ``donated`` names the inputs whose memory may be reused.
 
     Examples
     --------
