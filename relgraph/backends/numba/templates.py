@@ -1,4 +1,4 @@
-"""How each elementwise op is written in a kernel: one expression of names, for a loop dtype."""
+"""How kernels spell each elementwise op: one expression for each loop dtype."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from relgraph.ops.elementwise.row import LONG
 
 ELEMENTARY = frozenset({name for name, row in TABLE.items() if row.elementary is not None})
 
-# The others of a large share in the limit of a kernel: a cumulative op waits for each sum before
-# the next one.
+# Other ops with a large weight in the size limit of a kernel: each step of a cumulative op waits
+# for the one before it.
 _LONG = frozenset({"logsumexp", "cumsum", "cumprod", "cummax", "cummin"})
 
 
@@ -39,7 +39,7 @@ def supported(node: Variable) -> bool:
 
 
 def weight(node: Variable) -> int:
-    """Return the share of a node in the limit of a kernel."""
+    """Return the weight of a node in the size limit of a kernel."""
     op = node.op
     if isinstance(op, Elementwise):
         return 1 if op.row.cpu is None else op.row.cpu.share
@@ -47,7 +47,7 @@ def weight(node: Variable) -> int:
 
 
 def literals(node: Variable) -> frozenset[int]:
-    """Return the operands to write out as numbers: an exponent that needs no ``pow``."""
+    """Return the operands to write as literals: exponents that need no ``pow``."""
     if node.op is not None and node.op.name == "power":
         exponent = node.inputs[1]
         if isinstance(exponent, Constant) and (
@@ -58,20 +58,7 @@ def literals(node: Variable) -> frozenset[int]:
 
 
 def expression(row: Row, names: Sequence[str]) -> str:
-    """Write a statement's right side.
-
-    Parameters
-    ----------
-    row : Row
-        The op, the dtypes of its operands and that of its result.
-    names : sequence of str
-        The operands' names.
-
-    Returns
-    -------
-    str
-        An expression whose value has the dtype of the row.
-    """
+    """Return the right-hand side of a statement, in the dtype of the row."""
     dtypes = tuple(np.dtype(ref.dtype) for ref in row.operands)
     op = row.op
     if isinstance(op, Cast):
@@ -100,7 +87,7 @@ def expression(row: Row, names: Sequence[str]) -> str:
 
 
 def convert(name: str, source: np.dtype[np.generic], target: np.dtype[np.generic]) -> str:
-    """Write the conversion of a value, as ``astype`` does it."""
+    """Return the conversion of a value, with the meaning of ``astype``."""
     if source == target:
         return name
     if target.kind == "b":
@@ -115,12 +102,12 @@ def convert(name: str, source: np.dtype[np.generic], target: np.dtype[np.generic
 
 
 def _typed(text: str, dtype: np.dtype[np.generic]) -> str:
-    """Write the cast that undoes numba's promotion of small and of unsigned integers."""
+    """Return a cast that undoes numba's promotion of small and unsigned integers."""
     return f"{dtype.name}({text})" if dtype.kind in "iu" and dtype.name != "int64" else text
 
 
 def _small_power(row: Row, base: str) -> str | None:
-    """Write a power whose exponent is a small number in the source."""
+    """Return a power whose exponent is a small literal, without ``pow``."""
     exponent = row.operands[1]
     if exponent.kind != "literal":
         return None
