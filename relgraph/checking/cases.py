@@ -337,6 +337,6 @@ def generator(*parts: Any) -> np.random.Generator:
 def needs_regular(*graphs: Any) -> bool:
     """Return True if graphs solve equations, which requires regular matrices."""
     return any(
-        x.op is not None and x.op.name in made.SOLVERS
+        x.op is not None and x.op.needs_regular
         for x in toposort([g for g in graphs if isinstance(g, Variable)])
     )

@@ -77,6 +77,7 @@ class Cumsum(Cumulative):
 
     __slots__ = ()
     name = "cumsum"
+    measure = (4, 2)
     fold = Sum
     ufunc = np.add
 
@@ -106,6 +107,7 @@ class Cumprod(Cumulative):
 
     __slots__ = ()
     name = "cumprod"
+    measure = (5, 2)
     fold = Prod
     ufunc = np.multiply
 
@@ -135,9 +137,11 @@ class Cummax(Cumulative):
 
     __slots__ = ()
     name = "cummax"
+    measure = (4, 2)
     fold = Max
     ufunc = np.maximum
     computes = False
+    moves_elements = True
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """One of the elements."""
@@ -155,9 +159,11 @@ class Cummin(Cumulative):
 
     __slots__ = ()
     name = "cummin"
+    measure = (4, 2)
     fold = Min
     ufunc = np.minimum
     computes = False
+    moves_elements = True
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """One of the elements."""

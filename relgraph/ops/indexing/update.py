@@ -109,6 +109,8 @@ class SetIndex(_Update):
 
     __slots__ = ()
     name = "set_index"
+    measure = (4, 1)
+    moves_elements = True
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """Know what is known of both the array and the value."""
@@ -122,6 +124,7 @@ class AddIndex(_Update):
 
     __slots__ = ()
     name = "add_index"
+    measure = (5, 1)
     ufunc = np.add
 
 
@@ -130,6 +133,7 @@ class MultiplyIndex(_Update):
 
     __slots__ = ()
     name = "multiply_index"
+    measure = (5, 1)
     ufunc = np.multiply
 
 
@@ -138,6 +142,7 @@ class MinimumIndex(_Update):
 
     __slots__ = ()
     name = "min_index"
+    measure = (5, 1)
     ufunc = np.minimum
 
 
@@ -146,6 +151,7 @@ class MaximumIndex(_Update):
 
     __slots__ = ()
     name = "max_index"
+    measure = (5, 1)
     ufunc = np.maximum
 
 
