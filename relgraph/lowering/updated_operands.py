@@ -14,7 +14,6 @@ from relgraph.ir.graph import FunctionGraph, map_nodes
 from relgraph.ir.node import Variable, apply
 from relgraph.lowering.regions import Fusion
 from relgraph.lowering.update_rules import (
-    OPS,
     has_places,
     is_fusible,
     joined,
@@ -22,7 +21,7 @@ from relgraph.lowering.update_rules import (
     selects_few,
 )
 from relgraph.ops.elementwise import Elementwise
-from relgraph.ops.indexing.update import SetIndex
+from relgraph.ops.indexing.update import IndexUpdate, SetIndex
 
 _CHEAP = 1  # the weight of an op that is moved whatever the key selects
 
@@ -37,7 +36,7 @@ def apart(graph: FunctionGraph, fusion: Fusion) -> FunctionGraph:
     fusion : Fusion
         What may share a kernel.
     """
-    if not any(node.op is not None and node.op.name in OPS for node in graph):
+    if not any(isinstance(node.op, IndexUpdate) for node in graph):
         return graph
     uses = Counter(x for node in graph for x in set(node.inputs))
     uses.update(graph.outputs)
@@ -53,7 +52,7 @@ def apart(graph: FunctionGraph, fusion: Fusion) -> FunctionGraph:
     def change(node: Variable, inputs: tuple[Variable, ...]) -> Variable:
         if node.op is None:
             return node
-        if node.op.name in OPS:
+        if isinstance(node.op, IndexUpdate):
             chosen = _chosen(node, inputs)
             return apply(node.op, inputs) if chosen is None else chosen
         if node.op.pointwise and node in read and fusion.maps(node):
@@ -84,7 +83,7 @@ def _moved(
     """Return an op of an updated array as an update of the op; None where that does not pay."""
     assert node.op is not None
     assert update.op is not None
-    if has_places(update) and update.op.name != "set_index":
+    if has_places(update) and not isinstance(update.op, SetIndex):
         return None  # places that repeat are added to more than once
     if not selects_few(update) and fusion.weight(node) > _CHEAP:
         return None

@@ -142,6 +142,11 @@ class Reduction(Op):
         return not any(may_be_empty(x.type.shape[axis]) for axis in axes)
 
 
+def accumulates(op: Op | None) -> bool:
+    """Return True if an op joins one element after the other to a total, as a loop can."""
+    return isinstance(op, Reduction) and op.combiner is not None
+
+
 def may_be_empty(dim: Dim) -> bool:
     """Return True if a size is not known to be 1 or more."""
     return not isinstance(dim, int) or dim == 0

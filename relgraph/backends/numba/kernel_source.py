@@ -12,20 +12,21 @@ from collections.abc import Iterable
 
 from relgraph.backends.numba.fold_source import (
     BLOCK,
-    LOG_SUM,
     Array,
     Lines,
     cast,
     combine,
     in_blocks,
+    is_log_sum,
     operand,
     operand_name,
     start,
 )
 from relgraph.backends.numba.past_cache import EVEN
-from relgraph.backends.numba.templates import ELEMENTARY, expression
+from relgraph.backends.numba.templates import expression, is_elementary
 from relgraph.lowering.kernels import Fold, Row, Structure
 from relgraph.lowering.refs import Ref
+from relgraph.ops.reductions import Mean
 
 
 class KernelText(Lines):
@@ -60,7 +61,7 @@ class KernelText(Lines):
         self.inner = self.suffix < self.count  # whether the innermost loop is reduced
         self.blocked = self.inner and any(map(in_blocks, s.folds))
         self.partial = bool(s.folds) and s.reduced[0]
-        self.pairs = [i for i, fold in enumerate(s.folds) if fold.op.name == LOG_SUM]
+        self.pairs = [i for i, fold in enumerate(s.folds) if is_log_sum(fold)]
         self.combined = len(s.folds) + len(self.pairs) if self.partial else 0
         # Whether results are added to where they are stored, not in variables alone.
         self.accumulates = any(s.reduced[: self.suffix])
@@ -179,7 +180,7 @@ class KernelText(Lines):
         LLVM leaves a loop with functions of many instructions as it is where it would have to
         gather what they are applied to.
         """
-        if not any(row.op.name in ELEMENTARY for row in self.structure.rows):
+        if not any(is_elementary(row.op) for row in self.structure.rows):
             return []
         return [
             k
@@ -283,7 +284,7 @@ class KernelText(Lines):
 
     def _mean(self, fold: Fold, total: str) -> str:
         """Return a sum divided by the number of its terms, where a mean is asked for."""
-        if fold.op.name != "mean" or not any(self.structure.reduced):
+        if not isinstance(fold.op, Mean) or not any(self.structure.reduced):
             return total
         terms = " * ".join(f"n{g}" for g, r in enumerate(self.structure.reduced) if r)
         dtype = "float64" if self.inner else fold.dtype
@@ -291,7 +292,7 @@ class KernelText(Lines):
 
     def _divide(self) -> None:
         """Divide the sums of a row that were added up in place."""
-        means = [i for i, fold in enumerate(self.structure.folds) if fold.op.name == "mean"]
+        means = [i for i, fold in enumerate(self.structure.folds) if isinstance(fold.op, Mean)]
         if not means:
             return
         for g in self.kept:

@@ -22,6 +22,7 @@ from relgraph.backends.numba.templates import expression
 from relgraph.lowering.kernels import Fold, Pass, Structure
 from relgraph.lowering.refs import Ref
 from relgraph.ops.cumulative import Cumulative
+from relgraph.ops.reductions import Sum
 
 PART = 256  # elements of a row that the loops over a block take; what they share is on the stack
 
@@ -269,7 +270,7 @@ class _Plan:
 
 def beginning(scan: Fold) -> str:
     """Return what a total is before the first element, which it leaves as it is, even -0.0."""
-    if scan.op.name == "sum" and np.dtype(scan.dtype).kind == "f":
+    if isinstance(scan.op, Sum) and np.dtype(scan.dtype).kind == "f":
         return f"{scan.dtype}(-0.0)"
     return start(scan, scan.dtype)
 
