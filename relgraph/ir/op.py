@@ -71,8 +71,8 @@ class Op:
     pointwise : bool
         Whether each element of the result depends only on the matching elements of the operands.
     moves_elements : bool
-        Whether the result consists of elements of the operands, zeros and ones, so that nothing is
-        rounded.
+        Whether nothing is rounded: the result holds elements of the operands, indices, sizes,
+        zeros or ones.
     returns_new_array : bool
         Whether :meth:`perform` never returns an operand or a view of one.
     takes_shape : bool
