@@ -425,7 +425,13 @@ class Op:
         return None
 
     def termination_measure(self) -> Measure:
-        """Return ``measure``, or another one for certain parameters."""
+        """Return ``measure``, or another one for certain parameters.
+
+        Returns
+        -------
+        tuple
+            The weight, and the coefficients of the operands.
+        """
         return self.measure
 
     def demands(self, fact: str = "") -> tuple[str, ...]:

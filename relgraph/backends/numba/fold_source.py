@@ -178,7 +178,7 @@ class Lines:
         """Begin totals."""
         for i, fold in folds:
             if in_blocks(fold):
-                self.line(f"a{i} = {0.0 if not is_log_sum(fold) else -LARGEST['float64']!r}")
+                self.line(f"a{i} = {0.0 if not sums_exponentials(fold) else -LARGEST['float64']!r}")
                 self.line(f"e{i} = 0.0")
             else:
                 self.line(f"a{i} = {start(fold, fold.dtype)}")
@@ -188,12 +188,12 @@ class Lines:
         for i, fold in folds:
             if in_blocks(fold):
                 self.line(f"p{i} = {fold.dtype}(0)")
-            if is_log_sum(fold):
+            if sums_exponentials(fold):
                 self.line(f"b{i} = {fold.dtype}(-math.inf)")
 
     def join(self, i: int, fold: Fold, value: str) -> None:
         """Add a term to the sum of a block, or to the total."""
-        if is_log_sum(fold):
+        if sums_exponentials(fold):
             self.line(f"b{i} = maximum(b{i}, {value})")
             self.line(f"q{i}[i - k] = {value}")
         elif in_blocks(fold):
@@ -204,7 +204,7 @@ class Lines:
     def block_end(self, folds: Iterable[tuple[int, Fold]], count: str) -> None:
         """Add the sums of a block of a number of elements to their totals."""
         for i, fold in folds:
-            if is_log_sum(fold):
+            if sums_exponentials(fold):
                 most = f"{fold.dtype}({LARGEST[fold.dtype]!r})"
                 self.line(f"c{i} = minimum(maximum(b{i}, -{most}), {most})")
                 self.open(f"for i in range({count}):")
@@ -252,14 +252,14 @@ def cast(text: str, dtype: str, source: str) -> str:
     return text if dtype == source else f"{dtype}({text})"
 
 
-def is_log_sum(fold: Fold) -> bool:
+def sums_exponentials(fold: Fold) -> bool:
     """Return True if a reduction is log(sum(exp(x)))."""
     return isinstance(fold.op, LogSumExp)
 
 
 def in_blocks(fold: Fold) -> bool:
     """Tell whether a reduction is a sum that is added up in blocks."""
-    return (fold.op.combiner is add or is_log_sum(fold)) and np.dtype(fold.dtype).kind == "f"
+    return (fold.op.combiner is add or sums_exponentials(fold)) and np.dtype(fold.dtype).kind == "f"
 
 
 def operand(fold: Fold, name: str) -> str:

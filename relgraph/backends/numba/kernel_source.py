@@ -17,10 +17,10 @@ from relgraph.backends.numba.fold_source import (
     cast,
     combine,
     in_blocks,
-    is_log_sum,
     operand,
     operand_name,
     start,
+    sums_exponentials,
 )
 from relgraph.backends.numba.past_cache import EVEN
 from relgraph.backends.numba.templates import expression, is_elementary
@@ -61,7 +61,7 @@ class KernelText(Lines):
         self.inner = self.suffix < self.count  # whether the innermost loop is reduced
         self.blocked = self.inner and any(map(in_blocks, s.folds))
         self.partial = bool(s.folds) and s.reduced[0]
-        self.pairs = [i for i, fold in enumerate(s.folds) if is_log_sum(fold)]
+        self.pairs = [i for i, fold in enumerate(s.folds) if sums_exponentials(fold)]
         self.combined = len(s.folds) + len(self.pairs) if self.partial else 0
         # Whether results are added to where they are stored, not in variables alone.
         self.accumulates = any(s.reduced[: self.suffix])

@@ -15,7 +15,7 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 
 from relgraph.backends.base import Array
-from relgraph.backends.numba.fold_source import is_log_sum
+from relgraph.backends.numba.fold_source import sums_exponentials
 from relgraph.backends.numba.templates import is_elementary
 from relgraph.ir.graph import FunctionGraph, substitute
 from relgraph.ir.node import Input, Variable, apply, make_input
@@ -63,7 +63,9 @@ def _needed(step: Step) -> tuple[int, int]:
     if not isinstance(step, Kernel) or step.structure.products is not None:
         return 0, 0
     structure = step.structure
-    dear = any(map(is_log_sum, structure.folds)) or any(is_elementary(x.op) for x in structure.rows)
+    dear = any(map(sums_exponentials, structure.folds)) or any(
+        is_elementary(x.op) for x in structure.rows
+    )
     if step.structure.passes and dear:
         return 0, NEVER  # each pass would gather the elements anew
     return (SHORT if dear else 0), (ROW if dear or step.stored else 0)
