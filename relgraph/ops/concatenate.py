@@ -29,6 +29,8 @@ class _Join(Op):
 
     __slots__ = ()
     parameters = ("axis",)
+    moves_elements = True
+    returns_new_array = True
 
     @classmethod
     def canonical(cls, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
@@ -59,6 +61,7 @@ class Concatenate(_Join):
 
     __slots__ = ()
     name = "concatenate"
+    measure = (12, 1)
 
     def infer(self, *types: Any) -> Type:
         """Return the common dtype, and the sum of the sizes where all are static."""
@@ -93,6 +96,7 @@ class Stack(_Join):
 
     __slots__ = ()
     name = "stack"
+    measure = (3, 1)
 
     def infer(self, *types: Any) -> Type:
         """Return the common dtype, and the shape with the number of operands inserted."""

@@ -42,13 +42,18 @@ class Cumulative(Op):
     __slots__ = ()
     parameters = ("axis",)
     arity = 1
-    ufunc: ClassVar[np.ufunc]
     fold: ClassVar[type[Reduction]]  # what its last element is
 
     @classmethod
     def canonical(cls, axis: Any = -1) -> tuple[Any, ...]:
         """Store a negative axis; an open parameter passes through."""
         return (normalise_axis(axis, None, cls.name),)
+
+    @property
+    def ufunc(self) -> Any:
+        """NumPy's function of two elements."""
+        assert self.fold.combiner is not None
+        return self.fold.combiner.row.compute
 
     def dtype(self, operand: np.dtype[Any]) -> np.dtype[Any]:
         """Return the dtype of the result."""
@@ -77,8 +82,8 @@ class Cumsum(Cumulative):
 
     __slots__ = ()
     name = "cumsum"
+    measure = (4, 2)
     fold = Sum
-    ufunc = np.add
 
     def dtype(self, operand: np.dtype[Any]) -> np.dtype[Any]:
         """Return NumPy's accumulator."""
@@ -106,8 +111,8 @@ class Cumprod(Cumulative):
 
     __slots__ = ()
     name = "cumprod"
+    measure = (5, 2)
     fold = Prod
-    ufunc = np.multiply
 
     def dtype(self, operand: np.dtype[Any]) -> np.dtype[Any]:
         """Return NumPy's accumulator."""
@@ -135,9 +140,10 @@ class Cummax(Cumulative):
 
     __slots__ = ()
     name = "cummax"
+    measure = (4, 2)
     fold = Max
-    ufunc = np.maximum
     computes = False
+    moves_elements = True
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """One of the elements."""
@@ -155,9 +161,10 @@ class Cummin(Cumulative):
 
     __slots__ = ()
     name = "cummin"
+    measure = (4, 2)
     fold = Min
-    ufunc = np.minimum
     computes = False
+    moves_elements = True
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """One of the elements."""

@@ -23,6 +23,7 @@ class _Sorting(Op):
     __slots__ = ()
     parameters = ("axis",)
     arity = 1
+    moves_elements = True
 
     @classmethod
     def canonical(cls, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
@@ -74,6 +75,7 @@ class Argsort(_Sorting):
     name = "argsort"
     computes = False
     returns_indices = True
+    decides = "ties"
 
     def infer(self, *types: Any) -> Type:
         """Return the type int64 of the operand's shape."""

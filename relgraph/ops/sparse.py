@@ -52,6 +52,7 @@ class SparseMatmul(Op):
     symbol = "@"
     precedence = 12
     sparse = True
+    returns_new_array = True
 
     def infer(self, *types: Any) -> Type:
         """Return the dense type; one operand is sparse, the other a dense vector or matrix."""
@@ -139,6 +140,7 @@ class Densify(Op):
     name = "densify"
     arity = 1
     sparse = True
+    returns_new_array = True
 
     def infer(self, *types: Any) -> Type:
         """Return the dense type of the same dtype and shape."""

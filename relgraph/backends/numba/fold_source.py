@@ -25,20 +25,20 @@ from relgraph.backends.numba.past_cache import EVEN
 from relgraph.backends.numba.templates import convert
 from relgraph.lowering.kernels import Fold, Structure
 from relgraph.lowering.refs import Ref
+from relgraph.ops.elementwise import add, logical_and, logical_or, maximum, minimum, multiply
+from relgraph.ops.reductions import LogSumExp
 
 BLOCK = 1024  # elements that a float sum may add in any order; blocks are added in order
 
-LOG_SUM = "logsumexp"
 LARGEST = {name: float(np.finfo(name).max) for name in ("float32", "float64")}
 
 _COMBINE = {
-    "sum": "{0} + {1}",
-    "mean": "{0} + {1}",
-    "prod": "{0} * {1}",
-    "any": "{0} | {1}",
-    "all": "{0} & {1}",
+    add: "{0} + {1}",
+    multiply: "{0} * {1}",
+    logical_or: "{0} | {1}",
+    logical_and: "{0} & {1}",
 }
-_FLOAT_START = {"sum": "0.0", "mean": "0.0", "prod": "1.0", "max": "-math.inf", "min": "math.inf"}
+_FLOAT_START = {add: "0.0", multiply: "1.0", maximum: "-math.inf", minimum: "math.inf"}
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,7 @@ class Lines:
         """Initialise the accumulators."""
         for i, fold in folds:
             if in_blocks(fold):
-                self.line(f"a{i} = {0.0 if fold.op.name != LOG_SUM else -LARGEST['float64']!r}")
+                self.line(f"a{i} = {0.0 if not sums_exponentials(fold) else -LARGEST['float64']!r}")
                 self.line(f"e{i} = 0.0")
             else:
                 self.line(f"a{i} = {start(fold, fold.dtype)}")
@@ -183,12 +183,12 @@ class Lines:
         for i, fold in folds:
             if in_blocks(fold):
                 self.line(f"p{i} = {fold.dtype}(0)")
-            if fold.op.name == LOG_SUM:
+            if sums_exponentials(fold):
                 self.line(f"b{i} = {fold.dtype}(-math.inf)")
 
     def join(self, i: int, fold: Fold, value: str) -> None:
         """Add a term to the accumulator of the block, or to the total."""
-        if fold.op.name == LOG_SUM:
+        if sums_exponentials(fold):
             self.line(f"b{i} = maximum(b{i}, {value})")
             self.line(f"q{i}[i - k] = {value}")
         elif in_blocks(fold):
@@ -199,7 +199,7 @@ class Lines:
     def block_end(self, folds: Iterable[tuple[int, Fold]], count: str) -> None:
         """Combine the sums of a block of ``count`` elements with the totals."""
         for i, fold in folds:
-            if fold.op.name == LOG_SUM:
+            if sums_exponentials(fold):
                 most = f"{fold.dtype}({LARGEST[fold.dtype]!r})"
                 self.line(f"c{i} = minimum(maximum(b{i}, -{most}), {most})")
                 self.open(f"for i in range({count}):")
@@ -247,9 +247,14 @@ def cast(text: str, dtype: str, source: str) -> str:
     return text if dtype == source else f"{dtype}({text})"
 
 
+def sums_exponentials(fold: Fold) -> bool:
+    """Return True if a reduction is log(sum(exp(x)))."""
+    return isinstance(fold.op, LogSumExp)
+
+
 def in_blocks(fold: Fold) -> bool:
     """Return True if a reduction is a float sum, which is added in blocks."""
-    return fold.op.name in ("sum", "mean", LOG_SUM) and np.dtype(fold.dtype).kind == "f"
+    return (fold.op.combiner is add or sums_exponentials(fold)) and np.dtype(fold.dtype).kind == "f"
 
 
 def operand(fold: Fold, name: str) -> str:
@@ -260,27 +265,27 @@ def operand(fold: Fold, name: str) -> str:
 
 def combine(fold: Fold, total: str, value: str) -> str:
     """Return a total combined with one more term."""
-    op, dtype = fold.op.name, np.dtype(fold.dtype)
-    if op in ("max", "min"):
+    op, dtype = fold.op.combiner, np.dtype(fold.dtype)
+    if op in (maximum, minimum):
         if dtype.kind == "f":
-            return f"{op}imum({total}, {value})"
+            return f"{op.name}({total}, {value})"
         if dtype.kind == "b":
-            return f"{total} {'|' if op == 'max' else '&'} {value}"
-        return f"{total} if {total} {'>' if op == 'max' else '<'} {value} else {value}"
+            return f"{total} {'|' if op is maximum else '&'} {value}"
+        return f"{total} if {total} {'>' if op is maximum else '<'} {value} else {value}"
     text = _COMBINE[op].format(total, value)
     return f"uint64({text})" if dtype.kind == "u" else text
 
 
 def start(fold: Fold, total: str) -> str:
     """Return the identity element of a reduction in the dtype ``total``."""
-    op, dtype = fold.op.name, np.dtype(total)
-    if op in ("any", "all"):
-        return "True" if op == "all" else "False"
+    op, dtype = fold.op.combiner, np.dtype(total)
+    if op in (logical_or, logical_and):
+        return "True" if op is logical_and else "False"
     if dtype.kind == "b":
-        return "False" if op == "max" else "True"
+        return "False" if op is maximum else "True"
     if dtype.kind == "f":
         return f"{dtype.name}({_FLOAT_START[op]})"
-    if op in ("max", "min"):
+    if op in (maximum, minimum):
         info = np.iinfo(dtype)
-        return f"{dtype.name}({info.min if op == 'max' else info.max})"
-    return f"{dtype.name}({1 if op == 'prod' else 0})"
+        return f"{dtype.name}({info.min if op is maximum else info.max})"
+    return f"{dtype.name}({1 if op is multiply else 0})"

@@ -12,7 +12,6 @@ from collections.abc import Iterable
 
 from relgraph.backends.numba.fold_source import (
     BLOCK,
-    LOG_SUM,
     Array,
     Lines,
     cast,
@@ -21,11 +20,13 @@ from relgraph.backends.numba.fold_source import (
     operand,
     operand_name,
     start,
+    sums_exponentials,
 )
 from relgraph.backends.numba.past_cache import EVEN
-from relgraph.backends.numba.templates import ELEMENTARY, expression
+from relgraph.backends.numba.templates import expression, is_elementary
 from relgraph.lowering.kernels import Fold, Row, Structure
 from relgraph.lowering.refs import Ref
+from relgraph.ops.reductions import Mean
 
 
 class KernelText(Lines):
@@ -49,7 +50,7 @@ class KernelText(Lines):
         self.inner = self.suffix < self.count  # whether the innermost loop is reduced
         self.blocked = self.inner and any(map(in_blocks, s.folds))
         self.partial = bool(s.folds) and s.reduced[0]
-        self.pairs = [i for i, fold in enumerate(s.folds) if fold.op.name == LOG_SUM]
+        self.pairs = [i for i, fold in enumerate(s.folds) if sums_exponentials(fold)]
         self.combined = len(s.folds) + len(self.pairs) if self.partial else 0
         # Whether reductions accumulate in memory rather than only in variables.
         self.accumulates = any(s.reduced[: self.suffix])
@@ -163,7 +164,7 @@ class KernelText(Lines):
 
         LLVM does not vectorise a loop that would have to gather the operands of a long function.
         """
-        if not any(row.op.name in ELEMENTARY for row in self.structure.rows):
+        if not any(is_elementary(row.op) for row in self.structure.rows):
             return []
         return [
             k
@@ -267,7 +268,7 @@ class KernelText(Lines):
 
     def _mean(self, fold: Fold, total: str) -> str:
         """Return a sum, divided by the number of terms if the reduction is a mean."""
-        if fold.op.name != "mean" or not any(self.structure.reduced):
+        if not isinstance(fold.op, Mean) or not any(self.structure.reduced):
             return total
         terms = " * ".join(f"n{g}" for g, r in enumerate(self.structure.reduced) if r)
         dtype = "float64" if self.inner else fold.dtype
@@ -275,7 +276,7 @@ class KernelText(Lines):
 
     def _divide(self) -> None:
         """Divide the means that were accumulated in memory."""
-        means = [i for i, fold in enumerate(self.structure.folds) if fold.op.name == "mean"]
+        means = [i for i, fold in enumerate(self.structure.folds) if isinstance(fold.op, Mean)]
         if not means:
             return
         for g in self.kept:

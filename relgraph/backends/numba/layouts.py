@@ -15,8 +15,8 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 
 from relgraph.backends.base import Array
-from relgraph.backends.numba.fold_source import LOG_SUM
-from relgraph.backends.numba.templates import ELEMENTARY
+from relgraph.backends.numba.fold_source import sums_exponentials
+from relgraph.backends.numba.templates import is_elementary
 from relgraph.ir.graph import FunctionGraph, substitute
 from relgraph.ir.node import Input, Variable, apply, make_input
 from relgraph.ir.types import TensorType
@@ -58,9 +58,10 @@ def readable(graph: FunctionGraph, steps: Sequence[Step]) -> dict[int, tuple[int
 def _needed(step: Step) -> tuple[int, int]:
     if not isinstance(step, Kernel) or step.structure.products is not None:
         return 0, 0
-    ops = [row.op.name for row in step.structure.rows]
-    ops += [fold.op.name for fold in step.structure.folds]
-    expensive = LOG_SUM in ops or not ELEMENTARY.isdisjoint(ops)
+    structure = step.structure
+    expensive = any(map(sums_exponentials, structure.folds)) or any(
+        is_elementary(x.op) for x in structure.rows
+    )
     if step.structure.passes and expensive:
         return 0, NEVER  # each pass would gather the elements again
     return (SHORT if expensive else 0), (ROW if expensive or step.stored else 0)

@@ -23,8 +23,11 @@ from relgraph.lowering.kernels import (
 from relgraph.lowering.refs import dtype_name
 from relgraph.lowering.sizes import Check, Sizes, Term, Unknown, is_product
 from relgraph.lowering.targets import Update
-from relgraph.lowering.views import axes, is_view, root
+from relgraph.lowering.views import AsGiven, axes, is_view, root
 from relgraph.ops.indexing.expression import FULL, spec_text
+from relgraph.ops.indexing.index import Index
+from relgraph.ops.permutation import MatrixTranspose, Transpose
+from relgraph.ops.shape import ExpandDims
 
 PART = 1000  # maximum number of steps per function: Python's compiler needs 10 kB per line
 _SHOWN = 40  # maximum number of lines of the graph in the comment above the program
@@ -432,7 +435,7 @@ class MainText:
                 self._line(f"{self._bind(node)} = {text}")
                 return
         operands = ", ".join(map(self._name, node.inputs))
-        if is_view(node) and node.op.name == "index":
+        if is_view(node) and isinstance(node.op, Index):
             name = self._view(node)
         else:
             name = f"call_{len(self.calls)}_{node.op.name}"
@@ -507,16 +510,16 @@ def view_text(node: Variable, x: str) -> str | None:
     """Return the Python expression of a view, or None if its key may contain an invalid index."""
     op = node.op
     assert op is not None
-    if op.name == "as_given":
+    if isinstance(op, AsGiven):
         return x
-    if op.name == "matrix_transpose":
+    if isinstance(op, MatrixTranspose):
         return f"{x}.swapaxes(-1, -2)"
-    if op.name == "transpose":
+    if isinstance(op, Transpose):
         return f"{x}.transpose({op.params[0]})"
-    if op.name == "expand_dims":
+    if isinstance(op, ExpandDims):
         spec = [("newaxis",) if a in op.params[0] else FULL for a in range(-node.ndim, 0)]
         return f"{x}[{spec_text(tuple(spec), [])}]"
-    if op.name == "index" and all(
+    if isinstance(op, Index) and all(
         entry[0] == "newaxis" or (entry[0] == "slice" and "dynamic" not in entry)
         for entry in op.params[0]
     ):

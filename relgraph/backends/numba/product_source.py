@@ -18,6 +18,7 @@ from relgraph.backends.numba.fold_source import (
 )
 from relgraph.backends.numba.templates import expression
 from relgraph.lowering.kernels import Fold, Structure
+from relgraph.ops.reductions import Mean
 
 ROWS = 256  # maximum number of rows of a block
 _BY_FOUR = (("k", "rest", 4), ("rest", "end", 1))  # loops over the rows: start, stop and step
@@ -155,7 +156,7 @@ class ProductText(Lines):
             self.depth -= 1
         for i, fold in enumerate(folds):
             value = self.sum(i) if in_blocks(fold) else f"a{i}"
-            if fold.op.name == "mean":
+            if isinstance(fold.op, Mean):
                 value = f"{value} / float64(n0)"
             self.line(f"r{i}[0] = {cast(value, fold.dtype, _total(fold))}")
         for i in range(len(self.back)):

@@ -20,6 +20,7 @@ from relgraph.backends.numba.fold_source import (
 from relgraph.backends.numba.templates import expression
 from relgraph.lowering.kernels import Fold, Pass, Structure
 from relgraph.lowering.refs import Ref
+from relgraph.ops.reductions import Mean
 
 
 class RowText(Lines):
@@ -119,7 +120,7 @@ class RowText(Lines):
     def _total(self, i: int, fold: Fold) -> str:
         """Return the result of a reduction."""
         value = self.sum(i) if in_blocks(fold) else f"a{i}"
-        if fold.op.name == "mean":
+        if isinstance(fold.op, Mean):
             terms = " * ".join(f"n{g}" for g in range(self.first, self.count))
             value = f"{value} / float64({terms})"
         return value if fold.dtype == "float64" or not in_blocks(fold) else f"{fold.dtype}({value})"

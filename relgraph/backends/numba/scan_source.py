@@ -22,6 +22,7 @@ from relgraph.backends.numba.templates import expression
 from relgraph.lowering.kernels import Fold, Pass, Structure
 from relgraph.lowering.refs import Ref
 from relgraph.ops.cumulative import Cumulative
+from relgraph.ops.reductions import Sum
 
 PART = 256  # elements of a block; the values that its loops share are on the stack
 
@@ -249,7 +250,7 @@ class _Plan:
 
 def beginning(scan: Fold) -> str:
     """Return the initial total of a cumulative op, which must preserve a first element of -0.0."""
-    if scan.op.name == "sum" and np.dtype(scan.dtype).kind == "f":
+    if isinstance(scan.op, Sum) and np.dtype(scan.dtype).kind == "f":
         return f"{scan.dtype}(-0.0)"
     return start(scan, scan.dtype)
 

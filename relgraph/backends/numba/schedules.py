@@ -10,7 +10,6 @@ import numpy as np
 
 from relgraph.backends.numba import kernels, past_cache
 from relgraph.backends.numba.calls import Layout
-from relgraph.backends.numba.fold_source import LOG_SUM
 from relgraph.backends.numba.kernel_source import KernelText
 from relgraph.backends.numba.product_source import ProductText
 from relgraph.backends.numba.row_source import RowText
@@ -28,20 +27,19 @@ from relgraph.lowering.rows import join_rows
 from relgraph.lowering.updated_operands import apart
 from relgraph.lowering.updates import join_updates, with_places
 from relgraph.ops.cumulative import Cumulative
-
-REDUCTIONS = frozenset({"sum", "prod", "max", "min", "mean", "any", "all"})
+from relgraph.ops.reductions import LogSumExp, accumulates
 
 
 def reduces(node: Variable) -> bool:
     """Return True if a kernel can compute a reduction or cumulative op."""
     if isinstance(node.op, Cumulative):
         return bool(node.type.shape[node.op.axis] != 1)
-    return node.op is not None and (node.op.name in REDUCTIONS or is_log_sum(node))
+    return accumulates(node.op) or is_log_sum(node)
 
 
 def is_log_sum(node: Variable) -> bool:
     """Return True if a node is log(sum(exp(x))) over all elements, which takes one pass."""
-    return node.op is not None and node.op.name == LOG_SUM and is_flat(node)
+    return isinstance(node.op, LogSumExp) and is_flat(node)
 
 
 FUSION = Fusion(

@@ -23,6 +23,7 @@ from relgraph.backends.numba.fold_source import (
 from relgraph.backends.numba.templates import expression
 from relgraph.lowering.kernels import Pass, Structure
 from relgraph.lowering.refs import Ref
+from relgraph.ops.reductions import Mean
 
 TILE = 64  # rows of a block
 LONGEST = 63  # longest row that counts as short
@@ -187,7 +188,7 @@ class ShortText(Lines):
         self.open(f"for r in range({TILE}):")
         self._statements(part, number)
         self.depth -= 2
-        means = [(i, fold) for i, fold in folds if fold.op.name == "mean"]
+        means = [(i, fold) for i, fold in folds if isinstance(fold.op, Mean)]
         if means:
             self.open(f"for r in range({TILE}):")
             for i, fold in means:

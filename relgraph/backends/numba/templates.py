@@ -7,19 +7,17 @@ from collections.abc import Sequence
 import numpy as np
 
 from relgraph.ir.node import Constant, Variable
+from relgraph.ir.op import Op
 from relgraph.lowering.kernels import Row
-from relgraph.ops.elementwise import TABLE, Cast, Elementwise
+from relgraph.ops.cumulative import Cumulative
+from relgraph.ops.elementwise import Cast, Elementwise, where
 from relgraph.ops.elementwise.arithmetic import is_half
+from relgraph.ops.elementwise.instances import power
 from relgraph.ops.elementwise.row import LONG
+from relgraph.ops.reductions import LogSumExp
 
 # The expressions of the rows call functions of :mod:`relgraph.backends.numba.functions` and of
 # Python's ``math``.
-
-ELEMENTARY = frozenset({name for name, row in TABLE.items() if row.elementary is not None})
-
-# Other ops with a large weight in the size limit of a kernel: each step of a cumulative op waits
-# for the one before it.
-_LONG = frozenset({"logsumexp", "cumsum", "cumprod", "cummax", "cummin"})
 
 
 def supported(node: Variable) -> bool:
@@ -30,7 +28,7 @@ def supported(node: Variable) -> bool:
     if not isinstance(op, Elementwise):
         return False
     loop = _loop(op, node)
-    if op.name == "power" and loop[0].kind in "iu":  # a negative exponent is an error at run time
+    if op is power and loop[0].kind in "iu":  # a negative exponent is an error at run time
         exponent = node.inputs[1]
         return exponent.dtype.kind in "bu" or (
             isinstance(exponent, Constant) and bool((exponent.value >= 0).all())
@@ -38,17 +36,23 @@ def supported(node: Variable) -> bool:
     return op.row.spelling(loop[0].kind) is not None
 
 
+def is_elementary(op: Op) -> bool:
+    """Return True if a polynomial of relgraph's own computes an op."""
+    return isinstance(op, Elementwise) and op.row.elementary is not None
+
+
 def weight(node: Variable) -> int:
     """Return the weight of a node in the size limit of a kernel."""
     op = node.op
     if isinstance(op, Elementwise):
         return 1 if op.row.cpu is None else op.row.cpu.share
-    return LONG if op is not None and op.name in _LONG else 1
+    # A cumulative op waits for each sum before the next one.
+    return LONG if isinstance(op, LogSumExp | Cumulative) else 1
 
 
 def literals(node: Variable) -> frozenset[int]:
     """Return the operands to write as literals: exponents that need no ``pow``."""
-    if node.op is not None and node.op.name == "power":
+    if node.op is power:
         exponent = node.inputs[1]
         if isinstance(exponent, Constant) and (
             exponent.uniform in (1, 2) or is_half(exponent.value)
@@ -71,11 +75,11 @@ def expression(row: Row, names: Sequence[str]) -> str:
         args = [convert(n, d, np.dtype(bool)) for n, d in zip(names, dtypes, strict=True)]
         return cpu.any.format(*args)
     args = [convert(*item) for item in zip(names, dtypes, loop, strict=False)]
-    if op.name == "power":
+    if op is power:
         special = _small_power(row, args[0])
         if special is not None:
             return _typed(special, result)
-    kind = loop[-1 if op.name == "where" else 0]
+    kind = loop[-1 if op is where else 0]
     template = cpu.spelling(kind.kind)
     assert template is not None
     if kind == np.float32 and cpu.wide:

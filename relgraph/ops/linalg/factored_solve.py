@@ -32,6 +32,9 @@ class LUSolve(Op):
     name = "lu_solve"
     parameters = ("trans",)
     arity = 3
+    conditioned = True
+    needs_regular = True
+    returns_new_array = True
 
     def infer(self, *types: Any) -> Type:
         """Return the type of the solution."""
@@ -110,7 +113,9 @@ class SolveSylvester(OneByOne):
 
     __slots__ = ()
     name = "solve_sylvester"
+    measure = (40, 8)
     arity = 3
+    needs_regular = True
 
     def infer(self, *types: Any) -> Type:
         """Return the type of ``q``, in the common float dtype."""
@@ -144,6 +149,7 @@ class ChoSolve(_System):
 
     __slots__ = ()
     name = "cho_solve"
+    measure = (50, 4)
     parameters = ("lower",)
 
     @classmethod

@@ -47,6 +47,8 @@ class OneByOne(Op):
 
     __slots__ = ()
     ORDER: Any = "C"  # of the results for a single matrix
+    conditioned = True
+    returns_new_array = True
 
     def one(self, *matrices: Any) -> Any:
         """Return the result for one matrix of each operand."""
@@ -87,6 +89,7 @@ class Eigh(Factoring):
 
     __slots__ = ()
     name = "eigh"
+    measure = (20, 12)
     parameters = ("lower",)
     ITEMS = ((), ("orthogonal",))
 
@@ -120,6 +123,7 @@ class Eigvalsh(Factoring):
 
     __slots__ = ()
     name = "eigvalsh"
+    measure = (60, 20)
     parameters = ("lower",)
 
     @classmethod
@@ -153,6 +157,7 @@ class SVD(Factoring):
 
     __slots__ = ()
     name = "svd"
+    measure = (100, 40)
     parameters = ("full_matrices",)
 
     @classmethod
@@ -192,6 +197,7 @@ class QR(Factoring):
 
     __slots__ = ()
     name = "qr"
+    measure = (20, 4)
     parameters = ("mode",)
 
     @classmethod
@@ -227,6 +233,7 @@ class LU(OneByOne, Factoring):
 
     __slots__ = ()
     name = "lu"
+    measure = (20, 4)
     ITEMS = (("permutation",), ("lower_triangular", "invertible"), ("upper_triangular",))
 
     def infer(self, *types: Any) -> Type:
@@ -254,6 +261,7 @@ class LUFactor(OneByOne, Factoring):
 
     __slots__ = ()
     name = "lu_factor"
+    measure = (20, 4)
     ORDER = None  # LAPACK's own, in which lu_solve takes the factors without a copy
 
     def infer(self, *types: Any) -> Type:
@@ -277,6 +285,7 @@ class Schur(OneByOne, Factoring):
 
     __slots__ = ()
     name = "schur"
+    measure = (20, 8)
     ITEMS = ((), ("orthogonal",))
 
     def infer(self, *types: Any) -> Type:
@@ -300,6 +309,7 @@ class QZ(OneByOne):
 
     __slots__ = ()
     name = "qz"
+    measure = (20, 12)
     arity = 2
 
     def infer(self, *types: Any) -> Type:
@@ -326,6 +336,7 @@ class Expm(OneByOne, Factoring):
 
     __slots__ = ()
     name = "expm"
+    measure = (20, 8)
 
     def infer(self, *types: Any) -> Type:
         """Return the type of the operand, in a float dtype."""
