@@ -20,7 +20,6 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: boo
     """Tell where elements are equal within a tolerance, as ``numpy.isclose``.
 
     Returns: bool.
-    ShapeError: When the shapes do not broadcast.
 
     Examples
     --------
@@ -45,13 +44,11 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: boo
     return elementwise.logical_or(found, both)
 
 
-@documented("elementwise")
+@documented(like=isclose)
 def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
     """Return True if all elements are equal within a tolerance, as ``numpy.allclose``.
 
     Returns: bool, no dimensions.
-    ShapeError: When the shapes do not broadcast.
-    PatternError: For a pattern, which has no type.
     """
     return reductions.all(isclose(a, b, rtol, atol, equal_nan))
 

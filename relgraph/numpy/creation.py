@@ -104,12 +104,9 @@ def zeros(shape: Any, dtype: npt.DTypeLike = "float64") -> Any:
     return full(shape, 0, dtype)
 
 
-@documented("creation")
+@documented(like=zeros)
 def ones(shape: Any, dtype: npt.DTypeLike = "float64") -> Any:
-    """Return an array of ones.
-
-    Returns: A constant, broadcast.
-    """
+    """Return an array of ones."""
     return full(shape, 1, dtype)
 
 
@@ -157,13 +154,9 @@ def zeros_like(x: Any, dtype: npt.DTypeLike | None = None, *, shape: Any = None)
     return full_like(x, 0, dtype, shape=shape)
 
 
-@documented("like")
+@documented(like=zeros_like)
 def ones_like(x: Any, dtype: npt.DTypeLike | None = None, *, shape: Any = None) -> Any:
-    """Return ones with the shape of ``x``.
-
-    Returns (Variable or number): A constant, broadcast. Of a pattern it is the number, which stands
-        for a constant of any shape in a pattern and takes the shape and dtype of what it replaces.
-    """
+    """Return ones with the shape of ``x``."""
     return full_like(x, 1, dtype, shape=shape)
 
 
@@ -242,8 +235,6 @@ def meshgrid(
     """Return the coordinates of a grid, as ``numpy.meshgrid``.
 
     *xi (Variable or array-like): The coordinates along each axis, raveled.
-    copy (bool): Accepted as in NumPy; values of a graph cannot be changed, so it makes no
-        difference.
     sparse (bool): Whether each result has its own axis only, the others having size 1.
     indexing ({"xy", "ij"}): In "xy" the first vector runs along the second axis.
     Returns (tuple of Variable): One for each vector.

@@ -43,7 +43,7 @@ def cumulative_sum(
     return _with_initial(cumsum, x, axis, dtype, 0 if include_initial else None)
 
 
-@documented("cumulative")
+@documented(like=cumulative_sum)
 def cumulative_prod(
     x: Any,
     /,
@@ -54,11 +54,8 @@ def cumulative_prod(
 ) -> Any:
     """Multiply the elements so far along an axis, as ``numpy.cumulative_prod``.
 
-    x: Any dtype and shape; a scalar is a vector of one element.
-    axis: The axis; may be left out for a vector.
     include_initial (bool): Whether 1, the product of no elements, comes first.
     Returns: As :func:`cumprod`, or with one more element along the axis.
-    ArgumentError: For an array of several dimensions without an axis.
     """
     return _with_initial(cumprod, x, axis, dtype, 1 if include_initial else None)
 

@@ -209,7 +209,6 @@ def eigh(a: Any, /, UPLO: str = "L") -> Any:
     """Return eigenvalues and eigenvectors of a symmetric matrix, as ``numpy.linalg.eigh``.
 
     Returns (tuple of Variable): [..., n] and [..., n, n].
-    DomainError: For another triangle than "L" and "U".
     """
     return factorisations.eigh(a, lower=_lower(UPLO))
 
@@ -219,7 +218,6 @@ def eigvalsh(a: Any, /, UPLO: str = "L") -> Any:
     """Return the eigenvalues of a symmetric matrix, as ``numpy.linalg.eigvalsh``.
 
     Returns (Variable, [..., n]): In ascending order.
-    DomainError: For another triangle than "L" and "U".
     """
     return factorisations.eigvalsh(a, lower=_lower(UPLO))
 

@@ -73,7 +73,6 @@ def flip(m: Any, axis: Any = None) -> Any:
 
     axis: The axes to reverse; None for all.
     Returns: The same elements.
-    PatternError: For a pattern, whose rank is not known.
 
     Examples
     --------
@@ -307,25 +306,22 @@ def vsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
     return split(of_rank(ary, 2, "vsplit"), indices_or_sections, 0)
 
 
-@documented()
+@documented(like=vsplit)
 def hsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
     """Cut an array along its second axis, a vector along its only one, as ``numpy.hsplit``.
 
     ary (Variable or array-like): At least one dimension.
-    Returns (list of Variable): The parts, in order.
     ShapeError: For a scalar, or a size that is not a multiple of the number of parts.
     """
     x = of_rank(ary, 1, "hsplit")
     return split(x, indices_or_sections, min(x.ndim - 1, 1))
 
 
-@documented()
+@documented(like=vsplit)
 def dsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
     """Cut an array along its third axis, as ``numpy.dsplit``.
 
     ary (Variable or array-like): At least three dimensions.
-    Returns (list of Variable): The parts, in order.
-    ShapeError: For fewer dimensions, or a size that is not a multiple of the number of parts.
     """
     return split(of_rank(ary, 3, "dsplit"), indices_or_sections, 2)
 
@@ -347,23 +343,18 @@ def atleast_1d(*arys: Any) -> Any:
     return _each(arys, "atleast_1d", lambda x: expand_dims(x, 0) if x.ndim == 0 else x)
 
 
-@documented()
+@documented(like=atleast_1d)
 def atleast_2d(*arys: Any) -> Any:
-    """Return vectors as matrices of one row, as ``numpy.atleast_2d``.
-
-    Returns (Variable or tuple of Variable): One for each operand; a tuple unless there is one.
-    PatternError: For a pattern, which has no type.
-    """
+    """Return vectors as matrices of one row, as ``numpy.atleast_2d``."""
     return _each(arys, "atleast_2d", lambda x: _lead(x, 2))
 
 
-@documented()
+@documented(like=atleast_1d)
 def atleast_3d(*arys: Any) -> Any:
     """Return vectors and matrices with three axes, as ``numpy.atleast_3d``.
 
     Returns (Variable or tuple of Variable): [1, n, 1] of a vector and [m, n, 1] of a matrix; a
         tuple unless there is one operand.
-    PatternError: For a pattern, which has no type.
     """
     new = {0: (0, 1, 2), 1: (0, 2), 2: (2,)}
     return _each(arys, "atleast_3d", lambda x: expand_dims(x, new.get(x.ndim, ())))
@@ -410,27 +401,25 @@ def vstack(tup: Any) -> Any:
     return concatenate([_lead(x, 2) for x in _parts(tup, "vstack")], 0)
 
 
-@documented()
+@documented(like=vstack)
 def hstack(tup: Any) -> Any:
     """Join arrays by columns, vectors end to end, as ``numpy.hstack``.
 
     tup (sequence of Variable or array-like): Of the same shape but for the second axis; vectors of
         any length.
     Returns: Of the common dtype.
-    ShapeError: When the other dimensions differ.
     """
     parts = [_lead(x, 1) for x in _parts(tup, "hstack")]
     return concatenate(parts, 0 if parts[0].ndim == 1 else 1)
 
 
-@documented()
+@documented(like=vstack)
 def dstack(tup: Any) -> Any:
     """Join arrays along the third axis, as ``numpy.dstack``.
 
     tup (sequence of Variable or array-like): Of the same shape but for the third axis; vectors are
         [1, n, 1], matrices [m, n, 1].
     Returns: Three dimensions or more, of the common dtype.
-    ShapeError: When the other dimensions differ.
     """
     return concatenate([atleast_3d(x) for x in _parts(tup, "dstack")], 2)
 
@@ -522,12 +511,11 @@ def flipud(m: Any) -> Any:
     return flip(of_rank(m, 1, "flipud"), 0)
 
 
-@documented()
+@documented(like=flipud)
 def fliplr(m: Any) -> Any:
     """Reverse the order of columns, as ``numpy.fliplr``.
 
     m: At least two dimensions.
-    Returns: The same elements.
     ShapeError: For fewer dimensions.
     """
     return flip(of_rank(m, 2, "fliplr"), 1)
@@ -677,7 +665,6 @@ def tile(x: Any, reps: Any) -> Any:
     Returns: Each size times its entry of ``reps``.
     ArgumentError: For numbers that are not ints.
     DomainError: For a negative number.
-    PatternError: For a pattern, whose rank is not known.
     """
     x = as_operand(x)
     if not isinstance(x, Variable):

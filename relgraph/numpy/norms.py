@@ -61,16 +61,13 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> An
     return (_of_vectors if len(axes) == 1 else _of_matrices)(array, ord, axes, keepdims)
 
 
-@documented()
+@documented(like=norm)
 def vector_norm(x: Any, /, *, axis: Any = None, keepdims: Any = False, ord: Any = 2) -> Any:
     """Return norms of vectors, as ``numpy.linalg.vector_norm``.
 
     axis (int, tuple of int or None): The axes whose elements are one vector; None for all.
     ord (int, float or None): The order; None is 2.
-    Returns: A float.
-    ArgumentError: For axes in a list.
     DomainError: For an order that vectors do not have.
-    ShapeError: As of :func:`norm`.
     """
     array = typed(x, "vector_norm")
     check_no_list(axis, "vector_norm")

@@ -74,14 +74,12 @@ def matvec(x1: Any, x2: Any) -> Any:
     return squeeze(matmul(matrix, expand_dims(vector, -1)), -1)
 
 
-@documented()
+@documented(like=matvec)
 def vecmat(x1: Any, x2: Any) -> Any:
     """Return the products of vectors and matrices, as ``numpy.vecmat``.
 
     x1 (Variable or array-like, [..., n]): The vectors.
     x2 (Variable or array-like, [..., n, m]): Batches broadcast.
-    Returns (Variable, [..., m]): The common dtype.
-    ShapeError: When the sizes differ.
     """
     vector, matrix = _vectors_of(x1, -1, "vecmat"), matrices_of(x2, "vecmat")
     if vector.ndim == 1:

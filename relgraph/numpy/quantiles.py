@@ -74,7 +74,7 @@ def quantile(
     return _quantile("quantile", a, fractions, weak, axis=axis, method=method, keepdims=keepdims)
 
 
-@documented("reduction")
+@documented(like=quantile)
 def percentile(
     a: Any, q: Any, axis: Any = None, method: str = "linear", keepdims: bool = False
 ) -> Any:
@@ -82,12 +82,7 @@ def percentile(
 
     a: Any shape, at least one element; any dtype but bool.
     q (float or array-like): From 0 to 100, known when the graph is built.
-    method ({"linear"}): Between two elements lies what is interpolated.
-    Returns: As of :func:`quantile`.
     DomainError: For another method, or a percentage out of range.
-    ArgumentError: For a ``q`` that is a graph.
-    DTypeError: For a ``q`` that is no number, or an array of bool.
-    ShapeError: For axes without elements; at the call, where their sizes are not known before.
     """
     fractions = np.asarray(np.true_divide(_numbers(q, "percentile"), 100))
     weak = type(q) in (int, float)

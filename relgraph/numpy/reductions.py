@@ -109,7 +109,7 @@ def sum(
     return elementwise.add(total, start_value(initial, total, "sum"))
 
 
-@documented("reduction")
+@documented(like=sum)
 def prod(
     x: Value,
     axis: Value = None,
@@ -122,8 +122,6 @@ def prod(
     """Multiply elements over axes; over no elements the product is 1.
 
     initial (scalar, optional): What the product starts with.
-    Returns: Of that dtype; without one int64 for bool and signed integers, uint64 for unsigned
-        ones, otherwise the dtype of ``x``.
     """
     values = chosen(_cast(x, dtype), where, 1, "prod")
     total = _cast(_reduce(Prod, values, axis, keepdims), dtype)
@@ -143,7 +141,7 @@ def max(
 ) -> Value:
     """Take the largest element over axes; NaN where there is one.
 
-    initial (scalar, optional): A bound of the result, which it is over no elements.
+    initial (scalar, optional): A lower bound of the result, and the result over no elements.
     where: Which elements count, given ``initial``; broadcast to the shape of the array.
     Returns: The dtype of ``x``.
     ShapeError: For an axis that is statically of size 0, without ``initial``.
@@ -153,7 +151,7 @@ def max(
     return found if start is None else elementwise.maximum(found, start)
 
 
-@documented("reduction")
+@documented(like=max)
 def min(
     x: Value,
     axis: Value = None,
@@ -164,10 +162,7 @@ def min(
 ) -> Value:
     """Take the smallest element over axes; NaN where there is one.
 
-    initial (scalar, optional): A bound of the result, which it is over no elements.
-    where: Which elements count, given ``initial``; broadcast to the shape of the array.
-    Returns: The dtype of ``x``.
-    ShapeError: For an axis that is statically of size 0, without ``initial``.
+    initial (scalar, optional): An upper bound of the result, and the result over no elements.
     """
     values, start, unfilled = starting_with(x, axis, initial, where, "min")
     found = _reduce(Bottom if unfilled else Min, values, axis, keepdims)
@@ -212,12 +207,9 @@ def any(x: Value, axis: Value = None, keepdims: Value = False, *, where: Value =
     return _reduce(Any, chosen(x, where, 0, "any"), axis, keepdims)
 
 
-@documented("reduction")
+@documented(like=any)
 def all(x: Value, axis: Value = None, keepdims: Value = False, *, where: Value = None) -> Value:
-    """Return True where every element over axes is not zero; NaN is not zero.
-
-    Returns: bool.
-    """
+    """Return True where every element over axes is not zero; NaN is not zero."""
     return _reduce(All, chosen(x, where, 1, "all"), axis, keepdims)
 
 
@@ -231,13 +223,9 @@ def argmax(x: Value, axis: Value = None, keepdims: Value = False) -> Value:
     return _search(Argmax, x, axis, keepdims)
 
 
-@documented("search")
+@documented(like=argmax)
 def argmin(x: Value, axis: Value = None, keepdims: Value = False) -> Value:
-    """Return the index of the first smallest element, or of the first NaN.
-
-    Returns: int64.
-    ShapeError: For an axis that is statically of size 0.
-    """
+    """Return the index of the first smallest element, or of the first NaN."""
     return _search(Argmin, x, axis, keepdims)
 
 
@@ -268,14 +256,11 @@ def softmax(x: Value, axis: Value = -1) -> Value:
     return Softmax(normalise_axis(axis, rank_of(operand), "softmax"))(operand)
 
 
-@documented()
+@documented(like=softmax)
 def log_softmax(x: Value, axis: Value = -1) -> Value:
     """Compute ``x - logsumexp(x)`` along an axis without overflow.
 
-    x: Any dtype, at least one dimension.
     axis (int): The axis whose exponentials add up to 1.
-    Returns: The shape of ``x``; float64 for bool and integers, otherwise the dtype of ``x``.
-    DomainError: For an axis out of range, as every axis of a scalar is.
     """
     operand = as_operand(x)
     return LogSoftmax(normalise_axis(axis, rank_of(operand), "log_softmax"))(operand)
@@ -310,15 +295,11 @@ def var(
     )
 
 
-@documented("reduction")
+@documented(like=var)
 def std(
     a: Value, axis: Value = None, *, ddof: float = 0, keepdims: Value = False, correction: float = 0
 ) -> Value:
-    """Compute the standard deviation over axes: the square root of the variance.
-
-    Returns: float64 for bool and integers, otherwise the dtype of ``a``.
-    ArgumentError: For a ``ddof`` that is no number, or in a pattern not 0.
-    """
+    """Compute the standard deviation over axes: the square root of the variance."""
     return elementwise.sqrt(var(a, axis, ddof=ddof, keepdims=keepdims, correction=correction))
 
 

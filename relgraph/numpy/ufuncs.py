@@ -52,22 +52,16 @@ def deg2rad(x: Any) -> Any:
     return elementwise.multiply(x, constant(np.deg2rad(x.dtype.type(1))))
 
 
-@documented()
+@documented(like=deg2rad)
 def rad2deg(x: Any) -> Any:
-    """Convert radians to degrees, as ``numpy.rad2deg``.
-
-    Returns: float32 for float32 and for integers of up to 16 bits, otherwise float64.
-    """
+    """Convert radians to degrees, as ``numpy.rad2deg``."""
     (x,) = as_floats("rad2deg", x)
     return elementwise.multiply(x, constant(np.rad2deg(x.dtype.type(1))))
 
 
-@documented()
+@documented(like=deg2rad)
 def fabs(x: Any) -> Any:
-    """Return absolute values as floats, as ``numpy.fabs``.
-
-    Returns: float32 for float32 and for integers of up to 16 bits, otherwise float64.
-    """
+    """Return absolute values as floats, as ``numpy.fabs``."""
     return elementwise.absolute(*as_floats("fabs", x))
 
 
@@ -80,12 +74,11 @@ def fix(x: Any) -> Any:
     return elementwise.trunc(typed(x, "fix"))
 
 
-@documented()
+@documented("elementwise")
 def fmod(x1: Any, x2: Any) -> Any:
     """Return the remainder of a division that is cut towards zero, as ``numpy.fmod``.
 
     Returns: The common dtype, with the sign of ``x1``; exact.
-    ShapeError: When the shapes do not broadcast.
 
     Examples
     --------
@@ -121,24 +114,22 @@ def modf(x: Any) -> tuple[Any, Any]:
     return elementwise.copysign(rest, x), elementwise.trunc(x)
 
 
-@documented()
+@documented("elementwise")
 def float_power(x1: Any, x2: Any) -> Any:
     """Raise to a power in float64, as ``numpy.float_power``.
 
     Returns: float64.
-    ShapeError: When the shapes do not broadcast.
     """
     wide = np.zeros(())  # Python numbers become float64 beside it, whatever the other operand is
     operands = [together("float_power", x, wide, rule="true_divide")[0] for x in (x1, x2)]
     return elementwise.power(*(elementwise.cast(x, "float64") for x in operands))
 
 
-@documented()
+@documented("elementwise")
 def heaviside(x1: Any, x2: Any) -> Any:
     """Return 0 below zero, 1 above it, and ``x2`` at zero, as ``numpy.heaviside``.
 
     Returns: The common float; NaN where ``x1`` is.
-    ShapeError: When the shapes do not broadcast.
 
     Examples
     --------
@@ -154,12 +145,11 @@ def heaviside(x1: Any, x2: Any) -> Any:
     return elementwise.where(elementwise.isnan(x), x, found)
 
 
-@documented()
+@documented("elementwise")
 def logaddexp2(x1: Any, x2: Any) -> Any:
     """Return ``log2(2**x1 + 2**x2)`` without overflow, as ``numpy.logaddexp2``.
 
     Returns: The common float.
-    ShapeError: When the shapes do not broadcast.
     """
     a, b = as_floats("logaddexp2", x1, x2)
     distance = elementwise.negative(elementwise.absolute(elementwise.subtract(a, b)))
@@ -193,12 +183,9 @@ def isposinf(x: Any) -> Any:
     return _is_infinity(typed(x, "isposinf"), np.inf)
 
 
-@documented()
+@documented(like=isposinf)
 def isneginf(x: Any) -> Any:
-    """Tell where elements are minus infinity, as ``numpy.isneginf``.
-
-    Returns: bool.
-    """
+    """Tell where elements are minus infinity, as ``numpy.isneginf``."""
     return _is_infinity(typed(x, "isneginf"), -np.inf)
 
 

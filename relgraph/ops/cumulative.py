@@ -195,32 +195,22 @@ def cumsum(a: Any, axis: Any = None, dtype: npt.DTypeLike | None = None) -> Any:
     return _cast(_along(Cumsum, _cast(a, dtype), axis), dtype)
 
 
-@documented("cumulative")
+@documented(like=cumsum)
 def cumprod(a: Any, axis: Any = None, dtype: npt.DTypeLike | None = None) -> Any:
-    """Multiply the elements so far along an axis, as ``numpy.cumprod``.
-
-    Returns: The shape of ``a``, or a vector; of that dtype, without one int64 for bool and signed
-        integers, uint64 for unsigned ones, otherwise the dtype of ``a``.
-    PatternError: For a pattern without an axis, or with one counted from the front.
-    """
+    """Multiply the elements so far along an axis, as ``numpy.cumprod``."""
     return _cast(_along(Cumprod, _cast(a, dtype), axis), dtype)
 
 
-@documented("cumulative")
+@documented(like=cumsum)
 def cummax(a: Any, axis: Any = None) -> Any:
     """Take the largest of the elements so far, as ``numpy.maximum.accumulate``.
 
     Returns: The shape of ``a``, or a vector, and its dtype; NaN from the first NaN on.
-    PatternError: For a pattern without an axis, or with one counted from the front.
     """
     return _along(Cummax, a, axis)
 
 
-@documented("cumulative")
+@documented(like=cummax)
 def cummin(a: Any, axis: Any = None) -> Any:
-    """Take the smallest of the elements so far, as ``numpy.minimum.accumulate``.
-
-    Returns: The shape of ``a``, or a vector, and its dtype; NaN from the first NaN on.
-    PatternError: For a pattern without an axis, or with one counted from the front.
-    """
+    """Take the smallest of the elements so far, as ``numpy.minimum.accumulate``."""
     return _along(Cummin, a, axis)

@@ -138,25 +138,14 @@ def _permutation(axes: Any, ndim: int) -> tuple[int, ...]:
     return found
 
 
+@documented("pattern")
 def transpose(x: Any, *axes: Any) -> Any:
     """Return ``x`` with its axes permuted; all reversed when none are given.
 
-    Parameters
-    ----------
-    x : Variable, array-like or pattern
-        For a pattern, without axes, the matrix transpose: patterns speak of matrices.
-    *axes : int, or one tuple of them
-        Axis ``axes[i]`` of ``x`` becomes axis ``i`` of the result.
-
-    Returns
-    -------
-    Variable
-        ``x`` itself where nothing moves.
-
-    Raises
-    ------
-    DomainError
-        When the axes are not a permutation.
+    x: For a pattern, without axes, the matrix transpose: patterns speak of matrices.
+    *axes (int, or one tuple of them): Axis ``axes[i]`` of ``x`` becomes axis ``i`` of the result.
+    Returns: ``x`` itself where nothing moves.
+    DomainError: When the axes are not a permutation.
 
     Examples
     --------
@@ -202,7 +191,6 @@ def swapaxes(x: Any, axis1: int, axis2: int) -> Any:
     axis1, axis2 (int): The axes, counted from either end.
     Returns (Variable or pattern): With the axes in their new order.
     DomainError: For an axis out of range.
-    PatternError: For a pattern, whose rank is not known.
     """
     x = as_operand(x)
     ndim = rank_of(x)

@@ -114,17 +114,14 @@ def sort(a: Any, axis: Any = -1, kind: str | None = None, *, stable: bool | None
     return _sorted(Sort, a, axis, kind, stable)
 
 
-@documented()
+@documented(like=sort)
 def argsort(a: Any, axis: Any = -1, kind: str | None = None, *, stable: bool | None = None) -> Any:
     """Return the indices that sort an axis in ascending order, as ``numpy.argsort``.
 
     a (Variable, array-like or pattern): Any dtype and shape; a scalar is a vector of one element.
         NaN come last.
-    axis (int or None): Counted from either end, for a pattern from the end; None for the raveled
-        array.
     kind ({"quicksort", "mergesort", "heapsort", "stable"}, optional): Checked, and of no effect: of
         equal elements the first always comes first.
-    stable (bool, optional): The same in another way.
     Returns (Variable or pattern, int64): Of the shape of ``a``; of one dimension where ``axis`` is
         None.
     DomainError: For an axis out of range, or another ``kind``.

@@ -76,7 +76,6 @@ def index(x: Any, key: Any) -> Any:
         :func:`~relgraph.ops.shape.expand_dims`.
     DomainError: For a static index out of range.
     ArgumentError: For a bool: ``x == y`` on graphs is identity.
-    PatternError: For a pattern, whose rank is not known.
 
     Examples
     --------
@@ -105,7 +104,6 @@ def take(x: Any, indices: Any, axis: int | None = None, *, mode: str = "raise") 
     DomainError: For an axis or an index that is known to be out of range, or another mode.
     IndexRangeError: At a call, for an index out of range; also where another axis is empty, unlike
         NumPy.
-    PatternError: For a pattern, whose rank is not known.
     """
     x = as_array(x, "take")
     axis = None if is_axis_of_scalar(axis, x.ndim) else axis  # as NumPy's

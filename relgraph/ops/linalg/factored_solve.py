@@ -217,14 +217,11 @@ def solve_sylvester(a: Any, b: Any, q: Any) -> Any:
     return SolveSylvester()(as_operand(a), as_operand(b), as_operand(q))
 
 
-@documented()
+@documented(like=lu_solve)
 def cho_solve(factor_and_lower: tuple[Any, bool], b: Any) -> Any:
     """Return the solution x of ``a @ x = b``, given Cholesky's factor of ``a``.
 
     factor_and_lower (tuple of (Variable, bool)): The factor, and whether it is the lower one.
-    b (Variable or array-like, [n] or [..., n, k]): A vector only where it has one dimension.
-    Returns: Of the shape of ``b``.
-    ShapeError: For a factor that is not square, or when the sizes do not fit.
     """
     factor, lower = factor_and_lower
     return ChoSolve(lower)(as_operand(factor), as_operand(b))

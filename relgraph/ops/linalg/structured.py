@@ -336,15 +336,13 @@ def diagonal(x: Any, offset: int = 0, axis1: int = -2, axis2: int = -1) -> Any:
     return Diagonal(offset)(_matrices(x, axis1, axis2, "diagonal"))
 
 
-@documented("matrix")
+@documented(like=diagonal)
 def trace(x: Any, offset: int = 0, axis1: int = -2, axis2: int = -1) -> Any:
     """Return the sum of a diagonal of each matrix.
 
     x: Small integers and bool are summed in 64 bits.
     axis1, axis2 (int): The axes of the matrices: the last two, as in ``numpy.linalg.trace``.
     Returns (Variable or pattern, [...]): One number for each matrix.
-    DomainError: For an axis out of range, or one given twice.
-    PatternError: For a pattern with other axes than the last two.
     """
     x = _matrices(x, axis1, axis2, "trace")
     if is_open(offset) or offset != 0:
@@ -366,15 +364,11 @@ def tril(x: Any, k: int = 0) -> Any:
     return Tril(k)(_as_matrix(x))
 
 
-@documented()
+@documented(like=tril)
 def triu(x: Any, k: int = 0) -> Any:
     """Return the upper triangle of each matrix: zeros below the diagonal ``k``.
 
-    x (Variable, array-like or pattern, [..., m, n] or [n]): A matrix or a batch of them; a vector
-        is each row of a square matrix.
     k: The first diagonal that is kept.
-    Returns (Variable or pattern, [..., m, n] or [n, n]): In the dtype of ``x``.
-    ShapeError: For a scalar.
     """
     return Triu(k)(_as_matrix(x))
 
