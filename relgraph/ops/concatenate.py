@@ -11,30 +11,16 @@ from relgraph.errors import ArgumentError, ShapeError
 from relgraph.ir.cost import size
 from relgraph.ir.facts import MATRIX_FACTS, VALUE_FACTS, Facts, kept
 from relgraph.ir.node import Variable
-from relgraph.ir.op import Op
-from relgraph.ir.types import Dim, Type, unify_dims
-from relgraph.ops.arguments import (
-    as_operand,
-    is_pattern,
-    normalise_axis,
-    rank_of,
-    result_dtype,
-)
+from relgraph.ir.types import Dim, TensorType, Type, unify_dims
+from relgraph.ops.arguments import AxisOp, as_operand, is_pattern, normalise_axis, rank_of
 from relgraph.ops.docstrings import documented
 from relgraph.ops.shape import ravel
 
 
-class _Join(Op):
+class _Join(AxisOp):
     """An op that puts its operands beside each other."""
 
     __slots__ = ()
-    parameters = ("axis",)
-
-    @classmethod
-    def canonical(cls, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
-        """Return the axis, counted from the end."""
-        (axis,) = super().canonical(*args, **kwargs)
-        return (normalise_axis(axis, None, cls.name),)
 
     def flops(self, types: tuple[Any, ...], result: Any) -> int:
         """Cost one copy of each element."""
@@ -49,13 +35,7 @@ class _Join(Op):
 
 
 class Concatenate(_Join):
-    """Join arrays along one of their axes.
-
-    Parameters
-    ----------
-    axis : int
-        Counted from the end.
-    """
+    """Join arrays along one of their axes."""
 
     __slots__ = ()
     name = "concatenate"
@@ -75,7 +55,7 @@ class Concatenate(_Join):
                 if place != axis:
                     dims[place] = _same_size(dims[place], other.shape[place], place, self.name)
         dims[axis] = _sum([type_.shape[axis] for type_ in types])
-        return types[0].with_shape(dims).with_dtype(result_dtype(t.dtype for t in types))  # type: ignore[no-any-return]
+        return TensorType(np.result_type(*[t.dtype for t in types]), dims)
 
     def perform(self, *values: Any) -> Any:
         """Concatenate with NumPy."""
@@ -108,7 +88,7 @@ class Stack(_Join):
             for axis in range(-ndim, 0):
                 dims[axis] = _same_size(dims[axis], other.shape[axis], axis, self.name)
         dims.insert(place, len(types))
-        return types[0].with_shape(dims).with_dtype(result_dtype(t.dtype for t in types))  # type: ignore[no-any-return]
+        return TensorType(np.result_type(*[t.dtype for t in types]), dims)
 
     def perform(self, *values: Any) -> Any:
         """Stack with NumPy."""
@@ -120,13 +100,13 @@ def _operands(arrays: Sequence[Any], function: str) -> list[Any]:
         raise ArgumentError(
             f"{function} takes a sequence of arrays", {"given": arrays}, "Pass a list: [x, y]."
         )
-    found = [as_operand(x) for x in arrays]
-    if not found:
+    operands = [as_operand(x) for x in arrays]
+    if not operands:
         raise ArgumentError(
             f"{function} needs at least one operand",
             fix="Pass a list with an array; rg.zeros(shape) makes one that may be empty.",
         )
-    return found
+    return operands
 
 
 def _same_size(a: Dim, b: Dim, axis: int, function: str) -> Dim:

@@ -13,7 +13,7 @@ from relgraph.ir.facts import NOTHING, Facts, proved
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.ir.types import Dim, TensorType, Type, broadcast_dims, broadcast_shapes, unify_dims
-from relgraph.ops.arguments import as_operand, is_open, no_rank, result_dtype
+from relgraph.ops.arguments import as_operand, is_open, no_rank
 from relgraph.ops.definite import of_product
 from relgraph.ops.docstrings import documented
 from relgraph.ops.permutation import MatrixTranspose, matrix_transpose, transpose
@@ -46,7 +46,7 @@ class Matmul(Op):
         columns = b.shape[-1:] if b.ndim > 1 else ()
         contracted(a.shape[-1], b.shape[-2 if b.ndim > 1 else -1])
         batch = broadcast_shapes([a.shape[:-2], b.shape[:-2]])
-        return TensorType(result_dtype([a.dtype, b.dtype]), (*batch, *rows, *columns))
+        return TensorType(np.result_type(a.dtype, b.dtype), (*batch, *rows, *columns))
 
     def perform(self, *values: Any) -> Any:
         """Multiply with NumPy."""
@@ -87,7 +87,7 @@ class Outer(Op):
         a, b = types
         if a.ndim != 1 or b.ndim != 1:
             raise ShapeError("an outer product is of two vectors", fix="Use ravel(x) first.")
-        return TensorType(result_dtype([a.dtype, b.dtype]), (*a.shape, *b.shape))
+        return TensorType(np.result_type(a.dtype, b.dtype), (*a.shape, *b.shape))
 
     def perform(self, *values: Any) -> Any:
         """Multiply with NumPy."""
@@ -150,7 +150,9 @@ class Einsum(Op):
                         f"{error.what} for the label {label!r}",
                         fix="Give the axes of one label equal sizes, or label them differently.",
                     ) from None
-        return TensorType(result_dtype(t.dtype for t in types), [sizes[label] for label in result])
+        return TensorType(
+            np.result_type(*[t.dtype for t in types]), [sizes[label] for label in result]
+        )
 
     def perform(self, *values: Any) -> Any:
         """Contract with NumPy, in the order it finds best."""

@@ -13,10 +13,10 @@ import numpy.typing as npt
 
 from relgraph.ir.facts import NOTHING, Facts, kept
 from relgraph.ir.node import Variable
-from relgraph.ir.op import Op
 from relgraph.ir.types import TensorType, Type
 from relgraph.ops import elementwise
 from relgraph.ops.arguments import (
+    AxisOp,
     as_operand,
     is_axis_of_scalar,
     is_pattern,
@@ -30,25 +30,13 @@ from relgraph.ops.reductions import Max, Min, Prod, Reduction, Sum, accumulator,
 from relgraph.ops.shape import ravel
 
 
-class Cumulative(Op):
-    """A function of the elements so far along an axis.
-
-    Parameters
-    ----------
-    axis : int
-        The axis, counted from the end.
-    """
+class Cumulative(AxisOp):
+    """A function of the elements so far along an axis."""
 
     __slots__ = ()
-    parameters = ("axis",)
     arity = 1
     ufunc: ClassVar[np.ufunc]
     fold: ClassVar[type[Reduction]]  # what its last element is
-
-    @classmethod
-    def canonical(cls, axis: Any = -1) -> tuple[Any, ...]:
-        """Store a negative axis; an open parameter passes through."""
-        return (normalise_axis(axis, None, cls.name),)
 
     def dtype(self, operand: np.dtype[Any]) -> np.dtype[Any]:
         """Return the dtype of the result."""
@@ -67,13 +55,7 @@ class Cumulative(Op):
 
 
 class Cumsum(Cumulative):
-    """The sums of the elements so far along an axis.
-
-    Parameters
-    ----------
-    axis : int
-        The axis, counted from the end.
-    """
+    """The sums of the elements so far along an axis."""
 
     __slots__ = ()
     name = "cumsum"
@@ -96,13 +78,7 @@ class Cumsum(Cumulative):
 
 
 class Cumprod(Cumulative):
-    """The products of the elements so far along an axis.
-
-    Parameters
-    ----------
-    axis : int
-        The axis, counted from the end.
-    """
+    """The products of the elements so far along an axis."""
 
     __slots__ = ()
     name = "cumprod"
@@ -125,13 +101,7 @@ class Cumprod(Cumulative):
 
 
 class Cummax(Cumulative):
-    """The largest of the elements so far along an axis; NaN from the first NaN on.
-
-    Parameters
-    ----------
-    axis : int
-        The axis, counted from the end.
-    """
+    """The largest of the elements so far along an axis; NaN from the first NaN on."""
 
     __slots__ = ()
     name = "cummax"
@@ -145,13 +115,7 @@ class Cummax(Cumulative):
 
 
 class Cummin(Cumulative):
-    """The smallest of the elements so far along an axis; NaN from the first NaN on.
-
-    Parameters
-    ----------
-    axis : int
-        The axis, counted from the end.
-    """
+    """The smallest of the elements so far along an axis; NaN from the first NaN on."""
 
     __slots__ = ()
     name = "cummin"

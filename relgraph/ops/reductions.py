@@ -18,7 +18,7 @@ from relgraph.ir.facts import NOTHING, Facts, kept, proved
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.ir.types import Dim, Shape, TensorType, Type
-from relgraph.ops.arguments import canonical_axes, is_open, normalise_axis
+from relgraph.ops.arguments import AxisOp, is_open, normalise_axes, normalise_axis
 from relgraph.ops.elementwise.facts import VALUES, WEAK_SIGNS, holds
 from relgraph.ops.elementwise.row import TRANSCENDENTAL
 
@@ -53,7 +53,7 @@ def checked_keepdims(keepdims: Value) -> Value:
 
 
 class Reduction(Op):
-    """A reduction of some axes.
+    """A reduction of some axes; a subclass says how, and of which dtype the result is.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class Reduction(Op):
     @classmethod
     def canonical(cls, axis: Value = None, keepdims: Value = False) -> tuple[Value, ...]:
         """Sort the axes, which must be negative; open parameters pass through."""
-        axes = None if axis is None else canonical_axes(axis, cls.__name__)
+        axes = None if axis is None else normalise_axes(axis, None, cls.__name__)
         return axes, checked_keepdims(keepdims)
 
     def dtype(self, operand: np.dtype[Value]) -> np.dtype[Value]:
@@ -366,8 +366,8 @@ class _ArgReduction(Reduction):
     @classmethod
     def canonical(cls, axis: Value = None, keepdims: Value = False) -> tuple[Value, ...]:
         """Store one negative axis, or None; open parameters pass through."""
-        found = None if axis is None else normalise_axis(axis, None, cls.__name__)
-        return found, checked_keepdims(keepdims)
+        axis = None if axis is None else normalise_axis(axis, None, cls.__name__)
+        return axis, checked_keepdims(keepdims)
 
     def dtype(self, operand: np.dtype[Value]) -> np.dtype[Value]:
         """Return int64."""
@@ -379,15 +379,7 @@ class _ArgReduction(Reduction):
 
 
 class Argmax(_ArgReduction):
-    """The index of the first largest element, or of the first NaN.
-
-    Parameters
-    ----------
-    axis : int or None
-        A negative axis; None for the raveled array.
-    keepdims : bool
-        Whether reduced axes stay, with size 1.
-    """
+    """The index of the first largest element, or of the first NaN."""
 
     __slots__ = ()
     name = "argmax"
@@ -398,15 +390,7 @@ class Argmax(_ArgReduction):
 
 
 class Argmin(_ArgReduction):
-    """The index of the first smallest element, or of the first NaN.
-
-    Parameters
-    ----------
-    axis : int or None
-        A negative axis; None for the raveled array.
-    keepdims : bool
-        Whether reduced axes stay, with size 1.
-    """
+    """The index of the first smallest element, or of the first NaN."""
 
     __slots__ = ()
     name = "argmin"
@@ -416,23 +400,11 @@ class Argmin(_ArgReduction):
         return np.argmin(x, axis=self.axis, keepdims=self.keepdims)
 
 
-class _AlongAxis(Op):
-    """A function of a whole axis that keeps the shape.
-
-    Parameters
-    ----------
-    axis : int
-        The axis, counted from the end.
-    """
+class _AlongAxis(AxisOp):
+    """A function of a whole axis that keeps the shape."""
 
     __slots__ = ()
-    parameters = ("axis",)
     arity = 1
-
-    @classmethod
-    def canonical(cls, axis: Value = -1) -> tuple[Value, ...]:
-        """Store a negative axis; an open parameter passes through."""
-        return (normalise_axis(axis, None, cls.__name__),)
 
     def infer(self, *types: Value) -> Type:
         """Keep the shape; integers give float64."""
@@ -455,13 +427,7 @@ class _AlongAxis(Op):
 
 
 class Softmax(_AlongAxis):
-    """``exp(x) / sum(exp(x))`` along an axis, without overflow.
-
-    Parameters
-    ----------
-    axis : int
-        The axis, counted from the end.
-    """
+    """``exp(x) / sum(exp(x))`` along an axis, without overflow."""
 
     __slots__ = ()
     name = "softmax"
@@ -481,13 +447,7 @@ class Softmax(_AlongAxis):
 
 
 class LogSoftmax(_AlongAxis):
-    """``x - logsumexp(x)`` along an axis, without overflow.
-
-    Parameters
-    ----------
-    axis : int
-        The axis, counted from the end.
-    """
+    """``x - logsumexp(x)`` along an axis, without overflow."""
 
     __slots__ = ()
     name = "log_softmax"

@@ -16,13 +16,12 @@ import numpy as np
 from relgraph.errors import DomainError, ShapeError
 from relgraph.ir.facts import Facts, proved
 from relgraph.ir.node import Constant, Variable
-from relgraph.ir.op import Op
 from relgraph.ir.printing import brief
 from relgraph.ir.types import Dim as Extent
 from relgraph.ir.types import Shape, TensorType, Type, unify_dims
 from relgraph.ops.arguments import (
+    AxisOp,
     as_operand,
-    canonical_axes,
     canonical_shape,
     check_int,
     check_scalar,
@@ -66,7 +65,7 @@ class Reshape(Rearrangement):
         """Return the type, with the size at -1 solved where the others are known."""
         x, *sizes = types
         shape = self.params[0]
-        check_sizes(self, shape, sizes)
+        check_sizes(shape, sizes)
         return x.with_shape(solve(x.shape, shape))  # type: ignore[no-any-return]
 
     def perform(self, *values: Any) -> Any:
@@ -97,7 +96,7 @@ class BroadcastTo(Rearrangement):
         """Return the type of the given shape, each dimension as exact as either side has it."""
         x, *sizes = types
         shape = self.params[0]
-        check_sizes(self, shape, sizes)
+        check_sizes(shape, sizes)
         lead = len(shape) - x.ndim
         if lead < 0:
             raise ShapeError(
@@ -157,17 +156,16 @@ def _not_declared(node: Variable, axis: int, own: int, target: int) -> ShapeErro
     )
 
 
-class ExpandDims(Rearrangement):
-    """Insert axes of size 1.
+class _UnitAxes(Rearrangement):
+    """An op that inserts or removes axes of size 1.
 
     Parameters
     ----------
     axes : tuple of int
-        Where the result has the new axes, counted from its end.
+        Where the longer of both shapes has them, sorted and counted from its end.
     """
 
     __slots__ = ()
-    name = "expand_dims"
     parameters = ("axes",)
     arity = 1
 
@@ -175,7 +173,18 @@ class ExpandDims(Rearrangement):
     def canonical(cls, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
         """Return the axes sorted."""
         (axes,) = super().canonical(*args, **kwargs)
-        return (canonical_axes(axes, cls.name),)
+        return (normalise_axes(axes, None, cls.name),)
+
+    def keeps_matrices(self, node: Variable) -> bool:
+        """Return True if the axes lead."""
+        return all([axis < -2 for axis in self.params[0]])
+
+
+class ExpandDims(_UnitAxes):
+    """Insert axes of size 1."""
+
+    __slots__ = ()
+    name = "expand_dims"
 
     def infer(self, *types: Any) -> Type:
         """Return the type with the new axes."""
@@ -189,30 +198,12 @@ class ExpandDims(Rearrangement):
         """Expand with NumPy."""
         return np.expand_dims(values[0], self.params[0])
 
-    def keeps_matrices(self, node: Variable) -> bool:
-        """Return True if the new axes lead."""
-        return bool(self.params[0][-1] < -2) if self.params[0] else True
 
-
-class Squeeze(Rearrangement):
-    """Remove axes of size 1.
-
-    Parameters
-    ----------
-    axes : tuple of int
-        Which axes of the operand, counted from the end.
-    """
+class Squeeze(_UnitAxes):
+    """Remove axes of size 1."""
 
     __slots__ = ()
     name = "squeeze"
-    parameters = ("axes",)
-    arity = 1
-
-    @classmethod
-    def canonical(cls, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
-        """Return the axes sorted."""
-        (axes,) = super().canonical(*args, **kwargs)
-        return (canonical_axes(axes, cls.name),)
 
     def infer(self, *types: Any) -> Type:
         """Return the type without the axes; a size that is not static is checked at the call."""
@@ -230,31 +221,14 @@ class Squeeze(Rearrangement):
         """Squeeze with NumPy."""
         return np.squeeze(values[0], self.params[0])
 
-    def keeps_matrices(self, node: Variable) -> bool:
-        """Return True if the removed axes lead."""
-        return bool(self.params[0][-1] < -2) if self.params[0] else True
 
-
-class Dim(Op):
-    """The size of one dimension when the graph runs, as an int64 scalar.
-
-    Parameters
-    ----------
-    axis : int
-        Which dimension, counted from the end.
-    """
+class Dim(AxisOp):
+    """The size of one dimension when the graph runs, as an int64 scalar."""
 
     __slots__ = ()
     name = "dim"
-    parameters = ("axis",)
     arity = 1
     computes = False
-
-    @classmethod
-    def canonical(cls, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
-        """Return the axis, counted from the end."""
-        (axis,) = super().canonical(*args, **kwargs)
-        return (normalise_axis(axis, None, cls.name),)
 
     def infer(self, *types: Any) -> Type:
         """Return the type of an int64 scalar."""

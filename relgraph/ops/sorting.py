@@ -10,25 +10,17 @@ from relgraph.errors import ArgumentError, DomainError
 from relgraph.ir.cost import extent, size
 from relgraph.ir.facts import VALUE_FACTS, Facts, kept, proved
 from relgraph.ir.node import Variable
-from relgraph.ir.op import Op
 from relgraph.ir.types import Type
-from relgraph.ops.arguments import as_operand, is_axis_of_scalar, normalise_axis, rank_of
+from relgraph.ops.arguments import AxisOp, as_operand, is_axis_of_scalar, normalise_axis, rank_of
 from relgraph.ops.docstrings import documented
 from relgraph.ops.shape import ravel
 
 
-class _Sorting(Op):
+class _Sorting(AxisOp):
     """An op that sorts along an axis."""
 
     __slots__ = ()
-    parameters = ("axis",)
     arity = 1
-
-    @classmethod
-    def canonical(cls, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
-        """Return the axis, counted from the end."""
-        (axis,) = super().canonical(*args, **kwargs)
-        return (normalise_axis(axis, None, cls.name),)
 
     def flops(self, types: tuple[Any, ...], result: Any) -> int:
         """Cost n log2(n) comparisons for each vector."""
@@ -36,13 +28,7 @@ class _Sorting(Op):
 
 
 class Sort(_Sorting):
-    """The elements in ascending order along an axis, NaN last.
-
-    Parameters
-    ----------
-    axis : int
-        Counted from the end.
-    """
+    """The elements in ascending order along an axis, NaN last."""
 
     __slots__ = ()
     name = "sort"
@@ -62,13 +48,7 @@ class Sort(_Sorting):
 
 
 class Argsort(_Sorting):
-    """The indices that sort an axis in ascending order; equal elements keep their order.
-
-    Parameters
-    ----------
-    axis : int
-        Counted from the end.
-    """
+    """The indices that sort an axis in ascending order; equal elements keep their order."""
 
     __slots__ = ()
     name = "argsort"

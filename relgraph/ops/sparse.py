@@ -17,7 +17,7 @@ from relgraph.ir.facts import MATRIX_FACTS, NOTHING, VALUE_FACTS, Facts, kept, p
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.ir.types import TensorType, Type, unify_dims
-from relgraph.ops.arguments import as_operand, result_dtype
+from relgraph.ops.arguments import as_operand
 from relgraph.ops.docstrings import documented
 
 # What is not known of a sparse matrix is how many elements it stores: for costs, 1 in 100.
@@ -77,7 +77,7 @@ class SparseMatmul(Op):
                 f"{error.what} along the axis that is summed over",
                 fix="Transpose one operand so that these sizes agree.",
             ) from None
-        return TensorType(result_dtype([a.dtype, b.dtype]), (*a.shape[:-1], *b.shape[1:]))
+        return TensorType(np.result_type(a.dtype, b.dtype), (*a.shape[:-1], *b.shape[1:]))
 
     def perform(self, *values: Any) -> Any:
         """Multiply with SciPy."""

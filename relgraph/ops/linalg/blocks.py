@@ -12,7 +12,7 @@ from relgraph.ir.facts import Facts, kept
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.ir.types import Dim, TensorType, Type, broadcast_shapes
-from relgraph.ops.arguments import as_operand, is_pattern, result_dtype
+from relgraph.ops.arguments import as_operand, is_pattern
 from relgraph.ops.contraction import Outer, product_facts
 from relgraph.ops.docstrings import documented
 from relgraph.ops.elementwise import multiply
@@ -43,7 +43,7 @@ class Kron(Op):
                 fix="Write np.kron(a, b), which takes arrays of any dimensions.",
             )
         dims = [_product(m, n) for m, n in zip(a.shape, b.shape, strict=True)]
-        return TensorType(result_dtype([a.dtype, b.dtype]), dims)
+        return TensorType(np.result_type(a.dtype, b.dtype), dims)
 
     def perform(self, *values: Any) -> Any:
         """Multiply with NumPy."""
@@ -78,7 +78,7 @@ class BlockDiag(Op):
         a, b = types
         sizes = zip(last_two(a, "a block"), last_two(b, "a block"), strict=True)
         batch = broadcast_shapes([a.shape[:-2], b.shape[:-2]])
-        dtype = result_dtype([a.dtype, b.dtype])
+        dtype = np.result_type(a.dtype, b.dtype)
         return TensorType(dtype, (*batch, *[_total(m, n) for m, n in sizes]))
 
     def perform(self, *values: Any) -> Any:
