@@ -118,6 +118,14 @@ def kept(operand: Facts, *names: str) -> Facts:
     return proved(*(name for name in names if operand.true & BIT[name]))
 
 
+def shared(operands: Iterable[Facts]) -> Facts:
+    """Return the facts that are proved for every operand."""
+    common = -1
+    for x in operands:
+        common &= x.true
+    return Facts(common)
+
+
 def facts_of(node: Variable) -> Facts:
     """Return the facts of a node; inferred once, without recursion.
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from relgraph.errors import ArgumentError, ShapeError, count_of
 from relgraph.ir.cost import extent, size
-from relgraph.ir.facts import NOTHING, Facts, proved
+from relgraph.ir.facts import Facts, kept, proved, shared
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.ir.types import Dim, TensorType, Type, broadcast_dims, broadcast_shapes, unify_dims
@@ -58,15 +58,14 @@ class Matmul(Op):
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """Keep what products keep: structure, and signs of floats (integers wrap around)."""
-        found = product_facts(operands, node)
+        facts = product_facts(operands, node)
         x, y = node.inputs
         if min(x.ndim, y.ndim) < 2:
-            return found
-        both = Facts(operands[0].true & operands[1].true)
-        shared = [name for name in _CLOSED_UNDER_PRODUCT if both.holds(name)]
+            return facts
+        structure = kept(shared(operands), *_CLOSED_UNDER_PRODUCT)
         if _transposes(x, y):
-            shared.append("symmetric")
-        return found | proved(*shared) | of_product(node)
+            structure |= proved("symmetric")
+        return facts | structure | of_product(node)
 
 
 _CLOSED_UNDER_PRODUCT = (
@@ -95,10 +94,10 @@ class Outer(Op):
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """Keep signs and integrality; the product of a vector with itself is symmetric."""
-        found = product_facts(operands, node)
+        facts = product_facts(operands, node)
         if node.inputs[0] is not node.inputs[1]:
-            return found
-        return found | proved("psd" if node.dtype.kind == "f" else "symmetric")
+            return facts
+        return facts | proved("psd" if node.dtype.kind == "f" else "symmetric")
 
 
 class Einsum(Op):
@@ -172,9 +171,7 @@ class Einsum(Op):
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """Keep signs and integrality where all operands have them."""
-        common = Facts(-1)
-        for one in operands:
-            common = Facts(common.true & one.true)
+        common = shared(operands)
         return product_facts((common, common), node)
 
     def _terms(self) -> tuple[list[str], str]:
@@ -200,15 +197,14 @@ def product_facts(operands: tuple[Facts, ...], node: Variable) -> Facts:
     around, so signs are kept for floats only.  Integers stay integers, even rounded.
     """
     a, b = operands
-    names = ["integer"] if a.holds("integer") and b.holds("integer") else []
+    facts = kept(shared(operands), "integer")
     if node.dtype.kind == "f":
-        for one, other in ((a, b), (b, a)):
-            for sign, product in (("nonnegative", "nonnegative"), ("nonpositive", "nonpositive")):
-                if one.holds("nonnegative") and other.holds(sign):
-                    names.append(product)
+        for first, second in ((a, b), (b, a)):
+            if first.holds("nonnegative"):
+                facts |= kept(second, "nonnegative", "nonpositive")
         if a.holds("nonpositive") and b.holds("nonpositive"):
-            names.append("nonnegative")
-    return proved(*names) if names else NOTHING
+            facts |= proved("nonnegative")
+    return facts
 
 
 def _transposes(x: Variable, y: Variable) -> bool:

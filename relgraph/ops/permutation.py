@@ -7,15 +7,13 @@ from typing import Any
 import numpy as np
 
 from relgraph.errors import DomainError, ShapeError, count_of
-from relgraph.ir.facts import MATRIX_FACTS, VALUE_FACTS, Facts, kept, proved
+from relgraph.ir.facts import MATRIX_FACTS, VALUE_FACTS, Facts, kept
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.ir.types import Type
 from relgraph.ops.arguments import as_operand, check_int, is_open, no_rank, normalise_axis, rank_of
 from relgraph.ops.docstrings import documented
-from relgraph.ops.sparse import SparseTranspose, is_sparse
-
-_SWAPPED = {"lower_triangular": "upper_triangular", "upper_triangular": "lower_triangular"}
+from relgraph.ops.sparse import SparseTranspose, is_sparse, transposed_facts
 
 
 class Rearrangement(Op):
@@ -108,12 +106,6 @@ class MatrixTranspose(Rearrangement):
     def infix(self, operands: list[str]) -> str | None:
         """Print as ``x.mT``."""
         return f"{postfix_operand(operands[0])}.mT"
-
-
-def transposed_facts(x: Facts) -> Facts:
-    """Return the matrix facts of a transpose: lower and upper swapped."""
-    names = (name for name in x.names() if name in MATRIX_FACTS and name != "selection")
-    return proved(*(_SWAPPED.get(name, name) for name in names))
 
 
 def postfix_operand(text: str) -> str:

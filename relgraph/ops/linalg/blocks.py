@@ -8,7 +8,7 @@ import numpy as np
 
 from relgraph.errors import ArgumentError, ShapeError
 from relgraph.ir.cost import size
-from relgraph.ir.facts import Facts, kept
+from relgraph.ir.facts import Facts, kept, shared
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.ir.types import Dim, TensorType, Type, broadcast_shapes
@@ -57,10 +57,9 @@ class Kron(Op):
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """Keep signs and integrality, and the structures that both have."""
-        both = Facts(operands[0].true & operands[1].true)
         wraps = node.dtype.kind != "f"  # integers: what they are around zero is not known
         names = [x for x in STRUCTURES if not (wraps and x in ("spd", "psd", "invertible"))]
-        return product_facts(operands, node) | kept(both, *names)
+        return product_facts(operands, node) | kept(shared(operands), *names)
 
 
 class BlockDiag(Op):
@@ -97,8 +96,7 @@ class BlockDiag(Op):
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """Keep what both blocks have and zeros elsewhere leave true."""
-        both = Facts(operands[0].true & operands[1].true)
-        return kept(both, *_VALUES, *STRUCTURES)
+        return kept(shared(operands), *_VALUES, *STRUCTURES)
 
 
 def _product(m: Dim, n: Dim) -> Dim:
@@ -172,7 +170,7 @@ def block_diag(*blocks: Any) -> Any:
     operands = [as_operand(x) for x in blocks]
     if len(operands) == 1 and not is_pattern(operands[0]):
         last_two(operands[0].type, "a block")
-    found = operands[-1]
+    result = operands[-1]
     for x in reversed(operands[:-1]):
-        found = BlockDiag()(x, found)
-    return found
+        result = BlockDiag()(x, result)
+    return result
