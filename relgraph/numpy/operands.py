@@ -9,7 +9,7 @@ import numpy as np
 from relgraph.errors import PatternError, ShapeError, count_of
 from relgraph.ir.node import Variable
 from relgraph.ops.arguments import as_operand, is_pattern
-from relgraph.ops.elementwise import TABLE, Elementwise, cast
+from relgraph.ops.elementwise import ROWS, Elementwise, cast
 
 
 def typed(x: Any, function: str) -> Variable:
@@ -122,7 +122,7 @@ def as_floats(function: str, *values: Any) -> tuple[Variable, ...]:
     """
     rule = "exp" if len(values) == 1 else "arctan2"
     operands = together(function, *values, rule=rule)
-    dtype = TABLE[rule].loop(function, tuple([x.dtype for x in operands]))[-1]
+    dtype = ROWS[rule].loop(function, tuple([x.dtype for x in operands]))[-1]
     return tuple([cast(x, dtype) for x in operands])
 
 

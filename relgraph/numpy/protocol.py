@@ -55,7 +55,7 @@ ACCUMULATIONS: dict[np.ufunc, Function] = {
 
 # SciPy's ufuncs are looked up where SciPy has been imported already.
 SCIPY: dict[str, Function] = {
-    alias: Elementwise(name) for name, row in elementwise.TABLE.items() for alias in row.scipy
+    alias: Elementwise(name) for name, row in elementwise.ROWS.items() for alias in row.scipy
 }
 
 

@@ -19,12 +19,12 @@ from collections import Counter
 from typing import Any
 
 from relgraph.ir.op import Op
-from relgraph.ops.elementwise import TABLE
+from relgraph.ops.elementwise import ROWS
 from relgraph.relations.clause import Rewrite
 from relgraph.relations.pattern import Block, OpPattern, PatternNode, PatternVariable, Term
 
 # Weights of ops by name, 1 for all others: those of elementwise ops stand in their rows.
-WEIGHTS = {name: row.measure[0] for name, row in TABLE.items()} | {
+WEIGHTS = {name: row.measure[0] for name, row in ROWS.items()} | {
     "matmul": 40, "inv": 14, "solve": 60, "solve{assume='spd'}": 58, "solve_triangular": 56,
     "transpose": 2, "diag": 2, "sum": 4, "prod": 5, "mean": 4, "max": 4, "min": 4, "any": 4,
     "all": 4, "logsumexp": 4, "cumsum": 4, "cumprod": 5, "cummax": 4, "cummin": 4,
@@ -37,7 +37,7 @@ WEIGHTS = {name: row.measure[0] for name, row in TABLE.items()} | {
 # Coefficients of the operands, 1 for all others: what an op has to do for each part of an operand
 # it does several times over.  An odd function has 2, so that a sign in front of it weighs less.
 COEFFICIENTS: dict[str, int | tuple[int, ...]] = {
-    name: row.measure[1] for name, row in TABLE.items()
+    name: row.measure[1] for name, row in ROWS.items()
 } | {
     "logsumexp": 2, "matmul": 4, "solve": 4, "solve{assume='spd'}": 4, "solve_triangular": 4,
     "sum": 2, "prod": 2, "cumsum": 2, "cumprod": 2, "cummax": 2, "cummin": 2, "mean": 2, "max": 2,

@@ -8,14 +8,14 @@ import numpy as np
 
 from relgraph.ir.node import Constant, Variable
 from relgraph.lowering.kernels import Row
-from relgraph.ops.elementwise import TABLE, Cast, Elementwise
+from relgraph.ops.elementwise import ROWS, Cast, Elementwise
 from relgraph.ops.elementwise.arithmetic import is_half
 from relgraph.ops.elementwise.row import LONG
 
 # The expressions of the rows call functions of :mod:`relgraph.backends.numba.functions` and of
 # Python's ``math``.
 
-ELEMENTARY = frozenset({name for name, row in TABLE.items() if row.elementary is not None})
+ELEMENTARY = frozenset({name for name, row in ROWS.items() if row.elementary is not None})
 
 # The others of a large share in the limit of a kernel: a cumulative op waits for each sum before
 # the next one.

@@ -58,7 +58,7 @@ class Ulps(NamedTuple):
     note: str = ""
 
 
-class Elementary(NamedTuple):
+class Polynomial(NamedTuple):
     """A polynomial of relgraph's own that computes an op on vectors.
 
     Attributes
@@ -95,9 +95,12 @@ class Cpu(NamedTuple):
     truths : bool
         Whether the operands are tested against zero first.
     wide : bool
-        Whether the function exists for float64 only; a float32 result is rounded once.
+        Whether float32 operands are computed in float64 and the result is rounded once.  Set it for
+        functions of Python's ``math`` and for those that exist for float64 only: without it a
+        kernel calls the C library's float32 function, such as ``sinhf``, and may miss the bound.
     plain : bool
-        Whether the value of the expression of float32 operands is a float32.
+        Whether the expression of float32 operands is a float32 already.  Otherwise the kernel
+        converts the result; a number written as ``1.0`` makes the expression a float64.
     share : int
         The share in the limit of a kernel: machine instructions, very roughly, over ten.
     """
@@ -185,8 +188,11 @@ class Row(NamedTuple):
     flops : int
         Floating-point operations for one element.
     measure : tuple
-        The weight and the coefficients of the operands in the termination order
-        (:mod:`relgraph.relations.termination_order`).
+        The weight ``w`` and the coefficients ``a, b`` in the termination order, which reads
+        ``f(x, y)`` as ``w + a x + b y``.  Every rewrite that relgraph ships decreases this number.
+        Begin with the default.  If a check reports a relation as unmeasured, raise the weight of an
+        op that its rewrite removes, or the coefficient of an operand that the rewrite copies or
+        takes out of the op.
     meaning : callable or None
         ``meaning(mp, *operands)``: the exact value by mpmath, which is the first argument.
         It raises ValueError where it is not defined, or takes too long.
@@ -203,7 +209,7 @@ class Row(NamedTuple):
     cuda : str
         The expression of floats in a kernel of a GPU, "" where that of the CPU serves or none is.
         ``{s}`` is the suffix of functions of the dtype ("f" for float32), ``{F}`` the dtype.
-    elementary : Elementary or None
+    elementary : Polynomial or None
         The polynomial that computes it on the CPU.
     ulps : Ulps or None
         How far a kernel may be from NumPy; None where it is equal.
@@ -237,7 +243,7 @@ class Row(NamedTuple):
     derivative: Callable[..., Any] | None = None
     cpu: Cpu | None = None
     cuda: str = ""
-    elementary: Elementary | None = None
+    elementary: Polynomial | None = None
     ulps: Ulps | None = None
 
     def spelling(self, kind: str) -> str | None:
