@@ -17,7 +17,7 @@ __all__ = ["allclose", "array_equal", "isclose"]
 
 @documented("elementwise")
 def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
-    """Tell where elements are equal within a tolerance, as ``numpy.isclose``.
+    """Return True where elements are equal within a tolerance, as ``numpy.isclose``.
 
     Returns: bool.
 

@@ -89,8 +89,8 @@ def nanmax(
     Returns: The dtype of ``a``; NaN where every element is, without the warning of NumPy.
     """
     x = typed(a, "nanmax")
-    found = reductions.max(_filled(x, -np.inf), axis, keepdims, initial=initial, where=where)
-    return found if initial is not None else _nan_of_nothing(x, axis, keepdims, found)
+    largest = reductions.max(_filled(x, -np.inf), axis, keepdims, initial=initial, where=where)
+    return largest if initial is not None else _nan_of_nothing(x, axis, keepdims, largest)
 
 
 @documented(like=nanmax)
@@ -102,15 +102,16 @@ def nanmin(
     initial (scalar, optional): An upper bound of the result, and the result over no elements.
     """
     x = typed(a, "nanmin")
-    found = reductions.min(_filled(x, np.inf), axis, keepdims, initial=initial, where=where)
-    return found if initial is not None else _nan_of_nothing(x, axis, keepdims, found)
+    smallest = reductions.min(_filled(x, np.inf), axis, keepdims, initial=initial, where=where)
+    return smallest if initial is not None else _nan_of_nothing(x, axis, keepdims, smallest)
 
 
-def _nan_of_nothing(x: Variable, axis: Any, keepdims: Any, found: Any) -> Any:
+def _nan_of_nothing(x: Variable, axis: Any, keepdims: Any, extreme: Any) -> Any:
+    """Return an extreme over axes, but NaN where every element is NaN."""
     if x.dtype.kind != "f":
-        return found
+        return extreme
     nothing = reductions.all(elementwise.isnan(x), axis, keepdims)
-    return elementwise.where(nothing, np.nan, found)
+    return elementwise.where(nothing, np.nan, extreme)
 
 
 @documented(like=reductions.argmax)
@@ -131,6 +132,7 @@ def nanargmin(a: Any, axis: Any = None, keepdims: Any = False) -> Any:
 
 
 def _some_number(x: Variable, axis: Any, index: Any) -> Any:
+    """Return an index; a call raises DomainError where all elements along the axis are NaN."""
     if x.dtype.kind != "f":
         return index
     numbers = reductions.any(elementwise.logical_not(elementwise.isnan(x)), axis)
@@ -189,15 +191,14 @@ def nanvar(
     Returns: The dtype of ``var``; NaN where no more elements than ``ddof`` are numbers.
     """
     x = typed(a, "nanvar")
-    free = ddof or correction
+    ddof = ddof or correction
     if x.dtype.kind != "f":
-        return reductions.var(x, axis, ddof=free, keepdims=keepdims)
-    middle = nanmean(x, axis, True)
-    squares = elementwise.square(elementwise.subtract(x, middle))
+        return reductions.var(x, axis, ddof=ddof, keepdims=keepdims)
+    squares = elementwise.square(elementwise.subtract(x, nanmean(x, axis, True)))
     squares = elementwise.where(elementwise.isnan(x), 0, squares)
-    count = elementwise.subtract(_count(x, axis, keepdims), free)
-    found = _quotient(reductions.sum(squares, axis, keepdims), count)
-    return elementwise.where(elementwise.less_equal(count, 0), np.nan, found)
+    count = elementwise.subtract(_count(x, axis, keepdims), ddof)
+    variance = _quotient(reductions.sum(squares, axis, keepdims), count)
+    return elementwise.where(elementwise.less_equal(count, 0), np.nan, variance)
 
 
 @documented(like=nanvar)

@@ -25,7 +25,7 @@ from relgraph.ops.docstrings import documented
 from relgraph.ops.elementwise import equal, logical_and, multiply
 from relgraph.ops.indexing.index import index
 from relgraph.ops.permutation import moveaxis, transpose
-from relgraph.ops.shape import dim, expand_dims, ravel, reshape, shape
+from relgraph.ops.shape import dim, expand_dims, product_of, ravel, reshape, shape
 
 __all__ = ["cross", "dot", "inner", "matvec", "tensordot", "vdot", "vecdot", "vecmat"]
 
@@ -272,17 +272,7 @@ def _contracted_axes(x: Variable, y: Variable, axes: Any) -> tuple[list[int], li
 def _folded(x: Variable, cut: int) -> Any:
     """Return ``x`` with its first ``cut`` axes made one, and the rest; none of a kind, no axis."""
     sizes = shape(x)
-    return reshape(x, tuple(_product(part) for part in (sizes[:cut], sizes[cut:]) if part))
-
-
-def _product(sizes: tuple[Any, ...]) -> Any:
-    total: Any = 1
-    for one in sizes:
-        if isinstance(one, int) and isinstance(total, int):
-            total *= one
-        else:
-            total = one if isinstance(total, int) and total == 1 else multiply(total, one)
-    return total
+    return reshape(x, tuple(product_of(part) for part in (sizes[:cut], sizes[cut:]) if part))
 
 
 def _arrays(x: Any, y: Any, function: str) -> tuple[Variable, Variable]:

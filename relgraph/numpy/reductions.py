@@ -1,5 +1,4 @@
-"""Reductions as functions: they bring axes into canonical form and build the ops of
-:mod:`relgraph.ops.reductions`.
+"""NumPy's reductions as functions that build the ops of :mod:`relgraph.ops.reductions`.
 
 An axis may be counted from either end, except in a pattern, whose rank is not known: there it is
 counted from the end.
@@ -8,7 +7,6 @@ counted from the end.
 from __future__ import annotations
 
 import builtins
-import math
 from typing import Any as Value  # Any is a reduction
 
 import numpy as np
@@ -48,7 +46,7 @@ from relgraph.ops.reductions import (
     floating,
     reduced_axes,
 )
-from relgraph.ops.shape import dim
+from relgraph.ops.shape import dim, product_of
 
 __all__ = ["all", "any", "argmax", "argmin", "max", "mean", "min", "prod", "std", "sum", "var"]
 
@@ -72,8 +70,9 @@ def _search(cls: type[Reduction], x: Value, axis: Value, keepdims: Value) -> Val
     ndim = rank_of(operand)
     if is_axis_of_scalar(axis, ndim):
         axis = None
-    found = None if axis is None else normalise_axis(axis, ndim, cls.name)
-    return cls(None if ndim == 1 else found, keepdims)(operand)
+    if axis is not None:
+        axis = normalise_axis(axis, ndim, cls.name)
+    return cls(None if ndim == 1 else axis, keepdims)(operand)
 
 
 def _cast(x: Value, dtype: npt.DTypeLike | None) -> Value:
@@ -147,8 +146,8 @@ def max(
     ShapeError: For an axis that is statically of size 0, without ``initial``.
     """
     values, start, unfilled = starting_with(x, axis, initial, where, "max")
-    found = _reduce(Top if unfilled else Max, values, axis, keepdims)
-    return found if start is None else elementwise.maximum(found, start)
+    largest = _reduce(Top if unfilled else Max, values, axis, keepdims)
+    return largest if start is None else elementwise.maximum(largest, start)
 
 
 @documented(like=max)
@@ -165,8 +164,8 @@ def min(
     initial (scalar, optional): An upper bound of the result, and the result over no elements.
     """
     values, start, unfilled = starting_with(x, axis, initial, where, "min")
-    found = _reduce(Bottom if unfilled else Min, values, axis, keepdims)
-    return found if start is None else elementwise.minimum(found, start)
+    smallest = _reduce(Bottom if unfilled else Min, values, axis, keepdims)
+    return smallest if start is None else elementwise.minimum(smallest, start)
 
 
 @documented("reduction")
@@ -281,17 +280,17 @@ def var(
     >>> rg.var(rg.vector("x"))
     mean(square(x - mean(x, keepdims=True)))
     """
-    operand, free = as_operand(a), ddof or correction
+    operand, ddof = as_operand(a), ddof or correction
     squares = elementwise.square(elementwise.subtract(operand, mean(operand, axis, True)))
-    if isinstance(free, int | float) and free == 0:
+    if isinstance(ddof, int | float) and ddof == 0:
         return mean(squares, axis, keepdims)
-    if not isinstance(free, int | float) or not isinstance(operand, Variable):
+    if not isinstance(ddof, int | float) or not isinstance(operand, Variable):
         raise ArgumentError(
-            f"var takes ddof as a number, and in a pattern only 0, not {free!r}",
+            f"var takes ddof as a number, and in a pattern only 0, not {ddof!r}",
             fix="Write the sum of squares and its divisor out.",
         )
     return elementwise.true_divide(
-        sum(squares, axis, keepdims), _degrees_of_freedom(operand, axis, free)
+        sum(squares, axis, keepdims), _degrees_of_freedom(operand, axis, ddof)
     )
 
 
@@ -305,17 +304,10 @@ def std(
 
 def _degrees_of_freedom(x: Variable, axis: Axis, ddof: float) -> Value:
     """Return the number of reduced elements less ``ddof``, not below 0."""
-    axes = reduced_axes(axis, x.ndim, "var")
-    dims = [x.type.shape[a] for a in axes]
-    count: Value = math.prod(d for d in dims if isinstance(d, int))
-    if builtins.all(isinstance(d, int) for d in dims):
+    sizes = [dim(x, a) for a in reduced_axes(axis, x.ndim, "var")]
+    static = [size for size in sizes if isinstance(size, int)]
+    count = product_of([*static, *[size for size in sizes if not isinstance(size, int)]])
+    if isinstance(count, int):
         return builtins.max(count - ddof, 0)
-    for a, d in zip(axes, dims, strict=True):
-        if not isinstance(d, int):
-            count = (
-                dim(x, a)
-                if isinstance(count, int) and count == 1
-                else elementwise.multiply(count, dim(x, a))
-            )
     free = elementwise.subtract(elementwise.cast(count, floating(x.dtype)), ddof)
     return elementwise.maximum(free, 0)

@@ -176,7 +176,7 @@ def sinc(x: Any) -> Any:
 
 @documented()
 def isposinf(x: Any) -> Any:
-    """Tell where elements are infinity, as ``numpy.isposinf``.
+    """Return True where elements are infinity, as ``numpy.isposinf``.
 
     Returns: bool.
     """
@@ -185,7 +185,7 @@ def isposinf(x: Any) -> Any:
 
 @documented(like=isposinf)
 def isneginf(x: Any) -> Any:
-    """Tell where elements are minus infinity, as ``numpy.isneginf``."""
+    """Return True where elements are minus infinity, as ``numpy.isneginf``."""
     return _is_infinity(typed(x, "isneginf"), -np.inf)
 
 

@@ -77,7 +77,7 @@ def _is_product(x: Variable) -> bool:
 
 
 def _mirrored(first: Factor, last: Factor) -> bool:
-    """Tell whether a factor is the transpose of another one."""
+    """Return True if a factor is the transpose of another one."""
     (x, a), (y, b) = first, last
     return x is y and (a != b or _holds(first, "symmetric"))
 

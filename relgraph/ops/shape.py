@@ -8,7 +8,7 @@ integer scalar, so the value of a node depends on its operands alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -392,6 +392,21 @@ def shape(x: Any) -> tuple[Any, ...]:
 def size(x: Any) -> Any:
     """Return the number of elements: an int where it is static, otherwise an int64 scalar."""
     return dim(ravel(x), -1)
+
+
+def product_of(sizes: Iterable[Any]) -> Any:
+    """Return the product of sizes: an int if all are static, else an int64 scalar."""
+    total: Any = 1
+    for one in sizes:
+        total = one if isinstance(total, int) and total == 1 else total * one
+    return total
+
+
+def slab(value: Any, x: Variable, axis: int, size: int = 1) -> Any:
+    """Return a scalar stretched to the shape of ``x``, but to another size along one axis."""
+    sizes = list(shape(x))
+    sizes[axis] = size
+    return broadcast_to(value, tuple(sizes))
 
 
 @documented("pattern", "reduction")

@@ -92,6 +92,11 @@ def index(x: Any, key: Any) -> Any:
     return expand_dims(part, axes) if axes else part
 
 
+def along(x: Variable, axis: int, key: Any) -> Any:
+    """Return the part of ``x`` that a key selects along an axis, counted from the front."""
+    return index(x, (*[slice(None)] * axis, key))
+
+
 @documented()
 def take(x: Any, indices: Any, axis: int | None = None, *, mode: str = "raise") -> Any:
     """Return the elements of ``x`` at indices along an axis.
@@ -109,7 +114,7 @@ def take(x: Any, indices: Any, axis: int | None = None, *, mode: str = "raise") 
     axis = None if is_axis_of_scalar(axis, x.ndim) else axis  # as NumPy's
     lead = 0 if axis is None else normalise_axis(axis, x.ndim, "take") + x.ndim
     whole = ravel(x) if axis is None else x
-    return index(whole, (slice(None),) * lead + (_moved_inside(indices, dim(whole, lead), mode),))
+    return along(whole, lead, _moved_inside(indices, dim(whole, lead), mode))
 
 
 def _moved_inside(indices: Any, size: Any, mode: str) -> Any:
