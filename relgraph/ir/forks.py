@@ -29,9 +29,9 @@ def lock() -> threading.RLock:
     threading.RLock
         The lock.
     """
-    made = threading.RLock()
-    _locks.add(made)
-    return made
+    new = threading.RLock()
+    _locks.add(new)
+    return new
 
 
 def in_child(function: Callable[[], None]) -> None:

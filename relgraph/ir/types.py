@@ -103,16 +103,16 @@ class TensorType(Type):
         key: tuple[Any, ...] = (resolved, dims)
         if layout != "dense":
             key = (*key, _check_layout(layout, len(dims)))
-        found = cls._table.get(key)
-        if found is None:
-            made = object.__new__(cls)
-            object.__setattr__(made, "dtype", resolved)
-            object.__setattr__(made, "shape", dims)
-            object.__setattr__(made, "ndim", len(dims))
-            object.__setattr__(made, "layout", layout)
+        type_ = cls._table.get(key)
+        if type_ is None:
+            new = object.__new__(cls)
+            object.__setattr__(new, "dtype", resolved)
+            object.__setattr__(new, "shape", dims)
+            object.__setattr__(new, "ndim", len(dims))
+            object.__setattr__(new, "layout", layout)
             with _lock:
-                found = cls._table.setdefault(key, made)
-        return found
+                type_ = cls._table.setdefault(key, new)
+        return type_
 
     def __reduce__(self) -> tuple[object, ...]:
         if self.layout == "dense":
@@ -220,12 +220,12 @@ class TupleType(Type):
     def __new__(cls, items: Iterable[TensorType]) -> TupleType:
         key = tuple(items)
         with _lock:
-            found = cls._table.get(key)
-            if found is None:
-                found = object.__new__(cls)
-                object.__setattr__(found, "items", key)
-                cls._table[key] = found
-        return found
+            type_ = cls._table.get(key)
+            if type_ is None:
+                type_ = object.__new__(cls)
+                object.__setattr__(type_, "items", key)
+                cls._table[key] = type_
+        return type_
 
     def __reduce__(self) -> tuple[object, ...]:
         return TupleType, (self.items,)

@@ -37,11 +37,11 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: boo
     near = elementwise.less_equal(distance, tolerance)
     # The distance of an infinity is within an infinite tolerance.
     near = elementwise.logical_and(near, elementwise.isfinite(y))
-    found = elementwise.logical_or(near, elementwise.equal(x, y))
+    close = elementwise.logical_or(near, elementwise.equal(x, y))
     if not equal_nan:
-        return found
+        return close
     both = elementwise.logical_and(elementwise.isnan(x), elementwise.isnan(y))
-    return elementwise.logical_or(found, both)
+    return elementwise.logical_or(close, both)
 
 
 @documented(like=isclose)
@@ -73,7 +73,7 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
     x, y = typed(a1, "array_equal"), typed(a2, "array_equal")
     if x.ndim != y.ndim:
         return constant(False)
-    same: list[Any] = []
+    equal_sizes: list[Any] = []
     parts = [slice(None)] * x.ndim
     for axis, (m, n) in enumerate(zip(x.type.shape, y.type.shape, strict=True)):
         if m is not None and m == n:
@@ -81,15 +81,15 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
         if isinstance(m, int) and isinstance(n, int):
             return constant(False)
         sizes = dim(x, axis), dim(y, axis)
-        same.append(elementwise.equal(*sizes))
+        equal_sizes.append(elementwise.equal(*sizes))
         parts[axis] = slice(None, elementwise.minimum(*sizes))
-    if same:  # what both have is compared, so that other sizes are no error
+    if equal_sizes:  # what both have is compared, so that other sizes are no error
         x, y = index(x, tuple(parts)), index(y, tuple(parts))
     equal = elementwise.equal(x, y)
     if equal_nan:
         both = elementwise.logical_and(elementwise.isnan(x), elementwise.isnan(y))
         equal = elementwise.logical_or(equal, both)
-    found = reductions.all(equal)
-    for one in same:
-        found = elementwise.logical_and(one, found)
-    return found
+    result = reductions.all(equal)
+    for test in equal_sizes:
+        result = elementwise.logical_and(test, result)
+    return result

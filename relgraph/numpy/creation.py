@@ -77,8 +77,8 @@ def full(shape: Any, value: Any, dtype: npt.DTypeLike | None = None) -> Any:
         _check_fits(value, dtype)
     filling = as_operand(as_literal(value))
     if dtype is not None:
-        known = isinstance(filling, Constant)
-        filling = constant(filling.value.astype(dtype)) if known else cast(filling, dtype)
+        is_constant = isinstance(filling, Constant)
+        filling = constant(filling.value.astype(dtype)) if is_constant else cast(filling, dtype)
     return broadcast_to(filling, shape)
 
 
@@ -186,7 +186,7 @@ def arange(
                 "Pass the range as an input.",
             )
     dtype = None if dtype is None else check_dtype(dtype)
-    given = {"start": start, "stop": stop, "step": step}
+    arguments = {"start": start, "stop": stop, "step": step}
     if stop is None:
         start, stop = 0, start
     try:
@@ -197,7 +197,7 @@ def arange(
         kind = ArgumentError if isinstance(error, TypeError) else DomainError
         raise kind(
             "arange has no range between what it is given",
-            {**given, "numpy": error},
+            {**arguments, "numpy": error},
             "Give finite numbers, a step that is not 0, and a dtype of numbers.",
         ) from None
 
@@ -249,12 +249,12 @@ def meshgrid(
     order = list(range(count))
     if indexing == "xy" and count > 1:
         order[:2] = [1, 0]
-    found = []
+    grids = []
     for x, place in zip(xi, order, strict=True):
         vector = ravel(typed(x, "meshgrid"))
         new = tuple([axis for axis in range(count) if axis != place])
-        found.append(expand_dims(vector, new))
-    return tuple(found) if sparse else broadcast_arrays(*found)
+        grids.append(expand_dims(vector, new))
+    return tuple(grids) if sparse else broadcast_arrays(*grids)
 
 
 @documented()
@@ -341,8 +341,8 @@ def logspace(  # noqa: PLR0917 - the parameters of NumPy
             {"base": base},
             "Write np.power(base, np.linspace(start, stop)).",
         )
-    found = elementwise.power(base, linspace(start, stop, num, endpoint, axis=axis))
-    return found if dtype is None else elementwise.cast(found, dtype)
+    powers = elementwise.power(base, linspace(start, stop, num, endpoint, axis=axis))
+    return powers if dtype is None else elementwise.cast(powers, dtype)
 
 
 @documented("creation")

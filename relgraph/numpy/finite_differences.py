@@ -77,9 +77,9 @@ def _axes_of(axis: Any, x: Variable) -> list[int]:
     return [normalise_axis(one, x.ndim, "gradient") + x.ndim for one in axes]
 
 
-def _distances(given: tuple[Any, ...], axes: int) -> list[Any]:
+def _distances(arguments: tuple[Any, ...], axes: int) -> list[Any]:
     """Return one distance, or one vector of coordinates, for each axis."""
-    distances = list(given) or [1.0]
+    distances = list(arguments) or [1.0]
     if len(distances) == 1 and (axes != 1 or np.ndim(_stand_in(distances[0])) == 0):
         distances *= axes
     if len(distances) != axes:

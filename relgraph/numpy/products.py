@@ -262,11 +262,11 @@ def _contracted_axes(x: Variable, y: Variable, axes: Any) -> tuple[list[int], li
             {"axes": (first, second)},
             "Pair them: axes=([1], [0]) sums axis 1 of the first with axis 0 of the second.",
         )
-    found = []
-    for operand, given in ((x, first), (y, second)):
-        normalise_axes(given, operand.ndim, "tensordot")
-        found.append([normalise_axis(a, operand.ndim, "tensordot") for a in given])
-    return found[0], found[1]
+    pair = []
+    for operand, listed in ((x, first), (y, second)):
+        normalise_axes(listed, operand.ndim, "tensordot")
+        pair.append([normalise_axis(a, operand.ndim, "tensordot") for a in listed])
+    return pair[0], pair[1]
 
 
 def _folded(x: Variable, cut: int) -> Any:

@@ -135,8 +135,8 @@ def _by_name(
     names: tuple[str, ...], args: Any, kwargs: Mapping[str, Any]
 ) -> tuple[Any, dict[str, Any]]:
     """Return the arguments of a method by name; it takes the first axis by default."""
-    given = {"axis": 0, **dict(zip(names, args[1:], strict=False)), **kwargs}
-    return args[:1], given
+    named = {"axis": 0, **dict(zip(names, args[1:], strict=False)), **kwargs}
+    return args[:1], named
 
 
 def _scipy_function(ufunc: np.ufunc) -> Function | None:

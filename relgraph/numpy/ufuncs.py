@@ -141,8 +141,8 @@ def heaviside(x1: Any, x2: Any) -> Any:
     """
     x, middle = as_floats("heaviside", x1, x2)
     step = elementwise.cast(elementwise.greater(x, 0), x.dtype)
-    found = elementwise.where(elementwise.equal(x, 0), middle, step)
-    return elementwise.where(elementwise.isnan(x), x, found)
+    result = elementwise.where(elementwise.equal(x, 0), middle, step)
+    return elementwise.where(elementwise.isnan(x), x, result)
 
 
 @documented("elementwise")
@@ -225,17 +225,17 @@ def nan_to_num(
     limits = np.finfo(array.dtype)
     high = limits.max if posinf is None else posinf
     low = limits.min if neginf is None else neginf
-    found: Any = array
-    for place, number in (
+    result: Any = array
+    for test, number in (
         (isneginf(array), low),
         (isposinf(array), high),
         (elementwise.isnan(array), nan),
     ):
-        given = typed(number, "nan_to_num")
-        if isinstance(given, Constant):
-            given = constant(given.value.astype(array.dtype))
-        found = elementwise.where(place, elementwise.cast(given, array.dtype), found)
-    return found
+        substitute = typed(number, "nan_to_num")
+        if isinstance(substitute, Constant):
+            substitute = constant(substitute.value.astype(array.dtype))
+        result = elementwise.where(test, elementwise.cast(substitute, array.dtype), result)
+    return result
 
 
 @documented()
@@ -270,14 +270,14 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
         if is_pattern(choice):
             typed(choice, "select")
     try:
-        *chosen, found = Op.coerce(elementwise.where, (*choices, default))
+        *branches, result = Op.coerce(elementwise.where, (*choices, default))
     except NumberRangeError:
         if not is_weak(default):
             raise
-        *chosen, found = wrapped([*Op.coerce(elementwise.where, tuple(choices)), default])
-    dtype = common_dtype(*chosen, found)
-    found = elementwise.cast(found, dtype)
-    for condition, choice in zip(reversed(conditions), reversed(chosen), strict=True):
+        *branches, result = wrapped([*Op.coerce(elementwise.where, tuple(choices)), default])
+    dtype = common_dtype(*branches, result)
+    result = elementwise.cast(result, dtype)
+    for condition, choice in zip(reversed(conditions), reversed(branches), strict=True):
         test = typed(condition, "select")
         if test.dtype.kind != "b":
             raise DTypeError(
@@ -285,5 +285,5 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
                 {"condition": f"{test} : {test.type}"},
                 "Compare it first, for instance with np.not_equal(condition, 0).",
             )
-        found = elementwise.where(test, elementwise.cast(choice, dtype), found)
-    return found
+        result = elementwise.where(test, elementwise.cast(choice, dtype), result)
+    return result

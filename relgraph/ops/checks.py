@@ -84,13 +84,13 @@ class SpecifyShape(Rearrangement):
 
     def perform(self, *values: Any) -> Any:
         """Return the operand where it has the shape, or raise ShapeError."""
-        found, shape = np.shape(values[0]), self.params[0]
-        if len(found) != len(shape) or any(
-            [size is not None and size != own for own, size in zip(found, shape, strict=True)]
+        actual, shape = np.shape(values[0]), self.params[0]
+        if len(actual) != len(shape) or any(
+            [size is not None and size != entry for entry, size in zip(actual, shape, strict=True)]
         ):
             raise ShapeError(
                 "an array does not have the shape that specify_shape gives",
-                {"shape": shape_text(found), "expected": shape_text(shape)},
+                {"shape": shape_text(actual), "expected": shape_text(shape)},
                 "Pass an array of that shape, or leave the size open with None.",
             )
         return values[0]
@@ -212,8 +212,8 @@ def assert_(
     >>> f([1.0])
     array([0.])
     """
-    told = message if fix is None else ("DomainError", message, fix)
-    return Assert(told)(as_operand(x), as_operand(condition))
+    parameter = message if fix is None else ("DomainError", message, fix)
+    return Assert(parameter)(as_operand(x), as_operand(condition))
 
 
 def assert_sizes(x: Any, condition: Any, message: str, fix: str) -> Any:

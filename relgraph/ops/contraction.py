@@ -138,10 +138,10 @@ class Einsum(Op):
                     f"the subscripts {term!r} do not fit {type_}",
                     fix="Write one label for each axis of the operand.",
                 )
-            own: dict[str, Dim] = {}
+            dims: dict[str, Dim] = {}
             for label, dim in zip(term, type_.shape, strict=True):
-                own[label] = contracted(own.get(label), dim)
-            for label, dim in own.items():
+                dims[label] = contracted(dims.get(label), dim)
+            for label, dim in dims.items():
                 try:
                     sizes[label] = broadcast_dims(sizes.get(label, 1), dim)
                 except ShapeError as error:
@@ -275,16 +275,16 @@ def einsum(subscripts: str, *operands: Any) -> Any:
             f"einsum takes its subscripts as a string first, not {type(subscripts).__name__}",
             fix='Write them like "ij,jk->ik".',
         )
-    found = [as_operand(x) for x in operands]
-    ranks = [x.ndim if isinstance(x, Variable) else None for x in found]
+    nodes = [as_operand(x) for x in operands]
+    ranks = [x.ndim if isinstance(x, Variable) else None for x in nodes]
     terms, result = _parse(subscripts, ranks)
-    if len(found) == 1 and sorted(terms[0]) == sorted(result) and len(set(result)) == len(result):
-        return transpose(found[0], tuple(terms[0].index(label) for label in result))
-    if len(found) == 2:
-        product = _as_matmul(terms, result, found)
+    if len(nodes) == 1 and sorted(terms[0]) == sorted(result) and len(set(result)) == len(result):
+        return transpose(nodes[0], tuple(terms[0].index(label) for label in result))
+    if len(nodes) == 2:
+        product = _as_matmul(terms, result, nodes)
         if product is not None:
             return product
-    return Einsum(_written(terms, result))(*found)
+    return Einsum(_written(terms, result))(*nodes)
 
 
 def _as_matmul(terms: list[str], result: str, operands: list[Any]) -> Any:

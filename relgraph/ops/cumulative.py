@@ -71,10 +71,10 @@ class Cumsum(Cumulative):
         (x,) = operands
         if not sums_exactly(node.inputs[0].dtype):
             return NOTHING
-        found = kept(x, *WEAK_SIGNS, "positive", "negative", "integer")
+        facts = kept(x, *WEAK_SIGNS, "positive", "negative", "integer")
         # Partial sums that overflow to both infinities cancel to NaN.
         one_sign = any(holds(x, name) for name in WEAK_SIGNS)
-        return found | (kept(x, "not_nan") if one_sign else NOTHING)
+        return facts | (kept(x, "not_nan") if one_sign else NOTHING)
 
 
 class Cumprod(Cumulative):
@@ -94,10 +94,10 @@ class Cumprod(Cumulative):
         (x,) = operands
         if node.dtype.kind != "f":
             return NOTHING
-        found = kept(x, "nonnegative", "integer")
+        facts = kept(x, "nonnegative", "integer")
         if holds(x, "integer", "nonzero"):
-            found |= kept(x, "nonzero", "positive", "not_nan")
-        return found
+            facts |= kept(x, "nonzero", "positive", "not_nan")
+        return facts
 
 
 class Cummax(Cumulative):

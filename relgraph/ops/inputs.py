@@ -57,9 +57,9 @@ def tensor(
             fix=f"Write shape=({shape!r},) for one dimension of that name, or "
             'shape=("n", "k") for two.',
         )
-    made = make_input(name, TensorType(dtype, _dims(shape), layout), facts)
-    check_consistent(f"the input {name!r}", made.facts)
-    return made
+    node = make_input(name, TensorType(dtype, _dims(shape), layout), facts)
+    check_consistent(f"the input {name!r}", node.facts)
+    return node
 
 
 def _of_rank(

@@ -119,15 +119,15 @@ def postfix_operand(text: str) -> str:
 
 
 def _permutation(axes: Any, ndim: int) -> tuple[int, ...]:
-    found = tuple(
+    order = tuple(
         normalise_axis(check_int(axis, "transpose: an axis"), ndim, "transpose") for axis in axes
     )
-    if len(found) != ndim or len(set(found)) != ndim:
+    if len(order) != ndim or len(set(order)) != ndim:
         raise DomainError(
             f"transpose: {tuple(axes)} is not a permutation of {count_of(ndim, 'axis')}",
             fix="Name every axis once.",
         )
-    return found
+    return order
 
 
 @documented("pattern")
@@ -156,13 +156,13 @@ def transpose(x: Any, *axes: Any) -> Any:
         if ndim is None:
             return MatrixTranspose()(x)
         order = tuple(reversed(range(ndim)))
-    found = _permutation(order, len(order) if ndim is None else ndim)
-    straight = tuple(range(-len(found), 0))
-    if found == straight:
+    permutation = _permutation(order, len(order) if ndim is None else ndim)
+    straight = tuple(range(-len(permutation), 0))
+    if permutation == straight:
         return x
-    if found == (*straight[:-2], -1, -2) and (len(found) == 2 or ndim is not None):
+    if permutation == (*straight[:-2], -1, -2) and (len(permutation) == 2 or ndim is not None):
         return matrix_transpose(x)
-    return Transpose(found)(x)
+    return Transpose(permutation)(x)
 
 
 @documented("matrix")
@@ -225,12 +225,12 @@ def moveaxis(x: Any, source: Any, destination: Any) -> Any:
 
 
 def _axis_list(axes: Any, ndim: int) -> list[int]:
-    given = axes if isinstance(axes, tuple | list) else (axes,)
-    found = [normalise_axis(axis, ndim, "moveaxis") for axis in given]
-    if len(set(found)) != len(found):
+    listed = axes if isinstance(axes, tuple | list) else (axes,)
+    normalised = [normalise_axis(axis, ndim, "moveaxis") for axis in listed]
+    if len(set(normalised)) != len(normalised):
         raise DomainError(
             "moveaxis: an axis is given twice",
             {"axes": axes},
             "Name every axis once; -1 is the last.",
         )
-    return found
+    return normalised

@@ -113,8 +113,10 @@ class Reduction(Op):
         """Print with the value over no elements, where the name does not tell it."""
         if not self.initial:
             return None
-        told = {"axis": self.axis, "keepdims": self.keepdims}
-        shown = [f"{name}={value!r}" for name, value in told.items() if value not in (None, False)]
+        params = {"axis": self.axis, "keepdims": self.keepdims}
+        shown = [
+            f"{name}={value!r}" for name, value in params.items() if value not in (None, False)
+        ]
         return f"{self.name}({', '.join([*operands, *shown, f'initial={self.initial}'])})"
 
     def __repr__(self) -> str:
@@ -164,12 +166,12 @@ class Sum(Reduction):
         (x,) = operands
         if not sums_exactly(node.inputs[0].dtype):
             return NOTHING
-        found = kept(x, *WEAK_SIGNS, "integer")
+        facts = kept(x, *WEAK_SIGNS, "integer")
         if self.filled(node):
-            found |= kept(x, "positive", "negative")
+            facts |= kept(x, "positive", "negative")
         # Partial sums that overflow to both infinities cancel to NaN.
         one_sign = any(holds(x, name) for name in WEAK_SIGNS)
-        return found | (kept(x, "not_nan") if one_sign else NOTHING)
+        return facts | (kept(x, "not_nan") if one_sign else NOTHING)
 
 
 class Prod(Reduction):
@@ -191,10 +193,10 @@ class Prod(Reduction):
         (x,) = operands
         if node.dtype.kind != "f":
             return NOTHING
-        found = kept(x, "nonnegative", "integer")
+        facts = kept(x, "nonnegative", "integer")
         if holds(x, "integer", "nonzero"):
-            found |= kept(x, "nonzero", "positive", "not_nan")
-        return found
+            facts |= kept(x, "nonzero", "positive", "not_nan")
+        return facts
 
 
 class Max(Reduction):
@@ -282,13 +284,13 @@ class Mean(Reduction):
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """Signs are kept weakly: dividing by the count may underflow."""
         (x,) = operands
-        found = kept(x, *WEAK_SIGNS)
+        facts = kept(x, *WEAK_SIGNS)
         if self.filled(node):
             if any(holds(x, name) for name in WEAK_SIGNS):
-                found |= kept(x, "not_nan")
+                facts |= kept(x, "not_nan")
             if node.inputs[0].dtype.kind != "f":
-                found |= proved("finite")
-        return found
+                facts |= proved("finite")
+        return facts
 
 
 class Any(Reduction):
@@ -349,8 +351,8 @@ class LogSumExp(Reduction):
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """At least the largest element, where there is one."""
         (x,) = operands
-        found = kept(x, "not_nan")
-        return found | (
+        facts = kept(x, "not_nan")
+        return facts | (
             kept(x, "positive", "nonnegative", "finite") if self.filled(node) else NOTHING
         )
 

@@ -124,9 +124,9 @@ class BroadcastTo(Rearrangement):
         def broadcast(*values: Any) -> Any:
             result = self.perform(*values)
             for axis in spanning:
-                own, target = values[0].shape[axis], result.shape[axis]
-                if own != target:
-                    raise _not_declared(node, axis, own, target)
+                size, target = values[0].shape[axis], result.shape[axis]
+                if size != target:
+                    raise _not_declared(node, axis, size, target)
             return result
 
         return broadcast
@@ -146,11 +146,11 @@ class BroadcastTo(Rearrangement):
         return len(shape) >= 2 and shape[-2:] == node.type.shape[-2:]
 
 
-def _not_declared(node: Variable, axis: int, own: int, target: int) -> ShapeError:
+def _not_declared(node: Variable, axis: int, size: int, target: int) -> ShapeError:
     """Return the error for a size of 1 that a broadcast would stretch."""
     x = node.inputs[0]
     return ShapeError(
-        f"{brief(x, 12)} must have size {target} along axis {axis}, and it is {own}",
+        f"{brief(x, 12)} must have size {target} along axis {axis}, and it is {size}",
         {"in": brief(node, 24), brief(x, 12): x.type},
         "Only a dimension that is declared as 1 is stretched: put a 1 in the input's shape.",
     )
@@ -370,9 +370,9 @@ def dim(x: Any, axis: int) -> Any:
         if isinstance(x.type.shape[axis], int):
             return x.type.shape[axis]
         if isinstance(x.op, BroadcastTo):
-            given = x.op.given_size(x, axis)
-            if given is not None:
-                return given
+            size = x.op.given_size(x, axis)
+            if size is not None:
+                return size
     return Dim(axis)(x)
 
 
@@ -421,9 +421,9 @@ def expand_dims(x: Any, axis: Any) -> Any:
     x = as_operand(x)
     if is_open(axis):
         return ExpandDims(axis)(x)
-    given = tuple(axis) if isinstance(axis, tuple | list) else (axis,)
+    places = tuple(axis) if isinstance(axis, tuple | list) else (axis,)
     ndim = rank_of(x)
-    axes = normalise_axes(given, None if ndim is None else ndim + len(given), "expand_dims")
+    axes = normalise_axes(places, None if ndim is None else ndim + len(places), "expand_dims")
     return ExpandDims(axes)(x) if axes else x
 
 

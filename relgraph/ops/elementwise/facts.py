@@ -88,11 +88,11 @@ def rule(
 
     def facts(operands: Operands, node: Variable) -> Facts:
         (x,) = operands
-        found = proved(*always) | kept(x, *keeps)
+        result = proved(*always) | kept(x, *keeps)
         for conditions, conclusions in when:
             if holds(x, *conditions):
-                found |= proved(*conclusions)
-        return found
+                result |= proved(*conclusions)
+        return result
 
     return facts
 
@@ -185,12 +185,12 @@ def floor_divide(operands: Operands, node: Variable) -> Facts:
 def remainder(operands: Operands, node: Variable) -> Facts:
     """The remainder has the sign of the divisor."""
     x, y = operands
-    found = kept(y, *WEAK_SIGNS)
+    facts = kept(y, *WEAK_SIGNS)
     if every(operands, "integer"):
-        found |= proved("integer")
+        facts |= proved("integer")
     if holds(x, "finite") and holds(y, "nonzero", "not_nan"):
-        found |= proved("not_nan") | kept(y, "finite")
-    return found
+        facts |= proved("not_nan") | kept(y, "finite")
+    return facts
 
 
 def power(operands: Operands, node: Variable) -> Facts:
@@ -217,10 +217,10 @@ def power(operands: Operands, node: Variable) -> Facts:
 def negative(operands: Operands, node: Variable) -> Facts:
     """Signs are exchanged; the least integer is its own negative."""
     (x,) = operands
-    found = kept(x, "nonzero", "integer", "finite", "not_nan")
+    facts = kept(x, "nonzero", "integer", "finite", "not_nan")
     if is_float(node):
-        return found | opposite(x)
-    return found | (opposite(kept(x, "positive", "nonnegative")) if signed(node) else NOTHING)
+        return facts | opposite(x)
+    return facts | (opposite(kept(x, "positive", "nonnegative")) if signed(node) else NOTHING)
 
 
 def absolute(operands: Operands, node: Variable) -> Facts:
@@ -228,15 +228,15 @@ def absolute(operands: Operands, node: Variable) -> Facts:
     (x,) = operands
     if signed(node):
         return kept(x, "positive", "nonnegative", "nonzero")
-    found = proved("nonnegative") | kept(x, "integer", "finite", "not_nan")
-    return found | (proved("positive") if holds(x, "nonzero") else NOTHING)
+    facts = proved("nonnegative") | kept(x, "integer", "finite", "not_nan")
+    return facts | (proved("positive") if holds(x, "nonzero") else NOTHING)
 
 
 def sign(operands: Operands, node: Variable) -> Facts:
     """-1, 0, 1 or NaN."""
     (x,) = operands
-    found = proved("integer") | kept(x, *SIGNS, "nonzero", "not_nan")
-    return found | (proved("finite") if holds(x, "not_nan") else NOTHING)
+    facts = proved("integer") | kept(x, *SIGNS, "nonzero", "not_nan")
+    return facts | (proved("finite") if holds(x, "not_nan") else NOTHING)
 
 
 def square(operands: Operands, node: Variable) -> Facts:
@@ -246,8 +246,8 @@ def square(operands: Operands, node: Variable) -> Facts:
         return kept(x, *VALUES)
     if not is_float(node):
         return NOTHING
-    found = proved("nonnegative") | kept(x, "integer", "not_nan")
-    return found | (proved("positive") if holds(x, "integer", "nonzero") else NOTHING)
+    facts = proved("nonnegative") | kept(x, "integer", "not_nan")
+    return facts | (proved("positive") if holds(x, "integer", "nonzero") else NOTHING)
 
 
 def reciprocal(operands: Operands, node: Variable) -> Facts:
@@ -274,14 +274,14 @@ def all_kept(operands: Operands, node: Variable) -> Facts:
 
 def maximum(operands: Operands, node: Variable) -> Facts:
     """The larger one; it is positive where one of them is."""
-    found = all_kept(operands, node)
-    return found | proved(*(n for n in ("positive", "nonnegative") if some(operands, n)))
+    facts = all_kept(operands, node)
+    return facts | proved(*(n for n in ("positive", "nonnegative") if some(operands, n)))
 
 
 def minimum(operands: Operands, node: Variable) -> Facts:
     """The smaller one; it is negative where one of them is."""
-    found = all_kept(operands, node)
-    return found | proved(*(n for n in ("negative", "nonpositive") if some(operands, n)))
+    facts = all_kept(operands, node)
+    return facts | proved(*(n for n in ("negative", "nonpositive") if some(operands, n)))
 
 
 def where(operands: Operands, node: Variable) -> Facts:

@@ -146,8 +146,8 @@ def _both(inner: Entry, outer: Entry, dim: Dim) -> list[Entry] | None:
         return [inner] if once and len(range(1)[slice(*outer[1:])]) == 1 else None
     if "dynamic" in inner or "dynamic" in outer:
         return None
-    found = _picked(inner, outer[1], dim) if outer[0] == "int" else _sliced(inner, outer, dim)
-    return None if found is None else [found]
+    entry = _picked(inner, outer[1], dim) if outer[0] == "int" else _sliced(inner, outer, dim)
+    return None if entry is None else [entry]
 
 
 def _picked(inner: Entry, place: int, dim: Dim) -> Entry | None:
@@ -160,8 +160,8 @@ def _picked(inner: Entry, place: int, dim: Dim) -> Entry | None:
         return None
     if place < 0:
         return ("int", place) if stop is None and step == 1 else None
-    found = start + place * step
-    return ("int", found) if stop is None or found < stop else None
+    index = start + place * step
+    return ("int", index) if stop is None or index < stop else None
 
 
 def _sliced(inner: Entry, outer: Entry, dim: Dim) -> Entry | None:
@@ -228,8 +228,8 @@ def past_new_axes(
         if entry[0] == "dynamic" or (entry[0] == "slice" and not whole_axis(entry, 1)):
             return None
     left = kept_axes(entries)
-    found = tuple([i - len(left) for i, at in enumerate(left) if at in new])
-    return trimmed([e for at, e in enumerate(entries) if at not in new]), found
+    new_left = tuple([i - len(left) for i, at in enumerate(left) if at in new])
+    return trimmed([e for at, e in enumerate(entries) if at not in new]), new_left
 
 
 def past_squeeze(
@@ -332,10 +332,10 @@ def before_places(first: Spec, second: Spec, shape: Shape) -> Spec | None:
     if kinds.count("array") != 1 or any([kind not in ("slice", "array") for kind in kinds]):
         return None
     at = kinds.index("array")
-    found = composed(first[:at], second, shape[:at]) if len(second) <= at else None
-    if found is None or any([entry[0] not in ("slice", "int") for entry in found.spec]):
+    front = composed(first[:at], second, shape[:at]) if len(second) <= at else None
+    if front is None or any([entry[0] not in ("slice", "int") for entry in front.spec]):
         return None
-    before = [*found.spec, *[FULL] * (at - len(found.spec))]
+    before = [*front.spec, *[FULL] * (at - len(front.spec))]
     spec = trimmed([*before, *first[at:]])
     return spec if advanced_place(spec) == len(kept_axes(before)) else None
 

@@ -172,13 +172,13 @@ def spec_text(spec: Spec, operands: list[str]) -> str:
 
 
 def _next(operands: Iterator[TensorType]) -> TensorType:
-    found = next(operands, None)
-    if found is None:
+    operand = next(operands, None)
+    if operand is None:
         raise ArgumentError(
             "fewer operands than the key has dynamic parts",
             fix="Write x[key], or x.at[key] for an update, which makes the operands with the key.",
         )
-    return found
+    return operand
 
 
 def _sliced(entry: tuple[Any, ...], dim: Dim) -> Dim:
@@ -262,11 +262,11 @@ def parse_key(x: Variable, key: Any) -> tuple[Spec, list[Variable]]:
 def _trimmed(spec: list[tuple[Any, ...]]) -> Spec:
     """Return a spec without its trailing whole axes, and without an idle ellipsis."""
     without = tuple(entry for entry in spec if entry != ("ellipsis",))
-    found = tuple(spec) if advanced_place(tuple(spec)) != advanced_place(without) else without
-    end = len(found)
-    while end and found[end - 1] == FULL and ("ellipsis",) not in found:
+    entries = tuple(spec) if advanced_place(tuple(spec)) != advanced_place(without) else without
+    end = len(entries)
+    while end and entries[end - 1] == FULL and ("ellipsis",) not in entries:
         end -= 1  # an ellipsis would stand for the axes that are left out
-    return found[:end]
+    return entries[:end]
 
 
 def _part(part: Any) -> Any:
@@ -397,10 +397,10 @@ def _bound(bound: Any) -> Any:
     """Return a bound of a slice: None, an int, or an integer scalar node."""
     if bound is None:
         return None
-    found = _part(bound)
-    if isinstance(found, Variable):
-        check_scalar(found.type, "a bound of a slice")
-        return found
-    if isinstance(found, int):
-        return found
+    part = _part(bound)
+    if isinstance(part, Variable):
+        check_scalar(part.type, "a bound of a slice")
+        return part
+    if isinstance(part, int):
+        return part
     raise ArgumentError(f"{bound!r} is not a bound of a slice", fix="Use ints and scalars.")

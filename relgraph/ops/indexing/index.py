@@ -139,5 +139,4 @@ def as_array(x: Any, function: str) -> Variable:
             "Index(s)(x) for any, of relgraph.ops.indexing.index; SetIndex(s)(x, v) of "
             "relgraph.ops.indexing.update.",
         )
-    found: Variable = as_operand(x)
-    return found
+    return as_operand(x)  # type: ignore[no-any-return]

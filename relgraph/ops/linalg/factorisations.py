@@ -310,10 +310,10 @@ class Expm(OneByOne, Factoring):
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """Keep triangles; an exponential is invertible, and of a symmetric matrix SPD."""
-        found = proved("invertible") | kept(
+        facts = proved("invertible") | kept(
             operands[0], "lower_triangular", "upper_triangular", "diagonal"
         )
-        return found | proved("spd") if operands[0].holds("symmetric") else found
+        return facts | proved("spd") if operands[0].holds("symmetric") else facts
 
 
 def smaller(m: Dim, n: Dim) -> Dim:
