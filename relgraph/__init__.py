@@ -23,7 +23,7 @@ from relgraph.db.entries import LoweringChoice as LoweringChoice
 from relgraph.db.query import Query as Query, RewriteDatabaseQuery as RewriteDatabaseQuery
 from relgraph.ir.cost import flops as flops
 from relgraph.ir.etuple import lower as lower, raise_ as raise_
-from relgraph.ir.facts import fact as fact, facts_of as _facts_of
+from relgraph.ir.fact_inference import fact as fact, facts_of as _facts_of
 from relgraph.ir.forks import importing as _importing
 from relgraph.ir.graph import FunctionGraph as FunctionGraph
 from relgraph.ir.node import (

@@ -16,8 +16,8 @@ from relgraph.errors import (
     ShapeError,
     count_of,
 )
+from relgraph.ir.infix import brief
 from relgraph.ir.node import Variable
-from relgraph.ir.printing import brief
 
 _SINGULAR = (
     "Give it a matrix that is invertible; adding a small multiple of the identity makes one."

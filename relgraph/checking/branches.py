@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.ir.facts import facts_of
+from relgraph.ir.fact_inference import facts_of
 from relgraph.ir.graph import toposort
 from relgraph.ir.node import Constant, Variable
 from relgraph.ops.elementwise import (

@@ -7,9 +7,8 @@ parameters is its class followed by them (see :mod:`relgraph.ir.etuple`).
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -19,23 +18,18 @@ from relgraph.errors import (
     CompileError,
     DomainError,
     NotOverriddenError,
+    RelgraphError,
     count_of,
-    interceptors,
 )
 from relgraph.ir import forks
+from relgraph.ir.cost import size
+from relgraph.ir.dispatch import interceptors
+from relgraph.ir.facts import NOTHING, Facts
+from relgraph.ir.infix import brief
+from relgraph.ir.node import Variable, apply, as_variable, digest_of
 from relgraph.ir.types import TensorType, Type
 
-if TYPE_CHECKING:
-    from relgraph.ir.facts import Facts
-    from relgraph.ir.node import Variable
-
 _lock = forks.lock()
-
-
-def digest_of(*parts: object) -> int:
-    """Return a 64-bit digest of the text of ``parts``, the same in every process."""
-    text = "\x00".join(map(repr, parts)).encode()
-    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little", signed=True)
 
 
 class Op:
@@ -219,8 +213,6 @@ class Op:
         ShapeError, DTypeError
             When the operands do not fit; the message names them.
         """
-        from relgraph.ir import node
-
         for ask in interceptors:
             answer = ask(self, operands, unknown)
             if answer is not NotImplemented:
@@ -233,7 +225,7 @@ class Op:
                 "elements with rg.where(condition, a, b).",
             )
         for operand in operands:
-            if not isinstance(operand, node.Variable):
+            if not isinstance(operand, Variable):
                 handler = getattr(type(operand), "__relgraph_op__", None)
                 if handler is not None:
                     return handler(operand, self, operands)
@@ -248,7 +240,7 @@ class Op:
                 {"operands": ", ".join(map(repr, operands)) or "none"},
                 "Call it with as many graphs, arrays or numbers.",
             )
-        return node.apply(self, self.coerce(operands))
+        return apply(self, self.coerce(operands))
 
     def coerce(self, operands: tuple[Any, ...]) -> tuple[Variable, ...]:
         """Turn numbers and arrays into constants; Python numbers take the others' dtype.
@@ -268,23 +260,18 @@ class Op:
         ArgumentError
             For an operand that is not a graph, number or array.
         """
-        from relgraph.ir import node
-
-        strong = [x.type for x in operands if isinstance(x, node.Variable)]
+        strong = [x.type for x in operands if isinstance(x, Variable)]
         for x in operands:
             if isinstance(x, np.ndarray | np.generic):
                 strong.append(TensorType(x.dtype, x.shape))
         dtypes = [t.dtype for t in strong if isinstance(t, TensorType)]
         try:
             return tuple(
-                x if isinstance(x, node.Variable) else node.as_variable(x, like=dtypes)
-                for x in operands
+                x if isinstance(x, Variable) else as_variable(x, like=dtypes) for x in operands
             )
         except ArgumentError as error:
-            from relgraph.ir.printing import brief
-
             shown = [
-                f"{brief(x)} : {x.type}" if isinstance(x, node.Variable) else f"{x!r:.60}"
+                f"{brief(x)} : {x.type}" if isinstance(x, Variable) else f"{x!r:.60}"
                 for x in operands
             ]
             facts = [(f"operand {i}", text) for i, text in enumerate(shown)]
@@ -355,8 +342,6 @@ class Op:
         int
             A size that is not static counts as :data:`relgraph.ir.cost.NOMINAL`.
         """
-        from relgraph.ir.cost import size
-
         return size(result)
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
@@ -374,8 +359,6 @@ class Op:
         Facts
             Only facts that hold for every computed value.
         """
-        from relgraph.ir.facts import NOTHING
-
         return NOTHING
 
     def demands(self, fact: str = "") -> tuple[str, ...]:
@@ -488,9 +471,6 @@ def refuse_sparse(types: tuple[Type, ...]) -> None:
 
 def operand_error(op: Op, inputs: tuple[Variable, ...], error: Exception) -> Exception:
     """Return ``error`` with the op and its operands, each with its type."""
-    from relgraph.errors import RelgraphError
-    from relgraph.ir.printing import brief
-
     if not isinstance(error, RelgraphError):
         return error
     rows = [(f"operand {i}", f"{brief(x)} : {x.type}") for i, x in enumerate(inputs)]
@@ -529,8 +509,6 @@ class GetItem(Op):
         source = node.inputs[0]
         of_item = getattr(source.op, "item_facts", None)
         if of_item is None:
-            from relgraph.ir.facts import NOTHING
-
             return NOTHING
         known = tuple([x._facts for x in source.inputs])
         return of_item(self.params[0], known, source)  # type: ignore[no-any-return]

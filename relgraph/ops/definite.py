@@ -14,7 +14,8 @@ R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., Cambridge University Pre
 
 from __future__ import annotations
 
-from relgraph.ir.facts import NOTHING, Facts, fact, proved
+from relgraph.ir.fact_inference import fact
+from relgraph.ir.facts import NOTHING, Facts, proved
 from relgraph.ir.node import Variable
 from relgraph.ops.permutation import MatrixTranspose
 

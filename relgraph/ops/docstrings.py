@@ -22,7 +22,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
-from relgraph.errors import checks_arguments
+from relgraph.ir.dispatch import traceable
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -181,7 +181,7 @@ _documented: dict[Callable[..., Any], tuple[tuple[str, ...], Fields]] = {}
 def documented(
     *kinds: str, like: Callable[..., Any] | None = None
 ) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
-    """Complete the docstring of a public function, and have it check how it is called.
+    """Complete the docstring of a public function, and make the function traceable.
 
     ``kinds`` are those of :data:`PARAMETERS` that the function is of; earlier ones come first.
     Kinds and fields that it does not state are those of ``like``, another documented function.
@@ -190,7 +190,7 @@ def documented(
     def decorate(function: Callable[_P, _R]) -> Callable[_P, _R]:
         if function.__doc__:  # there is none under -OO
             function.__doc__ = completed(function, kinds, getattr(like, "__wrapped__", None))
-        return checks_arguments(function)
+        return traceable(function)
 
     return decorate
 

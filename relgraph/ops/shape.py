@@ -15,8 +15,8 @@ import numpy as np
 
 from relgraph.errors import DomainError, ShapeError
 from relgraph.ir.facts import Facts, proved
+from relgraph.ir.infix import brief
 from relgraph.ir.node import Constant, Variable
-from relgraph.ir.printing import brief
 from relgraph.ir.types import Dim as Extent
 from relgraph.ir.types import Shape, TensorType, Type, unify_dims
 from relgraph.ops.arguments import (
@@ -144,6 +144,20 @@ class BroadcastTo(Rearrangement):
         """Return True if only leading axes are new."""
         shape = node.inputs[0].type.shape
         return len(shape) >= 2 and shape[-2:] == node.type.shape[-2:]
+
+
+def spans(x: Variable, repeated: Variable, shape: tuple[Any, ...]) -> bool:
+    """Return True if ``x`` has every axis along which broadcasting to ``shape`` repeats a node.
+
+    An elementwise function of ``x`` and the broadcast then repeats the node by itself.
+    """
+    for axis in range(-len(shape), 0):
+        size = repeated.type.shape[axis] if repeated.ndim >= -axis else 1
+        if size != 1 and (size != shape[axis] or not isinstance(size, int)):
+            return False  # it may be 1 at the call
+        if size == 1 and shape[axis] != 1 and (x.ndim < -axis or x.type.shape[axis] == 1):
+            return False
+    return True
 
 
 def _not_declared(node: Variable, axis: int, size: int, target: int) -> ShapeError:

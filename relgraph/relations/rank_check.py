@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 
 from relgraph.ir import forks
-from relgraph.ir.facts import MATRIX_FACTS, fact
-from relgraph.ir.node import Constant, Variable
-from relgraph.ir.op import digest_of
+from relgraph.ir.fact_inference import fact
+from relgraph.ir.facts import MATRIX_FACTS
+from relgraph.ir.node import Constant, Variable, digest_of
 from relgraph.ir.types import TensorType
 from relgraph.relations.rank_classes import REFUSALS, TRIED, sample
 

@@ -22,9 +22,10 @@ import numpy as np
 import numpy.typing as npt
 
 from relgraph.errors import RelgraphError
-from relgraph.ir.facts import MATRIX_FACTS, fact
-from relgraph.ir.node import Constant, Variable, constant
-from relgraph.ir.op import Op, digest_of
+from relgraph.ir.fact_inference import fact
+from relgraph.ir.facts import MATRIX_FACTS
+from relgraph.ir.node import Constant, Variable, constant, digest_of
+from relgraph.ir.op import Op
 from relgraph.relations.clause import Rewrite
 from relgraph.relations.definedness import fact_asked
 from relgraph.relations.kanren.goals import Suspended

@@ -177,7 +177,7 @@ def test_every_name_stands_in_the_page_of_the_ops():
 
 
 def is_op(x):
-    """Tell whether a public name is an op, or a function that builds graphs of them."""
+    """Return True if a public name is an op, or a function that builds graphs of them."""
     module = getattr(x, "__module__", None) or ""
     return isinstance(x, Op) or (
         inspect.isfunction(x) and module.startswith(("relgraph.ops", "relgraph.numpy"))

@@ -1,4 +1,4 @@
-"""Device versions of ops other than elementwise loops: views, products, joins, gathers, scatters.
+"""Device versions of ops that are not loop nests: views, products, joins, gathers, scatters.
 
 Ops without a function here run on the CPU.
 """
@@ -68,15 +68,15 @@ def device_call(node: Variable) -> DeviceCall | None:
 
 
 def _indexed(node: Variable) -> DeviceCall | None:
-    """Return the gather or scatter for a key with one index array, or with a mask."""
+    """Return the gather or scatter of a key with one index array or one mask; else None."""
     op: Any = node.op
     reads = op.name == "index"
     if not reads and not _same_dtype(node):
         return None
     axis = taken_axis(op.params[0])
     if axis is not None:
-        by_places = gather if reads else scatter_add
-        return lambda run: by_places(run, node, axis)
+        by_indices = gather if reads else scatter_add
+        return lambda run: by_indices(run, node, axis)
     axes = masked_axes(op.params[0])
     if axes is not None:
         by_mask = select if reads else add_selected
@@ -89,14 +89,14 @@ def _same_dtype(node: Variable) -> bool:
 
 
 def _item(run: Run, node: Variable) -> DeviceArray | None:
-    """Return one of several results if they are on the device."""
+    """Return one of several results; None if they are on the CPU."""
     parts = run.device.get(node.inputs[0])
     op: Any = node.op
     return None if parts is None else parts[op.params[0]]
 
 
 def _replaced(run: Run, node: Variable) -> DeviceArray:
-    """Return an array with a value written to the elements that a basic key selects."""
+    """Return an array in which a value replaces the elements that a basic key selects."""
     array, value = (run.on_device(x) for x in node.inputs[:2])
     others = [run.on_host(x) for x in node.inputs[2:]]
     op: Any = node.op
@@ -110,14 +110,14 @@ def _replaced(run: Run, node: Variable) -> DeviceArray:
     result = run.empty(array.shape, array.dtype)
     run.copy(array, result)
     start = stand_in.__array_interface__["data"][0]
-    place = part.__array_interface__["data"][0] - start if part.size else 0
+    offset = part.__array_interface__["data"][0] - start if part.size else 0
     dims = list(zip(part.shape, spread.strides, part.strides, strict=True))
-    copy_strided(run, Move(flat_of(value), flat_of(result), dims, value.dtype, 0, place))
+    copy_strided(run, Move(flat_of(value), flat_of(result), dims, value.dtype, 0, offset))
     return result
 
 
 def _has_arrays(op: Any) -> bool:
-    """Return True if the key of an index or update has arrays, so that it selects no view."""
+    """Return True if a key has arrays or masks, so that it selects no view."""
     return any(entry[0] in ("array", "mask") for entry in op.params[0])
 
 
@@ -168,12 +168,12 @@ def _join(run: Run, node: Variable) -> DeviceArray:
     shape = (*first[:axis], sum(part[axis] for part in parts), *first[axis + 1 :])
     result = run.empty(shape, node.type.dtype)
     strides = contiguous_strides(shape)
-    place = 0
+    offset = 0
     for x, part in zip(arrays, parts, strict=True):
         x = _as_dtype(run, x, node.type.dtype)
         dims = list(zip(part, contiguous_strides(part), strides, strict=True))
-        copy_strided(run, Move(flat_of(x), flat_of(result), dims, x.dtype, 0, place))
-        place += part[axis] * strides[axis]
+        copy_strided(run, Move(flat_of(x), flat_of(result), dims, x.dtype, 0, offset))
+        offset += part[axis] * strides[axis]
     return result
 
 

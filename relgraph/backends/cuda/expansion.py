@@ -17,18 +17,7 @@ from relgraph.ops.shape import ExpandDims
 
 
 def expanded(graph: FunctionGraph) -> FunctionGraph:
-    """Return the graph with row functions, contractions and sums of products decomposed.
-
-    Parameters
-    ----------
-    graph : FunctionGraph
-        The graph.
-
-    Returns
-    -------
-    FunctionGraph
-        The given graph if it has none of these ops.
-    """
+    """Return the graph with row functions, contractions and BLAS ops decomposed."""
     graph = rows_expanded(graph)
     if not any(node.op is not None and node.op.name in _EXPANSIONS for node in graph):
         return graph
@@ -37,8 +26,8 @@ def expanded(graph: FunctionGraph) -> FunctionGraph:
         if node.op is None:
             return node
         expand = _EXPANSIONS.get(node.op.name)
-        found = None if expand is None else expand(node, *inputs)
-        return apply(node.op, inputs) if found is None else found
+        expansion = None if expand is None else expand(node, *inputs)
+        return apply(node.op, inputs) if expansion is None else expansion
 
     return FunctionGraph(graph.inputs, map_nodes(graph.outputs, change))
 
@@ -72,7 +61,7 @@ def _outer(node: Variable, *operands: Variable) -> Variable | None:
 
 
 def _einsum(node: Variable, *operands: Variable) -> Variable | None:
-    """Write a contraction as the sum of a product, one kernel; None if CuPy computes it."""
+    """Write a contraction as the sum of a product, in one kernel; None if CuPy computes it."""
     op: Any = node.op
     inputs, result = op.params[0].split("->")
     terms = inputs.split(",")
@@ -84,8 +73,8 @@ def _einsum(node: Variable, *operands: Variable) -> Variable | None:
     total: Variable | None = None
     for term, x in zip(terms, operands, strict=True):
         x = x if x.dtype == node.dtype else apply(Cast(node.dtype), (x,))
-        own = [label for label in labels if label in term]
-        axes = tuple(term.index(label) - len(term) for label in own)
+        present = [label for label in labels if label in term]
+        axes = tuple(term.index(label) - len(term) for label in present)
         if axes != tuple(range(-len(term), 0)):
             x = apply(Transpose(axes), (x,))
         missing = [k - len(labels) for k, label in enumerate(labels) if label not in term]

@@ -1,7 +1,7 @@
 """Ops that NVIDIA's libraries compute, through CuPy: factorisations, sorts, contractions.
 
-CuPy is imported for the first graph with such an op.  Without CuPy, or in the simulator, these ops
-run on the CPU.
+The first graph with such an op imports CuPy.  Without CuPy, or in the simulator, the ops run on the
+CPU.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import numpy as np
 from relgraph.backends.cuda import adapter
 from relgraph.backends.cuda.arrays import DeviceArray, flat_of
 from relgraph.errors import LinearAlgebraError
+from relgraph.ir.infix import brief
 from relgraph.ir.node import Variable
-from relgraph.ir.printing import brief
 from relgraph.ir.types import TensorType
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @lru_cache(maxsize=1)
 def cupy() -> Any:
-    """Return CuPy, or None where it is not installed or finds no device."""
+    """Return CuPy; None if it is not installed or finds no device."""
     if adapter.simulated():
         return None
     try:
@@ -47,7 +47,7 @@ def view(array: DeviceArray) -> Any:
     return cp.ndarray(array.shape, array.dtype, cp.cuda.MemoryPointer(memory, 0))
 
 
-def taken(value: Any, dtype: np.dtype[Any], stream: Any) -> DeviceArray:
+def from_cupy(value: Any, dtype: np.dtype[Any], stream: Any) -> DeviceArray:
     """Convert a CuPy array to a DeviceArray over the same memory."""
     shape = tuple(value.shape)
     value = cupy().ascontiguousarray(value, dtype)  # this may add an axis to a scalar
@@ -73,7 +73,7 @@ def _by_cupy(run: Run, node: Variable) -> Any:
     run.refuse_recording(node)
     operands = [run.on_device(x) for x in node.inputs]
     if not all(x.size for x in operands) or not _computes(node, operands):
-        return None  # empty arrays and integers go to NumPy, which has its own rules for them
+        return None  # NumPy has its own rules for empty arrays and integers
     with on_stream(run), _raising():
         try:
             value = _FUNCTIONS[op.name](cupy(), op, *map(view, operands))
@@ -86,10 +86,10 @@ def _by_cupy(run: Run, node: Variable) -> Any:
         if value is None:
             return None
         if isinstance(node.type, TensorType):
-            return taken(value, node.type.dtype, run.stream) if value.size else None
+            return from_cupy(value, node.type.dtype, run.stream) if value.size else None
         kinds: Any = node.type
         return tuple(
-            taken(part, kind.dtype, run.stream)
+            from_cupy(part, kind.dtype, run.stream)
             for part, kind in zip(value, kinds.items, strict=True)
         )
 
@@ -131,7 +131,7 @@ def _substituted(a: Any, b: Any, lower: bool, trans: int = 0, unit: bool = False
 
 
 def _system(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a solver so that it broadcasts batches and accepts vectors."""
+    """Wrap a solver of matrix systems so that it broadcasts batches and accepts vectors."""
 
     def solve(cp: Any, op: Any, a: Any, b: Any) -> Any:
         right = b[:, None] if b.ndim == 1 else b

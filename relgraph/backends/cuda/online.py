@@ -1,8 +1,8 @@
-"""Sums of exponentials in the pass that finds the largest element: each row is read once less.
+"""Online softmax: the sum of exponentials in the pass that finds the largest element.
 
-A thread that meets a larger element than before multiplies its sum by the exponential of the
-difference.  That is as exact as two passes if the largest element of a row is finite; other rows
-get the second pass.
+This reads each row once less.  A thread that meets a new largest element multiplies its sum by the
+exponential of the difference.  If the largest element of a row is finite, the result is as exact as
+that of two passes; the other rows get the second pass.
 
 References
 ----------
@@ -24,17 +24,17 @@ class Online:
 
     Attributes
     ----------
-    first, second : int
+    first, second
         The pass that finds the largest element, and the one that sums the exponentials.
-    top, total : int
-        Their reductions.
-    array : int
+    top, total
+        The reductions of these passes.
+    array
         The operand that both read.
-    rows : tuple of int
+    rows
         The statements of the second pass: the difference, and its exponential.
-    recomputed : dict of int to Ref
-        The results that the second pass keeps only for later passes, and the value of each: the
-        later passes recompute it.
+    recomputed
+        The results that the second pass keeps only for later passes, and the value of each, which
+        the later passes recompute.
     """
 
     first: int
@@ -47,12 +47,12 @@ class Online:
 
 
 def online(structure: Structure, kinds: list[str]) -> Online | None:
-    """Return the two passes of a structure that can be merged into one, or None."""
+    """Return the first two passes of a structure that can be merged into one, or None."""
     inner = [number for number, part in enumerate(structure.passes) if part.inner]
     for first, second in pairwise(inner):
-        found = _pair(structure, kinds, first, second)
-        if found is not None:
-            return found
+        pair = _pair(structure, kinds, first, second)
+        if pair is not None:
+            return pair
     return None
 
 

@@ -7,18 +7,17 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from importlib import import_module
 from types import BuiltinFunctionType
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from relgraph.backends.base import Array, released
+from relgraph.backends.base import Array, Direct, Pair, Program, Wanted, released
 from relgraph.backends.numba import kernels
 from relgraph.backends.numba.given_places import (
     copy_to_places,
     direct_places,
     in_place_results,
 )
-from relgraph.backends.numba.guard import Source
 from relgraph.backends.numba.layouts import (
     FORTRAN,
     Order,
@@ -42,7 +41,6 @@ from relgraph.lowering.regions import Fusion
 from relgraph.lowering.sizes import Term
 from relgraph.settings import config
 
-Pair = tuple[Source, Source]
 ORDERS = 8  # programs for inputs that are not in C's order, of one program
 
 
@@ -114,7 +112,7 @@ class _Direct(NamedTuple):
     early: Collection[int] = ()
 
 
-class NumbaProgram:
+class NumbaProgram(Program):
     """A graph as compiled kernels and the Python source that calls them.
 
     Parameters
@@ -127,7 +125,7 @@ class NumbaProgram:
         The inputs, by position, that are read through the strides they are given with.
     """
 
-    order = "A"  # of arguments that need no copy before they are passed, as NumPy's flags say it
+    order: Literal["C", "A"] = "A"
 
     def __init__(
         self, graph: FunctionGraph, choices: NumbaBackend, strided: frozenset[int] = frozenset()
@@ -229,21 +227,7 @@ class NumbaProgram:
             return main(*values)
 
     def into(self, arrays: Sequence[Array], places: Sequence[Array]) -> None:
-        """Run the program with given places for its results.
-
-        Parameters
-        ----------
-        arrays : sequence of array
-            As for a call.
-        places : sequence of array
-            One for each output, of its dtype, writeable; no two of them overlap.  They may overlap
-            with inputs.
-
-        Raises
-        ------
-        ShapeError
-            For a place of another shape than the result.
-        """
+        """Run the program with given places for its results, and compute there if possible."""
         which = layouts(arrays, self._readable) if self._readable else None
         if which:
             return self._laid(which).into(turned(arrays, which), places)
@@ -251,33 +235,14 @@ class NumbaProgram:
         direct = direct_places(places, usable, self._donated, self._in_place())
         copy_to_places(places, self._run(self._into(), [*usable, *direct]))
 
-    def quick(
-        self, wanted: Sequence[tuple[np.dtype[Any] | None, int]], equal: Sequence[Pair]
-    ) -> tuple[Callable[..., bool], Callable[..., Any]] | None:
-        """Return a test of arguments and a function to call with those that pass it.
-
-        Parameters
-        ----------
-        wanted : sequence of (dtype, int)
-            The dtype and rank of each argument; None for a dtype that no array has.
-        equal : sequence of pair of sources
-            Which sizes must be equal: each an argument and its axis, or an int.
-
-        Returns
-        -------
-        tuple of two callables, or None
-            The second returns a single result as it is, a scalar where it has no dimensions, and
-            several as a tuple of arrays, those without dimensions too.  None where a result may
-            share memory with something else.
-        """
+    def quick(self, wanted: Wanted, equal: Sequence[Pair]) -> Direct | None:
+        """Return the test and the main function, unless a result may share memory with others."""
         if self._plain is None or (made := self._direct(self._plain)) is None:
             return None
         return kernels.guard(wanted, [*equal, *made.pairs]), made.run
 
-    def quick_into(
-        self, wanted: Sequence[tuple[np.dtype[Any] | None, int]], equal: Sequence[Pair]
-    ) -> tuple[Callable[..., bool], Callable[..., Any]] | None:
-        """Return the like of :meth:`quick` for arguments that places for results follow."""
+    def quick_into(self, wanted: Wanted, equal: Sequence[Pair]) -> Direct | None:
+        """Return the same for arguments followed by places for results."""
         if self._plain is None or self._silent:
             return None
         made = self._direct(self._write_into(), True)
@@ -317,10 +282,7 @@ class NumbaProgram:
     def entry(
         self, test: Callable[..., bool], run: Callable[..., Any], other: Callable[..., Any]
     ) -> Callable[..., Any] | None:
-        """Return a call in machine code of what :meth:`quick` returned; None where that is Python.
-
-        Arguments that do not pass the test, and those passed by name, go to ``other``.
-        """
+        """Return the call in machine code, unless the main function is Python."""
         return kernels.entry(test, run, other) if isinstance(run, BuiltinFunctionType) else None
 
 

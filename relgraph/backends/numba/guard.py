@@ -15,10 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from relgraph.backends.base import Source
 from relgraph.backends.numba.calls import builtin
 from relgraph.backends.numba.launch import ENTRY_OF
-
-Source = tuple[int, int] | int  # an input and its axis, or a size
 
 _C_CONTIGUOUS, _ALIGNED, _WRITEABLE = 0x1, 0x100, 0x400
 COUNT, PAIRS, ARRAY_TYPE, TRUE, FALSE, PLACES, HEAD = range(7)

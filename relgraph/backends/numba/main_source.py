@@ -8,8 +8,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from relgraph.ir.graph import FunctionGraph, is_tensor
+from relgraph.ir.infix import constant_text
 from relgraph.ir.node import Constant, Input, Variable
-from relgraph.ir.printing import constant_text, pprint
+from relgraph.ir.printing import pprint
 from relgraph.ir.types import DTYPES
 from relgraph.lowering.buffers import Plan, origins, plan
 from relgraph.lowering.kernels import (

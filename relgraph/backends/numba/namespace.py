@@ -12,8 +12,8 @@ from relgraph.backends.failures import failure, misplaced, no_elements
 from relgraph.backends.numba import kernels
 from relgraph.backends.numba.main_source import MainText
 from relgraph.errors import ShapeError
+from relgraph.ir.infix import brief
 from relgraph.ir.node import Constant, Variable
-from relgraph.ir.printing import brief
 from relgraph.ir.types import DTYPES
 from relgraph.lowering.sizes import Check
 from relgraph.ops.indexing.expression import numpy_key

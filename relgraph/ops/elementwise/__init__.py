@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from relgraph.ops.elementwise.cast import Cast
 from relgraph.ops.elementwise.functions import (
     cast,
     clip,
@@ -21,7 +22,7 @@ from relgraph.ops.elementwise.functions import (
     raise_to,
     round,
 )
-from relgraph.ops.elementwise.op import ROWS, Cast, Elementwise
+from relgraph.ops.elementwise.op import ROWS, Elementwise
 from relgraph.ops.elementwise.row import Row
 
 __all__ = [

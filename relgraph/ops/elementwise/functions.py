@@ -12,6 +12,7 @@ from relgraph.errors import DomainError, DTypeError
 from relgraph.ir.node import Variable
 from relgraph.ops.arguments import as_operand, check_int, is_pattern
 from relgraph.ops.docstrings import documented
+from relgraph.ops.elementwise.cast import Cast
 from relgraph.ops.elementwise.instances import (
     floor_divide,
     isnan,
@@ -25,7 +26,7 @@ from relgraph.ops.elementwise.instances import (
     true_divide,
     where,
 )
-from relgraph.ops.elementwise.op import Cast, Elementwise
+from relgraph.ops.elementwise.op import Elementwise
 from relgraph.ops.elementwise.row import ufunc_loop
 
 

@@ -11,9 +11,9 @@ from relgraph.errors import (
     PatternError,
     ShapeError,
     UnsupportedAttributeError,
-    checks_arguments,
 )
 from relgraph.ir.cost import size
+from relgraph.ir.dispatch import traceable
 from relgraph.ir.facts import NOTHING, VALUE_FACTS, Facts, kept, shared
 from relgraph.ir.node import Variable, as_literal, as_variable
 from relgraph.ir.op import Op
@@ -163,7 +163,7 @@ class At:
     def __init__(self, x: Any) -> None:
         self.array = as_array(x, "at")
 
-    @checks_arguments
+    @traceable
     def __getitem__(self, key: Any) -> Part:
         return Part(self.array, *parse_key(self.array, key))
 

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import relgraph.numpy.operators  # noqa: F401 - the operators of graphs
-from relgraph.ir.facts import VALUE_FACTS, facts_of
+from relgraph.ir.fact_inference import facts_of
+from relgraph.ir.facts import VALUE_FACTS
 from relgraph.ir.node import constant, make_input
 from relgraph.ir.types import DTYPES, TensorType
 from relgraph.ops import elementwise, reductions

@@ -14,8 +14,8 @@ from hypothesis.extra.numpy import mutually_broadcastable_shapes
 
 import relgraph.numpy.operators  # noqa: F401 - the operators of graphs
 from relgraph.errors import ArgumentError, DomainError, DTypeError, ShapeError
+from relgraph.ir.infix import brief
 from relgraph.ir.node import constant, make_input
-from relgraph.ir.printing import brief
 from relgraph.ir.types import DTYPES, TensorType
 from relgraph.ops import elementwise
 from relgraph.ops.elementwise import ROWS, Cast, Elementwise

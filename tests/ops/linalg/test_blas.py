@@ -12,7 +12,7 @@ import pytest
 
 import relgraph as rg
 from relgraph.errors import DTypeError, ShapeError
-from relgraph.ir.facts import facts_of
+from relgraph.ir.fact_inference import facts_of
 from relgraph.ops.linalg.blas import Gemm, Gemv, Ger, Syrk
 
 SIZES = ((3, 4, 5), (1, 4, 5), (3, 1, 1), (0, 3, 2), (3, 0, 2), (3, 2, 0), (70, 5, 130))
