@@ -9,21 +9,9 @@ from relgraph.errors import ArgumentError
 
 
 def global_name(value: Any, module: str | None, qualname: str | None) -> str | None:
-    """Return the name under which a module holds an object, or None.
+    """Return the name under which a module holds an object, as :mod:`pickle` looks it up, or None.
 
-    Parameters
-    ----------
-    value : object
-        The object.
-    module : str or None
-        The module that declares it.
-    qualname : str or None
-        The declared name; other globals of the module are tried next.
-
-    Returns
-    -------
-    str or None
-        The name by which :mod:`pickle` imports it.
+    The declared name comes first, then the other globals of the module.
     """
     holder: Any = sys.modules.get(module or "")
     if holder is None:

@@ -322,12 +322,8 @@ def dim_text(dim: Dim) -> str:
 def unify_dims(a: Dim, b: Dim) -> Dim:
     """Return the dimension that is both ``a`` and ``b`` (no broadcasting).
 
-    An unknown dimension equals any other; two names, two sizes, or a name and a size do not.
-
-    Raises
-    ------
-    ShapeError
-        When the two cannot be equal.
+    An unknown dimension equals any other.  Two names, two sizes, or a name and a size differ, which
+    raises ShapeError.
     """
     if a == b or b is None:
         return a
@@ -351,10 +347,7 @@ def broadcast_dims(a: Dim, b: Dim) -> Dim:
 def broadcast_shapes(shapes: Sequence[Shape]) -> Shape:
     """Broadcast shapes by NumPy's rule, where only a static 1 stretches.
 
-    Raises
-    ------
-    ShapeError
-        Naming the axis where two sizes differ.
+    If two sizes differ, ShapeError names the axis.
     """
     ndim = max(map(len, shapes), default=0)
     result: list[Dim] = [1] * ndim

@@ -219,19 +219,7 @@ def assert_(
 def assert_sizes(x: Any, condition: Any, message: str, fix: str) -> Any:
     """Return ``x``; a call where the condition on sizes is not true raises ShapeError.
 
-    Parameters
-    ----------
-    x : Variable
-        What is returned.
-    condition : Variable
-        Of sizes that are known at the call only.
-    message, fix : str
-        What the error says, and how to mend it: as where the sizes are known before.
-
-    Returns
-    -------
-    Variable
-        Of the type of ``x``.
+    Message and fix are those of the error for sizes that are known when the graph is built.
     """
     return Assert(("ShapeError", message, fix))(x, as_operand(condition))
 

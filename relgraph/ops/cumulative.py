@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from relgraph.ir.facts import NOTHING, Facts, kept
+from relgraph.ir.facts import NOTHING, VALUE_FACTS, Facts, kept
 from relgraph.ir.node import Variable
 from relgraph.ir.types import TensorType, Type
 from relgraph.ops import elementwise
@@ -25,7 +25,7 @@ from relgraph.ops.arguments import (
     rank_of,
 )
 from relgraph.ops.docstrings import documented
-from relgraph.ops.elementwise.facts import VALUES, WEAK_SIGNS, holds
+from relgraph.ops.elementwise.facts import WEAK_SIGNS, holds
 from relgraph.ops.reductions import Max, Min, Prod, Reduction, Sum, accumulator, sums_exactly
 from relgraph.ops.shape import ravel
 
@@ -111,7 +111,7 @@ class Cummax(Cumulative):
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """One of the elements."""
-        return kept(operands[0], *VALUES)
+        return kept(operands[0], *VALUE_FACTS)
 
 
 class Cummin(Cumulative):
@@ -125,7 +125,7 @@ class Cummin(Cumulative):
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """One of the elements."""
-        return kept(operands[0], *VALUES)
+        return kept(operands[0], *VALUE_FACTS)
 
 
 def _along(cls: type[Cumulative], x: Any, axis: Any) -> Any:

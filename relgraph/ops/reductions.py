@@ -14,12 +14,12 @@ import numpy as np
 
 from relgraph.errors import ArgumentError, ShapeError
 from relgraph.ir.cost import size
-from relgraph.ir.facts import NOTHING, Facts, kept, proved
+from relgraph.ir.facts import NOTHING, VALUE_FACTS, Facts, kept, proved
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.ir.types import Dim, Shape, TensorType, Type
 from relgraph.ops.arguments import AxisOp, is_open, normalise_axes, normalise_axis
-from relgraph.ops.elementwise.facts import VALUES, WEAK_SIGNS, holds
+from relgraph.ops.elementwise.facts import WEAK_SIGNS, holds
 from relgraph.ops.elementwise.row import TRANSCENDENTAL
 
 
@@ -212,7 +212,7 @@ class Max(Reduction):
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """One of the elements."""
-        return kept(operands[0], *VALUES)
+        return kept(operands[0], *VALUE_FACTS)
 
 
 class Top(Max):
@@ -229,7 +229,7 @@ class Top(Max):
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """One of the elements, or -inf."""
-        return kept(operands[0], *(VALUES if self.filled(node) else ("not_nan",)))
+        return kept(operands[0], *(VALUE_FACTS if self.filled(node) else ("not_nan",)))
 
 
 class Min(Reduction):
@@ -245,7 +245,7 @@ class Min(Reduction):
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """One of the elements."""
-        return kept(operands[0], *VALUES)
+        return kept(operands[0], *VALUE_FACTS)
 
 
 class Bottom(Min):
@@ -261,7 +261,7 @@ class Bottom(Min):
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """One of the elements, or inf."""
-        return kept(operands[0], *(VALUES if self.filled(node) else ("not_nan",)))
+        return kept(operands[0], *(VALUE_FACTS if self.filled(node) else ("not_nan",)))
 
 
 class Mean(Reduction):

@@ -43,37 +43,19 @@ def no_facts(operands: tuple[Facts, ...], node: Variable) -> Facts:
 
 
 class Ulps(NamedTuple):
-    """Bounds of an error, in units in the last place.
-
-    Attributes
-    ----------
-    float32, float64 : float
-        The bound for each dtype that the op computes in.
-    note : str
-        What the bound refers to, where it is not the result itself.
-    """
+    """Bounds of an error for each dtype, in units in the last place."""
 
     float32: float
     float64: float
-    note: str = ""
+    note: str = ""  # what the bounds refer to, if not to the result itself
 
 
 class Polynomial(NamedTuple):
-    """A polynomial of relgraph's own that computes an op on vectors.
+    """A polynomial of relgraph's own that computes an op on vectors."""
 
-    Attributes
-    ----------
-    formula : str
-        Its module in ``relgraph.backends.numba.elementary`` and its name: "exponentials.exp".
-    ulps : Ulps
-        How far it may be from the exact result.
-    library : str
-        The name of the function in vendors' libraries of vector functions, or "".
-    """
-
-    formula: str
-    ulps: Ulps
-    library: str = ""
+    formula: str  # "exponentials.exp": module in relgraph.backends.numba.elementary, and name
+    ulps: Ulps  # how far it may be from the exact result
+    library: str = ""  # the name of the function in vendors' libraries of vector functions
 
 
 class Cpu(NamedTuple):
@@ -118,17 +100,9 @@ class Cpu(NamedTuple):
     share: int = 1
 
     def spelling(self, kind: str) -> str | None:
-        """Return the expression for a kind of dtype.
+        """Return the expression for a kind of dtype: "f", "i", "u" or "b".
 
-        Parameters
-        ----------
-        kind : str
-            One of NumPy's letters "f", "i", "u" and "b".
-
-        Returns
-        -------
-        str or None
-            None where a kernel cannot compute the op for that kind.
+        It is None if a kernel cannot compute the op for that kind.
         """
         if kind == "f":
             text = self.float or self.number or self.any
@@ -293,19 +267,9 @@ def ufunc_loop(function: np.ufunc) -> LoopRule:
 
 
 def in_floats(row: Row, operands: tuple[Any, ...]) -> tuple[Variable, ...] | None:
-    """Return operands with the Python integers as floats that a function computes in.
+    """Return operands as nodes, with a Python integer that does not fit their dtype as a float.
 
-    Parameters
-    ----------
-    row : Row
-        It is given an integer that does not fit the dtype of its other operands.
-    operands : tuple of Variable, array-like or number
-        As a caller gives them.
-
-    Returns
-    -------
-    tuple of Variable or None
-        As nodes: ``uint8_array / -1`` divides by -1.0.  None where it computes in integers.
+    So ``uint8_array / -1`` divides by -1.0.  The result is None if the op computes in integers.
     """
     strong = [as_variable(x).dtype for x in operands if not is_weak(x)]
     common = np.result_type(*strong) if strong else None

@@ -74,27 +74,16 @@ def small(entries: Sequence[Entry], shape: Shape) -> bool:
 
 
 class Composed(NamedTuple):
-    """A key that does what two do in turn.
-
-    Attributes
-    ----------
-    spec : tuple
-        The key.
-    order : tuple of tuple of int
-        Where its operands come from: ``(0, i)`` for the first key's, ``(1, i)`` for the second's.
-    """
+    """A key that does what two do in turn."""
 
     spec: Spec
-    order: tuple[tuple[int, int], ...]
+    order: tuple[tuple[int, int], ...]  # operand i of the first key is (0, i), of the second (1, i)
 
 
 def composed(first: Spec, second: Spec, shape: Shape) -> Composed | None:
-    """Return the basic key that selects what two basic keys do, one after the other.
+    """Return the basic key that selects what two basic keys select, one after the other.
 
-    Parameters
-    ----------
-    first, second : tuple
-        The second applies to what the first selects from an array of shape ``shape``.
+    The second applies to the part that the first selects from an array of this shape.
     """
     if not (is_basic(first) and is_basic(second)):
         return None
@@ -249,15 +238,7 @@ def past_squeeze(
 
 
 def past_stretch(spec: Spec, shape: Shape, target: Shape) -> Spec | None:
-    """Return the key on an operand of shape ``shape`` that is stretched to ``target``.
-
-    Parameters
-    ----------
-    spec : tuple
-        A key for the stretched array.
-    shape, target : tuple
-        The shapes of the operand and of the stretched array.
-    """
+    """Return the key on an operand of shape ``shape`` that is stretched to ``target``."""
     entries = by_axis(spec, len(target))
     if entries is None or len(shape) > len(target):
         return None
@@ -369,14 +350,7 @@ def adjoining(axis: int, one_key: Spec, other_key: Spec, shape: Shape) -> Spec |
 def disjoint(first: Spec, second: Spec, shape: Shape, chosen: Sequence[int] | None = None) -> bool:
     """Return True if two keys surely select no element in common.
 
-    Parameters
-    ----------
-    first, second : Spec
-        The keys.
-    shape : Shape
-        Of the array.
-    chosen : sequence of int, optional
-        The indices that the one array of the first key selects; without it, it may have none.
+    The first key may have one index array if ``chosen`` holds its indices.
     """
     if chosen is not None:
         if [entry for entry in first if entry[0] == "array"] != [("array",)]:

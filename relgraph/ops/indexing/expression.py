@@ -63,13 +63,9 @@ def split_new_axes(spec: Spec) -> tuple[Spec, tuple[int, ...]]:
 
 
 def advanced_place(spec: Spec) -> int | None:
-    """Return where in the result the axes of an advanced key stand.
+    """Return the number of axes that precede those of an advanced key; None for a basic key.
 
-    Returns
-    -------
-    int or None
-        The number of axes before them: 0 where a slice, a new axis or an ellipsis separates the
-        advanced entries; None for a basic key.
+    It is 0 if a slice, a new axis or an ellipsis separates the advanced entries.
     """
     if not is_advanced(spec):
         return None
@@ -80,15 +76,7 @@ def advanced_place(spec: Spec) -> int | None:
 
 
 def indexed_shape(spec: Spec, shape: Shape, operands: tuple[TensorType, ...]) -> Shape:
-    """Return the shape of the part that a key selects.
-
-    Raises
-    ------
-    DomainError
-        For a static index out of range.
-    ShapeError
-        For too many indices, or index arrays that do not broadcast.
-    """
+    """Return the shape of the part that a key selects, or raise if the key does not fit."""
     rest = iter(operands)
     kept_dims: list[Dim] = []
     advanced: list[Shape] = []
@@ -212,21 +200,9 @@ def _check_mask(mask: Shape, shape: Shape, axis: int) -> None:
 
 
 def parse_key(x: Variable, key: Any) -> tuple[Spec, list[Variable]]:
-    """Return a key as a spec and its operands.
+    """Return a key of ``x`` as a spec and its operands, or raise if it does not fit.
 
-    Parameters
-    ----------
-    x : Variable
-        The array that is indexed.
-    key : object
-        Anything that NumPy takes, with Variables where it takes integers and arrays.
-
-    Raises
-    ------
-    ArgumentError
-        For a bool, for two ellipses, or for a part that is no index.
-    DomainError, DTypeError, ShapeError
-        When the key does not fit the array.
+    A key is anything that NumPy takes, with Variables in place of integers and arrays.
     """
     parts = [_part(part) for part in (key if isinstance(key, tuple) else (key,))]
     widths = [_width(part) for part in parts]

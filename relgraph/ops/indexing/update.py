@@ -144,10 +144,7 @@ class MaximumIndex(_Update):
 class At:
     """The parts of an array, to be updated: ``at(x)[key].set(value)``.
 
-    Parameters
-    ----------
-    x : Variable or array-like
-        The array; it stays as it is, each update is a new graph.
+    Each update is a new graph; the array does not change.
 
     Examples
     --------

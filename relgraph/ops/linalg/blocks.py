@@ -16,7 +16,7 @@ from relgraph.ops.arguments import as_operand, is_pattern
 from relgraph.ops.contraction import Outer, product_facts
 from relgraph.ops.docstrings import documented
 from relgraph.ops.elementwise import multiply
-from relgraph.ops.linalg.structured import last_two
+from relgraph.ops.linalg.structured import SURVIVE_ZEROS, last_two
 from relgraph.ops.shape import expand_dims, ravel, reshape, shape
 
 # What a matrix of blocks has where all blocks have it.
@@ -24,7 +24,6 @@ STRUCTURES = (
     "square", "symmetric", "lower_triangular", "upper_triangular", "diagonal", "orthogonal",
     "permutation", "selection", "spd", "psd", "invertible",
 )  # fmt: skip
-_VALUES = ("nonnegative", "nonpositive", "integer", "finite", "not_nan")
 
 
 class Kron(Op):
@@ -96,7 +95,7 @@ class BlockDiag(Op):
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """Keep what both blocks have and zeros elsewhere leave true."""
-        return kept(shared(operands), *_VALUES, *STRUCTURES)
+        return kept(shared(operands), *SURVIVE_ZEROS, *STRUCTURES)
 
 
 def _product(m: Dim, n: Dim) -> Dim:

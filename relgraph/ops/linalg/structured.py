@@ -18,7 +18,13 @@ from relgraph.ops.permutation import moveaxis
 from relgraph.ops.reductions import Sum, accumulator
 from relgraph.ops.shape import broadcast_to, dim
 
-_SURVIVE_ZEROS = ("nonnegative", "nonpositive", "integer", "finite", "not_nan")
+SURVIVE_ZEROS = (
+    "nonnegative",
+    "nonpositive",
+    "integer",
+    "finite",
+    "not_nan",
+)  # facts that hold with zeros added, too
 
 
 class Eye(Op):
@@ -127,7 +133,7 @@ class Diag(_Diagonals):
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """Know the structure; the signs of elements make it definite, nonzero ones invertible."""
         (x,), k = operands, self.params[0]
-        facts = kept(x, *_SURVIVE_ZEROS)
+        facts = kept(x, *SURVIVE_ZEROS)
         if k:
             return facts | proved("lower_triangular" if k < 0 else "upper_triangular")
         facts |= proved("diagonal")
@@ -200,7 +206,7 @@ class _Triangle(_Diagonals):
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """Know the triangle, and what zeros elsewhere leave true."""
         (x,), k = operands, self.params[0]
-        facts = kept(x, *_SURVIVE_ZEROS, "square", *_TRIANGLES)
+        facts = kept(x, *SURVIVE_ZEROS, "square", *_TRIANGLES)
         whole = k <= 0 if self.fact == "lower_triangular" else k >= 0
         return facts | proved(self.fact) if whole and x.holds("square") else facts
 
