@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from relgraph.ir.node import Constant, Variable
-from relgraph.lowering.kernels import Row
+from relgraph.lowering.kernels import Statement
 from relgraph.ops.elementwise import ROWS, Cast, Elementwise
 from relgraph.ops.elementwise.arithmetic import is_half
 from relgraph.ops.elementwise.row import LONG
@@ -57,12 +57,12 @@ def literals(node: Variable) -> frozenset[int]:
     return frozenset()
 
 
-def expression(row: Row, names: Sequence[str]) -> str:
+def expression(row: Statement, names: Sequence[str]) -> str:
     """Write a statement's right side.
 
     Parameters
     ----------
-    row : Row
+    row : Statement
         The op, the dtypes of its operands and that of its result.
     names : sequence of str
         The operands' names.
@@ -119,7 +119,7 @@ def _typed(text: str, dtype: np.dtype[np.generic]) -> str:
     return f"{dtype.name}({text})" if dtype.kind in "iu" and dtype.name != "int64" else text
 
 
-def _small_power(row: Row, base: str) -> str | None:
+def _small_power(row: Statement, base: str) -> str | None:
     """Write a power whose exponent is a small number in the source."""
     exponent = row.operands[1]
     if exponent.kind != "literal":
