@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -21,6 +21,21 @@ class _Join(AxisOp):
     """An op that puts its operands beside each other."""
 
     __slots__ = ()
+    alternative: ClassVar[str]  # what joins operands of different ranks, for a message
+
+    def _common_shape(self, types: Sequence[Any], joined: int | None = None) -> list[Dim]:
+        """Return the sizes in which all operands agree, and the first one's along ``joined``."""
+        dims: list[Dim] = list(types[0].shape)
+        for other in types[1:]:
+            if other.ndim != len(dims):
+                raise ShapeError(
+                    f"the operands of {self.name} have different numbers of dimensions",
+                    fix=f"Insert axes with expand_dims, or {self.alternative}.",
+                )
+            for axis in range(-len(dims), 0):
+                if axis != joined:
+                    dims[axis] = _same_size(dims[axis], other.shape[axis], axis, self.name)
+        return dims
 
     def flops(self, types: tuple[Any, ...], result: Any) -> int:
         """Cost one copy of each element."""
@@ -36,21 +51,12 @@ class Concatenate(_Join):
 
     __slots__ = ()
     name = "concatenate"
+    alternative = "join along a new axis with stack"
 
     def infer(self, *types: Any) -> Type:
         """Return the common dtype, and the sum of the sizes where all are static."""
-        ndim = types[0].ndim
-        axis = normalise_axis(self.params[0], ndim, self.name)
-        dims: list[Dim] = list(types[0].shape)
-        for other in types[1:]:
-            if other.ndim != ndim:
-                raise ShapeError(
-                    "the operands of concatenate have different numbers of dimensions",
-                    fix="Insert axes with expand_dims, or join along a new axis with stack.",
-                )
-            for place in range(-ndim, 0):
-                if place != axis:
-                    dims[place] = _same_size(dims[place], other.shape[place], place, self.name)
+        axis = normalise_axis(self.params[0], types[0].ndim, self.name)
+        dims = self._common_shape(types, axis)
         dims[axis] = _sum([type_.shape[axis] for type_ in types])
         return TensorType(np.result_type(*[t.dtype for t in types]), dims)
 
@@ -70,20 +76,13 @@ class Stack(_Join):
 
     __slots__ = ()
     name = "stack"
+    alternative = "stretch operands with broadcast_to"
 
     def infer(self, *types: Any) -> Type:
         """Return the common dtype, and the shape with the number of operands inserted."""
-        ndim = types[0].ndim
-        place = normalise_axis(self.params[0], ndim + 1, self.name) + ndim + 1
-        dims: list[Dim] = list(types[0].shape)
-        for other in types[1:]:
-            if other.ndim != ndim:
-                raise ShapeError(
-                    "the operands of stack have different numbers of dimensions",
-                    fix="Insert axes with expand_dims, or stretch operands with broadcast_to.",
-                )
-            for axis in range(-ndim, 0):
-                dims[axis] = _same_size(dims[axis], other.shape[axis], axis, self.name)
+        ndim = types[0].ndim + 1
+        place = normalise_axis(self.params[0], ndim, self.name) + ndim
+        dims = self._common_shape(types)
         dims.insert(place, len(types))
         return TensorType(np.result_type(*[t.dtype for t in types]), dims)
 

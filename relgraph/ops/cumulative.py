@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from relgraph.ir.facts import NOTHING, VALUE_FACTS, Facts, kept
+from relgraph.ir.facts import Facts
 from relgraph.ir.node import Variable
 from relgraph.ir.types import TensorType, Type
 from relgraph.ops import elementwise
@@ -25,8 +25,7 @@ from relgraph.ops.arguments import (
     rank_of,
 )
 from relgraph.ops.docstrings import documented
-from relgraph.ops.elementwise.facts import WEAK_SIGNS, holds
-from relgraph.ops.reductions import Max, Min, Prod, Reduction, Sum, accumulator, sums_exactly
+from relgraph.ops.reductions import Max, Min, Prod, Reduction, Sum
 from relgraph.ops.shape import ravel
 
 
@@ -36,22 +35,22 @@ class Cumulative(AxisOp):
     __slots__ = ()
     arity = 1
     ufunc: ClassVar[np.ufunc]
-    fold: ClassVar[type[Reduction]]  # what its last element is
-
-    def dtype(self, operand: np.dtype[Any]) -> np.dtype[Any]:
-        """Return the dtype of the result."""
-        return operand
+    fold: ClassVar[type[Reduction]]  # of all elements: the last result
 
     def infer(self, *types: Any) -> Type:
-        """Keep the shape."""
+        """Keep the shape; the dtype is that of the reduction."""
         (x,) = types
         normalise_axis(self.axis, x.ndim, self.name)
-        return TensorType(self.dtype(x.dtype), x.shape)
+        return TensorType(self.fold().dtype(x.dtype), x.shape)
 
     def perform(self, *values: Any) -> Any:
         """Accumulate with NumPy, in the dtype that it chooses."""
         with np.errstate(all="ignore"):
             return self.ufunc.accumulate(np.asarray(values[0]), axis=self.axis)
+
+    def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
+        """Return the facts of the reduction: every result is one of at least one element."""
+        return self.fold().facts_of_elements(operands[0], node, filled=True)  # type: ignore[no-any-return]
 
 
 class Cumsum(Cumulative):
@@ -62,20 +61,6 @@ class Cumsum(Cumulative):
     fold = Sum
     ufunc = np.add
 
-    def dtype(self, operand: np.dtype[Any]) -> np.dtype[Any]:
-        """Return NumPy's accumulator."""
-        return accumulator(operand)
-
-    def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
-        """Signs are kept where nothing wraps: no sum is of no elements."""
-        (x,) = operands
-        if not sums_exactly(node.inputs[0].dtype):
-            return NOTHING
-        facts = kept(x, *WEAK_SIGNS, "positive", "negative", "integer")
-        # Partial sums that overflow to both infinities cancel to NaN.
-        one_sign = any(holds(x, name) for name in WEAK_SIGNS)
-        return facts | (kept(x, "not_nan") if one_sign else NOTHING)
-
 
 class Cumprod(Cumulative):
     """The products of the elements so far along an axis."""
@@ -84,20 +69,6 @@ class Cumprod(Cumulative):
     name = "cumprod"
     fold = Prod
     ufunc = np.multiply
-
-    def dtype(self, operand: np.dtype[Any]) -> np.dtype[Any]:
-        """Return NumPy's accumulator."""
-        return accumulator(operand)
-
-    def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
-        """Floats keep signs weakly, integers not at all; partial products may be 0 and inf."""
-        (x,) = operands
-        if node.dtype.kind != "f":
-            return NOTHING
-        facts = kept(x, "nonnegative", "integer")
-        if holds(x, "integer", "nonzero"):
-            facts |= kept(x, "nonzero", "positive", "not_nan")
-        return facts
 
 
 class Cummax(Cumulative):
@@ -109,10 +80,6 @@ class Cummax(Cumulative):
     ufunc = np.maximum
     computes = False
 
-    def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
-        """One of the elements."""
-        return kept(operands[0], *VALUE_FACTS)
-
 
 class Cummin(Cumulative):
     """The smallest of the elements so far along an axis; NaN from the first NaN on."""
@@ -122,10 +89,6 @@ class Cummin(Cumulative):
     fold = Min
     ufunc = np.minimum
     computes = False
-
-    def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
-        """One of the elements."""
-        return kept(operands[0], *VALUE_FACTS)
 
 
 def _along(cls: type[Cumulative], x: Any, axis: Any) -> Any:

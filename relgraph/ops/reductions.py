@@ -127,6 +127,17 @@ class Reduction(Op):
         """Return the weight for each element of the operand."""
         return self.weight * size(types[0])
 
+    def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
+        """Return what :meth:`facts_of_elements` says, with what the shapes prove."""
+        return self.facts_of_elements(operands[0], node, self.filled(node))
+
+    def facts_of_elements(self, x: Facts, node: Variable, filled: bool) -> Facts:
+        """Return what a reduction of elements with the facts ``x`` satisfies.
+
+        ``filled`` says that there is at least one element.  Cumulative ops read this, too.
+        """
+        return NOTHING
+
     def filled(self, node: Variable) -> bool:
         """Return True if each result provably reduces at least one element."""
         (x,) = node.inputs
@@ -161,13 +172,12 @@ class Sum(Reduction):
         """Sum with NumPy's pairwise summation."""
         return np.sum(x, axis=self.axis, keepdims=self.keepdims, dtype=dtype)
 
-    def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
+    def facts_of_elements(self, x: Facts, node: Variable, filled: bool) -> Facts:
         """Signs are kept where nothing wraps; an empty sum is 0."""
-        (x,) = operands
         if not sums_exactly(node.inputs[0].dtype):
             return NOTHING
         facts = kept(x, *WEAK_SIGNS, "integer")
-        if self.filled(node):
+        if filled:
             facts |= kept(x, "positive", "negative")
         # Partial sums that overflow to both infinities cancel to NaN.
         one_sign = any(holds(x, name) for name in WEAK_SIGNS)
@@ -188,9 +198,8 @@ class Prod(Reduction):
         """Multiply with NumPy."""
         return np.prod(x, axis=self.axis, keepdims=self.keepdims, dtype=dtype)
 
-    def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
+    def facts_of_elements(self, x: Facts, node: Variable, filled: bool) -> Facts:
         """Floats keep signs weakly, integers not at all; partial products may be 0 and inf."""
-        (x,) = operands
         if node.dtype.kind != "f":
             return NOTHING
         facts = kept(x, "nonnegative", "integer")
@@ -210,9 +219,9 @@ class Max(Reduction):
         """Take the maximum with NumPy."""
         return np.max(x, axis=self.axis, keepdims=self.keepdims)
 
-    def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
+    def facts_of_elements(self, x: Facts, node: Variable, filled: bool) -> Facts:
         """One of the elements."""
-        return kept(operands[0], *VALUE_FACTS)
+        return kept(x, *VALUE_FACTS)
 
 
 class Top(Max):
@@ -227,9 +236,9 @@ class Top(Max):
         lowest = np.iinfo(x.dtype).min if x.dtype.kind in "iu" else -np.inf
         return np.max(x, axis=self.axis, keepdims=self.keepdims, initial=lowest)
 
-    def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
+    def facts_of_elements(self, x: Facts, node: Variable, filled: bool) -> Facts:
         """One of the elements, or -inf."""
-        return kept(operands[0], *(VALUE_FACTS if self.filled(node) else ("not_nan",)))
+        return kept(x, *(VALUE_FACTS if filled else ("not_nan",)))
 
 
 class Min(Reduction):
@@ -243,9 +252,9 @@ class Min(Reduction):
         """Take the minimum with NumPy."""
         return np.min(x, axis=self.axis, keepdims=self.keepdims)
 
-    def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
+    def facts_of_elements(self, x: Facts, node: Variable, filled: bool) -> Facts:
         """One of the elements."""
-        return kept(operands[0], *VALUE_FACTS)
+        return kept(x, *VALUE_FACTS)
 
 
 class Bottom(Min):
@@ -259,9 +268,9 @@ class Bottom(Min):
         """Take the minimum with NumPy."""
         return np.min(x, axis=self.axis, keepdims=self.keepdims, initial=np.inf)
 
-    def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
+    def facts_of_elements(self, x: Facts, node: Variable, filled: bool) -> Facts:
         """One of the elements, or inf."""
-        return kept(operands[0], *(VALUE_FACTS if self.filled(node) else ("not_nan",)))
+        return kept(x, *(VALUE_FACTS if filled else ("not_nan",)))
 
 
 class Mean(Reduction):
@@ -281,11 +290,10 @@ class Mean(Reduction):
         with np.errstate(invalid="ignore"):  # 0 / 0 over no elements
             return np.true_divide(total, dtype.type(count))
 
-    def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
+    def facts_of_elements(self, x: Facts, node: Variable, filled: bool) -> Facts:
         """Signs are kept weakly: dividing by the count may underflow."""
-        (x,) = operands
         facts = kept(x, *WEAK_SIGNS)
-        if self.filled(node):
+        if filled:
             if any(holds(x, name) for name in WEAK_SIGNS):
                 facts |= kept(x, "not_nan")
             if node.inputs[0].dtype.kind != "f":
@@ -348,13 +356,10 @@ class LogSumExp(Reduction):
             return result
         return result.squeeze(reduced_axes(self.axis, x.ndim, self.name))
 
-    def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
+    def facts_of_elements(self, x: Facts, node: Variable, filled: bool) -> Facts:
         """At least the largest element, where there is one."""
-        (x,) = operands
-        facts = kept(x, "not_nan")
-        return facts | (
-            kept(x, "positive", "nonnegative", "finite") if self.filled(node) else NOTHING
-        )
+        names = ("positive", "nonnegative", "finite") if filled else ()
+        return kept(x, "not_nan", *names)
 
 
 class _ArgReduction(Reduction):
