@@ -203,8 +203,8 @@ class TensorType(Type):
             and self.layout == other.layout
             and self.ndim == other.ndim
             and all(
-                mine == theirs or theirs is None
-                for mine, theirs in zip(self.shape, other.shape, strict=True)
+                size == other_size or other_size is None
+                for size, other_size in zip(self.shape, other.shape, strict=True)
             )
         )
 
@@ -247,9 +247,9 @@ class TupleType(Type):
 def check_dtype(dtype: npt.DTypeLike) -> np.dtype[Any]:
     """Return the native NumPy dtype, or raise DTypeError when relgraph does not compute with it."""
     if dtype.__class__ in _CLASSES:  # most callers have the object at hand
-        known = _NATIVE.get(dtype)
-        if known is not None:
-            return known
+        native = _NATIVE.get(dtype)
+        if native is not None:
+            return native
     try:
         resolved = np.dtype(dtype)
         native = _NATIVE.get(resolved.newbyteorder("="))
@@ -370,6 +370,6 @@ def covers(shape: Shape, operand: Shape) -> bool:
     Unknown dimensions count as equal (they are checked when the graph runs).
     """
     return len(shape) == len(operand) and all(
-        mine == theirs or (theirs != 1 and (mine is None or theirs is None))
-        for mine, theirs in zip(shape, operand, strict=True)
+        size == operand_size or (operand_size != 1 and (size is None or operand_size is None))
+        for size, operand_size in zip(shape, operand, strict=True)
     )
