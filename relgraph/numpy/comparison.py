@@ -40,8 +40,11 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: boo
     close = elementwise.logical_or(near, elementwise.equal(x, y))
     if not equal_nan:
         return close
-    both = elementwise.logical_and(elementwise.isnan(x), elementwise.isnan(y))
-    return elementwise.logical_or(close, both)
+    return elementwise.logical_or(close, _both_nan(x, y))
+
+
+def _both_nan(x: Any, y: Any) -> Any:
+    return elementwise.logical_and(elementwise.isnan(x), elementwise.isnan(y))
 
 
 @documented(like=isclose)
@@ -87,8 +90,7 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
         x, y = index(x, tuple(parts)), index(y, tuple(parts))
     equal = elementwise.equal(x, y)
     if equal_nan:
-        both = elementwise.logical_and(elementwise.isnan(x), elementwise.isnan(y))
-        equal = elementwise.logical_or(equal, both)
+        equal = elementwise.logical_or(equal, _both_nan(x, y))
     result = reductions.all(equal)
     for test in equal_sizes:
         result = elementwise.logical_and(test, result)

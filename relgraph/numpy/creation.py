@@ -21,7 +21,7 @@ from relgraph.ops import elementwise
 from relgraph.ops.arguments import as_operand, check_int, is_pattern
 from relgraph.ops.concatenate import concatenate
 from relgraph.ops.docstrings import documented
-from relgraph.ops.elementwise import cast
+from relgraph.ops.elementwise import cast, in_dtype
 from relgraph.ops.indexing.index import index
 from relgraph.ops.linalg.structured import diag, eye
 from relgraph.ops.permutation import moveaxis
@@ -53,7 +53,7 @@ def asarray(a: Any, dtype: npt.DTypeLike | None = None) -> Any:
 
     Returns: ``a`` itself where it is a graph of that dtype.
     """
-    return as_operand(a) if dtype is None else cast(a, dtype)
+    return in_dtype(as_operand(a), dtype)
 
 
 @documented("creation")
@@ -342,7 +342,7 @@ def logspace(  # noqa: PLR0917 - the parameters of NumPy
             "Write np.power(base, np.linspace(start, stop)).",
         )
     powers = elementwise.power(base, linspace(start, stop, num, endpoint, axis=axis))
-    return powers if dtype is None else elementwise.cast(powers, dtype)
+    return in_dtype(powers, dtype)
 
 
 @documented("creation")

@@ -14,7 +14,7 @@ from relgraph.errors import (
 from relgraph.ir.node import Constant, Variable, constant
 from relgraph.numpy.operands import typed
 from relgraph.ops import elementwise
-from relgraph.ops.arguments import as_operand, check_int, normalise_axes, normalise_axis
+from relgraph.ops.arguments import as_operand, check_int, distinct_axes, normalise_axis
 from relgraph.ops.checks import assert_sizes
 from relgraph.ops.concatenate import concatenate
 from relgraph.ops.docstrings import documented
@@ -72,9 +72,7 @@ def _axes_of(axis: Any, x: Variable) -> list[int]:
     """Return the axes in the order in which they are given, counted from the front."""
     if axis is None:
         return list(range(x.ndim))
-    axes = tuple(axis) if isinstance(axis, tuple | list) else (axis,)
-    normalise_axes(axes, x.ndim, "gradient")
-    return [normalise_axis(one, x.ndim, "gradient") + x.ndim for one in axes]
+    return [one + x.ndim for one in distinct_axes(axis, x.ndim, "gradient")]
 
 
 def _distances(arguments: tuple[Any, ...], axes: int) -> list[Any]:

@@ -13,9 +13,9 @@ from relgraph.numpy.operands import typed
 from relgraph.ops import elementwise
 from relgraph.ops.arguments import (
     as_operand,
+    distinct_axes,
     is_pattern,
     no_rank,
-    normalise_axes,
     normalise_axis,
 )
 from relgraph.ops.checks import assert_sizes, specify_shape, squeeze
@@ -262,11 +262,11 @@ def _contracted_axes(x: Variable, y: Variable, axes: Any) -> tuple[list[int], li
             {"axes": (first, second)},
             "Pair them: axes=([1], [0]) sums axis 1 of the first with axis 0 of the second.",
         )
-    pair = []
-    for operand, listed in ((x, first), (y, second)):
-        normalise_axes(listed, operand.ndim, "tensordot")
-        pair.append([normalise_axis(a, operand.ndim, "tensordot") for a in listed])
-    return pair[0], pair[1]
+    summed, others = (
+        list(distinct_axes(axes, operand.ndim, "tensordot"))
+        for operand, axes in ((x, first), (y, second))
+    )
+    return summed, others
 
 
 def _folded(x: Variable, cut: int) -> Any:

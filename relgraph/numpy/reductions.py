@@ -75,10 +75,6 @@ def _search(cls: type[Reduction], x: Value, axis: Value, keepdims: Value) -> Val
     return cls(None if ndim == 1 else axis, keepdims)(operand)
 
 
-def _cast(x: Value, dtype: npt.DTypeLike | None) -> Value:
-    return x if dtype is None else elementwise.cast(x, dtype)
-
-
 @documented("reduction")
 def sum(
     x: Value,
@@ -101,8 +97,8 @@ def sum(
     >>> rg.sum(rg.matrix("X", shape=(2, 3)), axis=0).type
     float64[3]
     """
-    values = chosen(_cast(x, dtype), where, 0, "sum")
-    total = _cast(_reduce(Sum, values, axis, keepdims), dtype)
+    values = chosen(elementwise.in_dtype(x, dtype), where, 0, "sum")
+    total = elementwise.in_dtype(_reduce(Sum, values, axis, keepdims), dtype)
     if initial is None:
         return total
     return elementwise.add(total, start_value(initial, total, "sum"))
@@ -122,8 +118,8 @@ def prod(
 
     initial (scalar, optional): What the product starts with.
     """
-    values = chosen(_cast(x, dtype), where, 1, "prod")
-    total = _cast(_reduce(Prod, values, axis, keepdims), dtype)
+    values = chosen(elementwise.in_dtype(x, dtype), where, 1, "prod")
+    total = elementwise.in_dtype(_reduce(Prod, values, axis, keepdims), dtype)
     if initial is None:
         return total
     return elementwise.multiply(total, start_value(initial, total, "prod"))
@@ -184,7 +180,7 @@ def mean(
     operand = as_operand(x)
     every = where is None or where is True
     if every and (dtype is None or is_pattern(operand) or np.dtype(dtype).kind == "f"):
-        return _reduce(Mean, _cast(operand, dtype), axis, keepdims)
+        return _reduce(Mean, elementwise.in_dtype(operand, dtype), axis, keepdims)
     total = sum(
         operand,
         axis,
@@ -194,7 +190,7 @@ def mean(
     )
     count = sum(chosen(ones_like(operand, "bool"), where, 0, "mean"), axis, keepdims)
     quotient = elementwise.true_divide(total, elementwise.cast(count, floating(total.dtype)))
-    return _cast(quotient, total.dtype)
+    return elementwise.in_dtype(quotient, total.dtype)
 
 
 @documented("reduction")

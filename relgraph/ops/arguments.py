@@ -94,23 +94,24 @@ def normalise_axis(axis: Any, ndim: int | None, function: str) -> Any:
 
 
 def normalise_axes(axes: Any, ndim: int | None, function: str) -> Any:
-    """Return axes as a sorted tuple, counted from the end; an open parameter passes through.
-
-    An axis that occurs twice raises DomainError.
-    """
+    """Return distinct axes as a sorted tuple; an open parameter passes through."""
     if is_open(axes):
         return axes
+    distinct = distinct_axes(axes, ndim, function)
+    return distinct if any(map(is_open, distinct)) else tuple(sorted(distinct))
+
+
+def distinct_axes(axes: Any, ndim: int | None, function: str) -> tuple[Any, ...]:
+    """Return axes in their order, counted from the end, or raise DomainError for one twice."""
     axes = tuple(axes) if isinstance(axes, tuple | list) else (axes,)
-    normalised = [normalise_axis(axis, ndim, function) for axis in axes]
-    if any(map(is_open, normalised)):
-        return tuple(normalised)
-    if len(set(normalised)) != len(normalised):
+    normalised = tuple([normalise_axis(axis, ndim, function) for axis in axes])
+    if len(set(normalised)) != len(normalised) and not any(map(is_open, normalised)):
         raise DomainError(
             f"{function}: an axis is given twice",
             {"axes": axes},
             "Name every axis once; -1 is the last.",
         )
-    return tuple(sorted(normalised))
+    return normalised
 
 
 class AxisOp(Op):

@@ -14,7 +14,6 @@ import numpy.typing as npt
 from relgraph.ir.facts import Facts
 from relgraph.ir.node import Variable
 from relgraph.ir.types import TensorType, Type
-from relgraph.ops import elementwise
 from relgraph.ops.arguments import (
     AxisOp,
     as_operand,
@@ -25,6 +24,7 @@ from relgraph.ops.arguments import (
     rank_of,
 )
 from relgraph.ops.docstrings import documented
+from relgraph.ops.elementwise import in_dtype
 from relgraph.ops.reductions import Max, Min, Prod, Reduction, Sum
 from relgraph.ops.shape import ravel
 
@@ -101,10 +101,6 @@ def _along(cls: type[Cumulative], x: Any, axis: Any) -> Any:
     return cls(normalise_axis(axis, rank_of(operand), cls.name))(operand)
 
 
-def _cast(x: Any, dtype: npt.DTypeLike | None) -> Any:
-    return x if dtype is None else elementwise.cast(x, dtype)
-
-
 @documented("cumulative")
 def cumsum(a: Any, axis: Any = None, dtype: npt.DTypeLike | None = None) -> Any:
     """Add up the elements so far along an axis, as ``numpy.cumsum``.
@@ -119,13 +115,13 @@ def cumsum(a: Any, axis: Any = None, dtype: npt.DTypeLike | None = None) -> Any:
     >>> rg.cumsum(rg.matrix("X", shape=(2, 3)), axis=0).type
     float64[2, 3]
     """
-    return _cast(_along(Cumsum, _cast(a, dtype), axis), dtype)
+    return in_dtype(_along(Cumsum, in_dtype(a, dtype), axis), dtype)
 
 
 @documented(like=cumsum)
 def cumprod(a: Any, axis: Any = None, dtype: npt.DTypeLike | None = None) -> Any:
     """Multiply the elements so far along an axis, as ``numpy.cumprod``."""
-    return _cast(_along(Cumprod, _cast(a, dtype), axis), dtype)
+    return in_dtype(_along(Cumprod, in_dtype(a, dtype), axis), dtype)
 
 
 @documented(like=cumsum)

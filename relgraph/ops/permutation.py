@@ -11,7 +11,15 @@ from relgraph.ir.facts import MATRIX_FACTS, VALUE_FACTS, Facts, kept
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.ir.types import Type
-from relgraph.ops.arguments import as_operand, check_int, is_open, no_rank, normalise_axis, rank_of
+from relgraph.ops.arguments import (
+    as_operand,
+    check_int,
+    distinct_axes,
+    is_open,
+    no_rank,
+    normalise_axis,
+    rank_of,
+)
 from relgraph.ops.docstrings import documented
 from relgraph.ops.sparse import SparseTranspose, is_sparse, transposed_facts
 
@@ -211,7 +219,7 @@ def moveaxis(x: Any, source: Any, destination: Any) -> Any:
     x = as_operand(x)
     if not isinstance(x, Variable):
         raise no_rank("moveaxis", "In a pattern use transpose with all axes, or .mT.")
-    old, new = _axis_list(source, x.ndim), _axis_list(destination, x.ndim)
+    old, new = (distinct_axes(axes, x.ndim, "moveaxis") for axes in (source, destination))
     if len(old) != len(new):
         raise DomainError(
             "moveaxis: as many axes must leave as arrive",
@@ -222,15 +230,3 @@ def moveaxis(x: Any, source: Any, destination: Any) -> Any:
     for place, axis in sorted(zip(new, old, strict=True)):
         order.insert(place + x.ndim, axis)
     return transpose(x, tuple(order))
-
-
-def _axis_list(axes: Any, ndim: int) -> list[int]:
-    listed = axes if isinstance(axes, tuple | list) else (axes,)
-    normalised = [normalise_axis(axis, ndim, "moveaxis") for axis in listed]
-    if len(set(normalised)) != len(normalised):
-        raise DomainError(
-            "moveaxis: an axis is given twice",
-            {"axes": axes},
-            "Name every axis once; -1 is the last.",
-        )
-    return normalised

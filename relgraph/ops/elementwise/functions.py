@@ -50,6 +50,11 @@ def cast(x: Any, dtype: npt.DTypeLike, *, copy: bool = True) -> Any:
     return op(operand)
 
 
+def in_dtype(x: Any, dtype: npt.DTypeLike | None) -> Any:
+    """Return ``x`` in a dtype, or unchanged for None."""
+    return x if dtype is None else cast(x, dtype)
+
+
 @documented("elementwise")
 def fmax(x1: Any, x2: Any) -> Any:
     """Take the larger of two numbers, or the one that is not NaN, as ``numpy.fmax``.
