@@ -10,6 +10,7 @@ from relgraph.ir.infix import brief
 from relgraph.ir.node import Input
 from relgraph.ir.sizes import Meeting, Place
 from relgraph.lowering.sizes import mismatch
+from relgraph.ops.shape import BroadcastTo
 
 
 def equal_sizes(inputs: Sequence[Input]) -> Iterable[tuple[int, int, int, int]]:
@@ -47,7 +48,7 @@ def unmet(meeting: Meeting, first: int, second: int) -> ShapeError:
     node, (one, other), _ = meeting
     x = node.inputs[one[0]]
     if not isinstance(other, tuple):
-        stretches = node.op is not None and node.op.name == "broadcast_to" and first == 1
+        stretches = isinstance(node.op, BroadcastTo) and first == 1
         return ShapeError(
             f"{brief(x, 12)} must have size {second} along axis {one[1]}, and it is {first}",
             {"in": brief(node, 24)},

@@ -1,4 +1,4 @@
-"""What a back end is: a name, and a compiler from a graph to a program over arrays."""
+"""The protocols of back ends and programs, and the ops that a program computes with NumPy."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ Direct = tuple[Callable[..., bool], Callable[..., Any]]
 class Program(ABC):
     """A compiled graph: all that a function asks of a back end.
 
-    A program needs its source and a call, which may happen in several threads at once.  The rest
-    makes calls faster or possible; a program that leaves it out takes the general way.
+    A program needs its source and a call, which may happen in several threads at once.  The other
+    methods make calls faster or add features; their defaults take the general way.
     """
 
     order: Literal["C", "A"] = "C"
@@ -54,9 +54,9 @@ class Program(ABC):
     def __call__(self, arrays: Sequence[Array]) -> list[Any]:
         """Run the program on one array for each input; return one for each output.
 
-        Arguments have the dtypes and ranks of the inputs, are aligned and contiguous in
-        :attr:`order`, agree in sizes that share a name, and stay as they are.  Results are new
-        memory that nothing else refers to.
+        The arrays have the dtypes and ranks of the inputs, are aligned and contiguous in
+        :attr:`order`, and agree in sizes that share a name.  They are not changed.  The results are
+        in new memory.
         """
 
     def report(self) -> Report | None:
@@ -138,7 +138,7 @@ class Donating(Backend, Protocol):
 
 
 def program_of(backend: Backend, graph: FunctionGraph) -> Program:
-    """Compile a graph; what is a callable and no Program gets a Program's defaults."""
+    """Compile a graph; a plain callable gets the defaults of a Program."""
     program = backend.compile(graph)
     if isinstance(program, Program):
         return program
@@ -174,9 +174,9 @@ _OPTIONAL = [name for name in vars(Program) if not name.startswith("_") and name
 
 
 class OpCall:
-    """An op bound to its place in a graph, which it computes by its own NumPy meaning.
+    """An application of an op, computed by the op's own NumPy implementation.
 
-    With ``overwrite`` an update changes its first operand, which nothing else reads.
+    With ``overwrite`` an update changes its first operand, which nothing else reads, in place.
     """
 
     __slots__ = ("node", "perform")
@@ -188,9 +188,9 @@ class OpCall:
         self.perform = op.overwrite if overwrite else op.performer(node)
 
     def __call__(self, *values: Any) -> Any:
-        """Return the value as an array of the node's dtype, or a tuple of arrays.
+        """Return the value as an array of the node's dtype, or as a tuple of arrays.
 
-        Errors of NumPy become relgraph's, which name the op and its operands.
+        An error of NumPy is raised as an error of relgraph that names the op and its operands.
         """
         try:
             result = self.perform(*values)
@@ -211,12 +211,12 @@ class OpCall:
 
 
 def released(values: Sequence[Any], held: Iterable[Any]) -> list[Any]:
-    """Return results that share no memory with each other or with ``held``, the arrays of others.
+    """Copy results as necessary, so that they share no memory with each other or with ``held``.
 
-    A result that is a new array with its axes in another order, or in another shape, stays as it
-    is, as NumPy would return it.
+    ``held`` are the inputs and constants.  A new array that was transposed or reshaped is returned
+    as it is, as NumPy would return it.
     """
-    taken = {id(_owner(x)) for x in held}
+    owners = {id(_owner(x)) for x in held}
     results: list[Any] = []
     for value in values:
         if isinstance(value, tuple):
@@ -225,21 +225,21 @@ def released(values: Sequence[Any], held: Iterable[Any]) -> list[Any]:
         if not isinstance(value, np.ndarray):  # a sparse matrix
             results.append(value.copy())
             continue
-        if id(_owner(value)) in taken or not _whole(value) or not value.flags.writeable:
+        if id(_owner(value)) in owners or not _whole(value) or not value.flags.writeable:
             value = value.copy()
-        taken.add(id(_owner(value)))
+        owners.add(id(_owner(value)))
         results.append(value)
     return results
 
 
 def _owner(array: Any) -> Any:
-    """Return what the memory of an array belongs to."""
+    """Return the object that owns the memory of an array."""
     base = getattr(array, "base", None)
     return array if base is None else base
 
 
 def _whole(array: Array) -> bool:
-    """Return True if an array has memory of its own, or is all of another one in another shape."""
+    """Return True if an array owns its memory or is a transpose or reshape of all of its base."""
     base = array.base
     if base is None:
         return True

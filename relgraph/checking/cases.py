@@ -21,13 +21,18 @@ from relgraph.ir.facts import check_consistent
 from relgraph.ir.graph import toposort
 from relgraph.ir.node import Variable, constant, make_input
 from relgraph.ir.types import TensorType
+from relgraph.ops.contraction import Einsum, Matmul, Outer
 from relgraph.ops.elementwise import Elementwise, Row
+from relgraph.ops.linalg.structured import Diag, Diagonal, Eye, Trace, Tril, Triu
+from relgraph.ops.reductions import LogSoftmax, Reduction, Softmax
 from relgraph.relations.clause import Clause, with_block
 from relgraph.relations.pattern import OpPattern, PatternNode, subterms, variables
 from relgraph.relations.relation import Relation
 
 EVERY_DTYPE = ("float64", "float32", "int64", "int32", "int8", "uint8", "bool")
 FLOAT = np.dtype("float64")
+OF_MATRICES = (Matmul, Outer, Einsum, Eye, Diag, Diagonal, Trace, Tril, Triu)
+ALONG_AXES = (Reduction, Softmax, LogSoftmax)
 DRAWS = 1500  # of shapes and parameters for one side
 
 Side = tuple[Variable, Any, made.Instance]
@@ -88,17 +93,11 @@ def profile(relation: Relation, clause: Clause) -> str:
         return made.SHAPES_OF[theme]
     if made.is_pointwise(clause):
         return "elementwise"
-    kinds = {_module(x.op) for x in _nodes(clause)}
-    if kinds & {"solve", "structured", "contraction"}:
+    classes = [x.op.cls if isinstance(x.op, OpPattern) else type(x.op) for x in _nodes(clause)]
+    if any(cls.conditioned or issubclass(cls, OF_MATRICES) for cls in classes):
         return "linalg"
-    if theme is not None:
-        return "reductions"
-    return "reductions" if "reductions" in kinds else "shape"
-
-
-def _module(op: Any) -> str:
-    cls = op.cls if isinstance(op, OpPattern) else type(op)
-    return str(cls.__module__).rpartition(".")[2]
+    reduces = theme is not None or any(issubclass(cls, ALONG_AXES) for cls in classes)
+    return "reductions" if reduces else "shape"
 
 
 def _nodes(clause: Clause) -> list[PatternNode]:
@@ -337,6 +336,6 @@ def generator(*parts: Any) -> np.random.Generator:
 def needs_regular(*graphs: Any) -> bool:
     """Return True if graphs solve equations, which requires regular matrices."""
     return any(
-        x.op is not None and x.op.name in made.SOLVERS
+        x.op is not None and x.op.needs_regular
         for x in toposort([g for g in graphs if isinstance(g, Variable)])
     )

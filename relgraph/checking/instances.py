@@ -24,6 +24,7 @@ from relgraph.ir.graph import free_inputs
 from relgraph.ir.node import Apply, Input, Variable, apply, constant, make_input
 from relgraph.ir.types import TensorType
 from relgraph.ops.arguments import is_open
+from relgraph.ops.indexing.index import Index
 from relgraph.ops.shape import BroadcastTo, Reshape
 from relgraph.relations.ac_matcher import AcMatcher
 from relgraph.relations.catalogue.conditions import Number
@@ -110,11 +111,6 @@ SMALL_SHAPES = {
     "indexing": [(), (2,), (1,), (2, 2), (4,), (4, 3)],
     "cumulative": [(1,), (2,), (1, 2), (2, 1), (2, 2), (4,)],
 }
-# Ops that raise or return infinities (slogdet) for singular matrices: they get regular ones.
-SOLVERS = {
-    "inv", "solve", "solve_triangular", "cho_solve", "lu_solve", "solve_sylvester", "cholesky",
-    "slogdet",
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -431,7 +427,7 @@ def index_operands(clause: Any) -> frozenset[PatternVariable]:
         for x in subterms(side):
             op = getattr(x, "op", None)
             if isinstance(op, OpPattern) and "spec" in op.cls.parameters:
-                found |= {*x.args[1 if op.cls.name == "index" else 2 :]}
+                found |= {*x.args[1 if op.cls is Index else 2 :]}
     return frozenset(v for v in found if isinstance(v, PatternVariable))
 
 

@@ -7,8 +7,8 @@ parameters is its class followed by them (see :mod:`relgraph.ir.etuple`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
-from typing import Any, ClassVar
+from collections.abc import Callable, Hashable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -27,7 +27,12 @@ from relgraph.ir.dispatch import interceptors
 from relgraph.ir.facts import NOTHING, Facts
 from relgraph.ir.infix import brief
 from relgraph.ir.node import Variable, apply, as_variable, digest_of
-from relgraph.ir.types import TensorType, Type
+from relgraph.ir.types import Shape, TensorType, Type
+
+if TYPE_CHECKING:
+    from relgraph.ir.sizes import Tie
+
+Measure = tuple[int, int | tuple[int, ...]]  # a weight, and the coefficients of the operands
 
 _lock = forks.lock()
 
@@ -61,6 +66,25 @@ class Op:
         Whether the result holds indices of elements, whose dtype is not that of the elements.
     pointwise : bool
         Whether each element of the result depends only on the matching elements of the operands.
+    moves_elements : bool
+        Whether nothing is rounded: the result holds elements of the operands, indices, sizes,
+        zeros or ones.
+    returns_new_array : bool
+        Whether :meth:`perform` never returns an operand or a view of one.
+    takes_shape : bool
+        Whether the first parameter is the shape of the result, and the operands after the first are
+        its open sizes.
+    reads_shape : bool
+        Whether the result is the size of the operand along the axis in the first parameter.
+    needs_regular : bool
+        Whether a singular matrix gives an error or an infinite result.
+    conditioned : bool
+        Whether the error of the result grows with the condition number of a matrix.
+    decides : str
+        How the result depends on a choice, as :mod:`relgraph.checking.branches` calls it, or "".
+    measure, second_measure : pair of int and (int or tuple of int)
+        The weight and the coefficients of the operands in the two readings of the termination
+        order (:mod:`relgraph.relations.termination_order`).
     symbol : str
         The infix symbol, or "" to print as a call.
     precedence : int
@@ -82,6 +106,15 @@ class Op:
     returns_indices: bool = False
     pointwise: bool = False
     sparse: bool = False
+    moves_elements: bool = False
+    returns_new_array: bool = False
+    takes_shape: bool = False
+    reads_shape: bool = False
+    needs_regular: bool = False
+    conditioned: bool = False
+    decides: str = ""
+    measure: Measure = (1, 1)
+    second_measure: Measure = (1, 1)
     symbol: str = ""
     precedence: int = 0
 
@@ -361,6 +394,31 @@ class Op:
         """
         return NOTHING
 
+    def ties(self, shapes: Sequence[Shape]) -> list[Tie] | None:
+        """Return the dimensions of operands that must be equal, or None if :meth:`infer` says it.
+
+        Parameters
+        ----------
+        shapes : sequence of tuple
+            Those of the operands.
+
+        Returns
+        -------
+        list of Tie or None
+            What the type rule does not reveal by raising for other sizes.
+        """
+        return None
+
+    def termination_measure(self) -> Measure:
+        """Return ``measure``, or another one for certain parameters.
+
+        Returns
+        -------
+        tuple
+            The weight, and the coefficients of the operands.
+        """
+        return self.measure
+
     def demands(self, fact: str = "") -> tuple[str, ...]:
         """Return the facts of the operands that follow if an application has a value.
 
@@ -491,6 +549,7 @@ class GetItem(Op):
     name = "getitem"
     parameters = ("index",)
     arity = 1
+    moves_elements = True
 
     def infer(self, *types: Any) -> Type:
         """Return the type of that result."""

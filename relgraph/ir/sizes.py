@@ -1,9 +1,9 @@
 """Unknown sizes: where each is read, and which ones a graph needs to be equal.
 
 A *size* is an int, a name, or a :class:`Place`: the dimension in which an unknown size first
-occurs.  Ops do not declare this; their type rules reveal it when they receive names: two different
-names raise an error exactly if the op needs the sizes to be equal, and a name in the result type
-shows which operand a size comes from.
+occurs.  Ops need not declare this (:meth:`Op.ties` is for the few that must); their type rules
+reveal it when they receive names: two different names raise an error exactly if the op needs the
+sizes to be equal, and a name in the result type shows which operand a size comes from.
 """
 
 from __future__ import annotations
@@ -57,7 +57,6 @@ class Rule(NamedTuple):
 
 
 TAG = "__unknown_"
-_TOLD = ("squeeze", "broadcast_to")  # these ops prescribe the size of a name
 
 
 def tag(number: int) -> str:
@@ -76,13 +75,13 @@ def rule_of(op: Op, types: tuple[Type, ...]) -> Rule:
     It has no ties if every size has a number or a name.
     """
     shapes = [x.shape if isinstance(x, TensorType) else () for x in types]
-    if op.name not in _TOLD and not any(None in shape for shape in shapes):
-        return Rule((), _origins(op, types, {}))
-    ties, complete = _elementwise(shapes), True
-    if op.name == "broadcast_to":
-        ties = _told(op.params[0], shapes[0])
-    elif not op.pointwise:
-        ties, complete = _asked(op, types, shapes)
+    ties, complete = op.ties(shapes), True
+    if ties is None:
+        if not any(None in shape for shape in shapes):
+            return Rule((), _origins(op, types, {}))
+        ties = _elementwise(shapes)
+        if not op.pointwise:
+            ties, complete = _asked(op, types, shapes)
     return Rule(tuple(ties), _origins(op, types, _classes(shapes, ties)), complete)
 
 
@@ -99,20 +98,10 @@ def _elementwise(shapes: Sequence[Shape]) -> list[Tie]:
     return ties
 
 
-def _told(target: Shape, shape: Shape) -> list[Tie]:
-    """Return the ties of a broadcast: to the target, for dimensions not declared as 1."""
-    given = iter(range(1, len(target) + 1))
-    sizes = [dim if isinstance(dim, int) else Given(next(given)) for dim in target]
-    open_ = [a for a in range(-len(shape), 0) if not isinstance(shape[a], int)]
-    return [Tie((0, a), sizes[a]) for a in open_ if shape[a] is None or shape[a] != target[a]]
-
-
 def _asked(op: Op, types: Sequence[Type], shapes: Sequence[Shape]) -> tuple[list[Tie], bool]:
     """Return the ties that a type rule reveals by raising for different names, and if all do."""
     dims = {(i, axis): s[axis] for i, s in enumerate(shapes) for axis in range(-len(s), 0)}
     unknown = [at for at, dim in dims.items() if dim is None]
-    if op.name == "squeeze":  # its rule assumes that a name stands for size 1
-        return [Tie((0, axis), 1) for axis in op.params[0] if dims[0, axis] != 1], True
     known = dict.fromkeys(dim for dim in dims.values() if dim is not None)
     ties, complete = [], True
     alone = [at for at in unknown if _takes(op, types, {at: tag(0)})]
@@ -237,11 +226,11 @@ def _below(node: Variable, axis: int) -> tuple[Variable, int] | None:
     origin = rule_of(op, tuple([x.type for x in node.inputs])).origins[axis]
     if origin is not None:
         return node.inputs[origin[0]], origin[1]
-    if op.name in ("broadcast_to", "reshape"):  # the size is an operand
+    if op.takes_shape:
         sizes = iter(node.inputs[1:])
         given = [None if isinstance(entry, int) else next(sizes) for entry in op.params[0]]
         size = given[axis]
-        if size is not None and size.op is not None and size.op.name == "dim":
+        if size is not None and size.op is not None and size.op.reads_shape:
             return size.inputs[0], size.op.params[0]
     return None
 
@@ -330,7 +319,7 @@ def given_by(scalar: Variable) -> Size:
     """
     if isinstance(scalar, Constant):
         return int(scalar.value)
-    if scalar.op is not None and scalar.op.name == "dim":
+    if scalar.op is not None and scalar.op.reads_shape:
         return size_at(scalar.inputs[0], scalar.op.params[0])
     return Place(scalar, 0)
 

@@ -20,14 +20,6 @@ from relgraph.lowering.refs import dtype_name
 from relgraph.lowering.sizes import Sizes, Terms, is_product
 from relgraph.lowering.views import root
 
-# Ops for which NumPy always allocates the result; the result of any other op may be a view.
-FRESH = frozenset(
-    {"matmul", "concatenate", "stack", "outer", "solve", "solve_triangular", "cholesky", "inv",
-     "det", "slogdet", "softmax", "log_softmax", "logsumexp", "argmax", "argmin", "trace",
-     "dim", "kron", "block_diag", "eigvalsh", "expm", "cho_solve", "lu_solve", "solve_sylvester",
-     "sparse_matmul", "densify", "eigh", "svd", "qr", "lu", "lu_factor", "schur", "qz"}
-)  # fmt: skip
-
 
 @dataclass(frozen=True)
 class Plan:
@@ -217,13 +209,13 @@ def _owned(
     for step in steps:
         if has_own_buffer(step) or is_update(step):
             owned.update(step.results)
-        if isinstance(step, Call) and not is_update(step) and _name(step) not in FRESH:
+        if isinstance(step, Call) and not is_update(step) and not _is_fresh(step.node):
             viewed.update(step.reads)
     return owned, viewed
 
 
-def _name(step: Call) -> str:
-    return "" if step.node.op is None else step.node.op.name
+def _is_fresh(node: Variable) -> bool:
+    return node.op is not None and node.op.returns_new_array
 
 
 def is_update(step: Step) -> bool:
@@ -241,7 +233,7 @@ def is_new(step: Step) -> bool:
     if not isinstance(step, Call) or is_product(step.node):
         return True
     node = step.node.inputs[0] if isinstance(step.node.op, GetItem) else step.node
-    return node.op is not None and node.op.name in FRESH
+    return _is_fresh(node)
 
 
 def pinned_values(steps: Sequence[Step]) -> set[Variable]:
@@ -251,6 +243,6 @@ def pinned_values(steps: Sequence[Step]) -> set[Variable]:
         if isinstance(step, Call):
             if not is_product(step.node):
                 pinned.add(step.node)
-            if _name(step) not in FRESH:
+            if not _is_fresh(step.node):
                 pinned.update(step.reads)
     return pinned

@@ -15,8 +15,9 @@ from collections.abc import Callable
 
 from relgraph.ir.graph import FunctionGraph, map_nodes
 from relgraph.ir.node import Variable, apply, constant
+from relgraph.ir.op import Op
 from relgraph.ops.elementwise import Cast, Elementwise
-from relgraph.ops.reductions import Sum, Top, floating, reduced_axes
+from relgraph.ops.reductions import LogSoftmax, LogSumExp, Softmax, Sum, Top, floating, reduced_axes
 from relgraph.ops.shape import ExpandDims
 
 
@@ -53,10 +54,10 @@ def _log_softmax(node: Variable, x: Variable) -> Variable:
     return _map("subtract", shifted, _map("log", total))
 
 
-EXPANSIONS: dict[str, Callable[[Variable, Variable], Variable]] = {
-    "logsumexp": _logsumexp,
-    "softmax": _softmax,
-    "log_softmax": _log_softmax,
+EXPANSIONS: dict[type[Op], Callable[[Variable, Variable], Variable]] = {
+    LogSumExp: _logsumexp,
+    Softmax: _softmax,
+    LogSoftmax: _log_softmax,
 }
 """The expansion of each op: a function of the node and of its operand, cast to a float."""
 
@@ -75,7 +76,7 @@ def expanded(
             return apply(node.op, inputs)
         (x,) = inputs
         dtype = floating(x.dtype)
-        return EXPANSIONS[node.op.name](node, x if x.dtype == dtype else apply(Cast(dtype), (x,)))
+        return EXPANSIONS[type(node.op)](node, x if x.dtype == dtype else apply(Cast(dtype), (x,)))
 
     return FunctionGraph(graph.inputs, map_nodes(graph.outputs, change))
 
@@ -88,7 +89,7 @@ def is_flat(node: Variable) -> bool:
 
 
 def _expandable(node: Variable) -> bool:
-    return node.op is not None and node.op.name in EXPANSIONS
+    return type(node.op) in EXPANSIONS
 
 
 def _map(name: str, *operands: Variable) -> Variable:

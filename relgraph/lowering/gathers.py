@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from relgraph.ir.node import Variable, apply
 from relgraph.ops.elementwise import Cast
+from relgraph.ops.indexing.index import Index
 from relgraph.ops.reductions import Top
 
 
 def is_gather(node: Variable) -> bool:
     """Return True if a node reads elements of a vector at the indices in an array."""
-    if node.op is None or node.op.name != "index" or node.op.params[0] != (("array",),):
+    if not isinstance(node.op, Index) or node.op.params[0] != (("array",),):
         return False
     vector, indices = node.inputs
     return vector.ndim == 1 and vector.type.layout == "dense" and indices.dtype.kind in "iu"

@@ -20,6 +20,7 @@ from relgraph.lowering.regions import CALL, MAP, REDUCE, Fusion, Regions, is_sca
 from relgraph.lowering.targets import Target, Update
 from relgraph.lowering.views import Operand
 from relgraph.ops.cumulative import Cumulative
+from relgraph.ops.inputs import Assume
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,13 +259,13 @@ Step = Kernel | Call
 
 def without_assumptions(graph: FunctionGraph) -> FunctionGraph:
     """Return the graph without its ``assume`` nodes, which compute nothing."""
-    if not any(node.op is not None and node.op.name == "assume" for node in graph):
+    if not any(isinstance(node.op, Assume) for node in graph):
         return graph
 
     def change(node: Variable, inputs: tuple[Variable, ...]) -> Variable:
         if node.op is None:
             return node
-        return inputs[0] if node.op.name == "assume" else apply(node.op, inputs)
+        return inputs[0] if isinstance(node.op, Assume) else apply(node.op, inputs)
 
     return FunctionGraph(graph.inputs, map_nodes(graph.outputs, change))
 

@@ -18,8 +18,12 @@ from relgraph.ir.node import Constant, Variable
 from relgraph.ir.sizes import At, stretched
 from relgraph.ir.types import Dim
 from relgraph.lowering.kernels import Call, Kernel, Step, reduced_axes
-from relgraph.lowering.views import is_view
+from relgraph.lowering.views import AsGiven, is_view
+from relgraph.ops.contraction import Matmul
 from relgraph.ops.indexing.expression import Spec
+from relgraph.ops.indexing.index import Index
+from relgraph.ops.permutation import MatrixTranspose, Transpose
+from relgraph.ops.shape import ExpandDims, Squeeze
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,13 +220,13 @@ class Sizes:
         """Set the shape of the result of a call, from its operands where they determine it."""
         if is_view_of_axes(x):
             self.shape[x] = self._view(x)
-        elif x.op is not None and x.op.name == "as_given":
+        elif isinstance(x.op, AsGiven):
             self.shape[x] = self.shape[x.inputs[0]]
         elif is_transpose(x):
             self.shape[x] = self.shape[x.inputs[0]][::-1]
         elif inner_product(x) is not None:
             self.shape[x] = self.shape[x.inputs[0]][:1]
-        elif is_view(x) and x.op is not None and x.op.name == "index":
+        elif is_view(x) and isinstance(x.op, Index):
             self._indexed(x, x.op.params[0])
         else:
             self._read(x)
@@ -257,7 +261,7 @@ class Sizes:
         """Return the shape of a view that only adds or drops axes of size 1."""
         assert x.op is not None
         operand_shape, axes = self.shape[x.inputs[0]], x.op.params[0]
-        if x.op.name == "squeeze":
+        if isinstance(x.op, Squeeze):
             return tuple(
                 d for a, d in enumerate(operand_shape, -len(operand_shape)) if a not in axes
             )
@@ -338,7 +342,7 @@ def _rank(term: Term) -> int:
 
 def is_view_of_axes(node: Variable) -> bool:
     """Return True if a node only adds or drops axes of size 1."""
-    return node.op is not None and node.op.name in ("expand_dims", "squeeze")
+    return isinstance(node.op, ExpandDims | Squeeze)
 
 
 def left_out(start: object, stop: object, step: object) -> int | None:
@@ -365,7 +369,7 @@ def _looped(step: Kernel) -> Variable:
 
 def inner_product(node: Variable) -> tuple[Variable, Variable] | None:
     """Return the matrix and the vector of a product ``X @ b`` of floats of one dtype; else None."""
-    if node.op is None or node.op.name != "matmul" or node.dtype.kind != "f":
+    if not isinstance(node.op, Matmul) or node.dtype.kind != "f":
         return None
     x, b = node.inputs
     same = x.dtype == b.dtype == node.dtype
@@ -374,7 +378,7 @@ def inner_product(node: Variable) -> tuple[Variable, Variable] | None:
 
 def transposed_product(node: Variable) -> tuple[Variable, Variable] | None:
     """Return X and r of a product ``X.T @ r`` or ``r @ X`` of floats of one dtype; else None."""
-    if node.op is None or node.op.name != "matmul" or node.dtype.kind != "f":
+    if not isinstance(node.op, Matmul) or node.dtype.kind != "f":
         return None
     a, b = node.inputs
     if not a.dtype == b.dtype == node.dtype:
@@ -388,19 +392,14 @@ def is_transpose(node: Variable) -> bool:
     """Return True if a node is the transpose of a matrix."""
     return (
         node.ndim == 2
-        and node.op is not None
-        and (
-            node.op.name == "matrix_transpose"
-            or (node.op.name == "transpose" and node.op.params[0] == (-1, -2))
-        )
+        and isinstance(node.op, MatrixTranspose | Transpose)
+        and (isinstance(node.op, MatrixTranspose) or node.op.params[0] == (-1, -2))
     )
 
 
 def is_product(node: Variable) -> bool:
     """Return True if a node is a product of matrices or of batches of matrices."""
-    return (
-        node.op is not None and node.op.name == "matmul" and all(x.ndim >= 2 for x in node.inputs)
-    )
+    return isinstance(node.op, Matmul) and all(x.ndim >= 2 for x in node.inputs)
 
 
 def unproved(node: Variable) -> tuple[tuple[At, At], ...]:

@@ -10,22 +10,16 @@ from relgraph.ir.types import DTYPES, TensorType
 from relgraph.lowering.refs import dtype_name
 from relgraph.lowering.sizes import left_out
 from relgraph.lowering.views import is_view
-from relgraph.ops.elementwise import Cast, Elementwise
+from relgraph.ops.elementwise import Cast
 from relgraph.ops.indexing.index import Index
+from relgraph.ops.indexing.update import IndexUpdate
 
-OPS = {
-    "set_index": None,
-    "add_index": Elementwise("add"),
-    "multiply_index": Elementwise("multiply"),
-    "min_index": Elementwise("minimum"),
-    "max_index": Elementwise("maximum"),
-}
 _PLACES = (("array",),)  # the key that is an array of indices along the first axis
 
 
 def is_fusible(node: Variable) -> bool:
     """Return True if a kernel can make an update."""
-    if node.op is None or node.op.name not in OPS:
+    if not isinstance(node.op, IndexUpdate):
         return False
     dense = all(isinstance(x.type, TensorType) and x.type.layout == "dense" for x in node.inputs)
     if not dense or node.ndim == 0 or any(dtype_name(x) not in DTYPES for x in node.inputs):
@@ -65,7 +59,7 @@ def _size(x: Variable, axis: int) -> tuple[Size, int]:
         if not isinstance(size, Place) or size.node.op is None or not is_view(size.node):
             return size, skipped
         x, axis = size
-        if x.op is None or x.op.name != "index":
+        if not isinstance(x.op, Index):
             return size, skipped
         source = x.inputs[0]
         axes = [
@@ -103,11 +97,11 @@ def selects_few(node: Variable) -> bool:
 
 def joined(node: Variable, x: Variable, value: Variable) -> Variable:
     """Return the new elements of an updated array: the values, combined with the old elements."""
-    assert node.op is not None
-    op = OPS[node.op.name]
+    assert isinstance(node.op, IndexUpdate)
+    op = node.op.combiner
     if value.dtype != node.dtype:
         value = apply(Cast(node.dtype), (value,))
     return value if op is None else apply(op, (x, value))
 
 
-__all__ = ["OPS", "has_places", "is_fusible", "joined", "part_of", "selects_few"]
+__all__ = ["has_places", "is_fusible", "joined", "part_of", "selects_few"]

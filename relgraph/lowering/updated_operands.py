@@ -15,7 +15,6 @@ from relgraph.ir.graph import FunctionGraph, map_nodes
 from relgraph.ir.node import Variable, apply
 from relgraph.lowering.regions import Fusion
 from relgraph.lowering.update_rules import (
-    OPS,
     has_places,
     is_fusible,
     joined,
@@ -23,14 +22,14 @@ from relgraph.lowering.update_rules import (
     selects_few,
 )
 from relgraph.ops.elementwise import Elementwise
-from relgraph.ops.indexing.update import SetIndex
+from relgraph.ops.indexing.update import IndexUpdate, SetIndex
 
 _CHEAP = 1  # up to this weight, an op moves whatever the key selects
 
 
 def apart(graph: FunctionGraph, fusion: Fusion) -> FunctionGraph:
     """Return a graph in which elementwise ops read no updated arrays where that saves a copy."""
-    if not any(node.op is not None and node.op.name in OPS for node in graph):
+    if not any(isinstance(node.op, IndexUpdate) for node in graph):
         return graph
     uses = Counter(x for node in graph for x in set(node.inputs))
     uses.update(graph.outputs)
@@ -46,7 +45,7 @@ def apart(graph: FunctionGraph, fusion: Fusion) -> FunctionGraph:
     def change(node: Variable, inputs: tuple[Variable, ...]) -> Variable:
         if node.op is None:
             return node
-        if node.op.name in OPS:
+        if isinstance(node.op, IndexUpdate):
             choice = _chosen(node, inputs)
             return apply(node.op, inputs) if choice is None else choice
         if node.op.pointwise and node in read and fusion.maps(node):
@@ -77,7 +76,7 @@ def _moved(
     """Return an op of an updated array as an update of the op; None if that does not pay off."""
     assert node.op is not None
     assert update.op is not None
-    if has_places(update) and update.op.name != "set_index":
+    if has_places(update) and not isinstance(update.op, SetIndex):
         return None  # repeated indices combine with an element more than once
     if not selects_few(update) and fusion.weight(node) > _CHEAP:
         return None

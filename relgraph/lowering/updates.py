@@ -29,7 +29,7 @@ from relgraph.lowering.kernels import (
 from relgraph.lowering.refs import Ref, Slots, dtype_name
 from relgraph.lowering.regions import Fusion, is_scalar
 from relgraph.lowering.targets import Target, Update
-from relgraph.lowering.update_rules import OPS, has_places, is_fusible, part_of
+from relgraph.lowering.update_rules import has_places, is_fusible, part_of
 from relgraph.lowering.views import Operand, is_contiguous, is_view, part_axes
 from relgraph.ops.elementwise import Cast
 
@@ -223,7 +223,7 @@ def _looped(kernel: Kernel, views: bool) -> Kernel:
             None
             if x not in regions
             else Target(
-                OPS[x.op.name],  # type: ignore[union-attr]
+                x.op.combiner,  # type: ignore[union-attr]
                 () if places[x] is not None else regions[x].strides(groups),
                 places[x],
             )

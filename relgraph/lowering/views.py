@@ -13,6 +13,9 @@ from typing import Any
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.ir.types import Type
+from relgraph.ops.indexing.index import Index
+from relgraph.ops.permutation import MatrixTranspose, Transpose
+from relgraph.ops.shape import BroadcastTo, ExpandDims, Squeeze
 
 _DEEPEST = 16  # the longest chain of views that is read in place
 
@@ -65,9 +68,9 @@ class AsGiven(Op):
 def is_view(node: Variable) -> bool:
     """Return True if NumPy computes a node as a view of its first operand."""
     op = node.op
-    if op is None or op.name not in _VIEWS or node.type.layout != "dense":
+    if type(op) not in _VIEWS or node.type.layout != "dense":
         return False
-    if op.name != "index":
+    if not isinstance(op, Index):
         return True
     return all(
         entry[0] in ("int", "dynamic", "newaxis") or (entry[0] == "slice" and entry[3] != "dynamic")
@@ -194,22 +197,22 @@ def _viewed(node: Variable, below: tuple[Along, ...]) -> tuple[Along, ...]:
     op = node.op
     assert op is not None
     ndim = len(below)
-    if op.name == "index":
+    if isinstance(op, Index):
         return _indexed(op.params[0], below)
-    if op.name == "as_given":
+    if isinstance(op, AsGiven):
         # Only the stride of the last axis can be known before the program runs.
         shape = node.type.shape
         alongs = [_ONE if d == 1 else Along(a - ndim - 1, 1, False) for a, d in enumerate(shape)]
         if op.params[0] is not None:
             alongs[-1] = Along(-1, op.params[0], False)
         return tuple(alongs)
-    if op.name == "matrix_transpose":
+    if isinstance(op, MatrixTranspose):
         return (*below[:-2], below[-1], below[-2])
-    if op.name == "transpose":
+    if isinstance(op, Transpose):
         return tuple(below[axis] for axis in op.params[0])
-    if op.name == "squeeze":
+    if isinstance(op, Squeeze):
         return tuple(along for a, along in enumerate(below, -ndim) if a not in op.params[0])
-    if op.name == "expand_dims":
+    if isinstance(op, ExpandDims):
         rest = iter(below)
         return tuple(_ONE if a in op.params[0] else next(rest) for a in range(-node.ndim, 0))
     new = node.ndim - ndim
@@ -238,8 +241,6 @@ def _indexed(spec: tuple[tuple[object, ...], ...], below: tuple[Along, ...]) -> 
     return (*alongs, *rest)
 
 
-_VIEWS = frozenset(
-    {"as_given", "index", "expand_dims", "squeeze", "transpose", "matrix_transpose", "broadcast_to"}
-)
+_VIEWS = frozenset({AsGiven, Index, ExpandDims, Squeeze, Transpose, MatrixTranspose, BroadcastTo})
 
 __all__ = ["Along", "AsGiven", "Operand", "axes", "is_contiguous", "is_view", "part_axes", "root"]

@@ -45,6 +45,7 @@ class SpecifyShape(Rearrangement):
 
     __slots__ = ()
     name = "specify_shape"
+    measure = (2, 2)
     parameters = ("shape",)
     arity = 1
 
@@ -141,7 +142,9 @@ class Unique(Op):
 
     __slots__ = ()
     name = "unique"
+    measure = (8, 2)
     arity = 1
+    moves_elements = True
 
     def infer(self, *types: Any) -> Type:
         """Return a vector; its size is known where there is one element at most."""

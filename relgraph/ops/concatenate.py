@@ -21,6 +21,8 @@ class _Join(AxisOp):
     """An op that puts its operands beside each other."""
 
     __slots__ = ()
+    moves_elements = True
+    returns_new_array = True
     alternative: ClassVar[str]  # what joins operands of different ranks, for a message
 
     def _common_shape(self, types: Sequence[Any], joined: int | None = None) -> list[Dim]:
@@ -51,6 +53,7 @@ class Concatenate(_Join):
 
     __slots__ = ()
     name = "concatenate"
+    measure = (12, 1)
     alternative = "join along a new axis with stack"
 
     def infer(self, *types: Any) -> Type:
@@ -76,6 +79,7 @@ class Stack(_Join):
 
     __slots__ = ()
     name = "stack"
+    measure = (3, 1)
     alternative = "stretch operands with broadcast_to"
 
     def infer(self, *types: Any) -> Type:

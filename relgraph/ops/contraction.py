@@ -28,9 +28,11 @@ class Matmul(Op):
 
     __slots__ = ()
     name = "matmul"
+    measure = (40, 4)
     arity = 2
     symbol = "@"
     precedence = 12
+    returns_new_array = True
 
     def infer(self, *types: Any) -> Type:
         """Return the type; the inner sizes agree, the batches broadcast."""
@@ -79,7 +81,9 @@ class Outer(Op):
 
     __slots__ = ()
     name = "outer"
+    measure = (40, 1)
     arity = 2
+    returns_new_array = True
 
     def infer(self, *types: Any) -> Type:
         """Return the type [m, n] for vectors of sizes m and n."""

@@ -34,8 +34,13 @@ class Cumulative(AxisOp):
 
     __slots__ = ()
     arity = 1
-    ufunc: ClassVar[np.ufunc]
     fold: ClassVar[type[Reduction]]  # of all elements: the last result
+
+    @property
+    def ufunc(self) -> Any:
+        """NumPy's function of two elements."""
+        assert self.fold.combiner is not None
+        return self.fold.combiner.row.compute
 
     def infer(self, *types: Any) -> Type:
         """Keep the shape; the dtype is that of the reduction."""
@@ -58,8 +63,8 @@ class Cumsum(Cumulative):
 
     __slots__ = ()
     name = "cumsum"
+    measure = (4, 2)
     fold = Sum
-    ufunc = np.add
 
 
 class Cumprod(Cumulative):
@@ -67,8 +72,8 @@ class Cumprod(Cumulative):
 
     __slots__ = ()
     name = "cumprod"
+    measure = (5, 2)
     fold = Prod
-    ufunc = np.multiply
 
 
 class Cummax(Cumulative):
@@ -76,9 +81,10 @@ class Cummax(Cumulative):
 
     __slots__ = ()
     name = "cummax"
+    measure = (4, 2)
     fold = Max
-    ufunc = np.maximum
     computes = False
+    moves_elements = True
 
 
 class Cummin(Cumulative):
@@ -86,9 +92,10 @@ class Cummin(Cumulative):
 
     __slots__ = ()
     name = "cummin"
+    measure = (4, 2)
     fold = Min
-    ufunc = np.minimum
     computes = False
+    moves_elements = True
 
 
 def _along(cls: type[Cumulative], x: Any, axis: Any) -> Any:

@@ -17,6 +17,7 @@ from __future__ import annotations
 from relgraph.ir.fact_inference import fact
 from relgraph.ir.facts import NOTHING, Facts, proved
 from relgraph.ir.node import Variable
+from relgraph.ir.op import Op
 from relgraph.ops.permutation import MatrixTranspose
 
 # The number of factors of a product that are compared with its mirror image.
@@ -46,11 +47,11 @@ def of_product(node: Variable) -> Facts:
 
 def _end(node: Variable, side: int) -> Factor:
     """Return the first factor of a product, or the last one, as deep as factors are compared."""
-    x, turned = node, False
+    x, turned, product = node, False, node.op
     for _ in range(_MOST):
         if x.op is _FLIP:
             x, turned = x.inputs[0], not turned
-        elif _is_product(x):
+        elif _is_product(x, product):
             x = x.inputs[side ^ turned]
         else:
             break
@@ -61,11 +62,12 @@ def _factors(node: Variable) -> list[Factor]:
     """Return the factors of a product from left to right, products among them opened."""
     factors: list[Factor] = []
     waiting: list[Factor] = [(node, False)]
+    product = node.op
     while waiting:
         x, turned = waiting.pop()
         if x.op is _FLIP:
             waiting.append((x.inputs[0], not turned))
-        elif _is_product(x) and len(factors) + len(waiting) < _MOST:
+        elif _is_product(x, product) and len(factors) + len(waiting) < _MOST:
             left, right = ((y, turned) for y in x.inputs)
             waiting += [left, right] if turned else [right, left]
         else:
@@ -73,8 +75,8 @@ def _factors(node: Variable) -> list[Factor]:
     return factors
 
 
-def _is_product(x: Variable) -> bool:
-    return x.op is not None and x.op.name == "matmul" and all([y.ndim >= 2 for y in x.inputs])
+def _is_product(x: Variable, product: Op | None) -> bool:
+    return x.op is product and all([y.ndim >= 2 for y in x.inputs])
 
 
 def _mirrored(first: Factor, last: Factor) -> bool:

@@ -29,6 +29,7 @@ class Rearrangement(Op):
 
     __slots__ = ()
     computes = False
+    moves_elements = True
 
     def flops(self, types: tuple[Any, ...], result: Any) -> int:
         """Cost nothing: no arithmetic."""
@@ -55,6 +56,7 @@ class Transpose(Rearrangement):
 
     __slots__ = ()
     name = "transpose"
+    measure = (4, 2)
     parameters = ("axes",)
     arity = 1
 
@@ -91,6 +93,7 @@ class MatrixTranspose(Rearrangement):
 
     __slots__ = ()
     name = "matrix_transpose"
+    second_measure = (1, 2)
     arity = 1
 
     def infer(self, *types: Any) -> Type:

@@ -19,7 +19,16 @@ from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.ir.types import Dim, Shape, TensorType, Type
 from relgraph.ops.arguments import AxisOp, is_open, normalise_axes, normalise_axis
+from relgraph.ops.elementwise import Elementwise
 from relgraph.ops.elementwise.facts import WEAK_SIGNS, holds
+from relgraph.ops.elementwise.instances import (
+    add,
+    logical_and,
+    logical_or,
+    maximum,
+    minimum,
+    multiply,
+)
 from relgraph.ops.elementwise.row import TRANSCENDENTAL
 
 
@@ -69,6 +78,7 @@ class Reduction(Op):
     nonempty = False  # whether a reduction over no elements has no value
     initial = ""  # the value over no elements, as it is printed where the name does not tell it
     weight = 1
+    combiner: Elementwise | None = None  # joins one element after the other, where that is enough
 
     @classmethod
     def canonical(cls, axis: Value = None, keepdims: Value = False) -> tuple[Value, ...]:
@@ -145,6 +155,11 @@ class Reduction(Op):
         return not any(may_be_empty(x.type.shape[axis]) for axis in axes)
 
 
+def accumulates(op: Op | None) -> bool:
+    """Return True if an op joins one element after the other to a total, as a loop can."""
+    return isinstance(op, Reduction) and op.combiner is not None
+
+
 def may_be_empty(dim: Dim) -> bool:
     """Return True if a size is not known to be 1 or more."""
     return not isinstance(dim, int) or dim == 0
@@ -163,6 +178,8 @@ class Sum(Reduction):
 
     __slots__ = ()
     name = "sum"
+    measure = (4, 2)
+    combiner = add
 
     def dtype(self, operand: np.dtype[Value]) -> np.dtype[Value]:
         """Return NumPy's accumulator."""
@@ -189,6 +206,8 @@ class Prod(Reduction):
 
     __slots__ = ()
     name = "prod"
+    measure = (5, 2)
+    combiner = multiply
 
     def dtype(self, operand: np.dtype[Value]) -> np.dtype[Value]:
         """Return NumPy's accumulator."""
@@ -213,7 +232,10 @@ class Max(Reduction):
 
     __slots__ = ()
     name = "max"
+    measure = (4, 2)
     nonempty = True
+    combiner = maximum
+    moves_elements = True
 
     def compute(self, x: Value, dtype: np.dtype[Value]) -> Value:
         """Take the maximum with NumPy."""
@@ -246,7 +268,10 @@ class Min(Reduction):
 
     __slots__ = ()
     name = "min"
+    measure = (4, 2)
     nonempty = True
+    combiner = minimum
+    moves_elements = True
 
     def compute(self, x: Value, dtype: np.dtype[Value]) -> Value:
         """Take the minimum with NumPy."""
@@ -278,6 +303,8 @@ class Mean(Reduction):
 
     __slots__ = ()
     name = "mean"
+    measure = (4, 2)
+    combiner = add
 
     def dtype(self, operand: np.dtype[Value]) -> np.dtype[Value]:
         """Return float64 for integers."""
@@ -306,7 +333,10 @@ class Any(Reduction):
 
     __slots__ = ()
     name = "any"
+    measure = (4, 2)
     computes = False
+    combiner = logical_or
+    decides = "truth"
 
     def dtype(self, operand: np.dtype[Value]) -> np.dtype[Value]:
         """Return bool."""
@@ -322,7 +352,10 @@ class All(Reduction):
 
     __slots__ = ()
     name = "all"
+    measure = (4, 2)
     computes = False
+    combiner = logical_and
+    decides = "truth"
 
     def dtype(self, operand: np.dtype[Value]) -> np.dtype[Value]:
         """Return bool."""
@@ -338,7 +371,9 @@ class LogSumExp(Reduction):
 
     __slots__ = ()
     name = "logsumexp"
+    measure = (4, 2)
     weight = TRANSCENDENTAL
+    returns_new_array = True
 
     def dtype(self, operand: np.dtype[Value]) -> np.dtype[Value]:
         """Return float64 for integers."""
@@ -369,6 +404,9 @@ class _ArgReduction(Reduction):
     nonempty = True
     computes = False
     returns_indices = True
+    moves_elements = True
+    returns_new_array = True
+    decides = "ties"
 
     @classmethod
     def canonical(cls, axis: Value = None, keepdims: Value = False) -> tuple[Value, ...]:
@@ -412,6 +450,7 @@ class _AlongAxis(AxisOp):
 
     __slots__ = ()
     arity = 1
+    returns_new_array = True
 
     def infer(self, *types: Value) -> Type:
         """Keep the shape; integers give float64."""

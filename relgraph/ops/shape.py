@@ -8,7 +8,7 @@ integer scalar, so the value of a node depends on its operands alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from relgraph.errors import DomainError, ShapeError
 from relgraph.ir.facts import Facts, proved
 from relgraph.ir.infix import brief
 from relgraph.ir.node import Constant, Variable
+from relgraph.ir.sizes import Given, Tie
 from relgraph.ir.types import Dim as Extent
 from relgraph.ir.types import Shape, TensorType, Type, unify_dims
 from relgraph.ops.arguments import (
@@ -53,7 +54,9 @@ class Reshape(Rearrangement):
 
     __slots__ = ()
     name = "reshape"
+    measure = (5, (2, 1))
     parameters = ("shape",)
+    takes_shape = True
 
     @classmethod
     def canonical(cls, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
@@ -84,7 +87,10 @@ class BroadcastTo(Rearrangement):
 
     __slots__ = ()
     name = "broadcast_to"
+    measure = (5, 1)
+    second_measure = (3, (2, 1))
     parameters = ("shape",)
+    takes_shape = True
 
     @classmethod
     def canonical(cls, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
@@ -130,6 +136,14 @@ class BroadcastTo(Rearrangement):
             return result
 
         return broadcast
+
+    def ties(self, shapes: Sequence[Shape]) -> list[Tie]:
+        """Tie dimensions that are not declared as 1 to the shape."""
+        shape, target = shapes[0], self.params[0]
+        positions = iter(range(1, len(target) + 1))
+        sizes = [dim if isinstance(dim, int) else Given(next(positions)) for dim in target]
+        open_ = [a for a in range(-len(shape), 0) if not isinstance(shape[a], int)]
+        return [Tie((0, a), sizes[a]) for a in open_ if shape[a] is None or shape[a] != target[a]]
 
     def given_size(self, node: Variable, axis: int) -> Variable | None:
         """Return the operand that gives a size along an axis (from the end), if one does."""
@@ -199,6 +213,7 @@ class ExpandDims(_UnitAxes):
 
     __slots__ = ()
     name = "expand_dims"
+    measure = (2, 1)
 
     def infer(self, *types: Any) -> Type:
         """Return the type with the new axes."""
@@ -218,6 +233,11 @@ class Squeeze(_UnitAxes):
 
     __slots__ = ()
     name = "squeeze"
+    measure = (3, 2)
+
+    def ties(self, shapes: Sequence[Shape]) -> list[Tie]:
+        """Tie each axis that is not declared as 1 to that size, as :meth:`infer` takes any name."""
+        return [Tie((0, axis), 1) for axis in self.params[0] if shapes[0][axis] != 1]
 
     def infer(self, *types: Any) -> Type:
         """Return the type without the axes; a size that is not static is checked at the call."""
@@ -243,6 +263,9 @@ class Dim(AxisOp):
     name = "dim"
     arity = 1
     computes = False
+    moves_elements = True
+    returns_new_array = True
+    reads_shape = True
 
     def infer(self, *types: Any) -> Type:
         """Return the type of an int64 scalar."""

@@ -21,6 +21,7 @@ class _Sorting(AxisOp):
 
     __slots__ = ()
     arity = 1
+    moves_elements = True
 
     def flops(self, types: tuple[Any, ...], result: Any) -> int:
         """Cost n log2(n) comparisons for each vector."""
@@ -54,6 +55,7 @@ class Argsort(_Sorting):
     name = "argsort"
     computes = False
     returns_indices = True
+    decides = "ties"
 
     def infer(self, *types: Any) -> Type:
         """Return the type int64 of the operand's shape."""

@@ -50,6 +50,7 @@ class SparseMatmul(Op):
     symbol = "@"
     precedence = 12
     sparse = True
+    returns_new_array = True
 
     def infer(self, *types: Any) -> Type:
         """Return the dense type; one operand is sparse, the other a dense vector or matrix."""
@@ -133,6 +134,7 @@ class Densify(Op):
     name = "densify"
     arity = 1
     sparse = True
+    returns_new_array = True
 
     def infer(self, *types: Any) -> Type:
         """Return the dense type of the same dtype and shape."""

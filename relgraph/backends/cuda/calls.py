@@ -27,8 +27,18 @@ from relgraph.backends.cuda.movement import Move, contiguous_strides, copy_strid
 from relgraph.backends.cuda.products import product
 from relgraph.backends.failures import failure
 from relgraph.ir.node import Variable
+from relgraph.ir.op import GetItem
+from relgraph.ops.checks import Assert, SpecifyShape
+from relgraph.ops.concatenate import Concatenate, Stack
+from relgraph.ops.contraction import Matmul
 from relgraph.ops.cumulative import Cumulative
 from relgraph.ops.indexing.expression import numpy_key
+from relgraph.ops.indexing.index import Index
+from relgraph.ops.indexing.update import AddIndex, SetIndex
+from relgraph.ops.linalg.structured import Diagonal
+from relgraph.ops.permutation import MatrixTranspose, Transpose
+from relgraph.ops.reductions import Argmax, Argmin
+from relgraph.ops.shape import BroadcastTo, ExpandDims, Reshape, Squeeze
 
 if TYPE_CHECKING:
     from relgraph.backends.cuda.program import Run
@@ -38,8 +48,8 @@ DeviceCall = Callable[["Run"], Any]
 # Ops whose result NumPy returns, or could return, as a view of the first operand.
 _VIEWS = frozenset(
     {
-        "reshape", "expand_dims", "squeeze", "broadcast_to", "transpose", "matrix_transpose",
-        "index", "diagonal", "specify_shape", "assert",
+        Reshape, ExpandDims, Squeeze, BroadcastTo, Transpose, MatrixTranspose, Index, Diagonal,
+        SpecifyShape, Assert,
     }
 )  # fmt: skip
 
@@ -48,21 +58,21 @@ def device_call(node: Variable) -> DeviceCall | None:
     """Return the function that computes a node on the device; None if it runs on the CPU."""
     op = node.op
     assert op is not None
-    if op.name in _VIEWS and not (op.name == "index" and _has_arrays(op)):
+    if type(op) in _VIEWS and not (isinstance(op, Index) and _has_arrays(op)):
         return lambda run: _view(run, node)
-    if op.name in ("concatenate", "stack"):
+    if isinstance(op, Concatenate | Stack):
         return lambda run: _join(run, node)
-    if op.name == "matmul":
+    if isinstance(op, Matmul):
         return lambda run: product(run, node)
-    if op.name in ("argmax", "argmin"):
+    if isinstance(op, Argmax | Argmin):
         return lambda run: extreme(run, node)
     if isinstance(op, Cumulative):
         return lambda run: cumulative(run, node)
-    if op.name == "getitem":
+    if isinstance(op, GetItem):
         return lambda run: _item(run, node)
-    if op.name in ("index", "add_index"):
+    if isinstance(op, Index | AddIndex):
         return _indexed(node)
-    if op.name == "set_index" and not _has_arrays(op) and _same_dtype(node):
+    if isinstance(op, SetIndex) and not _has_arrays(op) and _same_dtype(node):
         return lambda run: _replaced(run, node)
     return library_call(node)
 
@@ -70,7 +80,7 @@ def device_call(node: Variable) -> DeviceCall | None:
 def _indexed(node: Variable) -> DeviceCall | None:
     """Return the gather or scatter of a key with one index array or one mask; else None."""
     op: Any = node.op
-    reads = op.name == "index"
+    reads = isinstance(op, Index)
     if not reads and not _same_dtype(node):
         return None
     axis = taken_axis(op.params[0])
@@ -148,7 +158,7 @@ def _view(run: Run, node: Variable) -> DeviceArray | None:
 def _viewed(node: Variable, array: np.ndarray[Any, Any], others: list[Any]) -> Any:
     """Return an op's view of an array, also where NumPy turns a single element into a scalar."""
     op: Any = node.op
-    if op.name == "index":
+    if isinstance(op, Index):
         key = numpy_key(op.params[0], tuple(others))
         return array[key if Ellipsis in key else (*key, ...)]
     return op.performer(node)(array, *others)
@@ -158,7 +168,7 @@ def _join(run: Run, node: Variable) -> DeviceArray:
     """Concatenate: copy each operand to its offset in the result."""
     assert node.op is not None
     axis = node.op.params[0] + node.ndim
-    stacked = node.op.name == "stack"
+    stacked = isinstance(node.op, Stack)
     arrays = [run.on_device(x) for x in node.inputs]
     parts = [(*x.shape[:axis], 1, *x.shape[axis:]) if stacked else x.shape for x in arrays]
     first = parts[0]

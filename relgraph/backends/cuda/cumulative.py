@@ -34,7 +34,7 @@ from relgraph.lowering.kernels import Fold, Statement
 from relgraph.lowering.refs import Ref
 from relgraph.ops.cumulative import Cumulative
 from relgraph.ops.elementwise import Elementwise
-from relgraph.ops.reductions import reduced_axes
+from relgraph.ops.reductions import Sum, reduced_axes
 
 if TYPE_CHECKING:
     from relgraph.backends.cuda.program import Run
@@ -49,7 +49,7 @@ def _fold(op: Cumulative, source: str, dtype: str) -> Fold:
 
 def _beginning(fold: Fold) -> str:
     """Write the identity of the reduction; for float sums it is -0.0, which preserves -0.0."""
-    if fold.op.name == "sum" and np.dtype(fold.dtype).kind == "f":
+    if isinstance(fold.op, Sum) and np.dtype(fold.dtype).kind == "f":
         return f"{accumulator(fold)}(-0.0)"
     return start(fold)
 

@@ -8,9 +8,11 @@ from typing import Any
 from relgraph.backends.cuda.libraries import cupy
 from relgraph.ir.graph import FunctionGraph, map_nodes
 from relgraph.ir.node import Variable, apply
+from relgraph.ir.op import Op
 from relgraph.lowering.expansion import expanded as rows_expanded
-from relgraph.ops.contraction import Matmul
+from relgraph.ops.contraction import Einsum, Matmul, Outer
 from relgraph.ops.elementwise import Cast, Elementwise
+from relgraph.ops.linalg.blas import Gemm, Gemv, Ger, Syrk
 from relgraph.ops.permutation import MatrixTranspose, Transpose
 from relgraph.ops.reductions import Sum
 from relgraph.ops.shape import ExpandDims
@@ -19,13 +21,13 @@ from relgraph.ops.shape import ExpandDims
 def expanded(graph: FunctionGraph) -> FunctionGraph:
     """Return the graph with row functions, contractions and BLAS ops decomposed."""
     graph = rows_expanded(graph)
-    if not any(node.op is not None and node.op.name in _EXPANSIONS for node in graph):
+    if not any(type(node.op) in _EXPANSIONS for node in graph):
         return graph
 
     def change(node: Variable, inputs: tuple[Variable, ...]) -> Variable:
         if node.op is None:
             return node
-        expand = _EXPANSIONS.get(node.op.name)
+        expand = _EXPANSIONS.get(type(node.op))
         expansion = None if expand is None else expand(node, *inputs)
         return apply(node.op, inputs) if expansion is None else expansion
 
@@ -86,11 +88,11 @@ def _einsum(node: Variable, *operands: Variable) -> Variable | None:
     return total if total.dtype == node.dtype else apply(Cast(node.dtype), (total,))
 
 
-_EXPANSIONS: dict[str, Callable[..., Variable | None]] = {
-    "einsum": _einsum,
-    "gemm": _gemm,
-    "gemv": _gemm,
-    "syrk": _syrk,
-    "ger": _ger,
-    "outer": _outer,
+_EXPANSIONS: dict[type[Op], Callable[..., Variable | None]] = {
+    Einsum: _einsum,
+    Gemm: _gemm,
+    Gemv: _gemm,
+    Syrk: _syrk,
+    Ger: _ger,
+    Outer: _outer,
 }

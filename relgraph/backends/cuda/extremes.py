@@ -19,7 +19,7 @@ from relgraph.backends.cuda.launches import block_rows, blocks, compiled, refuse
 from relgraph.backends.cuda.primitives import WARP, geometry, synchronising
 from relgraph.backends.cuda.source import Text
 from relgraph.ir.node import Variable
-from relgraph.ops.reductions import reduced_axes
+from relgraph.ops.reductions import Argmax, reduced_axes
 
 if TYPE_CHECKING:
     from relgraph.backends.cuda.program import Run
@@ -151,7 +151,7 @@ def extreme(run: Run, node: Variable) -> DeviceArray:
     part = -(-size // parts)
     parts = -(-size // part)
     partial = result if parts == 1 else run.empty((parts * k,), result.dtype)
-    largest = op.name == "argmax"
+    largest = isinstance(op, Argmax)
     search = compiled(extreme_text(x.dtype.name, largest, threads, False))
     numbers = [size, parts, part, size, inner]
     flat = [flat_of(x), flat_of(partial), flat_of(partial)]

@@ -16,6 +16,8 @@ from itertools import pairwise
 
 from relgraph.lowering.kernels import Pass, Structure
 from relgraph.lowering.refs import Ref
+from relgraph.ops.elementwise import exp, isfinite, subtract, where
+from relgraph.ops.reductions import Max, Sum
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,10 @@ def _pair(structure: Structure, kinds: list[str], first: int, second: int) -> On
     top, total = one.folds[0], other.folds[0]
     largest, sums = structure.folds[top], structure.folds[total]
     x = largest.operand
-    if (largest.op.name, sums.op.name) != ("max", "sum") or largest.dtype != sums.dtype:
+    if (
+        not (isinstance(largest.op, Max) and isinstance(sums.op, Sum))
+        or largest.dtype != sums.dtype
+    ):
         return None
     if x.kind != "array" or kinds[x.index] != "full" or not x.dtype.startswith("float"):
         return None
@@ -71,7 +76,7 @@ def _pair(structure: Structure, kinds: list[str], first: int, second: int) -> On
     if len(rows) != 2 or range(*one.rows) or sums.operand != Ref("row", rows[1], x.dtype):
         return None
     difference, exponential = (structure.rows[k] for k in rows)
-    if (difference.op.name, exponential.op.name) != ("subtract", "exp"):
+    if difference.op is not subtract or exponential.op is not exp:
         return None
     if exponential.operands[0] != Ref("row", rows[0], x.dtype) or difference.operands[0] != x:
         return None
@@ -95,12 +100,12 @@ def _is_shift(structure: Structure, ref: Ref, top: int) -> bool:
     if ref.kind != "row":
         return False
     row = structure.rows[ref.index]
-    if row.op.name != "where" or (row.operands[1].kind, row.operands[1].index) != ("fold", top):
+    if row.op is not where or (row.operands[1].kind, row.operands[1].index) != ("fold", top):
         return False
     condition = row.operands[0]
     if condition.kind != "row":
         return False
     test = structure.rows[condition.index]
-    return test.op.name == "isfinite" and (
+    return test.op is isfinite and (
         (test.operands[0].kind, test.operands[0].index) == ("fold", top)
     )

@@ -43,13 +43,12 @@ from relgraph.lowering.kernels import Call, schedule, without_assumptions
 from relgraph.lowering.regions import Fusion
 from relgraph.lowering.rows import join_rows
 from relgraph.lowering.sizes import Check, Sizes, Term
-
-REDUCTIONS = frozenset({"sum", "prod", "max", "min", "mean", "any", "all"})
+from relgraph.ops.reductions import accumulates
 
 
 def reduces(node: Variable) -> bool:
     """Return True if a reduction can accumulate in a kernel."""
-    return node.op is not None and node.op.name in REDUCTIONS
+    return accumulates(node.op)
 
 
 FUSION = Fusion(maps=supported, reduces=reduces, weight=weight, literals=literals)

@@ -13,6 +13,8 @@ import numpy as np
 from relgraph.backends.cuda.templates import convert, expression
 from relgraph.lowering.kernels import Fold, Statement, Structure
 from relgraph.lowering.refs import Ref
+from relgraph.ops.elementwise import add, logical_and, logical_or, maximum, minimum, multiply
+from relgraph.ops.reductions import Mean
 
 SLOTS = 24  # the most constants that are kernel parameters; more are passed in an array
 
@@ -136,8 +138,7 @@ def offset(groups: Sequence[int], index: str) -> str:
 # Reductions.
 
 _COMBINE = {
-    "sum": "{0} + {1}", "mean": "{0} + {1}", "prod": "{0} * {1}",
-    "any": "{0} | {1}", "all": "{0} & {1}",
+    add: "{0} + {1}", multiply: "{0} * {1}", logical_or: "{0} | {1}", logical_and: "{0} & {1}",
 }  # fmt: skip
 
 
@@ -145,7 +146,7 @@ def accumulator(fold: Fold) -> str:
     """Return the dtype in which a reduction accumulates; a sum of float32 uses float64."""
     kind = np.dtype(fold.dtype)
     if kind.kind == "f":
-        return "float64" if fold.op.name in ("sum", "mean", "prod") else kind.name
+        return "float64" if fold.op.combiner in (add, multiply) else kind.name
     if kind.name in ("int64", "uint64"):
         return kind.name
     return "int64" if kind.name == "uint32" else "int32"
@@ -153,9 +154,9 @@ def accumulator(fold: Fold) -> str:
 
 def joined(fold: Fold, a: str, b: str) -> str:
     """Write the combination of two values of a reduction; ``b`` must be a name."""
-    op, dtype = fold.op.name, accumulator(fold)
-    if op in ("max", "min"):
-        test = f"{a} {'>' if op == 'max' else '<'} {b}"
+    op, dtype = fold.op.combiner, accumulator(fold)
+    if op in (maximum, minimum):
+        test = f"{a} {'>' if op is maximum else '<'} {b}"
         if dtype.startswith("float"):
             test = f"({test}) | ({a} != {a})"  # NaN stays
         return f"{dtype}(cuda.selp({test}, {a}, {b}))"
@@ -164,15 +165,15 @@ def joined(fold: Fold, a: str, b: str) -> str:
 
 def start(fold: Fold) -> str:
     """Write the value of a reduction over no elements."""
-    op, dtype, kind = fold.op.name, accumulator(fold), np.dtype(fold.dtype)
-    if op in ("max", "min"):
+    op, dtype, kind = fold.op.combiner, accumulator(fold), np.dtype(fold.dtype)
+    if op in (maximum, minimum):
         if kind.kind == "f":
-            return f"{dtype}({'-' if op == 'max' else ''}math.inf)"
+            return f"{dtype}({'-' if op is maximum else ''}math.inf)"
         if kind.kind == "b":
-            return f"{dtype}({0 if op == 'max' else 1})"
+            return f"{dtype}({0 if op is maximum else 1})"
         info = np.iinfo(kind)
-        return f"{dtype}({info.min if op == 'max' else info.max})"
-    return f"{dtype}({1 if op in ('prod', 'all') else 0})"
+        return f"{dtype}({info.min if op is maximum else info.max})"
+    return f"{dtype}({op.identity:d})"
 
 
 def term(fold: Fold, name: str) -> str:
@@ -183,6 +184,6 @@ def term(fold: Fold, name: str) -> str:
 
 def finished(fold: Fold, name: str, count: str) -> str:
     """Write the result of a reduction from its accumulator and the number of elements."""
-    if fold.op.name == "mean":
+    if isinstance(fold.op, Mean):
         return f"{fold.dtype}({name} / float64({count}))"
     return f"({name} != 0)" if fold.dtype == "bool" else f"{fold.dtype}({name})"

@@ -15,6 +15,7 @@ from relgraph.backends.numba import templates as common
 from relgraph.ir.node import Variable
 from relgraph.lowering.kernels import Statement
 from relgraph.ops.elementwise import Cast, Elementwise, sqrt
+from relgraph.ops.elementwise.instances import power
 
 
 def supported(node: Variable) -> bool:
@@ -42,7 +43,7 @@ def expression(row: Statement, names: Sequence[str]) -> str:
     args = [convert(*item) for item in zip(names, dtypes, loop, strict=False)]
     suffix = "f" if loop[0].name == "float32" else ""
     template = op.row.cuda
-    if op.name == "power" and row.operands[1].kind == "literal":
+    if op is power and row.operands[1].kind == "literal":
         powers = {1: "{0}", 2: "mul{s}({0}, {0})", 0.5: sqrt.row.cuda}
         template = powers[row.operands[1].value]
     return typed(template.format(*args, s=suffix, F=loop[0].name), row.dtype)

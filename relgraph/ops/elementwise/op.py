@@ -60,10 +60,12 @@ class Elementwise(Op):
         "associative",
         "commutative",
         "computes",
+        "decides",
         "difference",
         "idempotent",
         "identity",
         "inverse",
+        "measure",
         "name",
         "precedence",
         "row",
@@ -92,6 +94,7 @@ class Elementwise(Op):
         op.commutative = "commutative" in row.laws
         op.idempotent = "idempotent" in row.laws
         op.computes = not row.tests
+        op.decides, op.measure = row.decides, row.measure
         op.difference = cls(row.difference) if row.difference else None
         op.inverse = cls(row.inverse) if row.inverse else None
         op.identity = getattr(row.compute, "identity", None) if op.associative else None

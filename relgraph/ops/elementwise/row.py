@@ -15,6 +15,7 @@ import numpy as np
 from relgraph.errors import DTypeError
 from relgraph.ir.facts import NOTHING, Facts
 from relgraph.ir.node import Variable, as_variable, is_weak
+from relgraph.ir.op import Measure
 
 DTypes = tuple[np.dtype[Any], ...]
 LoopRule = Callable[[str, DTypes], DTypes]
@@ -211,7 +212,7 @@ class Row(NamedTuple):
     range: tuple[float, float] = (-np.inf, np.inf)
     decides: str = ""
     flops: int = CHEAP
-    measure: tuple[int, int | tuple[int, ...]] = (1, 1)
+    measure: Measure = (1, 1)
     meaning: Callable[..., Any] | None = None
     rounding: str = "relative"
     derivative: Callable[..., Any] | None = None

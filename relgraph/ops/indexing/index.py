@@ -39,7 +39,9 @@ class Index(Op):
 
     __slots__ = ()
     name = "index"
+    measure = (5, (4, 1))
     parameters = ("spec",)
+    moves_elements = True
 
     def infer(self, *types: Any) -> Type:
         """Return the type of the part."""

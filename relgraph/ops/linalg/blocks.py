@@ -31,7 +31,9 @@ class Kron(Op):
 
     __slots__ = ()
     name = "kron"
+    measure = (100, 4)
     arity = 2
+    returns_new_array = True
 
     def infer(self, *types: Any) -> Type:
         """Return the type, with the products of static sizes."""
@@ -69,7 +71,10 @@ class BlockDiag(Op):
 
     __slots__ = ()
     name = "block_diag"
+    measure = (100, (2, 1))
     arity = 2
+    moves_elements = True
+    returns_new_array = True
 
     def infer(self, *types: Any) -> Type:
         """Return the type, with the sums of static sizes."""

@@ -31,6 +31,9 @@ class LUSolve(Op):
     name = "lu_solve"
     parameters = ("trans",)
     arity = 3
+    conditioned = True
+    needs_regular = True
+    returns_new_array = True
 
     def infer(self, *types: Any) -> Type:
         """Return the type of the solution."""
@@ -103,7 +106,9 @@ class SolveSylvester(OneByOne):
 
     __slots__ = ()
     name = "solve_sylvester"
+    measure = (40, 8)
     arity = 3
+    needs_regular = True
 
     def infer(self, *types: Any) -> Type:
         """Return the type of ``q``, in the common float dtype."""
@@ -137,6 +142,7 @@ class ChoSolve(Switch, _System):
 
     __slots__ = ()
     name = "cho_solve"
+    measure = (50, 4)
     parameters = ("lower",)
 
     def perform(self, *values: Any) -> Any:

@@ -46,6 +46,8 @@ class OneByOne(Op):
 
     __slots__ = ()
     ORDER: Any = "C"  # of the results for a single matrix
+    conditioned = True
+    returns_new_array = True
 
     def one(self, *matrices: Any) -> Any:
         """Return the result for one matrix of each operand."""
@@ -85,6 +87,7 @@ class Eigh(Switch, Factoring):
 
     __slots__ = ()
     name = "eigh"
+    measure = (20, 12)
     parameters = ("lower",)
     ITEMS = ((), ("orthogonal",))
 
@@ -109,6 +112,7 @@ class Eigvalsh(Switch, Factoring):
 
     __slots__ = ()
     name = "eigvalsh"
+    measure = (60, 20)
     parameters = ("lower",)
 
     def infer(self, *types: Any) -> Type:
@@ -136,6 +140,7 @@ class SVD(Switch, Factoring):
 
     __slots__ = ()
     name = "svd"
+    measure = (100, 40)
     parameters = ("full_matrices",)
 
     def infer(self, *types: Any) -> Type:
@@ -169,6 +174,7 @@ class QR(Factoring):
 
     __slots__ = ()
     name = "qr"
+    measure = (20, 4)
     parameters = ("mode",)
 
     @classmethod
@@ -204,6 +210,7 @@ class LU(OneByOne, Factoring):
 
     __slots__ = ()
     name = "lu"
+    measure = (20, 4)
     ITEMS = (("permutation",), ("lower_triangular", "invertible"), ("upper_triangular",))
 
     def infer(self, *types: Any) -> Type:
@@ -229,6 +236,7 @@ class LUFactor(OneByOne, Factoring):
 
     __slots__ = ()
     name = "lu_factor"
+    measure = (20, 4)
     ORDER = None  # LAPACK's own, in which lu_solve takes the factors without a copy
 
     def infer(self, *types: Any) -> Type:
@@ -250,6 +258,7 @@ class Schur(OneByOne, Factoring):
 
     __slots__ = ()
     name = "schur"
+    measure = (20, 8)
     ITEMS = ((), ("orthogonal",))
 
     def infer(self, *types: Any) -> Type:
@@ -271,6 +280,7 @@ class QZ(OneByOne):
 
     __slots__ = ()
     name = "qz"
+    measure = (20, 12)
     arity = 2
 
     def infer(self, *types: Any) -> Type:
@@ -297,6 +307,7 @@ class Expm(OneByOne, Factoring):
 
     __slots__ = ()
     name = "expm"
+    measure = (20, 8)
 
     def infer(self, *types: Any) -> Type:
         """Return the type of the operand, in a float dtype."""

@@ -20,7 +20,7 @@ from relgraph.errors import ArgumentError, DomainError, ShapeError
 from relgraph.ir.cost import extent, size
 from relgraph.ir.facts import Facts, kept, proved
 from relgraph.ir.node import Variable
-from relgraph.ir.op import GetItem, Op
+from relgraph.ir.op import GetItem, Measure, Op
 from relgraph.ir.types import Dim, TensorType, TupleType, Type, broadcast_shapes, unify_dims
 from relgraph.ops.arguments import as_operand, is_open
 from relgraph.ops.contraction import contracted
@@ -85,6 +85,8 @@ class _Square(Op):
 
     __slots__ = ()
     arity = 1
+    conditioned = True
+    returns_new_array = True
 
     def flops(self, types: tuple[Any, ...], result: Any) -> int:
         """Cost an elimination: 2 n^3 / 3 for each matrix."""
@@ -108,6 +110,8 @@ class Inv(_Square):
 
     __slots__ = ()
     name = "inv"
+    measure = (14, 3)
+    needs_regular = True
 
     def infer(self, *types: Any) -> Type:
         """Return the type of the operand, in a float dtype."""
@@ -144,6 +148,7 @@ class Det(_Square):
 
     __slots__ = ()
     name = "det"
+    measure = (104, 32)
 
     def infer(self, *types: Any) -> Type:
         """Return the type of the batch, in a float dtype."""
@@ -160,6 +165,8 @@ class Slogdet(_Square):
 
     __slots__ = ()
     name = "slogdet"
+    measure = (201, 64)
+    needs_regular = True
 
     def infer(self, *types: Any) -> Type:
         """Return a tuple type of two results, each of the batch's shape."""
@@ -183,7 +190,9 @@ class Cholesky(Switch, _Square):
 
     __slots__ = ()
     name = "cholesky"
+    measure = (10, 4)
     parameters = ("lower",)
+    needs_regular = True
 
     def infer(self, *types: Any) -> Type:
         """Return the type of the operand, in a float dtype."""
@@ -208,6 +217,9 @@ class _System(Op):
 
     __slots__ = ()
     arity = 2
+    conditioned = True
+    needs_regular = True
+    returns_new_array = True
 
     def infer(self, *types: Any) -> Type:
         """Return the type of the solution: that of ``b``, its batch broadcast with that of a."""
@@ -230,6 +242,7 @@ class Solve(_System):
 
     __slots__ = ()
     name = "solve"
+    measure = (60, 4)
     parameters = ("assume",)
 
     @classmethod
@@ -241,6 +254,10 @@ class Solve(_System):
                 f"solve cannot assume {assume!r}", fix=f"Use one of {', '.join(ASSUMPTIONS)}."
             )
         return (assume,)
+
+    def termination_measure(self) -> Measure:
+        """Weigh less where Cholesky's factor is used, so that rewriting may say so."""
+        return (58, 4) if self.params[0] == "spd" else self.measure
 
     def demands(self, fact: str = "") -> tuple[str, ...]:
         """Demand an invertible matrix, where all of it is read."""
@@ -277,6 +294,7 @@ class SolveTriangular(_System):
 
     __slots__ = ()
     name = "solve_triangular"
+    measure = (56, 4)
     parameters = ("lower", "trans", "unit_diagonal")
 
     @classmethod

@@ -44,6 +44,7 @@ class Eye(Op):
     name = "eye"
     parameters = ("n", "m", "k", "dtype")
     arity = 0
+    moves_elements = True
 
     @classmethod
     def canonical(cls, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
@@ -87,6 +88,7 @@ class _Diagonals(Op):
     __slots__ = ()
     parameters = ("k",)
     arity = 1
+    moves_elements = True
 
     @classmethod
     def canonical(cls, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
@@ -104,6 +106,7 @@ class Diag(_Diagonals):
 
     __slots__ = ()
     name = "diag"
+    measure = (2, 1)
 
     def demands(self, fact: str = "") -> tuple[str, ...]:
         """Demand a vector without zeros of an invertible matrix."""
@@ -149,6 +152,7 @@ class Diagonal(_Diagonals):
 
     __slots__ = ()
     name = "diagonal"
+    measure = (1, 2)
 
     def infer(self, *types: Any) -> Type:
         """Return the type, with the size of the diagonal where both sizes are static."""
@@ -170,7 +174,9 @@ class Trace(Op):
 
     __slots__ = ()
     name = "trace"
+    measure = (1, 4)
     arity = 1
+    returns_new_array = True
 
     def infer(self, *types: Any) -> Type:
         """Return the type; small integers and bool are summed in 64 bits, as by NumPy's sum."""

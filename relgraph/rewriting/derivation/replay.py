@@ -22,7 +22,8 @@ from relgraph.ir.graph import substitute, toposort
 from relgraph.ir.infix import brief
 from relgraph.ir.node import Constant, Variable, apply, apply_chain, constant
 from relgraph.ir.op import Op
-from relgraph.ops.elementwise import add
+from relgraph.ops.elementwise import Cast, add
+from relgraph.ops.shape import BroadcastTo
 from relgraph.relations.clause import Rewrite, is_ac
 from relgraph.relations.kanren.goals import Suspended
 from relgraph.relations.nary import leaves, uniform
@@ -40,7 +41,7 @@ from relgraph.rewriting.interpreter import answers
 from relgraph.rewriting.selection import Selection, relation_of
 
 Values = dict[PatternVariable, Any]
-CONVERTING = ("cast", "broadcast_to")  # ops that wrap a result to give it the replaced type
+CONVERTING = (Cast, BroadcastTo)  # ops that wrap a result to give it the replaced type
 FIX = "Please report it with the graph; excluding(name) leaves the relation of the step out."
 
 
@@ -400,7 +401,7 @@ def build(term: Term, values: Values, like: Variable) -> Any:
 
 def _unwrapped(x: Any) -> Any:
     """Return a result without the broadcast or cast that adapted its type."""
-    while isinstance(x, Variable) and x.op is not None and x.op.name in CONVERTING:
+    while isinstance(x, Variable) and isinstance(x.op, CONVERTING):
         x = x.inputs[0]
     return x
 
