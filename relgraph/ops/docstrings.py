@@ -250,7 +250,9 @@ def _fields(text: str, names: set[str]) -> tuple[str, Fields]:
             continue
         head, colon, meaning = line.partition(":")
         last, _, kind = head.partition(" (")
-        if colon and (last.endswith("Error") or names.issuperset(last.split(", "))):
+        if colon and (
+            last in names or last.endswith("Error") or names.issuperset(last.split(", "))
+        ):
             fields[last] = (kind.removesuffix(")"), meaning.lstrip())
         else:
             last = ""
@@ -295,17 +297,19 @@ def _joined(entries: Entries) -> Entries:
 
 def _section(title: str, entries: Entries) -> str:
     """Return a section with an empty line in front, or "" for one without entries."""
-    text = f"\n\n{title}\n{'-' * len(title)}" if entries else ""
+    if not entries:
+        return ""
+    lines = ["", "", title, "-" * len(title)]
     for head, meaning in entries:
-        text += f"\n{head}"
+        lines.append(head)
         if len(meaning) <= _WIDTH:
-            text += f"\n    {meaning}"
+            lines.append(f"    {meaning}")
             continue
-        line = ""
+        line = "   "
         for word in meaning.split(" "):
-            if len(line) + len(word) >= _WIDTH:
-                text += f"\n    {line}"
-                line = ""
-            line += f" {word}" if line else word
-        text += f"\n    {line}"
-    return text
+            if len(line) + len(word) >= _WIDTH + 4:
+                lines.append(line)
+                line = "   "
+            line += f" {word}"
+        lines.append(line)
+    return "\n".join(lines)
