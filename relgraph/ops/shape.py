@@ -332,8 +332,8 @@ def _reshaped_by_columns(x: Any, entries: Any, order: str) -> Any:
         )
     if is_open(entries) or is_pattern(x):
         raise no_rank("reshape with order='F'", "Write the transposes and a reshape out.")
-    turned = reshape(transpose(x), tuple(reversed(tuple(entries))))
-    return transpose(turned)
+    columns = reshape(transpose(x), tuple(reversed(tuple(entries))))
+    return transpose(columns)
 
 
 def _inferred(

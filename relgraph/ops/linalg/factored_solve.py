@@ -14,7 +14,7 @@ from relgraph.ops.contraction import contracted
 from relgraph.ops.docstrings import documented
 from relgraph.ops.linalg.factorisations import OneByOne
 from relgraph.ops.linalg.lapack import common_floats, float_dtype, routine, solved
-from relgraph.ops.linalg.solve import Switch, _System, solution_type, square_size
+from relgraph.ops.linalg.solve import Switch, SystemOp, solution_type, square_size
 from relgraph.ops.linalg.structured import last_two
 
 
@@ -131,7 +131,7 @@ class SolveSylvester(OneByOne):
         return 10 * (m**3 + n**3) + 3 * m * n * (m + n)
 
 
-class ChoSolve(Switch, _System):
+class ChoSolve(Switch, SystemOp):
     """The solution x of ``a @ x = b``, given Cholesky's factor of ``a``.
 
     Parameters

@@ -20,13 +20,13 @@ from relgraph.ops.arguments import as_operand, is_open
 from relgraph.ops.contraction import contracted
 from relgraph.ops.docstrings import documented
 from relgraph.ops.linalg.lapack import common_floats, float_dtype, routine
-from relgraph.ops.linalg.solve import Switch, _Square, cubes, square_size, square_type
+from relgraph.ops.linalg.solve import SquareOp, Switch, cubes, square_size, square_type
 from relgraph.ops.linalg.structured import last_two
 
 MODES = ("reduced", "complete")
 
 
-class Factoring(_Square):
+class Factoring(SquareOp):
     """An op on one square matrix, of which some results have facts of their own."""
 
     __slots__ = ()

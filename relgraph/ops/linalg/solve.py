@@ -80,7 +80,7 @@ def cubes(matrices: TensorType) -> int:
     return size(matrices) * extent(matrices.shape[-1])
 
 
-class _Square(Op):
+class SquareOp(Op):
     """An op on one square matrix."""
 
     __slots__ = ()
@@ -105,7 +105,7 @@ class Switch(Op):
         return (_flag(value),)
 
 
-class Inv(_Square):
+class Inv(SquareOp):
     """The inverse of each matrix."""
 
     __slots__ = ()
@@ -143,7 +143,7 @@ class Inv(_Square):
         )
 
 
-class Det(_Square):
+class Det(SquareOp):
     """The determinant of each matrix."""
 
     __slots__ = ()
@@ -160,7 +160,7 @@ class Det(_Square):
         return np.linalg.det(values[0])
 
 
-class Slogdet(_Square):
+class Slogdet(SquareOp):
     """The sign of each determinant, and the logarithm of its absolute value: a tuple."""
 
     __slots__ = ()
@@ -179,7 +179,7 @@ class Slogdet(_Square):
         return tuple(np.linalg.slogdet(values[0]))
 
 
-class Cholesky(Switch, _Square):
+class Cholesky(Switch, SquareOp):
     """The triangular factor of each SPD matrix; one of its triangles is read.
 
     Parameters
@@ -212,7 +212,7 @@ class Cholesky(Switch, _Square):
         return proved(triangle, "invertible") | kept(operands[0], "diagonal")
 
 
-class _System(Op):
+class SystemOp(Op):
     """An op that solves ``a @ x = b``: ``b`` is a vector only where it has one dimension."""
 
     __slots__ = ()
@@ -230,7 +230,7 @@ class _System(Op):
         return size(result) * extent(types[0].shape[-1])
 
 
-class Solve(_System):
+class Solve(SystemOp):
     """The solution x of ``a @ x = b``.
 
     Parameters
@@ -279,7 +279,7 @@ class Solve(_System):
         return share + 2 * self._substitution(types, result)
 
 
-class SolveTriangular(_System):
+class SolveTriangular(SystemOp):
     """The solution x of ``a @ x = b`` for a triangular ``a``; its other triangle is not read.
 
     Parameters
