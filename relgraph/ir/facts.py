@@ -108,6 +108,14 @@ def kept(operand: Facts, *names: str) -> Facts:
     return proved(*(name for name in names if operand.true & BIT[name]))
 
 
+def shared(operands: Iterable[Facts]) -> Facts:
+    """Return the facts that are proved for every operand."""
+    common = -1
+    for x in operands:
+        common &= x.true
+    return Facts(common)
+
+
 @lru_cache(4096)
 def of_type(type_: TensorType) -> Facts:
     """Return the facts that the dtype and shape alone prove."""

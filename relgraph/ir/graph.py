@@ -97,17 +97,17 @@ class FunctionGraph:
     def __init__(self, inputs: Iterable[Variable] | None, outputs: Outputs) -> None:
         nodes = as_outputs(outputs)
         needed = free_inputs(nodes)
-        given = check_inputs(needed if inputs is None else inputs)
-        known = set(given)
-        missing = [x for x in needed if x not in known]
+        declared = check_inputs(needed if inputs is None else inputs)
+        names = set(declared)
+        missing = [x for x in needed if x not in names]
         if missing:
             raise ArgumentError(
                 f"the outputs depend on inputs that are not given: "
                 f"{', '.join(x.name for x in missing)}",
-                {"given": ", ".join(x.name for x in given) or "none"},
+                {"given": ", ".join(x.name for x in declared) or "none"},
                 "Add them to the list of inputs.",
             )
-        object.__setattr__(self, "inputs", given)
+        object.__setattr__(self, "inputs", declared)
         object.__setattr__(self, "outputs", nodes)
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -163,13 +163,13 @@ class FunctionGraph:
     @cached_property
     def clients(self) -> Mapping[Variable, tuple[tuple[Variable | str, int], ...]]:
         """Each node's users: ``(client, operand index)``, or ``("output", index)``."""
-        found: dict[Variable, list[tuple[Variable | str, int]]] = {n: [] for n in self._order}
+        users_of: dict[Variable, list[tuple[Variable | str, int]]] = {n: [] for n in self._order}
         for node in self._order:
             for index, operand in enumerate(node.inputs):
-                found[operand].append((node, index))
+                users_of[operand].append((node, index))
         for index, node in enumerate(self.outputs):
-            found[node].append(("output", index))
-        return {node: tuple(users) for node, users in found.items()}
+            users_of[node].append(("output", index))
+        return {node: tuple(users) for node, users in users_of.items()}
 
     @traceable
     def replace(self, old: Variable, new: Variable, check: bool = True) -> FunctionGraph:
@@ -274,9 +274,9 @@ def _of_another_type(old: Variable, new: Variable) -> DTypeError | ShapeError:
 
 def check_inputs(inputs: Iterable[Variable]) -> tuple[Input, ...]:
     """Return inputs as a tuple of distinct Inputs of distinct names, or raise ArgumentError."""
-    given = (inputs,) if isinstance(inputs, Variable) else listed(inputs, "inputs")
+    nodes = (inputs,) if isinstance(inputs, Variable) else listed(inputs, "inputs")
     names: dict[str, Variable] = {}
-    for position, node in enumerate(given):
+    for position, node in enumerate(nodes):
         if not isinstance(node, Input):
             raise ArgumentError(
                 f"input {position} is not an input of a graph: {node!r}",
@@ -293,7 +293,7 @@ def check_inputs(inputs: Iterable[Variable]) -> tuple[Input, ...]:
                 "Give every input a different name.",
             )
         names[node.name] = node
-    return tuple(x for x in given if isinstance(x, Input))
+    return tuple(x for x in nodes if isinstance(x, Input))
 
 
 def _restore(flat: tuple[Any, ...], count: int) -> FunctionGraph:

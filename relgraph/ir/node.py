@@ -64,19 +64,19 @@ def _forget(ref: Any, lock: threading.RLock = _lock) -> None:
             del ref.table[ref.key]
 
 
-def _publish(table: dict[Any, Any], key: Any, made: Any) -> Any:
+def _publish(table: dict[Any, Any], key: Any, new: Any) -> Any:
     """Store a node, or return the one that another thread stored first.
 
     ``setdefault`` is atomic, so only a dead entry that its callback has not removed yet needs the
     lock; nobody replaces an entry in place.
     """
-    ref = _Ref(made, _forget)
+    ref = _Ref(new, _forget)
     ref.table = table
     ref.key = key
     while True:
         earlier = table.setdefault(key, ref)
         if earlier is ref:
-            return made
+            return new
         node = earlier()
         if node is not None:
             return node
@@ -238,13 +238,13 @@ def apply(op: Op, inputs: tuple[Variable, ...]) -> Apply:
         if node is not None:
             return node  # type: ignore[no-any-return]
     type_ = op._types.get(tuple([x.type for x in inputs]))
-    made: Any = _new(_Open)
-    made.type = op.result_type(inputs) if type_ is None else type_
-    made.op = op
-    made.inputs = inputs
-    made._digest = made._facts = None
-    made.__class__ = Apply
-    return _publish(op._nodes, inputs, made)  # type: ignore[no-any-return]
+    new: Any = _new(_Open)
+    new.type = op.result_type(inputs) if type_ is None else type_
+    new.op = op
+    new.inputs = inputs
+    new._digest = new._facts = None
+    new.__class__ = Apply
+    return _publish(op._nodes, inputs, new)  # type: ignore[no-any-return]
 
 
 def apply_chain(op: Op, operands: Sequence[Variable]) -> Variable:
@@ -259,25 +259,25 @@ def apply_chain(op: Op, operands: Sequence[Variable]) -> Variable:
         if node is None:
             if result.type is not first or x.type is not second:
                 first, second, type_ = result.type, x.type, op.result_type(inputs)
-            made: Any = _new(_Open)
-            made.type = type_
-            made.op = op
-            made.inputs = inputs
-            made._digest = made._facts = None
-            made.__class__ = Apply
-            node = _publish(table, inputs, made)
+            new: Any = _new(_Open)
+            new.type = type_
+            new.op = op
+            new.inputs = inputs
+            new._digest = new._facts = None
+            new.__class__ = Apply
+            node = _publish(table, inputs, new)
         result = node
     return result
 
 
 def _leaf(cls: type[Any], type_: Type, digest: int | None) -> Any:
-    made, put = _new(cls), object.__setattr__
-    put(made, "op", None)
-    put(made, "inputs", ())
-    put(made, "type", type_)
-    put(made, "_digest", digest)
-    put(made, "_facts", None)
-    return made
+    leaf, put = _new(cls), object.__setattr__
+    put(leaf, "op", None)
+    put(leaf, "inputs", ())
+    put(leaf, "type", type_)
+    put(leaf, "_digest", digest)
+    put(leaf, "_facts", None)
+    return leaf
 
 
 def make_input(name: str, type_: TensorType, facts: Iterable[str] = ()) -> Input:
@@ -354,19 +354,19 @@ def constant(value: npt.ArrayLike, dtype: npt.DTypeLike | None = None) -> Consta
         array = array.astype(native)
     key = _contents(array)
     ref = _constants.get(key)
-    found = ref() if ref is not None else None
-    if found is not None:
-        return found  # type: ignore[no-any-return]
+    interned = ref() if ref is not None else None
+    if interned is not None:
+        return interned  # type: ignore[no-any-return]
     array.flags.writeable = False
     if array.ndim:
         type_, uniform = TensorType(native, array.shape), _uniform(array)
     else:
         type_, uniform = _SCALARS[native], array[()]
-    made, put = _leaf(Constant, type_, None), object.__setattr__
-    put(made, "value", array)
-    put(made, "uniform", uniform)
-    put(made, "bits", None if uniform is None else native.char.encode() + uniform.tobytes())
-    return _publish(_constants, key, made)  # type: ignore[no-any-return]
+    new, put = _leaf(Constant, type_, None), object.__setattr__
+    put(new, "value", array)
+    put(new, "uniform", uniform)
+    put(new, "bits", None if uniform is None else native.char.encode() + uniform.tobytes())
+    return _publish(_constants, key, new)  # type: ignore[no-any-return]
 
 
 def _contents(array: npt.NDArray[Any]) -> tuple[str, tuple[int, ...], bytes]:

@@ -140,28 +140,28 @@ class Op:
         params = cls.canonical(*args, **kwargs)
         key = (cls, *map(_typed, params))
         try:
-            found = cls._interned.get(key)
+            interned = cls._interned.get(key)
         except TypeError:
             raise ArgumentError(
                 f"the parameters of {cls.__name__} must be hashable",
                 {"given": params},
                 "Give tuples for lists, and numbers for arrays; values are operands.",
             ) from None
-        if found is None:
-            made = object.__new__(cls)
-            made.params = params  # the name may depend on them
-            if not made.name.isidentifier():  # generated source uses the name
+        if interned is None:
+            op = object.__new__(cls)
+            op.params = params  # the name may depend on them
+            if not op.name.isidentifier():  # generated source uses the name
                 raise ArgumentError(
-                    f"the name of an op is an identifier of Python, not {made.name!r:.60}",
+                    f"the name of an op is an identifier of Python, not {op.name!r:.60}",
                     {"op": cls.__qualname__},
                     "Write it as the name of a function, such as huber_loss.",
                 )
-            made._nodes = {}
-            made._types = {}
-            made.digest = digest_of(cls.__qualname__, made.name, params)
+            op._nodes = {}
+            op._types = {}
+            op.digest = digest_of(cls.__qualname__, op.name, params)
             with _lock:
-                found = cls._interned.setdefault(key, made)
-        return found
+                interned = cls._interned.setdefault(key, op)
+        return interned
 
     @classmethod
     def canonical(cls, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
@@ -486,24 +486,24 @@ class Op:
             If :meth:`infer` does not return a type.
         """
         key = tuple([x.type for x in inputs])
-        found = self._types.get(key)
-        if found is None:
+        type_ = self._types.get(key)
+        if type_ is None:
             try:
                 if not self.sparse:
                     refuse_sparse(key)
-                found = self.infer(*key)
+                type_ = self.infer(*key)
             except (ArgumentError, DomainError, TypeError, ValueError) as error:
                 raise operand_error(self, inputs, error) from None
-            if not isinstance(found, Type):
+            if not isinstance(type_, Type):
                 raise CompileError(
-                    f"the type rule of {self!r} returned no type, but {found!r:.60}",
+                    f"the type rule of {self!r} returned no type, but {type_!r:.60}",
                     {"operands": ", ".join(map(str, key)) or "none"},
                     "Return one of them, or TensorType(dtype, shape), from infer(self, *types).",
                 )
             if len(self._types) >= 1024:
                 self._types.clear()
-            self._types[key] = found
-        return found
+            self._types[key] = type_
+        return type_
 
     _nodes: dict[tuple[Any, ...], Any]
     _types: dict[tuple[Any, ...], Type]
@@ -569,5 +569,5 @@ class GetItem(Op):
         of_item = getattr(source.op, "item_facts", None)
         if of_item is None:
             return NOTHING
-        known = tuple([x._facts for x in source.inputs])
-        return of_item(self.params[0], known, source)  # type: ignore[no-any-return]
+        facts = tuple([x._facts for x in source.inputs])
+        return of_item(self.params[0], facts, source)  # type: ignore[no-any-return]

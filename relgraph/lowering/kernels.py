@@ -24,7 +24,7 @@ from relgraph.ops.inputs import Assume
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class Statement:
     """One elementwise statement of a kernel: an op applied to references."""
 
     op: Op
@@ -120,7 +120,7 @@ class Structure:
         own.  Empty if each has an array of its own.
     """
 
-    rows: tuple[Row, ...]
+    rows: tuple[Statement, ...]
     folds: tuple[Fold, ...]
     arrays: tuple[tuple[str, tuple[bool, ...]], ...]
     reduced: tuple[bool, ...]
@@ -371,7 +371,7 @@ class _Builder:
         self.scalars: list[Constant] = []
         self.slots = Slots(shared=not regular)
         self.row_of: dict[Variable, Ref] = {}
-        self.rows: list[Row] = []
+        self.rows: list[Statement] = []
         self.repeated: list[Variable] = []
         self.folds: list[Fold] = []
         self.stored: list[Variable] = []
@@ -456,7 +456,7 @@ class _Builder:
             refs = tuple(self._ref(x, i in literals) for i, x in enumerate(node.inputs))
         self.row_of[node] = Ref("row", len(self.rows), dtype_name(node))
         op = bare(node.op) if is_scan(node) else node.op
-        self.rows.append(Row(op, refs, dtype_name(node)))
+        self.rows.append(Statement(op, refs, dtype_name(node)))
 
     def _gathered(self, node: Variable) -> tuple[Ref, Ref]:
         """Return the operands of a gather; vectors of one size share the array of indices."""
@@ -548,6 +548,6 @@ def ordered(graph: FunctionGraph, steps: Sequence[Step]) -> list[Step]:
 
 
 __all__ = [
-    "Call", "Fold", "Gather", "Kernel", "Pass", "Products", "Row", "Step",
+    "Call", "Fold", "Gather", "Kernel", "Pass", "Products", "Statement", "Step",
     "Structure", "schedule",
 ]  # fmt: skip

@@ -17,7 +17,7 @@ from relgraph.lowering.kernels import (
     Fold,
     Kernel,
     Products,
-    Row,
+    Statement,
     Step,
     Structure,
     bare,
@@ -93,7 +93,7 @@ class _Builder:
         self.arrays: dict[tuple[Variable, tuple[bool, bool]], int] = {}
         self.slots = Slots()
         self.refs: dict[Variable, Ref] = {}
-        self.rows: list[Row] = []
+        self.rows: list[Statement] = []
         self.folds: list[Fold] = []
         self.forward: list[tuple[int, int]] = []
         self.sums: list[Variable] = []  # the results of the reductions
@@ -154,7 +154,7 @@ class _Builder:
             else:
                 literals = self.fusion.literals(node)
                 refs = tuple(self._ref(x, i in literals) for i, x in enumerate(node.inputs))
-                self.rows.append(Row(node.op, refs, dtype_name(node)))
+                self.rows.append(Statement(node.op, refs, dtype_name(node)))
                 self.refs[node] = Ref("row", len(self.rows) - 1, dtype_name(node))
 
     def _back(self) -> tuple[tuple[tuple[int, Ref], ...], list[Variable]]:

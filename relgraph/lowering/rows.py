@@ -22,7 +22,7 @@ from relgraph.lowering.kernels import (
     Fold,
     Kernel,
     Pass,
-    Row,
+    Statement,
     Step,
     Structure,
     bare,
@@ -175,7 +175,7 @@ class _Builder:
         self._keep()
         self.arrays: dict[tuple[Variable, int], int] = {}
         self.slots = Slots()
-        self.rows: list[Row] = []
+        self.rows: list[Statement] = []
         self.reductions: list[Fold] = []
         self.once: dict[Variable, Ref] = {}  # values computed once for a row
 
@@ -379,7 +379,7 @@ class _Builder:
         assert x.op is not None
         literals = self.fusion.literals(x)
         refs = tuple(self._ref(y, available, i in literals, x.ndim) for i, y in enumerate(x.inputs))
-        self.rows.append(Row(bare(x.op) if is_scan(x) else x.op, refs, dtype_name(x)))
+        self.rows.append(Statement(bare(x.op) if is_scan(x) else x.op, refs, dtype_name(x)))
         return Ref("row", len(self.rows) - 1, dtype_name(x))
 
     def _ref(self, x: Variable, available: dict[Variable, Ref], literal: bool, ndim: int) -> Ref:

@@ -18,7 +18,7 @@ from relgraph.lowering.gathers import furthest
 from relgraph.lowering.kernels import (
     Call,
     Kernel,
-    Row,
+    Statement,
     Step,
     Structure,
     merged_axes,
@@ -178,8 +178,8 @@ def _alone(node: Variable, fusion: Fusion) -> Kernel:
     return _looped(kernel, fusion.views)
 
 
-def _cast(ref: Ref, node: Variable) -> Row:
-    return Row(Cast(node.dtype), (ref,), dtype_name(node))
+def _cast(ref: Ref, node: Variable) -> Statement:
+    return Statement(Cast(node.dtype), (ref,), dtype_name(node))
 
 
 def _update(node: Variable, arrays: tuple[Variable, ...]) -> tuple[tuple[Variable, ...], Update]:

@@ -60,19 +60,19 @@ def _end(node: Variable, side: int) -> Factor:
 
 def _factors(node: Variable) -> list[Factor]:
     """Return the factors of a product from left to right, products among them opened."""
-    found: list[Factor] = []
+    factors: list[Factor] = []
     waiting: list[Factor] = [(node, False)]
     product = node.op
     while waiting:
         x, turned = waiting.pop()
         if x.op is _FLIP:
             waiting.append((x.inputs[0], not turned))
-        elif _is_product(x, product) and len(found) + len(waiting) < _MOST:
+        elif _is_product(x, product) and len(factors) + len(waiting) < _MOST:
             left, right = ((y, turned) for y in x.inputs)
             waiting += [left, right] if turned else [right, left]
         else:
-            found.append((x, turned))
-    return found
+            factors.append((x, turned))
+    return factors
 
 
 def _is_product(x: Variable, product: Op | None) -> bool:
@@ -80,7 +80,7 @@ def _is_product(x: Variable, product: Op | None) -> bool:
 
 
 def _mirrored(first: Factor, last: Factor) -> bool:
-    """Tell whether a factor is the transpose of another one."""
+    """Return True if a factor is the transpose of another one."""
     (x, a), (y, b) = first, last
     return x is y and (a != b or _holds(first, "symmetric"))
 

@@ -8,7 +8,7 @@ integer scalar, so the value of a node depends on its operands alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,13 +17,12 @@ from relgraph.errors import DomainError, ShapeError
 from relgraph.ir.facts import Facts, proved
 from relgraph.ir.infix import brief
 from relgraph.ir.node import Constant, Variable
-from relgraph.ir.op import Op
 from relgraph.ir.sizes import Given, Tie
 from relgraph.ir.types import Dim as Extent
 from relgraph.ir.types import Shape, TensorType, Type, unify_dims
 from relgraph.ops.arguments import (
+    AxisOp,
     as_operand,
-    canonical_axes,
     canonical_shape,
     check_int,
     check_scalar,
@@ -69,7 +68,7 @@ class Reshape(Rearrangement):
         """Return the type, with the size at -1 solved where the others are known."""
         x, *sizes = types
         shape = self.params[0]
-        check_sizes(self, shape, sizes)
+        check_sizes(shape, sizes)
         return x.with_shape(solve(x.shape, shape))  # type: ignore[no-any-return]
 
     def perform(self, *values: Any) -> Any:
@@ -103,7 +102,7 @@ class BroadcastTo(Rearrangement):
         """Return the type of the given shape, each dimension as exact as either side has it."""
         x, *sizes = types
         shape = self.params[0]
-        check_sizes(self, shape, sizes)
+        check_sizes(shape, sizes)
         lead = len(shape) - x.ndim
         if lead < 0:
             raise ShapeError(
@@ -131,9 +130,9 @@ class BroadcastTo(Rearrangement):
         def broadcast(*values: Any) -> Any:
             result = self.perform(*values)
             for axis in spanning:
-                own, target = values[0].shape[axis], result.shape[axis]
-                if own != target:
-                    raise _not_declared(node, axis, own, target)
+                size, target = values[0].shape[axis], result.shape[axis]
+                if size != target:
+                    raise _not_declared(node, axis, size, target)
             return result
 
         return broadcast
@@ -175,28 +174,26 @@ def spans(x: Variable, repeated: Variable, shape: tuple[Any, ...]) -> bool:
     return True
 
 
-def _not_declared(node: Variable, axis: int, own: int, target: int) -> ShapeError:
+def _not_declared(node: Variable, axis: int, size: int, target: int) -> ShapeError:
     """Return the error for a size of 1 that a broadcast would stretch."""
     x = node.inputs[0]
     return ShapeError(
-        f"{brief(x, 12)} must have size {target} along axis {axis}, and it is {own}",
+        f"{brief(x, 12)} must have size {target} along axis {axis}, and it is {size}",
         {"in": brief(node, 24), brief(x, 12): x.type},
         "Only a dimension that is declared as 1 is stretched: put a 1 in the input's shape.",
     )
 
 
-class ExpandDims(Rearrangement):
-    """Insert axes of size 1.
+class _UnitAxes(Rearrangement):
+    """An op that inserts or removes axes of size 1.
 
     Parameters
     ----------
     axes : tuple of int
-        Where the result has the new axes, counted from its end.
+        Where the longer of both shapes has them, sorted and counted from its end.
     """
 
     __slots__ = ()
-    name = "expand_dims"
-    measure = (2, 1)
     parameters = ("axes",)
     arity = 1
 
@@ -204,7 +201,19 @@ class ExpandDims(Rearrangement):
     def canonical(cls, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
         """Return the axes sorted."""
         (axes,) = super().canonical(*args, **kwargs)
-        return (canonical_axes(axes, cls.name),)
+        return (normalise_axes(axes, None, cls.name),)
+
+    def keeps_matrices(self, node: Variable) -> bool:
+        """Return True if the axes lead."""
+        return all([axis < -2 for axis in self.params[0]])
+
+
+class ExpandDims(_UnitAxes):
+    """Insert axes of size 1."""
+
+    __slots__ = ()
+    name = "expand_dims"
+    measure = (2, 1)
 
     def infer(self, *types: Any) -> Type:
         """Return the type with the new axes."""
@@ -218,31 +227,13 @@ class ExpandDims(Rearrangement):
         """Expand with NumPy."""
         return np.expand_dims(values[0], self.params[0])
 
-    def keeps_matrices(self, node: Variable) -> bool:
-        """Return True if the new axes lead."""
-        return bool(self.params[0][-1] < -2) if self.params[0] else True
 
-
-class Squeeze(Rearrangement):
-    """Remove axes of size 1.
-
-    Parameters
-    ----------
-    axes : tuple of int
-        Which axes of the operand, counted from the end.
-    """
+class Squeeze(_UnitAxes):
+    """Remove axes of size 1."""
 
     __slots__ = ()
     name = "squeeze"
     measure = (3, 2)
-    parameters = ("axes",)
-    arity = 1
-
-    @classmethod
-    def canonical(cls, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
-        """Return the axes sorted."""
-        (axes,) = super().canonical(*args, **kwargs)
-        return (canonical_axes(axes, cls.name),)
 
     def ties(self, shapes: Sequence[Shape]) -> list[Tie]:
         """Tie each axis that is not declared as 1 to that size, as :meth:`infer` takes any name."""
@@ -264,34 +255,17 @@ class Squeeze(Rearrangement):
         """Squeeze with NumPy."""
         return np.squeeze(values[0], self.params[0])
 
-    def keeps_matrices(self, node: Variable) -> bool:
-        """Return True if the removed axes lead."""
-        return bool(self.params[0][-1] < -2) if self.params[0] else True
 
-
-class Dim(Op):
-    """The size of one dimension when the graph runs, as an int64 scalar.
-
-    Parameters
-    ----------
-    axis : int
-        Which dimension, counted from the end.
-    """
+class Dim(AxisOp):
+    """The size of one dimension when the graph runs, as an int64 scalar."""
 
     __slots__ = ()
     name = "dim"
-    parameters = ("axis",)
     arity = 1
     computes = False
     moves_elements = True
     returns_new_array = True
     reads_shape = True
-
-    @classmethod
-    def canonical(cls, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
-        """Return the axis, counted from the end."""
-        (axis,) = super().canonical(*args, **kwargs)
-        return (normalise_axis(axis, None, cls.name),)
 
     def infer(self, *types: Any) -> Type:
         """Return the type of an int64 scalar."""
@@ -358,8 +332,8 @@ def _reshaped_by_columns(x: Any, entries: Any, order: str) -> Any:
         )
     if is_open(entries) or is_pattern(x):
         raise no_rank("reshape with order='F'", "Write the transposes and a reshape out.")
-    turned = reshape(transpose(x), tuple(reversed(tuple(entries))))
-    return transpose(turned)
+    columns = reshape(transpose(x), tuple(reversed(tuple(entries))))
+    return transpose(columns)
 
 
 def _inferred(
@@ -433,9 +407,9 @@ def dim(x: Any, axis: int) -> Any:
         if isinstance(x.type.shape[axis], int):
             return x.type.shape[axis]
         if isinstance(x.op, BroadcastTo):
-            given = x.op.given_size(x, axis)
-            if given is not None:
-                return given
+            size = x.op.given_size(x, axis)
+            if size is not None:
+                return size
     return Dim(axis)(x)
 
 
@@ -457,6 +431,21 @@ def size(x: Any) -> Any:
     return dim(ravel(x), -1)
 
 
+def product_of(sizes: Iterable[Any]) -> Any:
+    """Return the product of sizes: an int if all are static, else an int64 scalar."""
+    total: Any = 1
+    for one in sizes:
+        total = one if isinstance(total, int) and total == 1 else total * one
+    return total
+
+
+def slab(value: Any, x: Variable, axis: int, size: int = 1) -> Any:
+    """Return a scalar stretched to the shape of ``x``, but to another size along one axis."""
+    sizes = list(shape(x))
+    sizes[axis] = size
+    return broadcast_to(value, tuple(sizes))
+
+
 @documented("pattern", "reduction")
 def expand_dims(x: Any, axis: Any) -> Any:
     """Return ``x`` with axes of size 1 inserted.
@@ -469,9 +458,9 @@ def expand_dims(x: Any, axis: Any) -> Any:
     x = as_operand(x)
     if is_open(axis):
         return ExpandDims(axis)(x)
-    given = tuple(axis) if isinstance(axis, tuple | list) else (axis,)
+    places = tuple(axis) if isinstance(axis, tuple | list) else (axis,)
     ndim = rank_of(x)
-    axes = normalise_axes(given, None if ndim is None else ndim + len(given), "expand_dims")
+    axes = normalise_axes(places, None if ndim is None else ndim + len(places), "expand_dims")
     return ExpandDims(axes)(x) if axes else x
 
 

@@ -40,9 +40,9 @@ def test_all_is_complete_and_sorted():
 
 
 def test_every_row_of_the_table_is_public():
-    rows = {name for name, row in elementwise.TABLE.items() if getattr(row, "public", True)}
+    rows = {name for name, row in elementwise.ROWS.items() if getattr(row, "public", True)}
     assert rows <= set(rg.__all__)
-    assert {name for name in elementwise.TABLE if hasattr(np, name)} <= set(rnp.__all__)
+    assert {name for name in elementwise.ROWS if hasattr(np, name)} <= set(rnp.__all__)
 
 
 def test_every_name_is_one_of_numpy():

@@ -30,7 +30,7 @@ from relgraph.backends.cuda.reduction_source import reduce_of
 from relgraph.backends.cuda.source import Text, accumulator, finished, joined, start, term
 from relgraph.backends.cuda.templates import convert, expression
 from relgraph.ir.node import Variable
-from relgraph.lowering.kernels import Fold, Row
+from relgraph.lowering.kernels import Fold, Statement
 from relgraph.lowering.refs import Ref
 from relgraph.ops.cumulative import Cumulative
 from relgraph.ops.elementwise import Elementwise
@@ -65,7 +65,7 @@ def column_text(op: Cumulative, source: str, dtype: str, threads: int) -> Text:
     text.parameters = [("k", "int64"), ("m", "int64"), ("inner", "int64")]
     text.parameters += [("x", f"{source}[::1]"), ("o", f"{dtype}[::1]")]
     refs = (Ref("row", 0, dtype), Ref("row", 1, dtype))
-    join = expression(Row(Elementwise(op.ufunc.__name__), refs, dtype), ["total", "value"])
+    join = expression(Statement(Elementwise(op.ufunc.__name__), refs, dtype), ["total", "value"])
     value = convert("x[windex(place)]", np.dtype(source), np.dtype(dtype))
     with text.each("c", "k", threads):
         text.line("place = c // inner * inner * m + c % inner")

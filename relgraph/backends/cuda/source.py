@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from relgraph.backends.cuda.templates import convert, expression
-from relgraph.lowering.kernels import Fold, Row, Structure
+from relgraph.lowering.kernels import Fold, Statement, Structure
 from relgraph.lowering.refs import Ref
 from relgraph.ops.elementwise import add, logical_and, logical_or, maximum, minimum, multiply
 from relgraph.ops.reductions import Mean
@@ -117,7 +117,7 @@ def operand_name(ref: Ref, lane: str = "") -> str:
     return f"v{ref.index}{lane}"
 
 
-def statements(text: Text, rows: Sequence[Row], lane: str = "") -> None:
+def statements(text: Text, rows: Sequence[Statement], lane: str = "") -> None:
     """Write one statement for each row, for one lane."""
     for k, row in enumerate(rows):
         names = [operand_name(ref, lane) for ref in row.operands]

@@ -13,7 +13,7 @@ import numpy as np
 
 from relgraph.backends.numba import templates as common
 from relgraph.ir.node import Variable
-from relgraph.lowering.kernels import Row
+from relgraph.lowering.kernels import Statement
 from relgraph.ops.elementwise import Cast, Elementwise, sqrt
 from relgraph.ops.elementwise.instances import power
 
@@ -30,7 +30,7 @@ def supported(node: Variable) -> bool:
     return common.supported(node)
 
 
-def expression(row: Row, names: Sequence[str]) -> str:
+def expression(row: Statement, names: Sequence[str]) -> str:
     """Write the right-hand side of a statement, given the names of the operands."""
     op = row.op
     dtypes = tuple(np.dtype(ref.dtype) for ref in row.operands)

@@ -24,7 +24,7 @@ from relgraph.backends.numba.fold_source import (
 )
 from relgraph.backends.numba.past_cache import EVEN
 from relgraph.backends.numba.templates import expression, is_elementary
-from relgraph.lowering.kernels import Fold, Row, Structure
+from relgraph.lowering.kernels import Fold, Statement, Structure
 from relgraph.lowering.refs import Ref
 from relgraph.ops.reductions import Mean
 
@@ -245,7 +245,9 @@ class KernelText(Lines):
         target = self.structure.targets[i] if self.structure.targets else None
         if target is not None and target.op is not None:
             dtype = self.stored[i].dtype
-            value = expression(Row(target.op, (Ref("row", 0, dtype),) * 2, dtype), [place, value])
+            value = expression(
+                Statement(target.op, (Ref("row", 0, dtype),) * 2, dtype), [place, value]
+            )
         self.line(f"{place} = {value}")
 
     def _store(self) -> None:

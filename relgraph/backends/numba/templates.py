@@ -8,7 +8,7 @@ import numpy as np
 
 from relgraph.ir.node import Constant, Variable
 from relgraph.ir.op import Op
-from relgraph.lowering.kernels import Row
+from relgraph.lowering.kernels import Statement
 from relgraph.ops.cumulative import Cumulative
 from relgraph.ops.elementwise import Cast, Elementwise, where
 from relgraph.ops.elementwise.arithmetic import is_half
@@ -61,7 +61,7 @@ def literals(node: Variable) -> frozenset[int]:
     return frozenset()
 
 
-def expression(row: Row, names: Sequence[str]) -> str:
+def expression(row: Statement, names: Sequence[str]) -> str:
     """Return the right-hand side of a statement, in the dtype of the row."""
     dtypes = tuple(np.dtype(ref.dtype) for ref in row.operands)
     op = row.op
@@ -110,7 +110,7 @@ def _typed(text: str, dtype: np.dtype[np.generic]) -> str:
     return f"{dtype.name}({text})" if dtype.kind in "iu" and dtype.name != "int64" else text
 
 
-def _small_power(row: Row, base: str) -> str | None:
+def _small_power(row: Statement, base: str) -> str | None:
     """Return a power whose exponent is a small literal, without ``pow``."""
     exponent = row.operands[1]
     if exponent.kind != "literal":

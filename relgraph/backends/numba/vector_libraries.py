@@ -27,12 +27,12 @@ from llvmlite import ir
 from relgraph.backends.numba.elementary.beyond import announce
 from relgraph.backends.numba.elementary.values import FLOAT64, Formula, Value
 from relgraph.errors import CompileError
-from relgraph.ops.elementwise import TABLE as ELEMENTWISE
+from relgraph.ops.elementwise import ROWS
 
 # The names of functions in both libraries, by the names of ops.
 NAMES = {
     name: row.elementary.library
-    for name, row in ELEMENTWISE.items()
+    for name, row in ROWS.items()
     if row.elementary is not None and row.elementary.library
 }
 

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from relgraph.errors import DTypeError
-from relgraph.ir.facts import NOTHING, Facts, kept, proved
+from relgraph.ir.facts import NOTHING, VALUE_FACTS, Facts, kept, proved
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.ir.types import Type, check_dtype
-from relgraph.ops.elementwise.facts import VALUES, structure
+from relgraph.ops.elementwise.facts import structure
 
 
 class Cast(Op):
@@ -50,14 +50,14 @@ class Cast(Op):
         (x,) = operands
         source, target = node.inputs[0].dtype, node.dtype
         if np.can_cast(source, target) or (source.kind in "iu" and target.kind == "f"):
-            names: tuple[str, ...] = VALUES
+            names: tuple[str, ...] = VALUE_FACTS
         elif target.kind == "b":
             return kept(x, "nonzero") | (proved("positive") if x.holds("nonzero") else NOTHING)
         elif target.kind == "f":
             names = ("nonnegative", "nonpositive", "integer", "not_nan")
         elif target.itemsize >= source.itemsize and source.kind in "iu" and x.holds("nonnegative"):
             # A signed integer that is not negative keeps its value among unsigned ones.
-            names = VALUES if target.kind == "u" else ()
+            names = VALUE_FACTS if target.kind == "u" else ()
         else:
             names = ()
         facts = kept(x, *names)

@@ -2,9 +2,8 @@
 
 Names, operands and dtypes are NumPy's, with one exception: float functions of bool, int8 and uint8
 compute in float32, where NumPy would use float16.  int16 and uint16 give float32 and wider integers
-float64, as in NumPy.  Functions that NumPy lacks (erf, erfc, gammaln, sigmoid, softplus, log1mexp)
-follow the rule of exp, those of two operands (kv, polygamma) that of arctan2.  Shapes broadcast
-where a dimension is statically 1.
+float64, as in NumPy.  Functions that NumPy lacks follow the rule of exp or, with two operands, that
+of arctan2.  Shapes broadcast where a dimension is statically 1.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from relgraph.ops.elementwise.transcendental import EXPONENTIAL, TRIGONOMETRIC
 
 _lock = forks.lock()
 
-TABLE: dict[str, Row] = {
+ROWS: dict[str, Row] = {
     row.name: row
     for rows in (ARITHMETIC, ROUNDING, COMPARISON, LOGIC, EXPONENTIAL, TRIGONOMETRIC, SPECIALS)
     for row in rows
@@ -81,13 +80,13 @@ class Elementwise(Op):
         op = cls._named.get(name)
         if op is not None:
             return op
-        if name not in TABLE:
+        if name not in ROWS:
             raise ArgumentError(
                 f"there is no elementwise function {name!r}",
-                {"functions": ", ".join(TABLE)},
+                {"functions": ", ".join(ROWS)},
                 "Use one of these names.",
             )
-        row = TABLE[name]
+        row = ROWS[name]
         op = object.__new__(cls)
         op.name, op.arity, op.row = row.name, row.arity, row
         op.symbol, op.precedence = row.symbol, row.precedence

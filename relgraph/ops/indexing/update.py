@@ -14,7 +14,7 @@ from relgraph.errors import (
 )
 from relgraph.ir.cost import size
 from relgraph.ir.dispatch import traceable
-from relgraph.ir.facts import NOTHING, VALUE_FACTS, Facts, kept
+from relgraph.ir.facts import NOTHING, VALUE_FACTS, Facts, kept, shared
 from relgraph.ir.node import Variable, as_literal, as_variable
 from relgraph.ir.op import Op
 from relgraph.ir.types import Type, broadcast_shapes, covers
@@ -64,17 +64,9 @@ class IndexUpdate(Op):
         return self.overwrite(np.array(values[0], order="C"), *values[1:])
 
     def overwrite(self, *values: Any) -> Any:
-        """Update an array that nothing else reads, and return it.
+        """Update the first operand, which nothing else reads, and return it.
 
-        Parameters
-        ----------
-        *values : array
-            The array, C-contiguous and writeable; the value; and the operands of the key.
-
-        Returns
-        -------
-        array
-            The first of them.
+        It is C-contiguous and writeable; the value and the operands of the key follow.
         """
         result, value, *rest = values
         key = numpy_key(self.params[0], tuple(rest))
@@ -118,7 +110,7 @@ class SetIndex(IndexUpdate):
         """Know what is known of both the array and the value."""
         if node.inputs[0].dtype != node.inputs[1].dtype:
             return NOTHING  # the value is converted, and may overflow or wrap
-        return kept(Facts(operands[0].true & operands[1].true), *VALUE_FACTS)
+        return kept(shared(operands[:2]), *VALUE_FACTS)
 
 
 class AddIndex(IndexUpdate):
@@ -160,10 +152,7 @@ class MaximumIndex(IndexUpdate):
 class At:
     """The parts of an array, to be updated: ``at(x)[key].set(value)``.
 
-    Parameters
-    ----------
-    x : Variable or array-like
-        The array; it stays as it is, each update is a new graph.
+    Each update is a new graph; the array does not change.
 
     Examples
     --------

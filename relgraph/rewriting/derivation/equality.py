@@ -14,11 +14,11 @@ from typing import Any
 from relgraph.ir.etuple import same_number
 from relgraph.ir.node import Constant, Variable, apply, constant
 from relgraph.ir.op import Op
-from relgraph.ops.elementwise import OPS
+from relgraph.ops.elementwise import Elementwise
 from relgraph.relations.clause import is_ac
 from relgraph.relations.nary import uniform
 
-add, multiply = OPS["add"], OPS["multiply"]
+add, multiply = Elementwise("add"), Elementwise("multiply")
 SIGNED = frozenset([add, add.difference, add.inverse])
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import relgraph as rg
 from relgraph.ops import elementwise
-from relgraph.ops.elementwise import TABLE, Elementwise
+from relgraph.ops.elementwise import ROWS, Elementwise
 from relgraph.ops.elementwise.row import Ulps
 
 SOURCE = Path(rg.__file__).parent
@@ -29,17 +29,17 @@ POINTS = {
     "polygamma": [(1.0, 0.7), (2.0, 1.4)],
     "clip": [(0.4, 0.1, 0.9), (0.4, 0.5, 0.9), (0.4, 0.1, 0.2), (0.4, 0.7, 0.2)],
 }
-WITH_MEANING = [name for name, row in TABLE.items() if row.meaning is not None]
-DIFFERENTIABLE = [name for name in WITH_MEANING if TABLE[name].derivative is not None]
+WITH_MEANING = [name for name, row in ROWS.items() if row.meaning is not None]
+DIFFERENTIABLE = [name for name in WITH_MEANING if ROWS[name].derivative is not None]
 
 
 def points(name):
-    return POINTS.get(name) or [x[: TABLE[name].arity] for x in USUAL]
+    return POINTS.get(name) or [x[: ROWS[name].arity] for x in USUAL]
 
 
 def exact(name, operands):
     numbers = [x if isinstance(x, bool) else mpmath.mpf(x) for x in operands]
-    return TABLE[name].meaning(mpmath, *numbers)
+    return ROWS[name].meaning(mpmath, *numbers)
 
 
 @pytest.mark.parametrize("name", WITH_MEANING)
@@ -56,7 +56,7 @@ def test_derivatives_are_those_of_the_exact_meaning(name):
     for operands in points(name):
         inputs = [rg.scalar(f"x{i}", dtype=np.asarray(x).dtype) for i, x in enumerate(operands)]
         result = Elementwise(name)(*inputs)
-        partials = TABLE[name].derivative(elementwise, result, *inputs)
+        partials = ROWS[name].derivative(elementwise, result, *inputs)
         assert len(partials) == len(operands)
         values = dict(zip(inputs, operands, strict=True))
         for i, partial in enumerate(partials):
@@ -71,10 +71,10 @@ def test_derivatives_are_those_of_the_exact_meaning(name):
             np.testing.assert_allclose(float(value), float(slope), rtol=1e-12, atol=1e-13)
 
 
-@pytest.mark.parametrize("name", [n for n, row in TABLE.items() if row.derivative is not None])
+@pytest.mark.parametrize("name", [n for n, row in ROWS.items() if row.derivative is not None])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_derivatives_keep_the_dtype(name, dtype):
-    row = TABLE[name]
+    row = ROWS[name]
     inputs = [rg.vector(f"x{i}", shape=("n",), dtype=dtype) for i in range(row.arity)]
     if name == "where":
         inputs[0] = rg.vector("c", shape=("n",), dtype="bool")
@@ -83,13 +83,13 @@ def test_derivatives_keep_the_dtype(name, dtype):
         assert partial is None or not isinstance(partial, rg.Variable) or partial.dtype == dtype
 
 
-@pytest.mark.parametrize("name", TABLE)
+@pytest.mark.parametrize("name", ROWS)
 def test_rows_are_complete(name):
-    row = TABLE[name]
+    row = ROWS[name]
     assert row.name == name and row.theme and row.doc.endswith(".")
     assert row.public or callable(getattr(elementwise, name))
     assert row.rounding in ("none", "relative", "absolute", "measured")
-    assert row.difference in ("", *TABLE) and row.inverse in ("", *TABLE)
+    assert row.difference in ("", *ROWS) and row.inverse in ("", *ROWS)
     assert row.elementary is None or isinstance(row.ulps, Ulps)
     assert not row.cuda or row.cpu is not None
 
@@ -99,7 +99,7 @@ def tables(path):
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         keys = getattr(node, "keys", None) if isinstance(node, ast.Dict) else None
         keys = keys or (node.elts if isinstance(node, ast.Set | ast.Tuple | ast.List) else ())
-        names = {key.value for key in keys if isinstance(key, ast.Constant)} & TABLE.keys()
+        names = {key.value for key in keys if isinstance(key, ast.Constant)} & ROWS.keys()
         if len(names) >= 3:
             yield node.lineno
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from importlib import import_module
 
 from relgraph.backends.numba.elementary.values import Formula
-from relgraph.ops.elementwise import TABLE as ELEMENTWISE
+from relgraph.ops.elementwise import ROWS
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,6 @@ TABLE: dict[str, Elementary] = {
         row.elementary.ulps.float64,
         row.arity,
     )
-    for name, row in ELEMENTWISE.items()
+    for name, row in ROWS.items()
     if row.elementary is not None
 }
