@@ -43,7 +43,6 @@ from relgraph.relations.pattern import (
     same_term,
     variables,
 )
-from relgraph.relations.rank_classes import Ranks
 from relgraph.relations.runtime import OutOfSteps
 from relgraph.relations.symmetry import exchange
 
@@ -175,7 +174,7 @@ class MatchRule:
             return f"within({op}, {compiler.env[arg]}, view, index, {taken})"
         conditions = compiler.rewrite.conditions
         decided = any(arg in variables(x) for c in conditions for x in c.args)
-        every = decided or compiler.guarded or Ranks.of(compiler.rewrite) is not None
+        every = decided or compiler.guarded or compiler.rewrite.ranks is not None
         return f"{'choices' if every else 'free'}({op}, view, {taken})"
 
     @staticmethod

@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any
 
 from relgraph.errors import NotInvertibleError, RelgraphError, UnboundVariableError
+from relgraph.ir.forks import cached_property
 from relgraph.ir.node import Apply, Constant, Variable
 from relgraph.ir.op import Op
 from relgraph.relations.definedness import unproved
@@ -31,6 +32,7 @@ from relgraph.relations.pattern import (
     text,
     variables,
 )
+from relgraph.relations.rank_classes import RankClasses
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,13 @@ class Rewrite:
             for x in subterms(side)
             if isinstance(x, PatternNode | Block)
         )
+
+    @cached_property
+    def ranks(self) -> RankClasses | None:
+        """The ranks of its operands for which it holds; None for any, without a product."""
+        # A direction leaves conditions out that its pattern cannot be computed without.
+        conditions = getattr(self.origin, "conditions", self.conditions)
+        return RankClasses.of(self.pattern, self.result, conditions)
 
     def __str__(self) -> str:
         where = f"  where {', '.join(map(repr, self.conditions))}" if self.conditions else ""

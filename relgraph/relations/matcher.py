@@ -40,7 +40,6 @@ from relgraph.relations.pattern import (
     text,
     variables,
 )
-from relgraph.relations.rank_classes import Ranks
 from relgraph.relations.symmetry import exchange
 
 Own = tuple[str, str]  # the names of a slot and of the operand in it
@@ -436,7 +435,7 @@ class Compiler:
         for its shape, and ``extra`` is appended to what is returned.
         """
         self.conditions()
-        ranked = Ranks.of(self.rewrite)
+        ranked = self.rewrite.ranks
         if ranked is not None:
             kinds = ", ".join(f"{self.env[v]}.type.ndim" for v in ranked.variables)
             given = ", ".join(self.env[v] for v in ranked.parameters)

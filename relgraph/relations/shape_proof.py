@@ -17,7 +17,7 @@ from typing import Any
 from relgraph.ir.node import Constant, Variable
 from relgraph.ir.sizes import Equalities, size_at
 from relgraph.ir.types import TensorType, covers
-from relgraph.relations.rank_check import lawful
+from relgraph.relations.rank_classes import lawful
 
 LIMIT = 1000  # nodes of either side that are looked at, beyond a few for each operand
 
