@@ -28,14 +28,8 @@ DEALT = "slots, operands, buckets, keys, ready, shared"  # the parameters that d
 class GatherRule:
     """Gathers operands that are instances of one element, such as ``A @ x1 + ... + A @ xk``.
 
-    Attributes
-    ----------
-    element : key
-        The key of the operands that are instances as they stand.
-    key : key
-        The key of the operands that may go into buckets; ANY where an operand x counts as x * 1.
-    deal, build : callable
-        The functions compiled for it.
+    Operands with the key ``element`` are instances as they stand.  Those with ``key`` may go into
+    buckets; it is ANY if an operand x counts as ``1 * x``.
     """
 
     def __init__(self, op: Op, rewrite: Rewrite) -> None:

@@ -102,12 +102,7 @@ class Compiler:
     def loop(self, targets: str, items: str, number: int = MANY) -> None:
         """Add a loop that all later lines stand under; it counts steps if it may run often.
 
-        Parameters
-        ----------
-        targets, items : str
-            Its header.
-        number : int
-            The binary logarithm of how many items it may have.
+        ``number`` is the binary logarithm of how many items it may have.
         """
         self.loops += number
         items = f"counted(steps, {items})" if self.loops > FEW else items
@@ -118,14 +113,8 @@ class Compiler:
     ) -> None:
         """Match interchangeable terms, each set of operands once.
 
-        Parameters
-        ----------
-        members : sequence of Term
-            The terms, of which the first is matched with every candidate.
-        names : sequence of (str, str)
-            For each, the names of the slot and the operand that it takes.
-        enter : callable
-            Adds the loop over the slots and operands that are not taken, and the guard.
+        The first term is matched with every candidate, in the loop that ``enter`` adds, over the
+        operands that are not taken.  ``names`` are those of the slot and the operand of each term.
         """
         if len(members) == 1:
             enter()
@@ -363,7 +352,7 @@ class Compiler:
             self.loop(", ".join(groups), f"splits({rest}, {len(free)})", 4)
         for k, (x, group) in enumerate(zip(free, groups, strict=True)):
             place = f"{at}_f{k}"
-            self.let(f"{place} = {group}[0] if len({group}) == 1 else nary({name}, {group})")
+            self.let(f"{place} = {group}[0] if len({group}) == 1 else apply_chain({name}, {group})")
             self.guard(x, place, at)
             self.match(x, place)
 
@@ -514,7 +503,7 @@ class Compiler:
         op = self.names.of(block.op, block.op.name)
         name = self.fresh("b")
         if block.element == own:
-            body.append(f"{name} = nary({op}, {terms})")
+            body.append(f"{name} = apply_chain({op}, {terms})")
         else:
             each, inner = self.fresh("e"), list[str]()
             self.env[own] = each
@@ -524,7 +513,7 @@ class Compiler:
             body.append(f"for {each} in {terms}:")
             body.extend("    " + line for line in inner)
             body.append(f"    {name}.append({result})")
-            body.append(f"{name} = nary({op}, {name})")
+            body.append(f"{name} = apply_chain({op}, {name})")
         if traits(block.op).computes:
             body.append(f"{'whole' if root else 'checked'}({name}, {like})")
         return name

@@ -70,11 +70,8 @@ _stated = threading.local()
 def stated(function: Callable[..., Any], parameters: Iterable[Any]) -> Any:
     """Return what a function of logic variables returns; if it yields, the list of that.
 
-    Raises
-    ------
-    PatternError
-        If the function compares patterns with ``==``, whose result, False, would become a part of
-        the statement.
+    A function that compares patterns with ``==`` raises PatternError: the result, False, would
+    become a part of the statement.
     """
     outer = getattr(_stated, "code", None)
     _stated.code = getattr(function, "__code__", None)
@@ -116,15 +113,7 @@ def fresh(name: str) -> Any:
 
 
 class PatternVariable(Pattern):
-    """A logic variable of a pattern.
-
-    Attributes
-    ----------
-    name : str
-        What it is printed as.
-    token : unification.Var
-        The variable it stands for.
-    """
+    """A logic variable of a pattern: its name, and the variable of unification behind it."""
 
     __slots__ = ("name", "token")
 
@@ -159,15 +148,7 @@ class PatternVariable(Pattern):
 
 
 class PatternNode(Pattern):
-    """An op applied to terms.
-
-    Attributes
-    ----------
-    op : Op or OpPattern
-        The op, closed or with open parameters.
-    args : tuple
-        The operands: patterns, numbers or graph nodes.
-    """
+    """An op, closed or open, applied to patterns, numbers or graph nodes."""
 
     __slots__ = ("args", "op")
 

@@ -30,19 +30,11 @@ def proved(
 ) -> Variable | None:
     """Return what was built if its sizes fit wherever those of what it replaces do, else None.
 
-    Parameters
-    ----------
-    built : Variable or None
-        The result, or None where there is none.
-    place : Variable or sequence of Variable
-        What is replaced, or the operands of an elementwise op whose combination is.
-    bound : iterable
-        What the variables of the pattern stand for: both sides are known down to these nodes.
-        Where there are none, what is not replaced is found by comparing both sides.
-    uniform : bool
-        Whether it must be shown, too, that nothing is broadcast which is not elementwise alone,
-        and that products hold for the ranks of their operands.  Matchers are compiled with tests
-        of that; where kanren answers, it is asked here.
+    ``place`` is what is replaced: a node, or the operands of an elementwise op.  Both sides are
+    known down to the nodes in ``bound``, for which the variables of the pattern stand; without any,
+    both sides are compared to find what they share.  With ``uniform``, for answers of kanren, it
+    must also be shown that operands of elementwise ops alone are broadcast, and that products hold
+    for the ranks of their operands; compiled matchers test that themselves.
     """
     if built is None:
         return None
@@ -68,19 +60,10 @@ def proved(
 
 
 def as_known(type_: TensorType, like: TensorType, place: Variable | Sequence[Variable]) -> bool:
-    """Return True if the sizes of a result, not 1, are those of what it replaces.
+    """Return True if the sizes of a result, other than 1, are those of what it replaces.
 
-    Where the size of what is replaced is unknown, it must be shown that it is the one built:
-    ``x - x = zeros(3)`` is no law for vectors of another size.
-
-    Parameters
-    ----------
-    type_ : TensorType
-        The type of what was built; of lower rank, it has the last axes.
-    like : TensorType
-        The type of what is replaced.
-    place : Variable or sequence of Variable
-        What is replaced, or the operands of an elementwise op whose combination is.
+    If a size of what is replaced is unknown, it must be shown to be the one built: ``x - x =
+    zeros(3)`` does not hold for vectors of another size.  A result of lower rank has the last axes.
     """
     unknown = []
     for axis in range(-type_.ndim, 0):

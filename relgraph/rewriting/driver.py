@@ -44,12 +44,9 @@ class Driver(Sums):
     def outputs(
         self, outputs: Sequence[Variable], whole: Sequence[Variable] | None
     ) -> tuple[Variable, ...]:
-        """Return the normal forms of a graph, of some of whose nodes no part is computed again.
+        """Return the normal forms of a graph; no part of the nodes in ``whole`` is computed again.
 
-        Raises
-        ------
-        _WholeUnknown
-            If ``whole`` is None and it matters which nodes they are.
+        If ``whole`` is None and it matters which nodes these are, _WholeUnknown is raised.
         """
         if whole is not None:
             self.whole = set()
@@ -222,23 +219,11 @@ def normalise(
     log: Log | None = None,
     once: bool = False,
 ) -> tuple[Variable, ...]:
-    """Return the normal forms of a graph under a selection.
+    """Return the normal forms of a graph under a selection; with ``once``, visit each node once.
 
-    Parameters
-    ----------
-    outputs : sequence of Variable
-        The graph.
-    selection : Selection
-        The relations, compiled.
-    log : callable, optional
-        Called at every firing; switches the memo of earlier calls off, so that every step is seen.
-    once : bool
-        Visit each node once instead of rewriting to normal form.
-
-    Raises
-    ------
-    OscillationError, BudgetError
-        When the relations do not come to an end.  Nothing is half-rewritten.
+    ``log`` is called at every firing.  It switches the memo of earlier calls off, so that it sees
+    every step.  Relations that do not come to an end raise OscillationError or BudgetError, and no
+    graph is half-rewritten.
     """
     runner = RUNNER.get()
     if runner is not None and log is None:

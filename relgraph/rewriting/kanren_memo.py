@@ -31,13 +31,7 @@ _VALUES = (Op, Constant, bool, int, float, str, type(None))
 
 
 class Template:
-    """An answer for a skeleton, from which to build answers for any graph of that shape.
-
-    Parameters
-    ----------
-    term : etuple, node or number
-        A ground term.
-    """
+    """An answer for a skeleton: a ground term, to be built for any graph of that shape."""
 
     __slots__ = ("last", "steps")
 
@@ -85,13 +79,7 @@ def _part(x: Any, done: dict[int, int]) -> tuple[str, Any]:
 
 
 class Shapes:
-    """An interpreted relation, with its answers for the shapes seen so far.
-
-    Parameters
-    ----------
-    relation : Relation
-        A relation whose goal kanren runs.
-    """
+    """A relation whose goal kanren runs, with its answers for the shapes seen so far."""
 
     def __init__(self, relation: Relation) -> None:
         self.relation = relation
@@ -99,13 +87,7 @@ class Shapes:
         self.levels: dict[Any, int] = {}  # levels shown below a head; 0 if the goal needs nodes
 
     def answer(self, node: Variable) -> Variable | None:
-        """Return kanren's first ground answer for a node that has the node's type, or None.
-
-        Raises
-        ------
-        RelationError
-            If the search exceeds its limit.
-        """
+        """Return kanren's first ground answer for a node that has the node's type, or None."""
         while levels := self.levels.get(node.op, 1):
             outline = Outline(node, levels)
             if outline.key in self.known:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from relgraph.ir.node import Constant, Variable, apply, constant
 from relgraph.ir.op import Op
 from relgraph.relations import runtime
-from relgraph.relations.nary import canonical, nary, small_first, uniform
+from relgraph.relations.nary import canonical, combined, uniform
 from relgraph.relations.operand_index import Firing
 from relgraph.rewriting.ac_normaliser import Groups
 from relgraph.rewriting.budgets import CHAIN
@@ -82,11 +82,8 @@ class Sums(Groups):
     ) -> Variable | bool | None:
         """Collect the like terms of the sum below ``n``, once its terms are normal.
 
-        Returns
-        -------
-        Variable, True or None
-            The sum with fewer terms; True while terms wait to become normal; None if there is
-            nothing to do.
+        Return the sum with fewer terms, True while terms wait to become normal, and None if there
+        is nothing to do.
         """
         normal, family = self.normal, signed.family
         tree = self.trees.pop(n, None)
@@ -342,10 +339,9 @@ class Sums(Groups):
         self.log(_difference(*_by_sign(entries, signed, {}), signed), result, firings)
 
 
-def _plain(x: Term, signed: Signed) -> tuple[Variable, bool]:
-    """Return a term without its sign, and the sign."""
-    node = x.node.inputs[0] if x.node.op is signed.inverse else x.node
-    return node, x.negative
+def _unsigned(x: Term, signed: Signed) -> Variable:
+    """Return a term without its sign."""
+    return x.node.inputs[0] if x.node.op is signed.inverse else x.node
 
 
 def _by_sign(
@@ -360,8 +356,7 @@ def _by_sign(
             (negative if firing.subtracted else positive).append(firing.result)
             continue
         for x in alike:
-            node, sign = _plain(x, signed)
-            (negative if sign else positive).append(node)
+            (negative if x.negative else positive).append(_unsigned(x, signed))
     return positive, negative
 
 
@@ -374,8 +369,8 @@ def _subtracted(x: Term) -> bool:
 
 def _with_sign(x: Term, signed: Signed) -> Variable:
     """Return a term as an operand of an addition."""
-    node, negative = _plain(x, signed)
-    if not negative:
+    node = _unsigned(x, signed)
+    if not x.negative:
         return node
     if isinstance(node, Constant):
         return constant(-node.value)
@@ -405,8 +400,8 @@ def _difference(
 ) -> Variable:
     """Return a sum minus a sum."""
     if not negative:
-        return nary(signed.op, small_first(positive))
-    taken = nary(signed.op, small_first(negative))
+        return combined(signed.op, positive)
+    taken = combined(signed.op, negative)
     if not positive:
         return apply(signed.inverse, (taken,))
-    return apply(signed.difference, (nary(signed.op, small_first(positive)), taken))
+    return apply(signed.difference, (combined(signed.op, positive), taken))

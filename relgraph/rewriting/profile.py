@@ -28,17 +28,7 @@ from relgraph.rewriting.selection import Selection
 
 @dataclass
 class Count:
-    """The counts of one relation.
-
-    Attributes
-    ----------
-    fired, tried : int
-        Firings, and attempts to match.
-    seconds : float
-        Time spent in attempts, building included.
-    interpreted : bool
-        Whether kanren runs it, node by node.
-    """
+    """The firings of one relation, its attempts to match, and the time they took with building."""
 
     fired: int = 0
     tried: int = 0
@@ -48,13 +38,7 @@ class Count:
 
 @dataclass
 class RewriteProfile:
-    """The counts of a run, by relation.
-
-    Attributes
-    ----------
-    counts : dict of str to Count
-        In declared order.
-    """
+    """The counts of a run by relation, in declared order."""
 
     counts: dict[str, Count] = field(default_factory=dict)
 

@@ -367,12 +367,9 @@ def flat(items: Any) -> Iterator[Any]:
 
 
 def as_item(x: Any) -> Any:
-    """Return a relation, node rewriter or graph rewriter as it is, and wrap a goal constructor.
+    """Return a relation or rewriter as it is, and a goal constructor as a relation.
 
-    Raises
-    ------
-    ArgumentError
-        For anything else.
+    Anything else raises ArgumentError.
     """
     if isinstance(x, type):
         raise ArgumentError(
@@ -455,10 +452,7 @@ def with_changes(graph: FunctionGraph, changes: Mapping[Variable, Variable]) -> 
 def map_graph(graph: Graph, rewriter: Any) -> Graph:
     """Apply a rewriter to a Variable, a list, tuple or dict of Variables, or a FunctionGraph.
 
-    Returns
-    -------
-    the same kind
-        With the rewritten graphs in the same places.
+    The result is of the same kind, with the rewritten graphs in the same places.
     """
     if isinstance(graph, FunctionGraph):
         return _applied(rewriter, graph)  # type: ignore[return-value]

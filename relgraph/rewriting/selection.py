@@ -25,16 +25,9 @@ from relgraph.rewriting.shared_subterms import Sharing
 class Signed(NamedTuple):
     """The parts that collect like terms in the sums of an op with inverses.
 
-    Attributes
-    ----------
-    op, difference, inverse : Op
-        Ops such as addition, subtraction and negation; ``family`` holds all three.
-    element : Op
-        The op that applies a coefficient, such as multiplication.
-    rules : tuple of GatherRule
-        The rules that compute the coefficient of any number of like terms.
-    matcher : AcMatcher
-        The matcher of the op.
+    ``difference`` and ``inverse`` are ops such as subtraction and negation, and ``family`` holds
+    these and the op.  ``element`` applies a coefficient, as multiplication does.  ``rules`` compute
+    the coefficient of any number of like terms.
     """
 
     op: Op
@@ -47,25 +40,11 @@ class Signed(NamedTuple):
 
 
 class Selection:
-    """Relations in declared order, compiled together.
+    """Relations in declared order, compiled together, and the transforms to try after them.
 
-    Parameters
-    ----------
-    relations : iterable of Relation or callable
-        The relations, each in its own direction; kanren goal constructors become relations.
-    transforms : iterable of NodeTransform
-        Rewriters written in Python, tried after the relations.
-
-    Attributes
-    ----------
-    regroups : bool
-        Whether rewriting may regroup sums and products of floats, which changes rounding; False if
-        every relation is exact.
-
-    Raises
-    ------
-    OscillationError
-        If the selection has both directions of one relation.
+    Each relation runs in its own direction; selecting both directions of one raises
+    OscillationError.  ``regroups`` is True unless every relation is exact: rewriting may then
+    regroup sums and products of floats, which changes rounding.
     """
 
     def __init__(self, relations: Iterable[Any] = (), transforms: Iterable[Any] = ()) -> None:
@@ -196,15 +175,8 @@ class Selection:
     def clauses_of(self, *heads: Any) -> list[tuple[Relation, int]]:
         """Return the clauses that match one of these heads, in declared order.
 
-        Parameters
-        ----------
-        *heads : Op, or class of ops
-            The heads; a class means the patterns that leave its parameters open.
-
-        Returns
-        -------
-        list of (Relation, int)
-            The relations, and the numbers of the clauses in them.
+        A class of ops as a head stands for the patterns that leave its parameters open.  A clause
+        is a relation and the number of the clause in it.
         """
         places = sorted({i for head in heads for i in self._heads.get(head, ())})
         return [
@@ -215,36 +187,15 @@ class Selection:
         ]
 
     def rewrites_of(self, *heads: Any) -> list[Rewrite]:
-        """Return the rewrites with one of these heads, in declared order.
-
-        Parameters
-        ----------
-        *heads : Op, or class of ops
-            As for :meth:`clauses_of`.
-
-        Returns
-        -------
-        list of Rewrite
-            The rewrites, without those of clauses that cannot run in this direction.
-        """
+        """Return the rewrites with one of these heads, in declared order."""
         found = [relation.rewrite(number) for relation, number in self.clauses_of(*heads)]
         return [x for x in found if x is not None]
 
     def place(self, rewrite: Any) -> tuple[int, int | None] | None:
         """Return the indices of the relation that fired and of its rewrite.
 
-        Names are ambiguous: two relations may share one, as all lambdas do.
-
-        Parameters
-        ----------
-        rewrite : Rewrite or Interpreted
-            The rewrite that a firing records.
-
-        Returns
-        -------
-        tuple of (int, int or None), or None
-            The index of the relation and that of its rewrite (None if kanren ran it); or None if
-            the rewrite belongs to no relation of the selection.
+        Names are ambiguous: all lambdas share one.  The second index is None if kanren ran the
+        relation, and the result is None for a rewrite of no relation of the selection.
         """
         source = relation_of(rewrite)
         number = self._numbers.get(source)
