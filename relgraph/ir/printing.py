@@ -10,8 +10,10 @@ import numpy as np
 from relgraph.errors import ArgumentError
 from relgraph.ir.graph import FunctionGraph, as_outputs, toposort
 from relgraph.ir.node import Constant, Input, Variable
+from relgraph.ir.op import Op
 
 ATOM = 100  # the precedence of names, numbers and calls
+SIGN = 13  # that of a minus sign
 _WIDTH = 100
 
 
@@ -171,12 +173,16 @@ def _text(node: Variable, operands: list[tuple[str, int]]) -> tuple[str, int]:
         return node.name, ATOM
     if isinstance(node, Constant):
         text = constant_text(node)
-        return text, 13 if text.startswith("-") else ATOM
-    op = node.op
-    assert op is not None
-    own = op.infix([text for text, _ in operands])
-    if own is not None:
-        return own, ATOM
+        return text, SIGN if text.startswith("-") else ATOM
+    assert node.op is not None
+    return applied_text(node.op, operands)
+
+
+def applied_text(op: Op, operands: list[tuple[str, int]]) -> tuple[str, int]:
+    """Return the text of an op on operands, and its precedence, given those of the operands."""
+    infix = op.infix([text for text, _ in operands])
+    if infix is not None:
+        return infix, ATOM
     if op.symbol and len(operands) == 2:
         (left, p), (right, q) = operands
         rank = op.precedence
@@ -191,12 +197,15 @@ def _text(node: Variable, operands: list[tuple[str, int]]) -> tuple[str, int]:
         return (f"{op.symbol}({text})" if p < op.precedence else f"{op.symbol}{text}"), (
             op.precedence
         )
-    shown = [
-        f"{name}={value!r}"
-        for name, value in zip(op.parameters, op.params, strict=True)
-        if value is not None and value is not False
-    ]
-    return f"{op.name}({', '.join([text for text, _ in operands] + shown)})", ATOM
+    return call_text(op.name, operands, zip(op.parameters, op.params, strict=True))
+
+
+def call_text(
+    name: str, operands: list[tuple[str, int]], parameters: Iterable[tuple[str, Any]]
+) -> tuple[str, int]:
+    """Return the text of a call with operands and parameters; None and False are left out."""
+    shown = [f"{key}={x!r}" for key, x in parameters if x is not None and x is not False]
+    return f"{name}({', '.join([text for text, _ in operands] + shown)})", ATOM
 
 
 def constant_text(node: Constant) -> str:

@@ -119,7 +119,7 @@ class GatherRule:
         compiler.env[self.own] = "one"
         compiler.bind(whole, "n0")
         lines = self._dealt(compiler, shared)
-        # Constants of one view are combined by folding, which sees to overflow.
+        # Folding combines the constants of a view, and checks for overflow.
         whole_only: list[Line] = [("if n0.__class__ is not Constant:", True)]
         return [*lines[:2], *whole_only, (f"one = {one}", False), *lines[2:]]
 

@@ -468,7 +468,7 @@ class Compiler:
         if isinstance(term, Block):
             return self.build_block(term, body, like, root)
         inner = self.like_of_operands(like) if root else like
-        # A Python bool is no operand of an op.
+        # A Python bool is not an operand of an op.
         terms = [constant(x) if isinstance(x, bool) else x for x in term.args]
         args = [self.build(x, body, inner) for x in terms]
         op = self.op_value(term.op)

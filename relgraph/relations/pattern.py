@@ -28,6 +28,7 @@ from relgraph.ir.etuple import op_term
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.ir.operators import Operators
+from relgraph.ir.printing import ATOM, SIGN, applied_text, call_text
 
 DEEPEST = 200  # ops that may nest in a side, whose compilation recurses
 Term = Any  # a Pattern, a number, a Variable, or a parameter value
@@ -420,42 +421,19 @@ def from_term(term: Any, names: dict[Any, PatternVariable] | None = None) -> Ter
 def infix(pattern: Term) -> tuple[str, int]:
     """Return a pattern's text and the precedence of its outermost operator."""
     if isinstance(pattern, PatternVariable):
-        return pattern.name, 100
+        return pattern.name, ATOM
     if isinstance(pattern, Block):
         inner = infix(pattern.element)[0]
         return f"{inner} {pattern.op.symbol or pattern.op.name} ...", pattern.op.precedence
     if not isinstance(pattern, PatternNode):
-        return repr(pattern), 0 if isinstance(pattern, Variable) and pattern.inputs else 100
+        return repr(pattern), 0 if isinstance(pattern, Variable) and pattern.inputs else ATOM
     op = pattern.op
     parts = [infix(x) for x in pattern.args]
-    if isinstance(op, Op):
-        own = op.infix([t for t, _ in parts])
-        if own is not None:
-            return own, 100
-        if op.symbol and len(parts) == 2:
-            (left, p), (right, q) = parts
-            power = op.symbol == "**"
-            signed = left.startswith("-")  # a negative number; -x binds less tightly anyway
-            if p < op.precedence or (power and (signed or p == op.precedence)):
-                left = f"({left})"
-            right = (
-                f"({right})" if q < op.precedence or (not power and q == op.precedence) else right
-            )
-            return f"{left} {op.symbol} {right}", op.precedence
-        if op.symbol and len(parts) == 1:
-            inner, p = parts[0]
-            return (
-                f"{op.symbol}({inner})" if p < op.precedence else f"{op.symbol}{inner}",
-                op.precedence,
-            )
-    cls = op.cls if isinstance(op, OpPattern) else type(op)
-    shown = [
-        f"{n}={v!r}"
-        for n, v in zip(cls.parameters, op.params, strict=True)
-        if v is not None and v is not False
-    ]
-    name = op.cls.name if isinstance(op, OpPattern) else op.name
-    return f"{name}({', '.join([t for t, _ in parts] + shown)})", 100
+    if isinstance(op, OpPattern):
+        return call_text(op.cls.name, parts, zip(op.cls.parameters, op.params, strict=True))
+    if op.symbol == "**" and parts[0][0].startswith("-"):  # perhaps a number
+        parts[0] = parts[0][0], SIGN
+    return applied_text(op, parts)
 
 
 def text(pattern: Term) -> str:

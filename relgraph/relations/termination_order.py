@@ -60,7 +60,7 @@ COEFFICIENTS |= {name: pair[1] for name, pair in ARRANGING.items()}
 Tables = tuple[dict[str, int], dict[str, int | tuple[int, ...]]]
 FIRST: Tables = (WEIGHTS, COEFFICIENTS)
 
-# What decides where the first reading does not: new axes stand outside of broadcasts, which stand
+# It decides where the first reading does not: new axes stand outside of broadcasts, which stand
 # outside of transposes of matrices.  The latter leave products, so they weigh no operand twice in
 # the first reading.
 SECOND: Tables = ({"broadcast_to": 3}, {"broadcast_to": (2, 1), "matrix_transpose": 2})
@@ -75,11 +75,11 @@ def weight(term: Term, tables: Tables = FIRST) -> tuple[int, Counter[PatternVari
         total, counts = weight(term.element, tables)
         own = term.own[0]
         doubled = Counter({v: 2 * n if v != own else n for v, n in counts.items()})
-        return 2 * total + _of(weights, term.op, 1), doubled
+        return 2 * total + _of(weights, term.op), doubled
     if not isinstance(term, PatternNode):
         return 0, Counter()
-    total, counts = _of(weights, term.op, 1), Counter[PatternVariable]()
-    factors: Any = _of(coefficients, term.op, 1)
+    total, counts = _of(weights, term.op), Counter[PatternVariable]()
+    factors: Any = _of(coefficients, term.op)
     for i, argument in enumerate(term.args):
         factor = factors[min(i, len(factors) - 1)] if isinstance(factors, tuple) else factors
         inner, own_counts = weight(argument, tables)
@@ -89,10 +89,11 @@ def weight(term: Term, tables: Tables = FIRST) -> tuple[int, Counter[PatternVari
     return total, counts
 
 
-def _of(table: dict[str, Any], op: Op | OpPattern, default: int) -> Any:
+def _of(table: dict[str, Any], op: Op | OpPattern) -> Any:
+    """Return the entry of an op, by its parameters or else its name; 1 without one."""
     if isinstance(op, OpPattern):
-        return table.get(op.cls.name, default)
-    return table.get(repr(op), table.get(op.name, default))
+        return table.get(op.cls.name, 1)
+    return table.get(repr(op), table.get(op.name, 1))
 
 
 def decreases(rewrite: Rewrite) -> bool:

@@ -24,7 +24,7 @@ from relgraph.rewriting.like_terms import Sums
 from relgraph.rewriting.selection import Selection
 from relgraph.rewriting.single_pass import walk
 
-# A run in the place of the ordinary one: to record it, to profile it, or to check it.
+# Runs a selection instead of the driver, to record, profile or check it.
 Runner = Callable[[Sequence[Variable], Selection, bool], tuple[Variable, ...]]
 RUNNER: ContextVar[Runner | None] = ContextVar("relgraph_runner", default=None)
 
@@ -177,7 +177,7 @@ class Driver(Sums):
 def _without(
     outputs: Sequence[Variable], needs: frozenset[Any], known: dict[Variable, Variable]
 ) -> list[Variable] | None:
-    """Return the nodes of a graph that are not known, or None where one has an op of a set."""
+    """Return the nodes of a graph that are not known, or None if one of them has a needed op."""
     found = dict.fromkeys([x for x in outputs if x.inputs])
     waiting = list(found)
     ops = set()
@@ -244,7 +244,7 @@ def normalise(
         closed = selection.sharing.closed(outputs) if ops else frozenset[Variable]()
         kept = log is None and not once
         group: Any = closed, None
-        # It changes in many steps.  Whatever stops them half way, nobody sees what they left.
+        # It changes in many steps, and an interrupted run must not leave some of them behind.
         memo = selection.memo.pop(group, {}) if kept else {}
         if selection.needs is not None:
             idle = _without(outputs, selection.needs, memo)
@@ -259,7 +259,7 @@ def normalise(
         whole = None if kept else selection.computed_whole(outputs)
         # Nodes hold no cycles, so the cyclic collector would only walk over them, again and again:
         # a sum of 4,096 products is distributed in 25 ms instead of 47, and gathered in 12.4
-        # instead of 13.3.  Where another thread calls gc.enable() meanwhile, only that is lost.
+        # instead of 13.3.  If another thread calls gc.enable() meanwhile, only that is lost.
         thread = threading.get_ident()
         collecting = gc.isenabled()
         if collecting:
