@@ -88,11 +88,11 @@ class MatchRule:
 
     def matcher(self, role: int) -> Callable[..., Any]:
         """Return the function that matches a view, beginning with the operand of a role."""
-        known = self.matchers[role]
-        if known is None:
+        matcher = self.matchers[role]
+        if matcher is None:
             others = self.args[:role] + self.args[role + 1 :]
-            known = self.matchers[role] = self._compile(self.args[role], others)
-        return known
+            matcher = self.matchers[role] = self._compile(self.args[role], others)
+        return matcher
 
     @cached_property
     def pair(self) -> Callable[..., Any]:
@@ -160,8 +160,8 @@ class MatchRule:
     @property
     def sources(self) -> list[str]:
         """The sources of the functions compiled so far."""
-        made: list[Any] = [*self.matchers, self.__dict__.get("pair")]
-        return [f.source for f in made if f is not None]
+        functions: list[Any] = [*self.matchers, self.__dict__.get("pair")]
+        return [f.source for f in functions if f is not None]
 
     def _together(self, compiler: Compiler, arg: PatternVariable, taken: str) -> str:
         """Return an expression for the slots and the node that a variable may stand for."""
@@ -285,14 +285,14 @@ class AcMatcher:
 
     def may_match(self, keys: frozenset[Any]) -> bool:
         """Return False if the keys of the operands show that no rewrite matches."""
-        known = self._may.get(keys)
-        if known is None:
-            known = self._may[keys] = bool(
+        may = self._may.get(keys)
+        if may is None:
+            may = self._may[keys] = bool(
                 self.always
                 or not self.keys.isdisjoint(keys)
                 or not self.keys.isdisjoint(map(type, keys))
             )
-        return known
+        return may
 
     def pair(self, a: Variable, b: Variable) -> tuple[Variable, Any, tuple[Any, ...]] | None:
         """Match a view of two operands; return ``(result, rewrite, bindings)`` or None."""
@@ -391,9 +391,9 @@ class AcMatcher:
                 for match in rule.gather(view):
                     self._take(match, view, matches)
             elif slot in operands:
-                found = rule.find(place, slot, view)
-                if found is not None:
-                    self._take(found, view, matches)
+                matched = rule.find(place, slot, view)
+                if matched is not None:
+                    self._take(matched, view, matches)
         return matches
 
     @staticmethod

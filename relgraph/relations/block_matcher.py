@@ -79,8 +79,8 @@ class GatherRule:
     @property
     def sources(self) -> list[str]:
         """The sources of the functions compiled so far."""
-        made = (self.__dict__.get(name) for name in ("deal", "build"))
-        return [f.source for f in made if f is not None]
+        functions = (self.__dict__.get(name) for name in ("deal", "build"))
+        return [f.source for f in functions if f is not None]
 
     def _dealt(self, compiler: Compiler, shared: Sequence[PatternVariable]) -> list[Line]:
         """Return the lines that put an instance of the element, once matched, into its bucket."""
@@ -180,9 +180,9 @@ class GatherRule:
             slots = tuple(sorted(members))
             group = tuple([view.operands[i] for i in slots])
             like = group[0].type if self.guarded else runtime.instance(self.op, group)
-            made = self.build(key, [members[i] for i in slots], like, group)
-            if made is not None:
-                yield Match(slots, Firing(made[1], made[2], group, made[0]))
+            built = self.build(key, [members[i] for i in slots], like, group)
+            if built is not None:
+                yield Match(slots, Firing(built[1], built[2], group, built[0]))
 
     @staticmethod
     def _saving(view: View, members: dict[int, Any]) -> int:

@@ -99,8 +99,8 @@ class PlainMatcher:
     @property
     def source(self) -> str:
         """The sources of the functions compiled so far."""
-        made: list[Any] = [f for f in self._compiled.values() if f is not None]
-        return "\n".join(f.source for f in made)
+        functions: list[Any] = [f for f in self._compiled.values() if f is not None]
+        return "\n".join(f.source for f in functions)
 
 
 def _roles(pattern: Any) -> tuple[Any, ...]:

@@ -177,10 +177,10 @@ class Compiler:
                 self.nodes.add(term)
                 self.bind(term, at)
             elif term in self.nodes:
-                known = self.env[term]
-                way = ", False" if self.rewrite.exact else ""
-                same = f"{at}.op is {known}.op is not None and alike({at}, {known}{way})"
-                self.test(f"{at} is {known} or {same}")
+                bound = self.env[term]
+                regroup = ", False" if self.rewrite.exact else ""
+                same = f"{at}.op is {bound}.op is not None and alike({at}, {bound}{regroup})"
+                self.test(f"{at} is {bound} or {same}")
             else:
                 self.test(f"{at} is {self.env[term]}")
         elif isinstance(term, bool | int | float):
@@ -214,8 +214,8 @@ class Compiler:
             out = c.args[0]
             name = f"c{len(self.done)}"
             decide = self.names.condition(c, self.rewrite.relation)
-            made = f"reduced({decide}, {values})" if c.kind == "reduce" else f"{decide}({values})"
-            self.let(f"{name} = {made}")
+            call = f"reduced({decide}, {values})" if c.kind == "reduce" else f"{decide}({values})"
+            self.let(f"{name} = {call}")
             self.test(f"{name} is not None")
             if isinstance(out, PatternVariable) and out not in self.env:
                 self.computed.add(out)
@@ -420,16 +420,16 @@ class Compiler:
     def finish(self, like: str, place: str, extra: str = "") -> None:
         """Make the remaining tests, build the result, and return it.
 
-        ``like`` is an expression for the type of what is replaced, ``place`` one for where to look
-        for its shape, and ``extra`` is appended to what is returned.
+        ``like`` is an expression for the type that is replaced, ``place`` one for the nodes that
+        show its shape, and ``extra`` is appended to the returned values.
         """
         self.conditions()
-        ranked = self.rewrite.ranks
-        if ranked is not None:
-            kinds = ", ".join(f"{self.env[v]}.type.ndim" for v in ranked.variables)
-            given = ", ".join(self.env[v] for v in ranked.parameters)
-            values = f", ({given},)" if given else ""
-            self.test(f"{self.names.of(ranked, 'ranks')}(({kinds},){values})")
+        classes = self.rewrite.ranks
+        if classes is not None:
+            ranks = ", ".join(f"{self.env[v]}.type.ndim" for v in classes.variables)
+            parameters = ", ".join(self.env[v] for v in classes.parameters)
+            values = f", ({parameters},)" if parameters else ""
+            self.test(f"{self.names.of(classes, 'ranks')}(({ranks},){values})")
         if self.inner:
             self.test(f"steady({like}, ({', '.join(self.inner)},))")
         self.open_computed()
@@ -489,8 +489,8 @@ class Compiler:
     def like_of_operands(self, like: str) -> str:
         """Return an expression for the type that results below the root are compared with.
 
-        It is the type of what is replaced.  Where both sides are indices, whose dtype says nothing
-        of the elements, it is the type of the elements.
+        It is the type that is replaced.  If both sides are indices, whose dtype says nothing about
+        the elements, it is the type of the elements.
         """
         pattern, result = self.rewrite.pattern, self.rewrite.result
         indices = isinstance(pattern, PatternNode) and traits(pattern.op).returns_indices

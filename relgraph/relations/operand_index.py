@@ -136,8 +136,8 @@ class View:
         for slot in slots:
             node = operands.pop(slot)
             key = key_of(node)
-            known = self.by_identity and key is not Constant
-            keys = [key, canonical(node)] if known else [key]
+            by_itself = self.by_identity and key is not Constant
+            keys = [key, canonical(node)] if by_itself else [key]
             if key in self.inside:
                 keys += _inside(node, self.inside[key])
             for key in keys:

@@ -177,7 +177,7 @@ class Relation(ByReference):
             twin.backward = not self.backward
             twin._twin = self
             if not twin.interpreted:
-                twin.rewrites  # noqa: B018 - refuses a direction that cannot run, at once
+                twin.rewrites  # noqa: B018 - raises if no clause can run that way
             self._twin = twin
         return self._twin
 

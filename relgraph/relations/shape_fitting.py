@@ -54,14 +54,14 @@ def _size(sources: list[Variable], axis: int) -> Variable | None:
     path: list[Variable] = []
     while node is not None and node.op is not None and node.op.pointwise:
         path.append(node)
-        known = _SOURCES.get(node, {}).get(axis)
-        inner = known
+        source = _SOURCES.get(node, {}).get(axis)
+        inner = source
         if inner is None:
             inner = next((x for x in node.inputs if _extends(x, axis)), None)
         if inner is None:
             break
         node = inner
-        if known is not None:
+        if source is not None:
             break
     if node is None:
         return None

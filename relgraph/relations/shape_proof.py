@@ -43,18 +43,18 @@ def proved(
     limit = LIMIT + 4 * (len(ends) + len(roots))
     if ends and not _unknown(ends) and _sized(built, ends, limit):
         return built  # every size is known, and the ops took them
-    known = Equalities()
+    equalities = Equalities()
     if len(roots) > 1:
-        known.together(roots)
-    given = _region(roots, frozenset(ends), limit)
-    for x in (*given, *ends):
-        known.learn(x)
-    made = _region((built,), given.keys() | ends.keys(), limit)
-    if len(made) >= limit or not all(map(known.implies, made)):
+        equalities.together(roots)
+    replaced = _region(roots, frozenset(ends), limit)
+    for x in (*replaced, *ends):
+        equalities.learn(x)
+    region = _region((built,), replaced.keys() | ends.keys(), limit)
+    if len(region) >= limit or not all(map(equalities.implies, region)):
         return None
     if not uniform:
         return built
-    changed = _changed(built, made, roots, given)
+    changed = _changed(built, region, roots, replaced)
     holds = not _stretches(changed) and all(lawful(x, built, changed) for x in roots)
     return built if holds else None
 
@@ -76,25 +76,25 @@ def as_known(type_: TensorType, like: TensorType, place: Variable | Sequence[Var
     if not unknown:
         return True
     roots = (place,) if isinstance(place, Variable) else tuple(place)
-    known = Equalities()
-    known.together(roots)
+    equalities = Equalities()
+    equalities.together(roots)
     for x in _region(roots, (), LIMIT):
-        known.learn(x)
+        equalities.learn(x)
     return all(
-        any(known.find(size_at(x, axis)) == mine for x in roots if x.ndim >= -axis)
+        any(equalities.find(size_at(x, axis)) == mine for x in roots if x.ndim >= -axis)
         for axis, mine in unknown
     )
 
 
 def _changed(
     built: Variable,
-    made: dict[Variable, None],
+    region: dict[Variable, None],
     roots: Sequence[Variable],
-    given: dict[Variable, None],
+    replaced: dict[Variable, None],
 ) -> list[Variable]:
     """Return the applications that the replaced node and the result do not share."""
-    ends = {y for x in (*made, built) for y in (*x.inputs, x) if y in given}
-    return [x for x in (*made, *_region(roots, ends, LIMIT)) if x.inputs]
+    ends = {y for x in (*region, built) for y in (*x.inputs, x) if y in replaced}
+    return [x for x in (*region, *_region(roots, ends, LIMIT)) if x.inputs]
 
 
 def _stretches(changed: Sequence[Variable]) -> bool:
@@ -109,7 +109,7 @@ def _stretches(changed: Sequence[Variable]) -> bool:
     for x in changed:
         if x.op is not None and x.op.pointwise:
             pointwise.append(x)
-        elif x.op is None or x.op.name != "broadcast_to":  # it says itself what it stretches
+        elif x.op is None or x.op.name != "broadcast_to":  # it states what it stretches
             moved.update(x.inputs)
     return len(pointwise) < len(changed) and any(
         not covered(x, y) and not (isinstance(y, Constant) and y.ndim == 0 and y not in moved)

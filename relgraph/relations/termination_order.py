@@ -73,8 +73,8 @@ def weight(term: Term, tables: Tables = FIRST) -> tuple[int, Counter[PatternVari
         return 0, Counter({term: 1})
     if isinstance(term, Block):  # two instances of the element; more only differ by more
         total, counts = weight(term.element, tables)
-        own = term.own[0]
-        doubled = Counter({v: 2 * n if v != own else n for v, n in counts.items()})
+        term_variable = term.own[0]
+        doubled = Counter({v: 2 * n if v != term_variable else n for v, n in counts.items()})
         return 2 * total + _of(weights, term.op), doubled
     if not isinstance(term, PatternNode):
         return 0, Counter()
@@ -99,7 +99,7 @@ def _of(table: dict[str, Any], op: Op | OpPattern) -> Any:
 def decreases(rewrite: Rewrite) -> bool:
     """Return True if a rewrite decreases the measure wherever it applies.
 
-    A computed operand, which the pattern does not bind, is taken to be a constant.  A result of
+    A computed operand, which the pattern does not bind, counts as a constant.  A result of
     lower rank that has to be broadcast to the shape of what it replaces is not counted.
     """
     first = _lost(rewrite, FIRST)

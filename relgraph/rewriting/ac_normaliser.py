@@ -128,11 +128,11 @@ class Groups(Limits):
             self.keys[m] = keys
             normal[n] = normal[m] = m
             return True
-        found = matcher.pair(x, y)
-        if found is None:
+        fired = matcher.pair(x, y)
+        if fired is None:
             normal[n] = normal[m] = m
             return True
-        result, rewrite, bindings = found
+        result, rewrite, bindings = fired
         if m is not n and n in self.depth:
             self.depth[m] = max(self.depth[n], self.depth.get(m, 0))
         self.fired(m, result, rewrite, bindings)
@@ -282,16 +282,16 @@ class Groups(Limits):
 
     def keys_of(self, node: Variable) -> frozenset[Any]:
         """Return the keys of the operands of a normal application."""
-        known = self.keys.get(node)
-        if known is None:
+        keys = self.keys.get(node)
+        if keys is None:
             view = self.views.get(node)
             if view is None:
                 assert node.op is not None
-                known = frozenset(map(key_of, leaves(node, node.op)))
+                keys = frozenset(map(key_of, leaves(node, node.op)))
             else:
-                known = frozenset(view.keys)
-            self.keys[node] = known
-        return known
+                keys = frozenset(view.keys)
+            self.keys[node] = keys
+        return keys
 
     def base_view(
         self, inner: Sequence[tuple[Variable, int | None]], matcher: AcMatcher
@@ -326,10 +326,10 @@ class Groups(Limits):
         self.charge(matches[0].firing.rewrite, n, len(matches))
         arrived = len(group.waiting)
         for slots, firing in matches:
-            made = firing.result
-            mixed = group.dtype is None or made.type.dtype is not group.dtype
-            opened = made.op is op and not mixed and uniform(made)
-            for i, x in enumerate(leaves(made, op, self.closed) if opened else (made,)):
+            result = firing.result
+            mixed = group.dtype is None or result.type.dtype is not group.dtype
+            opened = result.op is op and not mixed and uniform(result)
+            for i, x in enumerate(leaves(result, op, self.closed) if opened else (result,)):
                 group.waiting.append(x)
                 group.slots.append(min(slots) if i == 0 else None)
         taken = sum([len(match.slots) for match in matches])

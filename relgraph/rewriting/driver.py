@@ -1,10 +1,10 @@
 """The driver: memoised innermost normalisation over an explicit stack.
 
-A node's operands are brought to normal form, the node is rebuilt on them, the matcher of its op is
-applied until nothing fires, and its normal form is remembered.  Nodes are hash-consed, so each
+The driver rewrites a node's operands to normal form, rebuilds the node on them, applies the matcher
+of its op until nothing fires, and remembers the normal form.  Nodes are hash-consed, so each
 distinct node is matched once, and a node that occurs again on its own chain of rewrites is an
 oscillation, detected exactly.  Nested applications of an associative and commutative op are one
-group: their n-ary view is what is matched.
+group, which is matched by its n-ary view.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class _WholeUnknown(Exception):
 class Driver(Sums):
     """One run of a selection over a graph, to normal form."""
 
-    whole: set[Variable] | None = None  # of which no part is computed again; None before it matters
+    whole: set[Variable] | None = None  # no part of these is computed again; None before it matters
 
     def outputs(
         self, outputs: Sequence[Variable], whole: Sequence[Variable] | None
@@ -141,22 +141,22 @@ class Driver(Sums):
             match: Any = plain.get(op, _MISSING)
             if match is _MISSING:
                 match = get_plain(op)
-            found = match(m) if match is not None else None
-            if found is None and interpreted:
-                found = interpret(self.selection, m, repeats)
-            elif found is None:  # what interpret does: its call would cost 9 to 15 % here
+            fired = match(m) if match is not None else None
+            if fired is None and interpreted:
+                fired = interpret(self.selection, m, repeats)
+            elif fired is None:  # what interpret does: its call would cost 9 to 15 % here
                 for transform in asked.get(op) or get_asked(op):
-                    made = transform.transform(m)
-                    if made is not None and made is not m:
-                        if repeats(transform, m, made):
+                    replacement = transform.transform(m)
+                    if replacement is not None and replacement is not m:
+                        if repeats(transform, m, replacement):
                             continue
-                        found = made, transform, ()
+                        fired = replacement, transform, ()
                         break
-            if found is None:
+            if fired is None:
                 pop()
                 normal[n] = normal[m] = m
                 continue
-            result, rewrite, bindings = found
+            result, rewrite, bindings = fired
             self.fired(m, result, rewrite, bindings)
             if result in normal or self.settled(result):
                 pop()
@@ -178,8 +178,8 @@ def _without(
     outputs: Sequence[Variable], needs: frozenset[Any], known: dict[Variable, Variable]
 ) -> list[Variable] | None:
     """Return the nodes of a graph that are not known, or None if one of them has a needed op."""
-    found = dict.fromkeys([x for x in outputs if x.inputs])
-    waiting = list(found)
+    nodes = dict.fromkeys([x for x in outputs if x.inputs])
+    waiting = list(nodes)
     ops = set()
     for x in waiting:  # grows as it goes
         op = x.op
@@ -193,8 +193,8 @@ def _without(
                 return None
             continue
         for y in x.inputs:
-            if y not in found and y.inputs:
-                found[y] = None
+            if y not in nodes and y.inputs:
+                nodes[y] = None
                 waiting.append(y)
     return waiting
 
@@ -238,9 +238,9 @@ def normalise(
     with selection.lock:
         key = tuple(outputs)
         if log is None and not once:
-            known = selection.results.get(key)
-            if known is not None:
-                return known
+            normal_forms = selection.results.get(key)
+            if normal_forms is not None:
+                return normal_forms
         closed = selection.sharing.closed(outputs) if ops else frozenset[Variable]()
         kept = log is None and not once
         group: Any = closed, None

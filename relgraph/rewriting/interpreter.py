@@ -116,8 +116,8 @@ def placed(relation: Relation, built: Variable, node: Variable) -> Variable | No
 def answers(relation: Relation, node: Variable) -> Iterator[Variable]:
     """Yield kanren's ground answers for a node, of any type."""
     q = fresh("q")
-    found = search.answers(lambda: relation(node, q), relation.label, {"node": node})
-    for final in islice(found, TRIES):
+    states = search.answers(lambda: relation(node, q), relation.label, {"node": node})
+    for final in islice(states, TRIES):
         if RESIDUALS in final:
             continue
         try:

@@ -39,29 +39,29 @@ class Template:
         # A step calls the first of its parts on the others.  A part is a kind and a value: the
         # number of a node, the number of an earlier step, or any other object.
         self.steps: list[list[tuple[str, Any]]] = []
-        done: dict[int, int] = {}
+        numbers: dict[int, int] = {}
         stack = [term]
         while stack:
             x = stack[-1]
             waiting: list[Any] = []
-            if isinstance(x, ExpressionTuple) and id(x) not in done:
-                waiting = [y for y in x if isinstance(y, ExpressionTuple) and id(y) not in done]
+            if isinstance(x, ExpressionTuple) and id(x) not in numbers:
+                waiting = [y for y in x if isinstance(y, ExpressionTuple) and id(y) not in numbers]
                 if not waiting:
-                    self.steps.append([_part(y, done) for y in x])
-                    done[id(x)] = len(self.steps) - 1
+                    self.steps.append([_part(y, numbers) for y in x])
+                    numbers[id(x)] = len(self.steps) - 1
             if waiting:
                 stack += waiting
             else:
                 stack.pop()
-        self.last = _part(term, done)
+        self.last = _part(term, numbers)
 
     def build(self, nodes: list[Variable]) -> Any:
         """Return the graph, or the number, for the nodes of an outline."""
-        made: list[Any] = []
-        sources = {"node": nodes, "step": made}
+        results: list[Any] = []
+        sources = {"node": nodes, "step": results}
         for parts in self.steps:
             head, *rest = [v if k == "value" else sources[k][v] for k, v in parts]
-            made.append(head(*rest))
+            results.append(head(*rest))
         kind, value = self.last
         return value if kind == "value" else sources[kind][value]
 

@@ -230,16 +230,16 @@ class Transform:
 
     def transform(self, node: Variable) -> Variable | None:
         """Return the replacement of a node, or None."""
-        found: Variable | dict[Variable, Variable] | None = attempt(
+        result: Variable | dict[Variable, Variable] | None = attempt(
             self.rewriter, self._graph, node, self.failure_callback
         )
-        if isinstance(found, dict):
+        if isinstance(result, dict):
             raise ArgumentError(
                 f"{self.name} returned a dict, but is not declared contextual",
                 {"node": node},
                 "Set contextual = True on its class.",
             )
-        return None if found is None else checked_type(found, node, self.name)
+        return None if result is None else checked_type(result, node, self.name)
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -258,17 +258,17 @@ def _tracks(rewriter: NodeRewriter) -> tuple[Any, ...] | None:
             f"{rewriter.name}.tracks must be a method, not {rewriter.tracks!r}",
             fix="Write def tracks(self): return [rg.add], with the ops it is asked about.",
         )
-    found: Any = rewriter.tracks()
-    if found is None:
+    tracks: Any = rewriter.tracks()
+    if tracks is None:
         return None
-    ops = tuple(found) if isinstance(found, Iterable) else (found,)
+    ops = tuple(tracks) if isinstance(tracks, Iterable) else (tracks,)
     for op in ops:
         if not isinstance(op, Op) and not (isinstance(op, type) and issubclass(op, Op)):
             raise ArgumentError(
                 f"{rewriter.name}.tracks() must return ops or classes of ops, not {op!r}",
                 fix="An op is an object such as rg.add, a class of ops one such as Sum.",
             )
-        if op is found:
+        if op is tracks:
             raise ArgumentError(
                 f"{rewriter.name}.tracks() must return a sequence of ops, not {op!r}",
                 fix="Return a list, such as [rg.add].",
@@ -550,11 +550,11 @@ def KanrenRelationSub(
                 f"{parameter} is a function, not {kind_of(value)}",
                 fix="Write results_filter=lambda answers: next(answers, None), or leave it out.",
             )
-    made: Relation = goal if isinstance(goal, Relation) else relation(goal, name=name)
+    wrapped: Relation = goal if isinstance(goal, Relation) else relation(goal, name=name)
     if results_filter is None and node_filter is None:
-        return made
+        return wrapped
     return _FilteredRelation(
-        made,
+        wrapped,
         results_filter or (lambda results: next(results, None)),
         node_filter or (lambda node: False),
     )
@@ -585,8 +585,8 @@ def _declared(
     caller = sys._getframe(3)  # of the constructor, and of what checks its arguments
     file = caller.f_code.co_filename.replace("\\", "/").rsplit("/", 1)[-1]
     sides.__doc__ = sides.__name__ = name  # which may be an equation
-    made: Relation = identity(sides, tags=tags, where=where, location=f"{file}:{caller.f_lineno}")
-    return made
+    result: Relation = identity(sides, tags=tags, where=where, location=f"{file}:{caller.f_lineno}")
+    return result
 
 
 def _collect(pattern: Any, names: dict[str, None]) -> None:

@@ -91,13 +91,13 @@ class _ProfiledSelection(Selection):
         self._counts = counts
 
     def plain(self, op: Op) -> Any:
-        known: Any = self._plain.get(op)
-        if known is None and op not in self._plain:
+        matcher: Any = self._plain.get(op)
+        if matcher is None and op not in self._plain:
             rewrites = self.rewrites_of(op, type(op)) if op not in self.ac_ops else []
             if rewrites:
-                known = _one_by_one([self._timed_plain(op, r) for r in rewrites])
-            self._plain[op] = known
-        return known
+                matcher = _one_by_one([self._timed_plain(op, r) for r in rewrites])
+            self._plain[op] = matcher
+        return matcher
 
     def _timed_plain(self, op: Op, rewrite: Rewrite) -> Matcher:
         match = compile_plain(op, [rewrite])
@@ -161,9 +161,9 @@ def timed(function: Callable[..., Any], count: Count) -> Callable[..., Any]:
 def _one_by_one(matchers: Sequence[Matcher]) -> Matcher:
     def match(node: Variable) -> Any:
         for matcher in matchers:
-            found = matcher(node)
-            if found is not None:
-                return found
+            fired = matcher(node)
+            if fired is not None:
+                return fired
         return None
 
     match.source = "\n".join(m.source for m in matchers)  # type: ignore[attr-defined]

@@ -258,15 +258,15 @@ class _Contextual:
 
     def apply(self, graph: FunctionGraph) -> FunctionGraph:
         """Return the graph after one pass; the rewriters see each node as it was on entry."""
-        found: dict[Variable, Variable] = {}
-        asked: dict[Any, list[tuple[NodeRewriter, Transform]]] = {None: []}
+        changes: dict[Variable, Variable] = {}
+        tracking: dict[Any, list[tuple[NodeRewriter, Transform]]] = {None: []}
         for node in graph:
             op = node.op
-            if op not in asked:
-                asked[op] = [pair for pair in self.rewriters if tracked(pair[1], op)]
-            if not asked[op] or not node.inputs or node in found:
+            if op not in tracking:
+                tracking[op] = [pair for pair in self.rewriters if tracked(pair[1], op)]
+            if not tracking[op] or not node.inputs or node in changes:
                 continue
-            for rewriter, transform in asked[op]:
+            for rewriter, transform in tracking[op]:
                 result = attempt(rewriter, graph, node, self.failure_callback)
                 if result is None:
                     continue
@@ -284,9 +284,9 @@ class _Contextual:
                     if new is not None and new is not old
                 }
                 if new:
-                    found |= {old: image for old, image in new.items() if old not in found}
+                    changes |= {old: image for old, image in new.items() if old not in changes}
                     break
-        return with_outputs(graph, substitute(graph.outputs, found)) if found else graph
+        return with_outputs(graph, substitute(graph.outputs, changes)) if changes else graph
 
 
 class _Parts:
@@ -431,23 +431,23 @@ def with_changes(graph: FunctionGraph, changes: Mapping[Variable, Variable]) -> 
     """Return a graph with nodes replaced; a replacement may itself contain such nodes."""
     if not changes:
         return graph
-    done: dict[Variable, Variable] = {}
+    images: dict[Variable, Variable] = {}
     stack = list(graph.outputs)
     while stack:
         x = stack[-1]
-        if x in done:
+        if x in images:
             stack.pop()
             continue
         target = changes.get(x, x)
-        waiting = [y for y in target.inputs if y not in done]
+        waiting = [y for y in target.inputs if y not in images]
         if waiting:
             stack.extend(waiting)
             continue
         stack.pop()
-        inputs = tuple([done[y] for y in target.inputs])
+        inputs = tuple([images[y] for y in target.inputs])
         op: Any = target.op
-        done[x] = target if op is None or inputs == target.inputs else apply(op, inputs)
-    return with_outputs(graph, [done[x] for x in graph.outputs])
+        images[x] = target if op is None or inputs == target.inputs else apply(op, inputs)
+    return with_outputs(graph, [images[x] for x in graph.outputs])
 
 
 def map_graph(graph: Graph, rewriter: Any) -> Graph:
@@ -458,17 +458,17 @@ def map_graph(graph: Graph, rewriter: Any) -> Graph:
     if isinstance(graph, FunctionGraph):
         return _applied(rewriter, graph)  # type: ignore[return-value]
     if isinstance(graph, Variable):
-        given: tuple[Variable, ...] = (graph,)
+        graphs: tuple[Variable, ...] = (graph,)
     elif isinstance(graph, Mapping):
-        given = as_outputs(graph.values())
+        graphs = as_outputs(graph.values())
     elif isinstance(graph, list | tuple):
-        given = as_outputs(graph)
+        graphs = as_outputs(graph)
     else:
         raise ArgumentError(
             f"this is {kind_of(graph)}, not a graph: {graph!r:.60}",
             fix="Pass a Variable, a list, tuple or dict of Variables, or a FunctionGraph.",
         )
-    outputs = _rewritten(rewriter, given)
+    outputs = _rewritten(rewriter, graphs)
     if isinstance(graph, Variable):
         return outputs[0]  # type: ignore[return-value]
     if isinstance(graph, Mapping):

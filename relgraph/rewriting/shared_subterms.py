@@ -55,11 +55,11 @@ class Sharing:
         else:
             self._users, self._nested = users, nested
             self._closed = frozenset([x for x in nested if users[x] > 1])
-        found = self._closed
+        closed = self._closed
         if len(self._users) > KEPT:
             self._forget()
         self._changing = False
-        return found
+        return closed
 
     def _is_closed(self, x: Variable) -> bool:
         return x in self._nested and self._users[x] > 1

@@ -34,9 +34,9 @@ def _visited(node: Variable, driver: Groups) -> Variable:
     op: Any = node.op
     matcher = selection.ac_of(op)
     if matcher is not None:
-        found = _regrouped(node, matcher, driver)
-        if found is not None:
-            return found
+        regrouped = _regrouped(node, matcher, driver)
+        if regrouped is not None:
+            return regrouped
     match = selection.plain(op)
     fired = match(node) if match is not None else None
     if fired is None and (selection.interpreted or selection.transforms):
