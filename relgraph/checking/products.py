@@ -1,6 +1,6 @@
 """Identities with products: where rewriting skips them, and identities false for all matrices.
 
-A relation with ``@`` fires only for operand ranks for which both sides are equal on random matrices
+A relation with ``@`` fires only for operand ranks for which both sides are equal on sample matrices
 (:mod:`relgraph.relations.rank_classes`).  So ``A @ B = B @ A`` fires for two vectors and passes
 every comparison, yet it is false for matrices: if each factor is a matrix and both sides exist and
 have one type, they are never equal.  If they are equal for some matrices, as in ``(X @ Y) @ Z = X @
@@ -22,7 +22,6 @@ from relgraph.ir.graph import toposort
 from relgraph.ir.node import Variable
 from relgraph.ops.contraction import Matmul
 from relgraph.relations.clause import Clause, Rewrite
-from relgraph.relations.rank_classes import Ranks
 from relgraph.relations.relation import Relation
 
 SHAPES = {theme: [(2, 2), (2,), (), (2, 2, 2)] for theme in made.SHAPES}
@@ -45,7 +44,7 @@ def left_out(relation: Relation) -> tuple[list[Variable], Counterexample | None]
     """
     graphs: list[Variable] = []
     for clause, rewrite in zip(relation.clauses or (), _rewrites(relation), strict=True):
-        if rewrite is None or Ranks.of(rewrite) is None:
+        if rewrite is None or rewrite.ranks is None:
             continue
         holds, first = False, None
         for graph, other, values, fires in _comparable(relation, clause):

@@ -5,14 +5,17 @@ Leaves say their own text, and ops their symbols, so nodes can print themselves 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 if TYPE_CHECKING:
     from relgraph.ir.node import Constant, Variable
+    from relgraph.ir.op import Op
 
 ATOM = 100  # the precedence of names, numbers and calls
+SIGN = 13  # that of a minus sign
 
 
 def brief(node: Variable, limit: int = 80) -> str:
@@ -39,13 +42,17 @@ def brief(node: Variable, limit: int = 80) -> str:
 
 def infix_text(node: Variable, operands: list[tuple[str, int]]) -> tuple[str, int]:
     """Return a node's text and the precedence of its outermost operator, given its operands'."""
-    op = node.op
-    if op is None:
+    if node.op is None:
         text = node._leaf_text()
-        return text, 13 if text.startswith("-") else ATOM
-    special = op.infix([text for text, _ in operands])
-    if special is not None:
-        return special, ATOM
+        return text, SIGN if text.startswith("-") else ATOM
+    return applied_text(node.op, operands)
+
+
+def applied_text(op: Op, operands: list[tuple[str, int]]) -> tuple[str, int]:
+    """Return the text of an op on operands, and its precedence, given those of the operands."""
+    infix = op.infix([text for text, _ in operands])
+    if infix is not None:
+        return infix, ATOM
     if op.symbol and len(operands) == 2:
         (left, p), (right, q) = operands
         rank = op.precedence
@@ -60,12 +67,15 @@ def infix_text(node: Variable, operands: list[tuple[str, int]]) -> tuple[str, in
         return (f"{op.symbol}({text})" if p < op.precedence else f"{op.symbol}{text}"), (
             op.precedence
         )
-    shown = [
-        f"{name}={value!r}"
-        for name, value in zip(op.parameters, op.params, strict=True)
-        if value is not None and value is not False
-    ]
-    return f"{op.name}({', '.join([text for text, _ in operands] + shown)})", ATOM
+    return call_text(op.name, operands, zip(op.parameters, op.params, strict=True))
+
+
+def call_text(
+    name: str, operands: list[tuple[str, int]], parameters: Iterable[tuple[str, Any]]
+) -> tuple[str, int]:
+    """Return the text of a call with operands and parameters; None and False are left out."""
+    shown = [f"{key}={x!r}" for key, x in parameters if x is not None and x is not False]
+    return f"{name}({', '.join([text for text, _ in operands] + shown)})", ATOM
 
 
 def constant_text(node: Constant) -> str:

@@ -10,6 +10,7 @@ from relgraph.ir.graph import FunctionGraph, as_outputs, toposort
 from relgraph.ir.infix import ATOM, infix_text
 from relgraph.ir.node import Variable
 
+SIGN = 13  # that of a minus sign
 _WIDTH = 100
 
 

@@ -11,7 +11,7 @@ A :class:`View` keeps its index while a sum grows, so that no operands are match
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,7 +43,6 @@ from relgraph.relations.pattern import (
     same_term,
     variables,
 )
-from relgraph.relations.rank_classes import Ranks
 from relgraph.relations.runtime import OutOfSteps
 from relgraph.relations.symmetry import exchange
 
@@ -60,16 +59,10 @@ class Role(NamedTuple):
 class MatchRule:
     """Matches a fixed number of operands; each of its functions is compiled at its first use.
 
-    Attributes
-    ----------
-    roles : list of Role
-        One for each operand of the pattern, the most selective first.
-    by_identity : bool
-        Whether a variable that the pattern repeats is looked up by the operand it is bound to.
-    twins : bool
-        Whether the pattern is of two equal operands, such as ``x + x``.
-    leading : list of int
-        The roles in which operands are tried.
+    ``roles`` are those of the pattern's operands, the most selective first, and operands are tried
+    in the roles that ``leading`` lists.  ``by_identity`` is True if the pattern repeats a variable,
+    which is then looked up by the operand it is bound to, and ``twins`` if its two operands are
+    equal, as in ``x + x``.
     """
 
     def __init__(self, op: Op, rewrite: Rewrite) -> None:
@@ -81,7 +74,9 @@ class MatchRule:
         self.roles = []
         for i, arg in enumerate(self.args):
             others = self.args[:i] + self.args[i + 1 :]
-            self.roles.append(Role(anchor(arg), min(map(anchor, others), key=_is_any)))
+            self.roles.append(
+                Role(anchor(arg), min(map(anchor, others), key=lambda key: key is ANY))
+            )
         self.twins = len(self.args) == 2 and same_term(*self.args)
         # Of roles that may be exchanged, the operands of a match are tried in the first.
         self.leading = [
@@ -93,11 +88,11 @@ class MatchRule:
 
     def matcher(self, role: int) -> Callable[..., Any]:
         """Return the function that matches a view, beginning with the operand of a role."""
-        known = self.matchers[role]
-        if known is None:
+        matcher = self.matchers[role]
+        if matcher is None:
             others = self.args[:role] + self.args[role + 1 :]
-            known = self.matchers[role] = self._compile(self.args[role], others)
-        return known
+            matcher = self.matchers[role] = self._compile(self.args[role], others)
+        return matcher
 
     @cached_property
     def pair(self) -> Callable[..., Any]:
@@ -165,8 +160,8 @@ class MatchRule:
     @property
     def sources(self) -> list[str]:
         """The sources of the functions compiled so far."""
-        made: list[Any] = [*self.matchers, self.__dict__.get("pair")]
-        return [f.source for f in made if f is not None]
+        functions: list[Any] = [*self.matchers, self.__dict__.get("pair")]
+        return [f.source for f in functions if f is not None]
 
     def _together(self, compiler: Compiler, arg: PatternVariable, taken: str) -> str:
         """Return an expression for the slots and the node that a variable may stand for."""
@@ -175,7 +170,7 @@ class MatchRule:
             return f"within({op}, {compiler.env[arg]}, view, index, {taken})"
         conditions = compiler.rewrite.conditions
         decided = any(arg in variables(x) for c in conditions for x in c.args)
-        every = decided or compiler.guarded or Ranks.of(compiler.rewrite) is not None
+        every = decided or compiler.guarded or compiler.rewrite.ranks is not None
         return f"{'choices' if every else 'free'}({op}, view, {taken})"
 
     @staticmethod
@@ -235,10 +230,6 @@ def _urgency(term: Term, compiler: Compiler) -> tuple[bool, int, bool]:
     return term not in compiler.env, _selectivity(term), not joined
 
 
-def _is_any(key: Any) -> bool:
-    return key is ANY
-
-
 def _selectivity(term: Term) -> int:
     if isinstance(term, PatternVariable):
         return 3
@@ -248,16 +239,9 @@ def _selectivity(term: Term) -> int:
 
 
 class AcMatcher:
-    """All rewrites of a selection with one associative and commutative head op.
+    """All rewrites of a selection with one associative and commutative head op, in declared order.
 
-    Parameters
-    ----------
-    op : Op
-        The head.
-    rewrites : sequence of Rewrite
-        In declared order.
-    fold : callable, optional
-        ``fold(op, constants)`` combines constants that meet in a view, or returns None.
+    ``fold(op, constants)`` combines constants that meet in a view, or returns None.
     """
 
     def __init__(
@@ -301,14 +285,14 @@ class AcMatcher:
 
     def may_match(self, keys: frozenset[Any]) -> bool:
         """Return False if the keys of the operands show that no rewrite matches."""
-        known = self._may.get(keys)
-        if known is None:
-            known = self._may[keys] = bool(
+        may = self._may.get(keys)
+        if may is None:
+            may = self._may[keys] = bool(
                 self.always
                 or not self.keys.isdisjoint(keys)
                 or not self.keys.isdisjoint(map(type, keys))
             )
-        return known
+        return may
 
     def pair(self, a: Variable, b: Variable) -> tuple[Variable, Any, tuple[Any, ...]] | None:
         """Match a view of two operands; return ``(result, rewrite, bindings)`` or None."""
@@ -364,19 +348,9 @@ class AcMatcher:
         return tuple(agenda)
 
     def step(self, view: View, fresh: Collection[int]) -> list[Match]:
-        """Match the operands that are new to a view, and remove the matched ones.
+        """Match the operands that are new to a view, and remove the matched ones from it.
 
-        Parameters
-        ----------
-        view : View
-            The operands; those that take part in a match are removed.
-        fresh : collection of int
-            The slots of the operands that have not been tried.
-
-        Returns
-        -------
-        list of Match
-            Disjoint matches, in order of the rules and then of the operands.
+        The matches are disjoint, in order of the rules and then of the operands.
         """
         agenda: list[tuple[int, int, int]] = []
         index, operands = view.index, view.operands
@@ -404,10 +378,12 @@ class AcMatcher:
                     agenda.extend([(number, slot, place) for slot in slots])
                 elif rule.enter(slots, view):
                     gathered.add(number)
-        agenda.extend((number, -1, 0) for number in gathered)
+        agenda.extend([(number, -1, 0) for number in gathered])
         matches: list[Match] = []
         if self.fold is not None and len(index.get(Constant, ())) > 1:
-            matches.extend(self._folded(view))
+            folded = self._folded(view)
+            if folded is not None:
+                self._take(folded, view, matches)
         agenda.sort()
         for number, slot, place in agenda:
             rule = self.rules[number]
@@ -415,9 +391,9 @@ class AcMatcher:
                 for match in rule.gather(view):
                     self._take(match, view, matches)
             elif slot in operands:
-                found = rule.find(place, slot, view)
-                if found is not None:
-                    self._take(found, view, matches)
+                matched = rule.find(place, slot, view)
+                if matched is not None:
+                    self._take(matched, view, matches)
         return matches
 
     @staticmethod
@@ -425,16 +401,13 @@ class AcMatcher:
         view.remove(match.slots)
         matches.append(match)
 
-    def _folded(self, view: View) -> Iterable[Match]:
+    def _folded(self, view: View) -> Match | None:
+        """Return the match that combines the constants of a view, if it is valid."""
         assert self.fold is not None
         # Constants of a narrower dtype than the view's would round or wrap around on their own.
         wide = np.result_type(*{x.type.dtype for x in view.operands.values()})
         slots = tuple([i for i in sorted(view.index[Constant]) if view.operands[i].dtype == wide])
         if len(slots) < 2:
-            return
-        nodes = tuple([view.operands[i] for i in slots])
-        firing = self.fold(self.op, nodes)
-        if firing is not None:
-            matches: list[Match] = []
-            self._take(Match(slots, firing), view, matches)
-            yield from matches
+            return None
+        firing = self.fold(self.op, tuple([view.operands[i] for i in slots]))
+        return None if firing is None else Match(slots, firing)

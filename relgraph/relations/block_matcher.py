@@ -28,14 +28,8 @@ DEALT = "slots, operands, buckets, keys, ready, shared"  # the parameters that d
 class GatherRule:
     """Gathers operands that are instances of one element, such as ``A @ x1 + ... + A @ xk``.
 
-    Attributes
-    ----------
-    element : key
-        The key of the operands that are instances as they stand.
-    key : key
-        The key of the operands that may go into buckets; ANY where an operand x counts as x * 1.
-    deal, build : callable
-        The functions compiled for it.
+    Operands with the key ``element`` are instances as they stand.  Those with ``key`` may go into
+    buckets; it is ANY if an operand x counts as ``1 * x``.
     """
 
     def __init__(self, op: Op, rewrite: Rewrite) -> None:
@@ -85,8 +79,8 @@ class GatherRule:
     @property
     def sources(self) -> list[str]:
         """The sources of the functions compiled so far."""
-        made = (self.__dict__.get(name) for name in ("deal", "build"))
-        return [f.source for f in made if f is not None]
+        functions = (self.__dict__.get(name) for name in ("deal", "build"))
+        return [f.source for f in functions if f is not None]
 
     def _dealt(self, compiler: Compiler, shared: Sequence[PatternVariable]) -> list[Line]:
         """Return the lines that put an instance of the element, once matched, into its bucket."""
@@ -125,7 +119,7 @@ class GatherRule:
         compiler.env[self.own] = "one"
         compiler.bind(whole, "n0")
         lines = self._dealt(compiler, shared)
-        # Constants of one view are combined by folding, which sees to overflow.
+        # Folding combines the constants of a view, and checks for overflow.
         whole_only: list[Line] = [("if n0.__class__ is not Constant:", True)]
         return [*lines[:2], *whole_only, (f"one = {one}", False), *lines[2:]]
 
@@ -186,9 +180,9 @@ class GatherRule:
             slots = tuple(sorted(members))
             group = tuple([view.operands[i] for i in slots])
             like = group[0].type if self.guarded else runtime.instance(self.op, group)
-            made = self.build(key, [members[i] for i in slots], like, group)
-            if made is not None:
-                yield Match(slots, Firing(made[1], made[2], group, made[0]))
+            built = self.build(key, [members[i] for i in slots], like, group)
+            if built is not None:
+                yield Match(slots, Firing(built[1], built[2], group, built[0]))
 
     @staticmethod
     def _saving(view: View, members: dict[int, Any]) -> int:

@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any
 
 from relgraph.errors import NotInvertibleError, RelgraphError, UnboundVariableError
+from relgraph.ir.forks import cached_property
 from relgraph.ir.node import Apply, Constant, Variable
 from relgraph.ir.op import Op
 from relgraph.relations.definedness import unproved
@@ -31,19 +32,12 @@ from relgraph.relations.pattern import (
     text,
     variables,
 )
+from relgraph.relations.rank_classes import RankClasses
 
 
 @dataclass(frozen=True)
 class Clause:
-    """Two sides that are equal where the conditions hold.
-
-    Attributes
-    ----------
-    left, right : term
-        The sides, as patterns.
-    conditions : tuple of Suspended
-        Checks and computations over the variables of the sides.
-    """
+    """Two sides, as patterns, that are equal where the conditions hold."""
 
     left: Term
     right: Term
@@ -56,26 +50,13 @@ class Clause:
 
 @dataclass(frozen=True)
 class Rewrite:
-    """A clause in one direction, with what the compiler needs to know of it.
+    """A clause in one direction, with what the compiler needs to know about it.
 
-    Attributes
-    ----------
-    pattern, result : term
-        What is matched and what is built.
-    conditions : tuple of Suspended
-        Ordered so that the arguments of each are bound when it is decided.
-    relation : str
-        The name of the relation, with its direction.
-    broadcast : frozenset of str
-        The names of the variables that may be broadcast where the others may not.
-    origin : Clause
-        The clause itself, with all of its conditions, those too that need no proof in this
-        direction.
-    exact : bool
-        Whether both sides round alike, so that a repeated variable stands for nodes with the same
-        bracketing.
-    source : Relation
-        The relation itself.
+    ``relation`` is the name of the relation with its direction, and ``source`` the relation itself.
+    ``conditions`` follow each other so that the arguments of each are bound when it is decided;
+    ``origin``, the clause, also has those that need no proof in this direction.  ``broadcast``
+    names the variables that may broadcast where the others may not.  If both sides round alike, the
+    rewrite is ``exact``: a repeated variable then stands for nodes with the same bracketing.
     """
 
     pattern: Term
@@ -96,6 +77,13 @@ class Rewrite:
             for x in subterms(side)
             if isinstance(x, PatternNode | Block)
         )
+
+    @cached_property
+    def ranks(self) -> RankClasses | None:
+        """The ranks of its operands for which it holds; None for any, without a product."""
+        # A direction leaves conditions out that its pattern cannot be computed without.
+        conditions = getattr(self.origin, "conditions", self.conditions)
+        return RankClasses.of(self.pattern, self.result, conditions)
 
     def __str__(self) -> str:
         where = f"  where {', '.join(map(repr, self.conditions))}" if self.conditions else ""
@@ -153,13 +141,9 @@ def orient(
 ) -> Rewrite:
     """Return a clause as a rewrite in one direction.
 
-    Raises
-    ------
-    NotInvertibleError
-        When the side to match is a bare variable, a number or an input, or a computed variable
-        would have to be computed backwards.
-    UnboundVariableError
-        When the result holds a variable that the pattern does not bind.
+    A side that cannot be matched, and a variable that would have to be computed backwards, raise
+    NotInvertibleError; a variable of the result that the pattern does not bind raises
+    UnboundVariableError.
     """
     pattern, result = (clause.right, clause.left) if backward else (clause.left, clause.right)
     if isinstance(pattern, Apply):  # it stands for itself, up to the laws of its op

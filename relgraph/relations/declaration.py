@@ -109,10 +109,7 @@ def _as_goals(conditions: Any) -> tuple[Any, ...]:
 def pairs_of(statement: Any, name: str, location: str) -> list[Clause]:
     """Return the pairs of sides that an identity states, each with its own conditions.
 
-    Parameters
-    ----------
-    statement : tuple or list of tuple
-        ``(left, right)`` or ``(left, right, condition)``, or a list of such pairs.
+    It states ``(left, right)`` or ``(left, right, condition)``, or a list of these.
     """
     clauses = []
     for pair in statement if isinstance(statement, list) and statement else [statement]:

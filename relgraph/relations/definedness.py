@@ -29,15 +29,7 @@ def required(term: Term) -> list[tuple[Term, str]]:
 
 
 def unproved(conditions: Iterable[Suspended], *sides: Term) -> tuple[Suspended, ...]:
-    """Return the conditions that do not follow from the definedness of some sides.
-
-    Parameters
-    ----------
-    conditions : iterable of Suspended
-        Of a clause.
-    *sides : term
-        The sides that are given, as patterns.
-    """
+    """Return the conditions that do not follow from the definedness of some sides."""
     facts = [pair for side in sides for pair in required(side)]
     return tuple([c for c in conditions if not _follows(c, facts)])
 

@@ -28,14 +28,8 @@ Matcher = Callable[[Variable], Any]
 class PlainMatcher:
     """Matches applications of one op that is not associative and commutative.
 
-    Called with a node, it returns ``(result, rewrite, bindings)``, or None.
-
-    Parameters
-    ----------
-    op : Op
-        The head, or one op of the class where all patterns leave its parameters open.
-    clauses : sequence of (Relation, int)
-        Relations and the numbers of their clauses, in declared order.
+    Called with a node, it returns ``(result, rewrite, bindings)``, or None.  If all patterns leave
+    the parameters of the op open, one matcher serves all ops of its class.
     """
 
     __slots__ = ("_by_keys", "_compiled", "_roles", "clauses", "op")
@@ -105,8 +99,8 @@ class PlainMatcher:
     @property
     def source(self) -> str:
         """The sources of the functions compiled so far."""
-        made: list[Any] = [f for f in self._compiled.values() if f is not None]
-        return "\n".join(f.source for f in made)
+        functions: list[Any] = [f for f in self._compiled.values() if f is not None]
+        return "\n".join(f.source for f in functions)
 
 
 def _roles(pattern: Any) -> tuple[Any, ...]:

@@ -71,13 +71,7 @@ def guarded_condition(condition: Suspended, relation: str) -> Callable[..., Any]
 
 
 def opened(cls: type[Op], params: tuple[Any, ...], relation: str, computed: str) -> Op:
-    """Return an op with parameters that a side condition computed.
-
-    Raises
-    ------
-    RelationError
-        If the op takes them for no operands.
-    """
+    """Return an op with computed parameters; those that no operands allow raise RelationError."""
     try:
         op: Op = cls(*params)
     except Exception as error:

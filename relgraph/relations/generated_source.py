@@ -124,21 +124,9 @@ def write(
     doc: str,
     generators: Mapping[Sequence[Line], str],
 ) -> str:
-    """Merge lists of lines into the source of one function.
+    """Merge lists of lines into the source of one function, after the functions that it calls.
 
-    Parameters
-    ----------
-    name, parameters, doc : str
-        Of the function.
-    bodies : sequence of sequence of Line
-        Its lines, one list after the other.
-    generators : mapping
-        The lines of each generator that the bodies call, to the call.
-
-    Returns
-    -------
-    str
-        The function, after those that it calls.
+    ``generators`` maps the lines of each generator that the bodies call to the call.
     """
     waiting = [_Function(name, parameters, _merged(bodies), False)]
     for lines, call in generators.items():

@@ -40,7 +40,6 @@ from relgraph.relations.pattern import (
     text,
     variables,
 )
-from relgraph.relations.rank_classes import Ranks
 from relgraph.relations.symmetry import exchange
 
 Own = tuple[str, str]  # the names of a slot and of the operand in it
@@ -103,12 +102,7 @@ class Compiler:
     def loop(self, targets: str, items: str, number: int = MANY) -> None:
         """Add a loop that all later lines stand under; it counts steps if it may run often.
 
-        Parameters
-        ----------
-        targets, items : str
-            Its header.
-        number : int
-            The binary logarithm of how many items it may have.
+        ``number`` is the binary logarithm of how many items it may have.
         """
         self.loops += number
         items = f"counted(steps, {items})" if self.loops > FEW else items
@@ -119,14 +113,8 @@ class Compiler:
     ) -> None:
         """Match interchangeable terms, each set of operands once.
 
-        Parameters
-        ----------
-        members : sequence of Term
-            The terms, of which the first is matched with every candidate.
-        names : sequence of (str, str)
-            For each, the names of the slot and the operand that it takes.
-        enter : callable
-            Adds the loop over the slots and operands that are not taken, and the guard.
+        The first term is matched with every candidate, in the loop that ``enter`` adds, over the
+        operands that are not taken.  ``names`` are those of the slot and the operand of each term.
         """
         if len(members) == 1:
             enter()
@@ -189,10 +177,10 @@ class Compiler:
                 self.nodes.add(term)
                 self.bind(term, at)
             elif term in self.nodes:
-                known = self.env[term]
-                way = ", False" if self.rewrite.exact else ""
-                same = f"{at}.op is {known}.op is not None and alike({at}, {known}{way})"
-                self.test(f"{at} is {known} or {same}")
+                bound = self.env[term]
+                regroup = ", False" if self.rewrite.exact else ""
+                same = f"{at}.op is {bound}.op is not None and alike({at}, {bound}{regroup})"
+                self.test(f"{at} is {bound} or {same}")
             else:
                 self.test(f"{at} is {self.env[term]}")
         elif isinstance(term, bool | int | float):
@@ -226,8 +214,8 @@ class Compiler:
             out = c.args[0]
             name = f"c{len(self.done)}"
             decide = self.names.condition(c, self.rewrite.relation)
-            made = f"reduced({decide}, {values})" if c.kind == "reduce" else f"{decide}({values})"
-            self.let(f"{name} = {made}")
+            call = f"reduced({decide}, {values})" if c.kind == "reduce" else f"{decide}({values})"
+            self.let(f"{name} = {call}")
             self.test(f"{name} is not None")
             if isinstance(out, PatternVariable) and out not in self.env:
                 self.computed.add(out)
@@ -364,7 +352,7 @@ class Compiler:
             self.loop(", ".join(groups), f"splits({rest}, {len(free)})", 4)
         for k, (x, group) in enumerate(zip(free, groups, strict=True)):
             place = f"{at}_f{k}"
-            self.let(f"{place} = {group}[0] if len({group}) == 1 else nary({name}, {group})")
+            self.let(f"{place} = {group}[0] if len({group}) == 1 else apply_chain({name}, {group})")
             self.guard(x, place, at)
             self.match(x, place)
 
@@ -432,16 +420,16 @@ class Compiler:
     def finish(self, like: str, place: str, extra: str = "") -> None:
         """Make the remaining tests, build the result, and return it.
 
-        ``like`` is an expression for the type of what is replaced, ``place`` one for where to look
-        for its shape, and ``extra`` is appended to what is returned.
+        ``like`` is an expression for the type that is replaced, ``place`` one for the nodes that
+        show its shape, and ``extra`` is appended to the returned values.
         """
         self.conditions()
-        ranked = Ranks.of(self.rewrite)
-        if ranked is not None:
-            kinds = ", ".join(f"{self.env[v]}.type.ndim" for v in ranked.variables)
-            given = ", ".join(self.env[v] for v in ranked.parameters)
-            values = f", ({given},)" if given else ""
-            self.test(f"{self.names.of(ranked, 'ranks')}(({kinds},){values})")
+        classes = self.rewrite.ranks
+        if classes is not None:
+            ranks = ", ".join(f"{self.env[v]}.type.ndim" for v in classes.variables)
+            parameters = ", ".join(self.env[v] for v in classes.parameters)
+            values = f", ({parameters},)" if parameters else ""
+            self.test(f"{self.names.of(classes, 'ranks')}(({ranks},){values})")
         if self.inner:
             self.test(f"steady({like}, ({', '.join(self.inner)},))")
         self.open_computed()
@@ -480,7 +468,7 @@ class Compiler:
         if isinstance(term, Block):
             return self.build_block(term, body, like, root)
         inner = self.like_of_operands(like) if root else like
-        # A Python bool is no operand of an op.
+        # A Python bool is not an operand of an op.
         terms = [constant(x) if isinstance(x, bool) else x for x in term.args]
         args = [self.build(x, body, inner) for x in terms]
         op = self.op_value(term.op)
@@ -501,8 +489,8 @@ class Compiler:
     def like_of_operands(self, like: str) -> str:
         """Return an expression for the type that results below the root are compared with.
 
-        It is the type of what is replaced.  Where both sides are indices, whose dtype says nothing
-        of the elements, it is the type of the elements.
+        It is the type that is replaced.  If both sides are indices, whose dtype says nothing about
+        the elements, it is the type of the elements.
         """
         pattern, result = self.rewrite.pattern, self.rewrite.result
         indices = isinstance(pattern, PatternNode) and traits(pattern.op).returns_indices
@@ -515,7 +503,7 @@ class Compiler:
         op = self.names.of(block.op, block.op.name)
         name = self.fresh("b")
         if block.element == own:
-            body.append(f"{name} = nary({op}, {terms})")
+            body.append(f"{name} = apply_chain({op}, {terms})")
         else:
             each, inner = self.fresh("e"), list[str]()
             self.env[own] = each
@@ -525,7 +513,7 @@ class Compiler:
             body.append(f"for {each} in {terms}:")
             body.extend("    " + line for line in inner)
             body.append(f"    {name}.append({result})")
-            body.append(f"{name} = nary({op}, {name})")
+            body.append(f"{name} = apply_chain({op}, {name})")
         if traits(block.op).computes:
             body.append(f"{'whole' if root else 'checked'}({name}, {like})")
         return name

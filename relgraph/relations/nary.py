@@ -10,11 +10,13 @@ graph.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
+from operator import attrgetter
 from typing import Any
 
 from relgraph.ir.node import Variable, apply_chain
 from relgraph.ir.op import Op
 
+_RANK = attrgetter("ndim")
 NEAR = 64  # how many nested applications a pattern looks through below its root
 
 
@@ -33,16 +35,7 @@ def region(
 ) -> dict[Variable, bool]:
     """Return the nested applications below ``node``, each with whether it is opened.
 
-    Parameters
-    ----------
-    node : Variable
-        The root of the view; it is always opened.
-    op : Op
-        The associative op.
-    closed : container of Variable
-        Applications that are not to be opened.
-    limit : int, optional
-        How many applications to open at most.
+    The root is always opened, those in ``closed`` never, and at most ``limit`` in all.
     """
     dtype = node.type.dtype
     opened: dict[Variable, bool] = {node: True}
@@ -65,8 +58,7 @@ def leaves(
 ) -> list[Variable]:
     """Return the operands of the n-ary view of ``node``, left to right.
 
-    Parameters are those of :func:`region`.  A node that is no application of ``op`` is its own
-    only operand.
+    The view opens what :func:`region` does.  A node with another op is its own only operand.
     """
     if node.op is not op:
         return [node]
@@ -115,12 +107,8 @@ def _shared_leaves(
 def canonical(node: Variable, regroup: bool = True) -> Any:
     """Return a key that nodes share if they differ only in the order of their operands.
 
-    Parameters
-    ----------
-    node : Variable
-        Any node; operands of its own op are opened, others are compared by identity.
-    regroup : bool
-        Whether floats may be bracketed differently, too, which rounds differently.
+    Operands with the node's own op are opened, and others compared by identity.  With ``regroup``,
+    floats may also be bracketed differently, which rounds differently.
     """
     op = node.op
     if op is None or not op.commutative:
@@ -137,15 +125,6 @@ def alike(a: Variable, b: Variable, regroup: bool = True) -> bool:
     return a is b or (a.op is b.op and canonical(a, regroup) == canonical(b, regroup))
 
 
-def nary(op: Op, operands: Sequence[Variable]) -> Variable:
-    """Apply an associative op to any number of operands, nested to the left."""
-    return apply_chain(op, operands)
-
-
-def small_first(operands: Iterable[Variable]) -> list[Variable]:
-    """Order operands so that those of lower rank, which broadcast, are combined first."""
-    return sorted(operands, key=_rank)
-
-
-def _rank(x: Variable) -> int:
-    return x.ndim
+def combined(op: Op, operands: Iterable[Variable]) -> Variable:
+    """Return an op applied to operands; those of lower rank, which broadcast, come first."""
+    return apply_chain(op, sorted(operands, key=_RANK))

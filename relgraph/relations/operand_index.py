@@ -64,23 +64,11 @@ class Match(NamedTuple):
 class View:
     """The operands of one n-ary application, indexed.
 
-    Parameters
-    ----------
-    by_identity : bool
-        Whether operands are also looked up by what they are, not only by their keys.  Constants
-        are not: equal ones are combined by folding, which refuses where that would overflow.
-    inside : mapping of Op to positions
-        Ops whose applications are also looked up by what stands at a position in them.
-
-    Attributes
-    ----------
-    operands : dict
-        Slot to operand, in order of first occurrence.
-    index : dict
-        Key of an operand, its canonical form, or ``(op, position, what stands there)``, to the
-        slots where it stands.
-    keys : set
-        The keys of all operands that were ever in the view.
+    ``operands`` maps slots to operands, in order of first occurrence.  ``index`` maps the key of an
+    operand to its slots; with ``by_identity`` it also maps its canonical form and, for the ops and
+    positions in ``inside``, ``(op, position, what stands there)``.  Constants have no entry by
+    identity: folding combines equal ones, and refuses where that would overflow.  ``keys`` holds
+    the keys of all operands that were ever in the view.
     """
 
     __slots__ = ("_slot", "buckets", "by_identity", "index", "inside", "keys", "operands")
@@ -148,8 +136,8 @@ class View:
         for slot in slots:
             node = operands.pop(slot)
             key = key_of(node)
-            known = self.by_identity and key is not Constant
-            keys = [key, canonical(node)] if known else [key]
+            by_itself = self.by_identity and key is not Constant
+            keys = [key, canonical(node)] if by_itself else [key]
             if key in self.inside:
                 keys += _inside(node, self.inside[key])
             for key in keys:
@@ -178,16 +166,10 @@ def _inside(node: Variable, positions: frozenset[int]) -> list[Any]:
 class Buckets:
     """The operands that are instances of a gather rule's element, by their shared variables.
 
-    Attributes
-    ----------
-    members : dict
-        Key of a bucket (what its operands share, and their types) to slot to an operand's own part.
-    keys : dict
-        Slot to the keys of its buckets.
-    ready : dict
-        The keys of buckets that were joined by a second operand, in that order.
-    shared : dict
-        Canonical form to the first node that has it.
+    The key of a bucket is what its operands share, with their types.  ``members`` maps it to the
+    operands' own parts by slot, and ``keys`` maps a slot to its buckets.  ``ready`` holds the
+    buckets that a second operand has joined, in that order, and ``shared`` the first node of each
+    canonical form.
     """
 
     __slots__ = ("keys", "members", "ready", "shared")

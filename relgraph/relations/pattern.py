@@ -25,6 +25,7 @@ from unification.variable import Var
 
 from relgraph.errors import PatternError, RelationError, UnsupportedAttributeError
 from relgraph.ir.etuple import op_term
+from relgraph.ir.infix import ATOM, SIGN, applied_text, call_text
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.ir.operators import Operators
@@ -70,11 +71,8 @@ _stated = threading.local()
 def stated(function: Callable[..., Any], parameters: Iterable[Any]) -> Any:
     """Return what a function of logic variables returns; if it yields, the list of that.
 
-    Raises
-    ------
-    PatternError
-        If the function compares patterns with ``==``, whose result, False, would become a part of
-        the statement.
+    A function that compares patterns with ``==`` raises PatternError: the result, False, would
+    become a part of the statement.
     """
     outer = getattr(_stated, "code", None)
     _stated.code = getattr(function, "__code__", None)
@@ -116,15 +114,7 @@ def fresh(name: str) -> Any:
 
 
 class PatternVariable(Pattern):
-    """A logic variable of a pattern.
-
-    Attributes
-    ----------
-    name : str
-        What it is printed as.
-    token : unification.Var
-        The variable it stands for.
-    """
+    """A logic variable of a pattern: its name, and the variable of unification behind it."""
 
     __slots__ = ("name", "token")
 
@@ -159,15 +149,7 @@ class PatternVariable(Pattern):
 
 
 class PatternNode(Pattern):
-    """An op applied to terms.
-
-    Attributes
-    ----------
-    op : Op or OpPattern
-        The op, closed or with open parameters.
-    args : tuple
-        The operands: patterns, numbers or graph nodes.
-    """
+    """An op, closed or open, applied to patterns, numbers or graph nodes."""
 
     __slots__ = ("args", "op")
 
@@ -439,42 +421,19 @@ def from_term(term: Any, names: dict[Any, PatternVariable] | None = None) -> Ter
 def infix(pattern: Term) -> tuple[str, int]:
     """Return a pattern's text and the precedence of its outermost operator."""
     if isinstance(pattern, PatternVariable):
-        return pattern.name, 100
+        return pattern.name, ATOM
     if isinstance(pattern, Block):
         inner = infix(pattern.element)[0]
         return f"{inner} {pattern.op.symbol or pattern.op.name} ...", pattern.op.precedence
     if not isinstance(pattern, PatternNode):
-        return repr(pattern), 0 if isinstance(pattern, Variable) and pattern.inputs else 100
+        return repr(pattern), 0 if isinstance(pattern, Variable) and pattern.inputs else ATOM
     op = pattern.op
     parts = [infix(x) for x in pattern.args]
-    if isinstance(op, Op):
-        own = op.infix([t for t, _ in parts])
-        if own is not None:
-            return own, 100
-        if op.symbol and len(parts) == 2:
-            (left, p), (right, q) = parts
-            power = op.symbol == "**"
-            signed = left.startswith("-")  # a negative number; -x binds less tightly anyway
-            if p < op.precedence or (power and (signed or p == op.precedence)):
-                left = f"({left})"
-            right = (
-                f"({right})" if q < op.precedence or (not power and q == op.precedence) else right
-            )
-            return f"{left} {op.symbol} {right}", op.precedence
-        if op.symbol and len(parts) == 1:
-            inner, p = parts[0]
-            return (
-                f"{op.symbol}({inner})" if p < op.precedence else f"{op.symbol}{inner}",
-                op.precedence,
-            )
-    cls = op.cls if isinstance(op, OpPattern) else type(op)
-    shown = [
-        f"{n}={v!r}"
-        for n, v in zip(cls.parameters, op.params, strict=True)
-        if v is not None and v is not False
-    ]
-    name = op.cls.name if isinstance(op, OpPattern) else op.name
-    return f"{name}({', '.join([t for t, _ in parts] + shown)})", 100
+    if isinstance(op, OpPattern):
+        return call_text(op.cls.name, parts, zip(op.cls.parameters, op.params, strict=True))
+    if op.symbol == "**" and parts[0][0].startswith("-"):  # perhaps a number
+        parts[0] = parts[0][0], SIGN
+    return applied_text(op, parts)
 
 
 def text(pattern: Term) -> str:

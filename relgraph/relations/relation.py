@@ -83,7 +83,7 @@ class Relation(ByReference):
     location : str
         ``file:line`` of its declaration.
     doc : str
-        The docstring of its declaration; ``__doc__`` says where it holds, too.
+        The docstring of its declaration; ``__doc__`` also says where it holds.
     goal : callable
         Its goal constructor.
     """
@@ -178,7 +178,7 @@ class Relation(ByReference):
             twin.backward = not self.backward
             twin._twin = self
             if not twin.interpreted:
-                twin.rewrites  # noqa: B018 - refuses a direction that cannot run, at once
+                twin.rewrites  # noqa: B018 - raises if no clause can run that way
             self._twin = twin
         return self._twin
 
@@ -216,7 +216,7 @@ class Relation(ByReference):
         return tuple(rewrites)
 
     def rewrite(self, number: int) -> Rewrite | None:
-        """Return one of its clauses in its direction, or None where that cannot run.
+        """Return one of its clauses in its direction, or None if that cannot run.
 
         Parameters
         ----------
@@ -298,7 +298,7 @@ class Relation(ByReference):
         Raises
         ------
         ArgumentError
-            For a number of answers that is not an int.
+            If ``n`` is neither None nor a nonnegative int.
 
         Examples
         --------
@@ -549,7 +549,7 @@ def relation(
         label, goal, tags=tags, rounding=rounding, specials=specials, broadcast=broadcast,
         doc=function.__doc__ or "", location=location_of(function), budget=budget,
     )  # fmt: skip
-    _declared_as(result, function)  # raises, too, when the goal relates nothing
+    _declared_as(result, function)  # also raises if the goal relates nothing
     return result
 
 

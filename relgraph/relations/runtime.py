@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from relgraph.errors import RelgraphError
-from relgraph.ir.node import Constant, Variable, apply, constant
+from relgraph.ir.node import Constant, Variable, apply_chain, constant
 from relgraph.ir.op import Op
 from relgraph.ir.types import TensorType, TupleType, covers
-from relgraph.relations.nary import alike, canonical, leaves, nary
+from relgraph.relations.nary import alike, canonical, leaves
 from relgraph.relations.shape_proof import as_known, covered, proved
 
 _T = TypeVar("_T")
@@ -78,10 +78,7 @@ def instance(op: Op, operands: Sequence[Variable]) -> Any:
     type_ = op.result_type((operands[0], operands[1]))
     if len(operands) == 2 or all([x.type is type_ for x in operands]):
         return type_
-    made = apply(op, (operands[0], operands[1]))
-    for x in operands[2:]:
-        made = apply(op, (made, x))
-    return made.type
+    return apply_chain(op, operands).type
 
 
 def reduced(function: Callable[..., Any], terms: Sequence[Any]) -> Any:
@@ -129,20 +126,9 @@ def subsets(
 ) -> Iterator[Sequence[tuple[Any, ...]]]:
     """Yield candidates for interchangeable terms, each set of operands in one order.
 
-    Parameters
-    ----------
-    steps : list of int
-        What is left to the match.
-    candidates : iterable of tuple
-        A slot, its operand, and what the term binds there; those of one slot follow each other.
-    size : int
-        The number of terms.
-
-    Yields
-    ------
-    sequence of tuple
-        Candidates of different slots.  Combining operands of several types in another order may
-        give intermediates of another dtype, so each operand comes first once.
+    A candidate is a slot, its operand, and what the term binds there; those of one slot follow each
+    other.  Operands of several types may have intermediates of another dtype in another order, so
+    each of them comes first once.
     """
     candidates = iter(candidates)
     first = list(islice(candidates, size))
@@ -244,22 +230,14 @@ def choices(op: Op, view: Mapping[int, Variable], taken: Sequence[int]) -> Itera
     if len(view) <= WHOLE:
         for size in range(2, len(left) + 1):
             for slots in combinations(left, size):
-                yield slots, nary(op, [view[i] for i in slots])
+                yield slots, apply_chain(op, [view[i] for i in slots])
 
 
 def fit(built: Any, like: TensorType, place: Any, pointwise: bool) -> Variable | None:
     """Return a result with the type of the node it replaces, or None if it cannot have that type.
 
-    Parameters
-    ----------
-    built : Variable or number
-        The result that the relation built.
-    like : TensorType
-        The type of the node to replace.
-    place : Variable or sequence of Variable
-        The node to replace, or the operands whose combination is replaced.
-    pointwise : bool
-        Whether the identity is elementwise, so that its result may be broadcast and cast.
+    ``place`` is the node, or the operands whose combination is replaced.  Only the result of an
+    elementwise identity is broadcast.
     """
     node: Variable = built if isinstance(built, Variable) else constant(built, like.dtype)
     type_ = node.type
@@ -292,7 +270,8 @@ def _may_stretch(type_: TensorType, like: TensorType) -> bool:
 
 
 __all__ = [
-    "REFUSED", "WHOLE", "Narrowed", "Refused", "alike", "canonical", "checked", "choices",
-    "counted", "covered", "fills", "fit", "free", "instance", "kinds", "leaves", "members", "nary",
-    "proved", "reduced", "spend", "splits", "steady", "subsets", "unit", "whole", "within",
+    "REFUSED", "WHOLE", "Narrowed", "Refused", "alike", "apply_chain", "canonical", "checked",
+    "choices", "counted", "covered", "fills", "fit", "free", "instance", "kinds", "leaves",
+    "members", "proved", "reduced", "spend", "splits", "steady", "subsets", "unit", "whole",
+    "within",
 ]  # fmt: skip

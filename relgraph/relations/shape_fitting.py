@@ -12,17 +12,10 @@ from relgraph.relations.shape_proof import as_known
 
 
 def broadcast_like(built: Variable, like: TensorType, place: Any) -> Variable | None:
-    """Return ``built`` broadcast to the type ``like``, or None when it cannot be.
+    """Return ``built`` broadcast to the type ``like``, or None if it cannot be.
 
-    Parameters
-    ----------
-    built : Variable
-        A result of lower rank, or with dimensions of size 1.
-    like : TensorType
-        The type wanted.
-    place : Variable or sequence of Variable
-        The nodes that sizes which are not static are read from.  Elementwise ops are looked through
-        to their operands, so that no array is computed for its shape alone.
+    Sizes that are not static are read from ``place``, through elementwise ops down to their
+    operands, so that no array is computed for its shape alone.
     """
     from relgraph.ops.shape import broadcast_to
 
@@ -61,14 +54,14 @@ def _size(sources: list[Variable], axis: int) -> Variable | None:
     path: list[Variable] = []
     while node is not None and node.op is not None and node.op.pointwise:
         path.append(node)
-        known = _SOURCES.get(node, {}).get(axis)
-        inner = known
+        source = _SOURCES.get(node, {}).get(axis)
+        inner = source
         if inner is None:
             inner = next((x for x in node.inputs if _extends(x, axis)), None)
         if inner is None:
             break
         node = inner
-        if known is not None:
+        if source is not None:
             break
     if node is None:
         return None

@@ -18,7 +18,7 @@ from relgraph.ir.node import Constant, Variable
 from relgraph.ir.sizes import Equalities, size_at
 from relgraph.ir.types import TensorType, covers
 from relgraph.ops.shape import BroadcastTo
-from relgraph.relations.rank_check import lawful
+from relgraph.relations.rank_classes import lawful
 
 LIMIT = 1000  # nodes of either side that are looked at, beyond a few for each operand
 
@@ -31,19 +31,11 @@ def proved(
 ) -> Variable | None:
     """Return what was built if its sizes fit wherever those of what it replaces do, else None.
 
-    Parameters
-    ----------
-    built : Variable or None
-        The result, or None where there is none.
-    place : Variable or sequence of Variable
-        What is replaced, or the operands of an elementwise op whose combination is.
-    bound : iterable
-        What the variables of the pattern stand for: both sides are known down to these nodes.
-        Where there are none, what is not replaced is found by comparing both sides.
-    uniform : bool
-        Whether it must be shown, too, that nothing is broadcast which is not elementwise alone,
-        and that products hold for the ranks of their operands.  Matchers are compiled with tests
-        of that; where kanren answers, it is asked here.
+    ``place`` is what is replaced: a node, or the operands of an elementwise op.  Both sides are
+    known down to the nodes in ``bound``, for which the variables of the pattern stand; without any,
+    both sides are compared to find what they share.  With ``uniform``, for answers of kanren, it
+    must also be shown that operands of elementwise ops alone are broadcast, and that products hold
+    for the ranks of their operands; compiled matchers test that themselves.
     """
     if built is None:
         return None
@@ -52,36 +44,27 @@ def proved(
     limit = LIMIT + 4 * (len(ends) + len(roots))
     if ends and not _unknown(ends) and _sized(built, ends, limit):
         return built  # every size is known, and the ops took them
-    known = Equalities()
+    equalities = Equalities()
     if len(roots) > 1:
-        known.together(roots)
-    given = _region(roots, frozenset(ends), limit)
-    for x in (*given, *ends):
-        known.learn(x)
-    made = _region((built,), given.keys() | ends.keys(), limit)
-    if len(made) >= limit or not all(map(known.implies, made)):
+        equalities.together(roots)
+    replaced = _region(roots, frozenset(ends), limit)
+    for x in (*replaced, *ends):
+        equalities.learn(x)
+    region = _region((built,), replaced.keys() | ends.keys(), limit)
+    if len(region) >= limit or not all(map(equalities.implies, region)):
         return None
     if not uniform:
         return built
-    changed = _changed(built, made, roots, given)
+    changed = _changed(built, region, roots, replaced)
     holds = not _stretches(changed) and all(lawful(x, built, changed) for x in roots)
     return built if holds else None
 
 
 def as_known(type_: TensorType, like: TensorType, place: Variable | Sequence[Variable]) -> bool:
-    """Return True if the sizes of a result, not 1, are those of what it replaces.
+    """Return True if the sizes of a result, other than 1, are those of what it replaces.
 
-    Where the size of what is replaced is unknown, it must be shown that it is the one built:
-    ``x - x = zeros(3)`` is no law for vectors of another size.
-
-    Parameters
-    ----------
-    type_ : TensorType
-        The type of what was built; of lower rank, it has the last axes.
-    like : TensorType
-        The type of what is replaced.
-    place : Variable or sequence of Variable
-        What is replaced, or the operands of an elementwise op whose combination is.
+    If a size of what is replaced is unknown, it must be shown to be the one built: ``x - x =
+    zeros(3)`` does not hold for vectors of another size.  A result of lower rank has the last axes.
     """
     unknown = []
     for axis in range(-type_.ndim, 0):
@@ -94,25 +77,25 @@ def as_known(type_: TensorType, like: TensorType, place: Variable | Sequence[Var
     if not unknown:
         return True
     roots = (place,) if isinstance(place, Variable) else tuple(place)
-    known = Equalities()
-    known.together(roots)
+    equalities = Equalities()
+    equalities.together(roots)
     for x in _region(roots, (), LIMIT):
-        known.learn(x)
+        equalities.learn(x)
     return all(
-        any(known.find(size_at(x, axis)) == mine for x in roots if x.ndim >= -axis)
+        any(equalities.find(size_at(x, axis)) == mine for x in roots if x.ndim >= -axis)
         for axis, mine in unknown
     )
 
 
 def _changed(
     built: Variable,
-    made: dict[Variable, None],
+    region: dict[Variable, None],
     roots: Sequence[Variable],
-    given: dict[Variable, None],
+    replaced: dict[Variable, None],
 ) -> list[Variable]:
     """Return the applications that the replaced node and the result do not share."""
-    ends = {y for x in (*made, built) for y in (*x.inputs, x) if y in given}
-    return [x for x in (*made, *_region(roots, ends, LIMIT)) if x.inputs]
+    ends = {y for x in (*region, built) for y in (*x.inputs, x) if y in replaced}
+    return [x for x in (*region, *_region(roots, ends, LIMIT)) if x.inputs]
 
 
 def _stretches(changed: Sequence[Variable]) -> bool:
@@ -127,7 +110,7 @@ def _stretches(changed: Sequence[Variable]) -> bool:
     for x in changed:
         if x.op is not None and x.op.pointwise:
             pointwise.append(x)
-        elif not isinstance(x.op, BroadcastTo):  # it says itself what it stretches
+        elif not isinstance(x.op, BroadcastTo):  # it states what it stretches
             moved.update(x.inputs)
     return len(pointwise) < len(changed) and any(
         not covered(x, y) and not (isinstance(y, Constant) and y.ndim == 0 and y not in moved)

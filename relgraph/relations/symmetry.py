@@ -25,20 +25,10 @@ Image = dict[PatternVariable, PatternVariable]
 
 
 def exchange(rewrite: Rewrite, a: Term, b: Term) -> Image | None:
-    """Return how to rename variables to exchange two operands of a pattern.
+    """Return how to rename variables to exchange two operands of one application in a pattern.
 
-    Parameters
-    ----------
-    rewrite : Rewrite
-        The pattern, with its result and its conditions.
-    a, b : Term
-        Operands of one n-ary application in the pattern.
-
-    Returns
-    -------
-    dict or None
-        The variables of both operands, each with the one that takes its place; it may be empty.
-        None if a match would not remain a match.
+    The variables of both operands, possibly none, are mapped to those that take their places.  None
+    means that a match would not remain a match.
     """
     if not isinstance(a, PatternNode) or not isinstance(b, PatternNode) or a.op != b.op:
         if isinstance(a, bool | int | float) and same_term(a, b):

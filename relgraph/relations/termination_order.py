@@ -70,7 +70,7 @@ def weight(term: Term, reading: Reading = first) -> tuple[int, Counter[PatternVa
 def decreases(rewrite: Rewrite) -> bool:
     """Return True if a rewrite decreases the measure wherever it applies.
 
-    A computed operand, which the pattern does not bind, is taken to be a constant.  A result of
+    A computed operand, which the pattern does not bind, counts as a constant.  A result of
     lower rank that has to be broadcast to the shape of what it replaces is not counted.
     """
     lost = _lost(rewrite, first)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from relgraph.ir.node import Constant, Variable, apply
+from relgraph.ir.node import Constant, Variable, apply, apply_chain
 from relgraph.ir.op import Op
 from relgraph.relations.ac_matcher import AcMatcher
-from relgraph.relations.nary import leaves, nary, region, small_first, uniform
+from relgraph.relations.nary import combined, leaves, region, uniform
 from relgraph.relations.operand_index import Match, View, key_of
 from relgraph.rewriting.budgets import CHAIN, Limits, Log
 from relgraph.rewriting.selection import Selection
@@ -59,16 +59,7 @@ class _FloatsToo:
 class Groups(Limits):
     """The groups of one run; the driver visits everything else.
 
-    Parameters
-    ----------
-    selection : Selection
-        The selection to apply.
-    closed : frozenset of Variable
-        Shared applications that views do not open.
-    memo : dict of Variable to Variable
-        The normal forms computed so far.
-    log : callable, optional
-        As for :class:`Limits`.
+    Views do not open the shared applications in ``closed``.  ``memo`` has the normal forms so far.
     """
 
     def __init__(
@@ -103,10 +94,7 @@ class Groups(Limits):
     ) -> bool | None:
         """Advance an application that nests no other, the usual case; :meth:`group` does the rest.
 
-        Returns
-        -------
-        bool or None
-            True if ``n`` is normal, None while it waits, False if it is more than a pair.
+        Return True if ``n`` is normal, None while it waits, and False if it is more than a pair.
         """
         a, b = n.inputs
         if (a.op is op and a not in self.closed) or (b.op is op and b not in self.closed):
@@ -140,11 +128,11 @@ class Groups(Limits):
             self.keys[m] = keys
             normal[n] = normal[m] = m
             return True
-        found = matcher.pair(x, y)
-        if found is None:
+        fired = matcher.pair(x, y)
+        if fired is None:
             normal[n] = normal[m] = m
             return True
-        result, rewrite, bindings = found
+        result, rewrite, bindings = fired
         if m is not n and n in self.depth:
             self.depth[m] = max(self.depth[n], self.depth.get(m, 0))
         self.fired(m, result, rewrite, bindings)
@@ -294,16 +282,16 @@ class Groups(Limits):
 
     def keys_of(self, node: Variable) -> frozenset[Any]:
         """Return the keys of the operands of a normal application."""
-        known = self.keys.get(node)
-        if known is None:
+        keys = self.keys.get(node)
+        if keys is None:
             view = self.views.get(node)
             if view is None:
                 assert node.op is not None
-                known = frozenset(map(key_of, leaves(node, node.op)))
+                keys = frozenset(map(key_of, leaves(node, node.op)))
             else:
-                known = frozenset(view.keys)
-            self.keys[node] = known
-        return known
+                keys = frozenset(view.keys)
+            self.keys[node] = keys
+        return keys
 
     def base_view(
         self, inner: Sequence[tuple[Variable, int | None]], matcher: AcMatcher
@@ -338,10 +326,10 @@ class Groups(Limits):
         self.charge(matches[0].firing.rewrite, n, len(matches))
         arrived = len(group.waiting)
         for slots, firing in matches:
-            made = firing.result
-            mixed = group.dtype is None or made.type.dtype is not group.dtype
-            opened = made.op is op and not mixed and uniform(made)
-            for i, x in enumerate(leaves(made, op, self.closed) if opened else (made,)):
+            result = firing.result
+            mixed = group.dtype is None or result.type.dtype is not group.dtype
+            opened = result.op is op and not mixed and uniform(result)
+            for i, x in enumerate(leaves(result, op, self.closed) if opened else (result,)):
                 group.waiting.append(x)
                 group.slots.append(min(slots) if i == 0 else None)
         taken = sum([len(match.slots) for match in matches])
@@ -353,11 +341,11 @@ class Groups(Limits):
             whole = dict(view.operands)
             for match in matches:
                 whole |= dict(zip(match.slots, match.firing.taken, strict=True))
-            before = nary(op, [whole[i] for i in sorted(whole)])
+            before = apply_chain(op, [whole[i] for i in sorted(whole)])
             self.log(before, self.joined(group, op), [m.firing for m in matches])
         if len(state) < 64:
             if state in group.seen:
-                raise self.oscillation(n, nary(op, state) if len(state) > 1 else state[0])
+                raise self.oscillation(n, apply_chain(op, state))
             group.seen.add(state)
 
     def joined(self, group: _Group, op: Op) -> Variable:
@@ -369,14 +357,12 @@ class Groups(Limits):
             place = free if slot is None or slot in slots else slot
             slots[place] = x
             free = max(free, place) + 1
-        operands = [slots[i] for i in sorted(slots)]
-        return nary(op, small_first(operands)) if len(operands) > 1 else operands[0]
+        return combined(op, [slots[i] for i in sorted(slots)])
 
     def rebuilt(self, n: Variable, group: _Group, op: Op) -> Variable:
         """Return the node of a finished group; the same object if nothing changed."""
         if group.fired and group.view is not None:
-            view = group.view.in_order()
-            return nary(op, small_first(view)) if len(view) > 1 else view[0]
+            return combined(op, group.view.in_order())
         if not group.changed:
             return n
         # Only operands changed: keep the bracketing that the graph had.

@@ -20,15 +20,7 @@ WORK = 1_000_000  # operands of sums and products to visit, in addition to 20 fo
 
 
 class Limits:
-    """The log, the budgets, and the rewrite chains of one run of a selection.
-
-    Parameters
-    ----------
-    selection : Selection
-        The selection to apply.
-    log : callable, optional
-        Called at every step with the replaced node, its replacement, and the firings.
-    """
+    """The log, the budgets, and the rewrite chains of one run of a selection."""
 
     def __init__(self, selection: Selection, log: Log | None = None) -> None:
         self.selection = selection

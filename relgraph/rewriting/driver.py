@@ -1,10 +1,10 @@
 """The driver: memoised innermost normalisation over an explicit stack.
 
-A node's operands are brought to normal form, the node is rebuilt on them, the matcher of its op is
-applied until nothing fires, and its normal form is remembered.  Nodes are hash-consed, so each
+The driver rewrites a node's operands to normal form, rebuilds the node on them, applies the matcher
+of its op until nothing fires, and remembers the normal form.  Nodes are hash-consed, so each
 distinct node is matched once, and a node that occurs again on its own chain of rewrites is an
 oscillation, detected exactly.  Nested applications of an associative and commutative op are one
-group: their n-ary view is what is matched.
+group, which is matched by its n-ary view.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from relgraph.rewriting.like_terms import Sums
 from relgraph.rewriting.selection import Selection
 from relgraph.rewriting.single_pass import walk
 
-# Runs a selection in place of the ordinary run, to record it or to profile it.
+# Runs a selection instead of the driver, to record or profile it.
 Runner = Callable[[Sequence[Variable], Selection, bool], tuple[Variable, ...]]
 RUNNER: ContextVar[Runner | None] = ContextVar("relgraph_runner", default=None)
 
@@ -38,17 +38,14 @@ class _WholeUnknown(Exception):
 class Driver(Sums):
     """One run of a selection over a graph, to normal form."""
 
-    whole: set[Variable] | None = None  # of which no part is computed again; None before it matters
+    whole: set[Variable] | None = None  # no part of these is computed again; None before it matters
 
     def outputs(
         self, outputs: Sequence[Variable], whole: Sequence[Variable] | None
     ) -> tuple[Variable, ...]:
-        """Return the normal forms of a graph, of some of whose nodes no part is computed again.
+        """Return the normal forms of a graph; no part of the nodes in ``whole`` is computed again.
 
-        Raises
-        ------
-        _WholeUnknown
-            If ``whole`` is None and it matters which nodes they are.
+        If ``whole`` is None and it matters which nodes these are, _WholeUnknown is raised.
         """
         if whole is not None:
             self.whole = set()
@@ -143,22 +140,22 @@ class Driver(Sums):
             match: Any = plain.get(op, _MISSING)
             if match is _MISSING:
                 match = get_plain(op)
-            found = match(m) if match is not None else None
-            if found is None and interpreted:
-                found = interpret(self.selection, m, repeats)
-            elif found is None:  # what interpret does: its call would cost 9 to 15 % here
+            fired = match(m) if match is not None else None
+            if fired is None and interpreted:
+                fired = interpret(self.selection, m, repeats)
+            elif fired is None:  # what interpret does: its call would cost 9 to 15 % here
                 for transform in asked.get(op) or get_asked(op):
-                    made = transform.transform(m)
-                    if made is not None and made is not m:
-                        if repeats(transform, m, made):
+                    replacement = transform.transform(m)
+                    if replacement is not None and replacement is not m:
+                        if repeats(transform, m, replacement):
                             continue
-                        found = made, transform, ()
+                        fired = replacement, transform, ()
                         break
-            if found is None:
+            if fired is None:
                 pop()
                 normal[n] = normal[m] = m
                 continue
-            result, rewrite, bindings = found
+            result, rewrite, bindings = fired
             self.fired(m, result, rewrite, bindings)
             if result in normal or self.settled(result):
                 pop()
@@ -179,9 +176,9 @@ class Driver(Sums):
 def _without(
     outputs: Sequence[Variable], needs: frozenset[Any], known: dict[Variable, Variable]
 ) -> list[Variable] | None:
-    """Return the nodes of a graph that are not known, or None where one has an op of a set."""
-    found = dict.fromkeys([x for x in outputs if x.inputs])
-    waiting = list(found)
+    """Return the nodes of a graph that are not known, or None if one of them has a needed op."""
+    nodes = dict.fromkeys([x for x in outputs if x.inputs])
+    waiting = list(nodes)
     ops = set()
     for x in waiting:  # grows as it goes
         op = x.op
@@ -195,8 +192,8 @@ def _without(
                 return None
             continue
         for y in x.inputs:
-            if y not in found and y.inputs:
-                found[y] = None
+            if y not in nodes and y.inputs:
+                nodes[y] = None
                 waiting.append(y)
     return waiting
 
@@ -221,11 +218,11 @@ def normalise(
     log: Log | None = None,
     once: bool = False,
 ) -> tuple[Variable, ...]:
-    """Return the normal forms of a graph under a selection, or visit each node only once.
+    """Return the normal forms of a graph under a selection; with ``once``, visit each node once.
 
-    With a log, which is called at every firing, the run ignores the memo of earlier calls, so that
-    the log sees every step.  Relations that do not terminate raise OscillationError or BudgetError,
-    and leave nothing half-rewritten.
+    ``log`` is called at every firing.  It switches the memo of earlier calls off, so that it sees
+    every step.  Relations that do not come to an end raise OscillationError or BudgetError, and no
+    graph is half-rewritten.
     """
     runner = RUNNER.get()
     if runner is not None and log is None:
@@ -234,13 +231,13 @@ def normalise(
     with selection.lock:
         key = tuple(outputs)
         if log is None and not once:
-            known = selection.results.get(key)
-            if known is not None:
-                return known
+            normal_forms = selection.results.get(key)
+            if normal_forms is not None:
+                return normal_forms
         closed = selection.sharing.closed(outputs) if ops else frozenset[Variable]()
         kept = log is None and not once
         group: Any = closed, None
-        # It changes in many steps.  Whatever stops them half way, nobody sees what they left.
+        # It changes in many steps, and an interrupted run must not leave some of them behind.
         memo = selection.memo.pop(group, {}) if kept else {}
         if selection.needs is not None:
             idle = _without(outputs, selection.needs, memo)
@@ -255,7 +252,7 @@ def normalise(
         whole = None if kept else selection.computed_whole(outputs)
         # Nodes hold no cycles, so the cyclic collector would only walk over them, again and again:
         # a sum of 4,096 products is distributed in 25 ms instead of 47, and gathered in 12.4
-        # instead of 13.3.  Where another thread calls gc.enable() meanwhile, only that is lost.
+        # instead of 13.3.  If another thread calls gc.enable() meanwhile, only that is lost.
         thread = threading.get_ident()
         collecting = gc.isenabled()
         if collecting:

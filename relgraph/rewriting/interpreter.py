@@ -94,10 +94,7 @@ def tracked(transform: NodeTransform, op: Op | None) -> bool:
 def answer(relation: Relation, node: Variable) -> Variable | None:
     """Return kanren's first ground answer for a node that has the node's type, or None.
 
-    Raises
-    ------
-    RelationError
-        If the search exceeds its limit.
+    A search that exceeds its limit raises RelationError.
     """
     for built in answers(relation, node):
         fitted = placed(relation, built, node)
@@ -117,16 +114,10 @@ def placed(relation: Relation, built: Variable, node: Variable) -> Variable | No
 
 
 def answers(relation: Relation, node: Variable) -> Iterator[Variable]:
-    """Yield kanren's ground answers for a node, of any type.
-
-    Raises
-    ------
-    RelationError
-        If the search exceeds its limit.
-    """
+    """Yield kanren's ground answers for a node, of any type."""
     q = fresh("q")
-    found = search.answers(lambda: relation(node, q), relation.label, {"node": node})
-    for final in islice(found, TRIES):
+    states = search.answers(lambda: relation(node, q), relation.label, {"node": node})
+    for final in islice(states, TRIES):
         if RESIDUALS in final:
             continue
         try:

@@ -31,13 +31,7 @@ _VALUES = (Op, Constant, bool, int, float, str, type(None))
 
 
 class Template:
-    """An answer for a skeleton, from which to build answers for any graph of that shape.
-
-    Parameters
-    ----------
-    term : etuple, node or number
-        A ground term.
-    """
+    """An answer for a skeleton: a ground term, to be built for any graph of that shape."""
 
     __slots__ = ("last", "steps")
 
@@ -45,29 +39,29 @@ class Template:
         # A step calls the first of its parts on the others.  A part is a kind and a value: the
         # number of a node, the number of an earlier step, or any other object.
         self.steps: list[list[tuple[str, Any]]] = []
-        done: dict[int, int] = {}
+        numbers: dict[int, int] = {}
         stack = [term]
         while stack:
             x = stack[-1]
             waiting: list[Any] = []
-            if isinstance(x, ExpressionTuple) and id(x) not in done:
-                waiting = [y for y in x if isinstance(y, ExpressionTuple) and id(y) not in done]
+            if isinstance(x, ExpressionTuple) and id(x) not in numbers:
+                waiting = [y for y in x if isinstance(y, ExpressionTuple) and id(y) not in numbers]
                 if not waiting:
-                    self.steps.append([_part(y, done) for y in x])
-                    done[id(x)] = len(self.steps) - 1
+                    self.steps.append([_part(y, numbers) for y in x])
+                    numbers[id(x)] = len(self.steps) - 1
             if waiting:
                 stack += waiting
             else:
                 stack.pop()
-        self.last = _part(term, done)
+        self.last = _part(term, numbers)
 
     def build(self, nodes: list[Variable]) -> Any:
         """Return the graph, or the number, for the nodes of an outline."""
-        made: list[Any] = []
-        sources = {"node": nodes, "step": made}
+        results: list[Any] = []
+        sources = {"node": nodes, "step": results}
         for parts in self.steps:
             head, *rest = [v if k == "value" else sources[k][v] for k, v in parts]
-            made.append(head(*rest))
+            results.append(head(*rest))
         kind, value = self.last
         return value if kind == "value" else sources[kind][value]
 
@@ -85,13 +79,7 @@ def _part(x: Any, done: dict[int, int]) -> tuple[str, Any]:
 
 
 class Shapes:
-    """An interpreted relation, with its answers for the shapes seen so far.
-
-    Parameters
-    ----------
-    relation : Relation
-        A relation whose goal kanren runs.
-    """
+    """A relation whose goal kanren runs, with its answers for the shapes seen so far."""
 
     def __init__(self, relation: Relation) -> None:
         self.relation = relation
@@ -99,13 +87,7 @@ class Shapes:
         self.levels: dict[Any, int] = {}  # levels shown below a head; 0 if the goal needs nodes
 
     def answer(self, node: Variable) -> Variable | None:
-        """Return kanren's first ground answer for a node that has the node's type, or None.
-
-        Raises
-        ------
-        RelationError
-            If the search exceeds its limit.
-        """
+        """Return kanren's first ground answer for a node that has the node's type, or None."""
         while levels := self.levels.get(node.op, 1):
             outline = Outline(node, levels)
             if outline.key in self.known:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from relgraph.ir.node import Constant, Variable, apply, constant
 from relgraph.ir.op import Op
 from relgraph.relations import runtime
-from relgraph.relations.nary import canonical, nary, small_first, uniform
+from relgraph.relations.nary import canonical, combined, uniform
 from relgraph.relations.operand_index import Firing
 from relgraph.rewriting.ac_normaliser import Groups
 from relgraph.rewriting.budgets import CHAIN
@@ -43,19 +43,19 @@ class Terms:
         """Add a term; return True if it is not the first of its key."""
         if self.flipped:
             term = term._replace(negative=not term.negative)
-        known = self.entries.get(key)
-        if known is None:
+        like = self.entries.get(key)
+        if like is None:
             self.entries[key] = [term]
             return False
-        known.append(term)
+        like.append(term)
         return True
 
     def copy(self) -> Terms:
         """Return a copy of the terms that can change independently."""
-        made = Terms()
-        made.entries = {key: list(terms) for key, terms in self.entries.items()}
-        made.flipped = self.flipped
-        return made
+        copy = Terms()
+        copy.entries = {key: list(terms) for key, terms in self.entries.items()}
+        copy.flipped = self.flipped
+        return copy
 
     def signed(self) -> dict[Any, list[Term]]:
         """Return the terms with their signs."""
@@ -82,11 +82,8 @@ class Sums(Groups):
     ) -> Variable | bool | None:
         """Collect the like terms of the sum below ``n``, once its terms are normal.
 
-        Returns
-        -------
-        Variable, True or None
-            The sum with fewer terms; True while terms wait to become normal; None if there is
-            nothing to do.
+        Return the sum with fewer terms, True while terms wait to become normal, and None if there
+        is nothing to do.
         """
         normal, family = self.normal, signed.family
         tree = self.trees.pop(n, None)
@@ -120,12 +117,12 @@ class Sums(Groups):
                 tree = [(a, False), (b, taken)], []
         leaves, inner = tree
         terms, met = self.merged(n, leaves, signed)
-        found = self.combined(n, terms, met, signed) if met else None
-        if found is None:
+        result = self.combined(n, terms, met, signed) if met else None
+        if result is None:
             self.checked.add(n)
             self.checked.update(inner)
             self.terms[n] = terms
-        return found
+        return result
 
     def opens(self, x: Variable, n: Variable, signed: Signed) -> bool:
         """Return True if an operand is part of the sum ``n``."""
@@ -147,13 +144,13 @@ class Sums(Groups):
         nested = self.nested(n, signed)
         if all([x.op is signed.op for x in nested]):
             return None
-        found: list[tuple[Variable, bool]] = []
+        terms: list[tuple[Variable, bool]] = []
         inner: list[Variable] = []
         stack = [(n, False)]
         while stack:
             x, negative = stack.pop()
             if x not in nested:
-                found.append((x, negative))
+                terms.append((x, negative))
                 continue
             inner.append(x)
             if len(x.inputs) == 1:
@@ -161,45 +158,45 @@ class Sums(Groups):
             else:
                 stack.append((x.inputs[1], negative != (x.op is signed.difference)))
                 stack.append((x.inputs[0], negative))
-        self.worked(len(found), len(self.normal), n)
-        return found, inner[1:]
+        self.worked(len(terms), len(self.normal), n)
+        return terms, inner[1:]
 
     def nested(self, root: Variable, signed: Signed) -> set[Variable]:
         """Return a sum and the sums nested in it; one that occurs twice is a term instead."""
-        found, twice = {root}, set[Variable]()
+        sums, twice = {root}, set[Variable]()
         waiting = [root]
         for parent in waiting:  # grows during the loop
             for x in parent.inputs:
-                if x in found:
+                if x in sums:
                     twice.add(x)
                 elif self.opens(x, root, signed):
-                    found.add(x)
+                    sums.add(x)
                     waiting.append(x)
-        return found - twice
+        return sums - twice
 
     def has_flips(self, op: Op | None, x: Variable, y: Variable, signed: Signed) -> bool:
         """Return True if a sum of normal operands contains anything but additions."""
         if op is signed.difference:
             return True
-        known = self.flips
+        flips = self.flips
         for root in (x, y):
             stack = [root]
             while stack:
                 node = stack[-1]
-                if node in known or node.op not in signed.family:
+                if node in flips or node.op not in signed.family:
                     stack.pop()
                     continue
                 if node.op is not signed.op:
-                    known[node] = True
+                    flips[node] = True
                     stack.pop()
                     continue
-                waiting = [i for i in node.inputs if i.op in signed.family and i not in known]
+                waiting = [i for i in node.inputs if i.op in signed.family and i not in flips]
                 if waiting:
                     stack.extend(waiting)
                     continue
-                known[node] = any([known.get(i, False) for i in node.inputs])
+                flips[node] = any([flips.get(i, False) for i in node.inputs])
                 stack.pop()
-        return known.get(x, False) or known.get(y, False)
+        return flips.get(x, False) or flips.get(y, False)
 
     def merged(
         self, n: Variable, leaves: Sequence[tuple[Variable, bool]], signed: Signed
@@ -242,17 +239,17 @@ class Sums(Groups):
 
     def terms_of(self, x: Variable, signed: Signed) -> Terms | None:
         """Return the terms of a normal sum; None if a larger sum has already absorbed them."""
-        known = self.terms.get(x)
-        if known is not None:
-            return known
+        terms = self.terms.get(x)
+        if terms is not None:
+            return terms
         if x in self.moved:
             return None
-        made = Terms()
+        collected = Terms()
         stack, seen = [(x, False)], {x}
         while stack:
             node, negative = stack.pop()
             if node is not x and (node in seen or not self.opens(node, x, signed)):
-                made.add(*self.term(node, negative, signed))
+                collected.add(*self.term(node, negative, signed))
                 continue
             seen.add(node)
             if len(node.inputs) == 1:
@@ -260,9 +257,9 @@ class Sums(Groups):
             else:
                 stack.append((node.inputs[1], negative != (node.op is signed.difference)))
                 stack.append((node.inputs[0], negative))
-        self.worked(len(made.entries), len(self.normal), x)
-        self.terms[x] = made
-        return made
+        self.worked(len(collected.entries), len(self.normal), x)
+        self.terms[x] = collected
+        return collected
 
     @staticmethod
     def term(x: Variable, negative: bool, signed: Signed) -> tuple[Any, Term]:
@@ -282,7 +279,7 @@ class Sums(Groups):
         """Return the sum with like terms combined, or None if no relation combines them."""
         entries = terms.signed()
         firings: list[Firing] = []
-        made: dict[Any, Firing] = {}
+        by_key: dict[Any, Firing] = {}
         added = any([not x.negative for k, alike in entries.items() if k not in met for x in alike])
         for key in [k for k in entries if k in met]:
             # Subtract -5 y - y as 5 y + y if there is a term to subtract it from.
@@ -290,10 +287,10 @@ class Sums(Groups):
             firing = self.firing(entries[key], n, signed, subtracted)
             if firing is not None:
                 firings.append(firing)
-                made[key] = firing
+                by_key[key] = firing
         if not firings:
             return None
-        positive, negative = _by_sign(entries, signed, made)
+        positive, negative = _by_sign(entries, signed, by_key)
         if len(positive) > 1:
             _move_negative(positive, negative, signed)
         result = _difference(positive, negative, signed)
@@ -313,10 +310,10 @@ class Sums(Groups):
             fold = signed.matcher.fold
             return None if fold is None else fold(signed.op, group)
         dtype = n.type.dtype
-        own = [_coefficient(x, signed, dtype) for x in alike]
+        coefficients = [_coefficient(x, signed, dtype) for x in alike]
         like = runtime.instance(signed.op, group)
         for rule in signed.rules:
-            built = rule.build((alike[0].shared, dtype), own, like, group)
+            built = rule.build((alike[0].shared, dtype), coefficients, like, group)
             if built is not None:
                 return Firing(built[1], built[2], group, built[0], subtracted)
         return None
@@ -342,10 +339,9 @@ class Sums(Groups):
         self.log(_difference(*_by_sign(entries, signed, {}), signed), result, firings)
 
 
-def _plain(x: Term, signed: Signed) -> tuple[Variable, bool]:
-    """Return a term without its sign, and the sign."""
-    node = x.node.inputs[0] if x.node.op is signed.inverse else x.node
-    return node, x.negative
+def _unsigned(x: Term, signed: Signed) -> Variable:
+    """Return a term without its sign."""
+    return x.node.inputs[0] if x.node.op is signed.inverse else x.node
 
 
 def _by_sign(
@@ -360,8 +356,7 @@ def _by_sign(
             (negative if firing.subtracted else positive).append(firing.result)
             continue
         for x in alike:
-            node, sign = _plain(x, signed)
-            (negative if sign else positive).append(node)
+            (negative if x.negative else positive).append(_unsigned(x, signed))
     return positive, negative
 
 
@@ -374,8 +369,8 @@ def _subtracted(x: Term) -> bool:
 
 def _with_sign(x: Term, signed: Signed) -> Variable:
     """Return a term as an operand of an addition."""
-    node, negative = _plain(x, signed)
-    if not negative:
+    node = _unsigned(x, signed)
+    if not x.negative:
         return node
     if isinstance(node, Constant):
         return constant(-node.value)
@@ -405,8 +400,8 @@ def _difference(
 ) -> Variable:
     """Return a sum minus a sum."""
     if not negative:
-        return nary(signed.op, small_first(positive))
-    taken = nary(signed.op, small_first(negative))
+        return combined(signed.op, positive)
+    taken = combined(signed.op, negative)
     if not positive:
         return apply(signed.inverse, (taken,))
-    return apply(signed.difference, (nary(signed.op, small_first(positive)), taken))
+    return apply(signed.difference, (combined(signed.op, positive), taken))

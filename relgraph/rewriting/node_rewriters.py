@@ -1,7 +1,7 @@
-"""Node rewriters: what is put in the place of one node, under the names that the field knows.
+"""Node rewriters: replacements of single nodes, under the names that PyTensor uses.
 
-The constructors return relations, so what they state can run both ways.  A rewriter written in
-Python is a :class:`NodeRewriter`.
+The constructors return relations, which can run both ways.  A rewriter written in Python is a
+:class:`NodeRewriter`.
 """
 
 from __future__ import annotations
@@ -66,11 +66,11 @@ class NodeRewriter:
 
     @property
     def name(self) -> str:
-        """What it is called in a derivation and a database: its class's name."""
+        """Its name in derivations and databases: that of its class."""
         return type(self).__name__
 
     def transform(self, graph: FunctionGraph, node: Variable) -> Any:
-        """Return what to put in the place of a node.
+        """Return the replacement of a node.
 
         Parameters
         ----------
@@ -82,7 +82,7 @@ class NodeRewriter:
         Returns
         -------
         Variable, list of one Variable, or None
-            None or False leaves the node as it is.  A contextual rewriter may also return a dict
+            None or False leaves the node unchanged.  A contextual rewriter may also return a dict
             from nodes of the graph to their replacements.
         """
         raise NotOverriddenError.of(
@@ -90,12 +90,12 @@ class NodeRewriter:
         )
 
     def tracks(self) -> Sequence[Op | type[Op]] | None:
-        """Say which nodes it is asked about.
+        """Return the ops whose nodes are passed to :meth:`transform`.
 
         Returns
         -------
         sequence of Op or class of Op, or None
-            The ops of those nodes; None for all.
+            The ops; None for all.
         """
         return None
 
@@ -104,7 +104,7 @@ class NodeRewriter:
 
 
 class _FunctionRewriter(NodeRewriter):
-    """A node rewriter made of a function by :func:`node_rewriter`."""
+    """The node rewriter that :func:`node_rewriter` makes from a function."""
 
     def __init__(self, function: Callable[..., Any], tracks: Any, contextual: bool) -> None:
         self.function = function
@@ -130,7 +130,7 @@ class _FunctionRewriter(NodeRewriter):
 def node_rewriter(
     tracks: Sequence[Op | type[Op]] | None = None, *, contextual: bool = False
 ) -> Callable[[Callable[..., Any]], NodeRewriter]:
-    """Make a :class:`NodeRewriter` of a function, as a decorator.
+    """Turn a function into a :class:`NodeRewriter`, as a decorator.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ def node_rewriter(
     Raises
     ------
     ArgumentError
-        For ``tracks`` that are no ops, and for what is no function.
+        If ``tracks`` are not ops, or the decorated object is not a function.
 
     Examples
     --------
@@ -184,10 +184,10 @@ FailureCallback = Callable[[Exception, NodeRewriter, Variable], None]
 def attempt(
     rewriter: NodeRewriter, graph: Any, node: Variable, failure_callback: FailureCallback | None
 ) -> Any:
-    """Return what a node rewriter puts in the place of a node: a Variable, a dict or None.
+    """Return a node rewriter's replacement of a node: a Variable, a dict or None.
 
-    An exception that it raises gets a note with its name and the node, unless there is a failure
-    callback, which is called with the exception, the rewriter and the node, and may raise.
+    An exception gets a note that names the rewriter and the node, or is passed with both to the
+    failure callback, which may raise.
     """
     try:
         result = rewriter.transform(graph, node)
@@ -201,7 +201,7 @@ def attempt(
 
 
 class _Unseen:
-    """Stands for the graph that a rewriter which is not contextual has no view of."""
+    """The graph of a rewriter that is not contextual, which cannot be read."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -214,7 +214,7 @@ class _Unseen:
 
 
 class Transform:
-    """A node rewriter as the driver asks for it."""
+    """A node rewriter with the interface that the driver calls."""
 
     def __init__(
         self, rewriter: NodeRewriter, failure_callback: FailureCallback | None = None
@@ -230,16 +230,16 @@ class Transform:
 
     def transform(self, node: Variable) -> Variable | None:
         """Return the replacement of a node, or None."""
-        found: Variable | dict[Variable, Variable] | None = attempt(
+        result: Variable | dict[Variable, Variable] | None = attempt(
             self.rewriter, self._graph, node, self.failure_callback
         )
-        if isinstance(found, dict):
+        if isinstance(result, dict):
             raise ArgumentError(
                 f"{self.name} returned a dict, but is not declared contextual",
                 {"node": node},
                 "Set contextual = True on its class.",
             )
-        return None if found is None else checked_type(found, node, self.name)
+        return None if result is None else checked_type(result, node, self.name)
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -258,17 +258,17 @@ def _tracks(rewriter: NodeRewriter) -> tuple[Any, ...] | None:
             f"{rewriter.name}.tracks must be a method, not {rewriter.tracks!r}",
             fix="Write def tracks(self): return [rg.add], with the ops it is asked about.",
         )
-    found: Any = rewriter.tracks()
-    if found is None:
+    tracks: Any = rewriter.tracks()
+    if tracks is None:
         return None
-    ops = tuple(found) if isinstance(found, Iterable) else (found,)
+    ops = tuple(tracks) if isinstance(tracks, Iterable) else (tracks,)
     for op in ops:
         if not isinstance(op, Op) and not (isinstance(op, type) and issubclass(op, Op)):
             raise ArgumentError(
                 f"{rewriter.name}.tracks() must return ops or classes of ops, not {op!r}",
                 fix="An op is an object such as rg.add, a class of ops one such as Sum.",
             )
-        if op is found:
+        if op is tracks:
             raise ArgumentError(
                 f"{rewriter.name}.tracks() must return a sequence of ops, not {op!r}",
                 fix="Return a list, such as [rg.add].",
@@ -277,7 +277,7 @@ def _tracks(rewriter: NodeRewriter) -> tuple[Any, ...] | None:
 
 
 def replacement(found: Any, name: str, node: Variable) -> Any:
-    """Return what ``transform`` gave as a Variable, a dict or None."""
+    """Return the result of ``transform`` as a Variable, a dict or None."""
     if found is None or found is False:
         return None
     if isinstance(found, list | tuple) and len(found) == 1:
@@ -310,7 +310,7 @@ def SubstitutionNodeRewriter(op1: Op, op2: Op, *, name: str | None = None) -> Re
     Parameters
     ----------
     op1, op2 : Op
-        What is replaced, and by what.
+        The op to replace, and the op that replaces it.
     name : str, optional
         By default ``"<op1>_to_<op2>"``.
 
@@ -322,7 +322,7 @@ def SubstitutionNodeRewriter(op1: Op, op2: Op, *, name: str | None = None) -> Re
     Raises
     ------
     ArgumentError
-        For one op twice.
+        If both are the same op.
 
     Examples
     --------
@@ -375,7 +375,7 @@ def RemovalNodeRewriter(op: Op, *, name: str | None = None) -> Relation:
     Raises
     ------
     ArgumentError
-        For an op of another number of operands.
+        If the op does not take one operand.
 
     Examples
     --------
@@ -410,7 +410,8 @@ def PatternNodeRewriter(
     ----------
     in_pattern, out_pattern : tuple, str, number or Variable
         ``(op, operand, ...)`` is an application, a string a variable, and
-        ``{"pattern": p, "constraint": f}`` a pattern of which the predicate ``f(node)`` must hold.
+        ``{"pattern": p, "constraint": f}`` a pattern whose nodes must satisfy the predicate
+        ``f(node)``.
     name : str, optional
         By default the text of the identity.
     tags, where
@@ -424,7 +425,7 @@ def PatternNodeRewriter(
     Raises
     ------
     ArgumentError
-        For a side condition that asks for variables that the patterns do not have.
+        If ``where`` takes a variable that the patterns do not have.
 
     Examples
     --------
@@ -507,23 +508,23 @@ def KanrenRelationSub(
     goal : callable
         ``goal(left, right)``; any goals of miniKanren may be used in it.
     results_filter : callable, optional
-        Given an iterator over the answers that fit a node, returns the one to use, or None.  By
-        default the first.
+        Takes an iterator over the answers that fit a node, and returns the one to use, or None.
+        By default the first.
     node_filter : callable, optional
-        Given a node, returns True if it is to be left as it is.
+        Takes a node, and returns True to leave it unchanged.
     name : str, optional
         By default the function's.
 
     Returns
     -------
     Relation, or NodeRewriter
-        A relation is compiled where the answers of the goal can be enumerated.  With a filter it
-        is a node rewriter, for which kanren runs the goal at each node.
+        Without a filter a relation, which is compiled if the answers of the goal can be
+        enumerated.  With a filter a node rewriter, for which kanren runs the goal at each node.
 
     Raises
     ------
     ArgumentError
-        For a goal that is no function of two arguments.
+        If ``goal`` is not a function of two arguments.
 
     Examples
     --------
@@ -549,11 +550,11 @@ def KanrenRelationSub(
                 f"{parameter} is a function, not {kind_of(value)}",
                 fix="Write results_filter=lambda answers: next(answers, None), or leave it out.",
             )
-    made: Relation = goal if isinstance(goal, Relation) else relation(goal, name=name)
+    wrapped: Relation = goal if isinstance(goal, Relation) else relation(goal, name=name)
     if results_filter is None and node_filter is None:
-        return made
+        return wrapped
     return _FilteredRelation(
-        made,
+        wrapped,
         results_filter or (lambda results: next(results, None)),
         node_filter or (lambda node: False),
     )
@@ -576,7 +577,7 @@ def _declared(
     tags: Sequence[str] = (),
     where: Callable[..., Any] | None = None,
 ) -> Relation:
-    """Declare an identity whose parameters have given names, placed where the caller stands."""
+    """Declare an identity with these parameter names, located at the caller."""
     parameters = [Parameter(n, Parameter.POSITIONAL_OR_KEYWORD) for n in names]
     for function in (sides, where):
         if function is not None:
@@ -584,8 +585,8 @@ def _declared(
     caller = sys._getframe(3)  # of the constructor, and of what checks its arguments
     file = caller.f_code.co_filename.replace("\\", "/").rsplit("/", 1)[-1]
     sides.__doc__ = sides.__name__ = name  # which may be an equation
-    made: Relation = identity(sides, tags=tags, where=where, location=f"{file}:{caller.f_lineno}")
-    return made
+    result: Relation = identity(sides, tags=tags, where=where, location=f"{file}:{caller.f_lineno}")
+    return result
 
 
 def _collect(pattern: Any, names: dict[str, None]) -> None:

@@ -28,17 +28,7 @@ from relgraph.rewriting.selection import Selection
 
 @dataclass
 class Count:
-    """The counts of one relation.
-
-    Attributes
-    ----------
-    fired, tried : int
-        Firings, and attempts to match.
-    seconds : float
-        Time spent in attempts, building included.
-    interpreted : bool
-        Whether kanren runs it, node by node.
-    """
+    """The firings of one relation, its attempts to match, and the time they took with building."""
 
     fired: int = 0
     tried: int = 0
@@ -48,13 +38,7 @@ class Count:
 
 @dataclass
 class RewriteProfile:
-    """The counts of a run, by relation.
-
-    Attributes
-    ----------
-    counts : dict of str to Count
-        In declared order.
-    """
+    """The counts of a run by relation, in declared order."""
 
     counts: dict[str, Count] = field(default_factory=dict)
 
@@ -107,13 +91,13 @@ class _ProfiledSelection(Selection):
         self._counts = counts
 
     def plain(self, op: Op) -> Any:
-        known: Any = self._plain.get(op)
-        if known is None and op not in self._plain:
+        matcher: Any = self._plain.get(op)
+        if matcher is None and op not in self._plain:
             rewrites = self.rewrites_of(op, type(op)) if op not in self.ac_ops else []
             if rewrites:
-                known = _one_by_one([self._timed_plain(op, r) for r in rewrites])
-            self._plain[op] = known
-        return known
+                matcher = _one_by_one([self._timed_plain(op, r) for r in rewrites])
+            self._plain[op] = matcher
+        return matcher
 
     def _timed_plain(self, op: Op, rewrite: Rewrite) -> Matcher:
         match = compile_plain(op, [rewrite])
@@ -177,9 +161,9 @@ def timed(function: Callable[..., Any], count: Count) -> Callable[..., Any]:
 def _one_by_one(matchers: Sequence[Matcher]) -> Matcher:
     def match(node: Variable) -> Any:
         for matcher in matchers:
-            found = matcher(node)
-            if found is not None:
-                return found
+            fired = matcher(node)
+            if fired is not None:
+                return fired
         return None
 
     match.source = "\n".join(m.source for m in matchers)  # type: ignore[attr-defined]

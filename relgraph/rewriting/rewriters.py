@@ -47,7 +47,7 @@ STRATEGIES = ("innermost", "once")
 
 
 class GraphRewriter:
-    """Applies a selection of relations to graphs; override :meth:`apply` to write one's own.
+    """Applies a selection of relations to graphs; override :meth:`apply` to write your own.
 
     Parameters
     ----------
@@ -56,13 +56,14 @@ class GraphRewriter:
     strategy : {"innermost", "once"}
         Rewrite to normal form, or visit each node once, operands first.
     name : str, optional
-        What it is printed as.
+        The name to print.
     max_use_ratio : float, optional
         How often each relation may fire in one call, as a multiple of the number of applications
-        in the graph.  Without it the driver's own limits hold.
+        in the graph.  By default only the limits of the driver hold.
     failure_callback : callable, optional
-        Called with the exception, the node rewriter and the node where a node rewriter raises; the
-        node stays as it is.  Without it the exception is raised, with a note that names the two.
+        Called with the exception, the node rewriter and the node if a node rewriter raises; the
+        node then stays unchanged.  By default the exception propagates, with a note that names
+        rewriter and node.
 
     Examples
     --------
@@ -114,7 +115,7 @@ class GraphRewriter:
 
     @property
     def name(self) -> str:
-        """What it is printed as: the name it was given, or its class's."""
+        """The name to print: by default that of its class."""
         return self._name or type(self).__name__
 
     @property
@@ -135,17 +136,17 @@ class GraphRewriter:
         Parameters
         ----------
         graph : FunctionGraph
-            It stays as it is.
+            The graph, which does not change.
 
         Returns
         -------
         FunctionGraph
-            With the same inputs; the same object where nothing changed.
+            A graph with the same inputs; the same object if nothing changed.
 
         Raises
         ------
         ArgumentError
-            For a graph that is not a FunctionGraph.
+            If the graph is not a FunctionGraph.
         """
         if not isinstance(graph, FunctionGraph):
             raise ArgumentError(
@@ -155,7 +156,7 @@ class GraphRewriter:
         return with_outputs(graph, self.outputs_of(graph.outputs))
 
     def rewrite(self, graph: Graph) -> Graph:
-        """Return the rewritten graph, as the same kind of thing.
+        """Return the rewritten graph, as an object of the same kind.
 
         Parameters
         ----------
@@ -164,13 +165,13 @@ class GraphRewriter:
 
         Returns
         -------
-        the kind that was given
-            The same object where nothing changed.
+        same kind as ``graph``
+            The same object if nothing changed.
 
         Raises
         ------
         OscillationError, BudgetError
-            When the relations do not come to an end.
+            If rewriting does not terminate.
         """
         return map_graph(graph, self)
 
@@ -185,7 +186,7 @@ class GraphRewriter:
         Returns
         -------
         tuple of Variable
-            As many, in the same order.
+            The rewritten outputs, in the same order.
         """
         now = tuple(outputs)
         parts: _Parts | None = getattr(self, "_parts", None)
@@ -221,12 +222,12 @@ class GraphRewriter:
             return _normalised(outputs, step, once)
 
     def lines(self, indent: str = "") -> Iterator[str]:
-        """Yield what it applies, a line for each entry.
+        """Yield its name, and a line for each relation and rewriter that it applies.
 
         Parameters
         ----------
         indent : str
-            What every line begins with.
+            The beginning of every line.
 
         Yields
         ------
@@ -258,16 +259,16 @@ class _Contextual:
         self.name = ", ".join(transform.name for _, transform in self.rewriters)
 
     def apply(self, graph: FunctionGraph) -> FunctionGraph:
-        """Return the graph after every node was shown to the rewriters, as it was on entry."""
-        found: dict[Variable, Variable] = {}
-        asked: dict[Any, list[tuple[NodeRewriter, Transform]]] = {None: []}
+        """Return the graph after one pass; the rewriters see each node as it was on entry."""
+        changes: dict[Variable, Variable] = {}
+        tracking: dict[Any, list[tuple[NodeRewriter, Transform]]] = {None: []}
         for node in graph:
             op = node.op
-            if op not in asked:
-                asked[op] = [pair for pair in self.rewriters if tracked(pair[1], op)]
-            if not asked[op] or not node.inputs or node in found:
+            if op not in tracking:
+                tracking[op] = [pair for pair in self.rewriters if tracked(pair[1], op)]
+            if not tracking[op] or not node.inputs or node in changes:
                 continue
-            for rewriter, transform in asked[op]:
+            for rewriter, transform in tracking[op]:
                 result = attempt(rewriter, graph, node, self.failure_callback)
                 if result is None:
                     continue
@@ -285,9 +286,9 @@ class _Contextual:
                     if new is not None and new is not old
                 }
                 if new:
-                    found |= {old: image for old, image in new.items() if old not in found}
+                    changes |= {old: image for old, image in new.items() if old not in changes}
                     break
-        return with_outputs(graph, substitute(graph.outputs, found)) if found else graph
+        return with_outputs(graph, substitute(graph.outputs, changes)) if changes else graph
 
 
 class _Parts:
@@ -332,19 +333,19 @@ class _Parts:
 
 
 def is_transform(x: Any) -> bool:
-    """Tell whether an item rewrites one node at a time and reads nothing around it."""
+    """Return True if an item rewrites one node at a time and reads nothing around it."""
     if isinstance(x, NodeRewriter):
         return not x.contextual
     return callable(getattr(x, "transform", None))
 
 
 def runs_on_nodes(x: Any) -> bool:
-    """Tell whether an item is applied node by node, so that it runs together with others."""
+    """Return True if an item is applied node by node, so that it can run with others."""
     return isinstance(x, Relation | NodeRewriter) or is_transform(x)
 
 
 def _split(relations: list[Relation], transforms: list[Any]) -> tuple[Any, Any]:
-    """Return what sees n-ary views, and what sees binary nodes; one of them may be empty."""
+    """Return the items that see n-ary views, and those that see binary nodes."""
     collecting = [t for t in transforms if hasattr(t, "fold")]
     compiled = [r for r in relations if not r.interpreted]
     interpreted = [r for r in relations if r.interpreted]
@@ -369,12 +370,9 @@ def flat(items: Any) -> Iterator[Any]:
 
 
 def as_item(x: Any) -> Any:
-    """Return a relation, node rewriter or graph rewriter as it is, and wrap a goal constructor.
+    """Return a relation or rewriter as it is, and a goal constructor as a relation.
 
-    Raises
-    ------
-    ArgumentError
-        For anything else.
+    Anything else raises ArgumentError.
     """
     if isinstance(x, type):
         raise ArgumentError(
@@ -407,14 +405,14 @@ def _undone(
 
 
 def item_name(x: Any) -> str:
-    """Return what an item is called: a relation's label, or a rewriter's name."""
+    """Return the name of an item: a relation's label, or a rewriter's name."""
     if isinstance(x, Relation):
         return x.label
     return str(getattr(x, "name", type(x).__name__))
 
 
 def describe(x: Any) -> str:
-    """Return one line that says what an item does."""
+    """Return an item and what it does, in one line."""
     if isinstance(x, Relation):
         first, *more = str(x).splitlines()
         return f"{first}, and {len(more)} more" if more else first
@@ -432,50 +430,47 @@ def with_outputs(graph: FunctionGraph, outputs: Sequence[Variable]) -> FunctionG
 
 
 def with_changes(graph: FunctionGraph, changes: Mapping[Variable, Variable]) -> FunctionGraph:
-    """Return a graph with nodes replaced, operands first, so that a change may hold another one."""
+    """Return a graph with nodes replaced; a replacement may itself contain such nodes."""
     if not changes:
         return graph
-    done: dict[Variable, Variable] = {}
+    images: dict[Variable, Variable] = {}
     stack = list(graph.outputs)
     while stack:
         x = stack[-1]
-        if x in done:
+        if x in images:
             stack.pop()
             continue
         target = changes.get(x, x)
-        waiting = [y for y in target.inputs if y not in done]
+        waiting = [y for y in target.inputs if y not in images]
         if waiting:
             stack.extend(waiting)
             continue
         stack.pop()
-        inputs = tuple([done[y] for y in target.inputs])
+        inputs = tuple([images[y] for y in target.inputs])
         op: Any = target.op
-        done[x] = target if op is None or inputs == target.inputs else apply(op, inputs)
-    return with_outputs(graph, [done[x] for x in graph.outputs])
+        images[x] = target if op is None or inputs == target.inputs else apply(op, inputs)
+    return with_outputs(graph, [images[x] for x in graph.outputs])
 
 
 def map_graph(graph: Graph, rewriter: Any) -> Graph:
     """Apply a rewriter to a Variable, a list, tuple or dict of Variables, or a FunctionGraph.
 
-    Returns
-    -------
-    the same kind
-        With the rewritten graphs in the same places.
+    The result is of the same kind, with the rewritten graphs in the same places.
     """
     if isinstance(graph, FunctionGraph):
         return _applied(rewriter, graph)  # type: ignore[return-value]
     if isinstance(graph, Variable):
-        given: tuple[Variable, ...] = (graph,)
+        graphs: tuple[Variable, ...] = (graph,)
     elif isinstance(graph, Mapping):
-        given = as_outputs(graph.values())
+        graphs = as_outputs(graph.values())
     elif isinstance(graph, list | tuple):
-        given = as_outputs(graph)
+        graphs = as_outputs(graph)
     else:
         raise ArgumentError(
             f"this is {kind_of(graph)}, not a graph: {graph!r:.60}",
             fix="Pass a Variable, a list, tuple or dict of Variables, or a FunctionGraph.",
         )
-    outputs = _rewritten(rewriter, given)
+    outputs = _rewritten(rewriter, graphs)
     if isinstance(graph, Variable):
         return outputs[0]  # type: ignore[return-value]
     if isinstance(graph, Mapping):
@@ -484,7 +479,7 @@ def map_graph(graph: Graph, rewriter: Any) -> Graph:
 
 
 def _rewritten(rewriter: Any, outputs: tuple[Variable, ...]) -> tuple[Variable, ...]:
-    """Return rewritten outputs; a view of the whole graph is made only for who asks for one."""
+    """Return rewritten outputs; only a rewriter of whole graphs gets a FunctionGraph."""
     apply = getattr(type(rewriter), "apply", None)
     if apply is GraphRewriter.apply:
         return rewriter.outputs_of(outputs)  # type: ignore[no-any-return]
@@ -506,7 +501,7 @@ def _normalised(
 
 
 def _applied(rewriter: Any, graph: FunctionGraph) -> FunctionGraph:
-    """Return what a rewriter makes of a graph: a graph with as many outputs of the same types."""
+    """Return the graph that a rewriter returns; its outputs must keep number and types."""
     composed = getattr(type(rewriter), "apply", None) in _COMPOSED  # these report for their parts
     try:
         result: Any = rewriter.apply(graph)
@@ -538,14 +533,14 @@ def _applied(rewriter: Any, graph: FunctionGraph) -> FunctionGraph:
 
 
 class WalkingGraphRewriter(GraphRewriter):
-    """Visits each node once, operands first, and applies what is given to it.
+    """Visits each node once, operands first, and applies its rewriters to it.
 
     Parameters
     ----------
     *rewriters : relation, goal constructor or NodeRewriter
         Tried in this order at every node.
     name : str, optional
-        What it is printed as.
+        The name to print.
     failure_callback : callable, optional
         As in :class:`GraphRewriter`.
     """
@@ -561,7 +556,7 @@ class WalkingGraphRewriter(GraphRewriter):
 
 
 class EquilibriumGraphRewriter(GraphRewriter):
-    """Applies what is given to it until nothing changes any more.
+    """Applies its rewriters until nothing changes.
 
     Parameters
     ----------
@@ -571,7 +566,7 @@ class EquilibriumGraphRewriter(GraphRewriter):
         How often each relation may fire in one call, as a multiple of the number of applications
         in the graph; beyond it :class:`relgraph.errors.BudgetError` is raised.
     name : str, optional
-        What it is printed as.
+        The name to print.
     failure_callback : callable, optional
         As in :class:`GraphRewriter`.
     """
@@ -602,7 +597,7 @@ class SequentialGraphRewriter(GraphRewriter):
     *rewriters : relation, rewriter, or list of them
         A relation or node rewriter stands for the rewriter that applies it to normal form.
     name : str, optional
-        What it is printed as.
+        The name to print.
     """
 
     @checks_arguments

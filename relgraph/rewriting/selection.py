@@ -25,16 +25,9 @@ from relgraph.rewriting.shared_subterms import Sharing
 class Signed(NamedTuple):
     """The parts that collect like terms in the sums of an op with inverses.
 
-    Attributes
-    ----------
-    op, difference, inverse : Op
-        Ops such as addition, subtraction and negation; ``family`` holds all three.
-    element : Op
-        The op that applies a coefficient, such as multiplication.
-    rules : tuple of GatherRule
-        The rules that compute the coefficient of any number of like terms.
-    matcher : AcMatcher
-        The matcher of the op.
+    ``difference`` and ``inverse`` are ops such as subtraction and negation, and ``family`` holds
+    these and the op.  ``element`` applies a coefficient, as multiplication does.  ``rules`` compute
+    the coefficient of any number of like terms.
     """
 
     op: Op
@@ -47,25 +40,11 @@ class Signed(NamedTuple):
 
 
 class Selection:
-    """Relations in declared order, compiled together.
+    """Relations in declared order, compiled together, and the transforms to try after them.
 
-    Parameters
-    ----------
-    relations : iterable of Relation or callable
-        The relations, each in its own direction; kanren goal constructors become relations.
-    transforms : iterable of NodeTransform
-        Rewriters written in Python, tried after the relations.
-
-    Attributes
-    ----------
-    regroups : bool
-        Whether rewriting may regroup sums and products of floats, which changes rounding; False if
-        every relation is exact.
-
-    Raises
-    ------
-    OscillationError
-        If the selection has both directions of one relation.
+    Each relation runs in its own direction; selecting both directions of one raises
+    OscillationError.  ``regroups`` is True unless every relation is exact: rewriting may then
+    regroup sums and products of floats, which changes rounding.
     """
 
     def __init__(self, relations: Iterable[Any] = (), transforms: Iterable[Any] = ()) -> None:
@@ -100,17 +79,17 @@ class Selection:
             return self._ac[op]
         except KeyError:
             pass
-        found = None
+        matcher = None
         if op in self.ac_ops:
             folds = [t.fold for t in self.transforms if hasattr(t, "fold")]
-            found = AcMatcher(op, self.rewrites_of(op), folds[0] if folds else None)
-        self._ac[op] = found
-        return found
+            matcher = AcMatcher(op, self.rewrites_of(op), folds[0] if folds else None)
+        self._ac[op] = matcher
+        return matcher
 
     @cached_property
     def signed(self) -> dict[Any, Signed]:
         """The parts that collect like terms in sums with signs, by op."""
-        found: dict[Any, Signed] = {}
+        by_op: dict[Any, Signed] = {}
         for op in self.ac_ops:
             if op.difference is None or op.inverse is None:
                 continue
@@ -118,12 +97,12 @@ class Selection:
             assert matcher is not None
             rules = [r for r in matcher.rules if isinstance(r, GatherRule) and r.key is ANY]
             for element in dict.fromkeys(r.element for r in rules):
-                own = tuple([r for r in rules if r.element is element])
+                of_element = tuple([r for r in rules if r.element is element])
                 family = frozenset([op, op.difference, op.inverse])
-                kind = Signed(op, op.difference, op.inverse, family, element, own, matcher)
-                found.setdefault(op, kind)
-                found.setdefault(op.difference, kind)
-        return found
+                kind = Signed(op, op.difference, op.inverse, family, element, of_element, matcher)
+                by_op.setdefault(op, kind)
+                by_op.setdefault(op.difference, kind)
+        return by_op
 
     def trim(self, most: int) -> None:
         """Forget the least recently used normal forms beyond ``most`` nodes."""
@@ -155,26 +134,26 @@ class Selection:
         """
         if self.relations:
             return None
-        found: set[Any] = set()
+        ops: set[Any] = set()
         for transform in self.transforms:
             needed = getattr(transform, "needs", transform.tracks)
             if needed is None:
                 return None
-            found.update(needed)
-        return frozenset(found)
+            ops.update(needed)
+        return frozenset(ops)
 
     def asked(self, op: Any) -> tuple[Any, ...]:
         """Return the transforms that track applications of an op, in order."""
         try:
             return self._asked[op]
         except KeyError:
-            found = self._asked[op] = tuple([t for t in self.transforms if tracked(t, op)])
-            return found
+            transforms = self._asked[op] = tuple([t for t in self.transforms if tracked(t, op)])
+            return transforms
 
     def computed_whole(self, outputs: Sequence[Variable]) -> list[Variable]:
         """Return the nodes, operands first, no part of which transforms compute again."""
-        asked = [t for t in self.transforms if hasattr(t, "computed_whole")]
-        return [x for t in asked for x in t.computed_whole(outputs)]
+        transforms = [t for t in self.transforms if hasattr(t, "computed_whole")]
+        return [x for t in transforms for x in t.computed_whole(outputs)]
 
     def plain(self, op: Op) -> PlainMatcher | None:
         """Return the matcher of a head op that is not associative and commutative, if any."""
@@ -182,29 +161,22 @@ class Selection:
             return self._plain[op]
         except KeyError:
             pass
-        found: PlainMatcher | None = None
+        matcher: PlainMatcher | None = None
         heads = (op, type(op)) if op in self._heads else (type(op),)
-        wanted = self.clauses_of(*heads) if op not in self.ac_ops else []
-        if wanted and op in self._heads:
-            found = PlainMatcher(op, wanted)
-        elif wanted:  # only open patterns, so one matcher serves the whole class
-            found = self._open.get(type(op)) or PlainMatcher(op, wanted)
-            self._open[type(op)] = found
-        self._plain[op] = found
-        return found
+        clauses = self.clauses_of(*heads) if op not in self.ac_ops else []
+        if clauses and op in self._heads:
+            matcher = PlainMatcher(op, clauses)
+        elif clauses:  # only open patterns, so one matcher serves the whole class
+            matcher = self._open.get(type(op)) or PlainMatcher(op, clauses)
+            self._open[type(op)] = matcher
+        self._plain[op] = matcher
+        return matcher
 
     def clauses_of(self, *heads: Any) -> list[tuple[Relation, int]]:
         """Return the clauses that match one of these heads, in declared order.
 
-        Parameters
-        ----------
-        *heads : Op, or class of ops
-            The heads; a class means the patterns that leave its parameters open.
-
-        Returns
-        -------
-        list of (Relation, int)
-            The relations, and the numbers of the clauses in them.
+        A class of ops as a head stands for the patterns that leave its parameters open.  A clause
+        is a relation and the number of the clause in it.
         """
         places = sorted({i for head in heads for i in self._heads.get(head, ())})
         return [
@@ -215,36 +187,15 @@ class Selection:
         ]
 
     def rewrites_of(self, *heads: Any) -> list[Rewrite]:
-        """Return the rewrites with one of these heads, in declared order.
-
-        Parameters
-        ----------
-        *heads : Op, or class of ops
-            As for :meth:`clauses_of`.
-
-        Returns
-        -------
-        list of Rewrite
-            The rewrites, without those of clauses that cannot run in this direction.
-        """
-        found = [relation.rewrite(number) for relation, number in self.clauses_of(*heads)]
-        return [x for x in found if x is not None]
+        """Return the rewrites with one of these heads, in declared order."""
+        rewrites = [relation.rewrite(number) for relation, number in self.clauses_of(*heads)]
+        return [x for x in rewrites if x is not None]
 
     def place(self, rewrite: Any) -> tuple[int, int | None] | None:
         """Return the indices of the relation that fired and of its rewrite.
 
-        Names are ambiguous: two relations may share one, as all lambdas do.
-
-        Parameters
-        ----------
-        rewrite : Rewrite or Interpreted
-            The rewrite that a firing records.
-
-        Returns
-        -------
-        tuple of (int, int or None), or None
-            The index of the relation and that of its rewrite (None if kanren ran it); or None if
-            the rewrite belongs to no relation of the selection.
+        Names are ambiguous: all lambdas share one.  The second index is None if kanren ran the
+        relation, and the result is None for a rewrite of no relation of the selection.
         """
         source = relation_of(rewrite)
         number = self._numbers.get(source)
@@ -252,8 +203,8 @@ class Selection:
             return None
         if not isinstance(rewrite, Rewrite):
             return number, None
-        found = [i for i, x in enumerate(self.relations[number].rewrites) if x is rewrite]
-        return (number, found[0]) if found else None
+        places = [i for i, x in enumerate(self.relations[number].rewrites) if x is rewrite]
+        return (number, places[0]) if places else None
 
     @cached_property
     def _numbers(self) -> dict[Any, int]:
@@ -287,16 +238,16 @@ def selection_of(relations: Sequence[Any], transforms: Sequence[Any] = ()) -> Se
     """Return the compiled selection of these relations; equal arguments give the same object."""
     key = (tuple(relations), tuple(transforms))
     with _lock:
-        found = _selections.get(key)
-        if found is not None:
+        selection = _selections.get(key)
+        if selection is not None:
             _selections.move_to_end(key)
-            return found
-    made = Selection(relations, transforms)
+            return selection
+    compiled = Selection(relations, transforms)
     with _lock:
-        found = _selections.setdefault(key, made)
+        selection = _selections.setdefault(key, compiled)
         while len(_selections) > _MOST:
             _selections.popitem(last=False)
-    return found
+    return selection
 
 
 def clear_selections() -> None:

@@ -15,13 +15,7 @@ KEPT = 50_000  # the largest graph, in applications, to remember
 
 
 class Sharing:
-    """The users of each application in the last graph.
-
-    Parameters
-    ----------
-    ops : collection of Op
-        The associative and commutative ops whose nested applications to count.
-    """
+    """The users of each application in the last graph, and those that nest it in one of ``ops``."""
 
     __slots__ = ("_changing", "_closed", "_nested", "_outputs", "_users", "ops")
 
@@ -40,12 +34,8 @@ class Sharing:
     def closed(self, outputs: Sequence[Variable]) -> frozenset[Variable]:
         """Return the applications that are nested in the same op and also have other users.
 
-        Views do not open these: a sum computed once for two users stays one sum.
-
-        Parameters
-        ----------
-        outputs : sequence of Variable
-            The graph; being an output counts as a use.
+        Views do not open these: a sum computed once for two users stays one sum.  Being an output
+        of the graph counts as a use.
         """
         if self._changing:  # an exception interrupted the last call
             self._forget()
@@ -65,11 +55,11 @@ class Sharing:
         else:
             self._users, self._nested = users, nested
             self._closed = frozenset([x for x in nested if users[x] > 1])
-        found = self._closed
+        closed = self._closed
         if len(self._users) > KEPT:
             self._forget()
         self._changing = False
-        return found
+        return closed
 
     def _is_closed(self, x: Variable) -> bool:
         return x in self._nested and self._users[x] > 1

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from relgraph.ir.graph import toposort
 from relgraph.ir.node import Variable, apply
 from relgraph.relations.ac_matcher import AcMatcher
-from relgraph.relations.nary import NEAR, leaves, nary, small_first
+from relgraph.relations.nary import NEAR, combined, leaves
 from relgraph.rewriting.interpreter import interpret
 
 if TYPE_CHECKING:
@@ -16,15 +16,7 @@ if TYPE_CHECKING:
 
 
 def walk(outputs: Sequence[Variable], driver: Groups) -> tuple[Variable, ...]:
-    """Return a graph after one visit to each of its nodes.
-
-    Parameters
-    ----------
-    outputs : sequence of Variable
-        The graph.
-    driver : Groups
-        The run, which holds the selection, logs firings and charges them to budgets.
-    """
+    """Return a graph after one visit to each of its nodes; the driver logs the firings."""
     image: dict[Variable, Variable] = {}
     for node in toposort(outputs):
         if node.op is None:
@@ -42,9 +34,9 @@ def _visited(node: Variable, driver: Groups) -> Variable:
     op: Any = node.op
     matcher = selection.ac_of(op)
     if matcher is not None:
-        found = _regrouped(node, matcher, driver)
-        if found is not None:
-            return found
+        regrouped = _regrouped(node, matcher, driver)
+        if regrouped is not None:
+            return regrouped
     match = selection.plain(op)
     fired = match(node) if match is not None else None
     if fired is None and (selection.interpreted or selection.transforms):
@@ -69,8 +61,7 @@ def _regrouped(node: Variable, matcher: AcMatcher, driver: Groups) -> Variable |
     parts = dict(view.operands)
     for match in matches:
         parts[min(match.slots)] = match.firing.result
-    operands = [parts[i] for i in sorted(parts)]
-    result = nary(matcher.op, small_first(operands)) if len(operands) > 1 else operands[0]
+    result = combined(matcher.op, [parts[i] for i in sorted(parts)])
     driver.charge(matches[0].firing.rewrite, node, len(matches))
     if driver.log is not None:
         driver.log(node, result, [match.firing for match in matches])
