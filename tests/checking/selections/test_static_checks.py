@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 import relgraph as rg
-from relgraph.checking.catalogue_pages import independent
 from relgraph.checking.report import FAULTS, NOTES, Finding, SelectionReport
 from relgraph.checking.selections import critical_pairs, expected_findings
 from relgraph.checking.selections.static_checks import has_value, stages_of
@@ -13,6 +12,7 @@ from relgraph.db.modes import MODES
 from relgraph.errors import ArgumentError, UnsoundRelationError
 from relgraph.ops.shape import BroadcastTo, Dim
 from tests.samples import cancel_log_expo
+from tools.catalogue_pages import independent
 
 PAIRS = 100  # critical pairs tried below the root in each phase of a shipped mode
 ASSERTIONS = {"remove_all_asserto"}  # relations of the mode unsafe alone

@@ -1,6 +1,6 @@
-"""The pages of the catalogue, one for each theme, generated from the relations themselves.
+"""The pages of the catalogue, one for each theme, generated from the relations.
 
-``python -m relgraph.checking.catalogue_pages`` writes them to ``docs/catalogue/``.
+``python -m tools.catalogue_pages`` writes them to ``docs/catalogue/``.
 """
 
 from __future__ import annotations
@@ -12,22 +12,18 @@ from inspect import cleandoc
 from pathlib import Path
 
 from relgraph.checking.cases import rewrite_of, runs
-from relgraph.checking.listing import CatalogueRow, every_row, identities, rows_of
 from relgraph.checking.selections.static_checks import refused
 from relgraph.db.catalogue import THEMES
+from relgraph.db.listing import CatalogueRow, every_row, identities, rows_of
 from relgraph.relations.relation import Relation
 
-WRITTEN = (
-    "Written by `python -m relgraph.checking.catalogue_pages` from the relations; "
-    "edit them, not this."
-)
+WRITTEN = "Written by `python -m tools.catalogue_pages` from the relations; edit them, not this."
 
 
 def pages() -> dict[str, str]:
     """Return the text of every page, by file name."""
-    found = {f"{theme}.md": "\n".join(_page(theme)) + "\n" for theme in THEMES}
-    found["index.md"] = "\n".join(_index()) + "\n"
-    return found
+    texts = {f"{theme}.md": _page(theme) for theme in THEMES} | {"index.md": _index()}
+    return {name: "\n".join(lines) + "\n" for name, lines in texts.items()}
 
 
 def _title(theme: str) -> str:
@@ -145,13 +141,7 @@ def _index() -> Iterator[str]:
 
 
 def write(directory: Path) -> list[str]:
-    """Write the pages that differ from what a directory holds, and return their names.
-
-    Parameters
-    ----------
-    directory : Path
-        The directory; it is created if it does not exist.
-    """
+    """Write the pages that differ from those in a directory, and return their names."""
     directory.mkdir(parents=True, exist_ok=True)
     changed = []
     for name, text in pages().items():
