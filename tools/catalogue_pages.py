@@ -11,10 +11,10 @@ from importlib import import_module
 from inspect import cleandoc
 from pathlib import Path
 
-from relgraph.checking.cases import rewrite_of, runs
+from relgraph.checking.generators.cases import rewrite_of
 from relgraph.checking.selections.static_checks import refused
 from relgraph.db.catalogue import THEMES
-from relgraph.db.listing import CatalogueRow, every_row, identities, rows_of
+from relgraph.db.listing import CatalogueRow, every_row, identities, rows_of, runs
 from relgraph.relations.relation import Relation
 
 WRITTEN = "Written by `python -m tools.catalogue_pages` from the relations; edit them, not this."

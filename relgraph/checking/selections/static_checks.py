@@ -11,9 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.checking import instances as made
-from relgraph.checking import numbers
-from relgraph.checking.cases import EVERY_DTYPE, Side, each_case, one_sided
+from relgraph.checking.evaluation import evaluate
+from relgraph.checking.generators.arrays import draw
+from relgraph.checking.generators.cases import Firing, each_case, firings, one_sided
+from relgraph.checking.generators.shapes import EVERY_DTYPE
+from relgraph.checking.matching import canonical, match
 from relgraph.checking.report import Finding, SelectionReport
 from relgraph.checking.selections import critical_pairs
 from relgraph.checking.selections.expected_findings import expected
@@ -197,15 +199,7 @@ def _name(rewriter: GraphRewriter, whole: Any) -> str:
 
 
 class Examined:
-    """The relations of one phase, and the findings about them.
-
-    Parameters
-    ----------
-    stage : Stage
-        The phase.
-    only : set of str, optional
-        Names of the relations to check.
-    """
+    """The relations of one phase, and the findings about them; ``only`` names those to check."""
 
     def __init__(self, stage: Stage, only: set[str] | None = None) -> None:
         self.stage = stage
@@ -269,8 +263,8 @@ class Examined:
         for dtypes in DTYPES:
             if found and len(relation.clauses or ()) > MANY:
                 break
-            for _, sides in drawn(relation, dtypes):
-                found += islice(matched(relation, sides), EXAMPLES)
+            for of_clause in fired(relation, dtypes):
+                found += [(graph, result) for graph, result, _ in islice(of_clause, EXAMPLES)]
         self.counts["graphs"] += len(found)
         return found
 
@@ -297,8 +291,8 @@ class Examined:
         more = (
             graph
             for dtypes in DTYPES
-            for _, sides in drawn(relation, dtypes)
-            for graph, _ in matched(relation, sides)
+            for of_clause in fired(relation, dtypes)
+            for graph, _, _ in of_clause
         )
         for graph in chain((graph for graph, _ in examples), _of_unknown_sizes(relation), more):
             try:
@@ -323,7 +317,7 @@ class Examined:
         if not all(self.joins(others, graph, result) for graph, result in examples):
             return False
         unknown = islice(_of_unknown_sizes(relation), EXAMPLES)
-        return all(self.joins(others, x, made.match(relation, x)) for x in unknown)
+        return all(self.joins(others, x, match(relation, x)) for x in unknown)
 
     def joins(self, rewriter: Any, a: Variable, b: Any) -> bool:
         """Return True if two graphs have one normal form, up to order and bracketing."""
@@ -331,7 +325,7 @@ class Examined:
             first, second = rewriter.outputs_of((a,))[0], rewriter.outputs_of((b,))[0]
         except RelgraphError:
             return False
-        return first is second or made.canonical(first) == made.canonical(second)
+        return first is second or canonical(first) == canonical(second)
 
     def forks(self, later: Sequence[Any], most: int | None) -> list[Finding]:
         """Return the critical pairs that give two results, even after the later phases."""
@@ -350,8 +344,8 @@ class Examined:
         for peak in chosen:
             names = (peak.outer.relation.label, peak.inner.relation.label)
             counts["overlaps"] += 1
-            kind = critical_pairs.shapes_for((peak.outer, peak.inner))
-            fork = critical_pairs.fork(peak, kind)
+            shapes = critical_pairs.shapes_for((peak.outer, peak.inner))
+            fork = critical_pairs.fork(peak, shapes)
             if fork is None:
                 continue
             counts["critical pairs"] += 1
@@ -372,7 +366,7 @@ class Examined:
                     return None
                 return self.of_fork("oscillates", fork, error.what)
             (first,), (second,), (own,) = ways
-            if made.canonical(first) == made.canonical(second):
+            if canonical(first) == canonical(second):
                 return None
         kind = "not joined"
         if flops([own]) > min(flops([first]), flops([second])):
@@ -403,31 +397,23 @@ def has_value(graph: Variable) -> bool:
     """Return True if NumPy can compute a graph.
 
     If rewriting proves that a size is 0, the minimum of such an array is an error.
-
-    Parameters
-    ----------
-    graph : Variable
-        The graph.
     """
     rng = np.random.default_rng(0)
     try:
-        numbers.evaluate((graph,), {x.name: numbers.draw(x, rng) for x in free_inputs([graph])})
+        evaluate((graph,), {x.name: draw(x, rng) for x in free_inputs([graph])})
     except (ArithmeticError, ValueError, IndexError):
         return False
     return True
 
 
-def drawn(relation: Relation, dtypes: tuple[str, ...]) -> Iterator[tuple[Clause, Iterator[Side]]]:
-    """Yield graphs built from the clauses of a relation, with inputs of these dtypes."""
-    return each_case(relation, dtypes, 60 if dtypes == EVERY_DTYPE else 24)
+def fired(relation: Relation, dtypes: tuple[str, ...]) -> Iterator[Iterator[Firing]]:
+    """Yield, for each clause, the graphs with inputs of these dtypes that a relation matches."""
+    for _, sides in each_case(relation, dtypes, _most(dtypes)):
+        yield firings(relation, sides)
 
 
-def matched(relation: Relation, sides: Iterable[Side]) -> Iterator[tuple[Variable, Variable]]:
-    """Yield the graphs that a relation matches, with their replacements."""
-    for graph, _, _ in sides:
-        result = made.match(relation, graph)
-        if result is not None:
-            yield graph, result
+def _most(dtypes: tuple[str, ...]) -> int:
+    return 60 if dtypes == EVERY_DTYPE else 24
 
 
 def _of_unknown_sizes(relation: Relation) -> Iterator[Variable]:
@@ -451,9 +437,10 @@ def refused(relation: Relation, clause: Clause, backward: bool) -> str | None:
 
 
 def _why_idle(relation: Relation) -> str:
-    tried = sum(len(list(sides)) for _, sides in drawn(relation, EVERY_DTYPE))
-    asked = [repr(c) for clause in relation.clauses or () for c in clause.conditions]
-    shown = f"; it asks for {', '.join(asked)}" if asked else ""
+    sides = each_case(relation, EVERY_DTYPE, _most(EVERY_DTYPE))
+    tried = sum(len(list(of_clause)) for _, of_clause in sides)
+    conditions = [repr(c) for clause in relation.clauses or () for c in clause.conditions]
+    rest = f"; it asks for {', '.join(conditions)}" if conditions else ""
     if not tried:
-        return f"no graph of its sides could be made{shown}"
-    return f"it fires on none of {tried} graphs made of its sides{shown}"
+        return f"no graph of its sides could be made{rest}"
+    return f"it fires on none of {tried} graphs made of its sides{rest}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import relgraph as rg
+from relgraph.checking.generators.shapes import ELEMENTWISE
 from relgraph.checking.report import FAULTS, NOTES, Finding, SelectionReport
 from relgraph.checking.selections import critical_pairs, expected_findings
 from relgraph.checking.selections.static_checks import has_value, stages_of
@@ -208,7 +209,7 @@ def test_overlaps_are_found_in_any_order_of_commutative_operands():
     found = list(critical_pairs.peaks(critical_pairs.rules_of([outero, innero])))
     places = {(p.outer.relation.name, p.inner.relation.name, p.path) for p in found}
     assert ("outero", "innero", (0,)) in places
-    fork = critical_pairs.fork(found[0], "elementwise")
+    fork = critical_pairs.fork(found[0], ELEMENTWISE)
     assert str(fork.first) == "cos(x0) + x1" or "cos" in str(fork.graph)
 
 
