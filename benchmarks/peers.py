@@ -21,7 +21,7 @@ _CASTING = {"order": "K", "casting": "safe"}
 
 
 class Numpy:
-    """NumPy's functions, one after the other."""
+    """NumPy's functions, called in sequence."""
 
     name = "numpy"
     setting = "as written"

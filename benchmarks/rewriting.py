@@ -382,7 +382,7 @@ def expand_multiplyo(a: Any, b: Any) -> Any:
 
 
 def oscillation() -> list[dict[str, Any]]:
-    """Measure how soon two relations that undo each other are told, with their cycle."""
+    """Measure the time until an oscillation of two relations is reported."""
     x, y = rg.vectors("x y", "n")
     rows = []
     for nodes in (0, 1_000):

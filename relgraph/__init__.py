@@ -23,7 +23,7 @@ from relgraph.db.entries import LoweringChoice as LoweringChoice
 from relgraph.db.query import Query as Query, RewriteDatabaseQuery as RewriteDatabaseQuery
 from relgraph.ir.cost import flops as flops
 from relgraph.ir.etuple import lower as lower, raise_ as raise_
-from relgraph.ir.facts import fact as fact, facts_of as _facts_of
+from relgraph.ir.fact_inference import fact as fact, facts_of as _facts_of
 from relgraph.ir.forks import importing as _importing
 from relgraph.ir.graph import FunctionGraph as FunctionGraph
 from relgraph.ir.node import (
@@ -55,7 +55,7 @@ from relgraph.ops.checks import assert_ as assert_, specify_shape as specify_sha
 from relgraph.ops.contraction import Matmul as _Matmul
 from relgraph.ops.cumulative import cummax as cummax, cummin as cummin
 from relgraph.ops.elementwise import (
-    Elementwise as _Elementwise, TABLE as _TABLE, cast as cast, clip as clip,
+    Elementwise as _Elementwise, ROWS as _ROWS, cast as cast, clip as clip,
 )
 from relgraph.ops.inputs import (
     assume as assume, matrices as matrices, matrix as matrix, scalar as scalar, scalars as scalars,
@@ -126,7 +126,7 @@ if TYPE_CHECKING:
 # The elementwise ops of the table; a name that is imported above comes first.
 globals().update({
     name: _Elementwise(name)
-    for name, row in _TABLE.items()
+    for name, row in _ROWS.items()
     if getattr(row, "public", True) and name not in globals()
 })  # fmt: skip
 

@@ -12,7 +12,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
-from typing import Any, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 from numpy.linalg import LinAlgError
 
@@ -281,11 +281,6 @@ def no_attribute(owner: str, name: str, known: Iterable[str], fix: str = "") -> 
     return UnsupportedAttributeError(f"{owner} has no {name}", fix=fix)
 
 
-interceptors: list[Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]] = []
-"""Hooks that receive each call of a public function or op first; tracing installs one.  A hook
-returns the result, or NotImplemented."""
-
-
 def checks_arguments(function: Callable[_P, _R]) -> Callable[_P, _R]:
     """Make wrong arguments of a function raise an error that lists its parameters.
 
@@ -302,24 +297,39 @@ def checks_arguments(function: Callable[_P, _R]) -> Callable[_P, _R]:
 
     @functools.wraps(function)
     def checked(*args: _P.args, **kwargs: _P.kwargs) -> _R:
-        for ask in interceptors:
-            answer: _R = ask(checked, args, kwargs)
-            if answer is not NotImplemented:
-                return answer
         try:
             return function(*args, **kwargs)
         except TypeError as error:
-            raised = error.__traceback__
-            if raised is not None and raised.tb_next is not None:
-                raise  # raised inside the function, whose frame is among those of the error
-            raise _not_bound(function, error, kwargs) from None
+            unbound = unbound_arguments(function, error, kwargs)
+            if unbound is None:
+                raise
+            raise unbound from None
 
     return checked
 
 
-def _not_bound(
+def unbound_arguments(
     function: Callable[..., object], error: TypeError, kwargs: Mapping[str, object]
-) -> ArgumentError:
+) -> ArgumentError | None:
+    """Return the error for arguments that Python could not bind to the parameters of a function.
+
+    Parameters
+    ----------
+    function : callable
+        The function.
+    error : TypeError
+        What its call raised.
+    kwargs : mapping
+        The arguments passed by name.
+
+    Returns
+    -------
+    ArgumentError or None
+        It lists the parameters; None if the function itself raised ``error``.
+    """
+    traceback = error.__traceback__
+    if traceback is not None and traceback.tb_next is not None:  # a frame inside the function
+        return None
     parameters = inspect.signature(function).parameters
     shown = [str(p).partition(":")[0] for name, p in parameters.items() if name != "self"]
     named = [

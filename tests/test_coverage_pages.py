@@ -62,7 +62,7 @@ def by_name():
 
 
 def done(cell):
-    """Tell whether a last cell names what does it."""
+    """Return True if the last cell of a row names a relation or rewriter."""
     return bool(re.search(r"`\w", cell)) and not cell.lower().startswith("none")
 
 

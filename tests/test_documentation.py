@@ -110,7 +110,7 @@ def test_functions_list_what_they_raise(label, x):
 
 
 def own_constructor(cls):
-    """Tell whether calling a class takes what the class itself declares."""
+    """Return True if calling a class takes what the class itself declares."""
     own = [c for c in cls.__mro__ if c.__module__.startswith("relgraph")]
     return not issubclass(cls, Exception) and any("__init__" in vars(c) for c in own[:1])
 

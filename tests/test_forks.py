@@ -150,7 +150,7 @@ def trace():
     np.testing.assert_array_equal(traced(a), a * 2)
 
 def trace_in_the_child():
-    from relgraph.ir.op import interceptors
+    from relgraph.ir.dispatch import interceptors
     assert not interceptors
     trace()
 

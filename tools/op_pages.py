@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from relgraph.ops.elementwise import TABLE, Row
+from relgraph.ops.elementwise import ROWS, Row
 from relgraph.ops.elementwise.row import Ulps
 
 NUMPY_HEAD = "| op | float32 | float64 | note |"
@@ -19,7 +19,7 @@ EXACT_HEAD = "| function | float32 | float64 | note |"
 
 def accuracy(page: str) -> str:
     """Return the text of docs/accuracy.md with both tables of bounds rewritten."""
-    rows = TABLE.values()
+    rows = ROWS.values()
     numpy = [_bounds(row.name, row.ulps) for row in rows if row.ulps]
     exact = [_bounds(row.name, row.elementary.ulps) for row in rows if row.elementary]
     return _table(_table(page, NUMPY_HEAD, numpy), EXACT_HEAD, exact)
@@ -39,7 +39,7 @@ def _table(page: str, head: str, lines: list[str]) -> str:
 
 def ops(page: str) -> str:
     """Return the text of docs/ops.md with the line of names of each theme rewritten."""
-    for theme in dict.fromkeys(row.theme for row in TABLE.values()):
+    for theme in dict.fromkeys(row.theme for row in ROWS.values()):
         names = " ".join(_names(theme))
         line = f"| {theme} | `ops.elementwise` | {names} |"
         page = re.sub(rf"^\| {theme} \|.*$", line, page, flags=re.M)
@@ -47,7 +47,7 @@ def ops(page: str) -> str:
 
 
 def _names(theme: str) -> Iterator[str]:
-    for row in TABLE.values():
+    for row in ROWS.values():
         if row.theme == theme and row.public:
             yield f"`{row.name}`{_aliases(row)}"
 

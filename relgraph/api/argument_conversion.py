@@ -8,13 +8,13 @@ raises errors that explain what does not fit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from relgraph.backends.base import Array
+from relgraph.backends.base import Array, Pair, Wanted
 from relgraph.errors import (
     ArgumentError,
     DTypeError,
@@ -24,18 +24,15 @@ from relgraph.errors import (
     count_of,
     kind_of,
 )
+from relgraph.ir.infix import brief
 from relgraph.ir.node import Input, Variable
 from relgraph.ir.operators import Operators
-from relgraph.ir.printing import brief
 from relgraph.ir.types import DTYPES, NAME_OF
 
-Source = tuple[int, int] | int  # an input and its axis, or a size
 _RANK = {"b": 0, "u": 1, "i": 1, "f": 2}  # the order in which Python's numbers widen
 
 
-def fits(
-    wanted: Sequence[tuple[np.dtype[Any] | None, int]], equal: Iterable[tuple[Source, Source]]
-) -> Callable[..., bool]:
+def fits(wanted: Wanted, equal: Iterable[Pair]) -> Callable[..., bool]:
     """Return a function that returns True if arrays need no conversion and their sizes agree.
 
     Parameters
@@ -56,7 +53,7 @@ def fits(
 
 @lru_cache(maxsize=1024)
 def _compiled(
-    wanted: tuple[tuple[np.dtype[Any] | None, int], ...], equal: tuple[tuple[Source, Source], ...]
+    wanted: tuple[tuple[np.dtype[Any] | None, int], ...], equal: tuple[Pair, ...]
 ) -> Callable[..., bool]:
     names = ", ".join(f"x{i}" for i in range(len(wanted)))
     lines = ["def fits(*args):", f"    if len(args) != {len(wanted)}:", "        return False"]
@@ -77,8 +74,8 @@ def _compiled(
         lines += [f"    if {first} != {second}:", "        return False"]
     lines.append("    return True")
     exec("\n".join(lines), namespace)
-    found: Callable[..., bool] = namespace["fits"]
-    return found
+    fits: Callable[..., bool] = namespace["fits"]
+    return fits
 
 
 def as_sparse(wanted: Input, value: Any) -> Any:

@@ -1,8 +1,7 @@
-"""GPU features: arrays that stay on the device, PTX, recorded calls."""
+"""GPU features: arrays that stay on the device, streams, and PTX."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -11,7 +10,6 @@ import numpy as np
 from relgraph.api.function import Container, _opened
 from relgraph.api.rewrite import query_of
 from relgraph.db.default import default_database
-from relgraph.errors import CaptureError
 from relgraph.ir.graph import FunctionGraph
 
 
@@ -139,48 +137,4 @@ def ptx(
     return kernels_of(graph, cc)
 
 
-def captured(
-    program: Any,
-    checked: Callable[[Sequence[Any], Mapping[str, Any]], list[Any]],
-    packed: Callable[[Any], Any],
-    call: tuple[Sequence[Any], Mapping[str, Any]],
-) -> Callable[..., Any]:
-    """Record the launches of a program for arrays of given shapes: ``f.capture(x, y)``.
-
-    A call copies its arguments to the recorded addresses and launches all kernels at once.  It
-    returns the same arrays at each call, with new values.
-
-    Parameters
-    ----------
-    program : Program
-        What to record.
-    checked, packed : callable
-        Prepare the arguments of a call and return its results.
-    call : tuple of (sequence, mapping)
-        The arguments of the call to record.
-
-    Returns
-    -------
-    callable
-        Takes arguments of the same shapes.
-
-    Raises
-    ------
-    CaptureError
-        For a graph that needs the CPU for some part, and for a target that is not a GPU.
-    """
-    record = getattr(program, "record", None)
-    if record is None:
-        raise CaptureError(
-            "only calls on a GPU can be recorded", fix="Compile the graph with target='cuda'."
-        )
-    recorded = record(checked(*call))
-
-    def replay(*args: Any, **kwargs: Any) -> Any:
-        results = recorded.replay(checked(args, kwargs))
-        return packed(results[0] if len(results) == 1 else results)
-
-    return replay
-
-
-__all__ = ["captured", "ptx", "report", "stream", "to_host"]
+__all__ = ["ptx", "report", "stream", "to_host"]

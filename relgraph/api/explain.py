@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from relgraph.api.rewrite import rewrite_graph
-from relgraph.errors import checks_arguments
+from relgraph.ir.dispatch import traceable
 from relgraph.ir.graph import FunctionGraph, as_outputs
 from relgraph.ir.node import Variable
 from relgraph.rewriting.derivation.derivation import Derivation, recording
 from relgraph.rewriting.profile import RewriteProfile, profiling
 
 
-@checks_arguments
+@traceable
 def explain(graph: Any, *relations: Any, **options: Any) -> Derivation:
     """Rewrite a graph and return the derivation: every step with its relation.
 
@@ -52,7 +52,7 @@ def explain(graph: Any, *relations: Any, **options: Any) -> Derivation:
     return Derivation(_outputs(graph), _outputs(after), tuple(phases))
 
 
-@checks_arguments
+@traceable
 def profile_rewrites(graph: Any, *relations: Any, **options: Any) -> RewriteProfile:
     """Rewrite a graph and count, for each relation, firings, attempts and time.
 

@@ -11,13 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.api.argument_conversion import Source, as_array, as_sparse, fits
-from relgraph.api.out_arguments import check_places, donated_names, places_of
+from relgraph.api.argument_conversion import as_array, as_sparse, fits
+from relgraph.api.out_arguments import check_out, donated_names, out_arrays
 from relgraph.api.rewrite import DEFAULT_MODE, selected
 from relgraph.api.size_checks import equal_sizes, size_of, sources, unmet
 from relgraph.api.targets import backend_of
-from relgraph.backends.base import Array, Backend
-from relgraph.backends.failures import misplaced
+from relgraph.backends.base import Array, Backend, Direct, Donating, Pair, program_of
 from relgraph.backends.report import Report
 from relgraph.errors import (
     ArgumentError,
@@ -27,9 +26,10 @@ from relgraph.errors import (
     count_of,
     kind_of,
 )
-from relgraph.ir.graph import FunctionGraph, Outputs, as_outputs
+from relgraph.ir.dispatch import traceable
+from relgraph.ir.graph import FunctionGraph, Outputs, as_outputs, is_tensor
+from relgraph.ir.infix import brief
 from relgraph.ir.node import Input, Variable
-from relgraph.ir.printing import brief
 from relgraph.ir.sizes import Meeting, meetings
 from relgraph.ir.types import TensorType
 from relgraph.rewriting.rewriters import map_graph
@@ -39,7 +39,7 @@ _FLOAT = TensorType("float64", ())
 Container = Variable | list[Variable] | tuple[Variable, ...] | dict[Any, Variable]
 
 
-@checks_arguments
+@traceable
 def function(
     inputs: Variable | Iterable[Variable] | None,
     outputs: Container,
@@ -113,7 +113,7 @@ def function(
     return Function(graph, keys, target, mode, choices, needed=needed, donate=donated)
 
 
-@checks_arguments
+@traceable
 def evaluate(
     outputs: Container,
     values: Mapping[Variable | str, Any] | None = None,
@@ -207,6 +207,38 @@ class Function:
         The generated program.
     """
 
+    # Python looks calls up in the class.  A slot there gives each function a call of its own: in
+    # machine code if the program has one, because a frame in Python nearly doubles a small call.
+    __slots__ = {
+        "__call__": """Compute the outputs.
+
+        Parameters
+        ----------
+        out : array, or a list, tuple or dict of array, optional
+            Arrays for the results: the call computes directly in C-contiguous arrays, and copies to
+            others.  They may overlap with arguments, but not with each other.  If a call fails
+            while it computes, for instance on an index out of range or a singular matrix, their
+            values are undefined.
+        *args, **kwargs : array-like, or matrix of scipy.sparse
+            One value for each input.  Arrays need its dtype, or one that converts safely; Python
+            numbers and lists of them convert like NumPy's weak scalars.  For an input of a sparse
+            layout, pass a matrix of scipy.sparse in any format; the call converts it.
+
+        Returns
+        -------
+        array, or a list, tuple or dict of array
+            New arrays; a result without dimensions is a NumPy scalar.
+
+        Raises
+        ------
+        ArgumentError, DTypeError, ShapeError
+            Naming the input.
+        """,
+        "__dict__": None,
+        "__weakref__": None,
+    }
+    __call__: Callable[..., Any]
+
     @checks_arguments
     def __init__(
         self,
@@ -224,8 +256,8 @@ class Function:
                 f"Function compiles a FunctionGraph, not {graph!r:.60}",
                 fix="Write rg.function(inputs, outputs).",
             )
-        backend: Any = backend_of(target, choices)
-        if donate and hasattr(backend, "donating"):
+        backend = backend_of(target, choices)
+        if donate and isinstance(backend, Donating):
             backend = backend.donating(donate)
         for position, node in enumerate(graph.outputs):
             _check_output(position, node)
@@ -237,30 +269,17 @@ class Function:
         self._target = target
         self._choices = choices
         self._donate = donate
-        self._program = backend.compile(graph)
-        if not callable(self._program):
-            raise CompileError(
-                f"the backend {backend.name} compiled to {kind_of(self._program)}, not a program",
-                {"graph": graph},
-                "Return a callable that takes the list of arrays from compile(graph).",
-            )
+        self._program = program_of(backend, graph)
         self._read_inputs(needed)
         self._takes_out = any(x.name == "out" for x in graph.inputs)
-        self._into: tuple[Callable[..., bool], Callable[..., Any]] | None = None
-        quick = getattr(self._program, "quick", None)
-        made = None if quick is None else quick(self._wanted, self._sizes)
-        self._fits: Callable[..., bool]
-        self._direct: Callable[..., Any]
-        self._fits, self._direct = made or (fits(self._wanted, self._sizes), self._listed)
-        self._on_device = getattr(self._program, "convert", None)
+        self._into: Direct | None = None
+        quick = self._program.quick(self._wanted, self._sizes)
+        self._fits, self._direct = quick or (fits(self._wanted, self._sizes), self._listed)
         # Whether a call may return the program's results unchecked.
-        self._single = keys is None and (made is not None or graph.outputs[0].ndim > 0)
+        self._single = keys is None and (quick is not None or graph.outputs[0].ndim > 0)
         self.__signature__ = _signature(graph.inputs)
-        call = None
-        if self._single and made is not None and hasattr(self._program, "entry"):
-            call = self._program.entry(*made, partial(Function.__call__, self))
-        if call is not None:  # Python looks calls up in the class
-            self.__class__ = type("Function", (type(self),), {"__call__": call, **_OF_CLASS})
+        call = self._program.entry(*quick, self._call) if quick and self._single else None
+        _set_call(self, call or self._call)
 
     def _read_inputs(self, needed: Sequence[Meeting]) -> None:
         """Store the dtypes, ranks and equal sizes that arguments must have."""
@@ -279,7 +298,7 @@ class Function:
         self._equal = list(equal_sizes(self.inputs))
         self._needed = list(needed)
         self._pairs = [sources(self.inputs, meeting) for meeting in self._needed]
-        self._sizes: list[tuple[Source, Source]] = [
+        self._sizes: list[Pair] = [
             *(((i, axis), size) for i, axis, size in self._fixed),
             *(((i, axis), (j, other)) for i, axis, j, other in self._equal),
             *((a, b) for a, b in self._pairs),
@@ -314,12 +333,12 @@ class Function:
         written in place: x
         0 variants compiled
         """
-        if not hasattr(self._program, "report"):
+        report = self._program.report()
+        if report is None:
             raise CompileError(
                 f"programs of the backend {self.target} have no report",
                 fix="Give the program a method report() that returns a Report.",
             )
-        report: Report = self._program.report()
         return report
 
     def __repr__(self) -> str:
@@ -331,33 +350,10 @@ class Function:
         made = partial(Function, needed=self._needed, donate=self._donate)
         return made, (self.graph, self._keys, self._target, self.mode, self._choices)
 
-    def __call__(self, /, *args: Any, out: Any = None, **kwargs: Any) -> Any:
-        """Compute the outputs.
-
-        Parameters
-        ----------
-        out : array, or a list, tuple or dict of array, optional
-            Arrays for the results: the call computes directly in C-contiguous arrays, and copies to
-            others.  They may overlap with arguments, but not with each other.  If a call fails
-            while it computes, for instance on an index out of range or a singular matrix, their
-            values are undefined.
-        *args, **kwargs : array-like, or matrix of scipy.sparse
-            One value for each input.  Arrays need its dtype, or one that converts safely; Python
-            numbers and lists of them convert like NumPy's weak scalars.  For an input of a sparse
-            layout, pass a matrix of scipy.sparse in any format; the call converts it.
-
-        Returns
-        -------
-        array, or a list, tuple or dict of array
-            New arrays; a result without dimensions is a NumPy scalar.
-
-        Raises
-        ------
-        ArgumentError, DTypeError, ShapeError
-            Naming the input.
-        """
+    def _call(self, /, *args: Any, out: Any = None, **kwargs: Any) -> Any:
+        """Compute the outputs: the call in Python, for any arguments."""
         if out is not None:
-            return self._with_places(args, kwargs, out)
+            return self._call_into(args, kwargs, out)
         if kwargs or not self._fits(*args):
             return self._packed(self._listed(*self._checked(args, kwargs)))
         results = self._direct(*args)
@@ -387,7 +383,7 @@ class Function:
         return direct if self._single else lambda *arrays: packed(direct(*arrays))
 
     def capture(self, /, *args: Any, **kwargs: Any) -> Callable[..., Any]:
-        """Record a call on a GPU; see :func:`relgraph.cuda.captured`.
+        """Record a call on a GPU, to launch all its kernels at once.
 
         Parameters
         ----------
@@ -397,48 +393,43 @@ class Function:
         Returns
         -------
         callable
-            Takes arguments of the same shapes and dtypes, and returns the same device arrays at
-            each call, with new values.
+            Takes arguments of the same shapes and dtypes, copies them to the recorded addresses,
+            and returns the same device arrays at each call, with new values.
 
         Raises
         ------
         CaptureError
             For a graph that needs the CPU for some part, and for a target that is not a GPU.
         """
-        from relgraph.api.cuda import captured
+        recorded = self._program.record(self._checked(args, kwargs))
 
-        return captured(self._program, self._checked, self._packed, (args, kwargs))
+        def replay(*args: Any, **kwargs: Any) -> Any:
+            results = recorded.replay(self._checked(args, kwargs))
+            return self._packed(results[0] if len(results) == 1 else results)
+
+        return replay
 
     def _listed(self, *arrays: Any) -> Any:
         """Run a program that takes and returns a list, and unpack a single result."""
         results = self._program(arrays)
         return results[0] if len(results) == 1 else results
 
-    def _with_places(self, args: Sequence[Any], kwargs: dict[str, Any], out: Any) -> Any:
+    def _call_into(self, args: Sequence[Any], kwargs: dict[str, Any], out: Any) -> Any:
         """Compute into the arrays given as ``out``, and return it."""
         if self._takes_out:
             return self._packed(self._listed(*self._checked(args, {**kwargs, "out": out})))
-        places = (out,) if self._keys is None else places_of(out, self._keys)
+        arrays = (out,) if self._keys is None else out_arrays(out, self._keys)
         if self._into is None:
-            quick = getattr(self._program, "quick_into", None)
-            made = None if quick is None else quick(self._wanted, self._sizes)
-            self._into = made or (lambda *arrays: False, self._listed)
+            quick = self._program.quick_into(self._wanted, self._sizes)
+            self._into = quick or (lambda *arrays: False, self._listed)
         test, direct = self._into
-        if not kwargs and test(*args, *places):
-            direct(*args, *places)
+        if not kwargs and test(*args, *arrays):
+            direct(*args, *arrays)
             return out
-        check_places(places, self.graph.outputs, getattr(self._program, "holds", lambda p: False))
+        check_out(arrays, self.graph.outputs, self._program.holds)
         # Programs write to plain NumPy arrays, so that a subclass such as a memmap becomes a view.
-        places = [np.asarray(p) if isinstance(p, np.ndarray) else p for p in places]
-        arrays = self._checked(args, kwargs)
-        if hasattr(self._program, "into"):
-            self._program.into(arrays, places)
-            return out
-        results = self._listed(*arrays)
-        for place, result in zip(places, results if len(places) > 1 else [results], strict=True):
-            if place.shape != result.shape:
-                raise misplaced(place.shape, result.shape)
-            np.copyto(place, result)
+        arrays = [np.asarray(x) if isinstance(x, np.ndarray) else x for x in arrays]
+        self._program.into(self._checked(args, kwargs), arrays)
         return out
 
     def _checked(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
@@ -516,8 +507,9 @@ class Function:
     def _convert(self, i: int, value: Any) -> Array:
         """Return an argument as an aligned, contiguous array of the input's dtype and rank."""
         wanted = self.inputs[i]
-        if self._on_device and (found := self._on_device(wanted, value)) is not None:
-            return found  # type: ignore[no-any-return]
+        prepared = self._program.convert(wanted, value)
+        if prepared is not None:
+            return prepared  # type: ignore[no-any-return]
         if wanted.type.layout != "dense":
             matrix: Array = as_sparse(wanted, value)
             return matrix
@@ -531,7 +523,7 @@ class Function:
                 {"declared": wanted.type, "given": f"shape {array.shape}"},
                 "Reshape the array, or declare the input with its rank.",
             )
-        laid_out = array.flags.aligned and array.flags[getattr(self._program, "order", "C")]
+        laid_out = array.flags.aligned and array.flags[self._program.order]
         return array if laid_out else np.require(array, requirements=["C", "A"])
 
     def _wrong_size(self, i: int, axis: int, size: int, array: Array) -> ShapeError:
@@ -565,7 +557,7 @@ class Function:
         )
 
 
-_OF_CLASS = {"__module__": Function.__module__, "__doc__": Function.__doc__}
+_set_call: Any = vars(Function)["__call__"].__set__  # also in a subclass with a __call__
 
 
 def _opened(outputs: Container) -> tuple[Outputs, Any]:
@@ -583,8 +575,6 @@ def _opened(outputs: Container) -> tuple[Outputs, Any]:
 
 
 def _check_output(position: int, node: Variable) -> None:
-    from relgraph.ir.graph import is_tensor
-
     if not is_tensor(node):
         raise ArgumentError(
             f"output {position} is several arrays, not one: {brief(node, 24)}",

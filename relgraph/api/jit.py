@@ -16,13 +16,13 @@ import numpy as np
 from relgraph.api.argument_conversion import array_of
 from relgraph.api.function import Function, function
 from relgraph.api.methods import BoundMethod, on_attributes
-from relgraph.api.number_trace import NUMBERS, Branch, Number, Tape, prune
+from relgraph.api.number_trace import NUMBERS, Branch, Number, NumberTrace, prune
 from relgraph.api.out_arguments import check_donated, listed
 from relgraph.api.pytrees import STATIC, is_named_tuple, rebuilt, why_no_leaf
 from relgraph.api.rewrite import DEFAULT_MODE, selected
 from relgraph.api.targets import check_target
 from relgraph.api.traced_arguments import Leaves
-from relgraph.api.tracing import Tracer, WeakScalar, tape_of, tracing
+from relgraph.api.tracing import Tracer, WeakScalar, trace_of, tracing
 from relgraph.errors import (
     ArgumentError,
     CompileError,
@@ -106,9 +106,9 @@ class Jit:
         self._lock = forks.lock()
 
     def __reduce__(self) -> str | tuple[Any, ...]:
-        found = global_name(self, self.__module__, getattr(self, "__qualname__", None))
-        if found is not None:
-            return found
+        reference = global_name(self, self.__module__, getattr(self, "__qualname__", None))
+        if reference is not None:
+            return reference
         function = self._function
         module, name = (getattr(function, x, None) for x in ("__module__", "__qualname__"))
         if inspect.isfunction(function) and global_name(function, module, name) is None:
@@ -176,10 +176,10 @@ class Jit:
         with self._lock:
             branch = self._branches.get(key)
             slots: list[Any] = [*leaves.numbers]
-            found = None if branch is None else branch.find(slots)
-            if found is not None:
-                return found, slots
-            traced, tape = self._trace(leaves, args, kwargs)
+            compiled = None if branch is None else branch.find(slots)
+            if compiled is not None:
+                return compiled, slots
+            traced, trace = self._trace(leaves, args, kwargs)
             made = function(
                 list(traced.graph.inputs),
                 list(traced.graph.outputs),
@@ -188,17 +188,17 @@ class Jit:
                 nonfinite=self.nonfinite,
                 donate=traced.donated,
             )
-            program = _Program(made, traced.feeds, traced.pack, (key, *tape.path))
-            self._branches[key] = tape.graft(branch, program)
+            program = _Program(made, traced.feeds, traced.pack, (key, *trace.path))
+            self._branches[key] = trace.graft(branch, program)
             self._programs[program] = None
             if len(self._programs) > PROGRAMS:
                 oldest, _ = self._programs.popitem(last=False)
                 prune(self._branches, oldest.path, oldest)
-            return program, tape.slots
+            return program, trace.slots
 
     def _trace(
         self, leaves: Leaves, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[_Traced, Tape[_Program]]:
+    ) -> tuple[_Traced, NumberTrace[_Program]]:
         named = _Named(leaves.numbers)
         positions = _positions(self._function, len(args))
         donated: list[Input] = []
@@ -243,9 +243,9 @@ class Jit:
             ) from error
         outputs: list[Variable] = []
         pack = _packer(result, outputs, self.__name__)
-        feeds = named.tape.inputs
+        feeds = named.numbers.inputs
         graph = FunctionGraph([*named.inputs, *feeds.values()], outputs)
-        return _Traced(graph, tuple(feeds), pack, tuple(donated)), named.tape
+        return _Traced(graph, tuple(feeds), pack, tuple(donated)), named.numbers
 
     def _not_bound(self, error: Exception, kwargs: Iterable[str]) -> ArgumentError:
         """Return the error for arguments that the function does not take."""
@@ -357,15 +357,15 @@ class _Named:
 
     def __init__(self, numbers: Sequence[Number]) -> None:
         self.inputs: list[Input] = []
-        self.tape: Tape[_Program] = Tape(numbers)
+        self.numbers: NumberTrace[_Program] = NumberTrace(numbers)
         self._number = 0
 
     def leaf(self, x: Any, name: str) -> Any:
         """Return the tracer or static value for a leaf."""
         if type(x) in NUMBERS:
-            self.tape.names[self._number] = name
+            self.numbers.names[self._number] = name
             self._number += 1
-            return WeakScalar(self.tape, self._number - 1)
+            return WeakScalar(self.numbers, self._number - 1)
         if not isinstance(x, np.ndarray | np.generic):
             array = None if isinstance(x, STATIC) else array_of(x)
             if array is None:
@@ -378,7 +378,7 @@ class _Named:
                 {"supported": ", ".join(DTYPES)},
                 "Convert it with .astype(...).",
             )
-        made = make_input(self.tape.new_name(name), TensorType(dtype, x.shape))
+        made = make_input(self.numbers.new_name(name), TensorType(dtype, x.shape))
         self.inputs.append(made)
         return Tracer(made)
 
@@ -393,8 +393,8 @@ def _signature(function: Callable[..., Any]) -> list[inspect.Parameter]:
 def _parameters(function: Callable[..., Any], names: Iterable[str]) -> list[str]:
     """Return the names of parameters, and of arguments if any can be passed."""
     parameters = _signature(function)
-    found = [p.name for p in parameters]
-    return [*found, *names] if any(p.kind is p.VAR_KEYWORD for p in parameters) else found
+    declared = [p.name for p in parameters]
+    return [*declared, *names] if any(p.kind is p.VAR_KEYWORD for p in parameters) else declared
 
 
 def _positions(function: Callable[..., Any], count: int) -> list[tuple[str, str]]:
@@ -449,7 +449,7 @@ def _packer(
         plain = list if isinstance(result, list) else tuple
         return lambda values, slots: plain([part(values, slots) for part in parts])
     if kind is WeakScalar:
-        _, slot = tape_of(result)
+        _, slot = trace_of(result)
         return lambda values, slots: slots[slot]
     if kind in NUMBERS or (result is None and not top):
         return lambda values, slots: result

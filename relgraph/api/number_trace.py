@@ -1,11 +1,11 @@
 """The arithmetic of a traced function on Python numbers, recorded to be repeated.
 
 A Python number among the arguments of a traced function need not be static: most are only operands
-of arrays, and then one program serves every value.  So the tape records arithmetic of numbers,
-Python repeats it at each call, and an operand becomes an input of the graph, with the dtype that
-NumPy gives a Python number there.  If the function inspects a value (a condition, an axis, a size),
-the trace holds only for that answer: the tape branches, and :class:`Branch` leads a call, by the
-answers for its numbers, to the program that was traced for them.
+of arrays, and then one program serves every value.  A :class:`NumberTrace` records the arithmetic
+of numbers, and Python repeats it at each call.  A number that is the operand of an array becomes an
+input of the graph, with the dtype that NumPy gives a Python number there.  If the function inspects
+a value (a condition, an axis, a size), the trace holds only for that answer: the trace branches,
+and a :class:`Branch` finds the program that was traced for the numbers of a call.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ def answer_key(answer: Any) -> Hashable:
 
 @dataclass(slots=True)
 class Branch(Generic[Program]):
-    """Steps of a tape up to a question, with a branch for each answer; or up to the end.
+    """Steps of a trace up to a question, with a branch for each answer; or up to the end.
 
     Attributes
     ----------
     steps : list of callable
         Each computes the next slot from those before it.
     asked : int
-        The slot whose value the function inspects; -1 at the end of the tape.
+        The slot whose value the function inspects; -1 at the end of the trace.
     answers : dict of hashable to Branch
         By :func:`answer_key`.
     program : object
-        The traced program, at the end of the tape.
+        The traced program, at the end of the trace.
     """
 
     steps: Steps
@@ -83,7 +83,7 @@ class Branch(Generic[Program]):
         return None
 
 
-class Tape(Generic[Program]):
+class NumberTrace(Generic[Program]):
     """The record of one trace.
 
     Parameters
@@ -175,14 +175,14 @@ class Tape(Generic[Program]):
             known = not self.ask(self.step(_fits(dtype), Slot(slot)))
         if known:
             return as_variable(as_literal(self.ask(slot)), dtypes)
-        found = self.inputs.get((slot, dtype))
-        if found is None:
+        operand = self.inputs.get((slot, dtype))
+        if operand is None:
             name = self.names.get(slot, f"number_{slot}")
             if any(used == slot for used, _ in self.inputs):
                 name = f"{name}_{dtype.name}"
             name = self.new_name(name)
-            found = self.inputs[slot, dtype] = make_input(name, TensorType(dtype, ()))
-        return found
+            operand = self.inputs[slot, dtype] = make_input(name, TensorType(dtype, ()))
+        return operand
 
     @property
     def path(self) -> list[Hashable]:
@@ -236,11 +236,11 @@ def prune(
     """
     way = []
     for key in path:
-        found = branches.get(key)
-        if found is None:
+        branch = branches.get(key)
+        if branch is None:
             return
-        way.append((branches, key, found))
-        branches = found.answers
+        way.append((branches, key, branch))
+        branches = branch.answers
     if way[-1][2].program is not program:
         return
     for branches, key, _ in reversed(way):
@@ -251,7 +251,7 @@ def prune(
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A place on the tape, as an operand of a step."""
+    """A slot of the trace, as an operand of a step."""
 
     slot: int
 

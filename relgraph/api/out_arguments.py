@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from relgraph.errors import ArgumentError, DTypeError, count_of, kind_of
+from relgraph.ir.infix import brief
 from relgraph.ir.node import Input, Variable
-from relgraph.ir.printing import brief
 from relgraph.ir.types import TensorType
 
 
-def places_of(out: Any, keys: Any) -> list[Any]:
+def out_arrays(out: Any, keys: Any) -> list[Any]:
     """Return the arrays of ``out``, one for each output.
 
     Parameters
@@ -48,21 +48,21 @@ def places_of(out: Any, keys: Any) -> list[Any]:
     )
 
 
-def check_places(
-    places: Sequence[Any],
+def check_out(
+    arrays: Sequence[Any],
     outputs: Sequence[Variable],
-    elsewhere: Callable[[Any], bool] = lambda place: False,
+    elsewhere: Callable[[Any], bool] = lambda array: False,
 ) -> None:
     """Raise an error for arrays that cannot hold the results.
 
     Parameters
     ----------
-    places : sequence of array
+    arrays : sequence of array
         The arrays.
     outputs : sequence of Variable
         The outputs.
     elsewhere : callable
-        ``elsewhere(place)`` returns True if an array is on a device; the program checks it there.
+        ``elsewhere(array)`` returns True if an array is on a device; the program checks it there.
 
     Raises
     ------
@@ -71,13 +71,13 @@ def check_places(
     DTypeError
         For a dtype other than the result's.
     """
-    if len(places) != len(outputs):
+    if len(arrays) != len(outputs):
         raise ArgumentError(
             f"the function has {count_of(len(outputs), 'result')}, and out "
-            f"{count_of(len(places), 'array')}",
+            f"{count_of(len(arrays), 'array')}",
             fix="Give it one array for each result.",
         )
-    for k, (place, node) in enumerate(zip(places, outputs, strict=True)):
+    for k, (array, node) in enumerate(zip(arrays, outputs, strict=True)):
         what = f"the array given as out for {brief(node, 24)}"
         if not isinstance(node.type, TensorType) or node.type.layout != "dense":
             raise ArgumentError(
@@ -85,38 +85,38 @@ def check_places(
                 {"result": node.type},
                 "Call the function without out.",
             )
-        if elsewhere(place):
+        if elsewhere(array):
             continue
-        if not isinstance(place, np.ndarray):
+        if not isinstance(array, np.ndarray):
             raise ArgumentError(
-                f"{what} is {kind_of(place)}, not an array of NumPy",
+                f"{what} is {kind_of(array)}, not an array of NumPy",
                 {"result": node.type},
                 "Give it np.empty(shape, dtype).",
             )
-        if isinstance(place, np.ma.MaskedArray):
+        if isinstance(array, np.ma.MaskedArray):
             raise ArgumentError(
                 f"{what} is a masked array, and graphs have no masks", fix="Give it its .data."
             )
-        if place.dtype.newbyteorder("=") != node.type.dtype:
+        if array.dtype.newbyteorder("=") != node.type.dtype:
             raise DTypeError(
-                f"{what} is {place.dtype}, and the result {node.type.dtype}",
+                f"{what} is {array.dtype}, and the result {node.type.dtype}",
                 {"result": node.type},
                 f"Give it an array of {node.type.dtype}.",
             )
-        if not place.flags.writeable:
+        if not array.flags.writeable:
             raise ArgumentError(
                 f"{what} cannot be written",
                 {"flags": "writeable is False"},
                 "Give it a writable array, such as a copy.",
             )
-        if _overlaps_itself(place):
+        if _overlaps_itself(array):
             raise ArgumentError(
                 f"{what} overlaps itself",
-                {"shape": place.shape, "strides": place.strides},
+                {"shape": array.shape, "strides": array.strides},
                 "Give it an array without overlaps: np.empty(shape, dtype).",
             )
-        for other in places[:k]:
-            if not elsewhere(other) and np.may_share_memory(place, other):
+        for other in arrays[:k]:
+            if not elsewhere(other) and np.may_share_memory(array, other):
                 raise ArgumentError(
                     f"{what} overlaps with that of another result",
                     fix="Give each result a separate array.",
@@ -210,4 +210,4 @@ def check_donated(names: Iterable[str], known: Collection[str]) -> None:
             )
 
 
-__all__ = ["check_donated", "check_places", "donated_names", "listed", "places_of"]
+__all__ = ["check_donated", "check_out", "donated_names", "listed", "out_arrays"]

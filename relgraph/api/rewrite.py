@@ -12,6 +12,7 @@ from relgraph.db.default import built_database, default_database
 from relgraph.db.modes import MODES, mode, nonfinite_choice
 from relgraph.db.query import RewriteDatabaseQuery
 from relgraph.errors import ArgumentError, checks_arguments
+from relgraph.ir.dispatch import traceable
 from relgraph.relations.relation import Relation
 from relgraph.rewriting.rewriters import (
     GraphRewriter,
@@ -30,7 +31,7 @@ DEFAULT = ("canonicalize",)  # the default of rewrite_graph
 DEFAULT_MODE = "default"  # stands for rg.config.mode
 
 
-@checks_arguments
+@traceable
 def rewrite_graph(
     graph: Graph,
     *relations: Any,

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Sequence
 
 from relgraph.backends.base import Array
 from relgraph.errors import ShapeError
+from relgraph.ir.infix import brief
 from relgraph.ir.node import Input
-from relgraph.ir.printing import brief
 from relgraph.ir.sizes import Meeting, Place
 from relgraph.lowering.sizes import mismatch
+from relgraph.ops.shape import BroadcastTo
 
 
 def equal_sizes(inputs: Sequence[Input]) -> Iterable[tuple[int, int, int, int]]:
@@ -26,16 +27,16 @@ def equal_sizes(inputs: Sequence[Input]) -> Iterable[tuple[int, int, int, int]]:
 
 def sources(inputs: Sequence[Input], meeting: Meeting) -> list[tuple[int, int] | int]:
     """Return the input and axis that each of two sizes is read from, or the size itself."""
-    found: list[tuple[int, int] | int] = []
+    origins: list[tuple[int, int] | int] = []
     for size in meeting.sizes:
         if isinstance(size, int):
-            found.append(size)
+            origins.append(size)
         elif isinstance(size, Place):
-            found.append((inputs.index(size.node), size.axis))
+            origins.append((inputs.index(size.node), size.axis))
         else:
             i = next(i for i, x in enumerate(inputs) if size in x.type.shape)
-            found.append((i, inputs[i].type.shape.index(size)))
-    return found
+            origins.append((i, inputs[i].type.shape.index(size)))
+    return origins
 
 
 def size_of(arrays: Sequence[Array], source: tuple[int, int] | int) -> int:
@@ -47,7 +48,7 @@ def unmet(meeting: Meeting, first: int, second: int) -> ShapeError:
     node, (one, other), _ = meeting
     x = node.inputs[one[0]]
     if not isinstance(other, tuple):
-        stretches = node.op is not None and node.op.name == "broadcast_to" and first == 1
+        stretches = isinstance(node.op, BroadcastTo) and first == 1
         return ShapeError(
             f"{brief(x, 12)} must have size {second} along axis {one[1]}, and it is {first}",
             {"in": brief(node, 24)},

@@ -2,24 +2,23 @@
 
 A tracer takes NumPy's functions, ufuncs and full set of operators, ``==`` and ``!=`` included, so
 that ordinary NumPy code traces; the graph itself keeps ``==`` for identity.  A weak scalar is a
-Python number: with numbers it computes like Python, on the tape, and with arrays it takes their
+Python number: with numbers it computes like Python, in the trace, and with arrays it takes their
 dtype.
 """
 
 from __future__ import annotations
 
 import operator
-import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 
-from relgraph.api.number_trace import NUMBERS, Slot, Tape
-from relgraph.errors import ArgumentError, UnsupportedAttributeError, interceptors
-from relgraph.ir import forks
+from relgraph.api.number_trace import NUMBERS, NumberTrace, Slot
+from relgraph.errors import ArgumentError, UnsupportedAttributeError
+from relgraph.ir.dispatch import intercepted_by
 from relgraph.ir.node import Input, Variable, as_literal
 from relgraph.ir.op import Op
 from relgraph.ir.operators import FUNCTIONS, Operators
@@ -50,7 +49,7 @@ class Tracer(Operators):
         if name == "at":
             return _Parts(self.node.at)
         try:
-            found = getattr(self.node, name)
+            attribute = getattr(self.node, name)
         except AttributeError as error:
             if hasattr(np.ndarray, name):
                 raise _no_attribute(self.node, name) from None
@@ -60,12 +59,12 @@ class Tracer(Operators):
                 {"array": self.node},
                 f"Did you mean {near[0]!r}?" if near else "Use NumPy's functions and attributes.",
             ) from error
-        if callable(found) and not isinstance(found, Variable):
+        if callable(attribute) and not isinstance(attribute, Variable):
             taken = operand if name == "clip" else unwrap
             return lambda *args, **kwargs: wrap(
-                found(*map(taken, args), **{k: taken(v) for k, v in kwargs.items()})
+                attribute(*map(taken, args), **{k: taken(v) for k, v in kwargs.items()})
             )
-        return wrap(found)
+        return wrap(attribute)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **kwargs: Any) -> Any:
         return _apply_ufunc(ufunc, method, args, kwargs)
@@ -243,25 +242,25 @@ class WeakScalar:
 
     Parameters
     ----------
-    tape : Tape
-        The tape that records it.
+    trace : NumberTrace
+        The trace that records it.
     slot : int
-        Its slot on the tape.
+        Its slot in the trace.
     """
 
-    __slots__ = ("_slot", "_tape")
+    __slots__ = ("_numbers", "_slot")
     __relgraph_weak__ = True
 
-    def __init__(self, tape: Tape[Any], slot: int) -> None:
-        self._tape = tape
+    def __init__(self, trace: NumberTrace[Any], slot: int) -> None:
+        self._numbers = trace
         self._slot = slot
 
     def __relgraph_operand__(self, dtypes: Sequence[np.dtype[Any]]) -> Variable:
-        return self._tape.node(self._slot, dtypes)
+        return self._numbers.node(self._slot, dtypes)
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:  # so that isinstance(x, int) holds as for the number
-        return type(self._tape.slots[self._slot])
+        return type(self._numbers.slots[self._slot])
 
     def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **kwargs: Any) -> Any:
         return _apply_ufunc(ufunc, method, args, kwargs)
@@ -307,27 +306,27 @@ class WeakScalar:
 
 def value_of(x: WeakScalar) -> Any:
     """Return the number itself: the traced program holds for this value."""
-    return x._tape.ask(x._slot)
+    return x._numbers.ask(x._slot)
 
 
-def tape_of(x: WeakScalar) -> tuple[Tape[Any], int]:
-    """Return the tape and the slot of a number."""
-    return x._tape, x._slot
+def trace_of(x: WeakScalar) -> tuple[NumberTrace[Any], int]:
+    """Return the trace and the slot of a number."""
+    return x._numbers, x._slot
 
 
 def _record(function: Callable[..., Any], *operands: Any) -> Any:
     """Compute with numbers now, and at each call: a number, weak unless all operands are known."""
     weak = [x for x in operands if type(x) is WeakScalar]
-    tape = weak[0]._tape
-    if all(tape.knows(x._slot) for x in weak):
+    trace = weak[0]._numbers
+    if all(trace.knows(x._slot) for x in weak):
         return function(*map(unwrap, operands))
-    places = [Slot(x._slot) if type(x) is WeakScalar else x for x in operands]
+    recorded = [Slot(x._slot) if type(x) is WeakScalar else x for x in operands]
     try:
         if function is operator.pow:  # int or float or complex, by the values
-            kind = tape.ask(tape.step(lambda x, y: type(x**y), *places))
+            kind = trace.ask(trace.step(lambda x, y: type(x**y), *recorded))
             if kind not in NUMBERS:
                 return function(*map(unwrap, operands))
-        return WeakScalar(tape, tape.step(function, *places))
+        return WeakScalar(trace, trace.step(function, *recorded))
     except Exception:  # the function may handle it, so the trace depends on the values
         for x in weak:
             value_of(x)
@@ -442,8 +441,8 @@ def _key(key: Any) -> Any:
     if type(key) is tuple:
         return tuple(map(_key, key))
     if type(key) is WeakScalar and isinstance(key, int) and not isinstance(key, bool):
-        tape, slot = tape_of(key)
-        return tape.node(slot, [])
+        trace, slot = trace_of(key)
+        return trace.node(slot, [])
     return unwrap(key)
 
 
@@ -473,35 +472,9 @@ def _apply_function(func: Any, args: Any, kwargs: Any) -> Any:
     return wrap(FUNCTIONS["__array_function__"](func, unwrap(args), unwrap(kwargs)))
 
 
-@contextmanager
-def tracing() -> Iterator[None]:
+def tracing() -> AbstractContextManager[None]:
     """Make relgraph's functions and ops accept and return tracers inside a ``with`` block."""
-    thread = threading.get_ident()
-    with _lock:
-        _active.append(thread)
-        interceptors[:] = [_apply]
-    try:
-        yield
-    finally:
-        with _lock:
-            _active.remove(thread)
-            if not _active:
-                interceptors.clear()
-
-
-_lock = forks.lock()
-_active: list[int] = []  # the thread of each function under trace
-
-
-def _only_this_thread() -> None:
-    """Forget what other threads of the parent were tracing."""
-    thread = threading.get_ident()
-    _active[:] = [x for x in _active if x == thread]
-    if not _active:
-        interceptors.clear()
-
-
-forks.in_child(_only_this_thread)
+    return intercepted_by(_apply)
 
 
 def _apply(function: Any, args: Any, kwargs: Any) -> Any:

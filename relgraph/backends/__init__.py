@@ -1,1 +1,1 @@
-"""Backends: what turns a graph into a program.  Importing this package imports none of them."""
+"""Backends, which compile a graph to a program.  Importing this package imports none of them."""

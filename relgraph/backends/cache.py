@@ -1,14 +1,13 @@
-"""The disk cache of compiled code, shared by all backends and all processes.
+"""The disk cache of compiled code, shared by all backends and processes.
 
-Every entry is one file: a line that says what it is, a digest, a line of facts, the source that it
-was compiled from, and the code.  It is written under another name and then renamed, so it is there
-whole or not at all.  An entry is used only if its facts are those asked for and the digest is that
-of its name and bytes; a file that was cut short, changed, renamed, or made for another processor or
-version is compiled again and replaced.
+An entry is one file: a line with the format, a digest, a line of JSON, the source and the code.  It
+is written under a temporary name and then renamed, so it is never incomplete.  An entry is used
+only if its key matches and its digest is that of its name and bytes.  Otherwise the kernel is
+compiled again and the entry is replaced.
 
-Entries are machine code.  So the folder and the file must belong to the user or root, and nobody
-else may be able to write them.  The folders above do not matter: who can exchange the folder can
-put only files of their own there, or move those of the user, and neither pass.
+Entries are machine code, so folder and file must belong to the user or root, and nobody else may be
+able to write to them.  Parent folders do not matter: someone who can replace the folder can only
+put their own files there, or move the user's files, and both fail these checks.
 
 Examples
 --------
@@ -38,29 +37,29 @@ from relgraph.settings import config
 _MAGIC = b"relgraph cache 2\n"
 _SUFFIX = ".rgc"
 _DAY, _HOUR = 86400.0, 3600.0
-_ROOM = 0.8  # what is kept of the limit when entries are dropped
+_ROOM = 0.8  # the fraction of the limit to which the cache shrinks when it exceeds the limit
 
 _lock = forks.lock()
 _unwritable: set[Path | None] = set()
-_places: dict[Path, Path | None] = {}  # where a folder really is; None if others can write it
-_bytes: dict[Path, int] = {}  # of the folders that this process has written to
+_places: dict[Path, Path | None] = {}  # resolved folders; None if others can write to one
+_bytes: dict[Path, int] = {}  # sizes of the folders that this process has written to
 _counts = {"hits": 0, "misses": 0}
 
 
 @dataclass(frozen=True)
 class Info:
-    """What is in the cache, and how often this process found what it looked for.
+    """The contents of the cache, and how often this process found an entry in it.
 
     Parameters
     ----------
     directory : Path or None
-        Where the entries are; None where nothing is kept, since the user has no home folder.
+        The folder of the entries; None if the user has no home folder, so that nothing is cached.
     entries, size : int
-        How many there are, and their bytes.
+        The number of entries and their total size in bytes.
     limit : int
-        The bytes at which the oldest are dropped: ``rg.config(cache_limit=...)``.
+        The size in bytes at which the oldest entries are deleted: ``rg.config(cache_limit=...)``.
     hits, misses : int
-        How often an entry was found by this process, and how often not.
+        How often this process found an entry, and how often it did not.
     """
 
     directory: Path | None
@@ -78,12 +77,12 @@ def directory() -> Path | None:
     Returns
     -------
     Path or None
-        The folder; it is made when the first entry is written.  None where the variable is not set
-        and the user has no home folder, as in some containers; nothing is kept then.
+        The folder, which is created when the first entry is written.  None if the variable is not
+        set and the user has no home folder, as in some containers; nothing is cached then.
     """
-    own = os.environ.get("RELGRAPH_CACHE_DIR")
-    if own:
-        return Path(own)
+    setting = os.environ.get("RELGRAPH_CACHE_DIR")
+    if setting:
+        return Path(setting)
     base = os.environ.get("XDG_CACHE_HOME")
     if base:
         return Path(base) / "relgraph"
@@ -95,12 +94,12 @@ def directory() -> Path | None:
 
 @checks_arguments
 def info() -> Info:
-    """Return what is in the cache.
+    """Return the contents of the cache and its statistics.
 
     Returns
     -------
     Info
-        Its folder, entries and bytes, the limit, and the hits and misses of this process.
+        The folder, entries, size and limit of the cache, and the hits and misses of this process.
     """
     folder = directory()
     sizes = [size for _, _, size in _files(folder)]
@@ -112,7 +111,7 @@ def info() -> Info:
 
 @checks_arguments
 def clear() -> None:
-    """Delete all entries; what this process has loaded stays in use."""
+    """Delete all entries; code that this process has loaded stays in use."""
     folder = directory()
     if folder is None:
         return
@@ -125,34 +124,16 @@ def clear() -> None:
 
 @dataclass(frozen=True)
 class Entry:
-    """Something compiled.
-
-    Attributes
-    ----------
-    facts : dict
-        What its user has to know of it, as JSON can say it.
-    code : bytes
-        What was compiled.
-    """
+    """Compiled code, and facts about it that JSON can represent."""
 
     facts: dict[str, Any]
     code: bytes
 
 
 def fetch(name: str, key: str) -> Entry | None:
-    """Return an entry of the cache; None where there is none that is whole and has this key.
+    """Return an entry of the cache; None if there is no intact entry with this name and key.
 
-    Parameters
-    ----------
-    name : str
-        The name of the entry.
-    key : str
-        All that its code depends on.
-
-    Returns
-    -------
-    Entry or None
-        The entry.
+    The key is everything that the code depends on.
     """
     folder = _place()
     entry = None
@@ -166,18 +147,9 @@ def fetch(name: str, key: str) -> Entry | None:
 
 
 def keep(name: str, key: str, source: str, entry: Entry) -> None:
-    """Write an entry, in place of one of its name; a warning, once, says where that cannot be.
+    """Write an entry, replacing one with the same name; warn once if the cache cannot be written.
 
-    Parameters
-    ----------
-    name : str
-        The name of the entry.
-    key : str
-        All that its code depends on.
-    source : str
-        What it was compiled from, for people.
-    entry : Entry
-        The entry.
+    The source is stored for people to read.
     """
     folder = directory()
     with _lock:
@@ -189,7 +161,7 @@ def keep(name: str, key: str, source: str, entry: Entry) -> None:
         data = _bytes_of(name, key, source, entry)
         try:
             _write(_made(folder), name, data)
-        except FileNotFoundError:  # somebody has just deleted it
+        except FileNotFoundError:  # the folder was deleted in the meantime
             _write(_made(folder), name, data)
     except OSError as error:
         with _lock:
@@ -206,7 +178,7 @@ def keep(name: str, key: str, source: str, entry: Entry) -> None:
 
 
 def _bytes_of(name: str, key: str, source: str, entry: Entry) -> bytes:
-    """Return the bytes of the file of an entry."""
+    """Return the contents of the file of an entry."""
     text = source.encode()
     facts = json.dumps({"key": key, "facts": entry.facts, "source": len(text)}).encode()
     rest = b"".join([facts, b"\n", text, entry.code])
@@ -214,14 +186,14 @@ def _bytes_of(name: str, key: str, source: str, entry: Entry) -> bytes:
 
 
 def _digest(name: str, rest: bytes) -> bytes:
-    """Return the digest of a name and of what follows the digest in the file."""
+    """Return the digest of a name and of the bytes that follow the digest in the file."""
     digest = hashlib.sha256(f"{name}\n".encode())
     digest.update(rest)
     return digest.hexdigest().encode()
 
 
 def _parsed(data: bytes, name: str, key: str) -> Entry | None:
-    """Return the entry in the bytes of a file, if they are whole and it has this name and key."""
+    """Return the entry in the contents of a file if it is intact and has this name and key."""
     if not data.startswith(_MAGIC):
         return None
     digest, _, rest = data[len(_MAGIC) :].partition(b"\n")
@@ -230,32 +202,32 @@ def _parsed(data: bytes, name: str, key: str) -> Entry | None:
     line, _, rest = rest.partition(b"\n")
     try:
         header = json.loads(line)
-        length, facts, own = header["source"], header["facts"], header["key"]
+        length, facts, stored_key = header["source"], header["facts"], header["key"]
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
-    if own != key or type(facts) is not dict or type(length) is not int:
+    if stored_key != key or type(facts) is not dict or type(length) is not int:
         return None
     return Entry(facts, rest[length:]) if 0 <= length <= len(rest) else None
 
 
 def _contents(path: Path) -> bytes:
-    """Return what a file holds; nothing where it is none of the user's or root's alone."""
+    """Return the contents of a file; nothing if anyone but the user or root can change it."""
     flags = os.O_RDONLY
-    for flag in ("O_BINARY", "O_NOFOLLOW", "O_NONBLOCK"):  # a pipe would not answer
+    for flag in ("O_BINARY", "O_NOFOLLOW", "O_NONBLOCK"):  # do not block on a pipe
         flags |= getattr(os, flag, 0)
     with open(os.open(path, flags), "rb") as file:
         state = os.fstat(file.fileno())
         if not stat.S_ISREG(state.st_mode) or _others(state) or state.st_size > config.cache_limit:
             return b""
-        if time.time() - state.st_mtime > _DAY:  # entries used last are dropped last
+        if time.time() - state.st_mtime > _DAY:  # recently used entries are deleted last
             with suppress(OSError):
                 os.utime(path)
         return file.read()
 
 
 def _others(state: os.stat_result) -> str:
-    """Return who can write a file or folder besides the user and root; "" where nobody can."""
-    if not hasattr(os, "geteuid"):  # not on Windows, where modes do not say
+    """Return who, besides the user and root, can write to a file or folder; "" if nobody can."""
+    if not hasattr(os, "geteuid"):  # on Windows modes do not describe permissions
         return ""
     if state.st_uid not in (0, os.geteuid()):
         return f"its owner, the user {state.st_uid}"
@@ -267,7 +239,7 @@ def _others(state: os.stat_result) -> str:
 
 
 def _is_private(group: int) -> bool:
-    """Return True for the group of a user's own that many systems give to everybody."""
+    """Return True for the user's private group, which many systems create for each user."""
     import grp
     import pwd
 
@@ -280,7 +252,7 @@ def _is_private(group: int) -> bool:
 
 
 def _place() -> Path | None:
-    """Return where the folder really is, looked at once; None if there is none to trust."""
+    """Resolve the folder of the cache once; return None if it does not exist or is not safe."""
     folder = directory()
     if folder is None:
         return None
@@ -291,14 +263,14 @@ def _place() -> Path | None:
     try:
         place = folder.resolve(strict=True)
         others = _others(place.stat())
-    except (OSError, RuntimeError):  # it is not there yet, or links lead in a circle
+    except (OSError, RuntimeError):  # it does not exist yet, or its links form a cycle
         return None
     _places[folder] = None if others else place
     return _places[folder]
 
 
 def _made(folder: Path) -> Path:
-    """Return where a folder really is, made for the user alone if it is not there."""
+    """Return the resolved folder, creating it for the user alone if it does not exist."""
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
     for path in reversed(missing):
         path.mkdir(0o700, exist_ok=True)
@@ -320,7 +292,7 @@ def _write(folder: Path, name: str, data: bytes) -> None:
 
 
 def _why_not(folder: Path | None, error: OSError) -> str:
-    """Return the rest of the warning that nothing is cached, and how to mend it."""
+    """Return the rest of the warning that nothing is cached, with a remedy."""
     if folder is None:
         return f": {error}. Set RELGRAPH_CACHE_DIR to a folder."
     if folder in _places and _places[folder] is None:
@@ -332,7 +304,7 @@ def _why_not(folder: Path | None, error: OSError) -> str:
 
 
 def _files(folder: Path | None, suffix: str = _SUFFIX) -> list[tuple[Path, float, int]]:
-    """Return the entries of a folder, or its other files, with their times and sizes."""
+    """Return the files of a folder with a suffix, with their times and sizes."""
     files: list[tuple[Path, float, int]] = []
     if folder is None:
         return files
@@ -346,12 +318,12 @@ def _files(folder: Path | None, suffix: str = _SUFFIX) -> list[tuple[Path, float
 
 
 def _abandoned(folder: Path) -> list[tuple[Path, float, int]]:
-    """Return what processes that were killed left of entries that they wrote."""
+    """Return the temporary files that killed processes left behind."""
     return [file for file in _files(folder, ".tmp") if time.time() - file[1] > _HOUR]
 
 
 def _drop_old(folder: Path, added: int) -> None:
-    """Delete the entries used longest ago where the folder has outgrown its limit."""
+    """Delete the least recently used entries if the folder exceeds its limit."""
     with _lock:
         if folder not in _bytes:
             _bytes[folder] = sum(size for _, _, size in _files(folder))

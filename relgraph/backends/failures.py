@@ -1,4 +1,4 @@
-"""What went wrong in a call: an error of NumPy, told with the op, its operands and the way out."""
+"""Errors of a call: an error of NumPy, reworded with the op, its operands and a remedy."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from relgraph.errors import (
     ShapeError,
     count_of,
 )
+from relgraph.ir.infix import brief
 from relgraph.ir.node import Variable
-from relgraph.ir.printing import brief
 
 _SINGULAR = (
     "Give it a matrix that is invertible; adding a small multiple of the identity makes one."
@@ -30,21 +30,10 @@ _CORE = re.compile(r"core dimension .*\(size (\d+) is different from (\d+)\)")
 
 
 def failure(node: Variable, values: Sequence[Any], error: Exception) -> RelgraphError:
-    """Return the error of an op that NumPy or SciPy could not compute.
+    """Return the error of relgraph for an op that NumPy or SciPy failed to compute.
 
-    Parameters
-    ----------
-    node : Variable
-        The application that was computed.
-    values : sequence of array or tuple of arrays
-        Its operands; an ellipsis for one that is not computed as an array.
-    error : Exception
-        What was raised.
-
-    Returns
-    -------
-    RelgraphError
-        Of the builtin class of ``error``; an error of relgraph's own is returned as it is.
+    An operand in ``values`` that was not computed as an array is an ellipsis.  The result is a
+    subclass of the builtin class of ``error``; an error of relgraph is returned unchanged.
     """
     if isinstance(error, RelgraphError):
         return error
@@ -64,7 +53,7 @@ def failure(node: Variable, values: Sequence[Any], error: Exception) -> Relgraph
 
 
 def _named(node: Variable) -> str:
-    """Return the name of an op, or what it says of itself and its operands."""
+    """Return the name of an op, or its own description with its operands."""
     assert node.op is not None
     described = node.op.described([brief(x) for x in node.inputs])
     return node.op.name if described == repr(node.op) else described
@@ -73,7 +62,7 @@ def _named(node: Variable) -> str:
 def _kind(
     node: Variable, values: Sequence[Any], what: str, error: Exception
 ) -> tuple[type[RelgraphError], str]:
-    """Return the class of the error and how to mend it."""
+    """Return the class of the error and a remedy."""
     if isinstance(error, np.linalg.LinAlgError):
         if "ingular" in what:
             return LinearAlgebraError, _SINGULAR
@@ -101,7 +90,7 @@ def _broadcast(values: Sequence[Any]) -> bool:
 
 
 def _shown(value: Any) -> str:
-    """Return what tells an operand apart: the value of a scalar, the shape of an array."""
+    """Return the description of an operand: the value of a scalar, the shape of an array."""
     if value is ...:
         return ""
     if isinstance(value, tuple):
@@ -114,12 +103,12 @@ def _shown(value: Any) -> str:
 
 
 def _lower(text: str) -> str:
-    """Begin in lower case, unless with an abbreviation."""
+    """Make the first letter lowercase, except in an abbreviation."""
     return text if text[:2].isupper() else text[:1].lower() + text[1:]
 
 
 def no_elements(node: Variable) -> ShapeError:
-    """Return the error of a reduction that has no value over no elements."""
+    """Return the error of a reduction over no elements that has no identity element."""
     return ShapeError(
         f"{_named(node)} has no value over no elements",
         {"in": brief(node, 24)},
@@ -127,10 +116,10 @@ def no_elements(node: Variable) -> ShapeError:
     )
 
 
-def misplaced(given: tuple[int, ...], needed: tuple[int, ...]) -> ShapeError:
-    """Return the error for a place of another shape than its result."""
+def misplaced(shape: tuple[int, ...], needed: tuple[int, ...]) -> ShapeError:
+    """Return the error for an out argument whose shape is not that of the result."""
     return ShapeError(
-        f"the array given as out has the shape {given}, and the result {needed}",
-        {"out": f"shape {given}", "result": f"shape {needed}"},
+        f"the array given as out has the shape {shape}, and the result {needed}",
+        {"out": f"shape {shape}", "result": f"shape {needed}"},
         "Give it an array of the shape of the result.",
     )

@@ -1,4 +1,4 @@
-"""Reports: what a compiled program runs, in words and as attributes."""
+"""Reports of what a compiled program runs."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ class Report:
     kernels : tuple of str
         The names of its distinct kernels.
     loops : int
-        How many times a call runs one of them.
+        How many kernels one call runs.
     calls : tuple of str
-        The ops that a call computes with library functions, in order; views are not among them.
+        The ops that a call computes with library functions, in order, without views.
     in_place : tuple of str
-        The names of the donated inputs that a call writes over.
+        The names of the donated inputs that a call overwrites.
     variants : int
-        How many more programs were compiled for arguments in other memory orders, or for a single
-        row.  They are compiled on the first call with such arguments.
+        The number of variants compiled for arguments in other memory orders or for a single row.
+        They are compiled on the first call with such arguments.
     """
 
     kernels: tuple[str, ...] = ()
@@ -61,7 +61,7 @@ def library_calls(steps: Sequence[Step]) -> tuple[str, ...]:
 
 
 def loops(steps: Sequence[Step]) -> int:
-    """Return how many kernels a schedule runs."""
+    """Return the number of kernels that a schedule runs."""
     return sum(isinstance(step, Kernel) for step in steps)
 
 
@@ -72,7 +72,7 @@ def inputs_in_place(
     overwrite: bool,
     donated: Collection[Variable],
 ) -> tuple[str, ...]:
-    """Return the names of the inputs in whose memory a schedule computes other values."""
+    """Return the names of the inputs whose memory a schedule reuses."""
     if not donated:
         return ()
     memory = plan(graph, steps, Sizes(graph, steps), reuse, overwrite, donated=donated)

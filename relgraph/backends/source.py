@@ -1,4 +1,4 @@
-"""Functions defined by generated text, whose lines tracebacks and debuggers can show."""
+"""Functions defined by generated text, with source lines in tracebacks and debuggers."""
 
 from __future__ import annotations
 
@@ -7,30 +7,24 @@ from typing import Any
 
 
 class _Text:
-    """A loader (PEP 302) of one text, which lives as long as what the text defines.
+    """A loader (PEP 302) for one text, which lives as long as the functions that it defines.
 
-    ``linecache`` asks for the text where a traceback is printed, and only then keeps it.
+    ``linecache`` asks for the text when a traceback is printed, and stores it only then.
     """
 
     def __init__(self, text: str) -> None:
         self.text = text
 
     def get_source(self, name: str) -> str:
-        """Return the text; there is one, whatever the name."""
+        """Return the text, whatever the name."""
         return self.text
 
 
 def define(name: str, text: str, namespace: dict[str, Any]) -> None:
-    """Run the text of definitions in a namespace, which then holds what they define.
+    """Execute the definitions in a text in a namespace.
 
-    Parameters
-    ----------
-    name : str
-        What tracebacks call it, with a digest of the text, so that another text is another file.
-    text : str
-        Python statements.
-    namespace : dict
-        What the names in the text mean.  ``__name__`` and ``__loader__`` are added.
+    Tracebacks show ``name`` with a digest of the text, so that each text has its own file name.
+    ``__name__`` and ``__loader__`` are added to the namespace.
     """
     filename = f"relgraph/generated/{name}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
     namespace["__name__"] = f"relgraph.generated.{name}"

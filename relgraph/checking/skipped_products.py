@@ -22,6 +22,7 @@ from relgraph.checking.outcome import Counterexample, Outcome, Problem, Values
 from relgraph.checking.promises import coarsest
 from relgraph.ir.graph import toposort
 from relgraph.ir.node import Variable
+from relgraph.ops.contraction import Matmul
 from relgraph.relations.clause import Clause
 from relgraph.relations.rank_classes import Ranks
 from relgraph.relations.relation import Relation
@@ -83,5 +84,5 @@ def _comparable(
 
 def _multiplies_matrices(*graphs: Variable) -> bool:
     """Return True if each factor of each product is a matrix."""
-    products = [x for x in toposort(list(graphs)) if x.op is not None and x.op.name == "matmul"]
+    products = [x for x in toposort(list(graphs)) if isinstance(x.op, Matmul)]
     return all(y.ndim == 2 for x in products for y in x.inputs)

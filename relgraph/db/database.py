@@ -16,8 +16,7 @@ from math import isfinite
 from typing import Any
 
 from relgraph.db.entries import Entry, LoweringChoice, redeclared, width_of
-from relgraph.db.modes import MODES
-from relgraph.db.names import ABSENT, aliases_of
+from relgraph.db.names import ABSENT, MODE_TAGS, aliases_of
 from relgraph.db.pipeline import Phase, Pipeline
 from relgraph.db.query import RewriteDatabaseQuery
 from relgraph.errors import (
@@ -189,15 +188,15 @@ class RewriteDatabase(NotPickled):
         False
         """
         with self._lock:
-            found = False
+            removed = False
             for database in self.databases():
                 own = database._entries
                 for name in _names(own, item):
                     del own[name]
                     database._inner.pop(name, None)
                     database._version = next(_versions)
-                    found = True
-            if found:
+                    removed = True
+            if removed:
                 return
             if isinstance(item, str):
                 raise self._unknown(item, "unregister")
@@ -251,11 +250,11 @@ class RewriteDatabase(NotPickled):
         frozenset of str
             Those of sub-databases included.
         """
-        found = {self.name, *ROUNDINGS, *SPECIALS}
+        tags = {self.name, *ROUNDINGS, *SPECIALS}
         for database in self.databases():
             for entry in list(database._entries.values()):
-                found |= entry.tags | entry.aliases | entry.excluded_by
-        return frozenset(found)
+                tags |= entry.tags | entry.aliases | entry.excluded_by
+        return frozenset(tags)
 
     def query(self, *query: RewriteDatabaseQuery | str) -> Any:
         """Return the rewriter of all entries that a query selects.
@@ -280,16 +279,16 @@ class RewriteDatabase(NotPickled):
         asked = _as_query(query)
         key = (asked, max(database._version for database in self.databases()))
         with self._lock:
-            found = self._answers.get(key)
-            if found is None:
+            rewriter = self._answers.get(key)
+            if rewriter is None:
                 self.check(asked)
-                found = self._build(asked)
-                self._answers[key] = found
+                rewriter = self._build(asked)
+                self._answers[key] = rewriter
                 while len(self._answers) > _ANSWERS:
                     self._answers.popitem(last=False)
             else:
                 self._answers.move_to_end(key)
-        return found
+        return rewriter
 
     def clear(self) -> None:
         """Forget the rewriters of earlier queries."""
@@ -354,7 +353,7 @@ class RewriteDatabase(NotPickled):
     def _unknown(self, tag: str, where: str) -> UnknownTagError:
         known = self.tags()
         names = set(self)
-        if tag in MODES:
+        if tag in MODE_TAGS:
             fix = f"{tag!r} is a mode: use rg.mode({tag!r})."
         elif tag in ABSENT:
             fix = ABSENT[tag]
@@ -428,7 +427,7 @@ class EquilibriumDB(RewriteDatabase):
 
 
 class SequenceDB(RewriteDatabase):
-    """A database whose selected entries run one after the other, by position.
+    """A database whose selected entries run in sequence, by position.
 
     A relation registered without a position goes into the sub-database that one of its tags names.
     """

@@ -34,7 +34,8 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import Any
 
-from relgraph.db.names import FAMILIAR
+from relgraph.db.default import default_database
+from relgraph.db.names import FAMILIAR, MODE_TAGS
 from relgraph.db.query import RewriteDatabaseQuery
 from relgraph.errors import ArgumentError, UnknownTagError, checks_arguments
 
@@ -51,25 +52,12 @@ class Mode(RewriteDatabaseQuery):
     def _with(self, **fields: Any) -> RewriteDatabaseQuery:
         query = super()._with(**fields)
         if not {tag for tag, _ in query.mentioned()} <= FAMILIAR:
-            from relgraph.db.default import default_database  # its modules import this one
-
             default_database().check(query)
         return query
 
 
-_FAST_RUN = Mode(include=["fast_run"])
-_FAST_COMPILE = Mode(include=["fast_compile"])
-_O3 = _FAST_RUN.excluding("inplace")
-
 MODES: dict[str, RewriteDatabaseQuery] = {
-    "o1": _FAST_COMPILE,
-    "o2": _FAST_COMPILE.including("fusion"),
-    "o3": _O3,
-    "o4": _FAST_RUN,
-    "fast_compile": _FAST_COMPILE,
-    "fast_run": _FAST_RUN,
-    "stabilization": Mode(include=["stabilize"], exclude=["assumes_finite"]),
-    "unsafe": _O3.including("unsafe"),
+    name: Mode(include, exclude=exclude) for name, (include, exclude) in MODE_TAGS.items()
 }
 
 NONFINITE = ("assume", "keep")
@@ -108,9 +96,9 @@ def mode(name: str | RewriteDatabaseQuery, nonfinite: str = "assume") -> Rewrite
     Query(include=['fast_run'], exclude=['fusion'])
     """
     if isinstance(name, RewriteDatabaseQuery):
-        found = name
+        query = name
     elif isinstance(name, str) and name.lower() in MODES:
-        found = MODES[name.lower()]
+        query = MODES[name.lower()]
     elif isinstance(name, str):
         raise UnknownTagError(
             f"there is no mode {name!r}", {"modes": ", ".join(MODES)}, _instead_of(name)
@@ -121,13 +109,11 @@ def mode(name: str | RewriteDatabaseQuery, nonfinite: str = "assume") -> Rewrite
             {"modes": ", ".join(MODES)},
             "Write mode='o4', mode=rg.mode('o4').excluding('fusion'), or None for no rewriting.",
         )
-    return nonfinite_choice(found, nonfinite)
+    return nonfinite_choice(query, nonfinite)
 
 
 def _instead_of(name: str) -> str:
     """Return the advice for an unknown mode: a similar mode, tag or relation."""
-    from relgraph.db.default import default_database  # its modules import this one
-
     known = default_database().tags()
     if name in known:
         return f"It is a tag or name: select by it with rg.Query([{name!r}])."

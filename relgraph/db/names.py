@@ -1,4 +1,4 @@
-"""Theano's and PyTensor's names for entries of the default database, and for missing ones.
+"""Names of the default database: its modes, and Theano's and PyTensor's names for its entries.
 
 Theano's documentation names each optimization of its default modes, and the function that does it;
 PyTensor kept most of these names.  Queries may use them like relgraph's names.
@@ -7,6 +7,18 @@ PyTensor kept most of these names.  Queries may use them like relgraph's names.
 from __future__ import annotations
 
 from collections import defaultdict
+
+# Each mode with the tags that it includes, and those that it excludes.
+MODE_TAGS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "o1": (("fast_compile",), ()),
+    "o2": (("fast_compile", "fusion"), ()),
+    "o3": (("fast_run",), ("inplace",)),
+    "o4": (("fast_run",), ()),
+    "fast_compile": (("fast_compile",), ()),
+    "fast_run": (("fast_run",), ()),
+    "stabilization": (("stabilize",), ("assumes_finite",)),
+    "unsafe": (("fast_run", "unsafe"), ("inplace",)),
+}
 
 # Each name with the tags or names in the default database that it stands for.
 ALIASES: dict[str, tuple[str, ...]] = {

@@ -219,20 +219,20 @@ def _tags(tags: Tags, where: str) -> frozenset[str]:
     if isinstance(tags, str):
         return frozenset((tags,))
     try:
-        found = frozenset(tags)
+        checked = frozenset(tags)
     except TypeError:
         raise ArgumentError(
             f"{where} takes tags, which are strings, not {tags!r}",
             fix='A tag is a string, such as "canonicalize".',
         ) from None
-    for tag in found:
+    for tag in checked:
         if not isinstance(tag, str):
             raise ArgumentError(
                 f"{where} takes tags, which are strings, not {tag!r}",
                 {"given": repr(tags)},
                 'A tag is a string, such as "canonicalize".',
             )
-    return found
+    return checked
 
 
 Query = RewriteDatabaseQuery

@@ -6,14 +6,10 @@ predict time.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
+from relgraph.ir.node import Variable, toposort
 from relgraph.ir.types import Dim, TensorType, TupleType, Type
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from relgraph.ir.node import Variable
 
 NOMINAL = 256
 
@@ -54,8 +50,6 @@ def flops(outputs: Iterable[Variable]) -> int:
     >>> rg.flops([A @ B])
     2000
     """
-    from relgraph.ir.graph import toposort
-
     return sum(
         node.op.flops(tuple(x.type for x in node.inputs), node.type)
         for node in toposort(outputs)

@@ -149,10 +149,10 @@ def same_number(value: Any, number: Number) -> bool:
     if weak != value.dtype:
         return False
     if weak.kind == "f":
-        mine, theirs = float(value), float(other)
-        if mine == 0.0 or theirs == 0.0:
-            return mine == theirs and math.copysign(1, mine) == math.copysign(1, theirs)
-        return mine == theirs or (math.isnan(mine) and math.isnan(theirs))
+        first, second = float(value), float(other)
+        if first == 0.0 or second == 0.0:
+            return first == second and math.copysign(1, first) == math.copysign(1, second)
+        return first == second or (math.isnan(first) and math.isnan(second))
     return bool(value == other)
 
 

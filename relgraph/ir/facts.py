@@ -9,12 +9,8 @@ that the exact matrix has a Cholesky factor.  The computed matrix has one too, u
 eigenvalue is as small as the rounding errors, about ``n u`` times the largest.  The Cholesky
 factorisation of such a matrix raises, whereas an elimination would return meaningless digits.
 ``psd``, positive semidefinite, promises no factor; with ``invertible`` it is ``spd``.  Facts are
-declared on inputs, where they belong to the input's identity, and inferred through ops by each op's
-own rule, lazily and once a node.
-
-References
-----------
-S. M. Rump, Verification of positive definiteness, BIT Numerical Mathematics 46 (2006), 433-452.
+declared on inputs, where they belong to the input's identity; :mod:`relgraph.ir.fact_inference`
+infers those of other nodes.
 """
 
 from __future__ import annotations
@@ -22,16 +18,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cache, lru_cache
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import NamedTuple
 
-import numpy as np
-
-from relgraph.errors import ArgumentError, DomainError, kind_of
+from relgraph.errors import ArgumentError, DomainError
 from relgraph.ir.types import TensorType
-
-if TYPE_CHECKING:
-    from relgraph.ir.node import Constant, Variable
-    from relgraph.ir.op import Op
 
 VALUE_FACTS = (
     "positive", "nonnegative", "negative", "nonpositive", "nonzero", "integer", "finite",
@@ -118,122 +108,12 @@ def kept(operand: Facts, *names: str) -> Facts:
     return proved(*(name for name in names if operand.true & BIT[name]))
 
 
-def facts_of(node: Variable) -> Facts:
-    """Return the facts of a node; inferred once, without recursion.
-
-    Parameters
-    ----------
-    node : Variable
-        Any node of a graph.
-
-    Returns
-    -------
-    Facts
-        The facts proved true and those proved false; ``names()`` lists the former.
-
-    Raises
-    ------
-    ArgumentError
-        For an object that is not a node.
-
-    Examples
-    --------
-    >>> import relgraph as rg
-    >>> x = rg.vector("x")
-    >>> rg.facts(rg.exp(x)).names()
-    ('nonnegative',)
-    """
-    from relgraph.ir.node import Constant, Variable, set_facts
-
-    if not isinstance(node, Variable):
-        raise ArgumentError(
-            f"facts are of graphs, and {node!r:.60} is {kind_of(node)}",
-            fix="Pass a Variable; rg.constant(...) wraps an array.",
-        )
-    if node._facts is not None:
-        return cast(Facts, node._facts)
-    stack = [node]
-    while stack:
-        x = stack[-1]
-        if x._facts is not None:
-            stack.pop()
-            continue
-        waiting = [i for i in x.inputs if i._facts is None]
-        if waiting:
-            stack.extend(waiting)
-            continue
-        stack.pop()
-        op = x.op
-        if op is None:
-            set_facts(x, _of_leaf(x))
-        elif op.pointwise and x.type.__class__ is TensorType:
-            set_facts(x, _of_elementwise(x, op, Constant))
-        else:
-            set_facts(x, _of_any(x, op))
-    return cast(Facts, node._facts)
-
-
-def fact(node: Variable, name: str) -> bool | None:
-    """Return whether a fact is proved true (True), proved false (False), or unknown (None).
-
-    Parameters
-    ----------
-    node : Variable
-        Of any type.
-    name : str
-        Such as "positive" or "symmetric".
-
-    Returns
-    -------
-    bool or None
-        None if neither is proved.
-
-    Raises
-    ------
-    DomainError
-        For a fact that does not exist.
-    """
-    if not isinstance(name, str) or name not in BIT:
-        raise unknown_fact(name)
-    return facts_of(node).holds(name)
-
-
-_pointwise: dict[Any, Facts] = {}
-
-
-def _of_leaf(node: Variable) -> Facts:
-    from relgraph.ir.node import Constant, Input
-
-    if not isinstance(node.type, TensorType):
-        return NOTHING
-    known = of_type(node.type)
-    if isinstance(node, Constant):
-        return known | of_constant(node)
-    return known | proved(*node.facts) if isinstance(node, Input) else known
-
-
-def _of_any(node: Variable, op: Op) -> Facts:
-    if not isinstance(node.type, TensorType):
-        return NOTHING
-    return of_type(node.type) | op.facts(tuple([x._facts for x in node.inputs]), node)
-
-
-def _of_elementwise(node: Variable, op: Op, constant: type[Constant]) -> Facts:
-    """Return the facts of a node that depend only on types, facts and equal operands."""
-    key: list[Any] = [op]
-    for x in node.inputs:
-        if x.__class__ is constant:  # its value matters
-            return _of_any(node, op)
-        key += (x.type, x._facts)
-    if len(node.inputs) > 1:
-        key.append(len(set(node.inputs)))
-    known = tuple(key)
-    found = _pointwise.get(known)
-    if found is None:
-        if len(_pointwise) >= 4096:
-            _pointwise.clear()
-        found = _pointwise[known] = _of_any(node, op)
-    return found
+def shared(operands: Iterable[Facts]) -> Facts:
+    """Return the facts that are proved for every operand."""
+    common = -1
+    for x in operands:
+        common &= x.true
+    return Facts(common)
 
 
 @lru_cache(4096)
@@ -257,58 +137,6 @@ def of_type(type_: TensorType) -> Facts:
     return proved(*names) | Facts(0, BIT["square"] if square is False else 0)
 
 
-def of_constant(node: Constant) -> Facts:
-    """Return the facts of a constant, from its values."""
-    value = node.value
-    with np.errstate(invalid="ignore"):
-        tests = {
-            "positive": bool((~(value <= 0)).all()),
-            "nonnegative": bool((~(value < 0)).all()),
-            "negative": bool((~(value >= 0)).all()),
-            "nonpositive": bool((~(value > 0)).all()),
-            "nonzero": bool((value != 0).all()),
-            "integer": bool((np.isnan(value) | (value == np.floor(value))).all()),
-            "finite": bool(np.isfinite(value).all()),
-            "not_nan": not bool(np.isnan(value).any()),
-        }
-    if value.ndim == 2 and value.shape[0] == value.shape[1]:
-        tests["symmetric"] = bool((value == value.T).all())
-        tests["lower_triangular"] = not bool(np.triu(value, 1).any())
-        tests["upper_triangular"] = not bool(np.tril(value, -1).any())
-    false = 0
-    for name, result in tests.items():
-        if not result:
-            false |= BIT[name]
-    found = proved(*(name for name, result in tests.items() if result)) | Facts(0, false)
-    return found | proved("spd") if tests.get("symmetric") and _is_definite(value) else found
-
-
-_LARGEST = 128  # the largest constant matrix that is factored to test definiteness
-
-
-def _is_definite(value: Any) -> bool:
-    """Return True if a symmetric matrix of numbers is certainly positive definite.
-
-    Subtract a multiple of the identity that exceeds the rounding errors: then the Cholesky
-    factorisation succeeds only if the matrix is positive definite (Rump).
-    """
-    matrix = np.asarray(value, np.float64)
-    side, diagonal = len(matrix), matrix.diagonal()
-    if side == 0 or not (np.isfinite(matrix).all() and (diagonal > 0).all()):
-        return False
-    if np.count_nonzero(matrix) == side:
-        return True
-    if side > _LARGEST:
-        return False
-    info = np.finfo(np.float64)
-    shift = 4 * (side + 2) * info.eps * diagonal.sum() + info.tiny
-    try:
-        np.linalg.cholesky(matrix - shift * np.eye(side))
-    except np.linalg.LinAlgError:
-        return False
-    return True
-
-
 def check_declared(name: str, type_: TensorType, facts: Iterable[str]) -> frozenset[str]:
     """Return declared facts as a set, or raise DomainError for one that cannot hold."""
     if not isinstance(facts, Iterable):
@@ -327,22 +155,7 @@ def check_declared(name: str, type_: TensorType, facts: Iterable[str]) -> frozen
 
 
 def check_possible(what: str, type_: TensorType, facts: Iterable[str]) -> None:
-    """Raise an error for facts that no value of a type can have.
-
-    Parameters
-    ----------
-    what : str
-        The subject of the facts, for the error.
-    type_ : TensorType
-        Its type.
-    facts : iterable of str
-        The facts.
-
-    Raises
-    ------
-    DomainError
-        For a fact of square matrices and a type of another shape.
-    """
+    """Raise DomainError for facts that no value of a type has; ``what`` names their subject."""
     for one in sorted(facts):
         oblong = one == "selection" and type_.ndim >= 2  # one 1 in each row, zeros elsewhere
         if (
@@ -358,20 +171,7 @@ def check_possible(what: str, type_: TensorType, facts: Iterable[str]) -> None:
 
 
 def check_consistent(what: str, facts: Iterable[str]) -> None:
-    """Raise an error for two facts that no array containing a number can have.
-
-    Parameters
-    ----------
-    what : str
-        The subject of the facts, for the error.
-    facts : iterable of str
-        Facts that exist.
-
-    Raises
-    ------
-    DomainError
-        For mutually exclusive facts.
-    """
+    """Raise DomainError for two facts that no array containing a number has."""
     given = set(facts)
     for one, other in combinations(sorted(given, key=NAMES.index), 2):
         known = proved(one, other)

@@ -22,26 +22,14 @@ _locks: WeakSet[threading.RLock] = WeakSet()
 
 
 def lock() -> threading.RLock:
-    """Return a new reentrant lock that is free in a forked child.
-
-    Returns
-    -------
-    threading.RLock
-        The lock.
-    """
-    made = threading.RLock()
-    _locks.add(made)
-    return made
+    """Return a new reentrant lock that is free in a forked child."""
+    new = threading.RLock()
+    _locks.add(new)
+    return new
 
 
 def in_child(function: Callable[[], None]) -> None:
-    """Register a function to call in every child, after its locks were released.
-
-    Parameters
-    ----------
-    function : callable
-        Takes no arguments.
-    """
+    """Register a function to call in every child, after its locks were released."""
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=function)
 

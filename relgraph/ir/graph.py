@@ -5,7 +5,7 @@ Every walk keeps its own stack: none recurses with the depth of a graph.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from relgraph.errors import (
@@ -13,63 +13,25 @@ from relgraph.errors import (
     DTypeError,
     ImmutableGraphError,
     ShapeError,
-    checks_arguments,
     kind_of,
     no_attribute,
 )
+from relgraph.ir.dispatch import traceable
 from relgraph.ir.forks import cached_property
-from relgraph.ir.node import Apply, Constant, Input, Variable, apply, constant, make_input
+from relgraph.ir.node import (
+    Apply,
+    Input,
+    Outputs,
+    Variable,
+    apply,
+    as_outputs,
+    flatten,
+    listed,
+    toposort,
+    unflatten,
+)
 from relgraph.ir.types import TensorType
 from relgraph.porting import counterpart
-
-Outputs = Variable | Iterable[Variable]
-
-
-def as_outputs(outputs: Outputs) -> tuple[Variable, ...]:
-    """Return outputs as a tuple of nodes, or raise ArgumentError for other objects."""
-    nodes = (outputs,) if isinstance(outputs, Variable) else _listed(outputs, "outputs")
-    for position, node in enumerate(nodes):
-        if not isinstance(node, Variable):
-            raise ArgumentError(
-                f"output {position} is {kind_of(node)}, not a graph: {node!r:.60}",
-                fix="List graphs side by side: a container among outputs is not opened."
-                if isinstance(node, list | tuple | dict)
-                else "Build graphs from rg.tensor(...) inputs; rg.constant(...) wraps an array.",
-            )
-    return nodes
-
-
-def _listed(nodes: Any, what: str) -> tuple[Any, ...]:
-    """Return several nodes as a tuple, or raise ArgumentError for other objects."""
-    if isinstance(nodes, str) or not isinstance(nodes, Iterable):
-        raise ArgumentError(
-            f"the {what} are graphs, not {nodes!r:.60}",
-            fix="Pass a Variable such as rg.vector('x'), or a list of them.",
-        )
-    return tuple(nodes)
-
-
-def toposort(outputs: Outputs) -> list[Variable]:
-    """Return every node below ``outputs``, operands before their clients, each once."""
-    order: list[Variable] = []
-    seen: set[Variable] = set()
-    stack: list[Variable | None] = list(reversed(as_outputs(outputs)))
-    pending: list[Variable] = []
-    while stack:
-        node = stack.pop()
-        if node is None:  # the operands of the last pending node are done
-            order.append(pending.pop())
-        elif node not in seen:
-            seen.add(node)
-            if node.inputs:
-                pending.append(node)
-                stack.append(None)
-                for operand in reversed(node.inputs):
-                    if operand not in seen:
-                        stack.append(operand)
-            else:
-                order.append(node)
-    return order
 
 
 def free_inputs(outputs: Outputs) -> list[Input]:
@@ -106,36 +68,6 @@ def _is(a: object, b: object) -> bool:
     return a is b
 
 
-def flatten(outputs: Sequence[Variable]) -> tuple[Any, ...]:
-    """Return a graph as a flat, picklable list of nodes in topological order."""
-    order = toposort(outputs)
-    place = {node: i for i, node in enumerate(order)}
-    rows: list[tuple[Any, ...]] = []
-    for node in order:
-        if isinstance(node, Input):
-            rows.append(("input", node.name, node.type, tuple(sorted(node.facts))))
-        elif isinstance(node, Constant):
-            rows.append(("constant", node.value))
-        else:
-            rows.append((node.op, tuple(place[x] for x in node.inputs)))
-    return rows, tuple(place[node] for node in outputs)
-
-
-def unflatten(flat: tuple[Any, ...]) -> tuple[Variable, ...]:
-    """Rebuild the graph that :func:`flatten` took apart; in one process, the same objects."""
-    rows, outputs = flat
-    nodes: list[Variable] = []
-    for row in rows:
-        if row[0] == "input":
-            nodes.append(make_input(*row[1:]))
-        elif row[0] == "constant":
-            nodes.append(constant(row[1]))
-        else:
-            op, inputs = row
-            nodes.append(apply(op, tuple([nodes[i] for i in inputs])))
-    return tuple(nodes[i] for i in outputs)
-
-
 class FunctionGraph:
     """An immutable view of a graph: its inputs, in order, and its outputs.
 
@@ -161,21 +93,21 @@ class FunctionGraph:
     inputs: tuple[Input, ...]
     outputs: tuple[Variable, ...]
 
-    @checks_arguments
+    @traceable
     def __init__(self, inputs: Iterable[Variable] | None, outputs: Outputs) -> None:
         nodes = as_outputs(outputs)
         needed = free_inputs(nodes)
-        given = check_inputs(needed if inputs is None else inputs)
-        known = set(given)
-        missing = [x for x in needed if x not in known]
+        declared = check_inputs(needed if inputs is None else inputs)
+        names = set(declared)
+        missing = [x for x in needed if x not in names]
         if missing:
             raise ArgumentError(
                 f"the outputs depend on inputs that are not given: "
                 f"{', '.join(x.name for x in missing)}",
-                {"given": ", ".join(x.name for x in given) or "none"},
+                {"given": ", ".join(x.name for x in declared) or "none"},
                 "Add them to the list of inputs.",
             )
-        object.__setattr__(self, "inputs", given)
+        object.__setattr__(self, "inputs", declared)
         object.__setattr__(self, "outputs", nodes)
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -231,15 +163,15 @@ class FunctionGraph:
     @cached_property
     def clients(self) -> Mapping[Variable, tuple[tuple[Variable | str, int], ...]]:
         """Each node's users: ``(client, operand index)``, or ``("output", index)``."""
-        found: dict[Variable, list[tuple[Variable | str, int]]] = {n: [] for n in self._order}
+        users_of: dict[Variable, list[tuple[Variable | str, int]]] = {n: [] for n in self._order}
         for node in self._order:
             for index, operand in enumerate(node.inputs):
-                found[operand].append((node, index))
+                users_of[operand].append((node, index))
         for index, node in enumerate(self.outputs):
-            found[node].append(("output", index))
-        return {node: tuple(users) for node, users in found.items()}
+            users_of[node].append(("output", index))
+        return {node: tuple(users) for node, users in users_of.items()}
 
-    @checks_arguments
+    @traceable
     def replace(self, old: Variable, new: Variable, check: bool = True) -> FunctionGraph:
         """Return the graph with ``new`` in place of ``old``.
 
@@ -265,7 +197,7 @@ class FunctionGraph:
         """
         return self.replace_all([(old, new)], check)
 
-    @checks_arguments
+    @traceable
     def replace_all(
         self,
         pairs: Mapping[Variable, Variable] | Iterable[tuple[Variable, Variable]],
@@ -342,9 +274,9 @@ def _of_another_type(old: Variable, new: Variable) -> DTypeError | ShapeError:
 
 def check_inputs(inputs: Iterable[Variable]) -> tuple[Input, ...]:
     """Return inputs as a tuple of distinct Inputs of distinct names, or raise ArgumentError."""
-    given = (inputs,) if isinstance(inputs, Variable) else _listed(inputs, "inputs")
+    nodes = (inputs,) if isinstance(inputs, Variable) else listed(inputs, "inputs")
     names: dict[str, Variable] = {}
-    for position, node in enumerate(given):
+    for position, node in enumerate(nodes):
         if not isinstance(node, Input):
             raise ArgumentError(
                 f"input {position} is not an input of a graph: {node!r}",
@@ -361,7 +293,7 @@ def check_inputs(inputs: Iterable[Variable]) -> tuple[Input, ...]:
                 "Give every input a different name.",
             )
         names[node.name] = node
-    return tuple(x for x in given if isinstance(x, Input))
+    return tuple(x for x in nodes if isinstance(x, Input))
 
 
 def _restore(flat: tuple[Any, ...], count: int) -> FunctionGraph:
@@ -375,6 +307,6 @@ def is_tensor(node: Variable) -> bool:
 
 
 __all__ = [
-    "Apply", "FunctionGraph", "as_outputs", "check_inputs", "flatten", "free_inputs",
+    "Apply", "FunctionGraph", "Outputs", "as_outputs", "check_inputs", "flatten", "free_inputs",
     "is_tensor", "map_nodes", "substitute", "toposort", "unflatten",
 ]  # fmt: skip

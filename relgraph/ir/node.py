@@ -4,6 +4,7 @@ A :class:`Variable` is an :class:`Input`, a :class:`Constant`, or an :class:`App
 value it computes.  Building the same op on the same inputs returns the same object, so equal
 subgraphs are one object and ``is`` decides equality.  Tables hold weak references and are published
 under a lock: threads that build one graph get one object, and graphs that are dropped are freed.
+Digests, pickles and every other walk visit nodes in the order of :func:`toposort`.
 """
 
 from __future__ import annotations
@@ -27,12 +28,22 @@ from relgraph.errors import (
     kind_of,
 )
 from relgraph.ir import forks
-from relgraph.ir.op import Op, digest_of
+from relgraph.ir.facts import check_declared
+from relgraph.ir.infix import brief, constant_text
 from relgraph.ir.operators import FUNCTIONS, Operators
 from relgraph.ir.types import NAME_OF, TensorType, Type, check_dtype
 
+if TYPE_CHECKING:
+    from relgraph.ir.op import Op
+
 _lock = forks.lock()
 _SMALL = 4096  # bytes up to which a constant is keyed by its contents rather than by their SHA-256
+
+
+def digest_of(*parts: object) -> int:
+    """Return a 64-bit digest of the text of ``parts``, the same in every process."""
+    text = "\x00".join(map(repr, parts)).encode()
+    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little", signed=True)
 
 
 class _Ref(weakref.ref["Variable"]):
@@ -53,19 +64,19 @@ def _forget(ref: Any, lock: threading.RLock = _lock) -> None:
             del ref.table[ref.key]
 
 
-def _publish(table: dict[Any, Any], key: Any, made: Any) -> Any:
+def _publish(table: dict[Any, Any], key: Any, new: Any) -> Any:
     """Store a node, or return the one that another thread stored first.
 
     ``setdefault`` is atomic, so only a dead entry that its callback has not removed yet needs the
     lock; nobody replaces an entry in place.
     """
-    ref = _Ref(made, _forget)
+    ref = _Ref(new, _forget)
     ref.table = table
     ref.key = key
     while True:
         earlier = table.setdefault(key, ref)
         if earlier is ref:
-            return made
+            return new
         node = earlier()
         if node is not None:
             return node
@@ -117,8 +128,6 @@ class Variable(_Slots, Operators):
     def digest(self) -> int:
         """A structural digest, the same in every process; computed once, without recursion."""
         if self._digest is None:
-            from relgraph.ir.graph import toposort
-
             for x in toposort(self):
                 if x._digest is not None:
                     continue
@@ -146,6 +155,10 @@ class Variable(_Slots, Operators):
         def __getattr__(self, name: str) -> Any:
             raise FUNCTIONS["__getattr__"](self, name)
 
+    def _leaf_text(self) -> str:
+        """Return what an input or a constant prints as."""
+        raise NotImplementedError
+
     def __copy__(self) -> Variable:
         return self
 
@@ -153,13 +166,9 @@ class Variable(_Slots, Operators):
         return self
 
     def __reduce__(self) -> tuple[object, ...]:
-        from relgraph.ir.graph import flatten
-
         return _restore, (flatten([self]),)
 
     def __repr__(self) -> str:
-        from relgraph.ir.printing import brief
-
         return brief(self)
 
     @property
@@ -180,6 +189,9 @@ class Input(Variable):
     name: str
     facts: frozenset[str]
 
+    def _leaf_text(self) -> str:
+        return self.name
+
 
 class Constant(Variable):
     """A known value, held as a private read-only array.
@@ -192,6 +204,9 @@ class Constant(Variable):
     value: npt.NDArray[Any]
     uniform: Any
     bits: bytes | None
+
+    def _leaf_text(self) -> str:
+        return constant_text(self)
 
 
 class Apply(Variable):
@@ -223,13 +238,13 @@ def apply(op: Op, inputs: tuple[Variable, ...]) -> Apply:
         if node is not None:
             return node  # type: ignore[no-any-return]
     type_ = op._types.get(tuple([x.type for x in inputs]))
-    made: Any = _new(_Open)
-    made.type = op.result_type(inputs) if type_ is None else type_
-    made.op = op
-    made.inputs = inputs
-    made._digest = made._facts = None
-    made.__class__ = Apply
-    return _publish(op._nodes, inputs, made)  # type: ignore[no-any-return]
+    new: Any = _new(_Open)
+    new.type = op.result_type(inputs) if type_ is None else type_
+    new.op = op
+    new.inputs = inputs
+    new._digest = new._facts = None
+    new.__class__ = Apply
+    return _publish(op._nodes, inputs, new)  # type: ignore[no-any-return]
 
 
 def apply_chain(op: Op, operands: Sequence[Variable]) -> Variable:
@@ -244,37 +259,29 @@ def apply_chain(op: Op, operands: Sequence[Variable]) -> Variable:
         if node is None:
             if result.type is not first or x.type is not second:
                 first, second, type_ = result.type, x.type, op.result_type(inputs)
-            made: Any = _new(_Open)
-            made.type = type_
-            made.op = op
-            made.inputs = inputs
-            made._digest = made._facts = None
-            made.__class__ = Apply
-            node = _publish(table, inputs, made)
+            new: Any = _new(_Open)
+            new.type = type_
+            new.op = op
+            new.inputs = inputs
+            new._digest = new._facts = None
+            new.__class__ = Apply
+            node = _publish(table, inputs, new)
         result = node
     return result
 
 
 def _leaf(cls: type[Any], type_: Type, digest: int | None) -> Any:
-    made, put = _new(cls), object.__setattr__
-    put(made, "op", None)
-    put(made, "inputs", ())
-    put(made, "type", type_)
-    put(made, "_digest", digest)
-    put(made, "_facts", None)
-    return made
+    leaf, put = _new(cls), object.__setattr__
+    put(leaf, "op", None)
+    put(leaf, "inputs", ())
+    put(leaf, "type", type_)
+    put(leaf, "_digest", digest)
+    put(leaf, "_facts", None)
+    return leaf
 
 
 def make_input(name: str, type_: TensorType, facts: Iterable[str] = ()) -> Input:
-    """Return the input of that name, type and declared facts.
-
-    Raises
-    ------
-    ArgumentError, DomainError
-        For a name that is not an identifier, or a fact that does not exist or does not apply.
-    """
-    from relgraph.ir.facts import check_declared
-
+    """Return the input of that name, type and declared facts, which must exist and apply."""
     if not isinstance(name, str) or not name.isidentifier():
         raise DomainError(
             f"an input needs a name that is an identifier, not {name!r}",
@@ -283,13 +290,13 @@ def make_input(name: str, type_: TensorType, facts: Iterable[str] = ()) -> Input
     declared = check_declared(name, type_, facts)
     key = (name, type_, declared)
     ref = _inputs.get(key)
-    found = ref() if ref is not None else None
-    if found is not None:
-        return found  # type: ignore[no-any-return]
-    made = _leaf(Input, type_, digest_of("input", name, type_, sorted(declared)))
-    object.__setattr__(made, "name", name)
-    object.__setattr__(made, "facts", declared)
-    return _publish(_inputs, key, made)  # type: ignore[no-any-return]
+    node = ref() if ref is not None else None
+    if node is not None:
+        return node  # type: ignore[no-any-return]
+    node = _leaf(Input, type_, digest_of("input", name, type_, sorted(declared)))
+    object.__setattr__(node, "name", name)
+    object.__setattr__(node, "facts", declared)
+    return _publish(_inputs, key, node)  # type: ignore[no-any-return]
 
 
 def constant(value: npt.ArrayLike, dtype: npt.DTypeLike | None = None) -> Constant:
@@ -347,19 +354,19 @@ def constant(value: npt.ArrayLike, dtype: npt.DTypeLike | None = None) -> Consta
         array = array.astype(native)
     key = _contents(array)
     ref = _constants.get(key)
-    found = ref() if ref is not None else None
-    if found is not None:
-        return found  # type: ignore[no-any-return]
+    interned = ref() if ref is not None else None
+    if interned is not None:
+        return interned  # type: ignore[no-any-return]
     array.flags.writeable = False
     if array.ndim:
         type_, uniform = TensorType(native, array.shape), _uniform(array)
     else:
         type_, uniform = _SCALARS[native], array[()]
-    made, put = _leaf(Constant, type_, None), object.__setattr__
-    put(made, "value", array)
-    put(made, "uniform", uniform)
-    put(made, "bits", None if uniform is None else native.char.encode() + uniform.tobytes())
-    return _publish(_constants, key, made)  # type: ignore[no-any-return]
+    new, put = _leaf(Constant, type_, None), object.__setattr__
+    put(new, "value", array)
+    put(new, "uniform", uniform)
+    put(new, "bits", None if uniform is None else native.char.encode() + uniform.tobytes())
+    return _publish(_constants, key, new)  # type: ignore[no-any-return]
 
 
 def _contents(array: npt.NDArray[Any]) -> tuple[str, tuple[int, ...], bytes]:
@@ -383,19 +390,9 @@ def _uniform(array: npt.NDArray[Any]) -> Any:
 def as_variable(value: Any, like: Iterable[np.dtype[Any]] = ()) -> Variable:
     """Return ``value`` as a node: itself, or a constant.
 
-    Parameters
-    ----------
-    value : Variable, number or array-like
-        A Python number is weak: among ``like`` it takes the dtype NumPy would give it (NEP 50).
-    like : iterable of dtype
-        The dtypes of the other operands.
-
-    Raises
-    ------
-    ArgumentError
-        For an object that cannot become an array, and for a Python bool such as ``x == 1``.
-    NumberRangeError
-        For a Python integer that does not fit the dtype of the other operands.
+    A Python number is weak: beside operands of the dtypes ``like`` it takes the dtype that NumPy
+    would give it (NEP 50), and raises NumberRangeError if it does not fit.  A Python bool raises
+    ArgumentError, because it usually comes from ``x == 1``.
     """
     if isinstance(value, Variable):
         return value
@@ -449,12 +446,9 @@ _EQUALITY = (
 
 
 def is_weak(value: Any) -> bool:
-    """Return True for a Python number, which takes the dtype of the other operands.
+    """Return True for a Python number, even one whose value is not known yet.
 
-    Parameters
-    ----------
-    value : object
-        Any operand; a number whose value is not known yet counts as well.
+    It takes the dtype of the other operands.
     """
     if isinstance(value, Variable | np.generic):
         return False
@@ -484,8 +478,86 @@ def _value_text(value: Any) -> str:
         return kind_of(value)
 
 
-def _restore(flat: tuple[Any, ...]) -> Variable:
-    from relgraph.ir.graph import unflatten
+Outputs = Variable | Iterable[Variable]
 
+
+def as_outputs(outputs: Outputs) -> tuple[Variable, ...]:
+    """Return outputs as a tuple of nodes, or raise ArgumentError for other objects."""
+    nodes = (outputs,) if isinstance(outputs, Variable) else listed(outputs, "outputs")
+    for position, node in enumerate(nodes):
+        if not isinstance(node, Variable):
+            raise ArgumentError(
+                f"output {position} is {kind_of(node)}, not a graph: {node!r:.60}",
+                fix="List graphs side by side: a container among outputs is not opened."
+                if isinstance(node, list | tuple | dict)
+                else "Build graphs from rg.tensor(...) inputs; rg.constant(...) wraps an array.",
+            )
+    return nodes
+
+
+def listed(nodes: Any, what: str) -> tuple[Any, ...]:
+    """Return several nodes as a tuple, or raise ArgumentError for other objects."""
+    if isinstance(nodes, str) or not isinstance(nodes, Iterable):
+        raise ArgumentError(
+            f"the {what} are graphs, not {nodes!r:.60}",
+            fix="Pass a Variable such as rg.vector('x'), or a list of them.",
+        )
+    return tuple(nodes)
+
+
+def toposort(outputs: Outputs) -> list[Variable]:
+    """Return every node below ``outputs``, operands before their clients, each once."""
+    order: list[Variable] = []
+    seen: set[Variable] = set()
+    stack: list[Variable | None] = list(reversed(as_outputs(outputs)))
+    pending: list[Variable] = []
+    while stack:
+        node = stack.pop()
+        if node is None:  # the operands of the last pending node are done
+            order.append(pending.pop())
+        elif node not in seen:
+            seen.add(node)
+            if node.inputs:
+                pending.append(node)
+                stack.append(None)
+                for operand in reversed(node.inputs):
+                    if operand not in seen:
+                        stack.append(operand)
+            else:
+                order.append(node)
+    return order
+
+
+def flatten(outputs: Sequence[Variable]) -> tuple[Any, ...]:
+    """Return a graph as a flat, picklable list of nodes in topological order."""
+    order = toposort(outputs)
+    place = {node: i for i, node in enumerate(order)}
+    rows: list[tuple[Any, ...]] = []
+    for node in order:
+        if isinstance(node, Input):
+            rows.append(("input", node.name, node.type, tuple(sorted(node.facts))))
+        elif isinstance(node, Constant):
+            rows.append(("constant", node.value))
+        else:
+            rows.append((node.op, tuple(place[x] for x in node.inputs)))
+    return rows, tuple(place[node] for node in outputs)
+
+
+def unflatten(flat: tuple[Any, ...]) -> tuple[Variable, ...]:
+    """Rebuild the graph that :func:`flatten` took apart; in one process, the same objects."""
+    rows, outputs = flat
+    nodes: list[Variable] = []
+    for row in rows:
+        if row[0] == "input":
+            nodes.append(make_input(*row[1:]))
+        elif row[0] == "constant":
+            nodes.append(constant(row[1]))
+        else:
+            op, inputs = row
+            nodes.append(apply(op, tuple([nodes[i] for i in inputs])))
+    return tuple(nodes[i] for i in outputs)
+
+
+def _restore(flat: tuple[Any, ...]) -> Variable:
     (node,) = unflatten(flat)
     return node

@@ -7,8 +7,7 @@ parameters is its class followed by them (see :mod:`relgraph.ir.etuple`).
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import WeakValueDictionary
 
@@ -19,23 +18,23 @@ from relgraph.errors import (
     CompileError,
     DomainError,
     NotOverriddenError,
+    RelgraphError,
     count_of,
-    interceptors,
 )
 from relgraph.ir import forks
-from relgraph.ir.types import TensorType, Type
+from relgraph.ir.cost import size
+from relgraph.ir.dispatch import interceptors
+from relgraph.ir.facts import NOTHING, Facts
+from relgraph.ir.infix import brief
+from relgraph.ir.node import Variable, apply, as_variable, digest_of
+from relgraph.ir.types import Shape, TensorType, Type
 
 if TYPE_CHECKING:
-    from relgraph.ir.facts import Facts
-    from relgraph.ir.node import Variable
+    from relgraph.ir.sizes import Tie
+
+Measure = tuple[int, int | tuple[int, ...]]  # a weight, and the coefficients of the operands
 
 _lock = forks.lock()
-
-
-def digest_of(*parts: object) -> int:
-    """Return a 64-bit digest of the text of ``parts``, the same in every process."""
-    text = "\x00".join(map(repr, parts)).encode()
-    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little", signed=True)
 
 
 class Op:
@@ -67,6 +66,25 @@ class Op:
         Whether the result holds indices of elements, whose dtype is not that of the elements.
     pointwise : bool
         Whether each element of the result depends only on the matching elements of the operands.
+    moves_elements : bool
+        Whether nothing is rounded: the result holds elements of the operands, indices, sizes,
+        zeros or ones.
+    returns_new_array : bool
+        Whether :meth:`perform` never returns an operand or a view of one.
+    takes_shape : bool
+        Whether the first parameter is the shape of the result, and the operands after the first are
+        its open sizes.
+    reads_shape : bool
+        Whether the result is the size of the operand along the axis in the first parameter.
+    needs_regular : bool
+        Whether a singular matrix gives an error or an infinite result.
+    conditioned : bool
+        Whether the error of the result grows with the condition number of a matrix.
+    decides : str
+        How the result depends on a choice, as :mod:`relgraph.checking.branches` calls it, or "".
+    measure, second_measure : pair of int and (int or tuple of int)
+        The weight and the coefficients of the operands in the two readings of the termination
+        order (:mod:`relgraph.relations.termination_order`).
     symbol : str
         The infix symbol, or "" to print as a call.
     precedence : int
@@ -88,6 +106,15 @@ class Op:
     returns_indices: bool = False
     pointwise: bool = False
     sparse: bool = False
+    moves_elements: bool = False
+    returns_new_array: bool = False
+    takes_shape: bool = False
+    reads_shape: bool = False
+    needs_regular: bool = False
+    conditioned: bool = False
+    decides: str = ""
+    measure: Measure = (1, 1)
+    second_measure: Measure = (1, 1)
     symbol: str = ""
     precedence: int = 0
 
@@ -113,28 +140,28 @@ class Op:
         params = cls.canonical(*args, **kwargs)
         key = (cls, *map(_typed, params))
         try:
-            found = cls._interned.get(key)
+            interned = cls._interned.get(key)
         except TypeError:
             raise ArgumentError(
                 f"the parameters of {cls.__name__} must be hashable",
                 {"given": params},
                 "Give tuples for lists, and numbers for arrays; values are operands.",
             ) from None
-        if found is None:
-            made = object.__new__(cls)
-            made.params = params  # the name may depend on them
-            if not made.name.isidentifier():  # generated source uses the name
+        if interned is None:
+            op = object.__new__(cls)
+            op.params = params  # the name may depend on them
+            if not op.name.isidentifier():  # generated source uses the name
                 raise ArgumentError(
-                    f"the name of an op is an identifier of Python, not {made.name!r:.60}",
+                    f"the name of an op is an identifier of Python, not {op.name!r:.60}",
                     {"op": cls.__qualname__},
                     "Write it as the name of a function, such as huber_loss.",
                 )
-            made._nodes = {}
-            made._types = {}
-            made.digest = digest_of(cls.__qualname__, made.name, params)
+            op._nodes = {}
+            op._types = {}
+            op.digest = digest_of(cls.__qualname__, op.name, params)
             with _lock:
-                found = cls._interned.setdefault(key, made)
-        return found
+                interned = cls._interned.setdefault(key, op)
+        return interned
 
     @classmethod
     def canonical(cls, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
@@ -219,8 +246,6 @@ class Op:
         ShapeError, DTypeError
             When the operands do not fit; the message names them.
         """
-        from relgraph.ir import node
-
         for ask in interceptors:
             answer = ask(self, operands, unknown)
             if answer is not NotImplemented:
@@ -233,7 +258,7 @@ class Op:
                 "elements with rg.where(condition, a, b).",
             )
         for operand in operands:
-            if not isinstance(operand, node.Variable):
+            if not isinstance(operand, Variable):
                 handler = getattr(type(operand), "__relgraph_op__", None)
                 if handler is not None:
                     return handler(operand, self, operands)
@@ -248,7 +273,7 @@ class Op:
                 {"operands": ", ".join(map(repr, operands)) or "none"},
                 "Call it with as many graphs, arrays or numbers.",
             )
-        return node.apply(self, self.coerce(operands))
+        return apply(self, self.coerce(operands))
 
     def coerce(self, operands: tuple[Any, ...]) -> tuple[Variable, ...]:
         """Turn numbers and arrays into constants; Python numbers take the others' dtype.
@@ -268,23 +293,18 @@ class Op:
         ArgumentError
             For an operand that is not a graph, number or array.
         """
-        from relgraph.ir import node
-
-        strong = [x.type for x in operands if isinstance(x, node.Variable)]
+        strong = [x.type for x in operands if isinstance(x, Variable)]
         for x in operands:
             if isinstance(x, np.ndarray | np.generic):
                 strong.append(TensorType(x.dtype, x.shape))
         dtypes = [t.dtype for t in strong if isinstance(t, TensorType)]
         try:
             return tuple(
-                x if isinstance(x, node.Variable) else node.as_variable(x, like=dtypes)
-                for x in operands
+                x if isinstance(x, Variable) else as_variable(x, like=dtypes) for x in operands
             )
         except ArgumentError as error:
-            from relgraph.ir.printing import brief
-
             shown = [
-                f"{brief(x)} : {x.type}" if isinstance(x, node.Variable) else f"{x!r:.60}"
+                f"{brief(x)} : {x.type}" if isinstance(x, Variable) else f"{x!r:.60}"
                 for x in operands
             ]
             facts = [(f"operand {i}", text) for i, text in enumerate(shown)]
@@ -355,8 +375,6 @@ class Op:
         int
             A size that is not static counts as :data:`relgraph.ir.cost.NOMINAL`.
         """
-        from relgraph.ir.cost import size
-
         return size(result)
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
@@ -374,9 +392,32 @@ class Op:
         Facts
             Only facts that hold for every computed value.
         """
-        from relgraph.ir.facts import NOTHING
-
         return NOTHING
+
+    def ties(self, shapes: Sequence[Shape]) -> list[Tie] | None:
+        """Return the dimensions of operands that must be equal, or None if :meth:`infer` says it.
+
+        Parameters
+        ----------
+        shapes : sequence of tuple
+            Those of the operands.
+
+        Returns
+        -------
+        list of Tie or None
+            What the type rule does not reveal by raising for other sizes.
+        """
+        return None
+
+    def termination_measure(self) -> Measure:
+        """Return ``measure``, or another one for certain parameters.
+
+        Returns
+        -------
+        tuple
+            The weight, and the coefficients of the operands.
+        """
+        return self.measure
 
     def demands(self, fact: str = "") -> tuple[str, ...]:
         """Return the facts of the operands that follow if an application has a value.
@@ -445,24 +486,24 @@ class Op:
             If :meth:`infer` does not return a type.
         """
         key = tuple([x.type for x in inputs])
-        found = self._types.get(key)
-        if found is None:
+        type_ = self._types.get(key)
+        if type_ is None:
             try:
                 if not self.sparse:
                     refuse_sparse(key)
-                found = self.infer(*key)
+                type_ = self.infer(*key)
             except (ArgumentError, DomainError, TypeError, ValueError) as error:
                 raise operand_error(self, inputs, error) from None
-            if not isinstance(found, Type):
+            if not isinstance(type_, Type):
                 raise CompileError(
-                    f"the type rule of {self!r} returned no type, but {found!r:.60}",
+                    f"the type rule of {self!r} returned no type, but {type_!r:.60}",
                     {"operands": ", ".join(map(str, key)) or "none"},
                     "Return one of them, or TensorType(dtype, shape), from infer(self, *types).",
                 )
             if len(self._types) >= 1024:
                 self._types.clear()
-            self._types[key] = found
-        return found
+            self._types[key] = type_
+        return type_
 
     _nodes: dict[tuple[Any, ...], Any]
     _types: dict[tuple[Any, ...], Type]
@@ -488,9 +529,6 @@ def refuse_sparse(types: tuple[Type, ...]) -> None:
 
 def operand_error(op: Op, inputs: tuple[Variable, ...], error: Exception) -> Exception:
     """Return ``error`` with the op and its operands, each with its type."""
-    from relgraph.errors import RelgraphError
-    from relgraph.ir.printing import brief
-
     if not isinstance(error, RelgraphError):
         return error
     rows = [(f"operand {i}", f"{brief(x)} : {x.type}") for i, x in enumerate(inputs)]
@@ -511,6 +549,7 @@ class GetItem(Op):
     name = "getitem"
     parameters = ("index",)
     arity = 1
+    moves_elements = True
 
     def infer(self, *types: Any) -> Type:
         """Return the type of that result."""
@@ -529,8 +568,6 @@ class GetItem(Op):
         source = node.inputs[0]
         of_item = getattr(source.op, "item_facts", None)
         if of_item is None:
-            from relgraph.ir.facts import NOTHING
-
             return NOTHING
-        known = tuple([x._facts for x in source.inputs])
-        return of_item(self.params[0], known, source)  # type: ignore[no-any-return]
+        facts = tuple([x._facts for x in source.inputs])
+        return of_item(self.params[0], facts, source)  # type: ignore[no-any-return]

@@ -29,14 +29,6 @@ def _binary(name: str, swap: bool = False) -> Callable[[Any, Any], Any]:
     return method
 
 
-def _unary(name: str) -> Callable[[Any], Any]:
-    def method(self: Any) -> Any:
-        return FUNCTIONS[name](self)
-
-    method.__name__ = method.__qualname__ = name
-    return method
-
-
 def _method(name: str) -> Callable[..., Any]:
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         return FUNCTIONS[name](self, *args, **kwargs)
@@ -66,16 +58,16 @@ class Operators:
     __divmod__, __rdivmod__ = _binary("divmod"), _binary("divmod", swap=True)
     __lt__, __le__ = _binary("less"), _binary("less_equal")
     __gt__, __ge__ = _binary("greater"), _binary("greater_equal")
-    __neg__, __pos__, __abs__ = _unary("negative"), _unary("positive"), _unary("absolute")
-    __invert__ = _unary("invert")
+    __neg__, __pos__, __abs__ = _method("negative"), _method("positive"), _method("absolute")
+    __invert__ = _method("invert")
     __round__ = _method("round")
     __getitem__ = _method("index")
 
-    T = property(_unary("transpose"))
-    mT = property(_unary("matrix_transpose"))
-    shape = property(_unary("shape"))
-    size = property(_unary("size"))
-    at = property(_unary("at"))
+    T = property(_method("transpose"))
+    mT = property(_method("matrix_transpose"))
+    shape = property(_method("shape"))
+    size = property(_method("size"))
+    at = property(_method("at"))
 
     sum, prod, mean = _method("sum"), _method("prod"), _method("mean")
     max, min = _method("max"), _method("min")

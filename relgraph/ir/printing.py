@@ -1,17 +1,15 @@
-"""Printing graphs: one line, infix statements, and a tree.  Shared nodes are named once."""
+"""Printing whole graphs: infix statements, and a tree.  Shared nodes are named once."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
-
 from relgraph.errors import ArgumentError
 from relgraph.ir.graph import FunctionGraph, as_outputs, toposort
-from relgraph.ir.node import Constant, Input, Variable
+from relgraph.ir.infix import ATOM, infix_text
+from relgraph.ir.node import Variable
 
-ATOM = 100  # the precedence of names, numbers and calls
 _WIDTH = 100
 
 
@@ -22,36 +20,6 @@ class Text(str):
 
     def __repr__(self) -> str:
         return str(self)
-
-
-def brief(node: Variable, limit: int = 80) -> str:
-    """Return a graph in infix on one line, with ``...`` for parts that are too deep.
-
-    Parameters
-    ----------
-    node : Variable
-        The graph.
-    limit : int
-        The number of nodes to write out at most.
-    """
-    # Breadth first, to cut off the deepest parts.
-    kept: list[Variable] = [node]
-    tree: list[list[int]] = []
-    for place, x in enumerate(kept):
-        row: list[int] = []
-        if len(kept) + len(x.inputs) <= limit:
-            row = list(range(len(kept), len(kept) + len(x.inputs)))
-            kept.extend(x.inputs)
-        tree.append(row)
-        assert place < limit
-    texts: list[tuple[str, int]] = [("", 0)] * len(kept)
-    for place in reversed(range(len(kept))):
-        x = kept[place]
-        if x.inputs and not tree[place]:
-            texts[place] = ("...", ATOM)
-        else:
-            texts[place] = _text(x, [texts[i] for i in tree[place]])
-    return texts[0][0]
 
 
 def pprint(outputs: Any, names: Iterable[str] | None = None) -> Text:
@@ -90,7 +58,7 @@ def pprint(outputs: Any, names: Iterable[str] | None = None) -> Text:
     texts: dict[Variable, tuple[str, int]] = {}
     lines: list[str] = []
     for x in order:
-        text = _text(x, [texts[i] for i in x.inputs])
+        text = infix_text(x, [texts[i] for i in x.inputs])
         last = x in wanted and uses[x] == 0
         if x.inputs and not last and (uses[x] > 1 or len(text[0]) > _WIDTH):
             name = f"t{len(lines)}"
@@ -133,7 +101,7 @@ def dprint(outputs: Any) -> Text:
     while stack:
         node, lead, below = stack.pop()
         if not node.inputs:
-            lines.append(f"{lead}{_text(node, [])[0]} {node.type}")
+            lines.append(f"{lead}{infix_text(node, [])[0]} {node.type}")
             continue
         if node in labels:
             lines.append(f"{lead}{node.op!r} [{labels[node]}] ...")
@@ -163,54 +131,3 @@ def _outputs_of(x: Any) -> tuple[Variable, ...]:
             fix="Print one of them: rg.dprint(f.graph(*arguments)).",
         )
     return as_outputs(x)
-
-
-def _text(node: Variable, operands: list[tuple[str, int]]) -> tuple[str, int]:
-    """Return a node's text and the precedence of its outermost operator."""
-    if isinstance(node, Input):
-        return node.name, ATOM
-    if isinstance(node, Constant):
-        text = constant_text(node)
-        return text, 13 if text.startswith("-") else ATOM
-    op = node.op
-    assert op is not None
-    own = op.infix([text for text, _ in operands])
-    if own is not None:
-        return own, ATOM
-    if op.symbol and len(operands) == 2:
-        (left, p), (right, q) = operands
-        rank = op.precedence
-        right_binds = op.symbol == "**"
-        if p < rank or (p == rank and right_binds):
-            left = f"({left})"
-        if q < rank or (q == rank and not right_binds):
-            right = f"({right})"
-        return f"{left} {op.symbol} {right}", rank
-    if op.symbol and len(operands) == 1:
-        text, p = operands[0]
-        return (f"{op.symbol}({text})" if p < op.precedence else f"{op.symbol}{text}"), (
-            op.precedence
-        )
-    shown = [
-        f"{name}={value!r}"
-        for name, value in zip(op.parameters, op.params, strict=True)
-        if value is not None and value is not False
-    ]
-    return f"{op.name}({', '.join([text for text, _ in operands] + shown)})", ATOM
-
-
-def constant_text(node: Constant) -> str:
-    """Write a constant: as a number if it is one, otherwise by its first elements."""
-    if node.ndim == 0:
-        return number_text(node.value[()])
-    if node.value.size <= 4:
-        return np.array2string(node.value, separator=", ").replace("\n", "")
-    return f"<{node.type}>"
-
-
-def number_text(value: Any) -> str:
-    """Write a NumPy scalar like Python, but whole floats without a point."""
-    if isinstance(value, np.bool_):
-        return str(bool(value))
-    text = repr(value.item()) if value.dtype.itemsize == 8 else str(value)
-    return text[:-2] if text.endswith(".0") and text not in ("-0.0",) else text

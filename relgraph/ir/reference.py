@@ -9,29 +9,17 @@ from relgraph.errors import ArgumentError
 
 
 def global_name(value: Any, module: str | None, qualname: str | None) -> str | None:
-    """Return the name under which a module holds an object, or None.
+    """Return the name under which a module holds an object, as :mod:`pickle` looks it up, or None.
 
-    Parameters
-    ----------
-    value : object
-        The object.
-    module : str or None
-        The module that declares it.
-    qualname : str or None
-        The declared name; other globals of the module are tried next.
-
-    Returns
-    -------
-    str or None
-        The name by which :mod:`pickle` imports it.
+    The declared name comes first, then the other globals of the module.
     """
     holder: Any = sys.modules.get(module or "")
     if holder is None:
         return None
-    found = holder
+    attribute = holder
     for part in (qualname or "").split("."):
-        found = getattr(found, part, None)
-    if found is value:
+        attribute = getattr(attribute, part, None)
+    if attribute is value:
         return qualname
     return next((name for name, x in list(vars(holder).items()) if x is value), None)
 
@@ -40,15 +28,15 @@ class ByReference:
     """An immutable object: its copy is itself, and it pickles by its global name."""
 
     def __reduce__(self) -> str | tuple[Any, ...]:
-        found = global_name(self, self.__module__, getattr(self, "__qualname__", None))
-        if found is None:
+        name = global_name(self, self.__module__, getattr(self, "__qualname__", None))
+        if name is None:
             raise ArgumentError(
                 f"{self!r} cannot be pickled: no module holds it",
                 {"declared": getattr(self, "location", "") or "<unknown>"},
                 "Declare it at the top level of a module that can be imported, and keep it there "
                 "under a unique name; a query of names and tags can always be pickled.",
             )
-        return found
+        return name
 
     def __copy__(self) -> Any:
         return self

@@ -1,9 +1,9 @@
 """Unknown sizes: where each is read, and which ones a graph needs to be equal.
 
 A *size* is an int, a name, or a :class:`Place`: the dimension in which an unknown size first
-occurs.  Ops do not declare this; their type rules reveal it when they receive names: two different
-names raise an error exactly if the op needs the sizes to be equal, and a name in the result type
-shows which operand a size comes from.
+occurs.  Ops need not declare this (:meth:`Op.ties` is for the few that must); their type rules
+reveal it when they receive names: two different names raise an error exactly if the op needs the
+sizes to be equal, and a name in the result type shows which operand a size comes from.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from relgraph.errors import RelgraphError
-from relgraph.ir.facts import fact
+from relgraph.ir.fact_inference import fact
 from relgraph.ir.node import Constant, Input, Variable
 from relgraph.ir.op import Op
 from relgraph.ir.types import Dim, Shape, TensorType, Type
@@ -42,40 +42,21 @@ class Given:
 
 
 class Tie(NamedTuple):
-    """Two dimensions of operands that an op needs to be equal, or one with a prescribed size.
+    """Two dimensions of operands that an op needs to be equal, or one with a prescribed size."""
 
-    Attributes
-    ----------
-    first : At
-        An unknown dimension.
-    second : At, Given or int
-        Another dimension; an operand that is the size; or the size itself.
-    """
-
-    first: At
-    second: At | Given | int
+    first: At  # an unknown dimension
+    second: At | Given | int  # another dimension, an operand that is the size, or the size
 
 
 class Rule(NamedTuple):
-    """The effect of an op on the sizes of operands of certain types.
+    """The effect of an op on the sizes of operands of certain types."""
 
-    Attributes
-    ----------
-    ties : tuple of Tie
-        The dimensions that must be equal.
-    origins : tuple of At or None
-        For each axis of the result, the operand's dimension that it equals, or None.
-    complete : bool
-        Whether the ties are complete.
-    """
-
-    ties: tuple[Tie, ...]
-    origins: tuple[At | None, ...]
-    complete: bool = True
+    ties: tuple[Tie, ...]  # the dimensions that must be equal
+    origins: tuple[At | None, ...]  # the dimension of an operand that each axis of the result has
+    complete: bool = True  # whether these are all ties
 
 
 TAG = "__unknown_"
-_TOLD = ("squeeze", "broadcast_to")  # these ops prescribe the size of a name
 
 
 def tag(number: int) -> str:
@@ -91,58 +72,38 @@ def _is_tag(dim: Dim) -> bool:
 def rule_of(op: Op, types: tuple[Type, ...]) -> Rule:
     """Return the effect of an op on sizes, from its type rule alone.
 
-    Parameters
-    ----------
-    op : Op
-        Any op.
-    types : tuple of Type
-        Those of the operands.
-
-    Returns
-    -------
-    Rule
-        Without ties if every size has a number or a name.
+    It has no ties if every size has a number or a name.
     """
     shapes = [x.shape if isinstance(x, TensorType) else () for x in types]
-    if op.name not in _TOLD and not any(None in shape for shape in shapes):
-        return Rule((), _origins(op, types, {}))
-    ties, complete = _elementwise(shapes), True
-    if op.name == "broadcast_to":
-        ties = _told(op.params[0], shapes[0])
-    elif not op.pointwise:
-        ties, complete = _asked(op, types, shapes)
+    ties, complete = op.ties(shapes), True
+    if ties is None:
+        if not any(None in shape for shape in shapes):
+            return Rule((), _origins(op, types, {}))
+        ties = _elementwise(shapes)
+        if not op.pointwise:
+            ties, complete = _asked(op, types, shapes)
     return Rule(tuple(ties), _origins(op, types, _classes(shapes, ties)), complete)
 
 
 def _elementwise(shapes: Sequence[Shape]) -> list[Tie]:
     """Return the ties of an elementwise op: along each axis, the operands not stretched."""
-    found = []
+    ties = []
     for axis in range(-max(map(len, shapes), default=0), 0):
         spanning = [i for i, s in enumerate(shapes) if len(s) >= -axis and s[axis] != 1]
         unknown = [i for i in spanning if shapes[i][axis] is None]
         known = [i for i in spanning if shapes[i][axis] is not None]
         if known and unknown:
-            found.append(Tie((unknown[0], axis), (known[0], axis)))
-        found += [Tie((unknown[0], axis), (i, axis)) for i in unknown[1:]]
-    return found
-
-
-def _told(target: Shape, shape: Shape) -> list[Tie]:
-    """Return the ties of a broadcast: to the target, for dimensions not declared as 1."""
-    given = iter(range(1, len(target) + 1))
-    sizes = [dim if isinstance(dim, int) else Given(next(given)) for dim in target]
-    open_ = [a for a in range(-len(shape), 0) if not isinstance(shape[a], int)]
-    return [Tie((0, a), sizes[a]) for a in open_ if shape[a] is None or shape[a] != target[a]]
+            ties.append(Tie((unknown[0], axis), (known[0], axis)))
+        ties += [Tie((unknown[0], axis), (i, axis)) for i in unknown[1:]]
+    return ties
 
 
 def _asked(op: Op, types: Sequence[Type], shapes: Sequence[Shape]) -> tuple[list[Tie], bool]:
     """Return the ties that a type rule reveals by raising for different names, and if all do."""
     dims = {(i, axis): s[axis] for i, s in enumerate(shapes) for axis in range(-len(s), 0)}
     unknown = [at for at, dim in dims.items() if dim is None]
-    if op.name == "squeeze":  # its rule assumes that a name stands for size 1
-        return [Tie((0, axis), 1) for axis in op.params[0] if dims[0, axis] != 1], True
     known = dict.fromkeys(dim for dim in dims.values() if dim is not None)
-    found, complete = [], True
+    ties, complete = [], True
     alone = [at for at in unknown if _takes(op, types, {at: tag(0)})]
     for at in unknown:
         if at in alone:
@@ -154,31 +115,21 @@ def _asked(op: Op, types: Sequence[Type], shapes: Sequence[Shape]) -> tuple[list
         # If only a 1 fits, it may be stretched to a size that no operand has.
         is_tied = exact != [1] or _takes(op, types, dict.fromkeys((at, *places), tag(0)))
         if len(exact) == 1 and is_tied:
-            found.append(Tie(at, max(places, key=lambda other: other[0] != at[0])))
+            ties.append(Tie(at, max(places, key=lambda other: other[0] != at[0])))
         else:
             complete = False
     for first, second in combinations(alone, 2):
         if not _takes(op, types, {first: tag(0), second: tag(1)}):
-            found.append(Tie(first, second))
-    return found, complete
+            ties.append(Tie(first, second))
+    return ties, complete
 
 
 @lru_cache(4096)
 def stretched(op: Op, types: tuple[Type, ...]) -> tuple[tuple[At, At], ...]:
     """Return the axes that an op needs to be equal, but would stretch if one of them is 1.
 
-    Parameters
-    ----------
-    op : Op
-        Any op.
-    types : tuple of Type
-        Those of the operands.
-
-    Returns
-    -------
-    tuple of pairs of (int, int)
-        The ties that only a comparison of array sizes can enforce: like NumPy, an op stretches an
-        undeclared size of 1.
+    Only a comparison of array sizes can enforce these ties: like NumPy, an op stretches an
+    undeclared size of 1.
     """
     ties = rule_of(op, types).ties
     shapes = [x.shape if isinstance(x, TensorType) else () for x in types]
@@ -193,18 +144,18 @@ def stretched(op: Op, types: tuple[Type, ...]) -> tuple[tuple[At, At], ...]:
     return tuple([(a, b) for a, b in pairs if stretches(a) or stretches(b)])
 
 
-def _takes(op: Op, types: Sequence[Type], given: dict[At, Dim]) -> bool:
+def _takes(op: Op, types: Sequence[Type], dims: dict[At, Dim]) -> bool:
     try:
-        op.infer(*_with(types, given))
+        op.infer(*_with(types, dims))
     except (RelgraphError, ValueError, TypeError):
         return False
     return True
 
 
-def _with(types: Sequence[Type], given: dict[At, Dim]) -> list[Type]:
+def _with(types: Sequence[Type], dims: dict[At, Dim]) -> list[Type]:
     """Return types with some of their dimensions replaced."""
     return [
-        x.with_shape([given.get((i, axis - x.ndim), dim) for axis, dim in enumerate(x.shape)])
+        x.with_shape([dims.get((i, axis - x.ndim), dim) for axis, dim in enumerate(x.shape)])
         if isinstance(x, TensorType)
         else x
         for i, x in enumerate(types)
@@ -213,19 +164,19 @@ def _with(types: Sequence[Type], given: dict[At, Dim]) -> list[Type]:
 
 def _classes(shapes: Sequence[Shape], ties: Iterable[Tie]) -> dict[At, Dim]:
     """Return a name or size for each unknown dimension, the same for those that are tied."""
-    found = {(i, axis): s[axis] for i, s in enumerate(shapes) for axis in range(-len(s), 0)}
-    unknown = [at for at, dim in found.items() if dim is None]
+    classes = {(i, axis): s[axis] for i, s in enumerate(shapes) for axis in range(-len(s), 0)}
+    unknown = [at for at, dim in classes.items() if dim is None]
     for number, at in enumerate(unknown):
-        found[at] = tag(number)
+        classes[at] = tag(number)
     for first, second in ties:
         if isinstance(second, Given):
             continue
-        old, new = found[first], found[second] if isinstance(second, tuple) else second
+        old, new = classes[first], classes[second] if isinstance(second, tuple) else second
         keep, drop = (new, old) if _is_tag(old) else (old, new)
         for at in unknown:
-            if found[at] == drop:
-                found[at] = keep
-    return found
+            if classes[at] == drop:
+                classes[at] = keep
+    return classes
 
 
 def _origins(op: Op, types: Sequence[Type], named: dict[At, Dim]) -> tuple[At | None, ...]:
@@ -247,34 +198,24 @@ _PLACES: WeakKeyDictionary[Variable, dict[int, Size]] = WeakKeyDictionary()
 
 
 def size_at(node: Variable, axis: int) -> Size:
-    """Return the size of a node along an axis, read as deep in the graph as possible.
+    """Return the size of a tensor along an axis, read as deep in the graph as possible.
 
-    Parameters
-    ----------
-    node : Variable
-        A tensor.
-    axis : int
-        Counted from the end.
-
-    Returns
-    -------
-    int, str or Place
-        If single ops imply that two sizes are equal, the results are equal.
+    The axis counts from the end.  If single ops imply that two sizes are equal, the results are.
     """
     path: list[tuple[Variable, int]] = []
     while True:
         dim = node.type.shape[axis]
-        known: Size | None = dim if dim is not None else _PLACES.get(node, {}).get(axis)
-        if known is None:
+        size: Size | None = dim if dim is not None else _PLACES.get(node, {}).get(axis)
+        if size is None:
             below = _below(node, axis)
             if below is not None:
                 path.append((node, axis))
                 node, axis = below
                 continue
-            known = Place(node, axis)
+            size = Place(node, axis)
         for x, at in path:
-            _PLACES.setdefault(x, {})[at] = known
-        return known
+            _PLACES.setdefault(x, {})[at] = size
+        return size
 
 
 def _below(node: Variable, axis: int) -> tuple[Variable, int] | None:
@@ -285,11 +226,11 @@ def _below(node: Variable, axis: int) -> tuple[Variable, int] | None:
     origin = rule_of(op, tuple([x.type for x in node.inputs])).origins[axis]
     if origin is not None:
         return node.inputs[origin[0]], origin[1]
-    if op.name in ("broadcast_to", "reshape"):  # the size is an operand
+    if op.takes_shape:
         sizes = iter(node.inputs[1:])
         given = [None if isinstance(entry, int) else next(sizes) for entry in op.params[0]]
         size = given[axis]
-        if size is not None and size.op is not None and size.op.name == "dim":
+        if size is not None and size.op is not None and size.op.reads_shape:
             return size.inputs[0], size.op.params[0]
     return None
 
@@ -355,14 +296,14 @@ class Equalities:
     def _named(self, op: Op, operands: Sequence[Variable]) -> bool:
         """Call a type rule with a name for each unknown size, one name for equal sizes."""
         names: dict[Size, str] = {}
-        given: dict[At, Dim] = {}
+        dims: dict[At, Dim] = {}
         for i, x in enumerate(operands):
             for axis in range(-x.ndim if isinstance(x.type, TensorType) else 0, 0):
                 size = self.find(size_at(x, axis))
-                given[i, axis] = (
+                dims[i, axis] = (
                     names.setdefault(size, tag(len(names))) if isinstance(size, Place) else size
                 )
-        return _takes(op, [x.type for x in operands], given)
+        return _takes(op, [x.type for x in operands], dims)
 
 
 def _size(operands: Sequence[Variable], at: At | Given | int) -> Size:
@@ -374,53 +315,28 @@ def _size(operands: Sequence[Variable], at: At | Given | int) -> Size:
 def given_by(scalar: Variable) -> Size:
     """Return the size that a scalar denotes: that of an array, a number, or a new size.
 
-    Parameters
-    ----------
-    scalar : Variable
-        An operand that gives a size.
-
-    Returns
-    -------
-    int, str or Place
-        A Place of the scalar if it is computed.
+    If the scalar is computed, the size is a Place of the scalar.
     """
     if isinstance(scalar, Constant):
         return int(scalar.value)
-    if scalar.op is not None and scalar.op.name == "dim":
+    if scalar.op is not None and scalar.op.reads_shape:
         return size_at(scalar.inputs[0], scalar.op.params[0])
     return Place(scalar, 0)
 
 
 class Meeting(NamedTuple):
-    """Two sizes, readable from the inputs, that a graph needs to be equal.
+    """Two sizes, readable from the inputs, that a graph needs to be equal."""
 
-    Attributes
-    ----------
-    node : Variable
-        The application that needs the equality.
-    tie : Tie
-        The dimensions of its operands.
-    sizes : tuple of two sizes
-        Each a Place in an input, a name or an int.
-    """
-
-    node: Variable
-    tie: Tie
-    sizes: tuple[Size, Size]
+    node: Variable  # the application that needs the equality
+    tie: Tie  # the dimensions of its operands
+    sizes: tuple[Size, Size]  # each a Place in an input, a name or an int
 
 
 def meetings(nodes: Iterable[Variable]) -> list[Meeting]:
     """Return the equalities that a graph needs of the unknown sizes of its inputs, each once.
 
-    Parameters
-    ----------
-    nodes : iterable of Variable
-        All nodes of the graph, operands before their clients.
-
-    Returns
-    -------
-    list of Meeting
-        Without equalities of sizes that the graph computes.
+    ``nodes`` are all nodes, operands before their clients.  Equalities of sizes that the graph
+    computes are left out.
 
     Examples
     --------
@@ -429,16 +345,16 @@ def meetings(nodes: Iterable[Variable]) -> list[Meeting]:
     >>> [str(m.node) for m in meetings([x, y, x + y, rg.exp(x), x * y])]
     ['x + y']
     """
-    known = Equalities()
-    found = []
+    equalities = Equalities()
+    result = []
     for node in nodes:
         if node.op is None:
             continue
         for tie in rule_of(node.op, tuple([x.type for x in node.inputs])).ties:
-            sizes = [known.find(_size(node.inputs, at)) for at in tie]
-            if known.join(*sizes) and not any(map(_computed, sizes)):
-                found.append(Meeting(node, tie, (sizes[0], sizes[1])))
-    return found
+            sizes = [equalities.find(_size(node.inputs, at)) for at in tie]
+            if equalities.join(*sizes) and not any(map(_computed, sizes)):
+                result.append(Meeting(node, tie, (sizes[0], sizes[1])))
+    return result
 
 
 def _computed(size: Size) -> bool:

@@ -103,16 +103,16 @@ class TensorType(Type):
         key: tuple[Any, ...] = (resolved, dims)
         if layout != "dense":
             key = (*key, _check_layout(layout, len(dims)))
-        found = cls._table.get(key)
-        if found is None:
-            made = object.__new__(cls)
-            object.__setattr__(made, "dtype", resolved)
-            object.__setattr__(made, "shape", dims)
-            object.__setattr__(made, "ndim", len(dims))
-            object.__setattr__(made, "layout", layout)
+        type_ = cls._table.get(key)
+        if type_ is None:
+            new = object.__new__(cls)
+            object.__setattr__(new, "dtype", resolved)
+            object.__setattr__(new, "shape", dims)
+            object.__setattr__(new, "ndim", len(dims))
+            object.__setattr__(new, "layout", layout)
             with _lock:
-                found = cls._table.setdefault(key, made)
-        return found
+                type_ = cls._table.setdefault(key, new)
+        return type_
 
     def __reduce__(self) -> tuple[object, ...]:
         if self.layout == "dense":
@@ -203,8 +203,8 @@ class TensorType(Type):
             and self.layout == other.layout
             and self.ndim == other.ndim
             and all(
-                mine == theirs or theirs is None
-                for mine, theirs in zip(self.shape, other.shape, strict=True)
+                size == other_size or other_size is None
+                for size, other_size in zip(self.shape, other.shape, strict=True)
             )
         )
 
@@ -220,12 +220,12 @@ class TupleType(Type):
     def __new__(cls, items: Iterable[TensorType]) -> TupleType:
         key = tuple(items)
         with _lock:
-            found = cls._table.get(key)
-            if found is None:
-                found = object.__new__(cls)
-                object.__setattr__(found, "items", key)
-                cls._table[key] = found
-        return found
+            type_ = cls._table.get(key)
+            if type_ is None:
+                type_ = object.__new__(cls)
+                object.__setattr__(type_, "items", key)
+                cls._table[key] = type_
+        return type_
 
     def __reduce__(self) -> tuple[object, ...]:
         return TupleType, (self.items,)
@@ -247,9 +247,9 @@ class TupleType(Type):
 def check_dtype(dtype: npt.DTypeLike) -> np.dtype[Any]:
     """Return the native NumPy dtype, or raise DTypeError when relgraph does not compute with it."""
     if dtype.__class__ in _CLASSES:  # most callers have the object at hand
-        known = _NATIVE.get(dtype)
-        if known is not None:
-            return known
+        native = _NATIVE.get(dtype)
+        if native is not None:
+            return native
     try:
         resolved = np.dtype(dtype)
         native = _NATIVE.get(resolved.newbyteorder("="))
@@ -322,12 +322,8 @@ def dim_text(dim: Dim) -> str:
 def unify_dims(a: Dim, b: Dim) -> Dim:
     """Return the dimension that is both ``a`` and ``b`` (no broadcasting).
 
-    An unknown dimension equals any other; two names, two sizes, or a name and a size do not.
-
-    Raises
-    ------
-    ShapeError
-        When the two cannot be equal.
+    An unknown dimension equals any other.  Two names, two sizes, or a name and a size differ, which
+    raises ShapeError.
     """
     if a == b or b is None:
         return a
@@ -351,10 +347,7 @@ def broadcast_dims(a: Dim, b: Dim) -> Dim:
 def broadcast_shapes(shapes: Sequence[Shape]) -> Shape:
     """Broadcast shapes by NumPy's rule, where only a static 1 stretches.
 
-    Raises
-    ------
-    ShapeError
-        Naming the axis where two sizes differ.
+    If two sizes differ, ShapeError names the axis.
     """
     ndim = max(map(len, shapes), default=0)
     result: list[Dim] = [1] * ndim
@@ -377,6 +370,6 @@ def covers(shape: Shape, operand: Shape) -> bool:
     Unknown dimensions count as equal (they are checked when the graph runs).
     """
     return len(shape) == len(operand) and all(
-        mine == theirs or (theirs != 1 and (mine is None or theirs is None))
-        for mine, theirs in zip(shape, operand, strict=True)
+        size == operand_size or (operand_size != 1 and (size is None or operand_size is None))
+        for size, operand_size in zip(shape, operand, strict=True)
     )

@@ -1,1 +1,1 @@
-"""Lowering: which ops run in one loop, in which order, and in which buffer each value lives."""
+"""Lowering: which ops share a loop, the order of the loops, and the buffer of each value."""

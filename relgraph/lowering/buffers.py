@@ -1,10 +1,10 @@
-"""Buffers: which step is the last to read a value, and whose memory a new value takes over.
+"""Buffers: how long each value lives, and which new value reuses its memory.
 
-Memory is taken over within one call of the program, from values that no later step reads, and only
-where dtype and shape are the same.  A kernel writes into an operand that dies with it where every
-element that it writes depends on that element of the operand alone.  Constants and results of the
-program are never handed on, and inputs only where the caller donates them; neither is memory that
-the result of a call may be a view of.
+A value reuses the memory of another one within the same call of the program, after its last read,
+and only if dtype and shape are equal.  A kernel also writes into an operand that dies with it, if
+each element that it writes depends on no other element of that operand.  Constants and outputs keep
+their memory, and inputs do unless the caller donates them.  Memory that an output may view is not
+reused either.
 """
 
 from __future__ import annotations
@@ -20,27 +20,19 @@ from relgraph.lowering.refs import dtype_name
 from relgraph.lowering.sizes import Sizes, Terms, is_product
 from relgraph.lowering.views import root
 
-# Ops whose NumPy meaning always returns new memory; of any other the result may be a view.
-FRESH = frozenset(
-    {"matmul", "concatenate", "stack", "outer", "solve", "solve_triangular", "cholesky", "inv",
-     "det", "slogdet", "softmax", "log_softmax", "logsumexp", "argmax", "argmin", "trace",
-     "dim", "kron", "block_diag", "eigvalsh", "expm", "cho_solve", "lu_solve", "solve_sylvester",
-     "sparse_matmul", "densify", "eigh", "svd", "qr", "lu", "lu_factor", "schur", "qz"}
-)  # fmt: skip
-
 
 @dataclass(frozen=True)
 class Plan:
-    """Where values live.
+    """The buffer of each value.
 
     Attributes
     ----------
-    takes : dict of Variable to Variable
-        For a value that takes over memory, the dead value it takes it from.
-    overwrites : set of Variable
-        Updates of arrays that nothing else reads, which are made in the array itself.
-    dies : list of tuple of Variable
-        For each step the values that no later step reads and whose memory nobody takes over.
+    takes
+        Maps a value to the dead value whose memory it reuses.
+    dies
+        For each step, the values that no later step reads and whose memory nothing reuses.
+    overwrites
+        The updates that change their array in place, because nothing else reads it.
     """
 
     takes: dict[Variable, Variable] = field(default_factory=dict)
@@ -60,27 +52,9 @@ def plan(
 ) -> Plan:
     """Plan the memory of a schedule.
 
-    Parameters
-    ----------
-    graph : FunctionGraph
-        The graph, for its inputs and outputs.
-    steps : sequence of Step
-        Its schedule.
-    sizes : Sizes
-        Which shapes are equal at run time.
-    reuse : bool
-        Whether a value may take over the memory of one that was read last.
-    overwrite : bool
-        Whether an update of an array that nothing else reads may change the array itself.
-    donated : collection of Input
-        The inputs whose memory may be taken over.
-    placed : collection of Variable
-        The values whose place is given, so that they take over no other.
-
-    Returns
-    -------
-    Plan
-        Which value takes over whose memory, and when values are dropped.
+    ``reuse`` lets a value take over the memory of a dead one, and ``overwrite`` lets an update
+    change its array in place.  The memory of the ``donated`` inputs may be taken over; the values
+    in ``placed`` are written to arrays of the caller, so they take over none.
     """
     last = last_reads(graph, steps, donated)
     pinned = pinned_values(steps)
@@ -97,24 +71,24 @@ def plan(
                 continue
             kind = (dtype_name(x), sizes.shape[x])
             spare = free.get(kind)
-            taken = arrays.get(x)
-            if taken is not None:
+            donor = arrays.get(x)
+            if donor is not None:
                 result.overwrites.add(x)
             elif spare:
-                taken = spare.pop()
+                donor = spare.pop()
             others = [] if is_updated(step, x) else dying
-            for y in in_place(step, x, others) if taken is None else ():
+            for y in in_place(step, x, others) if donor is None else ():
                 if (dtype_name(y), sizes.shape[y]) == kind:
-                    taken = y
+                    donor = y
                     dying.remove(y)
                     break
-            if taken is not None:
-                result.takes[x] = taken
-                waiting[last[taken]].pop(taken, None)
-        over = set(result.takes[x] for x in step.results if x in result.takes)
+            if donor is not None:
+                result.takes[x] = donor
+                waiting[last[donor]].pop(donor, None)
+        donors = set(result.takes[x] for x in step.results if x in result.takes)
         dead = dict.fromkeys(x for x in (*step.reads, *step.results) if last.get(x) == i)
         for x in dead:
-            if x in over:
+            if x in donors:
                 continue
             waiting[i][x] = None
             if reuse and x not in pinned:
@@ -124,17 +98,7 @@ def plan(
 
 
 def in_place(step: Step, x: Variable, operands: Iterable[Variable]) -> list[Variable]:
-    """Return the operands into which a kernel can write a result, element by element.
-
-    Parameters
-    ----------
-    step : Step
-        The step that computes the result.
-    x : Variable
-        The result.
-    operands : iterable of Variable
-        Operands of the step that nothing reads after it.
-    """
+    """Return the dying operands into which a step can write ``x``, element by element."""
     if not isinstance(step, Kernel) or x not in step.stored:
         return []
     structure = step.structure
@@ -142,7 +106,7 @@ def in_place(step: Step, x: Variable, operands: Iterable[Variable]) -> list[Vari
         if x is update.node:
             return [y for y in operands if y is update.array and _alone(step, y)]
     if structure.passes or structure.products is not None:
-        return []  # they read an element more than once
+        return []  # these kernels read an element more than once
     spanning = {
         y for y, (_, spans) in zip(step.arrays, structure.arrays, strict=True) if all(spans)
     }
@@ -150,12 +114,12 @@ def in_place(step: Step, x: Variable, operands: Iterable[Variable]) -> list[Vari
 
 
 def is_updated(step: Step, x: Variable) -> bool:
-    """Tell whether a result of a step is an array that a kernel updates."""
+    """Return True if a kernel computes a result as an update of an array."""
     return isinstance(step, Kernel) and any(x is update.node for update in step.updates)
 
 
 def _alone(step: Kernel, array: Variable) -> bool:
-    """Tell whether a kernel that updates an array reads no other elements of it, nor its own."""
+    """Return True if nothing in a kernel reads an array except the one update of it."""
     others = [x for update in step.updates for x in update.reads]
     return others.count(array) == 1 and all(
         root(x) is not root(array) for x in (*step.arrays, *step.tables)
@@ -165,46 +129,39 @@ def _alone(step: Kernel, array: Variable) -> bool:
 def origins(
     graph: FunctionGraph, steps: Sequence[Step], donated: Collection[Variable] | None = ()
 ) -> dict[Variable, Variable]:
-    """Return for each output the value that is computed in its memory first.
+    """Map each output to the value that is computed first in its memory.
 
-    Parameters
-    ----------
-    graph : FunctionGraph
-        The graph.
-    steps : sequence of Step
-        Its schedule.
-    donated : collection of Input, optional
-        The inputs whose memory may be taken over; None where no update may change an array itself.
-
-    Returns
-    -------
-    dict of Variable to Variable
-        An output itself, or the array that updates made of the output in place.
+    That is the output itself, or the array that a chain of updates in place starts from.  Pass None
+    for ``donated`` if no update may run in place.
     """
     if donated is None:
         return {x: x for x in graph.outputs}
     arrays = updated(steps, last_reads(graph, steps, donated), donated)
-    own = {x for step in steps if has_own_buffer(step) for x in step.results}
-    found = {}
+    allocated = {x for step in steps if has_own_buffer(step) for x in step.results}
+    result = {}
     for x in graph.outputs:
         first = x
-        while arrays.get(first) in own:
+        while arrays.get(first) in allocated:
             first = arrays[first]
-        found[x] = first
-    return found
+        result[x] = first
+    return result
 
 
 def updated(
     steps: Sequence[Step], last: dict[Variable, int], donated: Collection[Variable] = ()
 ) -> dict[Variable, Variable]:
-    """Return for each update in a kernel that may be made in the array itself that array."""
-    own, viewed = _owned(steps, donated)
+    """Map each update that a kernel can make in place to the array that it changes.
+
+    That array must belong to the program, have no view, die at that kernel, and not be read
+    elsewhere in it.
+    """
+    owned, viewed = _owned(steps, donated)
     return {
         update.node: update.array
         for i, step in enumerate(steps)
         if isinstance(step, Kernel)
         for update in step.updates
-        if update.array in own
+        if update.array in owned
         and update.array not in viewed
         and last.get(update.array) == i
         and _alone(step, update.array)
@@ -214,9 +171,9 @@ def updated(
 def last_reads(
     graph: FunctionGraph, steps: Sequence[Step], donated: Collection[Variable] = ()
 ) -> dict[Variable, int]:
-    """Return for each intermediate value the last step that reads it; outputs have none.
+    """Return the last step that reads each intermediate value and each donated input.
 
-    Inputs that are donated are among them.
+    Outputs are left out, since they outlive the program.
     """
     last: dict[Variable, int] = {}
     donated = frozenset(donated)
@@ -232,60 +189,60 @@ def last_reads(
 def overwriting(
     steps: Sequence[Step], last: dict[Variable, int], donated: Collection[Variable] = ()
 ) -> set[Variable]:
-    """Return the updates by calls whose array dies with them, is the program's, and has no view."""
-    own, viewed = _owned(steps, donated)
-    found: set[Variable] = set()
+    """Return the updates by calls that can change their array in place; see :func:`updated`."""
+    owned, viewed = _owned(steps, donated)
+    result: set[Variable] = set()
     for i, step in enumerate(steps):
         if isinstance(step, Call) and is_update(step):
             x, *others = step.node.inputs
-            if x in own and x not in viewed and last.get(x) == i and x not in others:
-                found.add(step.node)
-    return found
+            if x in owned and x not in viewed and last.get(x) == i and x not in others:
+                result.add(step.node)
+    return result
 
 
 def _owned(
     steps: Sequence[Step], donated: Collection[Variable]
 ) -> tuple[set[Variable], set[Variable]]:
-    """Return the values whose memory is the program's, and those that others may be views of."""
-    own: set[Variable] = set(donated)
+    """Return the values in memory of the program, and those that a result may be a view of."""
+    owned: set[Variable] = set(donated)
     viewed: set[Variable] = set()
     for step in steps:
         if has_own_buffer(step) or is_update(step):
-            own.update(step.results)
-        if isinstance(step, Call) and not is_update(step) and _name(step) not in FRESH:
+            owned.update(step.results)
+        if isinstance(step, Call) and not is_update(step) and not _is_fresh(step.node):
             viewed.update(step.reads)
-    return own, viewed
+    return owned, viewed
 
 
-def _name(step: Call) -> str:
-    return "" if step.node.op is None else step.node.op.name
+def _is_fresh(node: Variable) -> bool:
+    return node.op is not None and node.op.returns_new_array
 
 
 def is_update(step: Step) -> bool:
-    """Tell whether a step computes an update, which returns its array with a part changed."""
+    """Return True if a step is a call that returns its array with a part changed."""
     return isinstance(step, Call) and hasattr(step.node.op, "overwrite")
 
 
 def has_own_buffer(step: Step) -> bool:
-    """Tell whether the program allocates the results of a step, and can choose where they live."""
+    """Return True if the program allocates the results of a step and so chooses their buffer."""
     return isinstance(step, Kernel) or is_product(step.node)
 
 
 def is_new(step: Step) -> bool:
-    """Return True if nothing but the program refers to the memory of a step's results."""
+    """Return True if only the program refers to the memory of the results of a step."""
     if not isinstance(step, Call) or is_product(step.node):
         return True
     node = step.node.inputs[0] if isinstance(step.node.op, GetItem) else step.node
-    return node.op is not None and node.op.name in FRESH
+    return _is_fresh(node)
 
 
 def pinned_values(steps: Sequence[Step]) -> set[Variable]:
-    """Return the values whose memory is not the program's to hand on, or may have a view."""
+    """Return the values that others own or may view, whose memory must not be reused."""
     pinned: set[Variable] = set()
     for step in steps:
         if isinstance(step, Call):
             if not is_product(step.node):
                 pinned.add(step.node)
-            if _name(step) not in FRESH:
+            if not _is_fresh(step.node):
                 pinned.update(step.reads)
     return pinned

@@ -1,5 +1,8 @@
-"""Clusters: steps of a schedule that can become one kernel, because none waits for another one
-through a step outside of them."""
+"""Clusters: steps of a schedule that can become one kernel.
+
+Steps can be joined if none of them waits for another one through a step outside of the cluster; the
+joined schedule then stays acyclic.
+"""
 
 from __future__ import annotations
 
@@ -14,23 +17,24 @@ from relgraph.lowering.regions import Fusion
 from relgraph.lowering.sizes import Sizes, Terms
 from relgraph.lowering.views import is_view
 
-_REACH = 512  # the newest clusters: those that a step may join
+_REACH = 512  # how many of the newest clusters a step may join
 
 
 @dataclass(eq=False)
 class Cluster:
-    """Steps to join.
+    """Steps to join into one kernel.
 
     Attributes
     ----------
-    key : object
-        What they have in common; a matter of those who seek them.
-    number : int
-        The number of older clusters.
-    members : list of int
-        Their places in the schedule.
-    full : set of int
-        Those that stay in the kernel even if no other member reads what they make.
+    key
+        What the steps have in common, such as the shape of their rows; each subclass of
+        :class:`Clusters` has its own kind of key.
+    number
+        The position of the cluster among all clusters, in order of creation.
+    members
+        The positions of the steps in the schedule.
+    full
+        The members that stay in the kernel even if no other member reads their results.
     """
 
     key: Any
@@ -42,37 +46,40 @@ class Cluster:
 
 
 Unit = int | Cluster
-"""What runs as a whole: a cluster, or a step outside of all, by its place in the schedule."""
+"""A cluster, or the position in the schedule of a step that is in no cluster."""
 
 
 class Ancestors:
-    """The clusters that each unit of a schedule waits for, directly or through others.
+    """The clusters that each unit of a schedule waits for, directly or through other units.
 
-    A set of clusters is an int with a bit for each of the newest :data:`_REACH` clusters, the
-    oldest of them the lowest one.  What concerns one step takes a bounded time.
+    A set of clusters is an int with one bit for each of the newest :data:`_REACH` clusters; the
+    lowest bit is the oldest one.  The work for each step is therefore bounded.
     """
 
     def __init__(self) -> None:
         self.clusters: list[Cluster] = []
         self._oldest = 0  # the number of the cluster of the lowest bit
-        self._sets: dict[Hashable, tuple[int, int]] = {}  # each with the oldest number of its time
+        self._sets: dict[Hashable, tuple[int, int]] = {}  # a set, and the number of its lowest bit
         self._awaited = 0  # the clusters that some unit waits for
-        self._grown = 0  # those that got ancestors after a unit began to wait for them
+        self._grown = 0  # those that gained ancestors after some unit began to wait for them
 
     def bit(self, cluster: Cluster) -> int:
-        """Return the set of one cluster; it is empty for a cluster that is too old."""
+        """Return the set that holds one cluster; it is empty if the cluster is too old."""
         place = cluster.number - self._oldest
         return 1 << place if place >= 0 else 0
 
     def listed(self, clusters: int) -> Iterator[Cluster]:
-        """Return the clusters of a set, the oldest one first."""
+        """Yield the clusters of a set, the oldest one first."""
         while clusters:
             lowest = clusters & -clusters
             yield self.clusters[self._oldest + lowest.bit_length() - 1]
             clusters ^= lowest
 
     def of(self, unit: Unit) -> int:
-        """Return the clusters that a unit waits for."""
+        """Return the clusters that a unit waits for.
+
+        Its own set may be out of date, so this adds the ancestors that its clusters gained later.
+        """
         before = self._noted(unit)
         pending = before & self._grown
         while pending:
@@ -83,7 +90,7 @@ class Ancestors:
         return before
 
     def with_key(self, key: Hashable) -> int:
-        """Return the clusters that have a key."""
+        """Return the open clusters that have a key."""
         return self._noted(("key", key))
 
     def _noted(self, owner: Hashable) -> int:
@@ -91,19 +98,19 @@ class Ancestors:
         return clusters >> (self._oldest - oldest)
 
     def open(self, key: Hashable) -> Cluster:
-        """Begin a cluster."""
+        """Create a cluster."""
         cluster = Cluster(key, len(self.clusters))
         self.clusters.append(cluster)
         self._sets["key", key] = self.with_key(key) | self.bit(cluster), self._oldest
         return cluster
 
     def close(self, cluster: Cluster) -> None:
-        """Leave a full cluster out of those that have its key."""
+        """Remove a cluster at its limit from those that have its key."""
         key = "key", cluster.key
         self._sets[key] = self._noted(key) & ~self.bit(cluster), self._oldest
 
     def add(self, unit: Unit, before: int) -> None:
-        """Let a unit wait for clusters, beside those that it waits for already."""
+        """Make a unit wait for more clusters."""
         old = self._noted(unit)
         if isinstance(unit, Cluster) and before & ~old:
             self._grown |= self._awaited & self.bit(unit)
@@ -116,17 +123,7 @@ class Ancestors:
 
 
 class Clusters:
-    """The clusters of a schedule.
-
-    Parameters
-    ----------
-    graph : FunctionGraph
-        The graph.
-    steps : sequence of Step
-        Its schedule.
-    fusion : Fusion
-        The limits of a kernel.
-    """
+    """The clusters of a schedule, within the limits that ``fusion`` sets for a kernel."""
 
     def __init__(self, graph: FunctionGraph, steps: Sequence[Step], fusion: Fusion) -> None:
         self.graph = graph
@@ -143,38 +140,41 @@ class Clusters:
         self.ancestors = Ancestors()
 
     def shape(self, x: Variable) -> Terms:
-        """Return the shape of a value."""
-        return self.sizes.found(self.sizes.shape[x])
+        """Return the shape of a value, in terms that are equal where the sizes are."""
+        return self.sizes.find_all(self.sizes.shape[x])
 
     def loop(self, step: Kernel) -> Terms:
-        """Return the shape of a kernel's loop."""
-        return self.sizes.found(self.sizes.loop[step])
+        """Return the shape of a kernel's loop nest, in such terms."""
+        return self.sizes.find_all(self.sizes.loop[step])
 
     def seed(self, step: Step) -> Any:
-        """Return the key of a cluster that a step begins; None where it begins none."""
+        """Return the key of the cluster that a step starts; None if it starts none."""
         raise NotImplementedError  # abstract: each kind of kernel has its own
 
     def kind(self, step: Step, cluster: Cluster) -> str | None:
-        """Return what a step is in a cluster, "full" where it stays anyway; None if nothing."""
+        """Return the role of a step in a cluster; None if it cannot join.
+
+        The role "full" keeps the step in the kernel even if no other member reads its results.
+        """
         raise NotImplementedError  # abstract: each kind of kernel has its own
 
     def near(self, step: Step, free: int) -> Iterable[Cluster]:
-        """Return the clusters that a step may join: those whose results it reads.
+        """Return the clusters that a step may join; by default, those whose results it reads.
 
-        It waits for none of the clusters in the set ``free`` through other steps.
+        ``free`` is the set of clusters that the step waits for through no other unit.
         """
         return [unit for unit in self._units(step) if isinstance(unit, Cluster)]
 
     def complete(self, cluster: Cluster) -> bool:
-        """Tell whether a cluster is worth joining."""
+        """Return True if a cluster is worth joining."""
         return len(cluster.full) > 1
 
-    def found(self) -> list[Cluster]:
-        """Return the clusters that are worth joining, without what none of their kernels needs."""
+    def build(self) -> list[Cluster]:
+        """Return the clusters worth joining, each without members that its kernel does not need."""
         ancestors = self.ancestors
         for i, step in enumerate(self.steps):
             units = self._units(step)
-            between = 0  # the clusters that it waits for through other steps
+            between = 0  # the clusters that the step waits for through other units
             for unit in units:
                 between |= ancestors.of(unit)
             cluster = self._joined(i, ~between)
@@ -191,18 +191,18 @@ class Clusters:
 
     def _units(self, step: Step) -> dict[Unit, None]:
         """Return the units whose results a step reads."""
-        places = [self.producer[x] for x in step.reads if x in self.producer]
-        return dict.fromkeys([self.cluster.get(i, i) for i in places])
+        positions = [self.producer[x] for x in step.reads if x in self.producer]
+        return dict.fromkeys([self.cluster.get(i, i) for i in positions])
 
     def _joined(self, i: int, free: int) -> Cluster | None:
-        """Add a step to a cluster that takes it, and return that."""
+        """Add a step to the first cluster that accepts it, and return that cluster."""
         for cluster in self.near(self.steps[i], free):
             if self.ancestors.bit(cluster) & free and self._join(i, cluster):
                 return cluster
         return None
 
     def read_outside(self, cluster: Cluster) -> set[Variable]:
-        """Return the results of a cluster's members that others read, or that are outputs."""
+        """Return the results of a cluster that other steps read or that are outputs."""
         members = set(cluster.members)
         return {
             x
@@ -211,8 +211,8 @@ class Clusters:
             if x in self.outputs or not members.issuperset(self.readers.get(x, ()))
         }
 
-    def made(self, step: Step, cluster: Cluster) -> list[Variable]:
-        """Return what a step reads of the results of a cluster."""
+    def operands_in(self, step: Step, cluster: Cluster) -> list[Variable]:
+        """Return the operands of a step that a cluster computes."""
         return [x for x in step.reads if self.cluster.get(self.producer.get(x, -1)) is cluster]
 
     def _add(self, i: int, cluster: Cluster, full: bool) -> None:
@@ -241,7 +241,7 @@ class Clusters:
         return sum(map(self.fusion.weight, step.nodes)) if isinstance(step, Kernel) else 0
 
     def _trim(self, cluster: Cluster) -> None:
-        """Drop what no member that stays anyway needs."""
+        """Drop the members that no full member needs, directly or through others."""
         read: set[Variable] = set()
         kept = []
         for i in reversed(cluster.members):
@@ -253,7 +253,7 @@ class Clusters:
 
 
 def _arrays(step: Step) -> tuple[Variable, ...]:
-    """Return the arrays that a step takes of a kernel's limit; a view takes none."""
+    """Return the arrays of a step that count toward a kernel's limit; a view has none."""
     if isinstance(step, Call) and is_view(step.node):
         return ()
     return (*step.reads, *step.results)

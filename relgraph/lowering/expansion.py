@@ -1,12 +1,12 @@
-"""Expansion: ops of a whole axis written as the reductions and elementwise ops they consist of.
+"""Expansion: ops over a whole axis, written as reductions and elementwise ops.
 
-A backend names the ops that it wants written out; what it then fuses is a matter of its kernels.
-What the NumPy meaning of an op gives for infinite operands, NaN and empty axes stays.
+A backend says which ops to expand; its kernels then fuse the parts.  The results for infinite
+operands, NaN and empty axes stay those of NumPy.
 
 References
 ----------
 P. Blanchard, D. J. Higham and N. J. Higham, "Accurately computing the log-sum-exp and softmax
-functions", IMA J. Numer. Anal. 41 (2021): the shift by the largest element.
+functions", IMA J. Numer. Anal. 41 (2021): subtracting the largest element first.
 """
 
 from __future__ import annotations
@@ -15,24 +15,28 @@ from collections.abc import Callable
 
 from relgraph.ir.graph import FunctionGraph, map_nodes
 from relgraph.ir.node import Variable, apply, constant
+from relgraph.ir.op import Op
 from relgraph.ops.elementwise import Cast, Elementwise
-from relgraph.ops.reductions import Sum, Top, floating, reduced_axes
+from relgraph.ops.reductions import LogSoftmax, LogSumExp, Softmax, Sum, Top, floating, reduced_axes
 from relgraph.ops.shape import ExpandDims
 
 
 def _logsumexp(node: Variable, x: Variable) -> Variable:
-    """Shift by the largest element where that is finite."""
-    axes, kept = node.op.params  # type: ignore[union-attr]
-    shift = along = _finite(apply(Top(axes, kept), (x,)))
-    if not kept:
-        places = reduced_axes(axes, x.ndim, "logsumexp")
-        along = apply(ExpandDims(tuple(place - x.ndim for place in places)), (shift,))
-    total = apply(Sum(axes, kept), (_map("exp", _map("subtract", x, along)),))
+    """Subtract the largest element first, unless it is infinite or NaN."""
+    axes, keepdims = node.op.params  # type: ignore[union-attr]
+    shift = along = _finite(apply(Top(axes, keepdims), (x,)))
+    if not keepdims:
+        positions = reduced_axes(axes, x.ndim, "logsumexp")
+        along = apply(ExpandDims(tuple(position - x.ndim for position in positions)), (shift,))
+    total = apply(Sum(axes, keepdims), (_map("exp", _map("subtract", x, along)),))
     return _map("add", _map("log", total), shift)
 
 
 def _softmax(node: Variable, x: Variable) -> Variable:
-    """Multiply by the reciprocal of the sum: where an element is +inf, that is 0."""
+    """Subtract the largest element first, and multiply by the reciprocal of the sum.
+
+    If an element is +inf, the divisor is +inf, so that finite elements give 0 as in NumPy.
+    """
     axes = node.op.params  # type: ignore[union-attr]
     top = apply(Top(axes, True), (x,))
     terms = _map("exp", _map("subtract", x, top))
@@ -43,38 +47,25 @@ def _softmax(node: Variable, x: Variable) -> Variable:
 
 
 def _log_softmax(node: Variable, x: Variable) -> Variable:
-    """Shift by the largest element where that is finite."""
+    """Subtract the largest element first, unless it is infinite or NaN."""
     axes = node.op.params  # type: ignore[union-attr]
     shifted = _map("subtract", x, _finite(apply(Top(axes, True), (x,))))
     total = apply(Sum(axes, True), (_map("exp", shifted),))
     return _map("subtract", shifted, _map("log", total))
 
 
-EXPANSIONS: dict[str, Callable[[Variable, Variable], Variable]] = {
-    "logsumexp": _logsumexp,
-    "softmax": _softmax,
-    "log_softmax": _log_softmax,
+EXPANSIONS: dict[type[Op], Callable[[Variable, Variable], Variable]] = {
+    LogSumExp: _logsumexp,
+    Softmax: _softmax,
+    LogSoftmax: _log_softmax,
 }
-"""What each op is written as: a function of the node and of its operand in floating point."""
+"""The expansion of each op: a function of the node and of its operand, cast to a float."""
 
 
 def expanded(
     graph: FunctionGraph, wanted: Callable[[Variable], bool] = lambda node: True
 ) -> FunctionGraph:
-    """Return the graph with the ops of :data:`EXPANSIONS` written out.
-
-    Parameters
-    ----------
-    graph : FunctionGraph
-        The graph.
-    wanted : callable
-        ``wanted(node)``: whether a node with such an op is written out.
-
-    Returns
-    -------
-    FunctionGraph
-        It has the same inputs, and outputs of the same values.
-    """
+    """Expand the ops of :data:`EXPANSIONS` for which ``wanted(node)`` is true."""
     if not any(_expandable(node) and wanted(node) for node in graph):
         return graph
 
@@ -85,20 +76,20 @@ def expanded(
             return apply(node.op, inputs)
         (x,) = inputs
         dtype = floating(x.dtype)
-        return EXPANSIONS[node.op.name](node, x if x.dtype == dtype else apply(Cast(dtype), (x,)))
+        return EXPANSIONS[type(node.op)](node, x if x.dtype == dtype else apply(Cast(dtype), (x,)))
 
     return FunctionGraph(graph.inputs, map_nodes(graph.outputs, change))
 
 
 def is_flat(node: Variable) -> bool:
-    """Tell whether a reduction is over all elements, of which there may be more than one."""
+    """Return True if a reduction is over all elements and there may be more than one."""
     x = node.inputs[0]
-    kept = set(range(x.ndim)).difference(reduced_axes(node.op.params[0], x.ndim, ""))  # type: ignore[union-attr]
-    return all(x.type.shape[axis] == 1 for axis in kept) and any(dim != 1 for dim in x.type.shape)
+    rest = set(range(x.ndim)).difference(reduced_axes(node.op.params[0], x.ndim, ""))  # type: ignore[union-attr]
+    return all(x.type.shape[axis] == 1 for axis in rest) and any(dim != 1 for dim in x.type.shape)
 
 
 def _expandable(node: Variable) -> bool:
-    return node.op is not None and node.op.name in EXPANSIONS
+    return type(node.op) in EXPANSIONS
 
 
 def _map(name: str, *operands: Variable) -> Variable:
@@ -106,9 +97,9 @@ def _map(name: str, *operands: Variable) -> Variable:
 
 
 def _finite(top: Variable) -> Variable:
-    """Return the largest elements, and 0 where they are infinite or NaN."""
+    """Replace infinite and NaN elements by 0."""
     zero = constant(0.0, dtype=top.dtype)
     return _map("where", _map("isfinite", top), top, zero)
 
 
-__all__ = ["EXPANSIONS", "Top", "expanded", "is_flat"]
+__all__ = ["EXPANSIONS", "expanded", "is_flat"]

@@ -1,8 +1,8 @@
-"""Kernels: a graph as a list of steps, each one loop over elements or one call of an op.
+"""Kernels: a graph as a list of steps, each of which is one loop nest or one call of an op.
 
-A :class:`Kernel` is described twice: by its nodes, and by a *key* that holds only structure (ops,
-wiring, dtypes, which axes each array spans).  Kernels with equal keys are one function, called with
-other buffers and other constants; so a long regular chain needs few of them.
+A :class:`Kernel` holds its nodes, and a :class:`Structure`: ops, wiring, dtypes, and the axes that
+each array spans.  Kernels of equal structure are one compiled function, called with other buffers
+and constants, so a long regular graph compiles few functions.
 """
 
 from __future__ import annotations
@@ -16,15 +16,16 @@ from relgraph.ir.graph import FunctionGraph, map_nodes
 from relgraph.ir.node import Constant, Variable, apply
 from relgraph.ir.op import Op
 from relgraph.lowering.refs import Ref, Slots, dtype_name
-from relgraph.lowering.regions import CALL, LEAF, MAP, REDUCE, Fusion, Regions, is_scalar
+from relgraph.lowering.regions import CALL, MAP, REDUCE, Fusion, Regions, is_scalar
 from relgraph.lowering.targets import Target, Update
 from relgraph.lowering.views import Operand
 from relgraph.ops.cumulative import Cumulative
+from relgraph.ops.inputs import Assume
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """One statement of a kernel: an op applied to references."""
+class Statement:
+    """One elementwise statement of a kernel: an op applied to references."""
 
     op: Op
     operands: tuple[Ref, ...]
@@ -42,16 +43,16 @@ class Fold:
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """What is computed in one go over a row, or once for a row.
+    """One pass of a kernel over a row, or statements that run once for each row.
 
     Attributes
     ----------
-    inner : bool
-        Whether it runs over the elements of the row.
-    rows, folds : tuple of (int, int)
-        The first of its statements and of its reductions, and those after the last.
-    stores : tuple of (Ref, int)
-        The values that are written, and the results that they are written to.
+    inner
+        Whether the pass runs over the elements of the row.
+    rows, folds
+        The range of its statements and of its reductions, as start and stop.
+    stores
+        The values that it writes, each with the index of the result.
     """
 
     inner: bool
@@ -62,15 +63,15 @@ class Pass:
 
 @dataclass(frozen=True, slots=True)
 class Products:
-    """The products of a kernel that reads a matrix by blocks of its rows.
+    """The products of a kernel that reads a matrix in blocks of rows.
 
     Attributes
     ----------
-    forward : tuple of (int, int)
-        For each product X @ b the operands X and b; its elements feed the statements.
-    back : tuple of (int, Ref)
-        For each product X.T @ r the operand X, and the statement or array r.
-    stored : tuple of Ref
+    forward
+        For each product X @ b, the indices of the operands X and b; statements read its elements.
+    back
+        For each product X.T @ r, the index of the operand X, and the statement or array r.
+    stored
         The values that are written to the results, one for each row of X.
     """
 
@@ -81,44 +82,45 @@ class Products:
 
 @dataclass(frozen=True, slots=True)
 class Structure:
-    """What the source of a kernel depends on; kernels of equal structure are one function.
+    """Everything that the source of a kernel depends on; equal structures share a function.
 
-    The axes of the loop are merged into *groups*: neighbours that the same arrays span and that are
-    reduced or kept together are one loop.
+    The axes of the loop nest are merged into *groups*: adjacent axes that the same arrays span, and
+    that are all reduced or all kept, become one loop.
 
     Attributes
     ----------
-    rows : tuple of Row
+    rows
         The statements, in order.
-    folds : tuple of Fold
+    folds
         The reductions, all over the same groups.
-    arrays : tuple of (str, tuple of bool)
-        For each array operand its dtype and, for each group, whether it spans the group.
-    reduced : tuple of bool
-        For each group whether the folds reduce it.
-    stored : tuple of int
-        The rows whose values are written to arrays.
-    passes : tuple of Pass
-        Where rows are passed over several times, the passes; the groups that are reduced are those
-        of a row.  Without passes all statements run in one loop.
-    results : tuple of (str, bool)
-        For each result of a kernel of several passes its dtype, and whether it spans the rows.
-    products : Products, optional
-        Where a kernel multiplies a matrix by vectors.  Its groups are the rows and the columns of
-        the matrix, and its results are those of ``results``, its reductions, and its products with
-        the transpose.
-    strides : tuple of tuple of (int or None, int)
-        For each array operand that is a view, and for each group that it spans, the step in
-        elements, None where that is known when the program runs, and the axis of the array.  For
-        any other it is empty: elements lie in memory in the order of the loops.
-    tables : tuple of str
-        The dtypes of the vectors that gathers read; they are operands after the arrays.
-    targets : tuple of Target or None
-        For each of ``stored`` the part of an array that it is written to, None for an array of its
-        own.  Empty where all have one.
+    arrays
+        For each array operand, its dtype and, for each group, whether it spans the group.
+    reduced
+        For each group, whether the reductions reduce it.
+    stored
+        The statements whose values are written to arrays.
+    passes
+        The passes of a kernel that reads rows several times; the reduced groups are those of a row.
+        Without passes, all statements run in one loop nest.
+    results
+        In a kernel with passes or products, the dtype of each result, and whether it spans the
+        rows.
+    products
+        The products of a kernel that multiplies a matrix by vectors.  Its groups are the rows and
+        the columns of the matrix; its results are those in ``results``, then its reductions, then
+        its products with the transpose.
+    strides
+        For each array operand that is a view, and for each group that it spans, the stride in
+        elements (None if it is known only at run time) and the axis of the array.  Empty for any
+        other array, whose elements are contiguous in the order of the loops.
+    tables
+        The dtypes of the vectors that gathers read; these operands follow the arrays.
+    targets
+        For each of ``stored``, the part of an array that it is written to; None for an array of its
+        own.  Empty if each has an array of its own.
     """
 
-    rows: tuple[Row, ...]
+    rows: tuple[Statement, ...]
     folds: tuple[Fold, ...]
     arrays: tuple[tuple[str, tuple[bool, ...]], ...]
     reduced: tuple[bool, ...]
@@ -131,27 +133,27 @@ class Structure:
     targets: tuple[Target | None, ...] = ()
 
     def operands(self, part: Pass | None = None) -> list[Ref]:
-        """Return what its statements and then its reductions read, or those of one pass."""
+        """Return the operands of the statements, then of the reductions; of one pass, if given."""
         rows = self.rows if part is None else self.rows[slice(*part.rows)]
         folds = self.folds if part is None else self.folds[slice(*part.folds)]
         return [ref for row in rows for ref in row.operands] + [fold.operand for fold in folds]
 
     def slot_counts(self) -> dict[str, int]:
-        """Return how many constants of each dtype it takes."""
+        """Return the number of constant slots of each dtype."""
         slots = sorted({(ref.dtype, ref.index) for ref in self.operands() if ref.kind == "slot"})
         return {dtype: 1 + index for dtype, index in slots}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Gather:
-    """A gather of a kernel.
+    """A gather in a kernel.
 
     Attributes
     ----------
-    node, furthest : Variable
+    node, furthest
         The gather, and its largest index.
-    places : int
-        Which of the kernel's arrays holds the indices.
+    places
+        The index of the array operand that holds the indices.
     """
 
     node: Variable
@@ -161,36 +163,36 @@ class Gather:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Kernel:
-    """A loop over elements: what it reads, computes and writes in one graph.
+    """A loop nest over part of a graph: what it reads, computes and writes.
 
     Attributes
     ----------
-    structure : Structure
-        What its source depends on.
-    shape : tuple of int, str or None
-        The shape of the loop, as far as the type of its nodes tells.
-    groups : tuple of tuple of int
-        The axes of the loop that each group merges.
-    arrays : tuple of Variable
+    structure
+        Everything that the source depends on.
+    shape
+        The shape of the loop nest, as far as the types of the nodes say.
+    groups
+        The axes of the loop nest that each group merges.
+    arrays
         The array operands.
-    scalars : tuple of Constant
-        The uniform constants, one for each use.
-    slots : dict of str to tuple of Constant
-        The constants to pack into one argument for each dtype.
-    stored, folded : tuple of Variable
-        The results, elementwise ones and reductions.
-    nodes : tuple of Variable
-        All nodes computed.
-    parts : tuple of Kernel or Call
-        The steps that a kernel of several passes was joined from; its results are all in
-        ``stored``, and its loop is that of the first part.
-    repeated : tuple of Variable
-        The numbers that it computes for itself, as other kernels may.
-    tables : tuple of Variable
+    scalars
+        The scalar constants, one for each use.
+    slots
+        The constants of each dtype, which are packed into one argument.
+    stored, folded
+        The results: those of statements, and those of reductions.
+    nodes
+        All nodes that it computes.
+    parts
+        The steps that a kernel with passes or products was joined from.  Its results are all in
+        ``stored``, and its loop nest is that of the first part.
+    repeated
+        The scalars that it computes again, as other kernels may too.
+    tables
         The vectors that gathers read.
-    gathers : tuple of Gather
+    gathers
         Its gathers.
-    updates : tuple of Update
+    updates
         The updates among ``stored``.
     """
 
@@ -211,44 +213,44 @@ class Kernel:
 
     @property
     def reads(self) -> tuple[Variable, ...]:
-        """The values it reads."""
+        """The values that it reads."""
         if not self.gathers and not self.updates:
             return self.arrays
-        found = [*self.arrays, *self.tables, *(gather.furthest for gather in self.gathers)]
-        found += [x for update in self.updates for x in update.reads]
-        return tuple(dict.fromkeys(found))
+        values = [*self.arrays, *self.tables, *(gather.furthest for gather in self.gathers)]
+        values += [x for update in self.updates for x in update.reads]
+        return tuple(dict.fromkeys(values))
 
     @property
     def reductions(self) -> tuple[tuple[Variable, Kernel], ...]:
-        """The reductions that it computes, each with the kernel whose loop is its operand's."""
+        """The reductions that it computes, each with the kernel that loops over its operand."""
         parts = (self,) if not self.parts else self.parts
         return tuple((x, part) for part in parts if isinstance(part, Kernel) for x in part.folded)
 
     @property
     def scanned(self) -> tuple[Variable, ...]:
-        """The cumulative ops that it computes, all of them along one axis."""
+        """The cumulative ops that it computes, all along one axis."""
         return tuple(filter(is_scan, self.nodes))
 
     @property
     def results(self) -> tuple[Variable, ...]:
-        """The values it computes and keeps."""
+        """The values that it computes and stores."""
         return self.stored + self.folded
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Call:
-    """One op computed by its own NumPy meaning, or by a library."""
+    """One op that its NumPy implementation or a library computes."""
 
     node: Variable
 
     @property
     def reads(self) -> tuple[Variable, ...]:
-        """The values it reads."""
+        """The values that it reads."""
         return self.node.inputs
 
     @property
     def results(self) -> tuple[Variable, ...]:
-        """The value it computes."""
+        """The value that it computes."""
         return (self.node,)
 
 
@@ -257,31 +259,21 @@ Step = Kernel | Call
 
 def without_assumptions(graph: FunctionGraph) -> FunctionGraph:
     """Return the graph without its ``assume`` nodes, which compute nothing."""
-    if not any(node.op is not None and node.op.name == "assume" for node in graph):
+    if not any(isinstance(node.op, Assume) for node in graph):
         return graph
 
     def change(node: Variable, inputs: tuple[Variable, ...]) -> Variable:
         if node.op is None:
             return node
-        return inputs[0] if node.op.name == "assume" else apply(node.op, inputs)
+        return inputs[0] if isinstance(node.op, Assume) else apply(node.op, inputs)
 
     return FunctionGraph(graph.inputs, map_nodes(graph.outputs, change))
 
 
 def schedule(graph: FunctionGraph, fusion: Fusion) -> list[Step]:
-    """Return the steps that compute a graph, in an order in which values die early.
+    """Return the steps that compute a graph.
 
-    Parameters
-    ----------
-    graph : FunctionGraph
-        The graph.
-    fusion : Fusion
-        What may share a kernel.
-
-    Returns
-    -------
-    list of Kernel or Call
-        Every step comes after those whose results it reads.
+    Each step comes after those whose results it reads, in an order that keeps live ranges short.
     """
     regions = Regions(graph, fusion)
     steps: list[Step] = [
@@ -296,7 +288,7 @@ def schedule(graph: FunctionGraph, fusion: Fusion) -> list[Step]:
 
 
 def _within_budget(regions: Regions, pieces: Iterable[tuple[list[int], bool]]) -> list[Kernel]:
-    """Build the kernels; pieces whose kernels would cost too much to compile get one op each."""
+    """Build the kernels; pieces beyond the budget for compilation get one kernel for each op."""
     fusion = regions.fusion
     kernels: list[Kernel] = []
     for piece, regular in pieces:
@@ -306,11 +298,11 @@ def _within_budget(regions: Regions, pieces: Iterable[tuple[list[int], bool]]) -
     weight = {k.structure: sum(map(fusion.weight, k.nodes)) for k in kernels}
     if sum(weight.values()) <= fusion.budget:
         return kernels
-    left = fusion.budget
+    remaining = fusion.budget
     kept = set()
     for structure, _ in uses.most_common():
-        left -= weight[structure]
-        if left < 0:
+        remaining -= weight[structure]
+        if remaining < 0:
             break
         kept.add(structure)
     result = []
@@ -319,14 +311,14 @@ def _within_budget(regions: Regions, pieces: Iterable[tuple[list[int], bool]]) -
             result.append(kernel)
         else:
             result.extend(build(regions, [regions.place[x]], True) for x in kernel.nodes)
-    # Single ops are chosen after the fact, so every node of a split kernel must have been stored.
     return result
 
 
 def _by_axes(regions: Regions, piece: list[int]) -> list[list[int]]:
-    """Split off the reductions, and the cumulative ops, over other axes than the first one's.
+    """Split off the reductions and cumulative ops over other axes than those of the first one.
 
-    Beside gathers every cumulative op is split off: kernels of rows, which these need, gather not.
+    Cumulative ops run in kernels with passes, which do not gather, so a piece with gathers splits
+    off all of them.
     """
     main: list[int] = []
     other: dict[Hashable, list[int]] = {}
@@ -349,7 +341,7 @@ def _by_axes(regions: Regions, piece: list[int]) -> list[list[int]]:
 
 
 def reduced_axes(node: Variable) -> tuple[int, ...]:
-    """Return the axes of a reduction or a cumulative op, counted from the front of its operand."""
+    """Return the axes of a reduction or a cumulative op, counted from the front."""
     ndim = node.inputs[0].ndim
     axis = node.op.params[0]  # type: ignore[union-attr]
     if axis is None:
@@ -361,15 +353,8 @@ def reduced_axes(node: Variable) -> tuple[int, ...]:
 def build(regions: Regions, piece: Sequence[int], regular: bool) -> Kernel:
     """Build the kernel of a piece of a region.
 
-    Parameters
-    ----------
-    regions : Regions
-        The graph it is part of.
-    piece : sequence of int
-        The places of its nodes, in order.
-    regular : bool
-        Give every use of a constant a slot of its own, so that pieces that differ only in which of
-        their constants are equal share a kernel.
+    If the piece is one of several ``regular`` ones, every use of a constant gets its own slot, so
+    that pieces share a kernel no matter which of their constants are equal.
     """
     return _Builder(regions, piece, regular).kernel()
 
@@ -386,19 +371,19 @@ class _Builder:
         self.scalars: list[Constant] = []
         self.slots = Slots(shared=not regular)
         self.row_of: dict[Variable, Ref] = {}
-        self.rows: list[Row] = []
+        self.rows: list[Statement] = []
         self.repeated: list[Variable] = []
         self.folds: list[Fold] = []
         self.stored: list[Variable] = []
         self.folded: list[Variable] = []
-        self.axes: tuple[int, ...] = ()  # that are reduced
+        self.axes: tuple[int, ...] = ()  # those that are reduced
 
     def kernel(self) -> Kernel:
         for node in self.nodes:
             self._note(node)
         views = self.regions.fusion.views
         operands = [
-            Operand(x[0], x[0].ndim - len(self.loop), False)  # places, as the program checked them
+            Operand(x[0], x[0].ndim - len(self.loop), False)  # the indices that the program checked
             if isinstance(x, tuple)
             else Operand(x, x.ndim - len(self.loop), views)
             for x in self.arrays
@@ -429,7 +414,7 @@ class _Builder:
         )
 
     def _note(self, node: Variable) -> None:
-        """Note a node as a statement, which is stored if others read it, or as a reduction."""
+        """Add a node as a statement, which is stored if others read it, or as a reduction."""
         regions = self.regions
         place = regions.place[node]
         self._repeat(node)
@@ -447,7 +432,7 @@ class _Builder:
             self.folded.append(node)
 
     def _repeat(self, node: Variable) -> None:
-        """Compute the numbers again that an op reads."""
+        """Compute the scalars again that an op reads."""
         stack = list(node.inputs)
         missing = []
         while stack:
@@ -471,17 +456,17 @@ class _Builder:
             refs = tuple(self._ref(x, i in literals) for i, x in enumerate(node.inputs))
         self.row_of[node] = Ref("row", len(self.rows), dtype_name(node))
         op = bare(node.op) if is_scan(node) else node.op
-        self.rows.append(Row(op, refs, dtype_name(node)))
+        self.rows.append(Statement(op, refs, dtype_name(node)))
 
     def _gathered(self, node: Variable) -> tuple[Ref, Ref]:
-        """Return the operands of a gather; vectors of one size share the array of places."""
-        vector, places = node.inputs
+        """Return the operands of a gather; vectors of one size share the array of indices."""
+        vector, indices = node.inputs
         (size,) = vector.type.shape
         table = self.tables.setdefault(vector, len(self.tables))
-        which = (places, vector if size is None else size)
-        index = self.arrays.setdefault(which, len(self.arrays))
+        key = (indices, vector if size is None else size)
+        index = self.arrays.setdefault(key, len(self.arrays))
         self.gathers.append(Gather(node, self.regions.furthest[node], index))
-        return Ref("table", table, dtype_name(vector)), Ref("array", index, dtype_name(places))
+        return Ref("table", table, dtype_name(vector)), Ref("array", index, dtype_name(indices))
 
     def _ref(self, x: Variable, literal: bool) -> Ref:
         if x in self.row_of:
@@ -496,21 +481,9 @@ class _Builder:
 def merged_axes(
     loop: Sequence[Any], reduced: Collection[int], operands: Sequence[Operand]
 ) -> tuple[tuple[int, ...], ...]:
-    """Merge neighbouring axes that are like one; an axis that is 1 needs no loop.
+    """Merge adjacent axes that all operands treat alike into groups.
 
-    Parameters
-    ----------
-    loop : sequence of int, str or None
-        The sizes of the axes.
-    reduced : collection of int
-        The axes that are reduced.
-    operands : sequence of Operand
-        The arrays that are read.
-
-    Returns
-    -------
-    tuple of tuple of int
-        The groups; one without axes where there is none.
+    Axes of size 1 need no loop.  If no axis needs one, there is a single empty group.
     """
     runs = [operand.runs(len(loop)) for operand in operands if operand.in_place]
     groups: list[list[int]] = []
@@ -528,26 +501,26 @@ def merged_axes(
 
 
 def spanned(operand: Operand, groups: tuple[tuple[int, ...], ...]) -> tuple[bool, ...]:
-    """Return which groups of axes an array spans."""
+    """Return for each group of axes whether an array spans it."""
     return tuple(not group or operand.spans(group[0]) for group in groups)
 
 
 def is_scan(node: Variable) -> bool:
-    """Tell whether a node is a cumulative op, whose results are made one from another."""
+    """Return True if a node is a cumulative op, each of whose results needs the one before it."""
     return isinstance(node.op, Cumulative)
 
 
 def bare(op: Op) -> Op:
-    """Return a reduction or a cumulative op without its axes, which are a matter of the loop."""
+    """Return a reduction or a cumulative op without its axes, which the loop nest determines."""
     if isinstance(op, Cumulative):
         return type(op)(-1)  # type: ignore[no-any-return]
     return type(op)(*(None if name == "axis" else False for name in op.parameters))  # type: ignore[no-any-return]
 
 
 def ordered(graph: FunctionGraph, steps: Sequence[Step]) -> list[Step]:
-    """Order steps depth first from the outputs, so that a value is used soon after it is made.
+    """Order steps depth first from the outputs, which keeps live ranges short.
 
-    No step may wait for itself through others: who joins steps sees to that.
+    The schedule must be acyclic; the passes that join steps guarantee it.
     """
     producer: dict[Variable, int] = {}
     for i, step in enumerate(steps):
@@ -575,6 +548,6 @@ def ordered(graph: FunctionGraph, steps: Sequence[Step]) -> list[Step]:
 
 
 __all__ = [
-    "CALL", "LEAF", "Call", "Fold", "Gather", "Kernel", "Pass", "Products", "Row", "Step",
+    "Call", "Fold", "Gather", "Kernel", "Pass", "Products", "Statement", "Step",
     "Structure", "schedule",
 ]  # fmt: skip

@@ -1,9 +1,8 @@
-"""Products with what surrounds them: X @ b, elementwise ops and reductions, and X.T @ r, in one
-pass over X.
+"""Matrix-vector products fused with the steps between them, in one pass over the matrix.
 
-A matrix that is read by a product, and again by the product of its transpose with what is computed
-from the first, is read once: by blocks of rows, small enough to be in cache still when the second
-product reads them.  Products of the kind alone stay calls of BLAS.
+If X @ b feeds elementwise ops and reductions whose results feed X.T @ r, the joined kernel reads X
+once, in blocks of rows that are still in cache when the second product reads them.  A product
+without such a partner stays a BLAS call.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from relgraph.lowering.kernels import (
     Fold,
     Kernel,
     Products,
-    Row,
+    Statement,
     Step,
     Structure,
     bare,
@@ -31,17 +30,14 @@ from relgraph.lowering.views import is_view
 
 
 def join_products(graph: FunctionGraph, steps: Sequence[Step], fusion: Fusion) -> list[Step]:
-    """Return a schedule with products of a matrix, and kernels between them, joined.
-
-    It takes what :func:`relgraph.lowering.rows.join_rows` does.
-    """
+    """Return a schedule in which products of one matrix and the kernels between them are joined."""
     calls = [step.node for step in steps if isinstance(step, Call)]
     if not (any(map(inner_product, calls)) and any(map(transposed_product, calls))):
         return list(steps)
     products = _Products(graph, steps, fusion)
     kernels: list[Step] = []
     joined: set[int] = set()
-    for cluster in products.found():
+    for cluster in products.build():
         joined.update(cluster.members)
         members = [steps[i] for i in cluster.members]
         kernels.append(_Builder(members, products.read_outside(cluster), fusion).kernel())
@@ -50,39 +46,39 @@ def join_products(graph: FunctionGraph, steps: Sequence[Step], fusion: Fusion) -
 
 
 class _Products(Clusters):
-    """Steps around one matrix, which is their key."""
+    """Steps around one matrix, which is the key of their cluster."""
 
     def seed(self, step: Step) -> Variable | None:
-        """Begin at a product of a matrix and a vector."""
-        found = inner_product(step.node) if isinstance(step, Call) else None
-        return None if found is None or any(map(is_view, found)) else found[0]
+        """Start a cluster at a product of a matrix and a vector."""
+        operands = inner_product(step.node) if isinstance(step, Call) else None
+        return None if operands is None or any(map(is_view, operands)) else operands[0]
 
     def near(self, step: Step, free: int) -> Iterable[Cluster]:
         """Return the clusters whose results a step reads, or whose matrix it multiplies."""
         key = self.seed(step)
-        alike = 0 if key is None else self.ancestors.with_key(key) & free
-        return dict.fromkeys([*super().near(step, free), *self.ancestors.listed(alike)])
+        same = 0 if key is None else self.ancestors.with_key(key) & free
+        return dict.fromkeys([*super().near(step, free), *self.ancestors.listed(same)])
 
     def kind(self, step: Step, cluster: Cluster) -> str | None:
-        """Take other products of the matrix, and kernels over vectors as long as its columns."""
-        made = self.made(step, cluster)
-        if any(transposed_product(x) is not None for x in made):
-            return None  # its elements are sums over all rows; a square matrix has as many
+        """Accept products of the same matrix, and kernels over vectors as long as its columns."""
+        produced = self.operands_in(step, cluster)
+        if any(transposed_product(x) is not None for x in produced):
+            return None  # a sum over all rows, whose shape fits if the matrix is square
         rows = self.shape(cluster.key)[:1]
         if isinstance(step, Call):
             forward, back = inner_product(step.node), transposed_product(step.node)
-            if forward is not None and forward[0] is cluster.key and not made:
+            if forward is not None and forward[0] is cluster.key and not produced:
                 return None if is_view(forward[1]) else "full"
             if back is None or back[0] is not cluster.key or self.shape(back[1]) != rows:
                 return None
-            return "full" if made == [back[1]] else None
+            return "full" if produced == [back[1]] else None
         if self.loop(step) != rows or step.parts or step.gathers or any(step.structure.strides):
             return None
-        vectors = all(self.shape(x) == rows for x in made)
+        vectors = all(self.shape(x) == rows for x in produced)
         return ("full" if step.folded else "map") if vectors else None
 
     def complete(self, cluster: Cluster) -> bool:
-        """Tell whether the matrix is read again for what the first product led to."""
+        """Return True if a second product reads the matrix again."""
         steps = [self.steps[i] for i in cluster.members]
         return any(isinstance(s, Call) and transposed_product(s.node) is not None for s in steps)
 
@@ -96,14 +92,13 @@ class _Builder:
         self.read = read
         self.arrays: dict[tuple[Variable, tuple[bool, bool]], int] = {}
         self.slots = Slots()
-        self.known: dict[Variable, Ref] = {}
-        self.rows: list[Row] = []
+        self.refs: dict[Variable, Ref] = {}
+        self.rows: list[Statement] = []
         self.folds: list[Fold] = []
         self.forward: list[tuple[int, int]] = []
         self.sums: list[Variable] = []  # the results of the reductions
 
     def kernel(self) -> Kernel:
-        """Return the kernel."""
         repeated: set[Variable] = set()
         for step in self.members:
             if isinstance(step, Kernel):
@@ -112,8 +107,8 @@ class _Builder:
             else:
                 self._note_product(step.node)
         back, gradients = self._back()
-        stored = [x for x in self.known if x in self.read and x not in repeated]
-        products = Products(tuple(self.forward), back, tuple(self.known[x] for x in stored))
+        stored = [x for x in self.refs if x in self.read and x not in repeated]
+        products = Products(tuple(self.forward), back, tuple(self.refs[x] for x in stored))
         structure = Structure(
             tuple(self.rows),
             tuple(self.folds),
@@ -139,18 +134,18 @@ class _Builder:
         )
 
     def _note_product(self, node: Variable) -> None:
-        """Note a product of the matrix with a vector, whose elements the statements read."""
-        found = inner_product(node)
-        if found is not None:
-            matrix, vector = found
-            self.known[node] = Ref("product", len(self.forward), dtype_name(node))
+        """Add a product X @ b, whose elements the statements read."""
+        operands = inner_product(node)
+        if operands is not None:
+            matrix, vector = operands
+            self.refs[node] = Ref("product", len(self.forward), dtype_name(node))
             self.forward.append((self._array(matrix, True, True), self._array(vector, False, True)))
 
     def _note(self, step: Kernel) -> None:
-        """Note the statements and the reductions of a kernel."""
+        """Add the statements and the reductions of a kernel."""
         for node in (*step.repeated, *step.nodes):
             assert node.op is not None
-            if node in self.known:
+            if node in self.refs:
                 continue
             if node in step.folded:
                 operand = self._ref(node.inputs[0], False)
@@ -159,22 +154,22 @@ class _Builder:
             else:
                 literals = self.fusion.literals(node)
                 refs = tuple(self._ref(x, i in literals) for i, x in enumerate(node.inputs))
-                self.rows.append(Row(node.op, refs, dtype_name(node)))
-                self.known[node] = Ref("row", len(self.rows) - 1, dtype_name(node))
+                self.rows.append(Statement(node.op, refs, dtype_name(node)))
+                self.refs[node] = Ref("row", len(self.rows) - 1, dtype_name(node))
 
     def _back(self) -> tuple[tuple[tuple[int, Ref], ...], list[Variable]]:
-        """Return the products with the transpose, and the nodes that they are."""
+        """Return the products X.T @ r, and their nodes."""
         nodes = [step.node for step in self.members if isinstance(step, Call)]
-        found = [(node, pair) for node in nodes if (pair := transposed_product(node)) is not None]
-        back = [(self._array(x, True, True), self._ref(r, False)) for _, (x, r) in found]
-        return tuple(back), [node for node, _ in found]
+        pairs = [(node, pair) for node in nodes if (pair := transposed_product(node)) is not None]
+        back = [(self._array(x, True, True), self._ref(r, False)) for _, (x, r) in pairs]
+        return tuple(back), [node for node, _ in pairs]
 
     def _array(self, x: Variable, rows: bool, columns: bool) -> int:
         return self.arrays.setdefault((x, (rows, columns)), len(self.arrays))
 
     def _ref(self, x: Variable, literal: bool) -> Ref:
-        if x in self.known:
-            return self.known[x]
+        if x in self.refs:
+            return self.refs[x]
         if isinstance(x, Constant) and is_scalar(x):
             return self.slots.ref(x, literal)
         spans = x.ndim > 0 and x.type.shape[-1] != 1

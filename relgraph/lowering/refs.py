@@ -1,4 +1,4 @@
-"""References: where an operand of a kernel's statement comes from, and its packed constants."""
+"""References to the operands of kernel statements, and the packed constants of a kernel."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from relgraph.ir.node import Constant, Variable
 
 @dataclass(frozen=True, slots=True)
 class Ref:
-    """Where an operand of a statement comes from.
+    """An operand of a statement.
 
     Attributes
     ----------
-    kind : str
-        "array" (an operand of the kernel), "slot" (an entry of its packed constants), "literal"
-        (a number in its source) or "row" (an earlier statement); in a kernel of several passes
-        also "fold" (a reduction of an earlier pass) or "kept" (an element of a result that an
-        earlier pass wrote), and in one with products "product" (an element of X @ b).  The first
-        operand of a gather is a "table".
-    index : int
-        Which one of that kind; slots are counted for each dtype.
-    dtype : str
+    kind
+        "array": an operand of the kernel.  "slot": an entry of its packed constants.  "literal": a
+        number in its source.  "row": the value of an earlier statement.  "table": the vector that a
+        gather reads.  In a kernel of several passes, "fold": a reduction of an earlier pass, and
+        "kept": an element of a result that an earlier pass wrote.  In a kernel with products,
+        "product": an element of X @ b.
+    index
+        The number among those of its kind; slots are numbered for each dtype.
+    dtype
         The dtype of the value.
-    value : object
+    value
         The number of a literal.
     """
 
@@ -38,30 +38,24 @@ class Ref:
 
 
 class Slots:
-    """The packed constants of a kernel.
-
-    Parameters
-    ----------
-    shared : bool
-        Whether all uses of a constant have one slot.
-    """
+    """The packed constants of a kernel; if ``shared``, all uses of a constant share one slot."""
 
     def __init__(self, shared: bool = True) -> None:
         self.shared = shared
         self._packed: dict[str, list[Constant]] = {}
-        self._known: dict[Constant, Ref] = {}
+        self._refs: dict[Constant, Ref] = {}
 
     def ref(self, x: Constant, literal: bool) -> Ref:
-        """Return the reference to a scalar constant: its slot, or its number as a literal."""
+        """Return the reference to a scalar constant: its slot, or a literal."""
         dtype = dtype_name(x)
         if literal:
             return Ref("literal", 0, dtype, x.uniform.item())
-        if self.shared and x in self._known:
-            return self._known[x]
+        if self.shared and x in self._refs:
+            return self._refs[x]
         values = self._packed.setdefault(dtype, [])
-        self._known[x] = Ref("slot", len(values), dtype)
+        self._refs[x] = Ref("slot", len(values), dtype)
         values.append(x)
-        return self._known[x]
+        return self._refs[x]
 
     def packed(self) -> dict[str, tuple[Constant, ...]]:
         """Return the constants of each dtype, in the order of their slots."""
@@ -74,7 +68,7 @@ def _name(dtype: np.dtype[Any]) -> str:
 
 
 def dtype_name(node: Variable) -> str:
-    """Return the name of a value's dtype; NumPy takes microseconds to spell it."""
+    """Return the name of a value's dtype, cached because NumPy takes microseconds to build it."""
     return _name(node.type.dtype)
 
 

@@ -1,8 +1,8 @@
-"""Regions: which elementwise ops and reductions share one loop, and where long ones are cut.
+"""Regions: which elementwise ops and reductions share one loop nest, and where to cut long regions.
 
-Each node gets a *stage* such that an edge between nodes that can share a loop keeps it and every
-other edge raises it.  Nodes of one stage that are connected form a region, so no two regions, and
-no region and another step, can wait for each other.  All passes are linear in the graph.
+Each node gets a *stage*.  An edge between two nodes that can share a loop nest keeps the stage, and
+any other edge raises it.  Connected nodes of one stage form a region, so the regions and the other
+steps form an acyclic schedule.  All passes are linear in the size of the graph.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from relgraph.lowering.gathers import furthest, is_gather
 
 MAP, REDUCE, CALL, LEAF = "map", "reduce", "call", "leaf"
 
-_REACH = 200  # how far apart, in a region, two nodes may be and still tell of its period
+_REACH = 200  # the longest period of a region, and the longest edge within a piece
 
 
 @dataclass(frozen=True)
@@ -27,28 +27,28 @@ class Fusion:
 
     Attributes
     ----------
-    maps : callable
+    maps
         ``maps(node)``: whether an elementwise node can be a statement of a kernel.
-    reduces : callable
-        ``reduces(node)``: whether a reduction can accumulate in the loop that feeds it.
-    weight : callable
-        ``weight(node)``: its share of a kernel's limit; 1 for one machine instruction.
-    literals : callable
-        ``literals(node)``: which operands, if they are constants, are written into the source of
-        the kernel; all other constants are its arguments.
-    limit : int
-        The weight of a kernel at most.  Compile time grows worse than quadratically beyond 200.
-    arrays : int
-        The arrays that a kernel reads or writes at most, as far as a cut can decide it.
-    budget : int
-        The weight of all distinct kernels of a graph, beyond which one op makes one kernel.
-    views : bool
-        Whether kernels read slices, transposes and the like through the distances of elements.
-    again : int
-        The weight up to which every kernel that reads a number computes it again, where it depends
-        on numbers among the inputs alone.
-    gathers : bool
-        Whether kernels read elements of a vector at places that an array holds.
+    reduces
+        ``reduces(node)``: whether a reduction can accumulate in the loop that computes its operand.
+    weight
+        ``weight(node)``: the cost of a node; 1 stands for one machine instruction.
+    literals
+        ``literals(node)``: which operands are written into the source of the kernel if they are
+        constants.  All other constants are arguments.
+    limit
+        The largest weight of a kernel.  Beyond 200, compile time grows faster than quadratically.
+    arrays
+        The most arrays that a kernel reads or writes, as far as cutting a region can achieve it.
+    budget
+        The largest weight of all distinct kernels of a graph; the rest get one kernel for each op.
+    views
+        Whether kernels read slices, transposes and other views through their strides.
+    again
+        The largest weight of a scalar that every kernel computes again instead of reading it.  Such
+        a scalar depends on scalar inputs only.
+    gathers
+        Whether kernels read elements of a vector at the indices in an array.
     """
 
     maps: Callable[[Variable], bool]
@@ -64,27 +64,29 @@ class Fusion:
 
 
 class Regions:
-    """The regions of a graph.
+    """The regions of a graph, which are sets of nodes that can share a loop nest.
 
-    Parameters
-    ----------
-    graph : FunctionGraph
-        The graph.
-    fusion : Fusion
-        What may share a loop.
+    All attributes except ``order`` and ``furthest`` denote a node by its position in ``order``.
 
     Attributes
     ----------
-    order : list of Variable
-        The nodes, operands before their clients.
-    place : dict
-        Each node's index in ``order``.
-    role : list of str
-        For each node "map", "reduce", "call" or "leaf".
-    users : list of list of int
-        For each node the places of its clients.
-    outputs : set of int
-        The places of the graph's outputs.
+    order
+        The nodes in topological order.
+    place
+        The position of each node.
+    role
+        For each node, "map" (an elementwise op or a gather), "reduce", "call" or "leaf".
+    operands, users
+        For each node, the nodes that it reads, and those that read it.  A gather also reads its
+        largest index.
+    outputs
+        The outputs of the graph.
+    furthest
+        Maps each gather to the node of its largest index.
+    repeated
+        The scalars that every kernel computes again.
+    stage
+        The stage of each node; nodes of different stages never share a loop nest.
     """
 
     def __init__(self, graph: FunctionGraph, fusion: Fusion) -> None:
@@ -115,12 +117,12 @@ class Regions:
         return REDUCE if self.fusion.reduces(node) else CALL
 
     def loop(self, i: int) -> Hashable:
-        """Return the shape that a map or a reduction loops over."""
+        """Return the shape of the loop nest of a map or a reduction."""
         node = self.order[i]
         return (node if self.role[i] == MAP else node.inputs[0]).type.shape  # type: ignore[no-any-return]
 
     def fused(self, i: int, j: int) -> bool:
-        """Tell whether the value of ``i`` can be read by ``j`` in the loop that computes it."""
+        """Return True if ``j`` can read the value of ``i`` in the loop nest that computes it."""
         return (
             self.role[i] == MAP
             and self.role[j] in (MAP, REDUCE)
@@ -129,9 +131,10 @@ class Regions:
         )
 
     def in_step(self, i: int, j: int) -> bool:
-        """Tell whether ``j`` reads the array ``i`` element by element, in the shape of its loop.
+        """Return True if ``j`` reads the array ``i`` element by element along its own loop nest.
 
-        A gather reads its table elsewhere, and unknown sizes of the two need not be equal.
+        The table of a gather counts only if all of its sizes are known, since unknown ones may
+        differ from those of the loop nest.
         """
         array, shape = self.order[i], self.loop(j)
         if isinstance(array, Constant) or array.type.shape != shape:
@@ -141,7 +144,7 @@ class Regions:
         return not (table and None in array.type.shape)
 
     def _repeated(self) -> set[int]:
-        """Return the maps of numbers that each kernel computes for itself."""
+        """Return the scalars that are cheap enough for each kernel to compute again."""
         weights: dict[int, int] = {}
         for i, node in enumerate(self.order):
             if self.role[i] != MAP or node.ndim or not self.fusion.again:
@@ -155,7 +158,7 @@ class Regions:
         return set(weights)
 
     def is_read(self, i: int, j: int) -> bool:
-        """Tell whether ``j``, outside of the kernel of ``i``, has to read what it stores."""
+        """Return True if ``j``, in another kernel than ``i``, reads the stored value of ``i``."""
         return i not in self.repeated or self.role[j] == CALL
 
     def _stages(self) -> list[int]:
@@ -169,15 +172,15 @@ class Regions:
                     ),
                     default=0,
                 )
-        # A map moves down to its first client: one that has a single client always joins it.
-        # Reductions stay: their results are small, and their operands need not be kept for them.
+        # Move each map to the stage of its first user, so that it joins a single user.  Reductions
+        # stay early: their results are small, and their operands can die.
         for i in reversed(range(len(self.order))):
             if self.role[i] == MAP and self.users[i] and i not in self.repeated:
                 stage[i] = min(stage[j] - (0 if self.fused(i, j) else 1) for j in self.users[i])
         return stage
 
     def groups(self) -> list[list[int]]:
-        """Return the regions, each as the places of its maps and reductions in order."""
+        """Return the regions, each as the positions of its maps and reductions in order."""
         parent = list(range(len(self.order)))
 
         def root(i: int) -> int:
@@ -193,20 +196,20 @@ class Regions:
             for j in operands:
                 if self.stage[j] == self.stage[i] and self.fused(j, i):
                     parent[root(i)] = root(j)
-                elif self.in_step(j, i):  # two that read one array so read it once, in one loop
+                elif self.in_step(j, i):  # readers of one array share a loop nest and read it once
                     first = readers.setdefault((j, self.stage[i]), i)
                     parent[root(i)] = root(first)
-        found: dict[int, list[int]] = {}
+        regions: dict[int, list[int]] = {}
         for i, role in enumerate(self.role):
             if role in (MAP, REDUCE):
-                found.setdefault(root(i), []).append(i)
-        return list(found.values())
+                regions.setdefault(root(i), []).append(i)
+        return list(regions.values())
 
     def cut(self, region: Sequence[int]) -> list[list[int]]:
-        """Cut a region into pieces that keep the limits, at regular places where it is regular.
+        """Cut a region into pieces within the limits of a kernel.
 
-        A piece of a periodic region holds whole periods, so that the pieces are equal in structure
-        and one kernel serves them all.
+        If the region is periodic, each piece holds whole periods.  The pieces then have equal
+        structure, and one kernel serves them all.
         """
         weights = [self.fusion.weight(self.order[i]) for i in region]
         if sum(weights) <= self.fusion.limit and len(region) <= self.fusion.arrays:
@@ -219,7 +222,7 @@ class Regions:
             if not room.takes(members):
                 room.clear()
                 pieces.append([])
-                if not room.takes(members):  # one period alone is too large: cut inside it
+                if not room.takes(members):  # a single period is too large: cut inside it
                     for i in members:
                         if not room.takes([i]):
                             room.clear()
@@ -231,7 +234,7 @@ class Regions:
         return [piece for piece in pieces if piece]
 
     def period(self, region: Sequence[int]) -> int:
-        """Return the smallest distance at which nearly all of a region repeats itself, or 1."""
+        """Return the smallest distance at which nearly all of a region repeats; 1 if none."""
         local = {i: k for k, i in enumerate(region)}
         codes: dict[Hashable, int] = {}
         word = np.empty(len(region), dtype=np.int64)
@@ -242,16 +245,16 @@ class Regions:
                 rows.append(back if back <= _REACH else self.order[j].type.dtype.char)
             code = (self.order[i].op, self.order[i].type.dtype.char, tuple(rows))
             word[k] = codes.setdefault(code, len(codes))
-        best, most = 1, 0.0
+        period, best_share = 1, 0.0
         for distance in range(1, min(_REACH, len(region) // 2) + 1):
             share = float(np.mean(word[distance:] == word[:-distance]))
-            if share > most + 0.02:
-                best, most = distance, share
-        return best if most >= 0.8 else 1
+            if share > best_share + 0.02:
+                period, best_share = distance, share
+        return period if best_share >= 0.8 else 1
 
 
 class _Room:
-    """What a piece of a region has taken of the limits."""
+    """The weight and the arrays of the current piece, against the limits of a kernel."""
 
     def __init__(self, regions: Regions, region: Sequence[int]) -> None:
         self.regions = regions
@@ -259,31 +262,34 @@ class _Room:
         self.clear()
 
     def clear(self) -> None:
-        """Begin a new piece."""
+        """Start a new piece."""
         self.weight = 0
         self.arrays: set[int] = set()
 
     def takes(self, members: Sequence[int], anyway: bool = False) -> bool:
-        """Add members to the piece, if they fit."""
+        """Add nodes to the piece if they fit, or if ``anyway`` is set.
+
+        Return True if they were added.
+        """
         r = self.regions
         weight = self.weight + sum(r.fusion.weight(r.order[i]) for i in members)
-        new: set[int] = set()
+        added: set[int] = set()
         for i in members:
-            new.update(
+            added.update(
                 j for j in r.operands[i] if j not in self.local and not is_scalar(r.order[j])
             )
             if self._leaves(i):
-                new.add(i)
-        new -= self.arrays
-        count = len(self.arrays) + len(new)
-        if not anyway and (weight > r.fusion.limit or count > r.fusion.arrays):
+                added.add(i)
+        added -= self.arrays
+        array_count = len(self.arrays) + len(added)
+        if not anyway and (weight > r.fusion.limit or array_count > r.fusion.arrays):
             return False
         self.weight = weight
-        self.arrays |= new
+        self.arrays |= added
         return True
 
     def _leaves(self, i: int) -> bool:
-        """Tell whether a value is read outside of any piece that it can be part of."""
+        """Return True if a node is read outside of any piece that could contain it."""
         r = self.regions
         here = self.local[i]
         return (
@@ -294,5 +300,5 @@ class _Room:
 
 
 def is_scalar(node: Variable) -> bool:
-    """Tell whether a node is a constant with one value everywhere."""
+    """Return True if a node is a constant with the same value everywhere."""
     return isinstance(node, Constant) and node.uniform is not None

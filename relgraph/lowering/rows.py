@@ -1,13 +1,13 @@
-"""Rows: kernels over the same rows become one, which passes over each row while it is in cache.
+"""Rows: kernels over the same rows join into one kernel with several passes over each row.
 
-A kernel that reduces the last axes ends where its result is read again, spread over the same rows:
-softmax takes three.  Here such kernels are joined, with what is computed once for a row between
-them.  A value that several passes need is computed in each of them where that is cheap.  One that
-is dear is kept in the row of a result of its dtype, until that result is written; where there is
-none, in a result of its own.
+A kernel that reduces the last axes ends where other steps read its result along the same rows;
+softmax takes three kernels.  Joined, they read each row while it is in cache, and values that are
+computed once for a row run between the passes.  A cheap value that several passes need is computed
+in each of them.  An expensive one is kept in the row of a result of its dtype until that result is
+written, or else in an array of its own.
 
-A cumulative op along the last axis is part of a row, too.  Along another axis it shares a kernel
-with elementwise ops alone: each element depends on those before it in its column.
+A cumulative op along the last axis is also part of a row.  Along another axis it shares a kernel
+only with elementwise ops, because each element depends on those before it in its column.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from relgraph.lowering.kernels import (
     Fold,
     Kernel,
     Pass,
-    Row,
+    Statement,
     Step,
     Structure,
     bare,
@@ -38,32 +38,17 @@ from relgraph.lowering.sizes import Terms, is_view_of_axes
 from relgraph.lowering.views import Operand
 from relgraph.ops.reductions import LogSumExp
 
-LOG_SUM = LogSumExp(None, False)  # of all elements: it has a kernel of its own
-CHEAP = 6  # the weight up to which a value is computed again rather than kept in a result
-DEAR = 20  # the weight up to which it is computed again rather than kept in memory of its own
+LOG_SUM = LogSumExp(None, False)  # over all elements: it has its own kernel
+CHEAP = 6  # up to this weight, a value is computed again rather than kept in a result
+EXPENSIVE = 20  # up to this weight, it is computed again rather than kept in its own array
 
 
 def join_rows(graph: FunctionGraph, steps: Sequence[Step], fusion: Fusion) -> list[Step]:
-    """Join the kernels of a schedule that run over the same rows.
-
-    Parameters
-    ----------
-    graph : FunctionGraph
-        The graph.
-    steps : sequence of Step
-        Its schedule.
-    fusion : Fusion
-        The limits of a kernel.
-
-    Returns
-    -------
-    list of Step
-        The schedule with joined kernels, in order.
-    """
+    """Return a schedule in which the kernels over the same rows are joined."""
     if not any(isinstance(x, Kernel) and (x.scanned or _reduces_rows(x)) for x in steps):
         return list(steps)
     rows = _Rows(graph, steps, fusion)
-    clusters = rows.found()
+    clusters = rows.build()
     if not clusters:
         return list(steps)
     joined = {i for cluster in clusters for i in cluster.members}
@@ -79,7 +64,7 @@ def join_rows(graph: FunctionGraph, steps: Sequence[Step], fusion: Fusion) -> li
 
 
 def _reduces_rows(step: Kernel) -> bool:
-    """Tell whether a kernel reduces its last axes and keeps others."""
+    """Return True if a kernel reduces its last axes and keeps others."""
     if not step.folded:
         return False
     first, ndim = row_start(step), len(step.shape)
@@ -92,7 +77,7 @@ def _reduces_rows(step: Kernel) -> bool:
 
 
 def row_start(step: Kernel) -> int | None:
-    """Return the first of the last axes that a kernel reduces; None where it reduces others."""
+    """Return the first of the last axes that a kernel reduces; None if it reduces others."""
     ndim = len(step.shape)
     axes = reduced_axes(step.folded[0])
     return ndim - len(axes) if axes == tuple(range(ndim - len(axes), ndim)) else None
@@ -108,7 +93,7 @@ class _Rows(Clusters):
     """Steps over the same rows; their key is the sizes of the axes before, in and after a row."""
 
     def seed(self, step: Step) -> tuple[Terms, Terms, Terms] | None:
-        """Begin at a kernel that reduces its last axes, or at a cumulative op."""
+        """Start a cluster at a kernel that reduces its last axes, or at a cumulative op."""
         if not isinstance(step, Kernel) or step.gathers:
             return None
         loop = self.loop(step)
@@ -121,15 +106,15 @@ class _Rows(Clusters):
         return loop[:first], loop[first:], ()
 
     def kind(self, step: Step, cluster: Cluster) -> str | None:
-        """Take kernels over all elements, over one for each row, and views between these."""
-        lead, row, after = map(self.sizes.found, cluster.key)
+        """Accept kernels over all elements or over one for each row, and the views between them."""
+        lead, row, after = map(self.sizes.find_all, cluster.key)
         if isinstance(step, Kernel) and step.scanned and scan_axis(step) != len(lead):
             return None
         if after:
             if isinstance(step, Call) or step.gathers or step.folded:
                 return None
             whole = lead + row + after
-            same = all(self.shape(x) == whole for x in self.made(step, cluster))
+            same = all(self.shape(x) == whole for x in self.operands_in(step, cluster))
             return "full" if same and self.loop(step) == whole else None
         ones = (1,) * len(row)
         if isinstance(step, Call):
@@ -150,10 +135,12 @@ class _Rows(Clusters):
         if kind == "outer" and loop not in (lead, lead + ones):
             return None
         allowed = {lead} if loop == lead else {lead + ones, lead + row}
-        return kind if all(self.shape(x) in allowed for x in self.made(step, cluster)) else None
+        return (
+            kind if all(self.shape(x) in allowed for x in self.operands_in(step, cluster)) else None
+        )
 
     def complete(self, cluster: Cluster) -> bool:
-        """Tell whether a cluster is worth joining; a cumulative op is one by itself."""
+        """Return True if a cluster is worth joining; a cumulative op needs such a kernel anyway."""
         return super().complete(cluster) or any(
             isinstance(self.steps[i], Kernel) and self.steps[i].scanned  # type: ignore[union-attr]
             for i in cluster.members
@@ -161,20 +148,20 @@ class _Rows(Clusters):
 
 
 class _Builder:
-    """Builds the kernel of the steps of a cluster, each with whether it runs over all elements."""
+    """Builds the kernel of a cluster from its steps and whether each runs over all elements."""
 
     def __init__(
         self, members: Mapping[Step, bool], axes: range, read: set[Variable], fusion: Fusion
     ) -> None:
         self.fusion = fusion
-        self.axes = axes  # those of a row
+        self.axes = axes  # of a row
         self.members = tuple(members)
         first = self.members[0]
         assert isinstance(first, Kernel)
         self.loop = first.shape
-        self.source: dict[Variable, Variable] = {}  # of each view of what is computed for a row
+        self.source: dict[Variable, Variable] = {}  # maps a view to its operand
         self.order: list[Variable] = []
-        self.inner: set[Variable] = set()  # values of elements
+        self.inner: set[Variable] = set()  # values computed for each element
         self.folds: set[Variable] = set()
         self.level: dict[Variable, int] = {}
         self.repeated: set[Variable] = set()
@@ -183,14 +170,14 @@ class _Builder:
         self.outside = {x for x in self.source if x in read}
         shown = read.union(map(self._base, self.outside))
         self.results = [x for x in self.order if x in shown and x not in self.repeated]
-        self.hosts: dict[Variable, Variable] = {}  # of each value that is kept, the result it is in
-        self.made: dict[Variable, int] = {}  # and the pass that computes it
+        self.hosts: dict[Variable, Variable] = {}  # maps a kept value to the result that holds it
+        self.first_pass: dict[Variable, int] = {}  # maps a kept value to the pass that computes it
         self._keep()
         self.arrays: dict[tuple[Variable, int], int] = {}
         self.slots = Slots()
-        self.rows: list[Row] = []
+        self.rows: list[Statement] = []
         self.reductions: list[Fold] = []
-        self.once: dict[Variable, Ref] = {}  # what is computed once for a row
+        self.once: dict[Variable, Ref] = {}  # values computed once for a row
 
     def _base(self, x: Variable) -> Variable:
         while x in self.source:
@@ -198,7 +185,7 @@ class _Builder:
         return x
 
     def _note(self, step: Step, full: bool) -> None:
-        """Note the nodes of a step, each with the pass before which its operands are known."""
+        """Add the nodes of a step; the level of a node is the first pass that has its operands."""
         if isinstance(step, Call):
             self.source[step.node] = step.node.inputs[0]
             return
@@ -218,59 +205,59 @@ class _Builder:
                 self.inner.add(node)
             self.level[node] = level
 
-    # Which values are kept from one pass to another.
+    # Values that one pass keeps for another.
 
     def _roots(self, level: int) -> list[Variable]:
         """Return the values of elements that a pass must compute."""
-        found = [x.inputs[0] for x in self.order if x in self.folds and self.level[x] == level + 1]
-        found += [x for x in self.results if x in self.inner and self.level[x] == level]
-        return found
+        roots = [x.inputs[0] for x in self.order if x in self.folds and self.level[x] == level + 1]
+        roots += [x for x in self.results if x in self.inner and self.level[x] == level]
+        return roots
 
     def _computed(self, level: int) -> dict[Variable, None]:
-        """Return the values of elements that a pass computes: what its roots need."""
-        found: dict[Variable, None] = {}
+        """Return the values of elements that a pass computes, which are all that its roots need."""
+        computed: dict[Variable, None] = {}
         stack = self._roots(level)
         while stack:
             x = stack.pop()
-            if x in self.inner and x not in found and not self._is_kept(x, level):
-                found[x] = None
+            if x in self.inner and x not in computed and not self._is_kept(x, level):
+                computed[x] = None
                 stack.extend(x.inputs)
-        return found
+        return computed
 
     def _is_kept(self, x: Variable, level: int) -> bool:
-        return x in self.hosts and self.made[x] < level
+        return x in self.hosts and self.first_pass[x] < level
 
     def _weight(self, x: Variable) -> int:
-        """Return what computing a value again in a later pass takes."""
-        found: set[Variable] = set()
+        """Return the cost of computing a value again in a later pass."""
+        recomputed: set[Variable] = set()
         stack = [x]
         while stack:
             y = stack.pop()
-            if y in self.inner and y not in found and (y is x or y not in self.hosts):
-                found.add(y)
+            if y in self.inner and y not in recomputed and (y is x or y not in self.hosts):
+                recomputed.add(y)
                 stack.extend(y.inputs)
-        return sum(map(self.fusion.weight, found))
+        return sum(map(self.fusion.weight, recomputed))
 
     def _keep(self) -> None:
-        """Choose the values to keep, those that need most others first."""
-        again: set[Variable] = set()
+        """Choose the values to keep, starting with those that depend on most others."""
+        recomputed: set[Variable] = set()
         while True:
             uses: dict[Variable, list[int]] = {}
             for level in range(self._levels()):
                 for x in self._computed(level):
                     uses.setdefault(x, []).append(level)
             for x in reversed(self.order):
-                if len(uses.get(x, ())) > 1 and x not in self.hosts and x not in again:
+                if len(uses.get(x, ())) > 1 and x not in self.hosts and x not in recomputed:
                     weight = self._weight(x)
                     host = self._host(x, uses[x][-1]) if weight > CHEAP else None
-                    if host is None and weight > DEAR:
+                    if host is None and weight > EXPENSIVE:
                         host = x
                         self.results.append(x)
                     if host is not None:
                         self.hosts[x] = host
-                        self.made[x] = uses[x][0]
+                        self.first_pass[x] = uses[x][0]
                         break
-                    again.add(x)
+                    recomputed.add(x)
             else:
                 return
 
@@ -281,11 +268,11 @@ class _Builder:
         """Return a result whose row can hold a value until its last use."""
         if x in self.results:
             return x
-        taken = set(self.hosts.values())
+        occupied = set(self.hosts.values())
         for y in self.results:
             if (
                 y in self.inner
-                and y not in taken
+                and y not in occupied
                 and dtype_name(y) == dtype_name(x)
                 and self.level[y] >= last
             ):
@@ -295,7 +282,6 @@ class _Builder:
     # The kernel.
 
     def kernel(self) -> Kernel:
-        """Return the kernel."""
         passes: list[Pass] = []
         for level in range(self._levels()):
             passes.extend(self._once(level))
@@ -303,7 +289,7 @@ class _Builder:
         views = self.fusion.views
         operands = [Operand(x, x.ndim - ndim, views) for x, ndim in self.arrays]
         groups = merged_axes(self.loop, self.axes, operands)
-        if groups[0][0] in self.axes:  # one row, which threads do not share
+        if groups[0][0] in self.axes:  # a single row, which threads do not split
             groups = ((), *groups)
         structure = Structure(
             tuple(self.rows),
@@ -330,11 +316,11 @@ class _Builder:
 
     @staticmethod
     def _spanned(operand: Operand, groups: tuple[tuple[int, ...], ...]) -> tuple[bool, ...]:
-        found = spanned(operand, groups)
-        return tuple(bool(g) and spans for g, spans in zip(groups, found, strict=True))
+        all_spans = spanned(operand, groups)
+        return tuple(bool(g) and spans for g, spans in zip(groups, all_spans, strict=True))
 
     def _once(self, level: int) -> list[Pass]:
-        """Return what is computed once for a row before a pass over it."""
+        """Return the pass for the values computed once for a row, before a pass over it."""
         first = len(self.rows)
         stores = []
         for x in self.order:
@@ -356,27 +342,27 @@ class _Builder:
         if not computed and not folds:
             return []
         first, first_fold = len(self.rows), len(self.reductions)
-        known = dict(self.once)
-        known.update(
+        available = dict(self.once)
+        available.update(
             (x, Ref("kept", self.results.index(host), dtype_name(x)))
             for x, host in self.hosts.items()
-            if self.made[x] < level
+            if self.first_pass[x] < level
         )
         for x in self.order:
             if x in computed:
-                known[x] = self._row(x, known)
+                available[x] = self._row(x, available)
         stores = [
-            (known[x], self.results.index(host))
+            (available[x], self.results.index(host))
             for x, host in self.hosts.items()
             if x in computed and host is not x
         ]
         stores += [
-            (known[x], k)
+            (available[x], k)
             for k, x in enumerate(self.results)
             if x in computed and self.level[x] == level
         ]
         for x in folds:
-            operand = self._ref(x.inputs[0], known, False, len(self.loop))
+            operand = self._ref(x.inputs[0], available, False, len(self.loop))
             assert x.op is not None
             self.once[x] = Ref("fold", len(self.reductions), dtype_name(x))
             self.reductions.append(Fold(bare(x.op), operand, dtype_name(x)))
@@ -389,17 +375,17 @@ class _Builder:
             )
         ]
 
-    def _row(self, x: Variable, known: dict[Variable, Ref]) -> Ref:
+    def _row(self, x: Variable, available: dict[Variable, Ref]) -> Ref:
         assert x.op is not None
         literals = self.fusion.literals(x)
-        refs = tuple(self._ref(y, known, i in literals, x.ndim) for i, y in enumerate(x.inputs))
-        self.rows.append(Row(bare(x.op) if is_scan(x) else x.op, refs, dtype_name(x)))
+        refs = tuple(self._ref(y, available, i in literals, x.ndim) for i, y in enumerate(x.inputs))
+        self.rows.append(Statement(bare(x.op) if is_scan(x) else x.op, refs, dtype_name(x)))
         return Ref("row", len(self.rows) - 1, dtype_name(x))
 
-    def _ref(self, x: Variable, known: dict[Variable, Ref], literal: bool, ndim: int) -> Ref:
+    def _ref(self, x: Variable, available: dict[Variable, Ref], literal: bool, ndim: int) -> Ref:
         base = self._base(x)
-        if base in known:
-            return known[base]
+        if base in available:
+            return available[base]
         if isinstance(x, Constant) and is_scalar(x):
             return self.slots.ref(x, literal)
         index = self.arrays.setdefault((x, ndim), len(self.arrays))

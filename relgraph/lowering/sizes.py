@@ -1,8 +1,8 @@
-"""Sizes at run time: which dimensions are known to be equal, where each is read, what to check.
+"""Sizes at run time: which dimensions are equal, where each is read, and what the program checks.
 
-A *term* stands for the size of a dimension: an int, a symbolic name, or :class:`Unknown`.  A name
-is bound once, by the first value that has it.  Where an elementwise op meets two dimensions that
-nothing proves equal, the program compares them, and from there on they are one.
+A *term* stands for the size of a dimension: an int, a symbolic name, or an :class:`Unknown`.  A
+name is bound once, by the first value that has it.  Where two dimensions must be equal and nothing
+proves it, the program compares them before the step, and from then on they are one term.
 """
 
 from __future__ import annotations
@@ -13,13 +13,17 @@ from dataclasses import dataclass
 
 from relgraph.errors import ShapeError
 from relgraph.ir.graph import FunctionGraph, is_tensor
+from relgraph.ir.infix import brief
 from relgraph.ir.node import Constant, Variable
-from relgraph.ir.printing import brief
 from relgraph.ir.sizes import At, stretched
 from relgraph.ir.types import Dim
 from relgraph.lowering.kernels import Call, Kernel, Step, reduced_axes
-from relgraph.lowering.views import is_view
+from relgraph.lowering.views import AsGiven, is_view
+from relgraph.ops.contraction import Matmul
 from relgraph.ops.indexing.expression import Spec
+from relgraph.ops.indexing.index import Index
+from relgraph.ops.permutation import MatrixTranspose, Transpose
+from relgraph.ops.shape import ExpandDims, Squeeze
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +43,14 @@ class Check:
 
     Attributes
     ----------
-    left, right : Variable
-        The values that meet.
-    left_axis, right_axis : int
+    left, right
+        The operands.
+    left_axis, right_axis
         Their dimensions, counted from the end.
-    terms : tuple of two terms
+    terms
         The sizes to compare.
-    node : Variable
-        Where they meet.
+    node
+        The node that reads both.
     """
 
     left: Variable
@@ -66,7 +70,10 @@ class Check:
 def mismatch(
     node: Variable, left: tuple[Variable, int, int], right: tuple[Variable, int, int]
 ) -> ShapeError:
-    """Return the error for sizes of operands that differ at run time, and must be equal."""
+    """Return the error for operands whose sizes must be equal and differ at run time.
+
+    ``left`` and ``right`` are an operand, its axis and its size.
+    """
     (a, a_axis, a_size), (b, b_axis, b_size) = left, right
     first, second = brief(a, 12), brief(b, 12)
     if a is b and {a_axis, b_axis} == {-2, -1}:
@@ -90,28 +97,21 @@ def mismatch(
 
 
 class Sizes:
-    """The terms of every value of a schedule, and the checks that each step needs.
-
-    Parameters
-    ----------
-    graph : FunctionGraph
-        The graph.
-    steps : sequence of Step
-        Its schedule.
+    """The sizes of all values of a schedule, and the checks that each step needs.
 
     Attributes
     ----------
-    shape : dict of Variable to tuple of terms
-        The shape of each input and result.  Equal terms are equal sizes at the step that computes
-        the value: what only a later step checks is not used.
-    source : dict of term to (Variable, int)
-        The value and axis that each name and unknown size is read from.
-    loop : dict of Kernel to tuple of terms
-        The shape of each kernel's loop.
-    checks : dict of Step to list of Check
-        What to compare before a step runs.
-    verified : set of Variable
-        The results of calls whose shape has to be compared with what is known of it.
+    shape
+        The terms of each input and result.  Equal terms are equal sizes when the step computes the
+        value; checks of later steps do not count.
+    source
+        The value and axis from which the program reads each name and each unknown size.
+    loop
+        The shape of each kernel's loop nest.
+    checks
+        The comparisons before each step.
+    verified
+        The results of calls whose shape the program compares with the terms in ``shape``.
     """
 
     def __init__(self, graph: FunctionGraph, steps: Sequence[Step]) -> None:
@@ -123,8 +123,8 @@ class Sizes:
         self._unknown = itertools.count()
         self._same: dict[Term, Term] = {}
         self._slices: dict[tuple[Term, int], Term] = {}
-        for given in graph.inputs:
-            self._read(given)
+        for variable in graph.inputs:
+            self._read(variable)
         for step in steps:
             for x in step.reads:
                 if isinstance(x, Constant):
@@ -142,13 +142,13 @@ class Sizes:
                     self._called(step.node)
 
     def find(self, term: Term) -> Term:
-        """Return the term that stands for all that are known to be equal to ``term``."""
+        """Return the representative of the terms that are known to be equal to ``term``."""
         while term in self._same:
             term = self._same[term]
         return term
 
-    def found(self, terms: Terms) -> Terms:
-        """Return the terms that stand for a shape."""
+    def find_all(self, terms: Terms) -> Terms:
+        """Return the representative of each term of a shape."""
         return tuple(map(self.find, terms))
 
     def _read(self, x: Variable) -> None:
@@ -178,7 +178,7 @@ class Sizes:
         )
 
     def _agree(self, owner: Kernel, part: Kernel) -> None:
-        """Note what has to be compared for a part to run over the rows of the first one."""
+        """Add the checks that a part of a kernel runs over the rows of the first part."""
         first = owner.parts[0]
         if part is first:
             return
@@ -193,12 +193,12 @@ class Sizes:
                 self._join(*terms)
 
     def _vector_product(self, node: Variable, owner: Kernel) -> None:
-        """Note the size of a product of a matrix and a vector in a kernel."""
-        found = inner_product(node)
-        if found is None:  # the kernel's vectors are as long as the columns of its matrix
+        """Set the shape of a product of a matrix and a vector in a kernel, and add its check."""
+        operands = inner_product(node)
+        if operands is None:  # X.T @ r: the result has one element for each column of X
             self.shape[node] = self.shape[owner.arrays[0]][1:]
             return
-        matrix, vector = found
+        matrix, vector = operands
         terms = (self.find(self.shape[matrix][1]), self.find(self.shape[vector][0]))
         if terms[0] != terms[1]:
             check = Check(matrix, -1, vector, -1, terms, node)
@@ -207,7 +207,7 @@ class Sizes:
         self.shape[node] = self.shape[matrix][:1]
 
     def _compare(self, step: Call) -> None:
-        """Note which sizes of the operands of a call have to be compared."""
+        """Add the checks of the operands of a call."""
         for (i, axis), (j, other) in unproved(step.node):
             x, y = step.node.inputs[i], step.node.inputs[j]
             terms = (self.find(self.shape[x][axis]), self.find(self.shape[y][other]))
@@ -217,22 +217,25 @@ class Sizes:
                 self._join(*terms)
 
     def _called(self, x: Variable) -> None:
-        """Note the shape of what a call computes, from its operands where it follows from them."""
+        """Set the shape of the result of a call, from its operands where they determine it."""
         if is_view_of_axes(x):
             self.shape[x] = self._view(x)
-        elif x.op is not None and x.op.name == "as_given":
+        elif isinstance(x.op, AsGiven):
             self.shape[x] = self.shape[x.inputs[0]]
         elif is_transpose(x):
             self.shape[x] = self.shape[x.inputs[0]][::-1]
         elif inner_product(x) is not None:
             self.shape[x] = self.shape[x.inputs[0]][:1]
-        elif is_view(x) and x.op is not None and x.op.name == "index":
+        elif is_view(x) and isinstance(x.op, Index):
             self._indexed(x, x.op.params[0])
         else:
             self._read(x)
 
     def _indexed(self, x: Variable, spec: Spec) -> None:
-        """Note the sizes of slices: those that leave out as many elements are equal."""
+        """Set the shape of a view by a basic key.
+
+        Two slices of axes of equal size have equal sizes if they skip the same number of elements.
+        """
         self._read(x)
         terms = list(self.shape[x])
         before = iter(self.shape[x.inputs[0]])
@@ -255,17 +258,19 @@ class Sizes:
         self.shape[x] = (*terms[:axis], *before)
 
     def _view(self, x: Variable) -> Terms:
-        """Return the sizes of a view that only adds or drops axes of size 1."""
+        """Return the shape of a view that only adds or drops axes of size 1."""
         assert x.op is not None
-        before, axes = self.shape[x.inputs[0]], x.op.params[0]
-        if x.op.name == "squeeze":
-            return tuple(d for a, d in enumerate(before, -len(before)) if a not in axes)
-        dims = iter(before)
+        operand_shape, axes = self.shape[x.inputs[0]], x.op.params[0]
+        if isinstance(x.op, Squeeze):
+            return tuple(
+                d for a, d in enumerate(operand_shape, -len(operand_shape)) if a not in axes
+            )
+        dims = iter(operand_shape)
         return tuple(1 if a in axes else next(dims) for a in range(-x.ndim, 0))
 
     def _kernel(self, step: Kernel, owner: Kernel) -> None:
-        first = {update.places for update in step.updates}
-        operands = [x for i, x in enumerate(step.arrays) if i not in first]
+        indices = {update.places for update in step.updates}
+        operands = [x for i, x in enumerate(step.arrays) if i not in indices]
         operands += step.scalars
         for constant in step.scalars:
             self.shape[constant] = constant.type.shape
@@ -294,7 +299,7 @@ class Sizes:
     def _meet(
         self, step: Step, axis: int, operands: Iterable[Variable], node: Variable, dim: Dim
     ) -> Term:
-        """Return the size of an axis of a loop, noting which operands have to be compared."""
+        """Return the size of an axis of a loop nest, and add the checks of its operands."""
         first: tuple[Variable, Term] | None = None
         for x in operands:
             if x.ndim < -axis or x.type.shape[axis] == 1:
@@ -308,11 +313,11 @@ class Sizes:
                 first = (first[0], self._join(first[1], term))
         if first is not None:
             return first[1]
-        assert isinstance(dim, int)  # no operand spans it, so it was known when it was built
+        assert isinstance(dim, int)  # no operand spans the axis, so the type says its size
         return dim
 
     def _join(self, a: Term, b: Term) -> Term:
-        """Make two terms one: a known size stands for a name, a name for an unknown size."""
+        """Make two terms equal; an int represents a name, and a name an unknown size."""
         keep, drop = sorted((a, b), key=_rank)
         self._same[drop] = keep
         return keep
@@ -336,32 +341,35 @@ def _rank(term: Term) -> int:
 
 
 def is_view_of_axes(node: Variable) -> bool:
-    """Tell whether a node has the elements of its operand, and axes of size 1 more or fewer."""
-    return node.op is not None and node.op.name in ("expand_dims", "squeeze")
+    """Return True if a node only adds or drops axes of size 1."""
+    return isinstance(node.op, ExpandDims | Squeeze)
 
 
 def left_out(start: object, stop: object, step: object) -> int | None:
-    """Return how many elements a slice leaves out at most; None where that depends on the size."""
+    """Return how many elements a slice skips; None if that depends on the size of the axis.
+
+    An axis with fewer elements than that gives an empty slice.
+    """
     if step not in (None, 1, -1):
         return None
     if step == -1:
         return 0 if start is None and stop is None else None
     first = 0 if start is None else start
-    after = 0 if stop is None else stop
-    if not isinstance(first, int) or not isinstance(after, int) or first < 0 or after > 0:
+    last = 0 if stop is None else stop
+    if not isinstance(first, int) or not isinstance(last, int) or first < 0 or last > 0:
         return None
-    return first - after if stop != 0 else None
+    return first - last if stop != 0 else None
 
 
 def _looped(step: Kernel) -> Variable:
-    """Return a value of the shape of a kernel's loop."""
+    """Return a value whose shape is that of a kernel's loop nest."""
     node = step.nodes[0]
     return node.inputs[0] if node in step.folded else node
 
 
 def inner_product(node: Variable) -> tuple[Variable, Variable] | None:
-    """Return the matrix and the vector of a product ``X @ b`` of floats of one dtype."""
-    if node.op is None or node.op.name != "matmul" or node.dtype.kind != "f":
+    """Return the matrix and the vector of a product ``X @ b`` of floats of one dtype; else None."""
+    if not isinstance(node.op, Matmul) or node.dtype.kind != "f":
         return None
     x, b = node.inputs
     same = x.dtype == b.dtype == node.dtype
@@ -369,8 +377,8 @@ def inner_product(node: Variable) -> tuple[Variable, Variable] | None:
 
 
 def transposed_product(node: Variable) -> tuple[Variable, Variable] | None:
-    """Return the matrix and the vector of a product ``X.T @ r`` or ``r @ X`` of floats."""
-    if node.op is None or node.op.name != "matmul" or node.dtype.kind != "f":
+    """Return X and r of a product ``X.T @ r`` or ``r @ X`` of floats of one dtype; else None."""
+    if not isinstance(node.op, Matmul) or node.dtype.kind != "f":
         return None
     a, b = node.inputs
     if not a.dtype == b.dtype == node.dtype:
@@ -381,33 +389,24 @@ def transposed_product(node: Variable) -> tuple[Variable, Variable] | None:
 
 
 def is_transpose(node: Variable) -> bool:
-    """Tell whether a node is the transpose of a matrix."""
+    """Return True if a node is the transpose of a matrix."""
     return (
         node.ndim == 2
-        and node.op is not None
-        and (
-            node.op.name == "matrix_transpose"
-            or (node.op.name == "transpose" and node.op.params[0] == (-1, -2))
-        )
+        and isinstance(node.op, MatrixTranspose | Transpose)
+        and (isinstance(node.op, MatrixTranspose) or node.op.params[0] == (-1, -2))
     )
 
 
 def is_product(node: Variable) -> bool:
-    """Tell whether a node is a product of matrices or of batches of them."""
-    return (
-        node.op is not None and node.op.name == "matmul" and all(x.ndim >= 2 for x in node.inputs)
-    )
+    """Return True if a node is a product of matrices or of batches of matrices."""
+    return isinstance(node.op, Matmul) and all(x.ndim >= 2 for x in node.inputs)
 
 
 def unproved(node: Variable) -> tuple[tuple[At, At], ...]:
-    """Return the axes of operands of a node that must be equal, where nothing proves it.
+    """Return the pairs of operand axes of a node that must be equal although nothing proves it.
 
-    NumPy would stretch a size of 1 when the graph runs; here only one that is declared is.
-
-    Returns
-    -------
-    tuple of pairs of (int, int)
-        Each axis as an operand and a place counted from the end.
+    Each axis is the number of the operand and the axis counted from the end.  NumPy would stretch a
+    size of 1 at run time; relgraph stretches only a dimension that is declared as 1.
     """
     if node.op is None:
         return ()
@@ -417,9 +416,11 @@ def unproved(node: Variable) -> tuple[tuple[At, At], ...]:
 def folded_shape(node: Variable, loop: Sequence[Term]) -> Terms:
     """Return the shape of a reduction from that of its operand."""
     axes = reduced_axes(node)
-    kept = bool(node.op.params[1])  # type: ignore[union-attr]
+    keepdims = bool(node.op.params[1])  # type: ignore[union-attr]
     return tuple(
-        1 if axis in axes else term for axis, term in enumerate(loop) if kept or axis not in axes
+        1 if axis in axes else term
+        for axis, term in enumerate(loop)
+        if keepdims or axis not in axes
     )
 
 

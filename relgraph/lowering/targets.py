@@ -1,4 +1,4 @@
-"""Targets: parts of arrays that kernels write to."""
+"""Targets: the parts of arrays that kernels write updates to."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from relgraph.ir.op import Op
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A part of an array that values are written to.
+    """A part of an array that a kernel writes to.
 
     Attributes
     ----------
-    op : Op, optional
-        What joins the element that is there and a value; without one it is replaced.
-    strides : tuple of (int or None, int)
-        For each group of axes of the loop the step in elements, None where that is known when the
-        program runs, and the axis of the part; empty where elements lie in the order of the loops.
-    places : int, optional
-        Which array operand holds places along the first axis; along all others elements lie one
-        after the other.  Places may repeat, so elements are updated in order.
+    op
+        The op that combines the old element with the new value; None to replace the element.
+    strides
+        For each group of the loop nest, the stride in elements (None if it is known only at run
+        time) and the axis of the part.  Empty if elements are contiguous in the order of the loops.
+    places
+        The array operand that holds indices along the first axis; the other axes are contiguous.
+        Indices may repeat, so the kernel updates elements in order.
     """
 
     op: Op | None
@@ -31,18 +31,18 @@ class Target:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Update:
-    """An update of an array that a kernel makes.
+    """An update that a kernel makes.
 
     Attributes
     ----------
-    node : Variable
+    node
         The update; its first operand is the array.
-    part : Variable
-        What its key selects; nobody computes it.
-    furthest : Variable, optional
-        The largest index, where the key is an array of them.
-    places : int, optional
-        Which of the kernel's arrays that is.
+    part
+        The part of the array that the key selects; it only serves as a description.
+    furthest
+        The largest index, if the key is an array of indices.
+    places
+        The array operand of the kernel that holds the indices.
     """
 
     node: Variable
@@ -62,9 +62,9 @@ class Update:
 
     @property
     def reads(self) -> tuple[Variable, ...]:
-        """What it reads besides the value."""
-        found = (self.array, *self.key)
-        return found if self.furthest is None else (*found, self.furthest)
+        """The values that it reads besides the new value."""
+        operands = (self.array, *self.key)
+        return operands if self.furthest is None else (*operands, self.furthest)
 
 
 __all__ = ["Target", "Update"]

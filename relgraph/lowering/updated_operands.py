@@ -1,9 +1,10 @@
-"""Updated operands: an elementwise op of an updated array is applied to the array and to the value.
+"""Updated operands: an elementwise op of an updated array moves to the array and to the new value.
 
-``f(x.at[k].set(v), y)`` is ``f(x, y).at[k].set(f(v, y[k]))``: what computes ``f(x, y)`` reads ``x``
-where it lies, and no copy of it is made that the op would have to read again.  What is overwritten
-is computed in vain; so an op that is dear is moved only where the key selects less than a slice.
-An update through a mask is a choice between two values, which any kernel can make.
+``f(x.at[k].set(v), y)`` becomes ``f(x, y).at[k].set(f(v, y[k]))``.  Whatever computes ``f(x, y)``
+reads ``x`` directly, so no updated copy of ``x`` is written and read again.  The elements of
+``f(x, y)`` that the update replaces are wasted work, so an expensive op moves only if the key
+selects less than a slice.  An update through a mask becomes a ``where``, which any kernel can
+compute.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from relgraph.ir.graph import FunctionGraph, map_nodes
 from relgraph.ir.node import Variable, apply
 from relgraph.lowering.regions import Fusion
 from relgraph.lowering.update_rules import (
-    OPS,
     has_places,
     is_fusible,
     joined,
@@ -22,40 +22,32 @@ from relgraph.lowering.update_rules import (
     selects_few,
 )
 from relgraph.ops.elementwise import Elementwise
-from relgraph.ops.indexing.update import SetIndex
+from relgraph.ops.indexing.update import IndexUpdate, SetIndex
 
-_CHEAP = 1  # the weight of an op that is moved whatever the key selects
+_CHEAP = 1  # up to this weight, an op moves whatever the key selects
 
 
 def apart(graph: FunctionGraph, fusion: Fusion) -> FunctionGraph:
-    """Return a graph whose elementwise ops have no updated operands where that saves a copy.
-
-    Parameters
-    ----------
-    graph : FunctionGraph
-        The graph.
-    fusion : Fusion
-        What may share a kernel.
-    """
-    if not any(node.op is not None and node.op.name in OPS for node in graph):
+    """Return a graph in which elementwise ops read no updated arrays where that saves a copy."""
+    if not any(isinstance(node.op, IndexUpdate) for node in graph):
         return graph
     uses = Counter(x for node in graph for x in set(node.inputs))
     uses.update(graph.outputs)
-    kept = {
+    stored = {
         x
         for node in graph
         if node.op is not None and not node.op.pointwise and not fusion.reduces(node)
         for x in node.inputs
     }.union(graph.outputs)
     read = {x for node in graph if node.op is not None and node.op.pointwise for x in node.inputs}
-    read |= kept
+    read |= stored
 
     def change(node: Variable, inputs: tuple[Variable, ...]) -> Variable:
         if node.op is None:
             return node
-        if node.op.name in OPS:
-            chosen = _chosen(node, inputs)
-            return apply(node.op, inputs) if chosen is None else chosen
+        if isinstance(node.op, IndexUpdate):
+            choice = _chosen(node, inputs)
+            return apply(node.op, inputs) if choice is None else choice
         if node.op.pointwise and node in read and fusion.maps(node):
             for x, new in zip(node.inputs, inputs, strict=True):
                 if uses[x] == 1 and is_fusible(new):
@@ -68,7 +60,7 @@ def apart(graph: FunctionGraph, fusion: Fusion) -> FunctionGraph:
 
 
 def _chosen(node: Variable, inputs: tuple[Variable, ...]) -> Variable | None:
-    """Return an update of all elements that a mask selects, by one number, as a choice."""
+    """Return an update of the elements under a mask with one number as a ``where``; else None."""
     assert node.op is not None
     x, value, *key = inputs
     if node.op.params[0] != (("mask", x.ndim),) or value.ndim:
@@ -81,11 +73,11 @@ def _chosen(node: Variable, inputs: tuple[Variable, ...]) -> Variable | None:
 def _moved(
     node: Variable, inputs: tuple[Variable, ...], update: Variable, fusion: Fusion
 ) -> Variable | None:
-    """Return an op of an updated array as an update of the op; None where that does not pay."""
+    """Return an op of an updated array as an update of the op; None if that does not pay off."""
     assert node.op is not None
     assert update.op is not None
-    if has_places(update) and update.op.name != "set_index":
-        return None  # places that repeat are added to more than once
+    if has_places(update) and not isinstance(update.op, SetIndex):
+        return None  # repeated indices combine with an element more than once
     if not selects_few(update) and fusion.weight(node) > _CHEAP:
         return None
     if node.type.shape != update.type.shape:

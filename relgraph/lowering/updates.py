@@ -1,9 +1,10 @@
-"""Updates in kernels: what is computed is written straight into the part of an array it is for.
+"""Updates in kernels: a kernel writes the new values directly into the array that they update.
 
-A kernel that computes a value whose only use is an update writes it through the strides of the part
-that a basic key selects; where the key is an array of places along the first axis, a kernel of its
-own does.  The array is copied before, or taken over where nothing else reads it.  Keys of other
-kinds, and values that NumPy might have to stretch when the program runs, are left to NumPy.
+The kernel that computes a value writes it through the strides of the part that a basic key selects,
+or to the indices along the first axis if it computes nothing else.  A value that no kernel computes
+gets a kernel that copies it.  The array is copied first, or updated in place if nothing else reads
+it.  NumPy computes updates with other keys, and those whose values it might have to stretch at run
+time.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from relgraph.lowering.gathers import furthest
 from relgraph.lowering.kernels import (
     Call,
     Kernel,
-    Row,
+    Statement,
     Step,
     Structure,
     merged_axes,
@@ -28,78 +29,67 @@ from relgraph.lowering.kernels import (
 from relgraph.lowering.refs import Ref, Slots, dtype_name
 from relgraph.lowering.regions import Fusion, is_scalar
 from relgraph.lowering.targets import Target, Update
-from relgraph.lowering.update_rules import OPS, has_places, is_fusible, part_of
+from relgraph.lowering.update_rules import has_places, is_fusible, part_of
 from relgraph.lowering.views import Operand, is_contiguous, is_view, part_axes
 from relgraph.ops.elementwise import Cast
 
-_REACH = 500  # steps that are looked at to find out whether a kernel waits for itself
+_REACH = 500  # the most steps to search for a path from a kernel to itself
 
 
 def with_places(graph: FunctionGraph) -> FunctionGraph:
-    """Return a graph that computes, besides, the largest index of each update at places."""
-    extra = dict.fromkeys(furthest(x.inputs[2]) for x in graph if is_fusible(x) and has_places(x))
-    new = [x for x in extra if x not in graph.outputs]
+    """Return a graph that also computes the largest index for each update at indices."""
+    largest = dict.fromkeys(furthest(x.inputs[2]) for x in graph if is_fusible(x) and has_places(x))
+    new = [x for x in largest if x not in graph.outputs]
     return FunctionGraph(graph.inputs, [*graph.outputs, *new]) if new else graph
 
 
 class _Region(Operand):
-    """The part of an array in C's order that a basic key selects."""
+    """The part of a contiguous array that a basic key selects."""
 
     def __init__(self, part: Variable, offset: int) -> None:
         super().__init__(part, offset, False)
-        # In a part without elements no steps count, and a slice of an axis of size 1 has none.
+        # A part without elements has no strides that matter.
         empty = 0 in part.type.shape
         self.along = part_axes(part) if is_view(part) and not empty else None
         self.in_place = self.along is not None and not is_contiguous(self.along)
 
 
 def join_updates(graph: FunctionGraph, steps: Sequence[Step], fusion: Fusion) -> list[Step]:
-    """Make the updates of a schedule in kernels.
+    """Return a schedule in which kernels make the updates that they can.
 
-    Parameters
-    ----------
-    graph : FunctionGraph
-        The graph.
-    steps : sequence of Step
-        Its schedule, and what computes the largest index of each update at places.
-    fusion : Fusion
-        The limits of a kernel.
-
-    Returns
-    -------
-    list of Step
-        The schedule without calls of such updates, in order.
+    ``steps`` must compute the largest index of each update with an array of indices; see
+    :func:`with_places`.
     """
-    wanted = [i for i, s in enumerate(steps) if isinstance(s, Call) and is_fusible(s.node)]
-    if not wanted:
+    calls = [i for i, s in enumerate(steps) if isinstance(s, Call) and is_fusible(s.node)]
+    if not calls:
         return list(steps)
-    found: list[Step] = list(steps)
+    result: list[Step] = list(steps)
     producer = {x: i for i, step in enumerate(steps) for x in step.results}
     readers: dict[Variable, set[int]] = {}
     for i, step in enumerate(steps):
         for x in step.reads:
             readers.setdefault(x, set()).add(i)
-    gone: set[int] = set()
+    dropped: set[int] = set()
     outputs = frozenset(graph.outputs)
-    for i in wanted:
-        step = found[i]
+    for i in calls:
+        step = result[i]
         assert isinstance(step, Call)
         node = step.node
         value = node.inputs[1]
         shared = value in outputs or len(readers[value]) > 1
         k = producer.get(value, -1)
-        kernel = found[k] if k >= 0 else None
+        kernel = result[k] if k >= 0 else None
         if (
             isinstance(kernel, Kernel)
             and _takes(kernel, node, shared, fusion)
-            and not _waits(found, producer, _others(node), k)
+            and not _waits(result, producer, _others(node), k)
         ):
-            found[k] = _written(kernel, node, shared, fusion)
+            result[k] = _written(kernel, node, shared, fusion)
             producer[node] = k
-            gone.add(i)
+            dropped.add(i)
         else:
-            found[i] = _alone(node, fusion)
-    return ordered(graph, [step for i, step in enumerate(found) if i not in gone])
+            result[i] = _alone(node, fusion)
+    return ordered(graph, [step for i, step in enumerate(result) if i not in dropped])
 
 
 def _others(node: Variable) -> tuple[Variable, ...]:
@@ -108,7 +98,7 @@ def _others(node: Variable) -> tuple[Variable, ...]:
 
 
 def _takes(kernel: Kernel, node: Variable, shared: bool, fusion: Fusion) -> bool:
-    """Tell whether a kernel can write one of its results into a part of an array."""
+    """Return True if a kernel can write one of its results into a part of an array."""
     value, part = node.inputs[1], part_of(node)
     structure = kernel.structure
     if structure.passes or structure.products is not None or kernel.scanned or value.ndim == 0:
@@ -120,14 +110,14 @@ def _takes(kernel: Kernel, node: Variable, shared: bool, fusion: Fusion) -> bool
     stretched = any(d == 1 != p for d, p in zip(value.type.shape, part.type.shape, strict=True))
     if stretched or any(x.places is not None or x.node is value for x in kernel.updates):
         return False
-    # Elements at places are updated in order, one by one, which nothing else should wait for.
+    # Elements at indices are updated one by one, which would slow down other results.
     return not has_places(node) or (not shared and kernel.results == (value,))
 
 
 def _waits(
     steps: Sequence[Step], producer: dict[Variable, int], reads: Collection[Variable], k: int
 ) -> bool:
-    """Tell whether some values are computed after a step; or may be, where that is far to seek."""
+    """Return True if any of ``reads`` depends on step ``k``, or if the search exceeds its limit."""
     stack = [producer[x] for x in reads if x in producer]
     seen: set[int] = set()
     while stack:
@@ -143,14 +133,14 @@ def _waits(
 def _written(kernel: Kernel, node: Variable, shared: bool, fusion: Fusion) -> Kernel:
     """Return a kernel that writes one of its results into an array."""
     structure, value = kernel.structure, node.inputs[1]
-    at = kernel.stored.index(value)
-    rows, row = structure.rows, structure.stored[at]
+    position = kernel.stored.index(value)
+    rows, row = structure.rows, structure.stored[position]
     if value.dtype != node.dtype:
         rows, row = (*rows, _cast(Ref("row", row, dtype_name(value)), node)), len(rows)
     stored, results = list(structure.stored), list(kernel.stored)
     if shared:
-        at = len(stored)
-    stored[at : at + 1], results[at : at + 1] = [row], [node]
+        position = len(stored)
+    stored[position : position + 1], results[position : position + 1] = [row], [node]
     arrays, update = _update(node, kernel.arrays)
     changed = replace(
         kernel,
@@ -164,7 +154,7 @@ def _written(kernel: Kernel, node: Variable, shared: bool, fusion: Fusion) -> Ke
 
 
 def _alone(node: Variable, fusion: Fusion) -> Kernel:
-    """Return a kernel that writes an array, or a number, into an array."""
+    """Return a kernel that only writes an array, or a number, into an array."""
     value = node.inputs[1]
     slots = Slots()
     numbers: tuple[Constant, ...] = ()
@@ -188,35 +178,39 @@ def _alone(node: Variable, fusion: Fusion) -> Kernel:
     return _looped(kernel, fusion.views)
 
 
-def _cast(ref: Ref, node: Variable) -> Row:
-    return Row(Cast(node.dtype), (ref,), dtype_name(node))
+def _cast(ref: Ref, node: Variable) -> Statement:
+    return Statement(Cast(node.dtype), (ref,), dtype_name(node))
 
 
 def _update(node: Variable, arrays: tuple[Variable, ...]) -> tuple[tuple[Variable, ...], Update]:
-    """Return the arrays of a kernel that makes an update too, and what is known of that."""
+    """Return the arrays of a kernel with an update added, and its description."""
     part = part_of(node)
     if not has_places(node):
         return arrays, Update(node, part)
-    places = node.inputs[2]
-    return (*arrays, places), Update(node, part, furthest(places), len(arrays))
+    indices = node.inputs[2]
+    return (*arrays, indices), Update(node, part, furthest(indices), len(arrays))
 
 
 def _looped(kernel: Kernel, views: bool) -> Kernel:
-    """Return a kernel whose loops suit the parts that it writes to."""
+    """Return a kernel whose loop nest follows the parts that it writes to."""
     ndim = len(kernel.shape)
-    checked = {gather.places for gather in kernel.gathers}
-    first = {update.places for update in kernel.updates}
+    gather_indices = {gather.places for gather in kernel.gathers}
+    update_indices = {update.places for update in kernel.updates}
     operands = [
-        Operand(x, 0 if i in first else x.ndim - ndim, views and i not in checked | first)
+        Operand(
+            x,
+            0 if i in update_indices else x.ndim - ndim,
+            views and i not in gather_indices | update_indices,
+        )
         for i, x in enumerate(kernel.arrays)
     ]
     regions = {x.node: _Region(x.part, x.part.ndim - ndim) for x in kernel.updates}
-    through = [regions[x.node] for x in kernel.updates if x.places is None]
+    parts = [regions[x.node] for x in kernel.updates if x.places is None]
     axes = reduced_axes(kernel.folded[0]) if kernel.folded else ()
-    groups = merged_axes(kernel.shape, axes, [*operands, *through])
+    groups = merged_axes(kernel.shape, axes, [*operands, *parts])
     arrays = tuple((dtype_name(x.x), spanned(x, groups)) for x in operands)
     strides = tuple(x.strides(groups) for x in operands)
-    if first - {None}:  # the outermost loop may be cut among threads
+    if update_indices - {None}:  # threads split the outermost loop: add an empty one
         groups = ((), *groups)
         arrays = tuple((dtype, (False, *spans)) for dtype, spans in arrays)
     places = {x.node: x.places for x in kernel.updates}
@@ -229,7 +223,7 @@ def _looped(kernel: Kernel, views: bool) -> Kernel:
             None
             if x not in regions
             else Target(
-                OPS[x.op.name],  # type: ignore[union-attr]
+                x.op.combiner,  # type: ignore[union-attr]
                 () if places[x] is not None else regions[x].strides(groups),
                 places[x],
             )

@@ -1,8 +1,8 @@
-"""Views: arrays that are read where they lie, through the distances of their elements.
+"""Views: arrays that a kernel reads in place, through their strides.
 
-A slice, a transpose, a reversal, new axes and broadcasting move no element: NumPy returns a view,
-and a kernel reads it as it is.  What is known of a view before the program runs is which axis of
-the array below each of its axes runs along, and in which steps.
+Slices, transposes, reversals, new axes and broadcasting move no element: NumPy returns a view.
+Each axis of a view runs along an axis of the array below the view.  This module finds out which one
+it is, and with which step, before the program runs.
 """
 
 from __future__ import annotations
@@ -13,23 +13,26 @@ from typing import Any
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.ir.types import Type
+from relgraph.ops.indexing.index import Index
+from relgraph.ops.permutation import MatrixTranspose, Transpose
+from relgraph.ops.shape import BroadcastTo, ExpandDims, Squeeze
 
-_DEEPEST = 16  # views of views: beyond that they are copied
+_DEEPEST = 16  # the longest chain of views that is read in place
 
 
 @dataclass(frozen=True, slots=True)
 class Along:
-    """How an axis of a view runs along an axis of the array below.
+    """How an axis of a view runs along an axis of the array below it.
 
     Attributes
     ----------
-    axis : int or None
-        The axis of the array below, counted from its end; None for one that repeats elements, or
-        has one element.
-    step : int
-        The step between elements.
-    whole : bool
-        Whether it holds all elements of the axis, in order.
+    axis
+        The axis of the array below, counted from its end; None if the axis of the view repeats
+        elements or has a single one.
+    step
+        The step between elements, along that axis.
+    whole
+        Whether the axis of the view holds all elements of that axis, in order.
     """
 
     axis: int | None
@@ -41,12 +44,12 @@ _ONE = Along(None)
 
 
 class AsGiven(Op):
-    """An array whose elements lie in the distances that it has when the program runs.
+    """An argument with the strides that it has when the program runs.
 
     Parameters
     ----------
     step : int or None
-        The step between elements of the last axis; None where that, too, is known only then.
+        The stride of the last axis in elements; None if it, too, is known only at run time.
     """
 
     __slots__ = ()
@@ -63,11 +66,11 @@ class AsGiven(Op):
 
 
 def is_view(node: Variable) -> bool:
-    """Tell whether NumPy computes a node as a view of its first operand."""
+    """Return True if NumPy computes a node as a view of its first operand."""
     op = node.op
-    if op is None or op.name not in _VIEWS or node.type.layout != "dense":
+    if type(op) not in _VIEWS or node.type.layout != "dense":
         return False
-    if op.name != "index":
+    if not isinstance(op, Index):
         return True
     return all(
         entry[0] in ("int", "dynamic", "newaxis") or (entry[0] == "slice" and entry[3] != "dynamic")
@@ -76,20 +79,14 @@ def is_view(node: Variable) -> bool:
 
 
 def root(x: Variable) -> Variable:
-    """Return the array below a view; that of any other value is the value itself."""
+    """Return the array below a chain of views; for any other value, the value itself."""
     while is_view(x):
         x = x.inputs[0]
     return x
 
 
 def axes(x: Variable) -> tuple[Along, ...] | None:
-    """Return how the axes of a view run along those of the array below it.
-
-    Returns
-    -------
-    tuple of Along or None
-        None for what is no view, and for views of more than 16 views.
-    """
+    """Return how the axes of a view run along the array below; None if they are unknown."""
     chain: list[Variable] = []
     while is_view(x) and len(chain) <= _DEEPEST:
         chain.append(x)
@@ -103,39 +100,35 @@ def axes(x: Variable) -> tuple[Along, ...] | None:
 
 
 def part_axes(part: Variable) -> tuple[Along, ...]:
-    """Return how the axes of a view run along those of its operand, as if that were no view."""
+    """Return how the axes of a view run along its operand, even if that is itself a view."""
     return _viewed(part, _own_axes(part.inputs[0]))
 
 
 def _own_axes(x: Variable) -> tuple[Along, ...]:
     number = -sum(dim != 1 for dim in x.type.shape)
-    found: list[Along] = []
+    alongs: list[Along] = []
     for dim in x.type.shape:
-        found.append(_ONE if dim == 1 else Along(number))
+        alongs.append(_ONE if dim == 1 else Along(number))
         number += dim != 1
-    return tuple(found)
+    return tuple(alongs)
 
 
 def is_contiguous(along: tuple[Along, ...]) -> bool:
-    """Tell whether elements of a view lie one after the other, but for axes that repeat them."""
-    own = [one for one in along if one.axis is not None]
+    """Return True if the elements of a view are contiguous, apart from axes that repeat them."""
+    distinct = [here for here in along if here.axis is not None]
     return all(
-        one.axis == axis and one.step == 1 and (one.whole or place == 0)
-        for place, (one, axis) in enumerate(zip(own, range(-len(own), 0), strict=True))
+        here.axis == axis and here.step == 1 and (here.whole or position == 0)
+        for position, (here, axis) in enumerate(
+            zip(distinct, range(-len(distinct), 0), strict=True)
+        )
     )
 
 
 class Operand:
-    """How a kernel reads an array: which axes of its loop it spans, and in which distances.
+    """How a kernel reads an array: which axes of its loop nest the array spans, with which strides.
 
-    Parameters
-    ----------
-    x : Variable
-        The array.
-    offset : int
-        What to add to an axis of the loop, counted from its front, to have that of the array.
-    views : bool
-        Whether a view is read as it is; otherwise its elements are arranged first.
+    ``offset`` is added to an axis of the loop nest, counted from the front, to get the axis of the
+    array.  If ``views`` is False, a view is copied before the kernel reads it.
     """
 
     def __init__(self, x: Variable, offset: int, views: bool) -> None:
@@ -145,17 +138,17 @@ class Operand:
         self.in_place = self.along is not None and not is_contiguous(self.along)
 
     def spans(self, axis: int) -> bool:
-        """Tell whether elements along an axis of the loop differ."""
-        own = axis + self.offset
-        if not 0 <= own < self.x.ndim or self.x.type.shape[own] == 1:
+        """Return True if the elements along an axis of the loop nest differ."""
+        array_axis = axis + self.offset
+        if not 0 <= array_axis < self.x.ndim or self.x.type.shape[array_axis] == 1:
             return False
-        return self.along is None or self.along[own].axis is not None
+        return self.along is None or self.along[array_axis].axis is not None
 
     def runs(self, ndim: int) -> list[int]:
-        """Return for each axis of the loop which run of axes it is in that are like one axis.
+        """Return the number of the run that each axis of the loop nest belongs to.
 
-        Only axes that end in steps known before are: the distance along an axis of size 1 may be
-        any number.
+        The axes of a run act like a single axis.  A run must end in an axis with a known stride,
+        because NumPy may give an axis of size 1 any stride.
         """
         numbers = [0] * ndim
         if not self.in_place:
@@ -163,63 +156,63 @@ class Operand:
         assert self.along is not None
         last: Along | None = None
         number = 0
-        known = False
+        known_stride = False
         for axis in reversed(range(ndim)):
-            own = axis + self.offset
-            here = self.along[own] if 0 <= own < self.x.ndim else _ONE
+            array_axis = axis + self.offset
+            here = self.along[array_axis] if 0 <= array_axis < self.x.ndim else _ONE
             follows = (
                 last is not None
                 and last.axis is not None
                 and here.axis == last.axis - 1
                 and here.step == 1
                 and last.whole
-                and known
+                and known_stride
             )
             if not follows:
                 number += 1
-                known = here.axis == -1 and here.step == 1
+                known_stride = here.axis == -1 and here.step == 1
             numbers[axis] = number
             last = here
         return numbers
 
     def strides(self, groups: tuple[tuple[int, ...], ...]) -> tuple[tuple[int | None, int], ...]:
-        """Return for each group of axes that it spans the step and the axis of the array.
+        """Return the stride and the axis of the array for each group of axes that it spans.
 
-        The step is in elements; None where it is known when the program runs.
+        Strides are in elements; None stands for one that is known only at run time.
         """
         if not self.in_place:
             return ()
         assert self.along is not None
-        found: list[tuple[int | None, int]] = []
+        strides: list[tuple[int | None, int]] = []
         for group in groups:
             if group and self.spans(group[0]):
-                own = group[-1] + self.offset
-                one = self.along[own]
-                found.append((one.step if one.axis == -1 else None, own))
-        return tuple(found)
+                array_axis = group[-1] + self.offset
+                along = self.along[array_axis]
+                strides.append((along.step if along.axis == -1 else None, array_axis))
+        return tuple(strides)
 
 
 def _viewed(node: Variable, below: tuple[Along, ...]) -> tuple[Along, ...]:
-    """Return the axes of a view, given those of its operand."""
+    """Return the axes of a view from those of its operand."""
     op = node.op
     assert op is not None
     ndim = len(below)
-    if op.name == "index":
+    if isinstance(op, Index):
         return _indexed(op.params[0], below)
-    if op.name == "as_given":
-        # An axis that is not the last one of an array has a step that is known at run time.
+    if isinstance(op, AsGiven):
+        # Only the stride of the last axis can be known before the program runs.
         shape = node.type.shape
-        found = [_ONE if d == 1 else Along(a - ndim - 1, 1, False) for a, d in enumerate(shape)]
+        alongs = [_ONE if d == 1 else Along(a - ndim - 1, 1, False) for a, d in enumerate(shape)]
         if op.params[0] is not None:
-            found[-1] = Along(-1, op.params[0], False)
-        return tuple(found)
-    if op.name == "matrix_transpose":
+            alongs[-1] = Along(-1, op.params[0], False)
+        return tuple(alongs)
+    if isinstance(op, MatrixTranspose):
         return (*below[:-2], below[-1], below[-2])
-    if op.name == "transpose":
+    if isinstance(op, Transpose):
         return tuple(below[axis] for axis in op.params[0])
-    if op.name == "squeeze":
+    if isinstance(op, Squeeze):
         return tuple(along for a, along in enumerate(below, -ndim) if a not in op.params[0])
-    if op.name == "expand_dims":
+    if isinstance(op, ExpandDims):
         rest = iter(below)
         return tuple(_ONE if a in op.params[0] else next(rest) for a in range(-node.ndim, 0))
     new = node.ndim - ndim
@@ -233,10 +226,10 @@ def _viewed(node: Variable, below: tuple[Along, ...]) -> tuple[Along, ...]:
 
 def _indexed(spec: tuple[tuple[object, ...], ...], below: tuple[Along, ...]) -> tuple[Along, ...]:
     rest = iter(below)
-    found = []
+    alongs = []
     for kind, *values in spec:
         if kind == "newaxis":
-            found.append(_ONE)
+            alongs.append(_ONE)
             continue
         along = next(rest)
         if kind == "slice":
@@ -244,12 +237,10 @@ def _indexed(spec: tuple[tuple[object, ...], ...], below: tuple[Along, ...]) -> 
             factor = 1 if step is None else step
             assert isinstance(factor, int)
             whole = along.whole and values == [None, None, None]
-            found.append(replace(along, step=along.step * factor, whole=whole))
-    return (*found, *rest)
+            alongs.append(replace(along, step=along.step * factor, whole=whole))
+    return (*alongs, *rest)
 
 
-_VIEWS = frozenset(
-    {"as_given", "index", "expand_dims", "squeeze", "transpose", "matrix_transpose", "broadcast_to"}
-)
+_VIEWS = frozenset({AsGiven, Index, ExpandDims, Squeeze, Transpose, MatrixTranspose, BroadcastTo})
 
 __all__ = ["Along", "AsGiven", "Operand", "axes", "is_contiguous", "is_view", "part_axes", "root"]

@@ -1,8 +1,8 @@
 """NumPy's names, for graphs: ``import relgraph.numpy as rnp``.
 
 The functions take NumPy's arguments and build graphs.  On arrays and numbers they build graphs of
-constants.  A name is public here when it stands in ``__all__`` of a module of this package, when
-it is a row of the table of elementwise ops, or when it is an op that this file imports.
+constants.  Every public name is one that NumPy has; functions that NumPy lacks, such as
+``relgraph.softmax``, are in ``relgraph`` alone.
 
 Examples
 --------
@@ -46,7 +46,7 @@ from relgraph.ops.concatenate import concatenate as concatenate, stack as stack
 from relgraph.ops.contraction import einsum as einsum, matmul as matmul, outer as outer
 from relgraph.ops.cumulative import cumprod as cumprod, cumsum as cumsum
 from relgraph.ops.elementwise import (
-    TABLE as _TABLE, Elementwise as _Elementwise, cast as _cast, conjugate as conjugate,
+    ROWS as _ROWS, Elementwise as _Elementwise, cast as _cast, conjugate as conjugate,
     divmod as divmod, fmax as fmax, fmin as fmin, positive as positive, round as round,
 )  # fmt: skip
 from relgraph.ops.indexing.index import take as take
@@ -61,17 +61,17 @@ from relgraph.ops.shape import (
 )  # fmt: skip
 from relgraph.ops.sorting import argsort as argsort, sort as sort
 
-# The ops of the table under their names; NumPy's own signatures, imported above, come first.
+# Functions imported above have NumPy's signatures and take precedence over ops of the same name.
 globals().update({
     name: _Elementwise(name)
-    for name in _TABLE
+    for name in _ROWS
     if hasattr(_np, name) and name not in globals()
 })  # fmt: skip
 
 # Other names that NumPy has for the same functions.
 globals().update({
     alias: globals()[name]
-    for name, row in _TABLE.items()
+    for name, row in _ROWS.items()
     for alias in row.aliases
     if name in globals()
 })  # fmt: skip

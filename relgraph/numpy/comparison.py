@@ -17,10 +17,9 @@ __all__ = ["allclose", "array_equal", "isclose"]
 
 @documented("elementwise")
 def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
-    """Tell where elements are equal within a tolerance, as ``numpy.isclose``.
+    """Return True where elements are equal within a tolerance, as ``numpy.isclose``.
 
     Returns: bool.
-    ShapeError: When the shapes do not broadcast.
 
     Examples
     --------
@@ -38,20 +37,21 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: boo
     near = elementwise.less_equal(distance, tolerance)
     # The distance of an infinity is within an infinite tolerance.
     near = elementwise.logical_and(near, elementwise.isfinite(y))
-    found = elementwise.logical_or(near, elementwise.equal(x, y))
+    close = elementwise.logical_or(near, elementwise.equal(x, y))
     if not equal_nan:
-        return found
-    both = elementwise.logical_and(elementwise.isnan(x), elementwise.isnan(y))
-    return elementwise.logical_or(found, both)
+        return close
+    return elementwise.logical_or(close, _both_nan(x, y))
 
 
-@documented("elementwise")
+def _both_nan(x: Any, y: Any) -> Any:
+    return elementwise.logical_and(elementwise.isnan(x), elementwise.isnan(y))
+
+
+@documented(like=isclose)
 def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
     """Return True if all elements are equal within a tolerance, as ``numpy.allclose``.
 
     Returns: bool, no dimensions.
-    ShapeError: When the shapes do not broadcast.
-    PatternError: For a pattern, which has no type.
     """
     return reductions.all(isclose(a, b, rtol, atol, equal_nan))
 
@@ -76,7 +76,7 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
     x, y = typed(a1, "array_equal"), typed(a2, "array_equal")
     if x.ndim != y.ndim:
         return constant(False)
-    same: list[Any] = []
+    equal_sizes: list[Any] = []
     parts = [slice(None)] * x.ndim
     for axis, (m, n) in enumerate(zip(x.type.shape, y.type.shape, strict=True)):
         if m is not None and m == n:
@@ -84,15 +84,14 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
         if isinstance(m, int) and isinstance(n, int):
             return constant(False)
         sizes = dim(x, axis), dim(y, axis)
-        same.append(elementwise.equal(*sizes))
+        equal_sizes.append(elementwise.equal(*sizes))
         parts[axis] = slice(None, elementwise.minimum(*sizes))
-    if same:  # what both have is compared, so that other sizes are no error
+    if equal_sizes:  # what both have is compared, so that other sizes are no error
         x, y = index(x, tuple(parts)), index(y, tuple(parts))
     equal = elementwise.equal(x, y)
     if equal_nan:
-        both = elementwise.logical_and(elementwise.isnan(x), elementwise.isnan(y))
-        equal = elementwise.logical_or(equal, both)
-    found = reductions.all(equal)
-    for one in same:
-        found = elementwise.logical_and(one, found)
-    return found
+        equal = elementwise.logical_or(equal, _both_nan(x, y))
+    result = reductions.all(equal)
+    for test in equal_sizes:
+        result = elementwise.logical_and(test, result)
+    return result

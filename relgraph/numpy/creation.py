@@ -21,7 +21,7 @@ from relgraph.ops import elementwise
 from relgraph.ops.arguments import as_operand, check_int, is_pattern
 from relgraph.ops.concatenate import concatenate
 from relgraph.ops.docstrings import documented
-from relgraph.ops.elementwise import cast
+from relgraph.ops.elementwise import cast, in_dtype
 from relgraph.ops.indexing.index import index
 from relgraph.ops.linalg.structured import diag, eye
 from relgraph.ops.permutation import moveaxis
@@ -53,7 +53,7 @@ def asarray(a: Any, dtype: npt.DTypeLike | None = None) -> Any:
 
     Returns: ``a`` itself where it is a graph of that dtype.
     """
-    return as_operand(a) if dtype is None else cast(a, dtype)
+    return in_dtype(as_operand(a), dtype)
 
 
 @documented("creation")
@@ -77,8 +77,8 @@ def full(shape: Any, value: Any, dtype: npt.DTypeLike | None = None) -> Any:
         _check_fits(value, dtype)
     filling = as_operand(as_literal(value))
     if dtype is not None:
-        known = isinstance(filling, Constant)
-        filling = constant(filling.value.astype(dtype)) if known else cast(filling, dtype)
+        is_constant = isinstance(filling, Constant)
+        filling = constant(filling.value.astype(dtype)) if is_constant else cast(filling, dtype)
     return broadcast_to(filling, shape)
 
 
@@ -104,12 +104,9 @@ def zeros(shape: Any, dtype: npt.DTypeLike = "float64") -> Any:
     return full(shape, 0, dtype)
 
 
-@documented("creation")
+@documented(like=zeros)
 def ones(shape: Any, dtype: npt.DTypeLike = "float64") -> Any:
-    """Return an array of ones.
-
-    Returns: A constant, broadcast.
-    """
+    """Return an array of ones."""
     return full(shape, 1, dtype)
 
 
@@ -157,13 +154,9 @@ def zeros_like(x: Any, dtype: npt.DTypeLike | None = None, *, shape: Any = None)
     return full_like(x, 0, dtype, shape=shape)
 
 
-@documented("like")
+@documented(like=zeros_like)
 def ones_like(x: Any, dtype: npt.DTypeLike | None = None, *, shape: Any = None) -> Any:
-    """Return ones with the shape of ``x``.
-
-    Returns (Variable or number): A constant, broadcast. Of a pattern it is the number, which stands
-        for a constant of any shape in a pattern and takes the shape and dtype of what it replaces.
-    """
+    """Return ones with the shape of ``x``."""
     return full_like(x, 1, dtype, shape=shape)
 
 
@@ -193,7 +186,7 @@ def arange(
                 "Pass the range as an input.",
             )
     dtype = None if dtype is None else check_dtype(dtype)
-    given = {"start": start, "stop": stop, "step": step}
+    arguments = {"start": start, "stop": stop, "step": step}
     if stop is None:
         start, stop = 0, start
     try:
@@ -204,7 +197,7 @@ def arange(
         kind = ArgumentError if isinstance(error, TypeError) else DomainError
         raise kind(
             "arange has no range between what it is given",
-            {**given, "numpy": error},
+            {**arguments, "numpy": error},
             "Give finite numbers, a step that is not 0, and a dtype of numbers.",
         ) from None
 
@@ -242,8 +235,6 @@ def meshgrid(
     """Return the coordinates of a grid, as ``numpy.meshgrid``.
 
     *xi (Variable or array-like): The coordinates along each axis, raveled.
-    copy (bool): Accepted as in NumPy; values of a graph cannot be changed, so it makes no
-        difference.
     sparse (bool): Whether each result has its own axis only, the others having size 1.
     indexing ({"xy", "ij"}): In "xy" the first vector runs along the second axis.
     Returns (tuple of Variable): One for each vector.
@@ -258,12 +249,12 @@ def meshgrid(
     order = list(range(count))
     if indexing == "xy" and count > 1:
         order[:2] = [1, 0]
-    found = []
+    grids = []
     for x, place in zip(xi, order, strict=True):
         vector = ravel(typed(x, "meshgrid"))
         new = tuple([axis for axis in range(count) if axis != place])
-        found.append(expand_dims(vector, new))
-    return tuple(found) if sparse else broadcast_arrays(*found)
+        grids.append(expand_dims(vector, new))
+    return tuple(grids) if sparse else broadcast_arrays(*grids)
 
 
 @documented()
@@ -350,8 +341,8 @@ def logspace(  # noqa: PLR0917 - the parameters of NumPy
             {"base": base},
             "Write np.power(base, np.linspace(start, stop)).",
         )
-    found = elementwise.power(base, linspace(start, stop, num, endpoint, axis=axis))
-    return found if dtype is None else elementwise.cast(found, dtype)
+    powers = elementwise.power(base, linspace(start, stop, num, endpoint, axis=axis))
+    return in_dtype(powers, dtype)
 
 
 @documented("creation")

@@ -9,16 +9,11 @@ import numpy.typing as npt
 
 from relgraph.errors import ArgumentError
 from relgraph.ir.node import constant
-from relgraph.ops.arguments import (
-    as_operand,
-    is_pattern,
-    no_rank,
-    normalise_axis,
-)
+from relgraph.ops.arguments import as_operand, is_pattern, no_rank, normalise_axis
 from relgraph.ops.concatenate import concatenate
 from relgraph.ops.cumulative import cumprod, cumsum
 from relgraph.ops.docstrings import documented
-from relgraph.ops.shape import broadcast_to, ravel, shape
+from relgraph.ops.shape import ravel, slab
 
 __all__ = ["cumulative_prod", "cumulative_sum"]
 
@@ -43,7 +38,7 @@ def cumulative_sum(
     return _with_initial(cumsum, x, axis, dtype, 0 if include_initial else None)
 
 
-@documented("cumulative")
+@documented(like=cumulative_sum)
 def cumulative_prod(
     x: Any,
     /,
@@ -54,11 +49,8 @@ def cumulative_prod(
 ) -> Any:
     """Multiply the elements so far along an axis, as ``numpy.cumulative_prod``.
 
-    x: Any dtype and shape; a scalar is a vector of one element.
-    axis: The axis; may be left out for a vector.
     include_initial (bool): Whether 1, the product of no elements, comes first.
     Returns: As :func:`cumprod`, or with one more element along the axis.
-    ArgumentError: For an array of several dimensions without an axis.
     """
     return _with_initial(cumprod, x, axis, dtype, 1 if include_initial else None)
 
@@ -77,11 +69,9 @@ def _with_initial(function: Any, x: Any, axis: Any, dtype: Any, initial: int | N
             f"{name} takes an axis of an array of several dimensions, not None of {operand.type}",
             fix="Pass axis=0 for the first axis; cumsum and cumprod flatten without one.",
         )
-    place = -1 if axis is None else normalise_axis(axis, operand.ndim, name)
-    result = function(operand, place, dtype)
+    axis = -1 if axis is None else normalise_axis(axis, operand.ndim, name)
+    result = function(operand, axis, dtype)
     if initial is None:
         return result
-    sizes = list(shape(result))
-    sizes[place] = 1
     first = constant(np.asarray(initial, result.dtype))
-    return concatenate([broadcast_to(first, tuple(sizes)), result], place)
+    return concatenate([slab(first, result, axis), result], axis)

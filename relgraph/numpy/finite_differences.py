@@ -12,15 +12,14 @@ from relgraph.errors import (
     ShapeError,
 )
 from relgraph.ir.node import Constant, Variable, constant
-from relgraph.numpy.manipulation import along
 from relgraph.numpy.operands import typed
 from relgraph.ops import elementwise
-from relgraph.ops.arguments import as_operand, check_int, normalise_axes, normalise_axis
+from relgraph.ops.arguments import as_operand, check_int, distinct_axes, normalise_axis
 from relgraph.ops.checks import assert_sizes
 from relgraph.ops.concatenate import concatenate
 from relgraph.ops.docstrings import documented
-from relgraph.ops.indexing.index import as_array, index
-from relgraph.ops.shape import broadcast_to, dim, expand_dims, ravel, shape
+from relgraph.ops.indexing.index import along, as_array, index
+from relgraph.ops.shape import dim, expand_dims, ravel, slab
 
 __all__ = ["diff", "ediff1d", "gradient"]
 
@@ -60,28 +59,26 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
     if x.dtype.kind in "iu":  # differences of integers wrap around
         x = elementwise.cast(x, "float64")
     dtype = x.dtype if x.dtype.kind == "f" else np.dtype("float64")
-    found = tuple(
+    derivatives = tuple(
         [
-            elementwise.cast(_along(x, place, _spacing(one, x, place), edge_order), dtype)
+            elementwise.cast(_derivative(x, place, _spacing(one, x, place), edge_order), dtype)
             for place, one in zip(axes, distances, strict=True)
         ]
     )
-    return found[0] if len(found) == 1 else found
+    return derivatives[0] if len(derivatives) == 1 else derivatives
 
 
 def _axes_of(axis: Any, x: Variable) -> list[int]:
     """Return the axes in the order in which they are given, counted from the front."""
     if axis is None:
         return list(range(x.ndim))
-    given = tuple(axis) if isinstance(axis, tuple | list) else (axis,)
-    normalise_axes(given, x.ndim, "gradient")
-    return [normalise_axis(one, x.ndim, "gradient") + x.ndim for one in given]
+    return [one + x.ndim for one in distinct_axes(axis, x.ndim, "gradient")]
 
 
-def _distances(given: tuple[Any, ...], axes: int) -> list[Any]:
+def _distances(arguments: tuple[Any, ...], axes: int) -> list[Any]:
     """Return one distance, or one vector of coordinates, for each axis."""
-    distances = list(given) or [1.0]
-    if len(distances) == 1 and (axes != 1 or np.ndim(_known(distances[0])) == 0):
+    distances = list(arguments) or [1.0]
+    if len(distances) == 1 and (axes != 1 or np.ndim(_stand_in(distances[0])) == 0):
         distances *= axes
     if len(distances) != axes:
         raise ArgumentError(
@@ -92,14 +89,14 @@ def _distances(given: tuple[Any, ...], axes: int) -> list[Any]:
     return distances
 
 
-def _known(distance: Any) -> Any:
+def _stand_in(distance: Any) -> Any:
     """Return an array of as many dimensions as a distance has."""
     return np.empty((1,) * distance.ndim) if isinstance(distance, Variable) else distance
 
 
 def _spacing(distance: Any, x: Variable, axis: int) -> Any:
     """Return the distance of all points, or a vector of those of neighbours."""
-    ndim = np.ndim(_known(distance))
+    ndim = np.ndim(_stand_in(distance))
     if ndim == 0:
         return distance
     if ndim > 1:
@@ -124,7 +121,7 @@ def _spacing(distance: Any, x: Variable, axis: int) -> Any:
     return diff(points)
 
 
-def _along(x: Variable, axis: int, gaps: Any, order: int) -> Any:
+def _derivative(x: Variable, axis: int, gaps: Any, order: int) -> Any:
     """Return differences along one axis: two edges, and between them central ones."""
     size, fewest = dim(x, axis), order + 1
     few = f"gradient needs at least {fewest} points along axis {axis}"
@@ -135,13 +132,13 @@ def _along(x: Variable, axis: int, gaps: Any, order: int) -> Any:
         raise ShapeError(few, {"operand": x.type}, fix)
 
     def at(key: Any) -> Any:
-        taken = index(x, (*[slice(None)] * axis, key))
-        return taken if isinstance(key, slice) else expand_dims(taken, axis)
+        part = along(x, axis, key)
+        return part if isinstance(key, slice) else expand_dims(part, axis)
 
     def gap(i: int) -> Any:
         return gaps if uniform else index(gaps, i)
 
-    uniform = np.ndim(_known(gaps)) == 0
+    uniform = np.ndim(_stand_in(gaps)) == 0
     before, here, after = at(slice(None, -2)), at(slice(1, -1)), at(slice(2, None))
     if uniform:
         middle = (after - before) / (2.0 * gaps)
@@ -207,11 +204,7 @@ def _joined(x: Variable, part: Any, axis: int) -> list[Any]:
     if part is None:
         return []
     array = as_operand(part)
-    if array.ndim:
-        return [array]
-    sizes = list(shape(x))
-    sizes[axis] = 1
-    return [broadcast_to(array, tuple(sizes))]
+    return [array if array.ndim else slab(array, x, axis)]
 
 
 @documented()

@@ -54,14 +54,11 @@ def diagonal(a: Any, offset: int = 0, axis1: int | None = None, axis2: int | Non
     return structured.diagonal(a, offset, *_first_axes(a, axis1, axis2))
 
 
-@documented("matrix")
+@documented(like=diagonal)
 def trace(a: Any, offset: int = 0, axis1: int | None = None, axis2: int | None = None) -> Any:
     """Add up diagonals, as ``numpy.trace``: of the first two axes.
 
-    a (Variable or array-like): At least two dimensions.
-    axis1, axis2 (int, optional): The axes of the matrices; by default 0 and 1.
     Returns: The shape of ``a`` without these axes.
-    DomainError: For an axis out of range, or one given twice.
     """
     return structured.trace(a, offset, *_first_axes(a, axis1, axis2))
 

@@ -122,14 +122,14 @@ def matrix_power(a: Any, n: int) -> Any:
     power = abs(power)
     if power == 3:  # in NumPy's order, which is another one than that of the loop
         return matmul(matmul(factor, factor), factor)
-    found: Any = None
+    result: Any = None
     while power:
         if power & 1:
-            found = factor if found is None else matmul(found, factor)
+            result = factor if result is None else matmul(result, factor)
         power >>= 1
         if power:
             factor = matmul(factor, factor)
-    return found
+    return result
 
 
 @documented()
@@ -209,7 +209,6 @@ def eigh(a: Any, /, UPLO: str = "L") -> Any:
     """Return eigenvalues and eigenvectors of a symmetric matrix, as ``numpy.linalg.eigh``.
 
     Returns (tuple of Variable): [..., n] and [..., n, n].
-    DomainError: For another triangle than "L" and "U".
     """
     return factorisations.eigh(a, lower=_lower(UPLO))
 
@@ -219,7 +218,6 @@ def eigvalsh(a: Any, /, UPLO: str = "L") -> Any:
     """Return the eigenvalues of a symmetric matrix, as ``numpy.linalg.eigvalsh``.
 
     Returns (Variable, [..., n]): In ascending order.
-    DomainError: For another triangle than "L" and "U".
     """
     return factorisations.eigvalsh(a, lower=_lower(UPLO))
 
@@ -240,8 +238,8 @@ def svd(a: Any, /, full_matrices: bool = True, compute_uv: bool = True) -> Any:
     compute_uv (bool): False for the singular values alone.
     Returns (Variable or tuple of Variable): U, the singular values, and V.mT.
     """
-    found = factorisations.svd(a, full_matrices if compute_uv else False)
-    return found if compute_uv else found[1]
+    factors = factorisations.svd(a, full_matrices if compute_uv else False)
+    return factors if compute_uv else factors[1]
 
 
 @documented("matrix")

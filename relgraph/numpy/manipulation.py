@@ -1,4 +1,4 @@
-"""Array manipulation: flip, roll and pad, joins, splits, tiles and turns."""
+"""NumPy's array manipulation: flips, rolls, pads, joins, splits, tiles and rotations."""
 
 from __future__ import annotations
 
@@ -29,10 +29,18 @@ from relgraph.ops.arguments import (
 from relgraph.ops.checks import specify_shape
 from relgraph.ops.concatenate import concatenate
 from relgraph.ops.docstrings import documented
-from relgraph.ops.elementwise import multiply
-from relgraph.ops.indexing.index import as_array, index
+from relgraph.ops.indexing.index import along, as_array, index
 from relgraph.ops.permutation import swapaxes, transpose
-from relgraph.ops.shape import broadcast_to, dim, expand_dims, ravel, reshape, shape
+from relgraph.ops.shape import (
+    broadcast_to,
+    dim,
+    expand_dims,
+    product_of,
+    ravel,
+    reshape,
+    shape,
+    slab,
+)
 
 __all__ = [
     "append",
@@ -62,18 +70,12 @@ __all__ = [
 ]
 
 
-def along(x: Variable, axis: int, part: slice) -> Any:
-    """Return a slice of one axis."""
-    return index(x, (slice(None),) * axis + (part,))
-
-
 @documented("reduction")
 def flip(m: Any, axis: Any = None) -> Any:
     """Reverse the order of elements along axes, as ``numpy.flip``.
 
     axis: The axes to reverse; None for all.
     Returns: The same elements.
-    PatternError: For a pattern, whose rank is not known.
 
     Examples
     --------
@@ -115,8 +117,8 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
             {"shift": shift, "axis": axis},
             "Give one shift for each axis, or one for all.",
         )
-    for by, along in zip(shifts, axes, strict=True):
-        x = _rolled(x, by, normalise_axis(along, x.ndim, "roll") + x.ndim)
+    for by, one in zip(shifts, axes, strict=True):
+        x = _rolled(x, by, normalise_axis(one, x.ndim, "roll") + x.ndim)
     return x
 
 
@@ -167,9 +169,9 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values: 
             {"constant_values": constant_values},
             "Leave constant_values= out, or pad with mode='constant'.",
         )
-    given = 0 if constant_values is None else constant_values
+    numbers = 0 if constant_values is None else constant_values
     try:
-        values = constant(_pairs(given, x.ndim, "constant_values"), x.dtype).value
+        values = constant(_pairs(numbers, x.ndim, "constant_values"), x.dtype).value
     except NumberRangeError as error:
         raise NumberRangeError(
             f"pad: constant_values do not fit {x.dtype}", error.facts, error.fix
@@ -178,14 +180,13 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values: 
         if not widths[axis].any():
             continue
         if mode != "constant":
-            places = _indices(x, axis, widths[axis], mode)
-            x = index(x, (*[slice(None)] * axis, places))
+            x = along(x, axis, _indices(x, axis, widths[axis], mode))
             continue
-        sides = [
-            _block(x, axis, int(width), value)
+        before, after = [
+            [slab(constant(value), x, axis, int(width))] if width else []
             for width, value in zip(widths[axis], values[axis], strict=True)
         ]
-        x = concatenate([*sides[0], x, *sides[1]], axis)
+        x = concatenate([*before, x, *after], axis)
     return x
 
 
@@ -193,7 +194,7 @@ _MODES = ("constant", "edge", "reflect", "symmetric", "wrap")
 
 
 def _indices(x: Variable, axis: int, widths: np.ndarray[Any, Any], mode: Any) -> Any:
-    """Return where in ``x`` the elements of the padded axis are."""
+    """Return the index in ``x`` of each element of the padded axis."""
     size = x.type.shape[axis]
     if not isinstance(size, int) or size == 0:
         raise ShapeError(
@@ -205,48 +206,40 @@ def _indices(x: Variable, axis: int, widths: np.ndarray[Any, Any], mode: Any) ->
     return np.pad(np.arange(size), widths, mode=mode)
 
 
-def _widths(given: Any, ndim: int) -> np.ndarray[Any, Any]:
+def _widths(pad_width: Any, ndim: int) -> np.ndarray[Any, Any]:
     """Return how many elements come before and after along each axis."""
-    pairs = given
-    if isinstance(given, dict):
-        by_axis = {normalise_axis(k, ndim, "pad") + ndim: v for k, v in given.items()}
+    pairs = pad_width
+    if isinstance(pad_width, dict):
+        by_axis = {normalise_axis(k, ndim, "pad") + ndim: v for k, v in pad_width.items()}
         pairs = [by_axis.get(axis, 0) for axis in range(ndim)]
         pairs = [(w, w) if isinstance(w, int) else w for w in pairs]
     widths = _pairs(pairs, max(ndim, 1), "pad_width")  # those of a scalar are checked, too
     if widths.dtype.kind not in "iu" or (widths < 0).any():
         raise DomainError(
             "pad takes widths that are ints of at least 0",
-            {"pad_width": given},
+            {"pad_width": pad_width},
             "Take a slice to remove elements.",
         )
     return widths
 
 
-def _pairs(given: Any, ndim: int, name: str) -> np.ndarray[Any, Any]:
-    """Return one pair for each axis, of NumPy's shorter forms."""
-    if isinstance(given, Variable) and not isinstance(given, Constant):
+def _pairs(value: Any, ndim: int, name: str) -> np.ndarray[Any, Any]:
+    """Return one pair for each axis, from any of the shorter forms that NumPy takes."""
+    if isinstance(value, Variable) and not isinstance(value, Constant):
         raise ArgumentError(
-            f"pad takes {name} that is known when the graph is built, not {given}",
+            f"pad takes {name} that is known when the graph is built, not {value}",
             fix="Join the array with np.full or np.broadcast_to by np.concatenate.",
         )
-    array = np.asarray(given.value if isinstance(given, Constant) else given)
+    array = np.asarray(value.value if isinstance(value, Constant) else value)
     try:
         return np.broadcast_to(array, (ndim, 2))
     except ValueError:
         raise ShapeError(
             f"pad takes {name} as one number, a pair, or a pair for each of "
             f"{count_of(ndim, 'axis')}",
-            {name: given},
+            {name: value},
             "Write a list with a pair (before, after) for each axis.",
         ) from None
-
-
-def _block(x: Variable, axis: int, width: int, value: Any) -> list[Any]:
-    if width == 0:
-        return []
-    sizes = list(shape(x))
-    sizes[axis] = width
-    return [broadcast_to(constant(value), tuple(sizes))]
 
 
 @documented()
@@ -263,16 +256,21 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     if isinstance(indices_or_sections, tuple | list | np.ndarray):
         return split(x, indices_or_sections, axis)
     parts = check_int(indices_or_sections, "array_split: the number of parts")
-    total = x.type.shape[normalise_axis(axis, x.ndim, "array_split")]
-    if parts < 1 or not isinstance(total, int):
-        raise ShapeError(
-            f"array_split: axis {axis} cannot be cut into {count_of(parts, 'part')}",
-            {"operand": f"{x} : {x.type}"},
-            "Give the places where to cut, as a list of ints.",
-        )
-    each, more = divmod(total, parts)
-    cuts = [i * each + min(i, more) for i in range(1, parts)]
+    size = x.type.shape[normalise_axis(axis, x.ndim, "array_split")]
+    if parts < 1 or not isinstance(size, int):
+        raise _uncut("array_split", x, axis, count_of(parts, "part"))
+    each, longer = divmod(size, parts)
+    cuts = [i * each + min(i, longer) for i in range(1, parts)]
     return split(x, cuts, axis)
+
+
+def _uncut(function: str, x: Variable, axis: int, parts: str) -> ShapeError:
+    """Return the error for an axis that cannot be cut into so many parts."""
+    return ShapeError(
+        f"{function}: axis {axis} cannot be cut into {parts}",
+        {"operand": f"{x} : {x.type}"},
+        "Give the places where to cut, as a list of ints.",
+    )
 
 
 @documented()
@@ -293,7 +291,7 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
             {"operand": f"{array} : {array.type}"},
             "Declare the size of the input.",
         )
-    return tuple([index(array, (*[slice(None)] * place, i)) for i in range(count)])
+    return tuple([along(array, place, i) for i in range(count)])
 
 
 @documented()
@@ -307,25 +305,22 @@ def vsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
     return split(of_rank(ary, 2, "vsplit"), indices_or_sections, 0)
 
 
-@documented()
+@documented(like=vsplit)
 def hsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
     """Cut an array along its second axis, a vector along its only one, as ``numpy.hsplit``.
 
     ary (Variable or array-like): At least one dimension.
-    Returns (list of Variable): The parts, in order.
     ShapeError: For a scalar, or a size that is not a multiple of the number of parts.
     """
     x = of_rank(ary, 1, "hsplit")
     return split(x, indices_or_sections, min(x.ndim - 1, 1))
 
 
-@documented()
+@documented(like=vsplit)
 def dsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
     """Cut an array along its third axis, as ``numpy.dsplit``.
 
     ary (Variable or array-like): At least three dimensions.
-    Returns (list of Variable): The parts, in order.
-    ShapeError: For fewer dimensions, or a size that is not a multiple of the number of parts.
     """
     return split(of_rank(ary, 3, "dsplit"), indices_or_sections, 2)
 
@@ -347,39 +342,36 @@ def atleast_1d(*arys: Any) -> Any:
     return _each(arys, "atleast_1d", lambda x: expand_dims(x, 0) if x.ndim == 0 else x)
 
 
-@documented()
+@documented(like=atleast_1d)
 def atleast_2d(*arys: Any) -> Any:
-    """Return vectors as matrices of one row, as ``numpy.atleast_2d``.
-
-    Returns (Variable or tuple of Variable): One for each operand; a tuple unless there is one.
-    PatternError: For a pattern, which has no type.
-    """
+    """Return vectors as matrices of one row, as ``numpy.atleast_2d``."""
     return _each(arys, "atleast_2d", lambda x: _lead(x, 2))
 
 
-@documented()
+@documented(like=atleast_1d)
 def atleast_3d(*arys: Any) -> Any:
     """Return vectors and matrices with three axes, as ``numpy.atleast_3d``.
 
     Returns (Variable or tuple of Variable): [1, n, 1] of a vector and [m, n, 1] of a matrix; a
         tuple unless there is one operand.
-    PatternError: For a pattern, which has no type.
     """
-    new = {0: (0, 1, 2), 1: (0, 2), 2: (2,)}
-    return _each(arys, "atleast_3d", lambda x: expand_dims(x, new.get(x.ndim, ())))
+    new_axes = {0: (0, 1, 2), 1: (0, 2), 2: (2,)}
+    return _each(arys, "atleast_3d", lambda x: expand_dims(x, new_axes.get(x.ndim, ())))
 
 
 def _each(arrays: Sequence[Any], function: str, change: Any) -> Any:
-    found = tuple([change(typed(x, function)) for x in arrays])
-    return found[0] if len(found) == 1 else found
+    """Return what ``change`` makes of each array; without a tuple if there is only one."""
+    results = tuple([change(typed(x, function)) for x in arrays])
+    return results[0] if len(results) == 1 else results
 
 
 def _lead(x: Variable, ndim: int) -> Any:
-    """Return an array with axes of size 1 in front, to so many dimensions."""
+    """Return an array with axes of size 1 in front, so that it has ``ndim`` dimensions or more."""
     return expand_dims(x, tuple(range(ndim - x.ndim))) if x.ndim < ndim else x
 
 
 def _parts(arrays: Any, function: str) -> list[Variable]:
+    """Return a sequence of at least one array as nodes."""
     if isinstance(arrays, Variable | np.ndarray):
         arrays = list(arrays)  # NumPy joins the parts of an array, too
     if not isinstance(arrays, list | tuple) or not arrays:
@@ -410,27 +402,25 @@ def vstack(tup: Any) -> Any:
     return concatenate([_lead(x, 2) for x in _parts(tup, "vstack")], 0)
 
 
-@documented()
+@documented(like=vstack)
 def hstack(tup: Any) -> Any:
     """Join arrays by columns, vectors end to end, as ``numpy.hstack``.
 
     tup (sequence of Variable or array-like): Of the same shape but for the second axis; vectors of
         any length.
     Returns: Of the common dtype.
-    ShapeError: When the other dimensions differ.
     """
     parts = [_lead(x, 1) for x in _parts(tup, "hstack")]
     return concatenate(parts, 0 if parts[0].ndim == 1 else 1)
 
 
-@documented()
+@documented(like=vstack)
 def dstack(tup: Any) -> Any:
     """Join arrays along the third axis, as ``numpy.dstack``.
 
     tup (sequence of Variable or array-like): Of the same shape but for the third axis; vectors are
         [1, n, 1], matrices [m, n, 1].
     Returns: Three dimensions or more, of the common dtype.
-    ShapeError: When the other dimensions differ.
     """
     return concatenate([atleast_3d(x) for x in _parts(tup, "dstack")], 2)
 
@@ -506,6 +496,7 @@ def _depth(arrays: Any, leaves: list[Variable]) -> int:
 
 
 def _joined(arrays: Any, depth: int, ndim: int) -> Any:
+    """Return nested lists of blocks as one array: the innermost lists join along the last axis."""
     if depth == 0:
         return _lead(typed(arrays, "block"), ndim)
     return concatenate([_joined(x, depth - 1, ndim) for x in arrays], -depth)
@@ -522,12 +513,11 @@ def flipud(m: Any) -> Any:
     return flip(of_rank(m, 1, "flipud"), 0)
 
 
-@documented()
+@documented(like=flipud)
 def fliplr(m: Any) -> Any:
     """Reverse the order of columns, as ``numpy.fliplr``.
 
     m: At least two dimensions.
-    Returns: The same elements.
     ShapeError: For fewer dimensions.
     """
     return flip(of_rank(m, 2, "fliplr"), 1)
@@ -605,8 +595,6 @@ def split(x: Any, sections: Any, axis: int = 0) -> list[Any]:
     Returns (list of Variable): The parts, in order.
     ShapeError: When the size is not static or not a multiple of the number of parts.
     """
-    from relgraph.ops.indexing.index import index
-
     x = as_operand(x)
     if not isinstance(x, Variable):
         raise no_rank("split", "Write the parts as operands of a concatenate instead.")
@@ -615,16 +603,12 @@ def split(x: Any, sections: Any, axis: int = 0) -> list[Any]:
         cuts: list[Any] = [check_int(cut, "split: a place to cut") for cut in sections]
     else:
         parts = check_int(sections, "split: the number of parts")
-        total = x.type.shape[axis]
-        if parts < 1 or not isinstance(total, int) or total % parts:
-            raise ShapeError(
-                f"split: axis {axis} cannot be cut into {count_of(parts, 'equal part')}",
-                {"operand": f"{x} : {x.type}"},
-                "Give the places where to cut, as a list of ints.",
-            )
-        cuts = [total // parts * i for i in range(1, parts)]
+        size = x.type.shape[axis]
+        if parts < 1 or not isinstance(size, int) or size % parts:
+            raise _uncut("split", x, axis, count_of(parts, "equal part"))
+        cuts = [size // parts * i for i in range(1, parts)]
     bounds = zip([None, *cuts], [*cuts, None], strict=True)
-    return [index(x, (slice(None),) * axis + (slice(a, b),)) for a, b in bounds]
+    return [along(x, axis, slice(start, stop)) for start, stop in bounds]
 
 
 @documented()
@@ -648,14 +632,11 @@ def repeat(x: Any, repeats: Any, axis: int | None = None) -> Any:
         if len(repeats) != 1:
             return _each_repeated(x, [_count(n, "repeat") for n in repeats], axis)
         repeats = repeats[0]
-    count = _count(repeats, "repeat")
-    sizes = list(shape(x))
-    spread = broadcast_to(expand_dims(x, axis + 1), (*sizes[: axis + 1], count, *sizes[axis + 1 :]))
-    return _merge(spread, axis)
+    return _merge(_stretched(x, axis + 1, _count(repeats, "repeat")), axis)
 
 
 def _each_repeated(x: Variable, counts: list[int], axis: int) -> Any:
-    """Return ``x`` with each element along an axis as often as a number of its own says."""
+    """Return ``x`` with each element along an axis as often as its own number says."""
     size = x.type.shape[axis]
     if isinstance(size, int) and size != len(counts):
         raise ShapeError(
@@ -664,9 +645,8 @@ def _each_repeated(x: Variable, counts: list[int], axis: int) -> Any:
             {"operand": f"{x} : {x.type}"},
             "Give one number for all of them, or one for each.",
         )
-    known = specify_shape(x, tuple([len(counts) if i == axis else None for i in range(x.ndim)]))
-    places = np.repeat(np.arange(len(counts)), counts)
-    return index(known, (*[slice(None)] * axis, places))
+    checked = specify_shape(x, tuple([len(counts) if i == axis else None for i in range(x.ndim)]))
+    return along(checked, axis, np.repeat(np.arange(len(counts)), counts))
 
 
 @documented()
@@ -677,25 +657,23 @@ def tile(x: Any, reps: Any) -> Any:
     Returns: Each size times its entry of ``reps``.
     ArgumentError: For numbers that are not ints.
     DomainError: For a negative number.
-    PatternError: For a pattern, whose rank is not known.
     """
     x = as_operand(x)
     if not isinstance(x, Variable):
         raise no_rank("tile", "Write it as expand_dims, broadcast_to and reshape.")
-    given = reps if isinstance(reps, tuple | list) else (reps,)
-    counts = [_count(count, "tile") for count in given]
+    counts = [
+        _count(count, "tile") for count in (reps if isinstance(reps, tuple | list) else [reps])
+    ]
     counts = [1] * (x.ndim - len(counts)) + counts
-    if len(counts) > x.ndim:
-        x = expand_dims(x, tuple(range(len(counts) - x.ndim)))
+    x = _lead(x, len(counts))
     for axis, count in enumerate(counts):
         if count != 1:
-            sizes = shape(x)
-            spread = broadcast_to(expand_dims(x, axis), (*sizes[:axis], count, *sizes[axis:]))
-            x = _merge(spread, axis)
+            x = _merge(_stretched(x, axis, count), axis)
     return x
 
 
 def _count(value: object, function: str) -> int:
+    """Return a number of repetitions as an int, or raise for one that is negative or open."""
     if is_open(value):
         raise no_rank(function, "Give the number of repetitions as an int.")
     count = check_int(value, f"{function}: a number of repetitions")
@@ -707,11 +685,14 @@ def _count(value: object, function: str) -> int:
     return count
 
 
+def _stretched(x: Variable, axis: int, size: int) -> Any:
+    """Return ``x`` with a new axis, along which it is repeated."""
+    sizes = shape(x)
+    return broadcast_to(expand_dims(x, axis), (*sizes[:axis], size, *sizes[axis:]))
+
+
 def _merge(x: Variable, axis: int) -> Any:
     """Return ``x`` with the axes ``axis`` and ``axis + 1`` made one."""
     sizes = shape(x)
-    a, b = sizes[axis : axis + 2]
     # The product, never -1: NumPy infers no size for an array that another axis leaves empty.
-    both = isinstance(a, int) and isinstance(b, int)
-    merged = a * b if both else (b if isinstance(a, int) and a == 1 else multiply(a, b))
-    return reshape(x, (*sizes[:axis], merged, *sizes[axis + 2 :]))
+    return reshape(x, (*sizes[:axis], product_of(sizes[axis : axis + 2]), *sizes[axis + 2 :]))

@@ -37,7 +37,7 @@ def _filled(x: Variable, value: float) -> Any:
     return elementwise.where(elementwise.isnan(x), value, x)
 
 
-@documented("reduction")
+@documented(like=reductions.sum)
 def nansum(
     a: Any,
     axis: Any = None,
@@ -49,7 +49,6 @@ def nansum(
 ) -> Any:
     """Add up the elements that are not NaN, as ``numpy.nansum``.
 
-    initial (scalar, optional): What the sum starts with.
     Returns: The dtype of ``sum``; 0 where every element is NaN.
 
     Examples
@@ -63,7 +62,7 @@ def nansum(
     return reductions.sum(values, axis, keepdims, dtype=dtype, initial=initial, where=where)
 
 
-@documented("reduction")
+@documented(like=reductions.prod)
 def nanprod(
     a: Any,
     axis: Any = None,
@@ -75,77 +74,65 @@ def nanprod(
 ) -> Any:
     """Multiply the elements that are not NaN, as ``numpy.nanprod``.
 
-    initial (scalar, optional): What the product starts with.
     Returns: The dtype of ``prod``; 1 where every element is NaN.
     """
     values = _filled(typed(a, "nanprod"), 1)
     return reductions.prod(values, axis, keepdims, dtype=dtype, initial=initial, where=where)
 
 
-@documented("reduction")
+@documented(like=reductions.max)
 def nanmax(
     a: Any, axis: Any = None, keepdims: Any = False, *, initial: Any = None, where: Any = None
 ) -> Any:
     """Take the largest of the elements that are not NaN, as ``numpy.nanmax``.
 
-    initial (scalar, optional): A lower bound of the result.
-    where: Which elements count, together with ``initial``.
     Returns: The dtype of ``a``; NaN where every element is, without the warning of NumPy.
-    ShapeError: For an axis that is statically of size 0, without ``initial``.
     """
     x = typed(a, "nanmax")
-    found = reductions.max(_filled(x, -np.inf), axis, keepdims, initial=initial, where=where)
-    return found if initial is not None else _nan_of_nothing(x, axis, keepdims, found)
+    largest = reductions.max(_filled(x, -np.inf), axis, keepdims, initial=initial, where=where)
+    return largest if initial is not None else _nan_of_nothing(x, axis, keepdims, largest)
 
 
-@documented("reduction")
+@documented(like=nanmax)
 def nanmin(
     a: Any, axis: Any = None, keepdims: Any = False, *, initial: Any = None, where: Any = None
 ) -> Any:
     """Take the smallest of the elements that are not NaN, as ``numpy.nanmin``.
 
-    initial (scalar, optional): An upper bound of the result.
-    where: Which elements count, together with ``initial``.
-    Returns: The dtype of ``a``; NaN where every element is, without the warning of NumPy.
-    ShapeError: For an axis that is statically of size 0, without ``initial``.
+    initial (scalar, optional): An upper bound of the result, and the result over no elements.
     """
     x = typed(a, "nanmin")
-    found = reductions.min(_filled(x, np.inf), axis, keepdims, initial=initial, where=where)
-    return found if initial is not None else _nan_of_nothing(x, axis, keepdims, found)
+    smallest = reductions.min(_filled(x, np.inf), axis, keepdims, initial=initial, where=where)
+    return smallest if initial is not None else _nan_of_nothing(x, axis, keepdims, smallest)
 
 
-def _nan_of_nothing(x: Variable, axis: Any, keepdims: Any, found: Any) -> Any:
+def _nan_of_nothing(x: Variable, axis: Any, keepdims: Any, extreme: Any) -> Any:
+    """Return an extreme over axes, but NaN where every element is NaN."""
     if x.dtype.kind != "f":
-        return found
+        return extreme
     nothing = reductions.all(elementwise.isnan(x), axis, keepdims)
-    return elementwise.where(nothing, np.nan, found)
+    return elementwise.where(nothing, np.nan, extreme)
 
 
-@documented("search")
+@documented(like=reductions.argmax)
 def nanargmax(a: Any, axis: Any = None, keepdims: Any = False) -> Any:
     """Return the index of the first largest element that is not NaN, as ``numpy.nanargmax``.
 
-    Returns: int64.
     DomainError: At a call, where all elements along the axis are NaN.
-    ShapeError: For an axis that is statically of size 0.
     """
     x = typed(a, "nanargmax")
     return _some_number(x, axis, reductions.argmax(_filled(x, -np.inf), axis, keepdims))
 
 
-@documented("search")
+@documented(like=nanargmax)
 def nanargmin(a: Any, axis: Any = None, keepdims: Any = False) -> Any:
-    """Return the index of the first smallest element that is not NaN, as ``numpy.nanargmin``.
-
-    Returns: int64.
-    DomainError: At a call, where all elements along the axis are NaN.
-    ShapeError: For an axis that is statically of size 0.
-    """
+    """Return the index of the first smallest element that is not NaN, as ``numpy.nanargmin``."""
     x = typed(a, "nanargmin")
     return _some_number(x, axis, reductions.argmin(_filled(x, np.inf), axis, keepdims))
 
 
 def _some_number(x: Variable, axis: Any, index: Any) -> Any:
+    """Return an index; a call raises DomainError where all elements along the axis are NaN."""
     if x.dtype.kind != "f":
         return index
     numbers = reductions.any(elementwise.logical_not(elementwise.isnan(x)), axis)
@@ -204,25 +191,23 @@ def nanvar(
     Returns: The dtype of ``var``; NaN where no more elements than ``ddof`` are numbers.
     """
     x = typed(a, "nanvar")
-    free = ddof or correction
+    ddof = ddof or correction
     if x.dtype.kind != "f":
-        return reductions.var(x, axis, ddof=free, keepdims=keepdims)
-    middle = nanmean(x, axis, True)
-    squares = elementwise.square(elementwise.subtract(x, middle))
+        return reductions.var(x, axis, ddof=ddof, keepdims=keepdims)
+    squares = elementwise.square(elementwise.subtract(x, nanmean(x, axis, True)))
     squares = elementwise.where(elementwise.isnan(x), 0, squares)
-    count = elementwise.subtract(_count(x, axis, keepdims), free)
-    found = _quotient(reductions.sum(squares, axis, keepdims), count)
-    return elementwise.where(elementwise.less_equal(count, 0), np.nan, found)
+    count = elementwise.subtract(_count(x, axis, keepdims), ddof)
+    variance = _quotient(reductions.sum(squares, axis, keepdims), count)
+    return elementwise.where(elementwise.less_equal(count, 0), np.nan, variance)
 
 
-@documented("reduction")
+@documented(like=nanvar)
 def nanstd(
     a: Any, axis: Any = None, *, ddof: float = 0, keepdims: Any = False, correction: float = 0
 ) -> Any:
     """Compute the standard deviation of the elements that are not NaN, as ``numpy.nanstd``.
 
     Returns: The dtype of ``std``; NaN where no more elements than ``ddof`` are numbers.
-    PatternError: For a pattern, which has no type.
     """
     return elementwise.sqrt(nanvar(a, axis, ddof=ddof, keepdims=keepdims, correction=correction))
 

@@ -48,8 +48,8 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> An
             operand = elementwise.cast(operand, floating(operand.dtype))
         return elementwise.sqrt(reductions.sum(elementwise.square(operand), axis, keepdims))
     array = typed(x, "norm")
-    given = axis if isinstance(axis, tuple) else (axis,)
-    axes = tuple(range(array.ndim)) if axis is None else given
+    listed = axis if isinstance(axis, tuple) else (axis,)
+    axes = tuple(range(array.ndim)) if axis is None else listed
     if len(axes) not in (1, 2):
         raise DomainError(
             f"norm with ord={ord!r} is of vectors or matrices",
@@ -61,16 +61,13 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> An
     return (_of_vectors if len(axes) == 1 else _of_matrices)(array, ord, axes, keepdims)
 
 
-@documented()
+@documented(like=norm)
 def vector_norm(x: Any, /, *, axis: Any = None, keepdims: Any = False, ord: Any = 2) -> Any:
     """Return norms of vectors, as ``numpy.linalg.vector_norm``.
 
     axis (int, tuple of int or None): The axes whose elements are one vector; None for all.
     ord (int, float or None): The order; None is 2.
-    Returns: A float.
-    ArgumentError: For axes in a list.
     DomainError: For an order that vectors do not have.
-    ShapeError: As of :func:`norm`.
     """
     array = typed(x, "vector_norm")
     check_no_list(axis, "vector_norm")
@@ -131,16 +128,16 @@ def _of_matrices(x: Variable, ord: Any, axes: tuple[int, ...], keepdims: Any) ->
     if ord in (2, -2, "nuc"):
         values = svd(moveaxis(x, (rows, columns), (-2, -1)), full_matrices=False)[1]
         combine: Any = {2: _largest, -2: reductions.min, "nuc": reductions.sum}[ord]
-        found = combine(values, -1)
+        result = combine(values, -1)
     elif ord in (1, -1, np.inf, -np.inf):
         first, second = (rows, columns) if ord in (1, -1) else (columns, rows)
         sums = reductions.sum(elementwise.absolute(x), first)
         extreme = _largest if ord > 0 else reductions.min
-        found = extreme(sums, second - (first < second))
+        result = extreme(sums, second - (first < second))
     else:
         raise DomainError(
             f"matrices have no norm of order {ord!r}",
             {"orders": "1, -1, 2, -2, inf, -inf, 'fro', 'nuc'"},
             "Use one of these; for a norm of all elements, ravel the matrix first.",
         )
-    return expand_dims(found, tuple(sorted((rows, columns)))) if keepdims else found
+    return expand_dims(result, tuple(sorted((rows, columns)))) if keepdims else result

@@ -9,62 +9,22 @@ import numpy as np
 from relgraph.errors import PatternError, ShapeError, count_of
 from relgraph.ir.node import Variable
 from relgraph.ops.arguments import as_operand, is_pattern
-from relgraph.ops.elementwise import TABLE, Elementwise, cast
+from relgraph.ops.elementwise import ROWS, Elementwise, cast
+
+_COMPOSITION = "Write what it is composed of with the functions that patterns take."
 
 
-def typed(x: Any, function: str) -> Variable:
-    """Return an operand as a node.
-
-    Parameters
-    ----------
-    x : Variable or array-like
-        Any dtype and shape.
-    function : str
-        Whose operand it is, for messages.
-
-    Returns
-    -------
-    Variable
-        With a type.
-
-    Raises
-    ------
-    PatternError
-        For a pattern, which has no type.
-    """
+def typed(x: Any, function: str, fix: str = _COMPOSITION) -> Variable:
+    """Return an operand as a node; a pattern, which has no type, raises PatternError."""
     if is_pattern(x):
         raise PatternError(
-            f"{function} needs the type of its operand, and a pattern has none",
-            fix="Write what it is composed of with the functions that patterns take.",
+            f"{function} needs the type of its operand, and a pattern has none", fix=fix
         )
-    found: Variable = as_operand(x)
-    return found
+    return as_operand(x)  # type: ignore[no-any-return]
 
 
 def of_rank(x: Any, ndim: int, function: str) -> Variable:
-    """Return an operand as a node of at least so many dimensions.
-
-    Parameters
-    ----------
-    x : Variable or array-like
-        Any dtype.
-    ndim : int
-        The fewest dimensions.
-    function : str
-        Whose operand it is, for messages.
-
-    Returns
-    -------
-    Variable
-        With a type.
-
-    Raises
-    ------
-    PatternError
-        For a pattern, which has no type.
-    ShapeError
-        For fewer dimensions.
-    """
+    """Return an operand as a node; fewer than ``ndim`` dimensions raise ShapeError."""
     array = typed(x, function)
     if array.ndim < ndim:
         raise ShapeError(
@@ -78,26 +38,8 @@ def of_rank(x: Any, ndim: int, function: str) -> Variable:
 def together(function: str, *values: Any, rule: str = "add") -> tuple[Variable, ...]:
     """Return operands as nodes; Python numbers take the dtype of the others.
 
-    Parameters
-    ----------
-    function : str
-        Whose operands they are, for messages.
-    *values : Variable, array-like or number
-        Any dtype and shape.
-    rule : str
-        The elementwise function whose rule Python integers follow that do not fit.
-
-    Returns
-    -------
-    tuple of Variable
-        In the same order.
-
-    Raises
-    ------
-    NumberRangeError
-        For such an integer where that function computes in integers.
-    PatternError
-        For a pattern, which has no type.
+    A Python integer that does not fit that dtype follows the elementwise op ``rule``: it becomes a
+    float if the op computes in floats, and raises NumberRangeError otherwise.
     """
     for value in values:
         if is_pattern(value):
@@ -106,23 +48,10 @@ def together(function: str, *values: Any, rule: str = "add") -> tuple[Variable, 
 
 
 def as_floats(function: str, *values: Any) -> tuple[Variable, ...]:
-    """Return operands in the float dtype in which functions such as ``exp`` compute.
-
-    Parameters
-    ----------
-    function : str
-        Whose operands they are, for messages.
-    *values : Variable, array-like or number
-        One, or two that have a common dtype.
-
-    Returns
-    -------
-    tuple of Variable
-        float32 or float64.
-    """
+    """Return one or two operands in the float dtype in which functions such as ``exp`` compute."""
     rule = "exp" if len(values) == 1 else "arctan2"
     operands = together(function, *values, rule=rule)
-    dtype = TABLE[rule].loop(function, tuple([x.dtype for x in operands]))[-1]
+    dtype = ROWS[rule].loop(function, tuple([x.dtype for x in operands]))[-1]
     return tuple([cast(x, dtype) for x in operands])
 
 

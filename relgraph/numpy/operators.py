@@ -50,21 +50,8 @@ def iterate(x: Any) -> list[Any]:
 
 
 def missing_attribute(x: Any, name: str) -> AttributeError:
-    """Return the error for an attribute that graphs do not have.
-
-    Parameters
-    ----------
-    x : Variable
-        What was asked for it.
-    name : str
-        The attribute.
-
-    Returns
-    -------
-    AttributeError
-        To be raised.
-    """
-    if name.startswith("_"):  # what Python and its libraries ask for
+    """Return the error for an attribute that graphs do not have, with what to write instead."""
+    if name.startswith("_"):  # Python and its libraries look such names up
         return AttributeError(f"a graph has no {name}")
     if hasattr(np.ndarray, name):
         return UnsupportedAttributeError(
@@ -85,15 +72,7 @@ def missing_attribute(x: Any, name: str) -> AttributeError:
 def no_values(x: Any) -> ArgumentError:
     """Return the error for a graph that is used as an array.
 
-    Parameters
-    ----------
-    x : Variable or pattern
-        The graph.
-
-    Returns
-    -------
-    ArgumentError
-        To be raised.  It names relgraph's function where one of SciPy's was called.
+    If a function of SciPy was called, the error names relgraph's function.
     """
     name = scipy_function(sys._getframe(1))
     fix = "Compile it with rg.function(inputs, outputs), or evaluate it with rg.evaluate(graph)."

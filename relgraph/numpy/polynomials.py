@@ -38,7 +38,7 @@ def polyval(p: Any, x: Any) -> Any:
     >>> rg.function([x], rnp.polyval([1, 0, -1], x))([2.0, 3.0])
     array([3., 8.])
     """
-    coefficients, place = typed(p, "polyval"), typed(x, "polyval")
+    coefficients, point = typed(p, "polyval"), typed(x, "polyval")
     count = coefficients.type.shape[0] if coefficients.ndim else None
     if not isinstance(count, int):
         raise ArgumentError(
@@ -46,12 +46,12 @@ def polyval(p: Any, x: Any) -> Any:
             {"p": f"{coefficients} : {coefficients.type}"},
             "Declare the size of the input.",
         )
-    known = coefficients.value if isinstance(coefficients, Constant) else None
-    found = zeros_like(place)  # times x: an infinity gives NaN, as in NumPy
+    numbers = coefficients.value if isinstance(coefficients, Constant) else None
+    result = zeros_like(point)  # times x: an infinity gives NaN, as in NumPy
     for i in range(count):
-        term = index(coefficients, i) if known is None else known[i]
-        found = elementwise.add(elementwise.multiply(found, place), term)
-    return found
+        term = index(coefficients, i) if numbers is None else numbers[i]
+        result = elementwise.add(elementwise.multiply(result, point), term)
+    return result
 
 
 @documented()

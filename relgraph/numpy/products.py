@@ -13,9 +13,9 @@ from relgraph.numpy.operands import typed
 from relgraph.ops import elementwise
 from relgraph.ops.arguments import (
     as_operand,
+    distinct_axes,
     is_pattern,
     no_rank,
-    normalise_axes,
     normalise_axis,
 )
 from relgraph.ops.checks import assert_sizes, specify_shape, squeeze
@@ -25,7 +25,7 @@ from relgraph.ops.docstrings import documented
 from relgraph.ops.elementwise import equal, logical_and, multiply
 from relgraph.ops.indexing.index import index
 from relgraph.ops.permutation import moveaxis, transpose
-from relgraph.ops.shape import dim, expand_dims, ravel, reshape, shape
+from relgraph.ops.shape import dim, expand_dims, product_of, ravel, reshape, shape
 
 __all__ = ["cross", "dot", "inner", "matvec", "tensordot", "vdot", "vecdot", "vecmat"]
 
@@ -74,14 +74,12 @@ def matvec(x1: Any, x2: Any) -> Any:
     return squeeze(matmul(matrix, expand_dims(vector, -1)), -1)
 
 
-@documented()
+@documented(like=matvec)
 def vecmat(x1: Any, x2: Any) -> Any:
     """Return the products of vectors and matrices, as ``numpy.vecmat``.
 
     x1 (Variable or array-like, [..., n]): The vectors.
     x2 (Variable or array-like, [..., n, m]): Batches broadcast.
-    Returns (Variable, [..., m]): The common dtype.
-    ShapeError: When the sizes differ.
     """
     vector, matrix = _vectors_of(x1, -1, "vecmat"), matrices_of(x2, "vecmat")
     if vector.ndim == 1:
@@ -264,27 +262,17 @@ def _contracted_axes(x: Variable, y: Variable, axes: Any) -> tuple[list[int], li
             {"axes": (first, second)},
             "Pair them: axes=([1], [0]) sums axis 1 of the first with axis 0 of the second.",
         )
-    found = []
-    for operand, given in ((x, first), (y, second)):
-        normalise_axes(given, operand.ndim, "tensordot")
-        found.append([normalise_axis(a, operand.ndim, "tensordot") for a in given])
-    return found[0], found[1]
+    summed, others = (
+        list(distinct_axes(axes, operand.ndim, "tensordot"))
+        for operand, axes in ((x, first), (y, second))
+    )
+    return summed, others
 
 
 def _folded(x: Variable, cut: int) -> Any:
     """Return ``x`` with its first ``cut`` axes made one, and the rest; none of a kind, no axis."""
     sizes = shape(x)
-    return reshape(x, tuple(_product(part) for part in (sizes[:cut], sizes[cut:]) if part))
-
-
-def _product(sizes: tuple[Any, ...]) -> Any:
-    total: Any = 1
-    for one in sizes:
-        if isinstance(one, int) and isinstance(total, int):
-            total *= one
-        else:
-            total = one if isinstance(total, int) and total == 1 else multiply(total, one)
-    return total
+    return reshape(x, tuple(product_of(part) for part in (sizes[:cut], sizes[cut:]) if part))
 
 
 def _arrays(x: Any, y: Any, function: str) -> tuple[Variable, Variable]:

@@ -1,7 +1,7 @@
 """NumPy's functions on graphs: what ``np.exp(x)`` and ``np.sum(x, axis=0)`` build.
 
-NumPy asks an operand's ``__array_ufunc__`` or ``__array_function__`` first.  Its
-functions mean those that :mod:`relgraph.numpy` has under the same names.
+NumPy calls an operand's ``__array_ufunc__`` or ``__array_function__`` first.  These call the
+function that :mod:`relgraph.numpy` has under the same name.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ ACCUMULATIONS: dict[np.ufunc, Function] = {
 
 # SciPy's ufuncs are looked up where SciPy has been imported already.
 SCIPY: dict[str, Function] = {
-    alias: Elementwise(name) for name, row in elementwise.TABLE.items() for alias in row.scipy
+    alias: Elementwise(name) for name, row in elementwise.ROWS.items() for alias in row.scipy
 }
 
 
@@ -91,26 +91,9 @@ del ARRAY_FUNCTIONS[np.unique]  # an error that says to write rg.unique
 
 
 def array_ufunc(ufunc: np.ufunc, method: str, args: Any, kwargs: Mapping[str, Any]) -> Any:
-    """Build what a NumPy ufunc means on graphs.
+    """Build the graph of a NumPy ufunc, or of its method "reduce" or "accumulate".
 
-    Parameters
-    ----------
-    ufunc : numpy.ufunc
-        NumPy's function, such as ``np.exp``.
-    method : str
-        "__call__", or "reduce" or "accumulate" where there is such a function.
-    args, kwargs : tuple, mapping
-        Its arguments.
-
-    Returns
-    -------
-    Variable
-        The node.
-
-    Raises
-    ------
-    ArgumentError
-        For a ufunc, a method or an argument that graphs do not have, such as ``out=``.
+    A ufunc, method or argument that graphs do not have, such as ``out=``, raises ArgumentError.
     """
     label = f"np.{ufunc.__name__}" if method == "__call__" else f"np.{ufunc.__name__}.{method}"
     plain: dict[str, Any] = {
@@ -152,8 +135,8 @@ def _by_name(
     names: tuple[str, ...], args: Any, kwargs: Mapping[str, Any]
 ) -> tuple[Any, dict[str, Any]]:
     """Return the arguments of a method by name; it takes the first axis by default."""
-    given = {"axis": 0, **dict(zip(names, args[1:], strict=False)), **kwargs}
-    return args[:1], given
+    named = {"axis": 0, **dict(zip(names, args[1:], strict=False)), **kwargs}
+    return args[:1], named
 
 
 def _scipy_function(ufunc: np.ufunc) -> Function | None:
@@ -163,24 +146,9 @@ def _scipy_function(ufunc: np.ufunc) -> Function | None:
 
 
 def array_function(func: Function, args: Any, kwargs: Mapping[str, Any]) -> Any:
-    """Build what a function of NumPy means on graphs.
+    """Build the graph of a NumPy function such as ``np.sum``.
 
-    Parameters
-    ----------
-    func : callable
-        NumPy's function, such as ``np.sum``.
-    args, kwargs : tuple, mapping
-        Its arguments.
-
-    Returns
-    -------
-    Variable
-        The node.
-
-    Raises
-    ------
-    ArgumentError
-        For a function or an argument that graphs do not have, naming functions of similar names.
+    A function or argument that graphs do not have raises ArgumentError, which suggests others.
     """
     label = _label(func)
     target = ARRAY_FUNCTIONS.get(func)
@@ -252,18 +220,7 @@ def _unsupported(label: str, names: list[str]) -> ArgumentError:
 
 
 def instead_of_attribute(name: str) -> str:
-    """Return what to write instead of an attribute of NumPy's arrays, or "" where no way is known.
-
-    Parameters
-    ----------
-    name : str
-        An attribute or a method.
-
-    Returns
-    -------
-    str
-        A sentence for the last line of a message.
-    """
+    """Return what to write instead of an attribute of NumPy's arrays, or "" if nothing is known."""
     written = f"Use the function np.{name}." if getattr(np, name, None) in ARRAY_FUNCTIONS else ""
     return instead_of(f"np.ndarray.{name}") or instead_of(f"np.{name}") or written
 

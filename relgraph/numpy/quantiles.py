@@ -40,9 +40,9 @@ def median(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
     count = dim(rows, -1)
     ordered = sort(rows)
     middle = slice((count - 1) // 2, count // 2 + 1)
-    found = reductions.mean(index(ordered, (Ellipsis, middle)), -1)
-    found = _nan_of_nan(ordered, found, 0)
-    return expand_dims(found, axes) if keepdims else found
+    result = reductions.mean(index(ordered, (Ellipsis, middle)), -1)
+    result = _nan_of_nan(ordered, result, 0)
+    return expand_dims(result, axes) if keepdims else result
 
 
 @documented("reduction")
@@ -74,7 +74,7 @@ def quantile(
     return _quantile("quantile", a, fractions, weak, axis=axis, method=method, keepdims=keepdims)
 
 
-@documented("reduction")
+@documented(like=quantile)
 def percentile(
     a: Any, q: Any, axis: Any = None, method: str = "linear", keepdims: bool = False
 ) -> Any:
@@ -82,12 +82,7 @@ def percentile(
 
     a: Any shape, at least one element; any dtype but bool.
     q (float or array-like): From 0 to 100, known when the graph is built.
-    method ({"linear"}): Between two elements lies what is interpolated.
-    Returns: As of :func:`quantile`.
     DomainError: For another method, or a percentage out of range.
-    ArgumentError: For a ``q`` that is a graph.
-    DTypeError: For a ``q`` that is no number, or an array of bool.
-    ShapeError: For axes without elements; at the call, where their sizes are not known before.
     """
     fractions = np.asarray(np.true_divide(_numbers(q, "percentile"), 100))
     weak = type(q) in (int, float)
@@ -101,14 +96,14 @@ def _numbers(q: Any, function: str) -> np.ndarray:
             {"given": f"{q} : {q.type}"},
             "Give numbers, or sort the array and index it.",
         )
-    found = np.asarray(q)
-    if found.dtype.kind not in "biuf":
+    numbers = np.asarray(q)
+    if numbers.dtype.kind not in "biuf":
         raise DTypeError(
-            f"{function} takes a q of real numbers, not {found.dtype}",
+            f"{function} takes a q of real numbers, not {numbers.dtype}",
             {"given": q},
             "Give a float, or a list of them.",
         )
-    return found
+    return numbers
 
 
 def _quantile(
@@ -131,21 +126,21 @@ def _quantile(
         raise DTypeError(f"{function} of bool is not defined", fix="Convert it: x.astype(float).")
     rows, axes = _rows(x, axis, function)
     count = dim(rows, -1)
-    none = f"{function} of no elements is not defined"
+    message = f"{function} of no elements is not defined"
     fix = "Reduce axes with elements; np.median of none is NaN."
     if not isinstance(count, int):
-        rows = assert_sizes(rows, elementwise.greater(count, 0), none, fix)
+        rows = assert_sizes(rows, elementwise.greater(count, 0), message, fix)
     elif count == 0:
-        raise ShapeError(none, {"operand": f"{x} : {x.type}"}, fix)
+        raise ShapeError(message, {"operand": f"{x} : {x.type}"}, fix)
     ordered = sort(rows)
     if q.dtype.kind == "f":
-        found = _interpolated(ordered, count, q, weak)
+        result = _interpolated(ordered, count, q, weak)
     else:  # the first and the last element
-        found = index(ordered, (Ellipsis, (count - 1) * q.astype("int64")))
-    found = _nan_of_nan(ordered, found, q.ndim)
+        result = index(ordered, (Ellipsis, (count - 1) * q.astype("int64")))
+    result = _nan_of_nan(ordered, result, q.ndim)
     if q.ndim:
-        found = moveaxis(found, tuple(range(-q.ndim, 0)), tuple(range(q.ndim)))
-    return expand_dims(found, axes) if keepdims else found
+        result = moveaxis(result, tuple(range(-q.ndim, 0)), tuple(range(q.ndim)))
+    return expand_dims(result, axes) if keepdims else result
 
 
 def _interpolated(ordered: Variable, count: Any, q: np.ndarray, weak: bool) -> Any:
@@ -187,10 +182,10 @@ def _rows(x: Variable, axis: Any, function: str) -> tuple[Variable, tuple[int, .
     return reshape(transpose(x, (*kept, *axes)), (*[sizes[i] for i in kept], count)), axes
 
 
-def _nan_of_nan(ordered: Variable, found: Any, trailing: int) -> Any:
+def _nan_of_nan(ordered: Variable, results: Any, trailing: int) -> Any:
     """Return results that are NaN where the last element of a sorted row is."""
     if ordered.dtype.kind != "f":
-        return found
-    bad = reductions.any(elementwise.isnan(index(ordered, (Ellipsis, slice(-1, None)))), -1)
-    bad = expand_dims(bad, tuple(range(-trailing, 0))) if trailing else bad
-    return elementwise.where(bad, np.nan, found)
+        return results
+    has_nan = reductions.any(elementwise.isnan(index(ordered, (Ellipsis, slice(-1, None)))), -1)
+    has_nan = expand_dims(has_nan, tuple(range(-trailing, 0))) if trailing else has_nan
+    return elementwise.where(has_nan, np.nan, results)

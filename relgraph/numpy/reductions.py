@@ -1,5 +1,4 @@
-"""Reductions as functions: they bring axes into canonical form and build the ops of
-:mod:`relgraph.ops.reductions`.
+"""NumPy's reductions as functions that build the ops of :mod:`relgraph.ops.reductions`.
 
 An axis may be counted from either end, except in a pattern, whose rank is not known: there it is
 counted from the end.
@@ -8,7 +7,6 @@ counted from the end.
 from __future__ import annotations
 
 import builtins
-import math
 from typing import Any as Value  # Any is a reduction
 
 import numpy as np
@@ -48,7 +46,7 @@ from relgraph.ops.reductions import (
     floating,
     reduced_axes,
 )
-from relgraph.ops.shape import dim
+from relgraph.ops.shape import dim, product_of
 
 __all__ = ["all", "any", "argmax", "argmin", "max", "mean", "min", "prod", "std", "sum", "var"]
 
@@ -72,12 +70,9 @@ def _search(cls: type[Reduction], x: Value, axis: Value, keepdims: Value) -> Val
     ndim = rank_of(operand)
     if is_axis_of_scalar(axis, ndim):
         axis = None
-    found = None if axis is None else normalise_axis(axis, ndim, cls.name)
-    return cls(None if ndim == 1 else found, keepdims)(operand)
-
-
-def _cast(x: Value, dtype: npt.DTypeLike | None) -> Value:
-    return x if dtype is None else elementwise.cast(x, dtype)
+    if axis is not None:
+        axis = normalise_axis(axis, ndim, cls.name)
+    return cls(None if ndim == 1 else axis, keepdims)(operand)
 
 
 @documented("reduction")
@@ -102,14 +97,14 @@ def sum(
     >>> rg.sum(rg.matrix("X", shape=(2, 3)), axis=0).type
     float64[3]
     """
-    values = chosen(_cast(x, dtype), where, 0, "sum")
-    total = _cast(_reduce(Sum, values, axis, keepdims), dtype)
+    values = chosen(elementwise.in_dtype(x, dtype), where, 0, "sum")
+    total = elementwise.in_dtype(_reduce(Sum, values, axis, keepdims), dtype)
     if initial is None:
         return total
     return elementwise.add(total, start_value(initial, total, "sum"))
 
 
-@documented("reduction")
+@documented(like=sum)
 def prod(
     x: Value,
     axis: Value = None,
@@ -122,11 +117,9 @@ def prod(
     """Multiply elements over axes; over no elements the product is 1.
 
     initial (scalar, optional): What the product starts with.
-    Returns: Of that dtype; without one int64 for bool and signed integers, uint64 for unsigned
-        ones, otherwise the dtype of ``x``.
     """
-    values = chosen(_cast(x, dtype), where, 1, "prod")
-    total = _cast(_reduce(Prod, values, axis, keepdims), dtype)
+    values = chosen(elementwise.in_dtype(x, dtype), where, 1, "prod")
+    total = elementwise.in_dtype(_reduce(Prod, values, axis, keepdims), dtype)
     if initial is None:
         return total
     return elementwise.multiply(total, start_value(initial, total, "prod"))
@@ -143,17 +136,17 @@ def max(
 ) -> Value:
     """Take the largest element over axes; NaN where there is one.
 
-    initial (scalar, optional): A bound of the result, which it is over no elements.
+    initial (scalar, optional): A lower bound of the result, and the result over no elements.
     where: Which elements count, given ``initial``; broadcast to the shape of the array.
     Returns: The dtype of ``x``.
     ShapeError: For an axis that is statically of size 0, without ``initial``.
     """
     values, start, unfilled = starting_with(x, axis, initial, where, "max")
-    found = _reduce(Top if unfilled else Max, values, axis, keepdims)
-    return found if start is None else elementwise.maximum(found, start)
+    largest = _reduce(Top if unfilled else Max, values, axis, keepdims)
+    return largest if start is None else elementwise.maximum(largest, start)
 
 
-@documented("reduction")
+@documented(like=max)
 def min(
     x: Value,
     axis: Value = None,
@@ -164,14 +157,11 @@ def min(
 ) -> Value:
     """Take the smallest element over axes; NaN where there is one.
 
-    initial (scalar, optional): A bound of the result, which it is over no elements.
-    where: Which elements count, given ``initial``; broadcast to the shape of the array.
-    Returns: The dtype of ``x``.
-    ShapeError: For an axis that is statically of size 0, without ``initial``.
+    initial (scalar, optional): An upper bound of the result, and the result over no elements.
     """
     values, start, unfilled = starting_with(x, axis, initial, where, "min")
-    found = _reduce(Bottom if unfilled else Min, values, axis, keepdims)
-    return found if start is None else elementwise.minimum(found, start)
+    smallest = _reduce(Bottom if unfilled else Min, values, axis, keepdims)
+    return smallest if start is None else elementwise.minimum(smallest, start)
 
 
 @documented("reduction")
@@ -190,7 +180,7 @@ def mean(
     operand = as_operand(x)
     every = where is None or where is True
     if every and (dtype is None or is_pattern(operand) or np.dtype(dtype).kind == "f"):
-        return _reduce(Mean, _cast(operand, dtype), axis, keepdims)
+        return _reduce(Mean, elementwise.in_dtype(operand, dtype), axis, keepdims)
     total = sum(
         operand,
         axis,
@@ -200,7 +190,7 @@ def mean(
     )
     count = sum(chosen(ones_like(operand, "bool"), where, 0, "mean"), axis, keepdims)
     quotient = elementwise.true_divide(total, elementwise.cast(count, floating(total.dtype)))
-    return _cast(quotient, total.dtype)
+    return elementwise.in_dtype(quotient, total.dtype)
 
 
 @documented("reduction")
@@ -212,12 +202,9 @@ def any(x: Value, axis: Value = None, keepdims: Value = False, *, where: Value =
     return _reduce(Any, chosen(x, where, 0, "any"), axis, keepdims)
 
 
-@documented("reduction")
+@documented(like=any)
 def all(x: Value, axis: Value = None, keepdims: Value = False, *, where: Value = None) -> Value:
-    """Return True where every element over axes is not zero; NaN is not zero.
-
-    Returns: bool.
-    """
+    """Return True where every element over axes is not zero; NaN is not zero."""
     return _reduce(All, chosen(x, where, 1, "all"), axis, keepdims)
 
 
@@ -231,13 +218,9 @@ def argmax(x: Value, axis: Value = None, keepdims: Value = False) -> Value:
     return _search(Argmax, x, axis, keepdims)
 
 
-@documented("search")
+@documented(like=argmax)
 def argmin(x: Value, axis: Value = None, keepdims: Value = False) -> Value:
-    """Return the index of the first smallest element, or of the first NaN.
-
-    Returns: int64.
-    ShapeError: For an axis that is statically of size 0.
-    """
+    """Return the index of the first smallest element, or of the first NaN."""
     return _search(Argmin, x, axis, keepdims)
 
 
@@ -268,14 +251,11 @@ def softmax(x: Value, axis: Value = -1) -> Value:
     return Softmax(normalise_axis(axis, rank_of(operand), "softmax"))(operand)
 
 
-@documented()
+@documented(like=softmax)
 def log_softmax(x: Value, axis: Value = -1) -> Value:
     """Compute ``x - logsumexp(x)`` along an axis without overflow.
 
-    x: Any dtype, at least one dimension.
     axis (int): The axis whose exponentials add up to 1.
-    Returns: The shape of ``x``; float64 for bool and integers, otherwise the dtype of ``x``.
-    DomainError: For an axis out of range, as every axis of a scalar is.
     """
     operand = as_operand(x)
     return LogSoftmax(normalise_axis(axis, rank_of(operand), "log_softmax"))(operand)
@@ -296,45 +276,34 @@ def var(
     >>> rg.var(rg.vector("x"))
     mean(square(x - mean(x, keepdims=True)))
     """
-    operand, free = as_operand(a), ddof or correction
+    operand, ddof = as_operand(a), ddof or correction
     squares = elementwise.square(elementwise.subtract(operand, mean(operand, axis, True)))
-    if isinstance(free, int | float) and free == 0:
+    if isinstance(ddof, int | float) and ddof == 0:
         return mean(squares, axis, keepdims)
-    if not isinstance(free, int | float) or not isinstance(operand, Variable):
+    if not isinstance(ddof, int | float) or not isinstance(operand, Variable):
         raise ArgumentError(
-            f"var takes ddof as a number, and in a pattern only 0, not {free!r}",
+            f"var takes ddof as a number, and in a pattern only 0, not {ddof!r}",
             fix="Write the sum of squares and its divisor out.",
         )
     return elementwise.true_divide(
-        sum(squares, axis, keepdims), _degrees_of_freedom(operand, axis, free)
+        sum(squares, axis, keepdims), _degrees_of_freedom(operand, axis, ddof)
     )
 
 
-@documented("reduction")
+@documented(like=var)
 def std(
     a: Value, axis: Value = None, *, ddof: float = 0, keepdims: Value = False, correction: float = 0
 ) -> Value:
-    """Compute the standard deviation over axes: the square root of the variance.
-
-    Returns: float64 for bool and integers, otherwise the dtype of ``a``.
-    ArgumentError: For a ``ddof`` that is no number, or in a pattern not 0.
-    """
+    """Compute the standard deviation over axes: the square root of the variance."""
     return elementwise.sqrt(var(a, axis, ddof=ddof, keepdims=keepdims, correction=correction))
 
 
 def _degrees_of_freedom(x: Variable, axis: Axis, ddof: float) -> Value:
     """Return the number of reduced elements less ``ddof``, not below 0."""
-    axes = reduced_axes(axis, x.ndim, "var")
-    dims = [x.type.shape[a] for a in axes]
-    count: Value = math.prod(d for d in dims if isinstance(d, int))
-    if builtins.all(isinstance(d, int) for d in dims):
+    sizes = [dim(x, a) for a in reduced_axes(axis, x.ndim, "var")]
+    static = [size for size in sizes if isinstance(size, int)]
+    count = product_of([*static, *[size for size in sizes if not isinstance(size, int)]])
+    if isinstance(count, int):
         return builtins.max(count - ddof, 0)
-    for a, d in zip(axes, dims, strict=True):
-        if not isinstance(d, int):
-            count = (
-                dim(x, a)
-                if isinstance(count, int) and count == 1
-                else elementwise.multiply(count, dim(x, a))
-            )
     free = elementwise.subtract(elementwise.cast(count, floating(x.dtype)), ddof)
     return elementwise.maximum(free, 0)

@@ -18,7 +18,7 @@ from relgraph.ops.checks import squeeze
 from relgraph.ops.concatenate import concatenate
 from relgraph.ops.contraction import matmul
 from relgraph.ops.docstrings import documented
-from relgraph.ops.indexing.index import index
+from relgraph.ops.indexing.index import along
 from relgraph.ops.linalg.structured import diagonal
 from relgraph.ops.permutation import matrix_transpose, transpose
 from relgraph.ops.shape import broadcast_to, dim, expand_dims, shape, size
@@ -87,22 +87,22 @@ def average(
     x = typed(a, "average")
     axis = tuple(axis) if isinstance(axis, list) else axis
     if weights is None:
-        found = reductions.mean(x, axis, keepdims)
+        mean = reductions.mean(x, axis, keepdims)
         if not returned:
-            return found
-        each = elementwise.true_divide(size(x), elementwise.maximum(size(found), 1))
-        return found, broadcast_to(elementwise.cast(each, found.dtype), shape(found))
+            return mean
+        count = elementwise.true_divide(size(x), elementwise.maximum(size(mean), 1))
+        return mean, broadcast_to(elementwise.cast(count, mean.dtype), shape(mean))
     w = typed(weights, "average")
     dtype = np.result_type(x.dtype, w.dtype, *([] if x.dtype.kind == "f" else ["float64"]))
     w = _aligned(w, x, axis)
     products = elementwise.multiply(elementwise.cast(x, dtype), elementwise.cast(w, dtype))
     total = reductions.sum(w, axis, keepdims, dtype=dtype)
-    found = elementwise.true_divide(reductions.sum(products, axis, keepdims), total)
-    return (found, broadcast_to(total, shape(found))) if returned else found
+    mean = elementwise.true_divide(reductions.sum(products, axis, keepdims), total)
+    return (mean, broadcast_to(total, shape(mean))) if returned else mean
 
 
 def _aligned(w: Variable, x: Variable, axis: Any) -> Any:
-    """Return weights with the dimensions of what they weigh."""
+    """Return weights with the dimensions of the array that they weight."""
     axes = list(axis) if isinstance(axis, tuple) else [axis]
     whole = w.ndim == x.ndim and (axis is None or len(axes) < x.ndim)
     if whole or w.type.shape == x.type.shape:
@@ -111,8 +111,8 @@ def _aligned(w: Variable, x: Variable, axis: Any) -> Any:
         raise _misfit(w, x, axis)
     places = [normalise_axis(one, x.ndim, "average") + x.ndim for one in axes]
     w = transpose(w, tuple([places.index(place) for place in sorted(places)]))
-    for place, own in zip(sorted(places), w.type.shape, strict=True):
-        if (own == 1) != (x.type.shape[place] == 1):  # nothing is stretched
+    for place, entry in zip(sorted(places), w.type.shape, strict=True):
+        if (entry == 1) != (x.type.shape[place] == 1):  # nothing is stretched
             raise _misfit(w, x, axis)
     return expand_dims(w, tuple([i for i in range(x.ndim) if i not in places]))
 
@@ -158,33 +158,32 @@ def cov(  # noqa: PLR0917 - the parameters of NumPy
     >>> rnp.cov(rg.matrix("X", (2, "k"))).type
     float64[2, 2]
     """
-    given = [_variables(v, rowvar, "cov") for v in (m, y) if v is not None]
-    real = np.result_type("float64", *[v.dtype for v in given]) if dtype is None else dtype
-    whole = concatenate([elementwise.cast(v, real) for v in given])
-    free = ddof if ddof is not None else 0 if bias else 1
+    variables = [_variables(v, rowvar, "cov") for v in (m, y) if v is not None]
+    real = np.result_type("float64", *[v.dtype for v in variables]) if dtype is None else dtype
+    rows = concatenate([elementwise.cast(v, real) for v in variables])
+    if ddof is None:
+        ddof = 0 if bias else 1
     weights = _observation_weights(fweights, aweights)
-    middle = average(whole, 1, weights, keepdims=True)
-    total = dim(whole, 1)
-    if weights is not None:
-        total = reductions.sum(weights, dtype=middle.dtype)
-    count = _free_weight(total, weights, aweights, free)
-    return _mean_products(elementwise.subtract(whole, middle), weights, count)
+    mean = average(rows, 1, weights, keepdims=True)
+    total = dim(rows, 1) if weights is None else reductions.sum(weights, dtype=mean.dtype)
+    count = _free_weight(total, weights, aweights, ddof)
+    return _mean_products(elementwise.subtract(rows, mean), weights, count)
 
 
-def _mean_products(apart: Any, weights: Any, count: Any) -> Any:
-    """Return the products of all pairs of rows, weighed and divided by a count."""
-    weighed = apart if weights is None else elementwise.multiply(apart, weights)
-    product = matmul(apart, matrix_transpose(weighed))
+def _mean_products(deviations: Any, weights: Any, count: Any) -> Any:
+    """Return the products of all pairs of rows, weighted and divided by a count."""
+    weighted = deviations if weights is None else elementwise.multiply(deviations, weights)
+    product = matmul(deviations, matrix_transpose(weighted))
     count = elementwise.cast(elementwise.maximum(count, 0), product.dtype)
     return squeeze(elementwise.multiply(product, elementwise.true_divide(1, count)))
 
 
-def _free_weight(total: Any, weights: Any, aweights: Any, free: Any) -> Any:
-    """Return the weight of all observations less what their mean takes."""
-    if aweights is None or free == 0:
-        return elementwise.subtract(total, free)
+def _free_weight(total: Any, weights: Any, aweights: Any, ddof: Any) -> Any:
+    """Return the weight of all observations less that of ``ddof`` of them."""
+    if aweights is None or ddof == 0:
+        return elementwise.subtract(total, ddof)
     squares = reductions.sum(elementwise.multiply(weights, typed(aweights, "cov")))
-    lost = elementwise.true_divide(elementwise.multiply(free, squares), total)
+    lost = elementwise.true_divide(elementwise.multiply(ddof, squares), total)
     return elementwise.subtract(total, lost)
 
 
@@ -214,8 +213,8 @@ def _observation_weights(fweights: Any, aweights: Any) -> Any:
             )
     if aweights is None:
         return weights
-    more = typed(aweights, "cov")
-    return more if weights is None else elementwise.multiply(weights, more)
+    reliabilities = typed(aweights, "cov")
+    return reliabilities if weights is None else elementwise.multiply(weights, reliabilities)
 
 
 @documented()
@@ -229,12 +228,12 @@ def corrcoef(
     Returns (Variable, [n, n]): float64 unless ``dtype`` says otherwise; from -1 to 1.
     ShapeError: For more than two dimensions.
     """
-    c = cov(x, y, rowvar, dtype=dtype)
-    if c.ndim == 0:
-        return elementwise.true_divide(c, c)
-    spread = elementwise.sqrt(diagonal(c))
-    c = elementwise.true_divide(c, expand_dims(spread, 1))
-    return elementwise.clip(elementwise.true_divide(c, expand_dims(spread, 0)), -1, 1)
+    matrix = cov(x, y, rowvar, dtype=dtype)
+    if matrix.ndim == 0:
+        return elementwise.true_divide(matrix, matrix)
+    deviations = elementwise.sqrt(diagonal(matrix))
+    matrix = elementwise.true_divide(matrix, expand_dims(deviations, 1))
+    return elementwise.clip(elementwise.true_divide(matrix, expand_dims(deviations, 0)), -1, 1)
 
 
 @documented("search")
@@ -267,9 +266,8 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
             distance = expand_dims(gaps, new)
         else:
             distance = diff(points, axis=axis)
-    before = (slice(None),) * place
     pairs = elementwise.add(
-        index(values, (*before, slice(1, None))), index(values, (*before, slice(None, -1)))
+        along(values, place, slice(1, None)), along(values, place, slice(None, -1))
     )
     areas = elementwise.true_divide(elementwise.multiply(distance, pairs), 2.0)
     return reductions.sum(areas, place)

@@ -52,22 +52,16 @@ def deg2rad(x: Any) -> Any:
     return elementwise.multiply(x, constant(np.deg2rad(x.dtype.type(1))))
 
 
-@documented()
+@documented(like=deg2rad)
 def rad2deg(x: Any) -> Any:
-    """Convert radians to degrees, as ``numpy.rad2deg``.
-
-    Returns: float32 for float32 and for integers of up to 16 bits, otherwise float64.
-    """
+    """Convert radians to degrees, as ``numpy.rad2deg``."""
     (x,) = as_floats("rad2deg", x)
     return elementwise.multiply(x, constant(np.rad2deg(x.dtype.type(1))))
 
 
-@documented()
+@documented(like=deg2rad)
 def fabs(x: Any) -> Any:
-    """Return absolute values as floats, as ``numpy.fabs``.
-
-    Returns: float32 for float32 and for integers of up to 16 bits, otherwise float64.
-    """
+    """Return absolute values as floats, as ``numpy.fabs``."""
     return elementwise.absolute(*as_floats("fabs", x))
 
 
@@ -80,12 +74,11 @@ def fix(x: Any) -> Any:
     return elementwise.trunc(typed(x, "fix"))
 
 
-@documented()
+@documented("elementwise")
 def fmod(x1: Any, x2: Any) -> Any:
     """Return the remainder of a division that is cut towards zero, as ``numpy.fmod``.
 
     Returns: The common dtype, with the sign of ``x1``; exact.
-    ShapeError: When the shapes do not broadcast.
 
     Examples
     --------
@@ -121,24 +114,22 @@ def modf(x: Any) -> tuple[Any, Any]:
     return elementwise.copysign(rest, x), elementwise.trunc(x)
 
 
-@documented()
+@documented("elementwise")
 def float_power(x1: Any, x2: Any) -> Any:
     """Raise to a power in float64, as ``numpy.float_power``.
 
     Returns: float64.
-    ShapeError: When the shapes do not broadcast.
     """
     wide = np.zeros(())  # Python numbers become float64 beside it, whatever the other operand is
     operands = [together("float_power", x, wide, rule="true_divide")[0] for x in (x1, x2)]
     return elementwise.power(*(elementwise.cast(x, "float64") for x in operands))
 
 
-@documented()
+@documented("elementwise")
 def heaviside(x1: Any, x2: Any) -> Any:
     """Return 0 below zero, 1 above it, and ``x2`` at zero, as ``numpy.heaviside``.
 
     Returns: The common float; NaN where ``x1`` is.
-    ShapeError: When the shapes do not broadcast.
 
     Examples
     --------
@@ -150,16 +141,15 @@ def heaviside(x1: Any, x2: Any) -> Any:
     """
     x, middle = as_floats("heaviside", x1, x2)
     step = elementwise.cast(elementwise.greater(x, 0), x.dtype)
-    found = elementwise.where(elementwise.equal(x, 0), middle, step)
-    return elementwise.where(elementwise.isnan(x), x, found)
+    result = elementwise.where(elementwise.equal(x, 0), middle, step)
+    return elementwise.where(elementwise.isnan(x), x, result)
 
 
-@documented()
+@documented("elementwise")
 def logaddexp2(x1: Any, x2: Any) -> Any:
     """Return ``log2(2**x1 + 2**x2)`` without overflow, as ``numpy.logaddexp2``.
 
     Returns: The common float.
-    ShapeError: When the shapes do not broadcast.
     """
     a, b = as_floats("logaddexp2", x1, x2)
     distance = elementwise.negative(elementwise.absolute(elementwise.subtract(a, b)))
@@ -186,19 +176,16 @@ def sinc(x: Any) -> Any:
 
 @documented()
 def isposinf(x: Any) -> Any:
-    """Tell where elements are infinity, as ``numpy.isposinf``.
+    """Return True where elements are infinity, as ``numpy.isposinf``.
 
     Returns: bool.
     """
     return _is_infinity(typed(x, "isposinf"), np.inf)
 
 
-@documented()
+@documented(like=isposinf)
 def isneginf(x: Any) -> Any:
-    """Tell where elements are minus infinity, as ``numpy.isneginf``.
-
-    Returns: bool.
-    """
+    """Return True where elements are minus infinity, as ``numpy.isneginf``."""
     return _is_infinity(typed(x, "isneginf"), -np.inf)
 
 
@@ -238,17 +225,17 @@ def nan_to_num(
     limits = np.finfo(array.dtype)
     high = limits.max if posinf is None else posinf
     low = limits.min if neginf is None else neginf
-    found: Any = array
-    for place, number in (
+    result: Any = array
+    for test, number in (
         (isneginf(array), low),
         (isposinf(array), high),
         (elementwise.isnan(array), nan),
     ):
-        given = typed(number, "nan_to_num")
-        if isinstance(given, Constant):
-            given = constant(given.value.astype(array.dtype))
-        found = elementwise.where(place, elementwise.cast(given, array.dtype), found)
-    return found
+        substitute = typed(number, "nan_to_num")
+        if isinstance(substitute, Constant):
+            substitute = constant(substitute.value.astype(array.dtype))
+        result = elementwise.where(test, elementwise.cast(substitute, array.dtype), result)
+    return result
 
 
 @documented()
@@ -283,14 +270,14 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
         if is_pattern(choice):
             typed(choice, "select")
     try:
-        *chosen, found = Op.coerce(elementwise.where, (*choices, default))
+        *branches, result = Op.coerce(elementwise.where, (*choices, default))
     except NumberRangeError:
         if not is_weak(default):
             raise
-        *chosen, found = wrapped([*Op.coerce(elementwise.where, tuple(choices)), default])
-    dtype = common_dtype(*chosen, found)
-    found = elementwise.cast(found, dtype)
-    for condition, choice in zip(reversed(conditions), reversed(chosen), strict=True):
+        *branches, result = wrapped([*Op.coerce(elementwise.where, tuple(choices)), default])
+    dtype = common_dtype(*branches, result)
+    result = elementwise.cast(result, dtype)
+    for condition, choice in zip(reversed(conditions), reversed(branches), strict=True):
         test = typed(condition, "select")
         if test.dtype.kind != "b":
             raise DTypeError(
@@ -298,5 +285,5 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
                 {"condition": f"{test} : {test.type}"},
                 "Compare it first, for instance with np.not_equal(condition, 0).",
             )
-        found = elementwise.where(test, elementwise.cast(choice, dtype), found)
-    return found
+        result = elementwise.where(test, elementwise.cast(choice, dtype), result)
+    return result

@@ -50,18 +50,7 @@ _METHODS = {
 
 
 def instead_of(label: str) -> str:
-    """Return what to write instead of a function, or "" where no way is known.
-
-    Parameters
-    ----------
-    label : str
-        The function, such as "np.sort".
-
-    Returns
-    -------
-    str
-        A sentence for the last line of a message.
-    """
+    """Return what to write instead of a function such as "np.sort", or "" if nothing is known."""
     label = label.removeprefix("np.")
     name, _, method = label.rpartition(".")
     if label not in INSTEAD and isinstance(getattr(np, name, None), np.ufunc):

@@ -8,7 +8,6 @@ parameter leaves it open and passes through.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -71,23 +70,9 @@ def no_rank(function: str, fix: str) -> PatternError:
 
 
 def normalise_axis(axis: Any, ndim: int | None, function: str) -> Any:
-    """Return an axis counted from the end.
+    """Return an axis counted from the end, or raise DomainError for one out of range.
 
-    Parameters
-    ----------
-    axis : int or open parameter
-        Counted from either end.
-    ndim : int or None
-        The rank that it is counted in; None for a pattern, which takes negative axes only.
-    function : str
-        The name of the function, for messages.
-
-    Raises
-    ------
-    DomainError
-        For an axis out of range.
-    PatternError
-        For an axis of a pattern counted from the front.
+    For ``ndim=None``, which a pattern has, only an axis counted from the end is accepted.
     """
     if is_open(axis):
         return axis
@@ -109,28 +94,43 @@ def normalise_axis(axis: Any, ndim: int | None, function: str) -> Any:
 
 
 def normalise_axes(axes: Any, ndim: int | None, function: str) -> Any:
-    """Return axes as a sorted tuple, counted from the end; an open parameter passes through.
-
-    Raises
-    ------
-    DomainError
-        For an axis out of range or given twice.
-    PatternError
-        For an axis of a pattern counted from the front.
-    """
+    """Return distinct axes as a sorted tuple; an open parameter passes through."""
     if is_open(axes):
         return axes
-    given = tuple(axes) if isinstance(axes, tuple | list) else (axes,)
-    found = [normalise_axis(axis, ndim, function) for axis in given]
-    if any(map(is_open, found)):
-        return tuple(found)
-    if len(set(found)) != len(found):
+    distinct = distinct_axes(axes, ndim, function)
+    return distinct if any(map(is_open, distinct)) else tuple(sorted(distinct))
+
+
+def distinct_axes(axes: Any, ndim: int | None, function: str) -> tuple[Any, ...]:
+    """Return axes in their order, counted from the end, or raise DomainError for one twice."""
+    axes = tuple(axes) if isinstance(axes, tuple | list) else (axes,)
+    normalised = tuple([normalise_axis(axis, ndim, function) for axis in axes])
+    if len(set(normalised)) != len(normalised) and not any(map(is_open, normalised)):
         raise DomainError(
             f"{function}: an axis is given twice",
-            {"axes": given},
+            {"axes": axes},
             "Name every axis once; -1 is the last.",
         )
-    return tuple(sorted(found))
+    return normalised
+
+
+class AxisOp(Op):
+    """An op along one axis.
+
+    Parameters
+    ----------
+    axis : int
+        The axis, counted from the end.
+    """
+
+    __slots__ = ()
+    parameters = ("axis",)
+
+    @classmethod
+    def canonical(cls, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """Return the axis, counted from the end; an open parameter passes through."""
+        (axis,) = super().canonical(*args, **kwargs)
+        return (normalise_axis(axis, None, cls.name),)
 
 
 def is_axis_of_scalar(axis: object, ndim: int | None) -> bool:
@@ -148,11 +148,6 @@ def check_no_list(axis: object, function: str) -> None:
         )
 
 
-def canonical_axes(axes: Any, op: str) -> Any:
-    """Return the axes parameter of an op: sorted, all negative, or open."""
-    return normalise_axes(axes, None, op)
-
-
 def check_scalar(type_: TensorType, what: str) -> None:
     """Raise unless a type is that of an integer scalar, as sizes and indices are."""
     if type_.ndim or type_.dtype.kind not in "iu":
@@ -160,11 +155,6 @@ def check_scalar(type_: TensorType, what: str) -> None:
             f"{what} is an integer scalar, not {type_}",
             fix="Pass a scalar of an integer dtype, for instance .astype('int64').",
         )
-
-
-def result_dtype(dtypes: Iterable[np.dtype[Any]]) -> np.dtype[Any]:
-    """Return NumPy's common dtype of arrays."""
-    return np.result_type(*dtypes)
 
 
 def one_tuple(shape: tuple[Any, ...]) -> Any:
@@ -175,22 +165,27 @@ def one_tuple(shape: tuple[Any, ...]) -> Any:
 
 
 def check_shape(shape: Any, function: str, unknown: bool = False) -> tuple[Any, ...]:
+    """Return a shape as a tuple of Python ints, names and None; one size may be -1 if ``unknown``.
+
+    More than one -1 raises DomainError.
+    """
     if not isinstance(shape, tuple | list):
         shape = (shape,)
-    found: list[Any] = []
+    dims: list[Any] = []
     for entry in shape:
-        known = is_int(entry) and entry == -1 and unknown
-        found.append(-1 if known else check_dim(entry))
-    if found.count(-1) > 1:
+        inferred = unknown and is_int(entry) and entry == -1
+        dims.append(-1 if inferred else check_dim(entry))
+    if dims.count(-1) > 1:
         raise DomainError(
             f"{function}: only one size can be -1",
             {"shape": tuple(shape)},
             "Give the other sizes; -1 stands for the one that follows from them.",
         )
-    return tuple(found)
+    return tuple(dims)
 
 
-def check_sizes(op: Op, shape: tuple[Any, ...], sizes: list[TensorType]) -> None:
+def check_sizes(shape: tuple[Any, ...], sizes: list[TensorType]) -> None:
+    """Raise unless there is an integer scalar for each size of a shape that is not static."""
     expected = sum(not isinstance(entry, int) for entry in shape)
     if len(sizes) != expected:
         raise ArgumentError(
@@ -202,6 +197,7 @@ def check_sizes(op: Op, shape: tuple[Any, ...], sizes: list[TensorType]) -> None
 
 
 def fill(shape: tuple[Any, ...], sizes: tuple[Any, ...]) -> tuple[int, ...]:
+    """Return a shape with the values of operands in place of the sizes that are not static."""
     rest = iter(sizes)
     return tuple(entry if isinstance(entry, int) else int(next(rest)) for entry in shape)
 

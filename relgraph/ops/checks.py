@@ -45,6 +45,7 @@ class SpecifyShape(Rearrangement):
 
     __slots__ = ()
     name = "specify_shape"
+    measure = (2, 2)
     parameters = ("shape",)
     arity = 1
 
@@ -84,13 +85,13 @@ class SpecifyShape(Rearrangement):
 
     def perform(self, *values: Any) -> Any:
         """Return the operand where it has the shape, or raise ShapeError."""
-        found, shape = np.shape(values[0]), self.params[0]
-        if len(found) != len(shape) or any(
-            [size is not None and size != own for own, size in zip(found, shape, strict=True)]
+        actual, shape = np.shape(values[0]), self.params[0]
+        if len(actual) != len(shape) or any(
+            [size is not None and size != entry for entry, size in zip(actual, shape, strict=True)]
         ):
             raise ShapeError(
                 "an array does not have the shape that specify_shape gives",
-                {"shape": shape_text(found), "expected": shape_text(shape)},
+                {"shape": shape_text(actual), "expected": shape_text(shape)},
                 "Pass an array of that shape, or leave the size open with None.",
             )
         return values[0]
@@ -141,7 +142,9 @@ class Unique(Op):
 
     __slots__ = ()
     name = "unique"
+    measure = (8, 2)
     arity = 1
+    moves_elements = True
 
     def infer(self, *types: Any) -> Type:
         """Return a vector; its size is known where there is one element at most."""
@@ -212,26 +215,14 @@ def assert_(
     >>> f([1.0])
     array([0.])
     """
-    told = message if fix is None else ("DomainError", message, fix)
-    return Assert(told)(as_operand(x), as_operand(condition))
+    parameter = message if fix is None else ("DomainError", message, fix)
+    return Assert(parameter)(as_operand(x), as_operand(condition))
 
 
 def assert_sizes(x: Any, condition: Any, message: str, fix: str) -> Any:
     """Return ``x``; a call where the condition on sizes is not true raises ShapeError.
 
-    Parameters
-    ----------
-    x : Variable
-        What is returned.
-    condition : Variable
-        Of sizes that are known at the call only.
-    message, fix : str
-        What the error says, and how to mend it: as where the sizes are known before.
-
-    Returns
-    -------
-    Variable
-        Of the type of ``x``.
+    Message and fix are those of the error for sizes that are known when the graph is built.
     """
     return Assert(("ShapeError", message, fix))(x, as_operand(condition))
 

@@ -3,38 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from relgraph.errors import ArgumentError, ShapeError
 from relgraph.ir.cost import size
-from relgraph.ir.facts import MATRIX_FACTS, VALUE_FACTS, Facts, kept
+from relgraph.ir.facts import MATRIX_FACTS, VALUE_FACTS, Facts, kept, shared
 from relgraph.ir.node import Variable
-from relgraph.ir.op import Op
-from relgraph.ir.types import Dim, Type, unify_dims
-from relgraph.ops.arguments import (
-    as_operand,
-    is_pattern,
-    normalise_axis,
-    rank_of,
-    result_dtype,
-)
+from relgraph.ir.types import Dim, TensorType, Type, unify_dims
+from relgraph.ops.arguments import AxisOp, as_operand, is_pattern, normalise_axis, rank_of
 from relgraph.ops.docstrings import documented
 from relgraph.ops.shape import ravel
 
 
-class _Join(Op):
+class _Join(AxisOp):
     """An op that puts its operands beside each other."""
 
     __slots__ = ()
-    parameters = ("axis",)
+    moves_elements = True
+    returns_new_array = True
+    alternative: ClassVar[str]  # what joins operands of different ranks, for a message
 
-    @classmethod
-    def canonical(cls, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
-        """Return the axis, counted from the end."""
-        (axis,) = super().canonical(*args, **kwargs)
-        return (normalise_axis(axis, None, cls.name),)
+    def _common_shape(self, types: Sequence[Any], joined: int | None = None) -> list[Dim]:
+        """Return the sizes in which all operands agree, and the first one's along ``joined``."""
+        dims: list[Dim] = list(types[0].shape)
+        for other in types[1:]:
+            if other.ndim != len(dims):
+                raise ShapeError(
+                    f"the operands of {self.name} have different numbers of dimensions",
+                    fix=f"Insert axes with expand_dims, or {self.alternative}.",
+                )
+            for axis in range(-len(dims), 0):
+                if axis != joined:
+                    dims[axis] = _same_size(dims[axis], other.shape[axis], axis, self.name)
+        return dims
 
     def flops(self, types: tuple[Any, ...], result: Any) -> int:
         """Cost one copy of each element."""
@@ -42,40 +45,23 @@ class _Join(Op):
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """Know what is known of every operand."""
-        common = Facts(-1)
-        for one in operands:
-            common = Facts(common.true & one.true)
-        return kept(common, *VALUE_FACTS, *(MATRIX_FACTS if self.params[0] < -2 else ()))
+        return kept(shared(operands), *VALUE_FACTS, *(MATRIX_FACTS if self.params[0] < -2 else ()))
 
 
 class Concatenate(_Join):
-    """Join arrays along one of their axes.
-
-    Parameters
-    ----------
-    axis : int
-        Counted from the end.
-    """
+    """Join arrays along one of their axes."""
 
     __slots__ = ()
     name = "concatenate"
+    measure = (12, 1)
+    alternative = "join along a new axis with stack"
 
     def infer(self, *types: Any) -> Type:
         """Return the common dtype, and the sum of the sizes where all are static."""
-        ndim = types[0].ndim
-        axis = normalise_axis(self.params[0], ndim, self.name)
-        dims: list[Dim] = list(types[0].shape)
-        for other in types[1:]:
-            if other.ndim != ndim:
-                raise ShapeError(
-                    "the operands of concatenate have different numbers of dimensions",
-                    fix="Insert axes with expand_dims, or join along a new axis with stack.",
-                )
-            for place in range(-ndim, 0):
-                if place != axis:
-                    dims[place] = _same_size(dims[place], other.shape[place], place, self.name)
+        axis = normalise_axis(self.params[0], types[0].ndim, self.name)
+        dims = self._common_shape(types, axis)
         dims[axis] = _sum([type_.shape[axis] for type_ in types])
-        return types[0].with_shape(dims).with_dtype(result_dtype(t.dtype for t in types))  # type: ignore[no-any-return]
+        return TensorType(np.result_type(*[t.dtype for t in types]), dims)
 
     def perform(self, *values: Any) -> Any:
         """Concatenate with NumPy."""
@@ -93,22 +79,16 @@ class Stack(_Join):
 
     __slots__ = ()
     name = "stack"
+    measure = (3, 1)
+    alternative = "stretch operands with broadcast_to"
 
     def infer(self, *types: Any) -> Type:
         """Return the common dtype, and the shape with the number of operands inserted."""
-        ndim = types[0].ndim
-        place = normalise_axis(self.params[0], ndim + 1, self.name) + ndim + 1
-        dims: list[Dim] = list(types[0].shape)
-        for other in types[1:]:
-            if other.ndim != ndim:
-                raise ShapeError(
-                    "the operands of stack have different numbers of dimensions",
-                    fix="Insert axes with expand_dims, or stretch operands with broadcast_to.",
-                )
-            for axis in range(-ndim, 0):
-                dims[axis] = _same_size(dims[axis], other.shape[axis], axis, self.name)
+        ndim = types[0].ndim + 1
+        place = normalise_axis(self.params[0], ndim, self.name) + ndim
+        dims = self._common_shape(types)
         dims.insert(place, len(types))
-        return types[0].with_shape(dims).with_dtype(result_dtype(t.dtype for t in types))  # type: ignore[no-any-return]
+        return TensorType(np.result_type(*[t.dtype for t in types]), dims)
 
     def perform(self, *values: Any) -> Any:
         """Stack with NumPy."""
@@ -120,13 +100,13 @@ def _operands(arrays: Sequence[Any], function: str) -> list[Any]:
         raise ArgumentError(
             f"{function} takes a sequence of arrays", {"given": arrays}, "Pass a list: [x, y]."
         )
-    found = [as_operand(x) for x in arrays]
-    if not found:
+    operands = [as_operand(x) for x in arrays]
+    if not operands:
         raise ArgumentError(
             f"{function} needs at least one operand",
             fix="Pass a list with an array; rg.zeros(shape) makes one that may be empty.",
         )
-    return found
+    return operands
 
 
 def _same_size(a: Dim, b: Dim, axis: int, function: str) -> Dim:

@@ -9,11 +9,11 @@ import numpy as np
 
 from relgraph.errors import ArgumentError, ShapeError, count_of
 from relgraph.ir.cost import extent, size
-from relgraph.ir.facts import NOTHING, Facts, proved
+from relgraph.ir.facts import Facts, kept, proved, shared
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.ir.types import Dim, TensorType, Type, broadcast_dims, broadcast_shapes, unify_dims
-from relgraph.ops.arguments import as_operand, is_open, no_rank, result_dtype
+from relgraph.ops.arguments import as_operand, is_open, no_rank
 from relgraph.ops.definite import of_product
 from relgraph.ops.docstrings import documented
 from relgraph.ops.permutation import MatrixTranspose, matrix_transpose, transpose
@@ -28,9 +28,11 @@ class Matmul(Op):
 
     __slots__ = ()
     name = "matmul"
+    measure = (40, 4)
     arity = 2
     symbol = "@"
     precedence = 12
+    returns_new_array = True
 
     def infer(self, *types: Any) -> Type:
         """Return the type; the inner sizes agree, the batches broadcast."""
@@ -46,7 +48,7 @@ class Matmul(Op):
         columns = b.shape[-1:] if b.ndim > 1 else ()
         contracted(a.shape[-1], b.shape[-2 if b.ndim > 1 else -1])
         batch = broadcast_shapes([a.shape[:-2], b.shape[:-2]])
-        return TensorType(result_dtype([a.dtype, b.dtype]), (*batch, *rows, *columns))
+        return TensorType(np.result_type(a.dtype, b.dtype), (*batch, *rows, *columns))
 
     def perform(self, *values: Any) -> Any:
         """Multiply with NumPy."""
@@ -58,15 +60,14 @@ class Matmul(Op):
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """Keep what products keep: structure, and signs of floats (integers wrap around)."""
-        found = product_facts(operands, node)
+        facts = product_facts(operands, node)
         x, y = node.inputs
         if min(x.ndim, y.ndim) < 2:
-            return found
-        both = Facts(operands[0].true & operands[1].true)
-        shared = [name for name in _CLOSED_UNDER_PRODUCT if both.holds(name)]
+            return facts
+        structure = kept(shared(operands), *_CLOSED_UNDER_PRODUCT)
         if _transposes(x, y):
-            shared.append("symmetric")
-        return found | proved(*shared) | of_product(node)
+            structure |= proved("symmetric")
+        return facts | structure | of_product(node)
 
 
 _CLOSED_UNDER_PRODUCT = (
@@ -80,14 +81,16 @@ class Outer(Op):
 
     __slots__ = ()
     name = "outer"
+    measure = (40, 1)
     arity = 2
+    returns_new_array = True
 
     def infer(self, *types: Any) -> Type:
         """Return the type [m, n] for vectors of sizes m and n."""
         a, b = types
         if a.ndim != 1 or b.ndim != 1:
             raise ShapeError("an outer product is of two vectors", fix="Use ravel(x) first.")
-        return TensorType(result_dtype([a.dtype, b.dtype]), (*a.shape, *b.shape))
+        return TensorType(np.result_type(a.dtype, b.dtype), (*a.shape, *b.shape))
 
     def perform(self, *values: Any) -> Any:
         """Multiply with NumPy."""
@@ -95,10 +98,10 @@ class Outer(Op):
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """Keep signs and integrality; the product of a vector with itself is symmetric."""
-        found = product_facts(operands, node)
+        facts = product_facts(operands, node)
         if node.inputs[0] is not node.inputs[1]:
-            return found
-        return found | proved("psd" if node.dtype.kind == "f" else "symmetric")
+            return facts
+        return facts | proved("psd" if node.dtype.kind == "f" else "symmetric")
 
 
 class Einsum(Op):
@@ -139,10 +142,10 @@ class Einsum(Op):
                     f"the subscripts {term!r} do not fit {type_}",
                     fix="Write one label for each axis of the operand.",
                 )
-            own: dict[str, Dim] = {}
+            dims: dict[str, Dim] = {}
             for label, dim in zip(term, type_.shape, strict=True):
-                own[label] = contracted(own.get(label), dim)
-            for label, dim in own.items():
+                dims[label] = contracted(dims.get(label), dim)
+            for label, dim in dims.items():
                 try:
                     sizes[label] = broadcast_dims(sizes.get(label, 1), dim)
                 except ShapeError as error:
@@ -150,7 +153,9 @@ class Einsum(Op):
                         f"{error.what} for the label {label!r}",
                         fix="Give the axes of one label equal sizes, or label them differently.",
                     ) from None
-        return TensorType(result_dtype(t.dtype for t in types), [sizes[label] for label in result])
+        return TensorType(
+            np.result_type(*[t.dtype for t in types]), [sizes[label] for label in result]
+        )
 
     def perform(self, *values: Any) -> Any:
         """Contract with NumPy, in the order it finds best."""
@@ -170,9 +175,7 @@ class Einsum(Op):
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """Keep signs and integrality where all operands have them."""
-        common = Facts(-1)
-        for one in operands:
-            common = Facts(common.true & one.true)
+        common = shared(operands)
         return product_facts((common, common), node)
 
     def _terms(self) -> tuple[list[str], str]:
@@ -198,15 +201,14 @@ def product_facts(operands: tuple[Facts, ...], node: Variable) -> Facts:
     around, so signs are kept for floats only.  Integers stay integers, even rounded.
     """
     a, b = operands
-    names = ["integer"] if a.holds("integer") and b.holds("integer") else []
+    facts = kept(shared(operands), "integer")
     if node.dtype.kind == "f":
-        for one, other in ((a, b), (b, a)):
-            for sign, product in (("nonnegative", "nonnegative"), ("nonpositive", "nonpositive")):
-                if one.holds("nonnegative") and other.holds(sign):
-                    names.append(product)
+        for first, second in ((a, b), (b, a)):
+            if first.holds("nonnegative"):
+                facts |= kept(second, "nonnegative", "nonpositive")
         if a.holds("nonpositive") and b.holds("nonpositive"):
-            names.append("nonnegative")
-    return proved(*names) if names else NOTHING
+            facts |= proved("nonnegative")
+    return facts
 
 
 def _transposes(x: Variable, y: Variable) -> bool:
@@ -277,16 +279,16 @@ def einsum(subscripts: str, *operands: Any) -> Any:
             f"einsum takes its subscripts as a string first, not {type(subscripts).__name__}",
             fix='Write them like "ij,jk->ik".',
         )
-    found = [as_operand(x) for x in operands]
-    ranks = [x.ndim if isinstance(x, Variable) else None for x in found]
+    nodes = [as_operand(x) for x in operands]
+    ranks = [x.ndim if isinstance(x, Variable) else None for x in nodes]
     terms, result = _parse(subscripts, ranks)
-    if len(found) == 1 and sorted(terms[0]) == sorted(result) and len(set(result)) == len(result):
-        return transpose(found[0], tuple(terms[0].index(label) for label in result))
-    if len(found) == 2:
-        product = _as_matmul(terms, result, found)
+    if len(nodes) == 1 and sorted(terms[0]) == sorted(result) and len(set(result)) == len(result):
+        return transpose(nodes[0], tuple(terms[0].index(label) for label in result))
+    if len(nodes) == 2:
+        product = _as_matmul(terms, result, nodes)
         if product is not None:
             return product
-    return Einsum(_written(terms, result))(*found)
+    return Einsum(_written(terms, result))(*nodes)
 
 
 def _as_matmul(terms: list[str], result: str, operands: list[Any]) -> Any:

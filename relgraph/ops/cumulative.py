@@ -11,12 +11,11 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from relgraph.ir.facts import NOTHING, Facts, kept
+from relgraph.ir.facts import Facts
 from relgraph.ir.node import Variable
-from relgraph.ir.op import Op
 from relgraph.ir.types import TensorType, Type
-from relgraph.ops import elementwise
 from relgraph.ops.arguments import (
+    AxisOp,
     as_operand,
     is_axis_of_scalar,
     is_pattern,
@@ -25,143 +24,78 @@ from relgraph.ops.arguments import (
     rank_of,
 )
 from relgraph.ops.docstrings import documented
-from relgraph.ops.elementwise.facts import VALUES, WEAK_SIGNS, holds
-from relgraph.ops.reductions import Max, Min, Prod, Reduction, Sum, accumulator, sums_exactly
+from relgraph.ops.elementwise import in_dtype
+from relgraph.ops.reductions import Max, Min, Prod, Reduction, Sum
 from relgraph.ops.shape import ravel
 
 
-class Cumulative(Op):
-    """A function of the elements so far along an axis.
-
-    Parameters
-    ----------
-    axis : int
-        The axis, counted from the end.
-    """
+class Cumulative(AxisOp):
+    """A function of the elements so far along an axis."""
 
     __slots__ = ()
-    parameters = ("axis",)
     arity = 1
-    ufunc: ClassVar[np.ufunc]
-    fold: ClassVar[type[Reduction]]  # what its last element is
+    fold: ClassVar[type[Reduction]]  # of all elements: the last result
 
-    @classmethod
-    def canonical(cls, axis: Any = -1) -> tuple[Any, ...]:
-        """Store a negative axis; an open parameter passes through."""
-        return (normalise_axis(axis, None, cls.name),)
-
-    def dtype(self, operand: np.dtype[Any]) -> np.dtype[Any]:
-        """Return the dtype of the result."""
-        return operand
+    @property
+    def ufunc(self) -> Any:
+        """NumPy's function of two elements."""
+        assert self.fold.combiner is not None
+        return self.fold.combiner.row.compute
 
     def infer(self, *types: Any) -> Type:
-        """Keep the shape."""
+        """Keep the shape; the dtype is that of the reduction."""
         (x,) = types
         normalise_axis(self.axis, x.ndim, self.name)
-        return TensorType(self.dtype(x.dtype), x.shape)
+        return TensorType(self.fold().dtype(x.dtype), x.shape)
 
     def perform(self, *values: Any) -> Any:
         """Accumulate with NumPy, in the dtype that it chooses."""
         with np.errstate(all="ignore"):
             return self.ufunc.accumulate(np.asarray(values[0]), axis=self.axis)
 
+    def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
+        """Return the facts of the reduction: every result is one of at least one element."""
+        return self.fold().facts_of_elements(operands[0], node, filled=True)  # type: ignore[no-any-return]
+
 
 class Cumsum(Cumulative):
-    """The sums of the elements so far along an axis.
-
-    Parameters
-    ----------
-    axis : int
-        The axis, counted from the end.
-    """
+    """The sums of the elements so far along an axis."""
 
     __slots__ = ()
     name = "cumsum"
+    measure = (4, 2)
     fold = Sum
-    ufunc = np.add
-
-    def dtype(self, operand: np.dtype[Any]) -> np.dtype[Any]:
-        """Return NumPy's accumulator."""
-        return accumulator(operand)
-
-    def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
-        """Signs are kept where nothing wraps: no sum is of no elements."""
-        (x,) = operands
-        if not sums_exactly(node.inputs[0].dtype):
-            return NOTHING
-        found = kept(x, *WEAK_SIGNS, "positive", "negative", "integer")
-        # Partial sums that overflow to both infinities cancel to NaN.
-        one_sign = any(holds(x, name) for name in WEAK_SIGNS)
-        return found | (kept(x, "not_nan") if one_sign else NOTHING)
 
 
 class Cumprod(Cumulative):
-    """The products of the elements so far along an axis.
-
-    Parameters
-    ----------
-    axis : int
-        The axis, counted from the end.
-    """
+    """The products of the elements so far along an axis."""
 
     __slots__ = ()
     name = "cumprod"
+    measure = (5, 2)
     fold = Prod
-    ufunc = np.multiply
-
-    def dtype(self, operand: np.dtype[Any]) -> np.dtype[Any]:
-        """Return NumPy's accumulator."""
-        return accumulator(operand)
-
-    def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
-        """Floats keep signs weakly, integers not at all; partial products may be 0 and inf."""
-        (x,) = operands
-        if node.dtype.kind != "f":
-            return NOTHING
-        found = kept(x, "nonnegative", "integer")
-        if holds(x, "integer", "nonzero"):
-            found |= kept(x, "nonzero", "positive", "not_nan")
-        return found
 
 
 class Cummax(Cumulative):
-    """The largest of the elements so far along an axis; NaN from the first NaN on.
-
-    Parameters
-    ----------
-    axis : int
-        The axis, counted from the end.
-    """
+    """The largest of the elements so far along an axis; NaN from the first NaN on."""
 
     __slots__ = ()
     name = "cummax"
+    measure = (4, 2)
     fold = Max
-    ufunc = np.maximum
     computes = False
-
-    def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
-        """One of the elements."""
-        return kept(operands[0], *VALUES)
+    moves_elements = True
 
 
 class Cummin(Cumulative):
-    """The smallest of the elements so far along an axis; NaN from the first NaN on.
-
-    Parameters
-    ----------
-    axis : int
-        The axis, counted from the end.
-    """
+    """The smallest of the elements so far along an axis; NaN from the first NaN on."""
 
     __slots__ = ()
     name = "cummin"
+    measure = (4, 2)
     fold = Min
-    ufunc = np.minimum
     computes = False
-
-    def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
-        """One of the elements."""
-        return kept(operands[0], *VALUES)
+    moves_elements = True
 
 
 def _along(cls: type[Cumulative], x: Any, axis: Any) -> Any:
@@ -172,10 +106,6 @@ def _along(cls: type[Cumulative], x: Any, axis: Any) -> Any:
             raise no_rank(f"{cls.name} without an axis", "Name the axis: axis=-1 is the last.")
         operand, axis = ravel(operand), -1
     return cls(normalise_axis(axis, rank_of(operand), cls.name))(operand)
-
-
-def _cast(x: Any, dtype: npt.DTypeLike | None) -> Any:
-    return x if dtype is None else elementwise.cast(x, dtype)
 
 
 @documented("cumulative")
@@ -192,35 +122,25 @@ def cumsum(a: Any, axis: Any = None, dtype: npt.DTypeLike | None = None) -> Any:
     >>> rg.cumsum(rg.matrix("X", shape=(2, 3)), axis=0).type
     float64[2, 3]
     """
-    return _cast(_along(Cumsum, _cast(a, dtype), axis), dtype)
+    return in_dtype(_along(Cumsum, in_dtype(a, dtype), axis), dtype)
 
 
-@documented("cumulative")
+@documented(like=cumsum)
 def cumprod(a: Any, axis: Any = None, dtype: npt.DTypeLike | None = None) -> Any:
-    """Multiply the elements so far along an axis, as ``numpy.cumprod``.
-
-    Returns: The shape of ``a``, or a vector; of that dtype, without one int64 for bool and signed
-        integers, uint64 for unsigned ones, otherwise the dtype of ``a``.
-    PatternError: For a pattern without an axis, or with one counted from the front.
-    """
-    return _cast(_along(Cumprod, _cast(a, dtype), axis), dtype)
+    """Multiply the elements so far along an axis, as ``numpy.cumprod``."""
+    return in_dtype(_along(Cumprod, in_dtype(a, dtype), axis), dtype)
 
 
-@documented("cumulative")
+@documented(like=cumsum)
 def cummax(a: Any, axis: Any = None) -> Any:
     """Take the largest of the elements so far, as ``numpy.maximum.accumulate``.
 
     Returns: The shape of ``a``, or a vector, and its dtype; NaN from the first NaN on.
-    PatternError: For a pattern without an axis, or with one counted from the front.
     """
     return _along(Cummax, a, axis)
 
 
-@documented("cumulative")
+@documented(like=cummax)
 def cummin(a: Any, axis: Any = None) -> Any:
-    """Take the smallest of the elements so far, as ``numpy.minimum.accumulate``.
-
-    Returns: The shape of ``a``, or a vector, and its dtype; NaN from the first NaN on.
-    PatternError: For a pattern without an axis, or with one counted from the front.
-    """
+    """Take the smallest of the elements so far, as ``numpy.minimum.accumulate``."""
     return _along(Cummin, a, axis)

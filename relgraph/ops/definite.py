@@ -14,8 +14,10 @@ R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., Cambridge University Pre
 
 from __future__ import annotations
 
-from relgraph.ir.facts import NOTHING, Facts, fact, proved
+from relgraph.ir.fact_inference import fact
+from relgraph.ir.facts import NOTHING, Facts, proved
 from relgraph.ir.node import Variable
+from relgraph.ir.op import Op
 from relgraph.ops.permutation import MatrixTranspose
 
 # The number of factors of a product that are compared with its mirror image.
@@ -45,11 +47,11 @@ def of_product(node: Variable) -> Facts:
 
 def _end(node: Variable, side: int) -> Factor:
     """Return the first factor of a product, or the last one, as deep as factors are compared."""
-    x, turned = node, False
+    x, turned, product = node, False, node.op
     for _ in range(_MOST):
         if x.op is _FLIP:
             x, turned = x.inputs[0], not turned
-        elif _is_product(x):
+        elif _is_product(x, product):
             x = x.inputs[side ^ turned]
         else:
             break
@@ -58,26 +60,27 @@ def _end(node: Variable, side: int) -> Factor:
 
 def _factors(node: Variable) -> list[Factor]:
     """Return the factors of a product from left to right, products among them opened."""
-    found: list[Factor] = []
+    factors: list[Factor] = []
     waiting: list[Factor] = [(node, False)]
+    product = node.op
     while waiting:
         x, turned = waiting.pop()
         if x.op is _FLIP:
             waiting.append((x.inputs[0], not turned))
-        elif _is_product(x) and len(found) + len(waiting) < _MOST:
+        elif _is_product(x, product) and len(factors) + len(waiting) < _MOST:
             left, right = ((y, turned) for y in x.inputs)
             waiting += [left, right] if turned else [right, left]
         else:
-            found.append((x, turned))
-    return found
+            factors.append((x, turned))
+    return factors
 
 
-def _is_product(x: Variable) -> bool:
-    return x.op is not None and x.op.name == "matmul" and all([y.ndim >= 2 for y in x.inputs])
+def _is_product(x: Variable, product: Op | None) -> bool:
+    return x.op is product and all([y.ndim >= 2 for y in x.inputs])
 
 
 def _mirrored(first: Factor, last: Factor) -> bool:
-    """Tell whether a factor is the transpose of another one."""
+    """Return True if a factor is the transpose of another one."""
     (x, a), (y, b) = first, last
     return x is y and (a != b or _holds(first, "symmetric"))
 

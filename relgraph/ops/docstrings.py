@@ -1,4 +1,4 @@
-"""Docstrings of public functions: what their parameters have in common is written here, once.
+"""Docstrings of public functions: what they have in common is written once.
 
 A function writes down only what is its own, as fields below the summary::
 
@@ -11,23 +11,25 @@ A function writes down only what is its own, as fields below the summary::
         DTypeError: For an ``initial`` that is no number.
         \"\"\"
 
-:func:`documented` makes the sections of numpydoc from the signature, the fields and the vocabulary
-below.  Sections that a docstring has already, such as Examples, follow as they are.
+:func:`documented` makes the sections of numpydoc from the signature, the fields, the fields of
+another function (``like``) and the vocabulary below.  Sections that a docstring has already, such
+as Examples, follow unchanged.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
-from relgraph.errors import checks_arguments
+from relgraph.ir.dispatch import traceable
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
 
 class Parameter(NamedTuple):
-    """What parameters of one name are: a type, a sentence, and what they make a function raise."""
+    """The type and meaning of parameters of one name, and the errors that they cause."""
 
     type: str
     meaning: str
@@ -77,7 +79,15 @@ PARAMETERS: dict[str, dict[str, Parameter]] = {
         **dict.fromkeys(("ddof", "correction"), _FREEDOM),
         **dict.fromkeys(("k", "offset"), _DIAGONAL),
         **dict.fromkeys(("rtol", "atol"), _TOLERANCE),
-        "UPLO": Parameter('{"L", "U"}', "Which triangle."),
+        "UPLO": Parameter(
+            '{"L", "U"}',
+            "Which triangle.",
+            (("DomainError", 'For another triangle than "L" and "U".'),),
+        ),
+        "copy": Parameter(
+            "bool",
+            "Accepted as in NumPy; values of a graph cannot be changed, so it makes no difference.",
+        ),
         "dtype": Parameter("dtype-like, optional", "The dtype of the result.", (_DTYPE,)),
         "equal_nan": Parameter("bool", "Whether NaN equals NaN."),
         "full_matrices": Parameter("bool", "Whether U and V are square."),
@@ -87,7 +97,10 @@ PARAMETERS: dict[str, dict[str, Parameter]] = {
         "num": Parameter("int", "How many numbers, known when the graph is built."),
         "rowvar": Parameter("bool", "False where each column is a variable."),
     },
-    "elementwise": {"a": _BROADCAST},
+    "elementwise": dict.fromkeys(
+        ("a", "b", "x1", "x2"),
+        _BROADCAST._replace(raises=(("ShapeError", "When the shapes do not broadcast."),)),
+    ),
     "pattern": {"a": _OPERAND, "x": _OPERAND},
     "reduction": {
         "axis": Parameter(
@@ -148,48 +161,61 @@ PARAMETERS: dict[str, dict[str, Parameter]] = {
         ),
     },
 }
-# Of these functions of relgraph.numpy.operands a caller raises what they raise.
-_NEED_TYPES = {"typed", "of_rank", "together", "as_floats"}
-_NO_PATTERN = ("PatternError", "For a pattern, which has no type.")
+# Why a function that calls one of these raises PatternError, unless it says so itself.
+_NO_TYPE = "For a pattern, which has no type."
+_NO_RANK = "For a pattern, whose rank is not known."
+_NEEDS = {
+    **dict.fromkeys(("typed", "of_rank", "together", "as_floats"), _NO_TYPE),
+    **dict.fromkeys(("no_rank", "as_array"), _NO_RANK),
+}
 
 _WIDTH = 92  # of the lines below an entry
 _VARARGS = 0x04  # inspect.CO_VARARGS
 Fields = dict[str, tuple[str, str]]
 Entries = list[tuple[str, str]]  # of a section: what stands in front, and the indented text
 
+# The kinds and the fields of each function, for those that are documented like it.
+_documented: dict[Callable[..., Any], tuple[tuple[str, ...], Fields]] = {}
 
-def documented(*kinds: str) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
-    """Complete the docstring of a public function, and have it check how it is called.
 
-    Parameters
-    ----------
-    *kinds : str
-        Those of :data:`PARAMETERS` that the function is of; earlier ones come first.
+def documented(
+    *kinds: str, like: Callable[..., Any] | None = None
+) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
+    """Complete the docstring of a public function, and make the function traceable.
 
-    Returns
-    -------
-    callable
-        A decorator; see :func:`relgraph.errors.checks_arguments`.
+    ``kinds`` are those of :data:`PARAMETERS` that the function is of; earlier ones come first.
+    Kinds and fields that it does not state are those of ``like``, another documented function.
     """
 
     def decorate(function: Callable[_P, _R]) -> Callable[_P, _R]:
         if function.__doc__:  # there is none under -OO
-            function.__doc__ = completed(function, kinds)
-        return checks_arguments(function)
+            function.__doc__ = completed(function, kinds, getattr(like, "__wrapped__", None))
+        return traceable(function)
 
     return decorate
 
 
-def completed(function: Any, kinds: tuple[str, ...]) -> str:
+def completed(function: Any, kinds: tuple[str, ...], like: Callable[..., Any] | None = None) -> str:
     """Return the docstring of a function with all sections of numpydoc."""
     text: str = function.__doc__.rstrip().replace("\n    ", "\n")  # of the top of a module
     rule = text.find("\n---")
-    written = text.rfind("\n\n", 0, rule) if rule > 0 else len(text)
+    end = text.rfind("\n\n", 0, rule) if rule > 0 else len(text)
     names = parameters_of(function)
-    prose, fields = _fields(text[:written], {*names, "Returns"})
+    prose, fields = _fields(text[:end], {*names, "Returns"})
+    for called in function.__code__.co_names:
+        if called in _NEEDS:
+            fields.setdefault("PatternError", ("", _NEEDS[called]))
+    if like is not None:
+        like_kinds, like_fields = _documented[like]
+        kinds = kinds or like_kinds
+        shared = {*names, "Returns"}
+        fields = {
+            heads: field
+            for heads, field in like_fields.items()
+            if heads.endswith("Error") or shared.issuperset(heads.split(", "))
+        } | fields
+    _documented[function] = kinds, fields
     parameters, raises = _parameters(names, fields, kinds)
-    if not _NEED_TYPES.isdisjoint(function.__code__.co_names):
-        raises.append(_NO_PATTERN)
     kind, meaning = fields.get("Returns", ("", ""))
     returns = [(kind or "Variable", meaning)] if "Returns" in fields else []
     return "".join((
@@ -197,7 +223,7 @@ def completed(function: Any, kinds: tuple[str, ...]) -> str:
         _section("Parameters", parameters),
         _section("Returns", returns),
         _section("Raises", _joined(raises)),
-        text[written:],
+        text[end:],
         "\n",
     ))  # fmt: skip
 
@@ -218,13 +244,15 @@ def _fields(text: str, names: set[str]) -> tuple[str, Fields]:
     fields: Fields = {}
     last = ""  # the field that a line may continue
     for line in lines:
-        if last and line.startswith("    "):
+        if last and line[:4] == "    ":
             kind, meaning = fields[last]
-            fields[last] = (kind, f"{meaning} {line.lstrip()}".lstrip())
+            fields[last] = (kind, f"{meaning} {line[4:]}".lstrip())
             continue
         head, colon, meaning = line.partition(":")
         last, _, kind = head.partition(" (")
-        if colon and (last.endswith("Error") or names.issuperset(last.split(", "))):
+        if colon and (
+            last in names or last.endswith("Error") or names.issuperset(last.split(", "))
+        ):
             fields[last] = (kind.removesuffix(")"), meaning.lstrip())
         else:
             last = ""
@@ -237,19 +265,24 @@ def _parameters(
 ) -> tuple[Entries, Entries]:
     """Return the entries of the section Parameters, and of Raises."""
     of_name = {name: field for heads, field in fields.items() for name in heads.split(", ")}
-    tables = [PARAMETERS[kind] for kind in (*kinds, "")]
+    vocabulary = _vocabulary(kinds)
     alike: dict[tuple[str, str], list[str]] = {}  # names by their type and meaning
     raises: Entries = []
     for name in names:
         kind, meaning = of_name.get(name, ("", ""))
-        for table in tables:
-            if common := table.get(name.lstrip("*")):
-                raises += common.raises
-                kind, meaning = kind or common.type, meaning or common.meaning
-                break
+        if common := vocabulary.get(name.lstrip("*")):
+            raises += common.raises
+            kind, meaning = kind or common.type, meaning or common.meaning
         alike.setdefault((kind, meaning), []).append(name)
     raises += [(error, when) for error, (_, when) in fields.items() if error.endswith("Error")]
     return [(f"{', '.join(x)} : {kind}", text) for (kind, text), x in alike.items()], raises
+
+
+@cache
+def _vocabulary(kinds: tuple[str, ...]) -> dict[str, Parameter]:
+    """Return the parameters that functions of these kinds have in common."""
+    tables = [PARAMETERS[kind] for kind in (*kinds, "")]
+    return {name: known for table in reversed(tables) for name, known in table.items()}
 
 
 def _joined(entries: Entries) -> Entries:
@@ -264,17 +297,19 @@ def _joined(entries: Entries) -> Entries:
 
 def _section(title: str, entries: Entries) -> str:
     """Return a section with an empty line in front, or "" for one without entries."""
-    text = f"\n\n{title}\n{'-' * len(title)}" if entries else ""
+    if not entries:
+        return ""
+    lines = ["", "", title, "-" * len(title)]
     for head, meaning in entries:
-        text += f"\n{head}"
+        lines.append(head)
         if len(meaning) <= _WIDTH:
-            text += f"\n    {meaning}"
+            lines.append(f"    {meaning}")
             continue
-        line = ""
+        line = "   "
         for word in meaning.split(" "):
-            if len(line) + len(word) >= _WIDTH:
-                text += f"\n    {line}"
-                line = ""
-            line += f" {word}" if line else word
-        text += f"\n    {line}"
-    return text
+            if len(line) + len(word) >= _WIDTH + 4:
+                lines.append(line)
+                line = "   "
+            line += f" {word}"
+        lines.append(line)
+    return "\n".join(lines)

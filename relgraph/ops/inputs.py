@@ -57,9 +57,9 @@ def tensor(
             fix=f"Write shape=({shape!r},) for one dimension of that name, or "
             'shape=("n", "k") for two.',
         )
-    made = make_input(name, TensorType(dtype, _dims(shape), layout), facts)
-    check_consistent(f"the input {name!r}", made.facts)
-    return made
+    node = make_input(name, TensorType(dtype, _dims(shape), layout), facts)
+    check_consistent(f"the input {name!r}", node.facts)
+    return node
 
 
 def _of_rank(
@@ -91,7 +91,7 @@ def scalar(name: str, dtype: npt.DTypeLike = "float64", facts: Iterable[str] = (
     return _of_rank(0, name, (), dtype, facts)
 
 
-@documented("input")
+@documented(like=scalar)
 def vector(
     name: str, shape: Dims = None, dtype: npt.DTypeLike = "float64", facts: Iterable[str] = ()
 ) -> Input:
@@ -99,13 +99,12 @@ def vector(
 
     shape (tuple of one int, str or None; or that entry itself): The size, a name for it, or None
         (the default) where it is not known.
-    Returns (Input): The same object for an equal name, type and facts.
     ArgumentError: For a shape of another number of dimensions.
     """
     return _of_rank(1, name, shape, dtype, facts)
 
 
-@documented("input")
+@documented(like=vector)
 def matrix(
     name: str,
     shape: Dims = None,
@@ -120,8 +119,6 @@ def matrix(
     facts: What is known of the values, or of the matrix, such as "symmetric".
     layout ({"dense", "csr", "csc"}): "csr" and "csc" for a matrix of scipy.sparse, which products
         and transposes take.
-    Returns (Input): The same object for an equal name, type and facts.
-    ArgumentError: For a shape of another number of dimensions.
 
     Examples
     --------
@@ -154,7 +151,7 @@ def scalars(
     return tuple(scalar(name, dtype, facts) for name in _names(names))
 
 
-@documented("input")
+@documented(like=scalars)
 def vectors(
     names: str | Iterable[str],
     shape: Dims = None,
@@ -164,13 +161,12 @@ def vectors(
     """Return several vectors of one type.
 
     shape (tuple of one int, str or None; or that entry itself): Their size, as for :func:`vector`.
-    Returns (tuple of Input): One a name, in order.
     ArgumentError: For a shape of another number of dimensions.
     """
     return tuple(vector(name, shape, dtype, facts) for name in _names(names))
 
 
-@documented("input")
+@documented(like=vectors)
 def matrices(
     names: str | Iterable[str],
     shape: Dims = None,
@@ -181,8 +177,6 @@ def matrices(
 
     shape (tuple of two entries, each an int, str or None; or None): Their sizes, as for
         :func:`matrix`.
-    Returns (tuple of Input): One a name, in order.
-    ArgumentError: For a shape of another number of dimensions.
 
     Examples
     --------

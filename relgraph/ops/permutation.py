@@ -7,15 +7,21 @@ from typing import Any
 import numpy as np
 
 from relgraph.errors import DomainError, ShapeError, count_of
-from relgraph.ir.facts import MATRIX_FACTS, VALUE_FACTS, Facts, kept, proved
+from relgraph.ir.facts import MATRIX_FACTS, VALUE_FACTS, Facts, kept
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.ir.types import Type
-from relgraph.ops.arguments import as_operand, check_int, is_open, no_rank, normalise_axis, rank_of
+from relgraph.ops.arguments import (
+    as_operand,
+    check_int,
+    distinct_axes,
+    is_open,
+    no_rank,
+    normalise_axis,
+    rank_of,
+)
 from relgraph.ops.docstrings import documented
-from relgraph.ops.sparse import SparseTranspose, is_sparse
-
-_SWAPPED = {"lower_triangular": "upper_triangular", "upper_triangular": "lower_triangular"}
+from relgraph.ops.sparse import SparseTranspose, is_sparse, transposed_facts
 
 
 class Rearrangement(Op):
@@ -23,6 +29,7 @@ class Rearrangement(Op):
 
     __slots__ = ()
     computes = False
+    moves_elements = True
 
     def flops(self, types: tuple[Any, ...], result: Any) -> int:
         """Cost nothing: no arithmetic."""
@@ -49,6 +56,7 @@ class Transpose(Rearrangement):
 
     __slots__ = ()
     name = "transpose"
+    measure = (4, 2)
     parameters = ("axes",)
     arity = 1
 
@@ -85,6 +93,7 @@ class MatrixTranspose(Rearrangement):
 
     __slots__ = ()
     name = "matrix_transpose"
+    second_measure = (1, 2)
     arity = 1
 
     def infer(self, *types: Any) -> Type:
@@ -110,12 +119,6 @@ class MatrixTranspose(Rearrangement):
         return f"{postfix_operand(operands[0])}.mT"
 
 
-def transposed_facts(x: Facts) -> Facts:
-    """Return the matrix facts of a transpose: lower and upper swapped."""
-    names = (name for name in x.names() if name in MATRIX_FACTS and name != "selection")
-    return proved(*(_SWAPPED.get(name, name) for name in names))
-
-
 def postfix_operand(text: str) -> str:
     """Return the text of an operand as it stands before ``.mT`` or ``[...]``."""
     depth = 0
@@ -127,36 +130,25 @@ def postfix_operand(text: str) -> str:
 
 
 def _permutation(axes: Any, ndim: int) -> tuple[int, ...]:
-    found = tuple(
+    order = tuple(
         normalise_axis(check_int(axis, "transpose: an axis"), ndim, "transpose") for axis in axes
     )
-    if len(found) != ndim or len(set(found)) != ndim:
+    if len(order) != ndim or len(set(order)) != ndim:
         raise DomainError(
             f"transpose: {tuple(axes)} is not a permutation of {count_of(ndim, 'axis')}",
             fix="Name every axis once.",
         )
-    return found
+    return order
 
 
+@documented("pattern")
 def transpose(x: Any, *axes: Any) -> Any:
     """Return ``x`` with its axes permuted; all reversed when none are given.
 
-    Parameters
-    ----------
-    x : Variable, array-like or pattern
-        For a pattern, without axes, the matrix transpose: patterns speak of matrices.
-    *axes : int, or one tuple of them
-        Axis ``axes[i]`` of ``x`` becomes axis ``i`` of the result.
-
-    Returns
-    -------
-    Variable
-        ``x`` itself where nothing moves.
-
-    Raises
-    ------
-    DomainError
-        When the axes are not a permutation.
+    x: For a pattern, without axes, the matrix transpose: patterns speak of matrices.
+    *axes (int, or one tuple of them): Axis ``axes[i]`` of ``x`` becomes axis ``i`` of the result.
+    Returns: ``x`` itself where nothing moves.
+    DomainError: When the axes are not a permutation.
 
     Examples
     --------
@@ -175,13 +167,13 @@ def transpose(x: Any, *axes: Any) -> Any:
         if ndim is None:
             return MatrixTranspose()(x)
         order = tuple(reversed(range(ndim)))
-    found = _permutation(order, len(order) if ndim is None else ndim)
-    straight = tuple(range(-len(found), 0))
-    if found == straight:
+    permutation = _permutation(order, len(order) if ndim is None else ndim)
+    straight = tuple(range(-len(permutation), 0))
+    if permutation == straight:
         return x
-    if found == (*straight[:-2], -1, -2) and (len(found) == 2 or ndim is not None):
+    if permutation == (*straight[:-2], -1, -2) and (len(permutation) == 2 or ndim is not None):
         return matrix_transpose(x)
-    return Transpose(found)(x)
+    return Transpose(permutation)(x)
 
 
 @documented("matrix")
@@ -202,7 +194,6 @@ def swapaxes(x: Any, axis1: int, axis2: int) -> Any:
     axis1, axis2 (int): The axes, counted from either end.
     Returns (Variable or pattern): With the axes in their new order.
     DomainError: For an axis out of range.
-    PatternError: For a pattern, whose rank is not known.
     """
     x = as_operand(x)
     ndim = rank_of(x)
@@ -231,7 +222,7 @@ def moveaxis(x: Any, source: Any, destination: Any) -> Any:
     x = as_operand(x)
     if not isinstance(x, Variable):
         raise no_rank("moveaxis", "In a pattern use transpose with all axes, or .mT.")
-    old, new = _axis_list(source, x.ndim), _axis_list(destination, x.ndim)
+    old, new = (distinct_axes(axes, x.ndim, "moveaxis") for axes in (source, destination))
     if len(old) != len(new):
         raise DomainError(
             "moveaxis: as many axes must leave as arrive",
@@ -242,15 +233,3 @@ def moveaxis(x: Any, source: Any, destination: Any) -> Any:
     for place, axis in sorted(zip(new, old, strict=True)):
         order.insert(place + x.ndim, axis)
     return transpose(x, tuple(order))
-
-
-def _axis_list(axes: Any, ndim: int) -> list[int]:
-    given = axes if isinstance(axes, tuple | list) else (axes,)
-    found = [normalise_axis(axis, ndim, "moveaxis") for axis in given]
-    if len(set(found)) != len(found):
-        raise DomainError(
-            "moveaxis: an axis is given twice",
-            {"axes": axes},
-            "Name every axis once; -1 is the last.",
-        )
-    return found

@@ -14,12 +14,21 @@ import numpy as np
 
 from relgraph.errors import ArgumentError, ShapeError
 from relgraph.ir.cost import size
-from relgraph.ir.facts import NOTHING, Facts, kept, proved
+from relgraph.ir.facts import NOTHING, VALUE_FACTS, Facts, kept, proved
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.ir.types import Dim, Shape, TensorType, Type
-from relgraph.ops.arguments import canonical_axes, is_open, normalise_axis
-from relgraph.ops.elementwise.facts import VALUES, WEAK_SIGNS, holds
+from relgraph.ops.arguments import AxisOp, is_open, normalise_axes, normalise_axis
+from relgraph.ops.elementwise import Elementwise
+from relgraph.ops.elementwise.facts import WEAK_SIGNS, holds
+from relgraph.ops.elementwise.instances import (
+    add,
+    logical_and,
+    logical_or,
+    maximum,
+    minimum,
+    multiply,
+)
 from relgraph.ops.elementwise.row import TRANSCENDENTAL
 
 
@@ -53,7 +62,7 @@ def checked_keepdims(keepdims: Value) -> Value:
 
 
 class Reduction(Op):
-    """A reduction of some axes.
+    """A reduction of some axes; a subclass says how, and of which dtype the result is.
 
     Parameters
     ----------
@@ -69,11 +78,12 @@ class Reduction(Op):
     nonempty = False  # whether a reduction over no elements has no value
     initial = ""  # the value over no elements, as it is printed where the name does not tell it
     weight = 1
+    combiner: Elementwise | None = None  # joins one element after the other, where that is enough
 
     @classmethod
     def canonical(cls, axis: Value = None, keepdims: Value = False) -> tuple[Value, ...]:
         """Sort the axes, which must be negative; open parameters pass through."""
-        axes = None if axis is None else canonical_axes(axis, cls.__name__)
+        axes = None if axis is None else normalise_axes(axis, None, cls.__name__)
         return axes, checked_keepdims(keepdims)
 
     def dtype(self, operand: np.dtype[Value]) -> np.dtype[Value]:
@@ -113,8 +123,10 @@ class Reduction(Op):
         """Print with the value over no elements, where the name does not tell it."""
         if not self.initial:
             return None
-        told = {"axis": self.axis, "keepdims": self.keepdims}
-        shown = [f"{name}={value!r}" for name, value in told.items() if value not in (None, False)]
+        params = {"axis": self.axis, "keepdims": self.keepdims}
+        shown = [
+            f"{name}={value!r}" for name, value in params.items() if value not in (None, False)
+        ]
         return f"{self.name}({', '.join([*operands, *shown, f'initial={self.initial}'])})"
 
     def __repr__(self) -> str:
@@ -125,11 +137,27 @@ class Reduction(Op):
         """Return the weight for each element of the operand."""
         return self.weight * size(types[0])
 
+    def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
+        """Return what :meth:`facts_of_elements` says, with what the shapes prove."""
+        return self.facts_of_elements(operands[0], node, self.filled(node))
+
+    def facts_of_elements(self, x: Facts, node: Variable, filled: bool) -> Facts:
+        """Return what a reduction of elements with the facts ``x`` satisfies.
+
+        ``filled`` says that there is at least one element.  Cumulative ops read this, too.
+        """
+        return NOTHING
+
     def filled(self, node: Variable) -> bool:
         """Return True if each result provably reduces at least one element."""
         (x,) = node.inputs
         axes = reduced_axes(self.axis, x.ndim, self.name)
         return not any(may_be_empty(x.type.shape[axis]) for axis in axes)
+
+
+def accumulates(op: Op | None) -> bool:
+    """Return True if an op joins one element after the other to a total, as a loop can."""
+    return isinstance(op, Reduction) and op.combiner is not None
 
 
 def may_be_empty(dim: Dim) -> bool:
@@ -150,6 +178,8 @@ class Sum(Reduction):
 
     __slots__ = ()
     name = "sum"
+    measure = (4, 2)
+    combiner = add
 
     def dtype(self, operand: np.dtype[Value]) -> np.dtype[Value]:
         """Return NumPy's accumulator."""
@@ -159,17 +189,16 @@ class Sum(Reduction):
         """Sum with NumPy's pairwise summation."""
         return np.sum(x, axis=self.axis, keepdims=self.keepdims, dtype=dtype)
 
-    def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
+    def facts_of_elements(self, x: Facts, node: Variable, filled: bool) -> Facts:
         """Signs are kept where nothing wraps; an empty sum is 0."""
-        (x,) = operands
         if not sums_exactly(node.inputs[0].dtype):
             return NOTHING
-        found = kept(x, *WEAK_SIGNS, "integer")
-        if self.filled(node):
-            found |= kept(x, "positive", "negative")
+        facts = kept(x, *WEAK_SIGNS, "integer")
+        if filled:
+            facts |= kept(x, "positive", "negative")
         # Partial sums that overflow to both infinities cancel to NaN.
         one_sign = any(holds(x, name) for name in WEAK_SIGNS)
-        return found | (kept(x, "not_nan") if one_sign else NOTHING)
+        return facts | (kept(x, "not_nan") if one_sign else NOTHING)
 
 
 class Prod(Reduction):
@@ -177,6 +206,8 @@ class Prod(Reduction):
 
     __slots__ = ()
     name = "prod"
+    measure = (5, 2)
+    combiner = multiply
 
     def dtype(self, operand: np.dtype[Value]) -> np.dtype[Value]:
         """Return NumPy's accumulator."""
@@ -186,15 +217,14 @@ class Prod(Reduction):
         """Multiply with NumPy."""
         return np.prod(x, axis=self.axis, keepdims=self.keepdims, dtype=dtype)
 
-    def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
+    def facts_of_elements(self, x: Facts, node: Variable, filled: bool) -> Facts:
         """Floats keep signs weakly, integers not at all; partial products may be 0 and inf."""
-        (x,) = operands
         if node.dtype.kind != "f":
             return NOTHING
-        found = kept(x, "nonnegative", "integer")
+        facts = kept(x, "nonnegative", "integer")
         if holds(x, "integer", "nonzero"):
-            found |= kept(x, "nonzero", "positive", "not_nan")
-        return found
+            facts |= kept(x, "nonzero", "positive", "not_nan")
+        return facts
 
 
 class Max(Reduction):
@@ -202,15 +232,18 @@ class Max(Reduction):
 
     __slots__ = ()
     name = "max"
+    measure = (4, 2)
     nonempty = True
+    combiner = maximum
+    moves_elements = True
 
     def compute(self, x: Value, dtype: np.dtype[Value]) -> Value:
         """Take the maximum with NumPy."""
         return np.max(x, axis=self.axis, keepdims=self.keepdims)
 
-    def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
+    def facts_of_elements(self, x: Facts, node: Variable, filled: bool) -> Facts:
         """One of the elements."""
-        return kept(operands[0], *VALUES)
+        return kept(x, *VALUE_FACTS)
 
 
 class Top(Max):
@@ -225,9 +258,9 @@ class Top(Max):
         lowest = np.iinfo(x.dtype).min if x.dtype.kind in "iu" else -np.inf
         return np.max(x, axis=self.axis, keepdims=self.keepdims, initial=lowest)
 
-    def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
+    def facts_of_elements(self, x: Facts, node: Variable, filled: bool) -> Facts:
         """One of the elements, or -inf."""
-        return kept(operands[0], *(VALUES if self.filled(node) else ("not_nan",)))
+        return kept(x, *(VALUE_FACTS if filled else ("not_nan",)))
 
 
 class Min(Reduction):
@@ -235,15 +268,18 @@ class Min(Reduction):
 
     __slots__ = ()
     name = "min"
+    measure = (4, 2)
     nonempty = True
+    combiner = minimum
+    moves_elements = True
 
     def compute(self, x: Value, dtype: np.dtype[Value]) -> Value:
         """Take the minimum with NumPy."""
         return np.min(x, axis=self.axis, keepdims=self.keepdims)
 
-    def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
+    def facts_of_elements(self, x: Facts, node: Variable, filled: bool) -> Facts:
         """One of the elements."""
-        return kept(operands[0], *VALUES)
+        return kept(x, *VALUE_FACTS)
 
 
 class Bottom(Min):
@@ -257,9 +293,9 @@ class Bottom(Min):
         """Take the minimum with NumPy."""
         return np.min(x, axis=self.axis, keepdims=self.keepdims, initial=np.inf)
 
-    def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
+    def facts_of_elements(self, x: Facts, node: Variable, filled: bool) -> Facts:
         """One of the elements, or inf."""
-        return kept(operands[0], *(VALUES if self.filled(node) else ("not_nan",)))
+        return kept(x, *(VALUE_FACTS if filled else ("not_nan",)))
 
 
 class Mean(Reduction):
@@ -267,6 +303,8 @@ class Mean(Reduction):
 
     __slots__ = ()
     name = "mean"
+    measure = (4, 2)
+    combiner = add
 
     def dtype(self, operand: np.dtype[Value]) -> np.dtype[Value]:
         """Return float64 for integers."""
@@ -279,16 +317,15 @@ class Mean(Reduction):
         with np.errstate(invalid="ignore"):  # 0 / 0 over no elements
             return np.true_divide(total, dtype.type(count))
 
-    def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
+    def facts_of_elements(self, x: Facts, node: Variable, filled: bool) -> Facts:
         """Signs are kept weakly: dividing by the count may underflow."""
-        (x,) = operands
-        found = kept(x, *WEAK_SIGNS)
-        if self.filled(node):
+        facts = kept(x, *WEAK_SIGNS)
+        if filled:
             if any(holds(x, name) for name in WEAK_SIGNS):
-                found |= kept(x, "not_nan")
+                facts |= kept(x, "not_nan")
             if node.inputs[0].dtype.kind != "f":
-                found |= proved("finite")
-        return found
+                facts |= proved("finite")
+        return facts
 
 
 class Any(Reduction):
@@ -296,7 +333,10 @@ class Any(Reduction):
 
     __slots__ = ()
     name = "any"
+    measure = (4, 2)
     computes = False
+    combiner = logical_or
+    decides = "truth"
 
     def dtype(self, operand: np.dtype[Value]) -> np.dtype[Value]:
         """Return bool."""
@@ -312,7 +352,10 @@ class All(Reduction):
 
     __slots__ = ()
     name = "all"
+    measure = (4, 2)
     computes = False
+    combiner = logical_and
+    decides = "truth"
 
     def dtype(self, operand: np.dtype[Value]) -> np.dtype[Value]:
         """Return bool."""
@@ -328,7 +371,9 @@ class LogSumExp(Reduction):
 
     __slots__ = ()
     name = "logsumexp"
+    measure = (4, 2)
     weight = TRANSCENDENTAL
+    returns_new_array = True
 
     def dtype(self, operand: np.dtype[Value]) -> np.dtype[Value]:
         """Return float64 for integers."""
@@ -346,13 +391,10 @@ class LogSumExp(Reduction):
             return result
         return result.squeeze(reduced_axes(self.axis, x.ndim, self.name))
 
-    def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
+    def facts_of_elements(self, x: Facts, node: Variable, filled: bool) -> Facts:
         """At least the largest element, where there is one."""
-        (x,) = operands
-        found = kept(x, "not_nan")
-        return found | (
-            kept(x, "positive", "nonnegative", "finite") if self.filled(node) else NOTHING
-        )
+        names = ("positive", "nonnegative", "finite") if filled else ()
+        return kept(x, "not_nan", *names)
 
 
 class _ArgReduction(Reduction):
@@ -362,12 +404,15 @@ class _ArgReduction(Reduction):
     nonempty = True
     computes = False
     returns_indices = True
+    moves_elements = True
+    returns_new_array = True
+    decides = "ties"
 
     @classmethod
     def canonical(cls, axis: Value = None, keepdims: Value = False) -> tuple[Value, ...]:
         """Store one negative axis, or None; open parameters pass through."""
-        found = None if axis is None else normalise_axis(axis, None, cls.__name__)
-        return found, checked_keepdims(keepdims)
+        axis = None if axis is None else normalise_axis(axis, None, cls.__name__)
+        return axis, checked_keepdims(keepdims)
 
     def dtype(self, operand: np.dtype[Value]) -> np.dtype[Value]:
         """Return int64."""
@@ -379,15 +424,7 @@ class _ArgReduction(Reduction):
 
 
 class Argmax(_ArgReduction):
-    """The index of the first largest element, or of the first NaN.
-
-    Parameters
-    ----------
-    axis : int or None
-        A negative axis; None for the raveled array.
-    keepdims : bool
-        Whether reduced axes stay, with size 1.
-    """
+    """The index of the first largest element, or of the first NaN."""
 
     __slots__ = ()
     name = "argmax"
@@ -398,15 +435,7 @@ class Argmax(_ArgReduction):
 
 
 class Argmin(_ArgReduction):
-    """The index of the first smallest element, or of the first NaN.
-
-    Parameters
-    ----------
-    axis : int or None
-        A negative axis; None for the raveled array.
-    keepdims : bool
-        Whether reduced axes stay, with size 1.
-    """
+    """The index of the first smallest element, or of the first NaN."""
 
     __slots__ = ()
     name = "argmin"
@@ -416,23 +445,12 @@ class Argmin(_ArgReduction):
         return np.argmin(x, axis=self.axis, keepdims=self.keepdims)
 
 
-class _AlongAxis(Op):
-    """A function of a whole axis that keeps the shape.
-
-    Parameters
-    ----------
-    axis : int
-        The axis, counted from the end.
-    """
+class _AlongAxis(AxisOp):
+    """A function of a whole axis that keeps the shape."""
 
     __slots__ = ()
-    parameters = ("axis",)
     arity = 1
-
-    @classmethod
-    def canonical(cls, axis: Value = -1) -> tuple[Value, ...]:
-        """Store a negative axis; an open parameter passes through."""
-        return (normalise_axis(axis, None, cls.__name__),)
+    returns_new_array = True
 
     def infer(self, *types: Value) -> Type:
         """Keep the shape; integers give float64."""
@@ -455,13 +473,7 @@ class _AlongAxis(Op):
 
 
 class Softmax(_AlongAxis):
-    """``exp(x) / sum(exp(x))`` along an axis, without overflow.
-
-    Parameters
-    ----------
-    axis : int
-        The axis, counted from the end.
-    """
+    """``exp(x) / sum(exp(x))`` along an axis, without overflow."""
 
     __slots__ = ()
     name = "softmax"
@@ -481,13 +493,7 @@ class Softmax(_AlongAxis):
 
 
 class LogSoftmax(_AlongAxis):
-    """``x - logsumexp(x)`` along an axis, without overflow.
-
-    Parameters
-    ----------
-    axis : int
-        The axis, counted from the end.
-    """
+    """``x - logsumexp(x)`` along an axis, without overflow."""
 
     __slots__ = ()
     name = "log_softmax"

@@ -8,21 +8,21 @@ integer scalar, so the value of a node depends on its operands alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from relgraph.errors import DomainError, ShapeError
 from relgraph.ir.facts import Facts, proved
+from relgraph.ir.infix import brief
 from relgraph.ir.node import Constant, Variable
-from relgraph.ir.op import Op
-from relgraph.ir.printing import brief
+from relgraph.ir.sizes import Given, Tie
 from relgraph.ir.types import Dim as Extent
 from relgraph.ir.types import Shape, TensorType, Type, unify_dims
 from relgraph.ops.arguments import (
+    AxisOp,
     as_operand,
-    canonical_axes,
     canonical_shape,
     check_int,
     check_scalar,
@@ -54,7 +54,9 @@ class Reshape(Rearrangement):
 
     __slots__ = ()
     name = "reshape"
+    measure = (5, (2, 1))
     parameters = ("shape",)
+    takes_shape = True
 
     @classmethod
     def canonical(cls, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
@@ -66,7 +68,7 @@ class Reshape(Rearrangement):
         """Return the type, with the size at -1 solved where the others are known."""
         x, *sizes = types
         shape = self.params[0]
-        check_sizes(self, shape, sizes)
+        check_sizes(shape, sizes)
         return x.with_shape(solve(x.shape, shape))  # type: ignore[no-any-return]
 
     def perform(self, *values: Any) -> Any:
@@ -85,7 +87,10 @@ class BroadcastTo(Rearrangement):
 
     __slots__ = ()
     name = "broadcast_to"
+    measure = (5, 1)
+    second_measure = (3, (2, 1))
     parameters = ("shape",)
+    takes_shape = True
 
     @classmethod
     def canonical(cls, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
@@ -97,7 +102,7 @@ class BroadcastTo(Rearrangement):
         """Return the type of the given shape, each dimension as exact as either side has it."""
         x, *sizes = types
         shape = self.params[0]
-        check_sizes(self, shape, sizes)
+        check_sizes(shape, sizes)
         lead = len(shape) - x.ndim
         if lead < 0:
             raise ShapeError(
@@ -125,12 +130,20 @@ class BroadcastTo(Rearrangement):
         def broadcast(*values: Any) -> Any:
             result = self.perform(*values)
             for axis in spanning:
-                own, target = values[0].shape[axis], result.shape[axis]
-                if own != target:
-                    raise _not_declared(node, axis, own, target)
+                size, target = values[0].shape[axis], result.shape[axis]
+                if size != target:
+                    raise _not_declared(node, axis, size, target)
             return result
 
         return broadcast
+
+    def ties(self, shapes: Sequence[Shape]) -> list[Tie]:
+        """Tie dimensions that are not declared as 1 to the shape."""
+        shape, target = shapes[0], self.params[0]
+        positions = iter(range(1, len(target) + 1))
+        sizes = [dim if isinstance(dim, int) else Given(next(positions)) for dim in target]
+        open_ = [a for a in range(-len(shape), 0) if not isinstance(shape[a], int)]
+        return [Tie((0, a), sizes[a]) for a in open_ if shape[a] is None or shape[a] != target[a]]
 
     def given_size(self, node: Variable, axis: int) -> Variable | None:
         """Return the operand that gives a size along an axis (from the end), if one does."""
@@ -147,27 +160,40 @@ class BroadcastTo(Rearrangement):
         return len(shape) >= 2 and shape[-2:] == node.type.shape[-2:]
 
 
-def _not_declared(node: Variable, axis: int, own: int, target: int) -> ShapeError:
+def spans(x: Variable, repeated: Variable, shape: tuple[Any, ...]) -> bool:
+    """Return True if ``x`` has every axis along which broadcasting to ``shape`` repeats a node.
+
+    An elementwise function of ``x`` and the broadcast then repeats the node by itself.
+    """
+    for axis in range(-len(shape), 0):
+        size = repeated.type.shape[axis] if repeated.ndim >= -axis else 1
+        if size != 1 and (size != shape[axis] or not isinstance(size, int)):
+            return False  # it may be 1 at the call
+        if size == 1 and shape[axis] != 1 and (x.ndim < -axis or x.type.shape[axis] == 1):
+            return False
+    return True
+
+
+def _not_declared(node: Variable, axis: int, size: int, target: int) -> ShapeError:
     """Return the error for a size of 1 that a broadcast would stretch."""
     x = node.inputs[0]
     return ShapeError(
-        f"{brief(x, 12)} must have size {target} along axis {axis}, and it is {own}",
+        f"{brief(x, 12)} must have size {target} along axis {axis}, and it is {size}",
         {"in": brief(node, 24), brief(x, 12): x.type},
         "Only a dimension that is declared as 1 is stretched: put a 1 in the input's shape.",
     )
 
 
-class ExpandDims(Rearrangement):
-    """Insert axes of size 1.
+class _UnitAxes(Rearrangement):
+    """An op that inserts or removes axes of size 1.
 
     Parameters
     ----------
     axes : tuple of int
-        Where the result has the new axes, counted from its end.
+        Where the longer of both shapes has them, sorted and counted from its end.
     """
 
     __slots__ = ()
-    name = "expand_dims"
     parameters = ("axes",)
     arity = 1
 
@@ -175,7 +201,19 @@ class ExpandDims(Rearrangement):
     def canonical(cls, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
         """Return the axes sorted."""
         (axes,) = super().canonical(*args, **kwargs)
-        return (canonical_axes(axes, cls.name),)
+        return (normalise_axes(axes, None, cls.name),)
+
+    def keeps_matrices(self, node: Variable) -> bool:
+        """Return True if the axes lead."""
+        return all([axis < -2 for axis in self.params[0]])
+
+
+class ExpandDims(_UnitAxes):
+    """Insert axes of size 1."""
+
+    __slots__ = ()
+    name = "expand_dims"
+    measure = (2, 1)
 
     def infer(self, *types: Any) -> Type:
         """Return the type with the new axes."""
@@ -189,30 +227,17 @@ class ExpandDims(Rearrangement):
         """Expand with NumPy."""
         return np.expand_dims(values[0], self.params[0])
 
-    def keeps_matrices(self, node: Variable) -> bool:
-        """Return True if the new axes lead."""
-        return bool(self.params[0][-1] < -2) if self.params[0] else True
 
-
-class Squeeze(Rearrangement):
-    """Remove axes of size 1.
-
-    Parameters
-    ----------
-    axes : tuple of int
-        Which axes of the operand, counted from the end.
-    """
+class Squeeze(_UnitAxes):
+    """Remove axes of size 1."""
 
     __slots__ = ()
     name = "squeeze"
-    parameters = ("axes",)
-    arity = 1
+    measure = (3, 2)
 
-    @classmethod
-    def canonical(cls, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
-        """Return the axes sorted."""
-        (axes,) = super().canonical(*args, **kwargs)
-        return (canonical_axes(axes, cls.name),)
+    def ties(self, shapes: Sequence[Shape]) -> list[Tie]:
+        """Tie each axis that is not declared as 1 to that size, as :meth:`infer` takes any name."""
+        return [Tie((0, axis), 1) for axis in self.params[0] if shapes[0][axis] != 1]
 
     def infer(self, *types: Any) -> Type:
         """Return the type without the axes; a size that is not static is checked at the call."""
@@ -230,31 +255,17 @@ class Squeeze(Rearrangement):
         """Squeeze with NumPy."""
         return np.squeeze(values[0], self.params[0])
 
-    def keeps_matrices(self, node: Variable) -> bool:
-        """Return True if the removed axes lead."""
-        return bool(self.params[0][-1] < -2) if self.params[0] else True
 
-
-class Dim(Op):
-    """The size of one dimension when the graph runs, as an int64 scalar.
-
-    Parameters
-    ----------
-    axis : int
-        Which dimension, counted from the end.
-    """
+class Dim(AxisOp):
+    """The size of one dimension when the graph runs, as an int64 scalar."""
 
     __slots__ = ()
     name = "dim"
-    parameters = ("axis",)
     arity = 1
     computes = False
-
-    @classmethod
-    def canonical(cls, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
-        """Return the axis, counted from the end."""
-        (axis,) = super().canonical(*args, **kwargs)
-        return (normalise_axis(axis, None, cls.name),)
+    moves_elements = True
+    returns_new_array = True
+    reads_shape = True
 
     def infer(self, *types: Any) -> Type:
         """Return the type of an int64 scalar."""
@@ -321,8 +332,8 @@ def _reshaped_by_columns(x: Any, entries: Any, order: str) -> Any:
         )
     if is_open(entries) or is_pattern(x):
         raise no_rank("reshape with order='F'", "Write the transposes and a reshape out.")
-    turned = reshape(transpose(x), tuple(reversed(tuple(entries))))
-    return transpose(turned)
+    columns = reshape(transpose(x), tuple(reversed(tuple(entries))))
+    return transpose(columns)
 
 
 def _inferred(
@@ -396,9 +407,9 @@ def dim(x: Any, axis: int) -> Any:
         if isinstance(x.type.shape[axis], int):
             return x.type.shape[axis]
         if isinstance(x.op, BroadcastTo):
-            given = x.op.given_size(x, axis)
-            if given is not None:
-                return given
+            size = x.op.given_size(x, axis)
+            if size is not None:
+                return size
     return Dim(axis)(x)
 
 
@@ -420,6 +431,21 @@ def size(x: Any) -> Any:
     return dim(ravel(x), -1)
 
 
+def product_of(sizes: Iterable[Any]) -> Any:
+    """Return the product of sizes: an int if all are static, else an int64 scalar."""
+    total: Any = 1
+    for one in sizes:
+        total = one if isinstance(total, int) and total == 1 else total * one
+    return total
+
+
+def slab(value: Any, x: Variable, axis: int, size: int = 1) -> Any:
+    """Return a scalar stretched to the shape of ``x``, but to another size along one axis."""
+    sizes = list(shape(x))
+    sizes[axis] = size
+    return broadcast_to(value, tuple(sizes))
+
+
 @documented("pattern", "reduction")
 def expand_dims(x: Any, axis: Any) -> Any:
     """Return ``x`` with axes of size 1 inserted.
@@ -432,9 +458,9 @@ def expand_dims(x: Any, axis: Any) -> Any:
     x = as_operand(x)
     if is_open(axis):
         return ExpandDims(axis)(x)
-    given = tuple(axis) if isinstance(axis, tuple | list) else (axis,)
+    places = tuple(axis) if isinstance(axis, tuple | list) else (axis,)
     ndim = rank_of(x)
-    axes = normalise_axes(given, None if ndim is None else ndim + len(given), "expand_dims")
+    axes = normalise_axes(places, None if ndim is None else ndim + len(places), "expand_dims")
     return ExpandDims(axes)(x) if axes else x
 
 

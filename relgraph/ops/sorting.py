@@ -10,25 +10,18 @@ from relgraph.errors import ArgumentError, DomainError
 from relgraph.ir.cost import extent, size
 from relgraph.ir.facts import VALUE_FACTS, Facts, kept, proved
 from relgraph.ir.node import Variable
-from relgraph.ir.op import Op
 from relgraph.ir.types import Type
-from relgraph.ops.arguments import as_operand, is_axis_of_scalar, normalise_axis, rank_of
+from relgraph.ops.arguments import AxisOp, as_operand, is_axis_of_scalar, normalise_axis, rank_of
 from relgraph.ops.docstrings import documented
 from relgraph.ops.shape import ravel
 
 
-class _Sorting(Op):
+class _Sorting(AxisOp):
     """An op that sorts along an axis."""
 
     __slots__ = ()
-    parameters = ("axis",)
     arity = 1
-
-    @classmethod
-    def canonical(cls, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
-        """Return the axis, counted from the end."""
-        (axis,) = super().canonical(*args, **kwargs)
-        return (normalise_axis(axis, None, cls.name),)
+    moves_elements = True
 
     def flops(self, types: tuple[Any, ...], result: Any) -> int:
         """Cost n log2(n) comparisons for each vector."""
@@ -36,13 +29,7 @@ class _Sorting(Op):
 
 
 class Sort(_Sorting):
-    """The elements in ascending order along an axis, NaN last.
-
-    Parameters
-    ----------
-    axis : int
-        Counted from the end.
-    """
+    """The elements in ascending order along an axis, NaN last."""
 
     __slots__ = ()
     name = "sort"
@@ -62,18 +49,13 @@ class Sort(_Sorting):
 
 
 class Argsort(_Sorting):
-    """The indices that sort an axis in ascending order; equal elements keep their order.
-
-    Parameters
-    ----------
-    axis : int
-        Counted from the end.
-    """
+    """The indices that sort an axis in ascending order; equal elements keep their order."""
 
     __slots__ = ()
     name = "argsort"
     computes = False
     returns_indices = True
+    decides = "ties"
 
     def infer(self, *types: Any) -> Type:
         """Return the type int64 of the operand's shape."""
@@ -114,17 +96,14 @@ def sort(a: Any, axis: Any = -1, kind: str | None = None, *, stable: bool | None
     return _sorted(Sort, a, axis, kind, stable)
 
 
-@documented()
+@documented(like=sort)
 def argsort(a: Any, axis: Any = -1, kind: str | None = None, *, stable: bool | None = None) -> Any:
     """Return the indices that sort an axis in ascending order, as ``numpy.argsort``.
 
     a (Variable, array-like or pattern): Any dtype and shape; a scalar is a vector of one element.
         NaN come last.
-    axis (int or None): Counted from either end, for a pattern from the end; None for the raveled
-        array.
     kind ({"quicksort", "mergesort", "heapsort", "stable"}, optional): Checked, and of no effect: of
         equal elements the first always comes first.
-    stable (bool, optional): The same in another way.
     Returns (Variable or pattern, int64): Of the shape of ``a``; of one dimension where ``axis`` is
         None.
     DomainError: For an axis out of range, or another ``kind``.

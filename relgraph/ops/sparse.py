@@ -13,11 +13,11 @@ import numpy as np
 
 from relgraph.errors import ArgumentError, ShapeError
 from relgraph.ir.cost import extent, size
-from relgraph.ir.facts import MATRIX_FACTS, NOTHING, VALUE_FACTS, Facts, kept, proved
+from relgraph.ir.facts import MATRIX_FACTS, VALUE_FACTS, Facts, kept, proved, shared
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.ir.types import TensorType, Type, unify_dims
-from relgraph.ops.arguments import as_operand, result_dtype
+from relgraph.ops.arguments import as_operand
 from relgraph.ops.docstrings import documented
 
 # What is not known of a sparse matrix is how many elements it stores: for costs, 1 in 100.
@@ -28,19 +28,17 @@ _SWAPPED = {"lower_triangular": "upper_triangular", "upper_triangular": "lower_t
 
 
 def is_sparse(x: Any) -> bool:
-    """Return True if an operand is a graph node of a sparse layout.
-
-    Parameters
-    ----------
-    x : Variable, array-like or pattern
-        Patterns have no layout.
-
-    Returns
-    -------
-    bool
-        False for anything but a sparse Variable.
-    """
+    """Return True if an operand is a graph node of a sparse layout; patterns have no layout."""
     return isinstance(x, Variable) and x.type.layout != "dense"
+
+
+def transposed_facts(x: Facts) -> Facts:
+    """Return the matrix facts of a transpose: lower and upper swapped.
+
+    The transpose of a selection need not be one: its rows may hold several ones, or none.
+    """
+    names = (name for name in x.names() if name in MATRIX_FACTS and name != "selection")
+    return proved(*(_SWAPPED.get(name, name) for name in names))
 
 
 class SparseMatmul(Op):
@@ -52,6 +50,7 @@ class SparseMatmul(Op):
     symbol = "@"
     precedence = 12
     sparse = True
+    returns_new_array = True
 
     def infer(self, *types: Any) -> Type:
         """Return the dense type; one operand is sparse, the other a dense vector or matrix."""
@@ -77,7 +76,7 @@ class SparseMatmul(Op):
                 f"{error.what} along the axis that is summed over",
                 fix="Transpose one operand so that these sizes agree.",
             ) from None
-        return TensorType(result_dtype([a.dtype, b.dtype]), (*a.shape[:-1], *b.shape[1:]))
+        return TensorType(np.result_type(a.dtype, b.dtype), (*a.shape[:-1], *b.shape[1:]))
 
     def perform(self, *values: Any) -> Any:
         """Multiply with SciPy."""
@@ -92,11 +91,8 @@ class SparseMatmul(Op):
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """Keep the signs of floats, and integers; nothing is strictly positive or finite."""
-        a, b = operands
-        names = ["integer"] if a.holds("integer") and b.holds("integer") else []
-        if node.dtype.kind == "f" and a.holds("nonnegative") and b.holds("nonnegative"):
-            names.append("nonnegative")
-        return proved(*names) if names else NOTHING
+        signs = ("nonnegative",) if node.dtype.kind == "f" else ()
+        return kept(shared(operands), "integer", *signs)
 
 
 class SparseTranspose(Op):
@@ -123,9 +119,8 @@ class SparseTranspose(Op):
         return 0
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
-        """Keep all facts; swap lower and upper."""
-        flipped = (_SWAPPED.get(n, n) for n in operands[0].names() if n in MATRIX_FACTS)
-        return kept(operands[0], *VALUE_FACTS) | proved(*flipped)
+        """Keep facts of values, and swap lower and upper."""
+        return kept(operands[0], *VALUE_FACTS) | transposed_facts(operands[0])
 
     def infix(self, operands: list[str]) -> str | None:
         """Print as ``x.T``."""
@@ -139,6 +134,7 @@ class Densify(Op):
     name = "densify"
     arity = 1
     sparse = True
+    returns_new_array = True
 
     def infer(self, *types: Any) -> Type:
         """Return the dense type of the same dtype and shape."""

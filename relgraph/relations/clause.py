@@ -243,7 +243,7 @@ def with_block(clause: Clause) -> Clause:
     ``X (Y + Z) = X Y + X Z`` holds for any number of terms: one side applies a context to a
     combination of terms, and the other combines the context applied to each.  So does
     ``a x + b x = c x`` where c is computed from a and b: it is then computed from any number of
-    coefficients, one after the other.  If both sides have that form, :class:`Block` replaces the
+    coefficients in turn.  If both sides have that form, :class:`Block` replaces the
     binary combinations; otherwise the clause is returned unchanged.
     """
     for outer, other, swapped in (

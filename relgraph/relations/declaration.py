@@ -260,18 +260,18 @@ def _where_it_holds(place: str, clauses: tuple[Clause, ...] | None, finite: bool
     return f"{place}, given {labels}" if place else f"Holds where {labels}"
 
 
-def axis_kinds(clause: Clause) -> dict[PatternVariable, dict[str, frozenset[type]]]:
+def axis_kinds(clause: Clause) -> dict[PatternVariable, dict[type[Op], frozenset[type]]]:
     """Return the types of the axes that variables of a clause stand for, by variable and op.
 
     The axis of a reduction is a tuple or None, that of ``argmax`` an int or None, and that of
     ``softmax`` an int.
     """
-    axes: dict[PatternVariable, dict[str, frozenset[type]]] = {}
+    axes: dict[PatternVariable, dict[type[Op], frozenset[type]]] = {}
     for side in (clause.left, clause.right):
         for x in subterms(side):
             op = x.op if isinstance(x, PatternNode) else None
             for v, kinds in _axes_of(op) if isinstance(op, OpPattern) else ():
-                axes.setdefault(v, {})[op.cls.name] = kinds  # type: ignore[union-attr]
+                axes.setdefault(v, {})[op.cls] = kinds  # type: ignore[union-attr]
     return axes
 
 

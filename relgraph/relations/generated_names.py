@@ -45,7 +45,7 @@ class Names:
     def function(
         self, name: str, parameters: str, bodies: Sequence[Sequence[Line]], doc: str
     ) -> Callable[..., Any]:
-        """Return the function that runs lists of lines one after the other."""
+        """Return the function that runs lists of lines in sequence."""
         source = write(name, parameters, bodies, doc, self._generators)
         return load(source, name, self.globals)
 

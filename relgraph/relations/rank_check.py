@@ -18,10 +18,11 @@ from typing import Any
 import numpy as np
 
 from relgraph.ir import forks
-from relgraph.ir.facts import MATRIX_FACTS, fact
-from relgraph.ir.node import Constant, Variable
-from relgraph.ir.op import digest_of
+from relgraph.ir.fact_inference import fact
+from relgraph.ir.facts import MATRIX_FACTS
+from relgraph.ir.node import Constant, Variable, digest_of
 from relgraph.ir.types import TensorType
+from relgraph.ops.contraction import Matmul
 from relgraph.relations.rank_classes import REFUSALS, TRIED, sample
 
 KEPT = 4096  # shapes of instances that are remembered
@@ -47,7 +48,7 @@ def lawful(place: Variable, built: Variable, changed: Sequence[Variable]) -> boo
         and where no ranks are found for which both agree: it holds of particular matrices then,
         which is the word of who declared it.
     """
-    if not any(x.op is not None and x.op.name == "matmul" for x in changed):
+    if not any(isinstance(x.op, Matmul) for x in changed):
         return True
     order = _ordered((place, built), set(changed))
     numbers = {x: i for i, x in enumerate(order)}

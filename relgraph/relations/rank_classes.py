@@ -22,9 +22,10 @@ import numpy as np
 import numpy.typing as npt
 
 from relgraph.errors import RelgraphError
-from relgraph.ir.facts import MATRIX_FACTS, fact
-from relgraph.ir.node import Constant, Variable, constant
-from relgraph.ir.op import Op, digest_of
+from relgraph.ir.fact_inference import fact
+from relgraph.ir.facts import MATRIX_FACTS
+from relgraph.ir.node import Constant, Variable, constant, digest_of
+from relgraph.ops.contraction import Matmul
 from relgraph.relations.clause import Rewrite
 from relgraph.relations.definedness import fact_asked
 from relgraph.relations.kanren.goals import Suspended
@@ -98,7 +99,7 @@ class Ranks:
         """Return the ranks of a rewrite, or None when it has no product."""
         for side in (rewrite.pattern, rewrite.result):
             for x in subterms(side):
-                if isinstance(x, PatternNode) and isinstance(x.op, Op) and x.op.name == "matmul":
+                if isinstance(x, PatternNode) and isinstance(x.op, Matmul):
                     found = Ranks(rewrite)
                     return found if found.variables else None
         return None

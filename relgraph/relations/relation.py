@@ -17,6 +17,7 @@ from unification import isvar, reify, var
 from unification.core import isground
 
 from relgraph.errors import ArgumentError, RelationError, RelgraphError, checks_arguments
+from relgraph.ir.dispatch import traceable
 from relgraph.ir.etuple import raise_
 from relgraph.ir.forks import cached_property
 from relgraph.ir.node import Apply, Variable, constant
@@ -145,7 +146,7 @@ class Relation(ByReference):
             return getattr, (self.reversed, "reversed")
         return super().__reduce__()
 
-    @checks_arguments
+    @traceable
     def __call__(self, left: Any, right: Any = _NO_SIDE) -> Any:
         """Return the goal that ``left`` and ``right`` are related, with fresh variables."""
         if right is _NO_SIDE:
@@ -275,7 +276,7 @@ class Relation(ByReference):
         # Raises if the direction does not run at all.
         return tuple(dict.fromkeys([anchor(r.pattern) for r in self.rewrites]))
 
-    @checks_arguments
+    @traceable
     def run(self, n: int | None, left: Any = None, right: Any = None) -> tuple[Any, ...]:
         """Ask miniKanren for related pairs, or for the side that is left out.
 

@@ -17,6 +17,7 @@ from typing import Any
 from relgraph.ir.node import Constant, Variable
 from relgraph.ir.sizes import Equalities, size_at
 from relgraph.ir.types import TensorType, covers
+from relgraph.ops.shape import BroadcastTo
 from relgraph.relations.rank_check import lawful
 
 LIMIT = 1000  # nodes of either side that are looked at, beyond a few for each operand
@@ -126,7 +127,7 @@ def _stretches(changed: Sequence[Variable]) -> bool:
     for x in changed:
         if x.op is not None and x.op.pointwise:
             pointwise.append(x)
-        elif x.op is None or x.op.name != "broadcast_to":  # it says itself what it stretches
+        elif not isinstance(x.op, BroadcastTo):  # it says itself what it stretches
             moved.update(x.inputs)
     return len(pointwise) < len(changed) and any(
         not covered(x, y) and not (isinstance(y, Constant) and y.ndim == 0 and y not in moved)
@@ -164,7 +165,7 @@ def _sized(root: Variable, ends: dict[Variable, None], limit: int) -> bool:
         return True
     seen, waiting = {root}, [root]
     for x in waiting:  # grows as it goes
-        if x.op is not None and x.op.name == "dim":
+        if x.op is not None and x.op.reads_shape:
             continue
         for y in x.inputs:
             if y not in ends and y not in seen:
@@ -186,6 +187,6 @@ def _region(
         if x in region or len(region) >= limit:
             continue
         region[x] = None
-        if x.op is not None and x.op.name != "dim":
+        if x.op is not None and not x.op.reads_shape:
             queue.extend([y for y in x.inputs if y not in stop])
     return region

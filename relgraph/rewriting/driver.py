@@ -10,7 +10,6 @@ group: their n-ary view is what is matched.
 from __future__ import annotations
 
 import gc
-import os
 import threading
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
@@ -24,7 +23,7 @@ from relgraph.rewriting.like_terms import Sums
 from relgraph.rewriting.selection import Selection
 from relgraph.rewriting.single_pass import walk
 
-# A run in the place of the ordinary one: to record it, to profile it, or to check it.
+# Runs a selection in place of the ordinary run, to record it or to profile it.
 Runner = Callable[[Sequence[Variable], Selection, bool], tuple[Variable, ...]]
 RUNNER: ContextVar[Runner | None] = ContextVar("relgraph_runner", default=None)
 
@@ -222,33 +221,15 @@ def normalise(
     log: Log | None = None,
     once: bool = False,
 ) -> tuple[Variable, ...]:
-    """Return the normal forms of a graph under a selection.
+    """Return the normal forms of a graph under a selection, or visit each node only once.
 
-    Parameters
-    ----------
-    outputs : sequence of Variable
-        The graph.
-    selection : Selection
-        The relations, compiled.
-    log : callable, optional
-        Called at every firing; switches the memo of earlier calls off, so that every step is seen.
-    once : bool
-        Visit each node once instead of rewriting to normal form.
-
-    Raises
-    ------
-    OscillationError, BudgetError
-        When the relations do not come to an end.  Nothing is half-rewritten.
+    With a log, which is called at every firing, the run ignores the memo of earlier calls, so that
+    the log sees every step.  Relations that do not terminate raise OscillationError or BudgetError,
+    and leave nothing half-rewritten.
     """
     runner = RUNNER.get()
     if runner is not None and log is None:
         return runner(outputs, selection, once)
-    if log is None and os.environ.get("RELGRAPH_CHECK") == "1":
-        from relgraph.rewriting.derivation.derivation import run_recorded
-
-        phase = run_recorded(outputs, selection, once)
-        phase.check()
-        return phase.after
     ops = selection.ac_ops
     with selection.lock:
         key = tuple(outputs)

@@ -8,6 +8,7 @@ Python overrides :meth:`GraphRewriter.apply`.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, TypeVar
@@ -26,8 +27,9 @@ from relgraph.ir.op import Op
 from relgraph.relations.clause import is_ac
 from relgraph.relations.relation import Relation, as_relation
 from relgraph.rewriting.budgets import CHAIN
+from relgraph.rewriting.derivation.derivation import run_checked
 from relgraph.rewriting.derivation.passes import told
-from relgraph.rewriting.driver import normalise
+from relgraph.rewriting.driver import RUNNER, normalise
 from relgraph.rewriting.interpreter import tracked
 from relgraph.rewriting.node_rewriters import (
     FailureCallback,
@@ -210,13 +212,13 @@ class GraphRewriter:
             return _applied(step, FunctionGraph(None, outputs)).outputs
         once = self.strategy == "once"
         if self.max_use_ratio is None:
-            return normalise(outputs, step, once=once)
+            return _normalised(outputs, step, once)
         nodes = sum([bool(x.inputs) for x in FunctionGraph(None, outputs)])
         most = math.ceil(self.max_use_ratio * max(nodes, 1))
         with step.lock:  # the selection is this rewriter's own, so its budgets are too
             step.budgets = {x: min(most, x.budget or most) for x in step.relations}
             step.budgets.update(dict.fromkeys(step.transforms, most))
-            return normalise(outputs, step, once=once)
+            return _normalised(outputs, step, once)
 
     def lines(self, indent: str = "") -> Iterator[str]:
         """Yield what it applies, a line for each entry.
@@ -492,6 +494,15 @@ def _rewritten(rewriter: Any, outputs: tuple[Variable, ...]) -> tuple[Variable, 
         return outputs
     whole = FunctionGraph(None, outputs)
     return _applied(rewriter, whole).outputs
+
+
+def _normalised(
+    outputs: tuple[Variable, ...], selection: Selection, once: bool
+) -> tuple[Variable, ...]:
+    """Run a selection; check its steps if ``RELGRAPH_CHECK=1``, unless another run is set."""
+    if os.environ.get("RELGRAPH_CHECK") == "1" and RUNNER.get() is None:
+        return run_checked(outputs, selection, once)
+    return normalise(outputs, selection, once=once)
 
 
 def _applied(rewriter: Any, graph: FunctionGraph) -> FunctionGraph:

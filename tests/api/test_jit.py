@@ -1,4 +1,4 @@
-"""rg.jit: traced functions against the same functions run by NumPy, and what they are told."""
+"""rg.jit: traced functions against NumPy, and their error messages."""
 
 import copy
 import math

@@ -6,7 +6,8 @@ from scipy import special
 
 import relgraph as rg
 import relgraph.numpy as rnp
-from relgraph.errors import ArgumentError, interceptors
+from relgraph.errors import ArgumentError
+from relgraph.ir.dispatch import interceptors
 from tests.concurrency import at_once
 
 X = np.linspace(-1, 1, 6).reshape(2, 3)

@@ -8,10 +8,10 @@ import numpy as np
 
 from relgraph.ir.node import make_input
 from relgraph.ir.types import TensorType
-from relgraph.ops.elementwise import TABLE, Cast, Elementwise
+from relgraph.ops.elementwise import ROWS, Cast, Elementwise
 
 # These have no kernel: the backends call the op.
-CALLED = [name for name, row in TABLE.items() if row.cpu is None]
+CALLED = [name for name, row in ROWS.items() if row.cpu is None]
 
 BROADCAST = [
     ((), ()), ((0,), (0,)), ((1,), (1,)), ((5,), (1,)), ((5,), ()), ((3, 4), (4,)),
@@ -37,8 +37,8 @@ def integers(dtype, wide, near, rng):
 
 def meaning(name, args):
     """Compute an op by NumPy or SciPy, on operands of the dtypes it computes in."""
-    loop = TABLE[name].loop(name, tuple(x.dtype for x in args))
-    compute = getattr(np, name, TABLE[name].compute)
+    loop = ROWS[name].loop(name, tuple(x.dtype for x in args))
+    compute = getattr(np, name, ROWS[name].compute)
     with np.errstate(all="ignore"):
         return compute(*[x.astype(d) for x, d in zip(args, loop, strict=False)])
 
@@ -49,7 +49,7 @@ def operands_of(name, dtype, x, y, c):
         return c, x, y
     if name == "power" and np.dtype(dtype).kind == "i":
         return x, y.astype("uint8") % np.uint8(9)
-    return (x, y, x)[: TABLE[name].arity]
+    return (x, y, x)[: ROWS[name].arity]
 
 
 def graphs(dtype):
@@ -57,7 +57,7 @@ def graphs(dtype):
     x, y = (make_input(name, TensorType(dtype, ("n",))) for name in "xy")
     c = make_input("c", TensorType("bool", ("n",)))
     outputs = {}
-    for name, row in TABLE.items():
+    for name, row in ROWS.items():
         operands = (x, y, x)[: row.arity] if name != "where" else (c, x, y)
         if name == "power" and np.dtype(dtype).kind == "i":
             operands = (x, Elementwise("remainder")(Cast("uint8")(y), np.uint8(9)))
@@ -83,7 +83,7 @@ def assert_within(name, result, expected, operands=()):
     """Assert equality, or the bound of the row."""
     assert result.dtype == expected.dtype, name
     assert result.shape == expected.shape, name
-    limit = getattr(TABLE[name].ulps, result.dtype.name, 0)
+    limit = getattr(ROWS[name].ulps, result.dtype.name, 0)
     same = (result == expected) | ((result != result) & (expected != expected))
     if name not in ("maximum", "minimum", "clip") and result.dtype.kind == "f":
         same &= (result != 0) | (np.signbit(result) == np.signbit(expected))

@@ -13,6 +13,7 @@ import scipy.linalg
 import scipy.special
 
 import relgraph as rg
+from relgraph.ir.graph import toposort
 from relgraph.ops import sorting
 from relgraph.ops.linalg import factored_solve
 from relgraph.ops.linalg.blas import Gemm, Gemv, Ger, Syrk
@@ -308,3 +309,40 @@ def assert_close(result, expected, key):
     assert result.dtype == ("float64" if "Sign" in key else expected.dtype), key
     tolerance = 1e-12 if expected.dtype == np.float64 else 2e-4
     np.testing.assert_allclose(result, expected, rtol=tolerance, atol=tolerance, err_msg=key)
+
+
+def parts_of(value):
+    """Return the arrays of a value, which is one array or a tuple of them."""
+    return [np.asarray(x) for x in (value if isinstance(value, tuple) else (value,))]
+
+
+def applications(table, inputs, arrays):
+    """Yield each op in the graphs of a table, with its results and its operands."""
+    values = dict(zip(inputs, arrays, strict=True))
+    for x in toposort([build(*inputs) for build, _ in table.values()]):
+        if x.op is None:
+            values.setdefault(x, getattr(x, "value", None))
+            continue
+        with np.errstate(all="ignore"):
+            values[x] = x.op.perform(*[values[y] for y in x.inputs])
+        yield x.op, parts_of(values[x]), [z for y in x.inputs for z in parts_of(values[y])]
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("table", [EXACT, CLOSE, SQUARE], ids=["exact", "close", "square"])
+def test_ops_move_elements_and_return_new_arrays_where_they_say_so(table, order):
+    shape = ("n", "n") if table is SQUARE else ("m", "n")
+    inputs = [*rg.matrices("x y", shape=shape), rg.vector("v", shape=("n",))]
+    rng = np.random.default_rng(4)
+    a = rng.normal(size=(4, 4)) + 4 * np.eye(4)
+    arrays = [np.array(a, order=order), np.array(a @ a.T, order=order), rng.normal(size=4)]
+    if table is EXACT:
+        inputs.append(rg.vector("k", shape=(None,), dtype="int64"))
+        arrays.append(np.array([0, 2, 3]))
+    for op, results, operands in applications(table, inputs, arrays):
+        for result in results:
+            if op.returns_new_array:
+                assert not any(np.shares_memory(result, x) for x in operands), op
+            if op.moves_elements and result.dtype.kind == "f":
+                elements = [0.0, 1.0, -np.inf, np.inf, *(y for x in operands for y in np.ravel(x))]
+                assert np.isin(result, elements).all(), op

@@ -33,7 +33,7 @@ def placed(count, dtype, offset):
 
 
 def intact(memory, place):
-    """Tell whether nothing was written beside a place."""
+    """Return True if nothing was written outside an array."""
     first = (place.ctypes.data - memory.ctypes.data) // memory.itemsize
     return (memory[:first] == 7).all() and (memory[first + len(place) :] == 7).all()
 

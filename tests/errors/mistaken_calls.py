@@ -187,7 +187,7 @@ def donate_unknown_parameter():
 
 @mistake
 def donate_unknown_input():
-    """donating what is no input"""
+    """donating something that is not an input"""
     rg.function([x, y], x + y, donate=["x", "z"])
 
 

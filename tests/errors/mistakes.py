@@ -176,7 +176,7 @@ def condition_of_a_word():
 
 @mistake
 def query_of_a_word():
-    """a query of what is no graph"""
+    """a query of something that is not a graph"""
 
     @rg.identity
     def double_addo(x):

@@ -28,7 +28,7 @@ def clusters_of(*outputs, kind=Kernels, **changes):
     steps = schedule(graph, limits)
     clusters = kind(graph, steps, limits)
     return clusters, [
-        [x for i in cluster.members for x in steps[i].results] for cluster in clusters.found()
+        [x for i in cluster.members for x in steps[i].results] for cluster in clusters.build()
     ]
 
 
@@ -113,5 +113,5 @@ def test_results_that_others_read_leave_the_cluster():
     graph = graph_of(result, total @ S)
     steps = schedule(graph, fusion())
     clusters = Kernels(graph, steps, fusion())
-    (cluster,) = clusters.found()
+    (cluster,) = clusters.build()
     assert clusters.read_outside(cluster) == {total, result}

@@ -29,7 +29,7 @@ def evaluate(graph, array):
 def written_out(name, dtype, shape, **parameters):
     x = make_input("x", TensorType(dtype, shape))
     graph = expanded(FunctionGraph([x], [getattr(reductions, name)(x, **parameters)]))
-    assert not any(node.op is not None and node.op.name in EXPANSIONS for node in graph)
+    assert not any(type(node.op) in EXPANSIONS for node in graph)
     return graph
 
 
@@ -45,7 +45,7 @@ MEANINGS = {
 }
 
 
-@pytest.mark.parametrize("name", EXPANSIONS)
+@pytest.mark.parametrize("name", MEANINGS)
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "bool"])
 def test_it_computes_what_scipy_does(name, dtype):
     a = (np.random.default_rng(0).normal(size=(3, 4, 5)) * 30).astype(dtype)

@@ -70,19 +70,19 @@ def test_a_declared_1_is_stretched_without_a_check():
 
 def test_after_a_check_the_two_sizes_are_one():
     sizes, _ = sizes_of(p + q)
-    assert sizes.found(sizes.shape[p]) == sizes.found(sizes.shape[q])
+    assert sizes.find_all(sizes.shape[p]) == sizes.find_all(sizes.shape[q])
     assert sizes.shape[p] != sizes.shape[q]
 
 
 def test_a_name_stands_for_an_unknown_size():
     sizes, _ = sizes_of(p + u)
-    assert sizes.found(sizes.shape[p]) == ("n",)
+    assert sizes.find_all(sizes.shape[p]) == ("n",)
 
 
 def test_a_number_stands_for_a_name():
     sizes, steps = sizes_of(rg.exp(p) + w)
-    assert sizes.found(sizes.shape[p]) == (5,)
-    assert sizes.found(sizes.loop[steps[0]]) == (5,)
+    assert sizes.find_all(sizes.shape[p]) == (5,)
+    assert sizes.find_all(sizes.loop[steps[0]]) == (5,)
 
 
 def test_the_inner_sizes_of_a_product_are_compared():

@@ -40,9 +40,9 @@ def test_all_is_complete_and_sorted():
 
 
 def test_every_row_of_the_table_is_public():
-    rows = {name for name, row in elementwise.TABLE.items() if getattr(row, "public", True)}
+    rows = {name for name, row in elementwise.ROWS.items() if getattr(row, "public", True)}
     assert rows <= set(rg.__all__)
-    assert {name for name in elementwise.TABLE if hasattr(np, name)} <= set(rnp.__all__)
+    assert {name for name in elementwise.ROWS if hasattr(np, name)} <= set(rnp.__all__)
 
 
 def test_every_name_is_one_of_numpy():
@@ -177,7 +177,7 @@ def test_every_name_stands_in_the_page_of_the_ops():
 
 
 def is_op(x):
-    """Tell whether a public name is an op, or a function that builds graphs of them."""
+    """Return True if a public name is an op, or a function that builds graphs of them."""
     module = getattr(x, "__module__", None) or ""
     return isinstance(x, Op) or (
         inspect.isfunction(x) and module.startswith(("relgraph.ops", "relgraph.numpy"))

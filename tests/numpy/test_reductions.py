@@ -12,7 +12,7 @@ from hypothesis.extra import numpy as hnp
 
 import relgraph.numpy.operators  # noqa: F401 - the operators of graphs
 from relgraph.errors import ArgumentError, DomainError, PatternError, ShapeError
-from relgraph.ir.facts import fact
+from relgraph.ir.fact_inference import fact
 from relgraph.ir.graph import toposort
 from relgraph.ir.node import make_input
 from relgraph.ir.types import DTYPES, TensorType

@@ -90,7 +90,7 @@ def matrix_with(name, n=4, seed=0):
 
 
 def holds(name, x):
-    """Tell whether a value has a fact; facts of matrices up to rounding."""
+    """Return True if a value has a fact; facts of matrices up to rounding."""
     elements = {
         "positive": x > 0,
         "nonnegative": x >= 0,

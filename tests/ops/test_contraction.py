@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 
 from relgraph.errors import ArgumentError, PatternError, ShapeError
 from relgraph.ir.cost import flops
-from relgraph.ir.facts import MATRIX_FACTS, fact, facts_of
+from relgraph.ir.fact_inference import fact, facts_of
+from relgraph.ir.facts import MATRIX_FACTS
+from relgraph.ir.infix import brief
 from relgraph.ir.node import constant, make_input
-from relgraph.ir.printing import brief
 from relgraph.ir.types import DTYPES, TensorType
 from relgraph.ops import contraction
 from relgraph.ops.contraction import Einsum, Matmul, Outer, einsum, matmul

@@ -77,3 +77,20 @@ def test_operands_that_need_a_type_are_no_patterns():
     doc = inspect.getdoc(paired)
     assert "x1, x2 : Variable or array-like\n    Any dtype; shapes broadcast." in doc
     assert "PatternError\n    For a pattern, which has no type." in doc
+
+
+@documented(like=total)
+def largest(x, axis=None, *, initial=None):
+    """Take the largest element.
+
+    initial: A lower bound.
+    """
+
+
+def test_fields_that_a_function_does_not_write_are_those_of_another_one():
+    doc = inspect.getdoc(largest)
+    assert "axis : int, tuple of int or None\n" in doc
+    assert "Returns\n-------\nVariable, [n]\n    The sum." in doc
+    assert "ShapeError\n    For a matrix." in doc
+    assert "    A lower bound." in doc and "so many words" not in doc
+    assert "keepdims" not in doc and "scale :" not in doc

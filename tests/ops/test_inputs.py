@@ -5,7 +5,7 @@ import pytest
 
 import relgraph as rg
 from relgraph.errors import ArgumentError, DomainError
-from relgraph.ir.facts import facts_of
+from relgraph.ir.fact_inference import facts_of
 from relgraph.ir.types import TensorType
 from relgraph.ops import elementwise, inputs
 from tests.ops.evaluation import evaluate, typed

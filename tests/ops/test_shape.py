@@ -8,9 +8,10 @@ from hypothesis.extra.numpy import array_shapes
 from unification import var
 
 from relgraph.errors import ArgumentError, DomainError, DTypeError, PatternError, ShapeError
-from relgraph.ir.facts import MATRIX_FACTS, fact, facts_of
+from relgraph.ir.fact_inference import fact, facts_of
+from relgraph.ir.facts import MATRIX_FACTS
+from relgraph.ir.infix import brief
 from relgraph.ir.node import constant, make_input
-from relgraph.ir.printing import brief
 from relgraph.ir.types import TensorType
 from relgraph.numpy import manipulation
 from relgraph.ops import checks, concatenate, permutation, shape

@@ -125,6 +125,8 @@ def test_signs_and_facts():
     assert rg.facts(S.T).holds("upper_triangular")
     assert not rg.facts(S.T).holds("lower_triangular")
     assert rg.facts(rg.densify(S)).holds("lower_triangular")
+    selection = rg.matrix("R", ("m", "n"), layout="csr", facts=("selection",))
+    assert not rg.facts(selection.T).holds("selection")
     assert rg.facts(S @ rg.exp(rg.vector("x", "n"))).holds("nonnegative")
     assert not rg.facts(S @ rg.vector("x", "n")).holds("nonnegative")
 

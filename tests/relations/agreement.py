@@ -56,7 +56,7 @@ def fires(relation: Relation) -> Outcome:
 
 
 def one_dtype(graph: Variable, other: Any, *inputs: Variable) -> bool:
-    """Tell whether the sides have one dtype, and the inputs have one."""
+    """Return True if the sides have one dtype, and the inputs have one."""
     same_result = not isinstance(other, Variable) or other.dtype == graph.dtype
     return same_result and len({x.dtype for x in inputs}) == 1
 
@@ -165,6 +165,6 @@ def held_back(relation: Relation) -> Outcome:
 
 
 def asks_for_facts(relation: Relation, clause: Clause) -> bool:
-    """Tell whether a direction of a clause asks for facts, beyond those its pattern proves."""
+    """Return True if a direction of a clause asks for facts, beyond those its pattern proves."""
     rewrite = rewrite_of(relation, clause)
     return rewrite is not None and any(facts_of(rewrite, v) for v in variables(rewrite.pattern))

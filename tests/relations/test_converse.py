@@ -71,7 +71,7 @@ def spread(found, most):
 
 
 def small(graph):
-    """Tell whether no sum or product of a graph has more than a few terms."""
+    """Return True if no sum or product of a graph has more than a few terms."""
     return all(
         len(terms_of(x, x.op)) <= TERMS
         for x in toposort([graph])
@@ -104,7 +104,7 @@ def fires(relation, graph):
 
 
 def nests_floats(graph):
-    """Tell whether a sum or product of floats stands in another of its kind."""
+    """Return True if a sum or product of floats stands in another of its kind."""
     return any(
         x.op is not None and is_ac(x.op) and x.dtype.kind == "f" and y.op is x.op
         for x in toposort([graph])
@@ -146,7 +146,7 @@ def sides_of(theme, relation, clause):
 
 
 def of_one_dtype(graph):
-    """Tell whether the nodes of a graph are of one dtype, beside truth values."""
+    """Return True if the nodes of a graph are of one dtype, beside truth values."""
     tensors = [x for x in toposort([graph]) if isinstance(x.type, TensorType)]
     dtypes = {x.dtype for x in tensors if x.dtype.kind != "b"}
     return len(dtypes) == 1 or (not dtypes and graph.dtype.kind == "b")

@@ -7,6 +7,7 @@ import pytest
 
 import relgraph as rg
 from relgraph.ir.verify import verify
+from relgraph.rewriting.derivation.derivation import Phase
 from relgraph.rewriting.driver import normalise
 from relgraph.rewriting.selection import Selection
 from tests.ops.evaluation import evaluate
@@ -242,8 +243,15 @@ def test_a_log_sees_every_step_of_memoised_results_too():
 
 
 def test_checking_can_be_switched_on(monkeypatch):
+    checked = []
+    check = Phase.check
+    monkeypatch.setattr(Phase, "check", lambda phase: checked.append(phase) or check(phase))
+    graph, relations = A @ (x + y) * 1, (distribute_matmulo, remove_multiply_oneo)
+    assert rg.rewrite_graph(graph, *relations) is A @ x + A @ y
+    assert not checked
     monkeypatch.setenv("RELGRAPH_CHECK", "1")
-    assert normal(A @ (x + y) * 1, distribute_matmulo, remove_multiply_oneo) is A @ x + A @ y
+    assert rg.rewrite_graph(graph, *relations) is A @ x + A @ y
+    assert len(checked) == 1
 
 
 def test_one_changed_leaf_costs_its_path_and_an_unchanged_graph_nothing():

@@ -1,4 +1,4 @@
-"""Rewriting that does not end: it is told, quickly, and nothing is half-rewritten."""
+"""Rewriting that would not end raises an error quickly and leaves nothing half-rewritten."""
 
 import pytest
 

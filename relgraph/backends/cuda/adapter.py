@@ -1,7 +1,7 @@
-"""The interface to ``numba.cuda``: the device or its simulator, its memory, compiled kernels.
+"""The interface to ``numba.cuda``: the device or its simulator, its memory, and compiled kernels.
 
-Setting ``NUMBA_ENABLE_CUDASIM=1`` before numba is imported replaces the device by numba's
-simulator: kernels are then Python functions, and device memory is NumPy's.
+If ``NUMBA_ENABLE_CUDASIM=1`` is set before numba is imported, numba's simulator replaces the
+device: kernels are then Python functions, and device memory is NumPy's.
 """
 
 from __future__ import annotations
@@ -49,17 +49,17 @@ def cuda() -> Any:
 
 def versions() -> dict[str, str]:
     """Return the version of each package that a GPU needs, or "missing"."""
-    found = {}
+    result = {}
     for package in ("numba", "numba-cuda", "nvidia-cuda-nvrtc", "nvidia-nvvm", "cupy"):
         names = [package, f"{package}-cu13", f"{package}-cu12", f"{package}-cuda13x"]
         names += [f"{package}-cuda12x"]
         for name in names:
             try:
-                found[package] = importlib.metadata.version(name)
+                result[package] = importlib.metadata.version(name)
                 break
             except importlib.metadata.PackageNotFoundError:
-                found[package] = "missing"
-    return found
+                result[package] = "missing"
+    return result
 
 
 def report() -> dict[str, str]:
@@ -181,7 +181,7 @@ def numba_type(text: str) -> Any:
 
 
 def function_of(name: str, text: str, namespace: dict[str, Any]) -> Any:
-    """Return the Python function that the text of a kernel defines."""
+    """Return the Python function that a kernel text defines."""
     scope = {**namespace, "cuda": cuda(), "np": np}
     define(name, text, scope)
     return scope[name]
@@ -197,11 +197,9 @@ class Source:
     names: dict[str, Any]
 
     def function(self) -> Any:
-        """Return the kernel as a Python function."""
         return function_of(self.name, self.text, self.names)
 
     def signature(self) -> Any:
-        """Return its signature."""
         from numba import types
 
         return types.void(*map(numba_type, self.types))
@@ -216,13 +214,7 @@ class Compiled:
 
 
 def compiled(source: Source) -> Compiled:
-    """Compile a kernel for the device in use.
-
-    Returns
-    -------
-    Compiled
-        For :func:`launch`.
-    """
+    """Compile a kernel for the device in use; pass the result to :func:`launch`."""
     if simulated():
         return Compiled(cuda().jit(source.function()), ())
     try:
@@ -285,7 +277,6 @@ def launch(
     arguments: Sequence[Any],
     stream: Any,
 ) -> None:
-    """Launch a kernel."""
     configured = kernel.kernel[tuple(grid), tuple(block), stream]
     if not simulated():
         pairs = zip(arguments, kernel.numbers, strict=True)
@@ -300,13 +291,7 @@ def launch(
 
 
 def allocate(nbytes: int) -> Any:
-    """Allocate a block of device memory.
-
-    Raises
-    ------
-    DeviceMemoryError
-        If the device has less free memory.
-    """
+    """Allocate a block of device memory; raise DeviceMemoryError if there is not enough."""
     try:
         return cuda().device_array(nbytes, np.uint8)
     except MemoryError as error:
@@ -363,19 +348,7 @@ def pointer(array: Any) -> int:
 
 
 class Exposed:
-    """Device memory that another library owns, in the form that numba reads.
-
-    Parameters
-    ----------
-    address : int
-        The address of the first element.
-    dtype : dtype
-        The dtype of the elements.
-    count : int
-        The number of contiguous elements.
-    owner : object
-        The object that keeps the memory alive.
-    """
+    """Contiguous device memory of another library, as numba reads it; ``owner`` keeps it alive."""
 
     def __init__(self, address: int, dtype: np.dtype[Any], count: int, owner: Any) -> None:
         self.owner = owner
@@ -417,22 +390,18 @@ _LAST = itertools.count(2)  # handles of simulated streams; the driver gives 1 a
 
 
 def default_stream() -> Any:
-    """Return the stream of programs without a chosen stream."""
+    """Return the stream of programs that select no stream."""
     return _SimulatedStream(0) if simulated() else cuda().default_stream()
 
 
 def new_stream() -> Any:
-    """Return a new stream."""
     return _SimulatedStream(next(_LAST) + 1) if simulated() else cuda().stream()
 
 
 def stream_of(stream: Any) -> Any:
-    """Convert a stream to numba's type.
+    """Convert a stream to a numba stream.
 
-    Parameters
-    ----------
-    stream : object
-        A stream of numba, CuPy, torch or any library with ``__cuda_stream__``, or its handle.
+    It may be a stream of numba, CuPy, torch or any library with ``__cuda_stream__``, or a handle.
     """
     if isinstance(stream, _SimulatedStream) or hasattr(stream, "auto_synchronize"):
         return stream
@@ -441,9 +410,9 @@ def stream_of(stream: Any) -> Any:
         return default_stream()
     if simulated():
         return _SimulatedStream(handle)
-    found = cuda().external_stream(handle)
-    found.owner = stream  # keeps it alive, since numba does not
-    return found
+    external = cuda().external_stream(handle)
+    external.owner = stream  # keeps it alive, since numba does not
+    return external
 
 
 def stream_handle(stream: Any) -> int:
@@ -454,9 +423,9 @@ def stream_handle(stream: Any) -> int:
     if protocol is not None:
         return int((protocol() if callable(protocol) else protocol)[1])
     for name in ("handle", "ptr", "cuda_stream"):  # numba or the simulator, CuPy, torch
-        found = getattr(stream, name, None)
-        if found is not None:
-            return int(getattr(found, "value", found) or 0)
+        handle = getattr(stream, name, None)
+        if handle is not None:
+            return int(getattr(handle, "value", handle) or 0)
     raise ArgumentError(
         f"{type(stream).__name__} is no stream",
         fix="Give a stream of numba, CuPy or torch, or the handle of one as an int.",

@@ -42,30 +42,19 @@ class Pool:
         self._lock = forks.lock()
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any], stream: Any) -> DeviceArray:
-        """Return a new array; its memory returns to the pool when the array is freed.
+        """Return a new array, whose memory returns to the pool when it is freed.
 
-        Parameters
-        ----------
-        shape : tuple of int
-            Its sizes.
-        dtype : dtype
-            The dtype of its elements.
-        stream : object
-            The stream whose work computes it.
-
-        Raises
-        ------
-        DeviceMemoryError
-            If there is not enough memory, even after the pool frees what it keeps.
+        The work that computes it runs on ``stream``.  If there is not enough memory, the pool frees
+        what it keeps and tries again, before it raises DeviceMemoryError.
         """
         count = math.prod(shape)
         size = _rounded(count * dtype.itemsize)
-        place = (adapter.stream_handle(stream), size)
+        key = (adapter.stream_handle(stream), size)
         with self._lock:
             if self.limit is not None and self.held + size > self.limit:
                 self.release()
                 raise adapter.out_of_memory(size, self.limit)
-            spare = self._free.get(place)
+            spare = self._free.get(key)
             if spare:
                 handle = spare.pop()
                 self.kept -= size
@@ -73,7 +62,7 @@ class Pool:
                 handle = self._allocated(size)
             self.held += size
         block = _Block(handle)
-        weakref.finalize(block, self._back, handle, place).atexit = False
+        weakref.finalize(block, self._back, handle, key).atexit = False
         return DeviceArray(adapter.view(handle, dtype, count), shape, dtype, block, stream)
 
     def release(self) -> None:
@@ -89,12 +78,12 @@ class Pool:
             self.release()
             return adapter.allocate(size)
 
-    def _back(self, handle: Any, place: tuple[int, int]) -> None:
-        size = place[1]
+    def _back(self, handle: Any, key: tuple[int, int]) -> None:
+        size = key[1]
         with self._lock:
             self.held -= size
             self.kept += size
-            self._free.setdefault(place, []).append(handle)
+            self._free.setdefault(key, []).append(handle)
 
 
 class _Block:
@@ -181,18 +170,7 @@ class DeviceArray:
         return self.shape[0]
 
     def to_host(self, stream: Any = None) -> np.ndarray[Any, Any]:
-        """Copy the array to a new NumPy array.
-
-        Parameters
-        ----------
-        stream : object, optional
-            The stream to wait for; by default, the stream that computes the array.
-
-        Returns
-        -------
-        array
-            Of the same shape and dtype.
-        """
+        """Copy the array to a new NumPy array, after the work on a stream; by default, its own."""
         stream = self.stream if stream is None else stream
         return adapter.download(self._flat, stream).reshape(self.shape)
 
@@ -226,17 +204,13 @@ class Foreign:
 
     Attributes
     ----------
-    shape : tuple of int
-        Its sizes.
-    strides : tuple of int or None
+    strides
         The strides in elements; None if the array is contiguous.
-    dtype : dtype
-        The dtype of its elements.
-    address : int
+    address
         The address of its first element.
-    owner : object
+    owner
         The object that keeps its memory alive.
-    stream : int or None
+    stream
         The stream on which its elements are computed.
     """
 
@@ -273,12 +247,9 @@ def is_device_array(value: Any) -> bool:
 
 
 def foreign(value: Any) -> Foreign:
-    """Read an array of another library, by ``__cuda_array_interface__`` or by DLPack.
+    """Read an array of another library through ``__cuda_array_interface__`` or DLPack.
 
-    Raises
-    ------
-    ArgumentError
-        If the memory belongs to another device than the one in use.
+    It raises ArgumentError if the memory belongs to another device than the one in use.
     """
     interface = getattr(value, "__cuda_array_interface__", None)
     if interface is None:
@@ -296,9 +267,9 @@ def foreign(value: Any) -> Foreign:
         strides = tuple(int(step) // dtype.itemsize for step in strides)
     address = int(interface["data"][0] or 0)
     stream = interface.get("stream")
-    found = Foreign(shape, _gaps(shape, strides), dtype, address, value, stream)
-    _check_device(found)
-    return found
+    array = Foreign(shape, _gaps(shape, strides), dtype, address, value, stream)
+    _check_device(array)
+    return array
 
 
 def _check_device(array: Foreign) -> None:
@@ -315,10 +286,10 @@ def _check_device(array: Foreign) -> None:
 def _from_dlpack(value: Any) -> Foreign:
     from cuda.core.utils import StridedMemoryView
 
-    found = StridedMemoryView.from_dlpack(value, stream_ptr=1)  # ready on the default stream
-    shape = tuple(map(int, found.shape))
-    strides = None if found.strides is None else tuple(map(int, found.strides))
-    dtype = np.dtype(found.dtype)
-    result = Foreign(shape, _gaps(shape, strides), dtype, int(found.ptr), (value, found))
-    _check_device(result)
-    return result
+    memory = StridedMemoryView.from_dlpack(value, stream_ptr=1)  # ready on the default stream
+    shape = tuple(map(int, memory.shape))
+    strides = None if memory.strides is None else tuple(map(int, memory.strides))
+    dtype = np.dtype(memory.dtype)
+    array = Foreign(shape, _gaps(shape, strides), dtype, int(memory.ptr), (value, memory))
+    _check_device(array)
+    return array

@@ -1,4 +1,4 @@
-"""Device versions of ops other than elementwise loops: views, products, joins, gathers, scatters.
+"""Device versions of ops that are not loop nests: views, products, joins, gathers, scatters.
 
 Ops without a function here run on the CPU.
 """
@@ -27,8 +27,18 @@ from relgraph.backends.cuda.movement import Move, contiguous_strides, copy_strid
 from relgraph.backends.cuda.products import product
 from relgraph.backends.failures import failure
 from relgraph.ir.node import Variable
+from relgraph.ir.op import GetItem
+from relgraph.ops.checks import Assert, SpecifyShape
+from relgraph.ops.concatenate import Concatenate, Stack
+from relgraph.ops.contraction import Matmul
 from relgraph.ops.cumulative import Cumulative
 from relgraph.ops.indexing.expression import numpy_key
+from relgraph.ops.indexing.index import Index
+from relgraph.ops.indexing.update import AddIndex, SetIndex
+from relgraph.ops.linalg.structured import Diagonal
+from relgraph.ops.permutation import MatrixTranspose, Transpose
+from relgraph.ops.reductions import Argmax, Argmin
+from relgraph.ops.shape import BroadcastTo, ExpandDims, Reshape, Squeeze
 
 if TYPE_CHECKING:
     from relgraph.backends.cuda.program import Run
@@ -38,8 +48,8 @@ DeviceCall = Callable[["Run"], Any]
 # Ops whose result NumPy returns, or could return, as a view of the first operand.
 _VIEWS = frozenset(
     {
-        "reshape", "expand_dims", "squeeze", "broadcast_to", "transpose", "matrix_transpose",
-        "index", "diagonal", "specify_shape", "assert",
+        Reshape, ExpandDims, Squeeze, BroadcastTo, Transpose, MatrixTranspose, Index, Diagonal,
+        SpecifyShape, Assert,
     }
 )  # fmt: skip
 
@@ -48,35 +58,35 @@ def device_call(node: Variable) -> DeviceCall | None:
     """Return the function that computes a node on the device; None if it runs on the CPU."""
     op = node.op
     assert op is not None
-    if op.name in _VIEWS and not (op.name == "index" and _has_arrays(op)):
+    if type(op) in _VIEWS and not (isinstance(op, Index) and _has_arrays(op)):
         return lambda run: _view(run, node)
-    if op.name in ("concatenate", "stack"):
+    if isinstance(op, Concatenate | Stack):
         return lambda run: _join(run, node)
-    if op.name == "matmul":
+    if isinstance(op, Matmul):
         return lambda run: product(run, node)
-    if op.name in ("argmax", "argmin"):
+    if isinstance(op, Argmax | Argmin):
         return lambda run: extreme(run, node)
     if isinstance(op, Cumulative):
         return lambda run: cumulative(run, node)
-    if op.name == "getitem":
+    if isinstance(op, GetItem):
         return lambda run: _item(run, node)
-    if op.name in ("index", "add_index"):
+    if isinstance(op, Index | AddIndex):
         return _indexed(node)
-    if op.name == "set_index" and not _has_arrays(op) and _same_dtype(node):
+    if isinstance(op, SetIndex) and not _has_arrays(op) and _same_dtype(node):
         return lambda run: _replaced(run, node)
     return library_call(node)
 
 
 def _indexed(node: Variable) -> DeviceCall | None:
-    """Return the gather or scatter for a key with one index array, or with a mask."""
+    """Return the gather or scatter of a key with one index array or one mask; else None."""
     op: Any = node.op
-    reads = op.name == "index"
+    reads = isinstance(op, Index)
     if not reads and not _same_dtype(node):
         return None
     axis = taken_axis(op.params[0])
     if axis is not None:
-        by_places = gather if reads else scatter_add
-        return lambda run: by_places(run, node, axis)
+        by_indices = gather if reads else scatter_add
+        return lambda run: by_indices(run, node, axis)
     axes = masked_axes(op.params[0])
     if axes is not None:
         by_mask = select if reads else add_selected
@@ -89,14 +99,14 @@ def _same_dtype(node: Variable) -> bool:
 
 
 def _item(run: Run, node: Variable) -> DeviceArray | None:
-    """Return one of several results if they are on the device."""
+    """Return one of several results; None if they are on the CPU."""
     parts = run.device.get(node.inputs[0])
     op: Any = node.op
     return None if parts is None else parts[op.params[0]]
 
 
 def _replaced(run: Run, node: Variable) -> DeviceArray:
-    """Return an array with a value written to the elements that a basic key selects."""
+    """Return an array in which a value replaces the elements that a basic key selects."""
     array, value = (run.on_device(x) for x in node.inputs[:2])
     others = [run.on_host(x) for x in node.inputs[2:]]
     op: Any = node.op
@@ -110,14 +120,14 @@ def _replaced(run: Run, node: Variable) -> DeviceArray:
     result = run.empty(array.shape, array.dtype)
     run.copy(array, result)
     start = stand_in.__array_interface__["data"][0]
-    place = part.__array_interface__["data"][0] - start if part.size else 0
+    offset = part.__array_interface__["data"][0] - start if part.size else 0
     dims = list(zip(part.shape, spread.strides, part.strides, strict=True))
-    copy_strided(run, Move(flat_of(value), flat_of(result), dims, value.dtype, 0, place))
+    copy_strided(run, Move(flat_of(value), flat_of(result), dims, value.dtype, 0, offset))
     return result
 
 
 def _has_arrays(op: Any) -> bool:
-    """Return True if the key of an index or update has arrays, so that it selects no view."""
+    """Return True if a key has arrays or masks, so that it selects no view."""
     return any(entry[0] in ("array", "mask") for entry in op.params[0])
 
 
@@ -148,7 +158,7 @@ def _view(run: Run, node: Variable) -> DeviceArray | None:
 def _viewed(node: Variable, array: np.ndarray[Any, Any], others: list[Any]) -> Any:
     """Return an op's view of an array, also where NumPy turns a single element into a scalar."""
     op: Any = node.op
-    if op.name == "index":
+    if isinstance(op, Index):
         key = numpy_key(op.params[0], tuple(others))
         return array[key if Ellipsis in key else (*key, ...)]
     return op.performer(node)(array, *others)
@@ -158,7 +168,7 @@ def _join(run: Run, node: Variable) -> DeviceArray:
     """Concatenate: copy each operand to its offset in the result."""
     assert node.op is not None
     axis = node.op.params[0] + node.ndim
-    stacked = node.op.name == "stack"
+    stacked = isinstance(node.op, Stack)
     arrays = [run.on_device(x) for x in node.inputs]
     parts = [(*x.shape[:axis], 1, *x.shape[axis:]) if stacked else x.shape for x in arrays]
     first = parts[0]
@@ -168,12 +178,12 @@ def _join(run: Run, node: Variable) -> DeviceArray:
     shape = (*first[:axis], sum(part[axis] for part in parts), *first[axis + 1 :])
     result = run.empty(shape, node.type.dtype)
     strides = contiguous_strides(shape)
-    place = 0
+    offset = 0
     for x, part in zip(arrays, parts, strict=True):
         x = _as_dtype(run, x, node.type.dtype)
         dims = list(zip(part, contiguous_strides(part), strides, strict=True))
-        copy_strided(run, Move(flat_of(x), flat_of(result), dims, x.dtype, 0, place))
-        place += part[axis] * strides[axis]
+        copy_strided(run, Move(flat_of(x), flat_of(result), dims, x.dtype, 0, offset))
+        offset += part[axis] * strides[axis]
     return result
 
 

@@ -1,4 +1,4 @@
-"""The CUDA backend: it compiles a graph to a program for the device."""
+"""The CUDA backend, which compiles a graph to a program for the device."""
 
 from __future__ import annotations
 
@@ -57,28 +57,14 @@ class CudaBackend:
         return cls(replace(FUSION, limit=1))
 
     def compile(self, graph: FunctionGraph) -> CudaProgram:
-        """Compile a graph to a program."""
         return CudaProgram(graph, self.fusion, self.pool, self.deterministic)
 
 
 def kernels_of(graph: FunctionGraph, cc: tuple[int, int]) -> dict[str, str]:
-    """Compile the kernels of a graph to PTX; this needs no device.
-
-    Parameters
-    ----------
-    graph : FunctionGraph
-        The graph.
-    cc : tuple of two int
-        The compute capability of the device.
-
-    Returns
-    -------
-    dict of str
-        The PTX of each kernel, by name.
-    """
+    """Compile the kernels of a graph to PTX for a compute capability; this needs no device."""
     program = CudaProgram(graph, FUSION, Pool())
-    found: dict[str, str] = {}
+    ptx: dict[str, str] = {}
     for text in program.kernels():
         name, body = text.module()
-        found[name] = adapter.ptx(adapter.Source(name, body, text.types(), scope(text)), cc)
-    return found
+        ptx[name] = adapter.ptx(adapter.Source(name, body, text.types(), scope(text)), cc)
+    return ptx

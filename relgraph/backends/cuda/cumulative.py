@@ -2,14 +2,15 @@
 
 With many adjacent columns, each thread scans one of them in order, and its results are NumPy's.
 Along the last axis, a block of threads scans a row: each thread adds up a few consecutive elements,
-the threads exchange their prefixes, and the running total is carried to the next step.  A first
-kernel computes the totals of the parts that long rows are cut into.
+the threads exchange their prefixes, and the running total is carried to the next step.  If long
+rows are cut into parts, another kernel computes the totals of the parts first.
 
 References
 ----------
-G. E. Blelloch, "Prefix sums and their applications", technical report CMU-CS-90-190, 1990. W. D.
-Hillis and G. L. Steele, "Data parallel algorithms", Communications of the ACM 29, 1986: an exchange
-that takes log2(threads) steps.
+G. E. Blelloch, "Prefix sums and their applications", technical report CMU-CS-90-190, 1990.
+
+W. D. Hillis and G. L. Steele, "Data parallel algorithms", Communications of the ACM 29, 1986: an
+exchange that takes log2(threads) steps.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ from relgraph.backends.cuda.reduction_source import reduce_of
 from relgraph.backends.cuda.source import Text, accumulator, finished, joined, start, term
 from relgraph.backends.cuda.templates import convert, expression
 from relgraph.ir.node import Variable
-from relgraph.lowering.kernels import Fold, Row
+from relgraph.lowering.kernels import Fold, Statement
 from relgraph.lowering.refs import Ref
 from relgraph.ops.cumulative import Cumulative
 from relgraph.ops.elementwise import Elementwise
-from relgraph.ops.reductions import reduced_axes
+from relgraph.ops.reductions import Sum, reduced_axes
 
 if TYPE_CHECKING:
     from relgraph.backends.cuda.program import Run
@@ -47,15 +48,15 @@ def _fold(op: Cumulative, source: str, dtype: str) -> Fold:
 
 
 def _beginning(fold: Fold) -> str:
-    """Write the identity of the reduction, which keeps even -0.0."""
-    if fold.op.name == "sum" and np.dtype(fold.dtype).kind == "f":
+    """Write the identity of the reduction; for float sums it is -0.0, which preserves -0.0."""
+    if isinstance(fold.op, Sum) and np.dtype(fold.dtype).kind == "f":
         return f"{accumulator(fold)}(-0.0)"
     return start(fold)
 
 
 @lru_cache(maxsize=64)
 def column_text(op: Cumulative, source: str, dtype: str, threads: int) -> Text:
-    """Write the kernel that scans columns, one thread for each, in order.
+    """Write the kernel that scans each column in order with one thread.
 
     Its parameters are the number of columns, of elements in each and of adjacent columns, and the
     arrays.
@@ -64,7 +65,7 @@ def column_text(op: Cumulative, source: str, dtype: str, threads: int) -> Text:
     text.parameters = [("k", "int64"), ("m", "int64"), ("inner", "int64")]
     text.parameters += [("x", f"{source}[::1]"), ("o", f"{dtype}[::1]")]
     refs = (Ref("row", 0, dtype), Ref("row", 1, dtype))
-    join = expression(Row(Elementwise(op.ufunc.__name__), refs, dtype), ["total", "value"])
+    join = expression(Statement(Elementwise(op.ufunc.__name__), refs, dtype), ["total", "value"])
     value = convert("x[windex(place)]", np.dtype(source), np.dtype(dtype))
     with text.each("c", "k", threads):
         text.line("place = c // inner * inner * m + c % inner")
@@ -167,7 +168,7 @@ def row_text(op: Cumulative, source: str, dtype: str, threads: int) -> Text:
 
 
 def _exchange(text: Text, fold: Fold, threads: int) -> None:
-    """Give each thread the prefix of its elements, and all threads the new running total."""
+    """Compute in each thread the prefix of its elements, and in all threads the running total."""
     text.line(f"shared[t] = p{NEIGHBOURS - 1}")
     text.line("cuda.syncthreads()")
     step = 1
@@ -190,7 +191,7 @@ def _exchange(text: Text, fold: Fold, threads: int) -> None:
 
 
 def cumulative(run: Run, node: Variable) -> DeviceArray:
-    """Return the cumulative sums, products or extremes along an axis."""
+    """Return the cumulative sums, products, minima or maxima along an axis."""
     op: Any = node.op
     x = run.on_device(node.inputs[0])
     (at,) = reduced_axes((op.axis,), x.ndim, op.name)
@@ -227,22 +228,22 @@ def _along_rows(
     parts = -(-m // part)
     names = (x.dtype.name, result.dtype.name)
     numbers = [k, m, parts, part]
-    so_far = run.empty((0,), np.dtype(accumulator(_fold(op, *names))))
+    prefixes = run.empty((0,), np.dtype(accumulator(_fold(op, *names))))
     if parts > 1:
-        totals = run.empty((k, parts), so_far.dtype)
-        so_far = run.empty((k, parts), so_far.dtype)
+        totals = run.empty((k, parts), prefixes.dtype)
+        prefixes = run.empty((k, parts), prefixes.dtype)
         run.launch(
             compiled(total_text(op, *names, g.threads)),
             (blocks(k * parts, 1),),
             (g.threads,),
             [*numbers, flat_of(x), flat_of(totals)],
         )
-        _along_rows(run, op, (k, parts), totals, so_far)
+        _along_rows(run, op, (k, parts), totals, prefixes)
     run.launch(
         compiled(row_text(op, *names, g.threads)),
         (blocks(k * parts, 1),),
         (g.threads,),
-        [*numbers, flat_of(x), flat_of(so_far), flat_of(result)],
+        [*numbers, flat_of(x), flat_of(prefixes), flat_of(result)],
     )
 
 
@@ -252,8 +253,8 @@ def _turned(
     """Transpose a few long columns to rows, scan these, and transpose the results back."""
     outer, m, inner = sizes
     columns = strided_copy(run, x, 0, (outer, inner, m), (m * inner, 1, inner))
-    done = run.empty((outer, inner, m), result.dtype)
-    _along_rows(run, op, (outer * inner, m), columns, done)
-    there = contiguous_strides((outer, m, inner))
-    dims = list(zip((outer, m, inner), (m * inner, 1, m), there, strict=True))
-    copy_strided(run, Move(flat_of(done), flat_of(result), dims, result.dtype))
+    scanned = run.empty((outer, inner, m), result.dtype)
+    _along_rows(run, op, (outer * inner, m), columns, scanned)
+    target_strides = contiguous_strides((outer, m, inner))
+    dims = list(zip((outer, m, inner), (m * inner, 1, m), target_strides, strict=True))
+    copy_strided(run, Move(flat_of(scanned), flat_of(result), dims, result.dtype))

@@ -34,12 +34,9 @@ def memory_device(address: int) -> int | None:
 
 
 class Recording:
-    """Work recorded on a stream: CUDA graphs, and calls of the CPU between them.
+    """Work recorded on a stream: CUDA graphs, and CPU calls between them.
 
-    Parameters
-    ----------
-    stream : object
-        The stream, which must not be the default one.
+    The driver cannot record on the default stream.
     """
 
     def __init__(self, stream: Any) -> None:
@@ -58,7 +55,7 @@ class Recording:
         self._end()
 
     def note(self, work: Callable[[], None]) -> None:
-        """Do nothing: the driver itself records work on the stream."""
+        """Keep work for the simulator to replay; on a device, the driver records it by itself."""
         if adapter.simulated():
             self._parts.append(work)
 
@@ -69,7 +66,6 @@ class Recording:
         self._begin()
 
     def replay(self) -> None:
-        """Run all recorded work."""
         for part in self._parts:
             part()
 

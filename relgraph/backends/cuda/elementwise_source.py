@@ -14,7 +14,7 @@ from relgraph.backends.cuda.source import (
 from relgraph.lowering.kernels import Structure
 
 BYTES = 16  # of one load or store of a thread
-LINES = 320  # the most statements of all lanes: numba compiles these in half a second
+LINES = 320  # the most statements of all lanes, which numba compiles in half a second
 
 
 def width(structure: Structure) -> int:
@@ -34,24 +34,10 @@ def is_flat(structure: Structure) -> bool:
 
 
 def elementwise_text(structure: Structure, wide: bool, threads: int) -> Text:
-    """Write the kernel of a structure without reductions.
+    """Write the kernel of a structure without reductions; ``wide`` allows 2**31 elements or more.
 
     Its parameters are the number of elements, the number of vectors among them, the sizes of the
     groups, the arrays, the constants and the results.
-
-    Parameters
-    ----------
-    structure : Structure
-        The structure of the kernel.
-    wide : bool
-        Whether there may be 2**31 elements or more.
-    threads : int
-        Threads of a block.
-
-    Returns
-    -------
-    Text
-        The kernel.
     """
     return _Elementwise(structure, wide, threads).text
 

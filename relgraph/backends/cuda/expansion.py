@@ -8,37 +8,28 @@ from typing import Any
 from relgraph.backends.cuda.libraries import cupy
 from relgraph.ir.graph import FunctionGraph, map_nodes
 from relgraph.ir.node import Variable, apply
+from relgraph.ir.op import Op
 from relgraph.lowering.expansion import expanded as rows_expanded
-from relgraph.ops.contraction import Matmul
+from relgraph.ops.contraction import Einsum, Matmul, Outer
 from relgraph.ops.elementwise import Cast, Elementwise
+from relgraph.ops.linalg.blas import Gemm, Gemv, Ger, Syrk
 from relgraph.ops.permutation import MatrixTranspose, Transpose
 from relgraph.ops.reductions import Sum
 from relgraph.ops.shape import ExpandDims
 
 
 def expanded(graph: FunctionGraph) -> FunctionGraph:
-    """Return the graph with row functions, contractions and sums of products decomposed.
-
-    Parameters
-    ----------
-    graph : FunctionGraph
-        The graph.
-
-    Returns
-    -------
-    FunctionGraph
-        The given graph if it has none of these ops.
-    """
+    """Return the graph with row functions, contractions and BLAS ops decomposed."""
     graph = rows_expanded(graph)
-    if not any(node.op is not None and node.op.name in _EXPANSIONS for node in graph):
+    if not any(type(node.op) in _EXPANSIONS for node in graph):
         return graph
 
     def change(node: Variable, inputs: tuple[Variable, ...]) -> Variable:
         if node.op is None:
             return node
-        expand = _EXPANSIONS.get(node.op.name)
-        found = None if expand is None else expand(node, *inputs)
-        return apply(node.op, inputs) if found is None else found
+        expand = _EXPANSIONS.get(type(node.op))
+        expansion = None if expand is None else expand(node, *inputs)
+        return apply(node.op, inputs) if expansion is None else expansion
 
     return FunctionGraph(graph.inputs, map_nodes(graph.outputs, change))
 
@@ -72,7 +63,7 @@ def _outer(node: Variable, *operands: Variable) -> Variable | None:
 
 
 def _einsum(node: Variable, *operands: Variable) -> Variable | None:
-    """Write a contraction as the sum of a product, one kernel; None if CuPy computes it."""
+    """Write a contraction as the sum of a product, in one kernel; None if CuPy computes it."""
     op: Any = node.op
     inputs, result = op.params[0].split("->")
     terms = inputs.split(",")
@@ -84,8 +75,8 @@ def _einsum(node: Variable, *operands: Variable) -> Variable | None:
     total: Variable | None = None
     for term, x in zip(terms, operands, strict=True):
         x = x if x.dtype == node.dtype else apply(Cast(node.dtype), (x,))
-        own = [label for label in labels if label in term]
-        axes = tuple(term.index(label) - len(term) for label in own)
+        present = [label for label in labels if label in term]
+        axes = tuple(term.index(label) - len(term) for label in present)
         if axes != tuple(range(-len(term), 0)):
             x = apply(Transpose(axes), (x,))
         missing = [k - len(labels) for k, label in enumerate(labels) if label not in term]
@@ -97,11 +88,11 @@ def _einsum(node: Variable, *operands: Variable) -> Variable | None:
     return total if total.dtype == node.dtype else apply(Cast(node.dtype), (total,))
 
 
-_EXPANSIONS: dict[str, Callable[..., Variable | None]] = {
-    "einsum": _einsum,
-    "gemm": _gemm,
-    "gemv": _gemm,
-    "syrk": _syrk,
-    "ger": _ger,
-    "outer": _outer,
+_EXPANSIONS: dict[type[Op], Callable[..., Variable | None]] = {
+    Einsum: _einsum,
+    Gemm: _gemm,
+    Gemv: _gemm,
+    Syrk: _syrk,
+    Ger: _ger,
+    Outer: _outer,
 }

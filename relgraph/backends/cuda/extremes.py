@@ -1,8 +1,8 @@
 """The indices of extremes: ``argmax`` and ``argmin``.
 
-Each thread keeps the best of the elements that it reads, and the threads of a result combine theirs
-in pairs.  A NaN is better than any number, and the first of equal elements is the best, so the
-result does not depend on the order of the pairs.
+Each thread keeps the best of the elements that it reads, and the threads that share a result
+combine theirs in pairs.  A NaN is better than any number, and among equal elements the first one is
+best, so the result does not depend on the order of the pairs.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from relgraph.backends.cuda.launches import block_rows, blocks, compiled, refuse
 from relgraph.backends.cuda.primitives import WARP, geometry, synchronising
 from relgraph.backends.cuda.source import Text
 from relgraph.ir.node import Variable
-from relgraph.ops.reductions import reduced_axes
+from relgraph.ops.reductions import Argmax, reduced_axes
 
 if TYPE_CHECKING:
     from relgraph.backends.cuda.program import Run
 
-# Keep the better of (value, place) and (other, its); a negative index means no element.
+# Keep the better of (value, place) and (other, its); place and its are indices, -1 for no element.
 _BETTER = "(its >= 0) & ((place < 0) | ({order}) | (({same}) & (its < place)))"
 _JOINED = """
 {indent}if BETTER:
@@ -48,7 +48,7 @@ _MEET = """
 
 
 def better(largest: bool, dtype: str) -> str:
-    """Write the test whether (other, its) is better than (value, place)."""
+    """Write the test that (other, its) is better than (value, place)."""
     order, same = f"other {'>' if largest else '<'} value", "other == value"
     if np.dtype(dtype).kind == "f":
         order = f"({order}) & (value == value) | ((other != other) & (value == value))"
@@ -57,7 +57,7 @@ def better(largest: bool, dtype: str) -> str:
 
 
 def joint(largest: bool, dtype: str, threads: int) -> Any:
-    """Return ``join(value, place)``: every thread along x gets the best index of all."""
+    """Return ``join(value, place)``, which gives every thread along x the best index of all."""
     test = better(largest, dtype)
     text = "def NAME(value, place):"
     step = 1
@@ -84,22 +84,11 @@ def carrier(dtype: str) -> str:
 
 @lru_cache(maxsize=64)
 def extreme_text(dtype: str, largest: bool, threads: int, joins: bool) -> Text:
-    """Write the kernel that searches for extremes.
+    """Write the kernel that searches all elements for extremes, or candidates with ``joins``.
 
     Its parameters are the number of results, of elements of each, of parts, of elements in a part
-    and after the axis, the array, with ``joins`` the indices that an earlier search found (one for
-    each element to compare), and the indices to write, part by part.
-
-    Parameters
-    ----------
-    dtype : str
-        The dtype of the array.
-    largest : bool
-        Whether to search for the largest element; otherwise for the smallest.
-    threads : int
-        Threads that share a result.
-    joins : bool
-        Whether to compare only the elements that an earlier search found.
+    and after the axis; the array; the indices of the candidates, which an earlier search found; and
+    the indices to write, part by part.
     """
     text = Text()
     kind = carrier(dtype)
@@ -161,16 +150,16 @@ def extreme(run: Run, node: Variable) -> DeviceArray:
     parts = max(1, min(full // k, size // (threads * 8)))
     part = -(-size // parts)
     parts = -(-size // part)
-    found = result if parts == 1 else run.empty((parts * k,), result.dtype)
-    largest = op.name == "argmax"
+    partial = result if parts == 1 else run.empty((parts * k,), result.dtype)
+    largest = isinstance(op, Argmax)
     search = compiled(extreme_text(x.dtype.name, largest, threads, False))
     numbers = [size, parts, part, size, inner]
-    flat = [flat_of(x), flat_of(found), flat_of(found)]
+    flat = [flat_of(x), flat_of(partial), flat_of(partial)]
     run.launch(search, (blocks(k * parts, rows),), (threads, rows), [k, *numbers, *flat])
     if parts > 1:
         join = compiled(extreme_text(x.dtype.name, largest, g.warp, True))
         numbers = [parts, 1, parts, size, inner]
-        flat = [flat_of(x), flat_of(found), flat_of(result)]
+        flat = [flat_of(x), flat_of(partial), flat_of(result)]
         rows = block_rows(g.warp)
         run.launch(join, (blocks(k, rows),), (g.warp, rows), [k, *numbers, *flat])
     return result

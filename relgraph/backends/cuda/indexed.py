@@ -11,7 +11,7 @@ import numpy as np
 from relgraph.backends.base import OpCall
 from relgraph.backends.cuda.arrays import DeviceArray, flat_of
 from relgraph.backends.cuda.launches import blocks, compiled
-from relgraph.backends.cuda.libraries import cupy, on_stream, taken, view
+from relgraph.backends.cuda.libraries import cupy, from_cupy, on_stream, view
 from relgraph.backends.cuda.movement import strided_copy
 from relgraph.backends.cuda.primitives import geometry
 from relgraph.backends.cuda.source import Text
@@ -24,7 +24,7 @@ _FULL = ("slice", None, None, None)
 
 
 def taken_axis(spec: tuple[tuple[Any, ...], ...]) -> int | None:
-    """Return the axis of a key's only index array; None for any other key."""
+    """Return the axis of a key's only index array; None for other keys."""
     kinds = [entry[0] for entry in spec]
     if kinds.count("array") != 1 or not all(
         entry == _FULL or entry[0] == "array" for entry in spec
@@ -34,7 +34,7 @@ def taken_axis(spec: tuple[tuple[Any, ...], ...]) -> int | None:
 
 
 def _read_place(text: Text) -> None:
-    """Write the index that the key has for element ``e``, with negative indices resolved."""
+    """Write the statements that read the index for element ``e``, which may be negative."""
     text.line("q = e // inner")
     text.line("outer = q // count")
     text.line("place = int64(places[windex(q - outer * count)])")
@@ -42,7 +42,7 @@ def _read_place(text: Text) -> None:
 
 
 def masked_axes(spec: tuple[tuple[Any, ...], ...]) -> tuple[int, int] | None:
-    """Return the first axis and the end of the axes of a key's only mask; None for other keys."""
+    """Return the range of axes of a key's only mask, as start and stop; None for other keys."""
     masks = [entry for entry in spec if entry[0] == "mask"]
     if len(masks) != 1 or not all(entry == _FULL or entry[0] == "mask" for entry in spec):
         return None
@@ -73,39 +73,39 @@ def gather_text(dtype: str, index: str, threads: int) -> Text:
 
 
 def gather(run: Run, node: Variable, axis: int) -> DeviceArray:
-    """Return the elements of an array at some indices along an axis."""
-    x, places = (run.on_device(y) for y in node.inputs)
-    if not places.size or not x.size:
-        return _gathered(run, x, places, axis, None)
+    """Return the elements of an array at the indices in another one, along an axis."""
+    x, indices = (run.on_device(y) for y in node.inputs)
+    if not indices.size or not x.size:
+        return _gathered(run, x, indices, axis, None)
     run.refuse_recording(node)  # the check that indices are in range comes after the call
     flag = run.moved(np.zeros(1, np.int32))
-    result = _gathered(run, x, places, axis, flag)
+    result = _gathered(run, x, indices, axis, flag)
 
     def check() -> None:
         if flag.to_host(run.stream)[0]:
-            OpCall(node)(x.to_host(run.stream), places.to_host(run.stream))  # raises NumPy's error
+            OpCall(node)(x.to_host(run.stream), indices.to_host(run.stream))  # raises NumPy's error
 
     run.checks.append(check)
     return result
 
 
 def _gathered(
-    run: Run, x: DeviceArray, places: DeviceArray, axis: int, flag: DeviceArray | None
+    run: Run, x: DeviceArray, indices: DeviceArray, axis: int, flag: DeviceArray | None
 ) -> DeviceArray:
-    """Gather along an axis; no flag means that all indices are known to be in range."""
-    result = run.empty((*x.shape[:axis], *places.shape, *x.shape[axis + 1 :]), x.dtype)
+    """Gather along an axis; None for ``flag`` means that all indices are in range."""
+    result = run.empty((*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]), x.dtype)
     if not result.size:
         return result
     flag = run.empty((1,), np.dtype(np.int32)) if flag is None else flag
     threads = geometry().threads
     inner = math.prod(x.shape[axis + 1 :])
     run.launch(
-        compiled(gather_text(x.dtype.name, places.dtype.name, threads)),
+        compiled(gather_text(x.dtype.name, indices.dtype.name, threads)),
         (blocks(result.size, threads),),
         (threads,),
         [
-            result.size, places.size, x.shape[axis], inner,
-            flat_of(flag), flat_of(x), flat_of(places), flat_of(result),
+            result.size, indices.size, x.shape[axis], inner,
+            flat_of(flag), flat_of(x), flat_of(indices), flat_of(result),
         ],
     )  # fmt: skip
     return result
@@ -126,8 +126,8 @@ def _selected(run: Run, mask: Variable) -> DeviceArray:
     if cupy() is None:
         return run.moved(np.flatnonzero(run.on_host(mask)))
     with on_stream(run):
-        found = cupy().flatnonzero(view(run.on_device(mask)))
-        return taken(found, np.dtype(np.int64), run.stream)
+        indices = cupy().flatnonzero(view(run.on_device(mask)))
+        return from_cupy(indices, np.dtype(np.int64), run.stream)
 
 
 def select(run: Run, node: Variable, axes: tuple[int, int]) -> DeviceArray:
@@ -140,23 +140,23 @@ def add_selected(run: Run, node: Variable, axes: tuple[int, int]) -> DeviceArray
     """Return an array with values added where a mask is true."""
     array = run.on_device(node.inputs[0])
     merged = _masked(run, array, node, axes)
-    places = _selected(run, node.inputs[2]).to_host(run.stream)
-    shape = (*merged.shape[: axes[0]], places.size, *merged.shape[axes[0] + 1 :])
+    indices = _selected(run, node.inputs[2]).to_host(run.stream)
+    shape = (*merged.shape[: axes[0]], indices.size, *merged.shape[axes[0] + 1 :])
     value = run.on_device(node.inputs[1])
     try:
         np.broadcast_to(np.empty(value.shape, np.int8), shape)
     except ValueError:
         OpCall(node)(*[run.on_host(y) for y in node.inputs])  # raises NumPy's error
-    return _scattered(run, merged, value, places, axes[0]).part(array.shape)
+    return _scattered(run, merged, value, indices, axes[0]).part(array.shape)
 
 
 @lru_cache(maxsize=64)
 def scatter_text(dtype: str, threads: int) -> Text:
-    """Write the kernel that adds to rows of an array; each row's updates in the order of the key.
+    """Write the kernel that adds to rows of an array, in the order of the key.
 
     Its parameters are the number of elements to change, of distinct indices, of updates, of
-    elements along the axis and after it, and the arrays: the distinct indices along the axis, and
-    the first update of each; the updates, sorted by index; the values; the result.
+    elements along the axis and after it; the distinct indices, and the first update of each; the
+    updates, sorted by index; the values; and the result.
     """
     text = Text()
     names = ("n", "changed", "count", "size", "inner")
@@ -202,8 +202,9 @@ ATOMIC = frozenset({"float32", "float64", "int32", "int64", "uint32", "uint64"})
 def scatter_add(run: Run, node: Variable, axis: int) -> DeviceArray:
     """Return an array with values added at some indices along an axis.
 
-    Each element receives its updates in the order of the key, so every run gives the same result;
-    the CPU sorts the indices.  A program with ``deterministic=False`` uses atomic additions.
+    Each element receives its updates in the order of the key, for which the CPU sorts the indices,
+    so that every run gives the same result.  A program with ``deterministic=False`` adds
+    atomically.
     """
     array, value = (run.on_device(y) for y in node.inputs[:2])
     index = run.on_host(node.inputs[2])
@@ -216,7 +217,7 @@ def scatter_add(run: Run, node: Variable, axis: int) -> DeviceArray:
 def _scattered(
     run: Run, array: DeviceArray, value: DeviceArray, index: np.ndarray[Any, Any], axis: int
 ) -> DeviceArray:
-    """Add values at indices along an axis, which are all in range."""
+    """Add values at indices along an axis, all of which are in range."""
     size = array.shape[axis]
     shape = (*array.shape[:axis], *index.shape, *array.shape[axis + 1 :])
     spread = np.broadcast_to(np.empty(value.shape, np.int8), shape)
@@ -228,14 +229,14 @@ def _scattered(
     threads, inner = geometry().threads, math.prod(array.shape[axis + 1 :])
     outer = math.prod(array.shape[:axis])
     if not run.deterministic and array.dtype.name in ATOMIC:
-        places = run.moved(index)
+        device_index = run.moved(index)
         run.launch(
-            compiled(atomic_text(array.dtype.name, places.dtype.name, threads)),
+            compiled(atomic_text(array.dtype.name, device_index.dtype.name, threads)),
             (blocks(value.size, threads),),
             (threads,),
             [
                 value.size, index.size, size, inner,
-                flat_of(places), flat_of(value), flat_of(result),
+                flat_of(device_index), flat_of(value), flat_of(result),
             ],
         )  # fmt: skip
         return result

@@ -1,4 +1,4 @@
-"""Launches for the sizes of a call: which kernel, how many threads, which arguments."""
+"""Launches: the kernel, the number of threads and the arguments for the sizes of a call."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _lock = forks.lock()
 
 
 def compiled(text: Text) -> Any:
-    """Compile a kernel, once in a process."""
+    """Return the compiled kernel of a text; a process compiles each text once."""
     name, body = text.module()
     with _lock:
         if name not in _compiled:
@@ -51,7 +51,7 @@ def compiled(text: Text) -> Any:
 
 
 def scope(text: Text) -> dict[str, Any]:
-    """Return the namespace of a kernel's text."""
+    """Return the names that the text of a kernel may use."""
     return {**table(), **text.names}
 
 
@@ -63,11 +63,11 @@ class Launcher(Protocol):
         ...
 
     def texts(self) -> Iterator[str]:
-        """Yield the text of each kernel, in its variant for small arrays."""
+        """Yield the text of each kernel, in the variant for small arrays."""
         ...
 
     def all_texts(self) -> Iterator[Text]:
-        """Yield its kernels, in their variants for small arrays."""
+        """Yield the kernels, in the variants for small arrays."""
         ...
 
 
@@ -94,7 +94,10 @@ class Constants:
         self.arrays: list[DeviceArray] = []
 
     def arguments(self, run: Run) -> list[Any]:
-        """Return numbers, or for many constants arrays, which stay on the device."""
+        """Return the constants as numbers, or as arrays if there are many.
+
+        Arrays stay on the device for later calls.
+        """
         if as_parameters(self.counts):
             return [number for values in self.values.values() for number in values]
         if not self.arrays:
@@ -108,7 +111,7 @@ def blocks(count: int, threads: int) -> int:
 
 
 def block_rows(threads: int) -> int:
-    """Return how many rows a block works on, given the threads of a row."""
+    """Return how many rows a block works on, if each row has this many threads."""
     return 4 if threads == WARP else 1  # the threads of a warp need no barrier
 
 
@@ -173,7 +176,7 @@ class MapLauncher(_Texts):
 
 
 class FoldLauncher(_Texts):
-    """Launches a kernel with reductions, and a second pass if needed."""
+    """Launches a kernel with reductions, and a second pass if results have several parts."""
 
     def __init__(self, kernel: Kernel, sizes: Sizes) -> None:
         self.kernel = kernel
@@ -245,7 +248,7 @@ class FoldLauncher(_Texts):
         return g.threads, 1
 
     def _parts(self, k: int, m: int, threads: int) -> tuple[int, int]:
-        """Return into how many parts to cut each result's elements, to occupy the whole device."""
+        """Return how many parts to cut each result's elements into, and the size of a part."""
         g = geometry()
         full = g.blocks * adapter.processors()
         if self.shared:
@@ -271,14 +274,14 @@ class FoldLauncher(_Texts):
 
 
 def refuse_nothing(x: Variable, k: int, m: int) -> None:
-    """Raise NumPy's error for an extreme over no elements, if the result is not empty."""
+    """Raise the error of NumPy for an extreme over no elements, unless the result is empty."""
     assert x.op is not None
     if getattr(x.op, "nonempty", False) and m == 0 and k != 0:
         raise no_elements(x)
 
 
 class RowLauncher(_Texts):
-    """Launches a kernel of several passes, or its parts one by one if rows do not suit it."""
+    """Launches a kernel of several passes, or its parts one by one if no kernel of rows fits."""
 
     def __init__(self, kernel: Kernel, sizes: Sizes, read: Collection[Variable]) -> None:
         self.kernel = kernel
@@ -349,7 +352,7 @@ class RowLauncher(_Texts):
 
     def _allocate(self, run: Run, size: SizeOf, k: int, m: int) -> list[DeviceArray]:
         """Allocate the results, and return the arrays that the kernel writes rows to."""
-        found = []
+        row_results = []
         for part in self.kernel.parts:
             for x in part.folded if isinstance(part, Kernel) else ():
                 refuse_nothing(x, k, m)
@@ -357,11 +360,11 @@ class RowLauncher(_Texts):
             shape = (0,) if index in self.unread else tuple(map(size, self.sizes.shape[x]))
             run.result(x, shape)
             if self.kernel.structure.results[index][1]:
-                found.append(run.device[x])
-        return found
+                row_results.append(run.device[x])
+        return row_results
 
     def _shape(self, k: int, m: int, lanes: int) -> tuple[Shape, int]:
-        """Return how rows of a size are spread over threads, and the rows of a block."""
+        """Return how to spread rows over threads, and the number of rows in a block."""
         g = geometry()
         wide = k * m >= NARROW
         vector = self._held(lanes) * lanes
@@ -397,29 +400,14 @@ class ViewLauncher(_Texts):
 
 
 def device_part(part: Step, sizes: Sizes) -> Launcher:
-    """Return the launcher of a single part of a kernel of several passes."""
+    """Return the launcher of one part of a kernel of several passes."""
     if isinstance(part, Call):
         return ViewLauncher(part, sizes)
     return step_launcher(part, sizes, part.results)
 
 
 def step_launcher(step: Kernel, sizes: Sizes, read: Collection[Variable]) -> Launcher:
-    """Return the launcher of a kernel.
-
-    Parameters
-    ----------
-    step : Kernel
-        The kernel.
-    sizes : Sizes
-        The sizes of its schedule.
-    read : collection of Variable
-        The variables that the program returns or other steps read.
-
-    Returns
-    -------
-    Launcher
-        The launcher for the structure of the kernel.
-    """
+    """Return the launcher of a kernel; ``read`` holds the results that anything reads."""
     if step.structure.passes:
         return RowLauncher(step, sizes, read)
     if step.structure.folds:

@@ -1,7 +1,7 @@
 """Ops that NVIDIA's libraries compute, through CuPy: factorisations, sorts, contractions.
 
-CuPy is imported for the first graph with such an op.  Without CuPy, or in the simulator, these ops
-run on the CPU.
+The first graph with such an op imports CuPy.  Without CuPy, or in the simulator, the ops run on the
+CPU.
 """
 
 from __future__ import annotations
@@ -16,9 +16,17 @@ import numpy as np
 from relgraph.backends.cuda import adapter
 from relgraph.backends.cuda.arrays import DeviceArray, flat_of
 from relgraph.errors import LinearAlgebraError
+from relgraph.ir.infix import brief
 from relgraph.ir.node import Variable
-from relgraph.ir.printing import brief
+from relgraph.ir.op import Op
 from relgraph.ir.types import TensorType
+from relgraph.ops.contraction import Einsum
+from relgraph.ops.linalg.blocks import Kron
+from relgraph.ops.linalg.factored_solve import ChoSolve, LUSolve
+from relgraph.ops.linalg.factorisations import QR, SVD, Eigh, Eigvalsh, LUFactor
+from relgraph.ops.linalg.solve import Cholesky, Det, Inv, Slogdet, Solve, SolveTriangular
+from relgraph.ops.linalg.structured import Diag, Trace, Tril, Triu
+from relgraph.ops.sorting import Argsort, Sort
 
 if TYPE_CHECKING:
     from relgraph.backends.cuda.program import Run
@@ -26,7 +34,7 @@ if TYPE_CHECKING:
 
 @lru_cache(maxsize=1)
 def cupy() -> Any:
-    """Return CuPy, or None where it is not installed or finds no device."""
+    """Return CuPy; None if it is not installed or finds no device."""
     if adapter.simulated():
         return None
     try:
@@ -47,7 +55,7 @@ def view(array: DeviceArray) -> Any:
     return cp.ndarray(array.shape, array.dtype, cp.cuda.MemoryPointer(memory, 0))
 
 
-def taken(value: Any, dtype: np.dtype[Any], stream: Any) -> DeviceArray:
+def from_cupy(value: Any, dtype: np.dtype[Any], stream: Any) -> DeviceArray:
     """Convert a CuPy array to a DeviceArray over the same memory."""
     shape = tuple(value.shape)
     value = cupy().ascontiguousarray(value, dtype)  # this may add an axis to a scalar
@@ -62,8 +70,7 @@ def on_stream(run: Run) -> Any:
 
 def library_call(node: Variable) -> Callable[[Run], Any] | None:
     """Return the function that computes an op through a library; None without CuPy."""
-    assert node.op is not None
-    if node.op.name not in _FUNCTIONS or cupy() is None:
+    if type(node.op) not in _FUNCTIONS or cupy() is None:
         return None
     return lambda run: _by_cupy(run, node)
 
@@ -73,10 +80,10 @@ def _by_cupy(run: Run, node: Variable) -> Any:
     run.refuse_recording(node)
     operands = [run.on_device(x) for x in node.inputs]
     if not all(x.size for x in operands) or not _computes(node, operands):
-        return None  # empty arrays and integers go to NumPy, which has its own rules for them
+        return None  # NumPy has its own rules for empty arrays and integers
     with on_stream(run), _raising():
         try:
-            value = _FUNCTIONS[op.name](cupy(), op, *map(view, operands))
+            value = _FUNCTIONS[type(op)](cupy(), op, *map(view, operands))
         except np.linalg.LinAlgError as error:
             raise LinearAlgebraError(
                 f"{op!r}: {error}",
@@ -86,10 +93,10 @@ def _by_cupy(run: Run, node: Variable) -> Any:
         if value is None:
             return None
         if isinstance(node.type, TensorType):
-            return taken(value, node.type.dtype, run.stream) if value.size else None
+            return from_cupy(value, node.type.dtype, run.stream) if value.size else None
         kinds: Any = node.type
         return tuple(
-            taken(part, kind.dtype, run.stream)
+            from_cupy(part, kind.dtype, run.stream)
             for part, kind in zip(value, kinds.items, strict=True)
         )
 
@@ -97,7 +104,7 @@ def _by_cupy(run: Run, node: Variable) -> Any:
 def _computes(node: Variable, operands: list[DeviceArray]) -> bool:
     """Return True if the library computes in the same dtypes as NumPy for these operands."""
     assert node.op is not None
-    if node.op.name in _ANY_DTYPE:
+    if node.op.moves_elements:
         return True
     kinds: Any = [node.type] if isinstance(node.type, TensorType) else node.type
     results = getattr(kinds, "items", kinds)
@@ -131,7 +138,7 @@ def _substituted(a: Any, b: Any, lower: bool, trans: int = 0, unit: bool = False
 
 
 def _system(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a solver so that it broadcasts batches and accepts vectors."""
+    """Wrap a solver of matrix systems so that it broadcasts batches and accepts vectors."""
 
     def solve(cp: Any, op: Any, a: Any, b: Any) -> Any:
         right = b[:, None] if b.ndim == 1 else b
@@ -200,27 +207,26 @@ def _diag(cp: Any, op: Any, x: Any) -> Any:
 
 
 # Each op's function in CuPy, given the module, the op and the operands.
-_FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "argsort": lambda cp, op, x: cp.argsort(x, axis=op.params[0]),
-    "cho_solve": _system(_cho_solve),
-    "cholesky": _cholesky,
-    "det": lambda cp, op, a: cp.linalg.det(a),
-    "diag": _diag,
-    "eigh": lambda cp, op, a: cp.linalg.eigh(a, "L" if op.params[0] else "U"),
-    "eigvalsh": lambda cp, op, a: cp.linalg.eigvalsh(a, "L" if op.params[0] else "U"),
-    "einsum": lambda cp, op, *operands: cp.einsum(op.params[0], *operands),
-    "inv": lambda cp, op, a: cp.linalg.inv(a),
-    "kron": lambda cp, op, a, b: cp.kron(a, b),
-    "lu_factor": _lu_factor,
-    "lu_solve": _lu_solve,
-    "qr": lambda cp, op, a: tuple(cp.linalg.qr(a, op.params[0])),
-    "slogdet": lambda cp, op, a: tuple(cp.linalg.slogdet(a)),
-    "solve": _system(_solve),
-    "solve_triangular": _system(_solve_triangular),
-    "sort": lambda cp, op, x: cp.sort(x, axis=op.params[0]),
-    "svd": lambda cp, op, a: tuple(cp.linalg.svd(a, full_matrices=op.params[0])),
-    "trace": lambda cp, op, a: cp.trace(a, axis1=-2, axis2=-1),
-    "tril": lambda cp, op, a: cp.tril(a, op.params[0]),
-    "triu": lambda cp, op, a: cp.triu(a, op.params[0]),
+_FUNCTIONS: dict[type[Op], Callable[..., Any]] = {
+    Argsort: lambda cp, op, x: cp.argsort(x, axis=op.params[0]),
+    ChoSolve: _system(_cho_solve),
+    Cholesky: _cholesky,
+    Det: lambda cp, op, a: cp.linalg.det(a),
+    Diag: _diag,
+    Eigh: lambda cp, op, a: cp.linalg.eigh(a, "L" if op.params[0] else "U"),
+    Eigvalsh: lambda cp, op, a: cp.linalg.eigvalsh(a, "L" if op.params[0] else "U"),
+    Einsum: lambda cp, op, *operands: cp.einsum(op.params[0], *operands),
+    Inv: lambda cp, op, a: cp.linalg.inv(a),
+    Kron: lambda cp, op, a, b: cp.kron(a, b),
+    LUFactor: _lu_factor,
+    LUSolve: _lu_solve,
+    QR: lambda cp, op, a: tuple(cp.linalg.qr(a, op.params[0])),
+    Slogdet: lambda cp, op, a: tuple(cp.linalg.slogdet(a)),
+    Solve: _system(_solve),
+    SolveTriangular: _system(_solve_triangular),
+    Sort: lambda cp, op, x: cp.sort(x, axis=op.params[0]),
+    SVD: lambda cp, op, a: tuple(cp.linalg.svd(a, full_matrices=op.params[0])),
+    Trace: lambda cp, op, a: cp.trace(a, axis1=-2, axis2=-1),
+    Tril: lambda cp, op, a: cp.tril(a, op.params[0]),
+    Triu: lambda cp, op, a: cp.triu(a, op.params[0]),
 }
-_ANY_DTYPE = frozenset({"argsort", "diag", "sort", "tril", "triu"})

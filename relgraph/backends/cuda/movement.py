@@ -1,4 +1,4 @@
-"""Kernels that move elements: copies between layouts, transposes, gathers and scatters."""
+"""Kernels that copy elements between layouts, and transpose matrices through shared memory."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ Dims = list[tuple[int, int, int]]  # the size and both strides of each axis, in 
 def copy_text(dtype: str, ndim: int, wide: bool, threads: int) -> Text:
     """Write the kernel that copies one strided array to another.
 
-    Its parameters are the number of elements, the offsets of the first ones, the size and both
-    strides of each axis, and the arrays.
+    Its parameters are the number of elements, the offset of the first element in each array, the
+    size and both strides of each axis, and the arrays.
     """
     text = Text()
     text.parameters = [("n", "uint64" if wide else "uint32"), ("a", "int64"), ("b", "int64")]
@@ -90,32 +90,32 @@ def transpose_text(dtype: str, tile: int, rows: int) -> Text:
 
 def merged_dims(dims: Dims) -> Dims:
     """Merge adjacent axes that are contiguous with each other in both arrays."""
-    found: Dims = []
+    merged: Dims = []
     for n, source, target in dims:
         if n == 1:
             continue
-        if found:
-            m, outer_source, outer_target = found[-1]
+        if merged:
+            m, outer_source, outer_target = merged[-1]
             if outer_source == n * source and outer_target == n * target:
-                found[-1] = (m * n, source, target)
+                merged[-1] = (m * n, source, target)
                 continue
-        found.append((n, source, target))
-    return found or [(1, 0, 0)]
+        merged.append((n, source, target))
+    return merged or [(1, 0, 0)]
 
 
 @dataclass(frozen=True)
 class Move:
-    """Elements to copy between flat arrays on the device.
+    """A copy of elements between flat arrays on the device.
 
     Attributes
     ----------
-    source, target : flat array
+    source, target
         The array to read, and the array to write.
-    dims : list of (int, int, int)
-        The size of each axis and its strides in both arrays, in elements.
-    dtype : dtype
+    dims
+        The size of each axis, and its strides in both arrays, in elements.
+    dtype
         The dtype of the elements.
-    first, place : int
+    source_offset, target_offset
         The offset of the first element in each array.
     """
 
@@ -123,8 +123,8 @@ class Move:
     target: Any
     dims: Dims
     dtype: np.dtype[Any]
-    first: int = 0
-    place: int = 0
+    source_offset: int = 0
+    target_offset: int = 0
 
 
 def copy_strided(run: Run, move: Move) -> None:
@@ -133,7 +133,7 @@ def copy_strided(run: Run, move: Move) -> None:
     if n == 0:
         return
     dims = merged_dims(move.dims)
-    if move.place == 0 and _is_transpose(dims):
+    if move.target_offset == 0 and _is_transpose(dims):
         _transpose(run, move, dims)
         return
     threads = geometry().threads
@@ -143,7 +143,7 @@ def copy_strided(run: Run, move: Move) -> None:
         compiled(text),
         (blocks(n, threads),),
         (threads,),
-        [n, move.first, move.place, *numbers, move.source, move.target],
+        [n, move.source_offset, move.target_offset, *numbers, move.source, move.target],
     )
 
 
@@ -166,7 +166,7 @@ def _transpose(run: Run, move: Move, dims: Dims) -> None:
         compiled(transpose_text(move.dtype.name, tile, rows)),
         (blocks(tiles, 1),),
         (tile, rows),
-        [count, n0, n1, move.first, matrix, column, move.source, move.target],
+        [count, n0, n1, move.source_offset, matrix, column, move.source, move.target],
     )
 
 
@@ -175,8 +175,8 @@ def strided_copy(
 ) -> DeviceArray:
     """Copy a view, given by its strides in elements, to a new array."""
     result = run.empty(tuple(shape), array.dtype)
-    own = contiguous_strides(shape)
-    dims = list(zip(shape, strides, own, strict=True))
+    target_strides = contiguous_strides(shape)
+    dims = list(zip(shape, strides, target_strides, strict=True))
     copy_strided(run, Move(flat_of(array), flat_of(result), dims, array.dtype, first))
     return result
 

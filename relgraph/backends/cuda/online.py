@@ -1,8 +1,8 @@
-"""Sums of exponentials in the pass that finds the largest element: each row is read once less.
+"""Online softmax: the sum of exponentials in the pass that finds the largest element.
 
-A thread that meets a larger element than before multiplies its sum by the exponential of the
-difference.  That is as exact as two passes if the largest element of a row is finite; other rows
-get the second pass.
+This reads each row once less.  A thread that meets a new largest element multiplies its sum by the
+exponential of the difference.  If the largest element of a row is finite, the result is as exact as
+that of two passes; the other rows get the second pass.
 
 References
 ----------
@@ -16,6 +16,8 @@ from itertools import pairwise
 
 from relgraph.lowering.kernels import Pass, Structure
 from relgraph.lowering.refs import Ref
+from relgraph.ops.elementwise import exp, isfinite, subtract, where
+from relgraph.ops.reductions import Max, Sum
 
 
 @dataclass(frozen=True)
@@ -24,17 +26,17 @@ class Online:
 
     Attributes
     ----------
-    first, second : int
+    first, second
         The pass that finds the largest element, and the one that sums the exponentials.
-    top, total : int
-        Their reductions.
-    array : int
+    top, total
+        The reductions of these passes.
+    array
         The operand that both read.
-    rows : tuple of int
+    rows
         The statements of the second pass: the difference, and its exponential.
-    recomputed : dict of int to Ref
-        The results that the second pass keeps only for later passes, and the value of each: the
-        later passes recompute it.
+    recomputed
+        The results that the second pass keeps only for later passes, and the value of each, which
+        the later passes recompute.
     """
 
     first: int
@@ -47,12 +49,12 @@ class Online:
 
 
 def online(structure: Structure, kinds: list[str]) -> Online | None:
-    """Return the two passes of a structure that can be merged into one, or None."""
+    """Return the first two passes of a structure that can be merged into one, or None."""
     inner = [number for number, part in enumerate(structure.passes) if part.inner]
     for first, second in pairwise(inner):
-        found = _pair(structure, kinds, first, second)
-        if found is not None:
-            return found
+        pair = _pair(structure, kinds, first, second)
+        if pair is not None:
+            return pair
     return None
 
 
@@ -63,7 +65,10 @@ def _pair(structure: Structure, kinds: list[str], first: int, second: int) -> On
     top, total = one.folds[0], other.folds[0]
     largest, sums = structure.folds[top], structure.folds[total]
     x = largest.operand
-    if (largest.op.name, sums.op.name) != ("max", "sum") or largest.dtype != sums.dtype:
+    if (
+        not (isinstance(largest.op, Max) and isinstance(sums.op, Sum))
+        or largest.dtype != sums.dtype
+    ):
         return None
     if x.kind != "array" or kinds[x.index] != "full" or not x.dtype.startswith("float"):
         return None
@@ -71,7 +76,7 @@ def _pair(structure: Structure, kinds: list[str], first: int, second: int) -> On
     if len(rows) != 2 or range(*one.rows) or sums.operand != Ref("row", rows[1], x.dtype):
         return None
     difference, exponential = (structure.rows[k] for k in rows)
-    if (difference.op.name, exponential.op.name) != ("subtract", "exp"):
+    if difference.op is not subtract or exponential.op is not exp:
         return None
     if exponential.operands[0] != Ref("row", rows[0], x.dtype) or difference.operands[0] != x:
         return None
@@ -95,12 +100,12 @@ def _is_shift(structure: Structure, ref: Ref, top: int) -> bool:
     if ref.kind != "row":
         return False
     row = structure.rows[ref.index]
-    if row.op.name != "where" or (row.operands[1].kind, row.operands[1].index) != ("fold", top):
+    if row.op is not where or (row.operands[1].kind, row.operands[1].index) != ("fold", top):
         return False
     condition = row.operands[0]
     if condition.kind != "row":
         return False
     test = structure.rows[condition.index]
-    return test.op.name == "isfinite" and (
+    return test.op is isfinite and (
         (test.operands[0].kind, test.operands[0].index) == ("fold", top)
     )

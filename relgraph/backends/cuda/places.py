@@ -21,65 +21,65 @@ from relgraph.backends.cuda.arrays import (
 from relgraph.backends.cuda.movement import Move, contiguous_strides, copy_strided, whole_of
 from relgraph.backends.failures import misplaced
 from relgraph.errors import ArgumentError, DTypeError
+from relgraph.ir.infix import brief
 from relgraph.ir.node import Variable
-from relgraph.ir.printing import brief
 
 if TYPE_CHECKING:
     from relgraph.backends.cuda.program import Run
 
 
-def targets(run: Run, outputs: Sequence[Variable], places: Sequence[Any]) -> list[Any]:
-    """Convert the arrays given as ``out`` for the backend; raise if they overlap."""
-    found = [target(run, x, place) for x, place in zip(outputs, places, strict=True)]
-    mine = [place for place in found if isinstance(place, DeviceArray)]
-    if any(overlap(a, b) for a, b in combinations(mine, 2)):
+def targets(run: Run, outputs: Sequence[Variable], outs: Sequence[Any]) -> list[Any]:
+    """Convert the ``out`` arrays for the backend; raise if two of them overlap."""
+    converted = [target(run, x, out) for x, out in zip(outputs, outs, strict=True)]
+    arrays = [out for out in converted if isinstance(out, DeviceArray)]
+    if any(overlap(a, b) for a, b in combinations(arrays, 2)):
         raise ArgumentError(
             "two of the arrays given as out overlap",
-            {"out": ", ".join(f"{place.dtype}{list(place.shape)}" for place in mine)},
+            {"out": ", ".join(f"{array.dtype}{list(array.shape)}" for array in arrays)},
             "Give each result memory of its own.",
         )
-    return found
+    return converted
 
 
-def target(run: Run, x: Variable, place: Any) -> Any:
-    """Convert an array given as ``out`` to a DeviceArray, a strided array, or NumPy's."""
-    if not is_device_array(place):
-        return place
-    given: Any = place if isinstance(place, DeviceArray) else foreign(place)
-    if given.dtype != x.type.dtype:
+def target(run: Run, x: Variable, out: Any) -> Any:
+    """Convert an ``out`` array on a device to a DeviceArray, or to a Foreign if it has strides."""
+    if not is_device_array(out):
+        return out
+    array: Any = out if isinstance(out, DeviceArray) else foreign(out)
+    if array.dtype != x.type.dtype:
         raise DTypeError(
-            f"the array given as out for {brief(x, 24)} is {given.dtype}, "
+            f"the array given as out for {brief(x, 24)} is {array.dtype}, "
             f"and the result {x.type.dtype}",
             {"result": x.type},
             f"Give it an array of {x.type.dtype}.",
         )
-    if isinstance(given, DeviceArray):
-        run.follow(given.stream)
-        return given
-    run.follow(adapter.stream_of(given.stream or 0))
-    if given.strides is not None or not math.prod(given.shape):
-        return given
-    flat = adapter.adopt(given.address, given.dtype, math.prod(given.shape), given.owner)
-    return DeviceArray(flat, given.shape, given.dtype, given.owner, run.stream)
+    if isinstance(array, DeviceArray):
+        run.follow(array.stream)
+        return array
+    run.follow(adapter.stream_of(array.stream or 0))
+    if array.strides is not None or not math.prod(array.shape):
+        return array
+    flat = adapter.adopt(array.address, array.dtype, math.prod(array.shape), array.owner)
+    return DeviceArray(flat, array.shape, array.dtype, array.owner, run.stream)
 
 
-def write(run: Run, x: Variable, place: Any) -> None:
+def write(run: Run, x: Variable, out: Any) -> None:
     """Copy a result to its ``out`` array, unless it was computed there."""
-    value = run.on_device(x) if isinstance(place, DeviceArray | Foreign) else run.on_host(x)
-    if place.shape != value.shape:
-        raise misplaced(place.shape, value.shape)
-    if isinstance(place, Foreign):
-        if place.strides is not None:
-            _spread(run, value, place)
-    elif not isinstance(place, DeviceArray):
-        np.copyto(place, value)
-    elif value is not place:
-        run.copy(value, place)
+    value = run.on_device(x) if isinstance(out, DeviceArray | Foreign) else run.on_host(x)
+    if out.shape != value.shape:
+        raise misplaced(out.shape, value.shape)
+    if isinstance(out, Foreign):
+        if out.strides is not None:
+            _spread(run, value, out)
+    elif not isinstance(out, DeviceArray):
+        np.copyto(out, value)
+    elif value is not out:
+        run.copy(value, out)
 
 
-def _spread(run: Run, value: DeviceArray, place: Foreign) -> None:
+def _spread(run: Run, value: DeviceArray, out: Foreign) -> None:
     """Copy a result to a strided array."""
-    assert place.strides is not None
-    whole, first = whole_of(run, place)
-    dims = list(zip(value.shape, contiguous_strides(value.shape), place.strides, strict=True))
+    assert out.strides is not None
+    whole, first = whole_of(run, out)
+    dims = list(zip(value.shape, contiguous_strides(value.shape), out.strides, strict=True))
     copy_strided(run, Move(flat_of(value), flat_of(whole), dims, value.dtype, 0, first))

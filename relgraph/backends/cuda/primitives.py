@@ -1,8 +1,7 @@
 """The primitive table: the functions that kernels call, on a device and in the simulator.
 
-A device has vector loads of 16 bytes and shuffles between the threads of a warp; the simulator
-reads the elements one by one and joins values through shared memory.  The text of a kernel is the
-same for both.
+A device has vector loads of 16 bytes and shuffles between the threads of a warp.  The simulator
+reads elements one by one and combines values through shared memory.  Both run the same kernel text.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ SIMULATED = Geometry(threads=4, warp=2, blocks=2, most=8, grid=2)
 
 
 def geometry() -> Geometry:
-    """Return the sizes for the device in use, or for the simulator."""
+    """Return the sizes for the device, or for the simulator if it is in use."""
     return SIMULATED if adapter.simulated() else DEVICE
 
 
@@ -71,7 +70,6 @@ _LIBRARY = {
 
 @lru_cache(maxsize=2)
 def _table(simulated: bool) -> dict[str, Any]:
-    """Return the names that every kernel may use."""
     table: dict[str, Any] = {name: getattr(np, name) for name in DTYPES if name != "bool"}
     table["math"] = math
     table.update(_simulated_functions() if simulated else _device_functions())
@@ -85,21 +83,21 @@ def _table(simulated: bool) -> dict[str, Any]:
 
 
 def table() -> dict[str, Any]:
-    """Return the names that every kernel may use, on the device or in the simulator."""
+    """Return the names that every kernel may use, for the device or for the simulator."""
     return _table(adapter.simulated())
 
 
 def _device_functions() -> dict[str, Any]:
     library = adapter.libdevice()
-    found: dict[str, Any] = {}
+    functions: dict[str, Any] = {}
     for name in (*_LIBRARY, "lgamma"):
-        found[name] = getattr(library, name)
-        found[f"{name}f"] = getattr(library, f"{name}f")
+        functions[name] = getattr(library, name)
+        functions[f"{name}f"] = getattr(library, f"{name}f")
     # An explicit rounding mode keeps products and sums from being contracted to fma.
-    found |= {"mul": library.dmul_rn, "mulf": library.fmul_rn}
-    found |= {"add": library.dadd_rn, "addf": library.fadd_rn}
-    found |= {"uindex": np.uint32, "windex": np.uint64}
-    return found
+    functions |= {"mul": library.dmul_rn, "mulf": library.fmul_rn}
+    functions |= {"add": library.dadd_rn, "addf": library.fadd_rn}
+    functions |= {"uindex": np.uint32, "windex": np.uint64}
+    return functions
 
 
 def _lgamma(x: Any) -> float:
@@ -122,14 +120,14 @@ def _mul(a: Any, b: Any) -> Any:
 
 
 def _simulated_functions() -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    functions: dict[str, Any] = {}
     for name, function in {**_LIBRARY, "lgamma": _lgamma}.items():
-        found[name] = found[f"{name}f"] = function
-    found |= {"mul": _mul, "mulf": _mul, "add": _add, "addf": _add}
-    found |= {"uindex": int, "windex": int}
+        functions[name] = functions[f"{name}f"] = function
+    functions |= {"mul": _mul, "mulf": _mul, "add": _add, "addf": _add}
+    functions |= {"uindex": int, "windex": int}
     for name in ("erf", "erfc", "lgamma"):
-        found[f"{name}f"] = _rounded(found[name])
-    return found
+        functions[f"{name}f"] = _rounded(functions[name])
+    return functions
 
 
 def _rounded(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -164,7 +162,7 @@ def store(dtype: str, width: int) -> Any:
 
 
 def _vector_address(context: Any, builder: Any, signature: Any, args: Any, width: int) -> Any:
-    """Return the address of a vector of elements, in global memory, and the vector's type."""
+    """Return the address of a vector of elements in global memory, and the type of the vector."""
     from llvmlite import ir
 
     array_type, index_type = signature.args[:2]
@@ -260,22 +258,11 @@ _BLOCK = """
 
 
 def group_reduce(joined: str, dtype: str, threads: int) -> Any:
-    """Return ``reduce(value)``, which combines the values of all threads in a fixed order.
+    """Return ``reduce(value)``, which combines the values of all threads of a row in a fixed order.
 
-    Parameters
-    ----------
-    joined : str
-        The expression that combines ``value`` and ``other``.
-    dtype : str
-        The dtype of the values: int32, int64, uint64, float32 or float64.
-    threads : int
-        Threads along x that share a row: a power of two.  More than a warp must be a whole block,
-        and all of its threads must call this together.
-
-    Returns
-    -------
-    callable
-        A function that returns the result to every thread.
+    ``joined`` is the expression that combines ``value`` and ``other``.  ``threads`` is a power of
+    two; if it is more than a warp, it must be a whole block, all of whose threads make the call.
+    Every thread gets the result.
     """
     if adapter.simulated():
         text = _SHARED.format(threads=threads, dtype=dtype, joined=joined)

@@ -1,6 +1,6 @@
 """Matrix products: cuBLAS through CuPy, or a tiled kernel.
 
-Without CuPy, in the simulator, and for integers, products run in our tiled kernel.
+The tiled kernel computes products of integers, and all products in the simulator or without CuPy.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ TILE = 16
 
 
 def product(run: Run, node: Variable) -> DeviceArray:
-    """Return the matrix product of two operands, with NumPy's rules for vectors and batches."""
+    """Return the product of two operands, with the rules of NumPy for vectors and batches."""
     x, y = (run.on_device(z) for z in node.inputs)
     left = x.part((1, *x.shape)) if x.ndim == 1 else x
     right = y.part((*y.shape, 1)) if y.ndim == 1 else y
@@ -71,7 +71,7 @@ def product(run: Run, node: Variable) -> DeviceArray:
 
 
 def _whole(run: Run, x: DeviceArray, batch: tuple[int, ...]) -> DeviceArray:
-    """Return an operand with all matrices of the batch, or with a single one shared by all."""
+    """Return an operand with one matrix for each of the batch, or a single one for all of it."""
     if math.prod(x.shape[:-2]) == 1 or x.shape[:-2] == batch:
         return x
     whole = np.broadcast_to(np.empty(x.shape, np.int8), (*batch, *x.shape[-2:]))

@@ -1,4 +1,4 @@
-"""A compiled graph: buffers on the device, and steps that launch kernels in order."""
+"""Programs for the device: buffers, and steps that launch kernels in order."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.backends.base import OpCall
+from relgraph.backends.base import OpCall, Program
 from relgraph.backends.cuda import adapter, driver
 from relgraph.backends.cuda.arrays import (
     DeviceArray,
@@ -35,49 +35,49 @@ from relgraph.backends.report import Report, library_calls, loops
 from relgraph.errors import CaptureError, ShapeError
 from relgraph.ir import forks
 from relgraph.ir.graph import FunctionGraph, is_tensor
+from relgraph.ir.infix import brief
 from relgraph.ir.node import Constant, Input, Variable
-from relgraph.ir.printing import brief, pprint
+from relgraph.ir.printing import pprint
 from relgraph.lowering.buffers import last_reads
 from relgraph.lowering.kernels import Call, schedule, without_assumptions
 from relgraph.lowering.regions import Fusion
 from relgraph.lowering.rows import join_rows
 from relgraph.lowering.sizes import Check, Sizes, Term
-
-REDUCTIONS = frozenset({"sum", "prod", "max", "min", "mean", "any", "all"})
+from relgraph.ops.reductions import accumulates
 
 
 def reduces(node: Variable) -> bool:
     """Return True if a reduction can accumulate in a kernel."""
-    return node.op is not None and node.op.name in REDUCTIONS
+    return accumulates(node.op)
 
 
 FUSION = Fusion(maps=supported, reduces=reduces, weight=weight, literals=literals)
-ROW_WEIGHT = 80  # at most, in kernels of several passes: their threads have few elements each
+ROW_WEIGHT = 80  # the limit of kernels of several passes, whose threads have few elements each
 
 
 @dataclass
 class Run:
-    """One call of a program: the values it has computed so far.
+    """One call of a program: the values that it has computed so far.
 
     Attributes
     ----------
-    device, host : dict of Variable
+    pool
+        The pool that allocates memory.
+    stream
+        The stream of all launches.
+    deterministic
+        Whether all additions have a fixed order.
+    checks
+        Checks to run when all work is done; each raises if an operand was wrong.
+    recording
+        The recording, while a call is recorded.
+    places
+        The ``out`` arrays of outputs that are computed in them.
+    device, host
         Values on the device, and values in NumPy; a value that both sides need is in both.  The
         value of an op with several results is a tuple of arrays.
-    shapes : dict of Variable to tuple of int
+    shapes
         The shape of each tensor that has been computed.
-    pool : Pool
-        The pool that allocates memory.
-    stream : object
-        The stream of all launches.
-    deterministic : bool
-        Whether all additions have a fixed order.
-    checks : list of callable
-        Checks to run when all work is done; each raises if an operand was wrong.
-    recording : Recording or None
-        The recording, while a call is recorded.
-    places : dict of Variable to array
-        The ``out`` arrays of outputs that are computed in place.
     """
 
     pool: Pool
@@ -92,19 +92,18 @@ class Run:
     _followed: dict[int, Any] = field(default_factory=dict)
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> DeviceArray:
-        """Return a new array."""
         return self.pool.empty(shape, dtype, self.stream)
 
     def result(self, x: Variable, shape: tuple[int, ...]) -> DeviceArray:
-        """Return the array for a computed value, and register it as the value."""
-        place = self.places.get(x)
-        if place is None or place.shape != shape:
-            place = self.empty(shape, x.type.dtype)
-        self.put(x, place)
-        return place
+        """Register the array of a computed value: its ``out`` array, or a new one."""
+        array = self.places.get(x)
+        if array is None or array.shape != shape:
+            array = self.empty(shape, x.type.dtype)
+        self.put(x, array)
+        return array
 
     def follow(self, stream: Any) -> None:
-        """Make all later work wait for the work now queued on another stream."""
+        """Make all later work wait for the work that another stream has queued so far."""
         number = adapter.stream_handle(stream)
         if self.recording is None and number not in (
             *self._followed,
@@ -114,16 +113,16 @@ class Run:
             self._followed[number] = stream
 
     def done(self) -> None:
-        """Make streams whose arrays were read wait for the reads: they may reuse the memory."""
+        """Make streams whose arrays were read wait for the reads, before they reuse memory."""
         for stream in self._followed.values():
             adapter.wait(stream, self.stream)
 
     def on_device(self, x: Variable) -> DeviceArray:
-        """Return a value on the device; copy it there if needed."""
-        found: DeviceArray | None = self.device.get(x)
-        if found is None:
-            found = self.device[x] = self.moved(self.host[x])
-        return found
+        """Return a value on the device, and copy it there if needed."""
+        array: DeviceArray | None = self.device.get(x)
+        if array is None:
+            array = self.device[x] = self.moved(self.host[x])
+        return array
 
     def moved(self, array: np.ndarray[Any, Any]) -> DeviceArray:
         """Copy an array to the device."""
@@ -132,20 +131,20 @@ class Run:
         return result
 
     def on_host(self, x: Variable) -> Any:
-        """Return a value in NumPy; copy it from the device if needed."""
-        found = self.host.get(x)
-        if found is None:
+        """Return a value in NumPy, and copy it from the device if needed."""
+        value = self.host.get(x)
+        if value is None:
             self.refuse_recording(x)
-            value = self.device[x]
-            if isinstance(value, tuple):
-                found = tuple(part.to_host(self.stream) for part in value)
+            device_value = self.device[x]
+            if isinstance(device_value, tuple):
+                value = tuple(part.to_host(self.stream) for part in device_value)
             else:
-                found = value.to_host(self.stream)
-            self.host[x] = found
-        return found
+                value = device_value.to_host(self.stream)
+            self.host[x] = value
+        return value
 
     def refuse_recording(self, x: Variable) -> None:
-        """Raise CaptureError while a call is recorded, because the CPU needs a value."""
+        """Raise CaptureError if a call is being recorded, because the CPU needs a value."""
         if self.recording is not None:
             raise CaptureError(
                 "a call cannot be recorded in which the CPU needs a value from the GPU",
@@ -161,42 +160,28 @@ class Run:
     def launch(
         self, kernel: Any, grid: Sequence[int], block: Sequence[int], arguments: Sequence[Any]
     ) -> None:
-        """Launch a kernel."""
         self.do(partial(adapter.launch, kernel, grid, block, arguments, self.stream))
 
     def copy(self, source: DeviceArray, target: DeviceArray) -> None:
-        """Copy the elements of one array to another."""
         if source.size:
             self.do(partial(adapter.copy, flat_of(source), flat_of(target), self.stream))
 
     def do(self, work: Callable[[], None]) -> None:
-        """Put work on the stream."""
+        """Queue work on the stream, and record it if a call is being recorded."""
         work()
         if self.recording is not None:
             self.recording.note(work)
 
     def call_library(self, work: Callable[[], None]) -> None:
-        """Put work of a library, which cannot be recorded, on the stream."""
+        """Queue work of a library, which a CUDA graph cannot hold."""
         if self.recording is None:
             work()
         else:
             self.recording.between(work)
 
 
-class CudaProgram:
-    """A graph as kernels for the device and the steps that launch them.
-
-    Parameters
-    ----------
-    graph : FunctionGraph
-        The graph.
-    fusion : Fusion
-        Which ops may share a kernel.
-    pool : Pool
-        The pool that allocates memory.
-    deterministic : bool
-        Whether all additions have a fixed order.
-    """
+class CudaProgram(Program):
+    """A graph as kernels for the device, and the steps that launch them."""
 
     def __init__(
         self, graph: FunctionGraph, fusion: Fusion, pool: Pool, deterministic: bool = True
@@ -257,31 +242,31 @@ class CudaProgram:
         return Report(names, loops(self.steps), library_calls(self.steps))
 
     def kernels(self) -> list[Any]:
-        """Return the kernels of all steps, as texts that compile for any device."""
-        found: dict[str, Any] = {}
+        """Return the distinct kernels of all steps, as texts for any device."""
+        kernels: dict[str, Any] = {}
         for launcher in self._launchers.values():
             for text in launcher.all_texts():
-                found.setdefault(text.module()[0], text)
-        return list(found.values())
+                kernels.setdefault(text.module()[0], text)
+        return list(kernels.values())
 
     def convert(self, wanted: Input, value: Any) -> Any:
-        """Convert an argument on the device for the kernels; return None for any other."""
+        """Check an argument on the device against its input; return None for any other argument."""
         if not is_device_array(value) or wanted.type.layout != "dense":
             return None
-        given: Any = value if isinstance(value, DeviceArray) else foreign(value)
-        if given.dtype != wanted.dtype or len(given.shape) != wanted.ndim:
+        array: Any = value if isinstance(value, DeviceArray) else foreign(value)
+        if array.dtype != wanted.dtype or len(array.shape) != wanted.ndim:
             from relgraph.errors import DTypeError
 
-            error = DTypeError if given.dtype != wanted.dtype else ShapeError
+            error = DTypeError if array.dtype != wanted.dtype else ShapeError
             raise error(
                 f"the input {wanted.name!r} is {wanted.type}, and the array on the device is not",
-                {"given": f"{given.dtype}{list(given.shape)}"},
+                {"given": f"{array.dtype}{list(array.shape)}"},
                 "Convert it on the device, or declare the input as it is.",
             )
-        return given
+        return array
 
     def holds(self, place: Any) -> bool:
-        """Return True if an array given as ``out`` is on a device."""
+        """Return True if an ``out`` array is on a device."""
         return is_device_array(place)
 
     def __call__(self, arrays: Sequence[Any]) -> list[Any]:
@@ -295,22 +280,22 @@ class CudaProgram:
         return results
 
     def into(self, arrays: Sequence[Any], places: Sequence[Any]) -> None:
-        """Compute into the arrays given as ``out``: NumPy arrays or device arrays.
+        """Compute into ``out`` arrays, of NumPy or on the device.
 
-        Kernels write directly to contiguous device arrays that share no memory with an argument;
-        results for the others are copied.
+        Kernels write directly to contiguous device arrays that share no memory with an argument.
+        Results for other arrays are copied.
         """
         run = self.start(arrays)
-        found = targets(run, self._graph.outputs, places)
-        given = [run.device[x] for x in self._graph.inputs if x in run.device]
-        for x, place in zip(self._graph.outputs, found, strict=True):
-            if isinstance(place, DeviceArray) and not any(overlap(place, y) for y in given):
-                run.places[x] = place
+        outs = targets(run, self._graph.outputs, places)
+        arguments = [run.device[x] for x in self._graph.inputs if x in run.device]
+        for x, out in zip(self._graph.outputs, outs, strict=True):
+            if isinstance(out, DeviceArray) and not any(overlap(out, y) for y in arguments):
+                run.places[x] = out
         self.run(run)
         for check in run.checks:
             check()
-        for x, place in zip(self._graph.outputs, found, strict=True):
-            write(run, x, place)
+        for x, out in zip(self._graph.outputs, outs, strict=True):
+            write(run, x, out)
         run.done()
 
     def record(self, arrays: Sequence[Any]) -> Recorded:
@@ -318,7 +303,7 @@ class CudaProgram:
         return Recorded(self, arrays)
 
     def start(self, arrays: Sequence[Any], stream: Any = None, pool: Pool | None = None) -> Run:
-        """Begin a call, with its inputs on the device."""
+        """Start a call, with its inputs on the device."""
         stream = current_stream() if stream is None else stream
         run = Run(self.pool if pool is None else pool, stream, self.deterministic)
         for x, array in zip(self._graph.inputs, arrays, strict=True):
@@ -350,7 +335,6 @@ class CudaProgram:
         return DeviceArray(flat, array.shape, array.dtype, array.owner, run.stream)
 
     def run(self, run: Run) -> None:
-        """Run all steps."""
         self._constant_values(run)
         for i, step in enumerate(self.steps):
             for check in self._sizes.checks.get(step, ()):
@@ -364,7 +348,7 @@ class CudaProgram:
                 run.host.pop(x, None)
 
     def size(self, run: Run, term: Term) -> int:
-        """Return the value of a size term in a call."""
+        """Return the size that a term stands for in a call."""
         if isinstance(term, int):
             return term
         x, axis = self._sizes.source[term]
@@ -416,20 +400,20 @@ class CudaProgram:
                 )
 
     def results(self, run: Run) -> list[Any]:
-        """Return the outputs, each in memory that no other array shares."""
-        held = {
+        """Return the outputs, each in memory that it shares with no other array."""
+        owners = {
             id(owner_of(run.device[x]))
             for x in (*self._graph.inputs, *self._constants)
             if x in run.device
         }
-        found: list[Any] = []
+        results: list[Any] = []
         for x in self._graph.outputs:
             value = run.on_device(x) if x.type.layout == "dense" else run.host[x]
             if isinstance(value, DeviceArray):
-                if id(owner_of(value)) in held:
-                    fresh = run.empty(value.shape, value.dtype)
-                    run.copy(value, fresh)
-                    value = fresh
-                held.add(id(owner_of(value)))
-            found.append(value)
-        return found
+                if id(owner_of(value)) in owners:
+                    copy = run.empty(value.shape, value.dtype)
+                    run.copy(value, copy)
+                    value = copy
+                owners.add(id(owner_of(value)))
+            results.append(value)
+        return results

@@ -1,4 +1,4 @@
-"""Recorded calls: the launches of a call as CUDA graphs, for arrays of its shapes."""
+"""Recorded calls: the launches of a call as CUDA graphs, which replay for arrays of its shapes."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 class Recorded:
-    """The launches of one call, for arrays of its shapes: a CUDA graph.
+    """The launches of one call as a CUDA graph, for other arrays of the same shapes.
 
-    CuPy cannot record products by cuBLAS; these are called between two graphs.
+    cuBLAS calls through CuPy cannot be recorded; they run between two graphs.
 
     Parameters
     ----------
@@ -46,34 +46,28 @@ class Recorded:
         self._run.recording = None
 
     def _fixed(self, run: Run) -> list[DeviceArray]:
-        """Copy the inputs of a call to memory that only this recording uses."""
+        """Copy the inputs of a call to memory whose addresses the recording can keep."""
         inputs = self._program.inputs
         for x in inputs:
             array = run.on_device(x)
-            own = run.empty(array.shape, array.dtype)
-            run.copy(array, own)
-            run.put(x, own)
+            fixed = run.empty(array.shape, array.dtype)
+            run.copy(array, fixed)
+            run.put(x, fixed)
         return [run.device[x] for x in inputs]
 
     def replay(self, arrays: Sequence[Any]) -> list[Any]:
-        """Run the recorded call on other arrays of the same shapes.
-
-        Raises
-        ------
-        CaptureError
-            If the arrays have other shapes.
-        """
-        given = self._program.start(arrays, self._stream, self._pool)
-        for x, own in zip(self._program.inputs, self._inputs, strict=True):
-            array = given.on_device(x)
-            if array.shape != own.shape:
+        """Run the recorded call on other arrays; raise CaptureError if their shapes differ."""
+        run = self._program.start(arrays, self._stream, self._pool)
+        for x, fixed in zip(self._program.inputs, self._inputs, strict=True):
+            array = run.on_device(x)
+            if array.shape != fixed.shape:
                 raise CaptureError(
                     f"the input {x.name!r} had another shape when the call was recorded",
-                    {"recorded": own.shape, "given": array.shape},
+                    {"recorded": fixed.shape, "given": array.shape},
                     "Record a call for these shapes too.",
                 )
-            given.copy(array, own)
-        given.done()
+            run.copy(array, fixed)
+        run.done()
         self._recording.replay()
         adapter.synchronise(self._stream)
         return self._results

@@ -1,10 +1,10 @@
-"""Kernels with reductions: a first pass for parts of the elements, and a second that combines them.
+"""Kernels with reductions: a first pass over parts of the elements, and a second over the parts.
 
-The second pass combines the partial results always in the same order.
+The second pass combines the partial results in a fixed order.
 
 ``r`` counts the results and ``j`` the elements that each of them reduces.  If the last group of the
-loop is reduced, the threads of a group share a result and read consecutive elements; if it is kept,
-each thread computes separate results, and adjacent threads read adjacent columns.
+loop nest is reduced, several threads share a result and read consecutive elements.  If it is kept,
+each thread computes its own results, and adjacent threads read adjacent columns.
 """
 
 from __future__ import annotations
@@ -48,26 +48,13 @@ def is_simple(structure: Structure) -> bool:
 
 
 def reduction_text(structure: Structure, wide: bool, threads: int) -> Text:
-    """Write the first pass of a structure with reductions.
+    """Write the first pass of a structure with reductions; ``wide`` allows 2**31 elements or more.
 
-    Its parameters are the number of results, of elements of each, of parts, of elements in a part
-    (a multiple of the vector's width), whether vectors may be read, the sizes of the groups, the
-    arrays, the constants, the elementwise results, and for each reduction the results and the
-    partial results, stored part by part.
-
-    Parameters
-    ----------
-    structure : Structure
-        The structure of the kernel.
-    wide : bool
-        Whether there may be 2**31 elements or more.
-    threads : int
-        Threads that share a result, or threads of a block if each thread computes separate results.
-
-    Returns
-    -------
-    Text
-        The kernel.
+    ``threads`` share a result, or, if each thread computes its own results, make up a block.  The
+    parameters of the kernel are the number of results, of elements of each, of parts, of elements
+    in a part (a multiple of the vector's width), whether vectors may be read, the sizes of the
+    groups, the arrays, the constants, the elementwise results, and for each reduction the results
+    and the partial results, stored part by part.
     """
     return _Reduction(structure, wide, threads).text
 
@@ -205,18 +192,6 @@ def second_pass_text(folds: tuple[Fold, ...], threads: int) -> Text:
 
     Its parameters are the number of results, of parts and of elements of each result, and for each
     reduction the results and the partial results.
-
-    Parameters
-    ----------
-    folds : tuple of Fold
-        The reductions.
-    threads : int
-        Threads of a block.
-
-    Returns
-    -------
-    Text
-        The kernel.
     """
     text = Text()
     text.parameters = [("k", "uint64"), ("parts", "uint64"), ("m", "uint64")]

@@ -2,8 +2,8 @@
 
 Each thread of a row holds some of its vectors of 16 bytes; the stride between them is the number of
 threads.  Values that one pass keeps for another also stay in registers, and the kernel writes only
-results that others read. If a row is too long for registers, every pass reads it again, usually
-from the cache; the largest element and the sum of exponentials then share one pass.
+results that other steps read.  If a row is too long for registers, every pass reads it again,
+usually from the cache.  The largest element and the sum of exponentials then share one pass.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from relgraph.lowering.refs import Ref
 
 REGISTERS = 24  # of 4 bytes, for the elements that a thread holds
 VECTORS = 2  # the most vectors of a row that a thread holds
-SCALARS = 6  # elements that a thread holds where it cannot read vectors
+SCALARS = 6  # the most elements that a thread holds if it cannot read vectors
 BYTES = 16
 
 
@@ -41,13 +41,13 @@ class Shape:
 
     Attributes
     ----------
-    threads : int
+    threads
         Threads of a row.
-    vectors : int
+    vectors
         Vectors that each thread holds; 0 to read the row again in each pass.
-    lanes : int
+    lanes
         Elements of a vector.
-    wide : bool
+    wide
         Whether there may be 2**31 elements or more.
     """
 
@@ -58,23 +58,19 @@ class Shape:
 
 
 def kinds(structure: Structure) -> list[str] | None:
-    """Return which axes of the loop each array spans.
+    """Return which axes of the loop nest each array spans; None if one spans them in another way.
 
-    Returns
-    -------
-    list of str or None
-        For each array "full", "row" (one element for each row), "column" (one row for all) or
-        "one"; None if some array spans the loop in another way.
+    An array is "full", "row" (one element for each row), "column" (one row for all) or "one".
     """
-    found = []
+    result = []
     for _, spans in structure.arrays:
         outer = {s for s, r in zip(spans, structure.reduced, strict=True) if not r}
         inner = {s for s, r in zip(spans, structure.reduced, strict=True) if r}
         if len(outer) > 1 or len(inner) > 1:
             return None
         row, column = outer == {True}, inner == {True}
-        found.append("full" if row and column else "row" if row else "column" if column else "one")
-    return found
+        result.append("full" if row and column else "row" if row else "column" if column else "one")
+    return result
 
 
 def lanes_of(structure: Structure) -> int:
@@ -105,22 +101,8 @@ def held(structure: Structure, lanes: int) -> int:
 def row_text(structure: Structure, shape: Shape, unread: frozenset[int] = frozenset()) -> Text:
     """Write a kernel of several passes.
 
-    Its parameters are the number of rows and of elements in each, the arrays, the constants and
-    the results.
-
-    Parameters
-    ----------
-    structure : Structure
-        The structure of the kernel.
-    shape : Shape
-        How rows are spread over threads.
-    unread : set of int
-        The results that no step reads: they take no registers.
-
-    Returns
-    -------
-    Text
-        The kernel.
+    Its parameters are the number of rows and of elements in each, the arrays, the constants and the
+    results.  If rows fit in registers, it does not write the results in ``unread``.
     """
     return _Writer(structure, shape, unread).text
 
@@ -141,7 +123,7 @@ class _Writer:
         self.unread = unread if shape.vectors else frozenset()
         self.kinds = kinds(s) or []
         self.index = "windex" if shape.wide else "uindex"
-        self.single = {  # statements computed once for a row
+        self.single = {  # statements that run once for a row
             k for part in s.passes if not part.inner for k in range(*part.rows)
         }
         self.last = {
@@ -181,7 +163,7 @@ class _Writer:
         text.close()
 
     def _place(self, s: int) -> None:
-        """Bind the offset in the row of a vector that a thread holds."""
+        """Write the offset in the row of a vector that a thread holds."""
         text, shape, index = self.text, self.shape, self.index
         step = s * shape.threads * shape.lanes
         text.line(f"q_{s} = {index}(t * {shape.lanes} + {step})")
@@ -206,7 +188,7 @@ class _Writer:
         return name
 
     def _once(self, part: Pass) -> None:
-        """Write the statements computed once for a row."""
+        """Write the statements that run once for a row."""
         name = self._name("")
         for k in range(*part.rows):
             row = self.s.rows[k]
@@ -258,16 +240,16 @@ class _Writer:
         text.line(f"place = {self.index}(place + {shape.threads * shape.lanes})")
         text.close()
 
-    def _running(self, found: Online) -> None:
+    def _running(self, merged: Online) -> None:
         """Write the pass that keeps the largest element together with the sum of exponentials."""
-        text, part = self.text, self.s.passes[found.first]
-        fold, top, total = self.s.folds[found.top], f"a{found.top}", f"s{found.total}"
-        rows = [self.s.rows[k] for k in found.rows]
+        text, part = self.text, self.s.passes[merged.first]
+        fold, top, total = self.s.folds[merged.top], f"a{merged.top}", f"s{merged.total}"
+        rows = [self.s.rows[k] for k in merged.rows]
         text.line(f"{total} = float64(0.0)")
 
         def body(at: _Vector) -> None:
             self._load(part, at)
-            values = [f"v{found.array}{at.suffix}_{lane}" for lane in range(self.shape.lanes)]
+            values = [f"v{merged.array}{at.suffix}_{lane}" for lane in range(self.shape.lanes)]
             text.line(f"best = {top}")
             for value in values:
                 text.line(f"best = {joined(fold, 'best', value)}")
@@ -281,14 +263,14 @@ class _Writer:
                 text.line(f"{total} = {total} + cuda.selp({value} > -math.inf, e, float64(0.0))")
 
         self._loop(body)
-        text.line(f"own{found.top} = {top}")
+        text.line(f"own{merged.top} = {top}")
 
-    def _joined_sum(self, found: Online) -> None:
-        """Write the sum for rows whose largest element is finite, and open the block for others."""
-        text, top = self.text, f"f{found.top}"
+    def _joined_sum(self, merged: Online) -> None:
+        """Write the sum for rows with a finite largest element, and open the block for others."""
+        text, top = self.text, f"f{merged.top}"
         text.open(f"if ({top} - {top}) == 0:")
-        scale = f"exp(float64(own{found.top}) - float64({top}))"
-        text.line(f"a{found.total} = mul(s{found.total}, {scale})")
+        scale = f"exp(float64(own{merged.top}) - float64({top}))"
+        text.line(f"a{merged.total} = mul(s{merged.total}, {scale})")
         text.close()
         text.open("else:")
 
@@ -311,7 +293,7 @@ class _Writer:
         return any(ref.kind == "kept" and ref.index in self.recomputed for ref in self._refs(part))
 
     def _load(self, part: Pass, at: _Vector) -> None:
-        """Load the values that a pass needs of a vector and that registers do not hold yet."""
+        """Load what a pass needs of a vector, unless registers hold it already."""
         for k in sorted(self._read(part) - self.loaded):
             place = f"first + {at.place}" if self.kinds[k] == "full" else at.place
             self._load_vector(f"v{k}", f"x{k}", self.s.arrays[k][0], at.suffix, place)

@@ -1,4 +1,4 @@
-"""Scalar functions that kernels call, as text that serves both the device and the simulator.
+"""Scalar functions that kernels call, as text for both the device and the simulator.
 
 They treat zeros of either sign, infinities and NaN as NumPy does.  A function whose name ends in
 ``f`` computes in float32.  The functions that they call are in the primitive table,
@@ -7,7 +7,7 @@ They treat zeros of either sign, infinities and NaN as NumPy does.  A function w
 
 from __future__ import annotations
 
-# Written once for each float dtype: {s} is the suffix of the functions, {F} the dtype.
+# A template for each float dtype: {s} is the suffix of the functions, {F} the dtype.
 FLOATS = """
 def maximum{s}(a, b):
     return a if (a > b) | (a != a) else b

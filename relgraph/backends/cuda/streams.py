@@ -13,29 +13,18 @@ _CHOSEN: ContextVar[Any] = ContextVar("stream", default=None)
 
 
 def current_stream() -> Any:
-    """Return the current stream of this thread; by default, the default stream."""
+    """Return the stream of the current thread; by default, the default stream."""
     chosen = _CHOSEN.get()
     return adapter.default_stream() if chosen is None else chosen
 
 
 @contextmanager
 def chosen_stream(stream: Any) -> Iterator[Any]:
-    """Run the calls inside the block, in this thread, on a stream.
-
-    Parameters
-    ----------
-    stream : object
-        As for :func:`relgraph.backends.cuda.adapter.stream_of`; None for a new one.
-
-    Yields
-    ------
-    object
-        The stream, as a numba stream.
-    """
+    """Run the calls in the block, in this thread, on a stream; None creates one."""
     adapter.require()
-    found = adapter.new_stream() if stream is None else adapter.stream_of(stream)
-    token = _CHOSEN.set(found)
+    numba_stream = adapter.new_stream() if stream is None else adapter.stream_of(stream)
+    token = _CHOSEN.set(numba_stream)
     try:
-        yield found
+        yield numba_stream
     finally:
         _CHOSEN.reset(token)

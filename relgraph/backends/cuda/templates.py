@@ -1,8 +1,8 @@
 """The expression for each elementwise op in a kernel for a GPU.
 
 Integers and bools use the expressions of the CPU backend; floats compute in their own dtype with
-NVIDIA's libdevice.  Each product and sum rounds separately, so none is contracted to fma: ``a * a -
-b * b`` is 0 for ``b == a``.
+NVIDIA's libdevice.  Each product and sum rounds separately instead of being contracted to fma, so
+that ``a * a - b * b`` is 0 for ``b == a``.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ import numpy as np
 
 from relgraph.backends.numba import templates as common
 from relgraph.ir.node import Variable
-from relgraph.lowering.kernels import Row
+from relgraph.lowering.kernels import Statement
 from relgraph.ops.elementwise import Cast, Elementwise, sqrt
+from relgraph.ops.elementwise.instances import power
 
 
 def supported(node: Variable) -> bool:
@@ -24,13 +25,13 @@ def supported(node: Variable) -> bool:
         loop = op.row.loop(op.name, tuple(x.dtype for x in node.inputs))
         if loop[0].kind == "f":
             cpu = op.row.cpu
-            # What is written with operators only serves floats of a GPU, too.
+            # Expressions of operators alone also serve floats on a GPU.
             return bool(op.row.cuda or (cpu is not None and (cpu.number or cpu.any)))
     return common.supported(node)
 
 
-def expression(row: Row, names: Sequence[str]) -> str:
-    """Write a statement's right side in the dtype of the row, given the names of the operands."""
+def expression(row: Statement, names: Sequence[str]) -> str:
+    """Write the right-hand side of a statement, given the names of the operands."""
     op = row.op
     dtypes = tuple(np.dtype(ref.dtype) for ref in row.operands)
     if isinstance(op, Cast):
@@ -42,14 +43,14 @@ def expression(row: Row, names: Sequence[str]) -> str:
     args = [convert(*item) for item in zip(names, dtypes, loop, strict=False)]
     suffix = "f" if loop[0].name == "float32" else ""
     template = op.row.cuda
-    if op.name == "power" and row.operands[1].kind == "literal":
+    if op is power and row.operands[1].kind == "literal":
         powers = {1: "{0}", 2: "mul{s}({0}, {0})", 0.5: sqrt.row.cuda}
         template = powers[row.operands[1].value]
     return typed(template.format(*args, s=suffix, F=loop[0].name), row.dtype)
 
 
 def convert(name: str, source: np.dtype[np.generic], target: np.dtype[np.generic]) -> str:
-    """Write the conversion of a value with the meaning of ``astype``."""
+    """Write the conversion of a value, which gives the same result as ``astype``."""
     text = common.convert(name, source, target)
     if source.name == "float32" and text.startswith("to_"):
         text = text.replace("(", "f(", 1)
@@ -59,7 +60,7 @@ def convert(name: str, source: np.dtype[np.generic], target: np.dtype[np.generic
 
 
 def typed(text: str, dtype: str) -> str:
-    """Write the cast that undoes a wider promotion by Python or numba."""
+    """Write a cast to a dtype, which undoes the wider promotion of Python or numba."""
     return text if dtype == "bool" else f"{dtype}({text})"
 
 

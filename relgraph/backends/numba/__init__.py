@@ -1,8 +1,9 @@
-"""The CPU backend: one readable Python module for a graph, its kernels compiled by LLVM.
+"""The CPU backend: relgraph prints LLVM IR for the kernels, and LLVM compiles it.
 
-Numba compiles the functions of scalars that have no formula here, and shares its threads.
+Numba compiles only the scalar functions that have no formula in :mod:`.elementary`.  If TBB is
+installed, kernels also run on numba's threads.
 
-Sums may round differently from NumPy, and functions such as ``exp`` are computed by polynomials or
-by the C library; ``docs/accuracy.md`` states the bounds.  No fast-math flag is used:
-the only operations that are reordered are the additions inside one sum.
+Sums may round differently from NumPy.  Functions such as ``exp`` are evaluated by polynomials or by
+the C library; ``docs/accuracy.md`` states the error bounds.  The backend sets no fast-math flags
+and reorders only the additions within one sum.
 """

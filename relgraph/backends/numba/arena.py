@@ -1,24 +1,21 @@
-"""Memory of large arrays, kept from one use to the next.
+"""An allocator that reuses the memory of large arrays.
 
-An array of many megabytes comes from the system as pages that have to be filled with zeros when
-they are first touched, which takes longer than most kernels need to write there.  So the memory of
-large results and temporaries goes, when nothing refers to it any more, not to the system but to the
-next array of about its size.  There is one arena in a process, for all programs and threads.
+The system returns large allocations as pages that it zeroes on first access, which takes longer
+than most kernels need to fill them.  The arena therefore keeps freed blocks and reuses them for
+arrays of about the same size.  All programs and threads of a process share one arena.
 
-NumPy lets the memory of an array come from a handler, which it also gives it back to (NEP 49,
-https://numpy.org/neps/nep-0049.html).  The arena is such a handler in machine code, set only while
-a program makes an array that is large.  So a result is an array as any other: it owns its memory,
-views keep it alive, and it may be resized, pickled or handed on for good.
+NumPy lets a handler provide and free the memory of arrays (NEP 49,
+https://numpy.org/neps/nep-0049.html).  The arena is such a handler, in machine code, and is set
+only while a program allocates a large array.  The result is an ordinary array that owns its memory.
 
-Blocks begin at a page.  Other large arrays begin some bytes after one, where the system's allocator
-has its own data before them.  So a kernel that runs through both stores below what it loads, by the
-low bits of the addresses.  If it stored a little above, a processor would have every load wait for
-a store that seems to be to the same place, since it compares these bits first (A. Fog, "The
-microarchitecture of Intel, AMD and VIA CPUs", on false dependences); it costs a tenth to a third of
-the time (benchmarks/large_results.py).
+Blocks are page-aligned, while the system's allocator puts a header at the start of a page.  A
+kernel thus stores slightly below the addresses that it loads, modulo the page size.  If it stored
+slightly above them, loads would seem to depend on recent stores, because processors compare the low
+address bits first (A. Fog, "The microarchitecture of Intel, AMD and VIA CPUs", false dependences).
+That would cost a tenth to a third of the time (benchmarks/large_results.py).
 
-Kept blocks stand in slots, which are emptied and filled by atomic exchanges.  There is no lock that
-a child of the process could find taken.
+Slots hold the free blocks.  Atomic exchanges update them, so no lock can be left held in a forked
+child.
 """
 
 from __future__ import annotations
@@ -35,16 +32,16 @@ from relgraph.backends.numba import numpy_api
 from relgraph.backends.numba.launch import ENTRY_OF
 from relgraph.settings import config
 
-LARGE = 2**20  # bytes from which on a block is kept
-FEW = LARGE // 8  # elements below which an array is not large, whatever its dtype
-SLOTS = 64  # blocks that are kept at most
-SPARE = 8  # a block is taken for an array that leaves at most one part in so many of it unused
-_PAGE = 4096  # bytes at whose multiples blocks begin
-_NAME = b"mem_handler"  # by which NumPy knows a capsule that holds a handler
-_HEAD = 16  # bytes before a block: the address to free, and how many bytes the block has
+LARGE = 2**20  # smallest block that is kept, in bytes
+FEW = LARGE // 8  # an array with fewer elements is not large, whatever its dtype
+SLOTS = 64  # maximum number of free blocks
+SPARE = 8  # a block is reused if at most 1/SPARE of it stays unused
+_PAGE = 4096  # alignment of blocks, in bytes
+_NAME = b"mem_handler"  # the name that NumPy requires for the capsule of a handler
+_HEAD = 16  # bytes before a block: the address to free and the size of the block
 
-# The table that is the context of the handler: the bytes that are kept and that may be, whose turn
-# it is to leave, NumPy's own handler as functions with its context, and the slots.
+# The context of the handler: bytes kept and their limit, the next slot to evict, NumPy's own
+# handler (its context, malloc and free), and the slots.
 KEPT, LIMIT, TURN, OWN, OWN_MALLOC, OWN_FREE, FIRST = range(7)
 
 _BLOCKS = f"""
@@ -279,7 +276,7 @@ done:
 """
 
 TEXT = f"{_BLOCKS}{_SLOTS}{_HANDLER}"
-"""The handler, in LLVM's language: the functions NAME_malloc, _calloc, _realloc, _free; _shrink."""
+"""The handler as LLVM IR: the functions NAME_malloc, _calloc, _realloc, _free and _shrink."""
 ENDS = ("_malloc", "_calloc", "_realloc", "_free", "_shrink")
 
 
@@ -304,25 +301,22 @@ class _Handler(ctypes.Structure):
 
 
 class Arena:
-    """The memory of large arrays that nothing refers to any more.
+    """The memory of large arrays that were freed.
 
-    Parameters
-    ----------
-    functions : sequence of int
-        The addresses of the functions of :data:`TEXT`, in the order of :data:`ENDS`.
-
-    Attributes
-    ----------
-    handler : capsule
-        What NumPy takes memory from while it is set.
+    ``functions`` are the addresses of the functions of :data:`TEXT`, in the order of :data:`ENDS`.
+    ``handler`` is the capsule that NumPy allocates from while it is set.
     """
 
     def __init__(self, functions: Sequence[int]) -> None:
         *allocator, shrink = functions
         default = numpy_api.pointer_in(numpy_api.default_handler(), _NAME)
-        own = _Handler.from_address(default).allocator
+        allocator_of_numpy = _Handler.from_address(default).allocator
         self._table: npt.NDArray[np.int64] = np.zeros(FIRST + SLOTS, dtype=np.int64)
-        self._table[OWN:FIRST] = own.context or 0, own.malloc, own.free
+        self._table[OWN:FIRST] = (
+            allocator_of_numpy.context or 0,
+            allocator_of_numpy.malloc,
+            allocator_of_numpy.free,
+        )
         self._shrink = ctypes.PYFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(shrink)
         self._handler = _Handler(b"relgraph", 1, _Allocator(self._table.ctypes.data, *allocator))
         self.handler = _capsule(ctypes.addressof(self._handler))
@@ -333,15 +327,7 @@ class Arena:
         config.on_change(self.limit)
 
     def empty(self, shape: tuple[int, ...], dtype: Any) -> Array:
-        """Return a new array with any contents, whose memory comes from here and goes here.
-
-        Parameters
-        ----------
-        shape : tuple of int
-            Its shape.
-        dtype : type
-            Its scalar type.
-        """
+        """Return an uninitialised array whose memory comes from the arena and returns to it."""
         before = self._set(self.handler)
         try:
             return np.empty(shape, dtype)
@@ -349,17 +335,17 @@ class Arena:
             self._set(before)
 
     def limit(self) -> None:
-        """Keep no more than the setting ``arena_limit`` says."""
+        """Apply the setting ``arena_limit``."""
         self._table[LIMIT] = config.arena_limit
         self.release(config.arena_limit)
 
     def release(self, most: int = 0) -> None:
-        """Give memory back to the system until no more than some bytes are kept."""
+        """Free blocks until at most ``most`` bytes are kept."""
         self._shrink(self._table.ctypes.data, most)
 
     @property
     def nbytes(self) -> int:
-        """The bytes that are kept."""
+        """The number of bytes that are kept."""
         return int(self._table[KEPT])
 
 
@@ -370,9 +356,9 @@ def _capsule(address: int) -> Any:
     return new(address, _NAME, None)
 
 
-def _keep(lasting: Any) -> None:
-    """Have an object outlive the interpreter: the last arrays may be dropped after all modules."""
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(lasting))
+def _keep(value: Any) -> None:
+    """Keep an object alive forever: the last arrays may be freed after all modules."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(value))
 
 
 __all__ = ["ENDS", "FEW", "LARGE", "TEXT", "Arena"]

@@ -1,11 +1,11 @@
-"""The call of a kernel from Python: one machine function for all kernels and all arrays.
+"""The call of a kernel from Python: one machine function for all kernels.
 
-A bound kernel is a builtin function of Python's: ``kernel(n0, n1, x0, x1, o0)``, sizes first, then
-arrays.  What stands behind it is :data:`TRAMPOLINE`, with a table of integers as its ``self``.  It
-reads the address and the strides of each array where NumPy's ABI has them, so that a call costs a
-tenth of a microsecond and no signature of arrays has to be compiled.  It decides from the sizes
-whether the interpreter's lock is released and whether the range is shared among threads, gives
-reductions over the outermost loop the places of their partial results, and has them combined.
+A bound kernel is a builtin function, ``kernel(n0, n1, x0, x1, o0)``: sizes first, then arrays.  It
+runs :data:`TRAMPOLINE` with a table of integers as its ``self``.  The trampoline reads addresses
+and strides at the offsets that NumPy's ABI defines, so a call takes a tenth of a microsecond and no
+signature has to be compiled.  From the sizes it decides whether to release the GIL and whether to
+split the range among threads.  For reductions over the outermost loop it allocates the partial
+results and combines them.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ from relgraph.backends.numba.launch import (
 )
 from relgraph.errors import CompileError
 
-# In what follows, `self.data + 8 * i` is an entry of the table.  An array of NumPy holds, after
-# Python's header of 16 bytes: data, ndim (32 bits), dimensions, strides.
+# Below, `self.data + 8 * i` is an entry of the table.  After Python's 16-byte header, a NumPy array
+# holds data, ndim (32 bits), dimensions and strides.
 TRAMPOLINE = f"""{LAUNCH}
 define ptr @NAME(ptr %self, ptr %args, i64 %nargs) optsize {{
 entry:
@@ -134,32 +134,29 @@ failed:
 
 @dataclass(frozen=True)
 class Layout:
-    """What a call has to know of a kernel besides its addresses.
+    """The signature of a kernel and its cost model.
 
     Attributes
     ----------
-    sizes : int
-        How many sizes it takes.
-    arrays : int
-        How many arrays it takes.
+    sizes, arrays : int
+        The number of size parameters and of array parameters.
     folds : int
-        How many of its results are combined from partial ones; 0 for a kernel whose outermost loop
-        keeps its elements apart.
+        The number of results combined from partial ones; 0 if the outermost loop is not reduced.
     kept : int
-        Bit g is set where the results of reductions span group g of its loops.
+        A bit mask: bit g is set if reduced results span group g of the loop nest.
     cost : int
-        Picoseconds for each element of the loop, as an estimate.
+        The estimated cost of one element of the loop, in picoseconds.
     strides : tuple of (int, int)
-        The array and the axis of each stride that it takes.
+        The array and axis of each stride parameter.
     longest : int
-        How long a row may be for which there is a kernel of its own; 0 where there is none.
+        The longest row for which the short-row variant is used; 0 if there is no such variant.
     least : int
-        From how many elements on there is a kernel of its own for large results; 0 where there is
-        none.
+        The smallest number of elements for which the streaming-store variant is used; 0 if there is
+        no such variant.
     results : int
-        How many of the arrays, the last ones, are results.
+        How many of the arrays, counted from the end, are results.
     item : int
-        The bytes of an element of a result; 0 where they differ.
+        The item size of the results in bytes; 0 if they differ.
     """
 
     sizes: int
@@ -201,26 +198,11 @@ def bind(
     layout: Layout,
     others: Mapping[int, Callable[[], int]] = MappingProxyType({}),
 ) -> Callable[..., None]:
-    """Return a function of Python's that calls a kernel.
+    """Return a builtin function that calls a kernel with sizes, then arrays.
 
-    Parameters
-    ----------
-    name : str
-        Its name.
-    trampoline : int
-        The address of the trampoline.
-    addresses : sequence of int
-        Those of the kernel and, for reductions, of what combines partial results.
-    layout : Layout
-        What the kernel takes.
-    others : mapping of int to callable
-        What returns the address of the kernel for short rows, and of that for large results, which
-        is called when there are such: by its place in the table, ``SHORT`` or ``PAST``.
-
-    Returns
-    -------
-    callable
-        Takes the sizes and then the arrays, and returns None.
+    ``addresses`` are those of the kernel and, for reductions, of the function that combines partial
+    results.  ``others`` maps ``SHORT`` and ``PAST`` to functions that compile the variant on its
+    first use and return its address.
     """
     table = np.zeros(HEAD + 2 * len(layout.strides), dtype=np.int64)
     table[:HEAD] = (
@@ -230,10 +212,10 @@ def bind(
     )  # fmt: skip
     table[HEAD:] = [number for pair in layout.strides for number in pair]
 
-    def made(place: int, other: Callable[[], int]) -> None:
+    def store_address(place: int, other: Callable[[], int]) -> None:
         table[place] = other()
 
-    makers = {place: partial(made, place, other) for place, other in others.items()}
+    makers = {place: partial(store_address, place, other) for place, other in others.items()}
     if SHORT in makers:
         table[LONGEST], table[MAKE] = layout.longest, id(makers[SHORT])
     if PAST in makers:
@@ -244,31 +226,22 @@ def bind(
 def builtin(
     name: str, address: int, table: npt.NDArray[np.int64], *kept: Any, named: bool = False
 ) -> Callable[..., Any]:
-    """Return a builtin function of Python's that is machine code.
+    """Return a builtin function that runs machine code.
 
-    Parameters
-    ----------
-    name : str
-        Its name.
-    address : int
-        A function of ``self``, a pointer to the arguments, and their number.
-    table : array of int64
-        Its ``self``.
-    *kept : object
-        What the table holds addresses of.
-    named : bool
-        Whether it takes, as a fourth, the names of arguments passed by name.
+    The machine function at ``address`` takes ``table`` as ``self``, a pointer to the arguments and
+    their number; with ``named`` it also takes the tuple of keyword names.  ``kept`` holds the
+    objects that the table points to.
     """
     _checked()
     method = _Method(name.encode(), address, _FASTCALL | _KEYWORDS * named, None)
-    # What a builtin has as its module lives as long as it does.
-    found: Callable[..., Any] = _new()(ctypes.addressof(method), table, (method, *kept))
-    return found
+    # A builtin holds a reference to its module, which keeps these objects alive.
+    function: Callable[..., Any] = _new()(ctypes.addressof(method), table, (method, *kept))
+    return function
 
 
 @lru_cache(maxsize=1)
 def _checked() -> None:
-    """Compare an array with what the trampoline takes it to be."""
+    """Raise CompileError unless arrays have the memory layout that the trampoline expects."""
     array = np.arange(6.0).reshape(2, 3)[:, ::2]
     words = (ctypes.c_int64 * 9).from_address(id(array))
     strides = (ctypes.c_int64 * 2).from_address(words[5])

@@ -1,4 +1,4 @@
-"""The numba backend: kernels, and a Python function that calls them in order."""
+"""The numba backend: compiled kernels and a Python function that calls them in order."""
 
 from __future__ import annotations
 
@@ -7,18 +7,17 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from importlib import import_module
 from types import BuiltinFunctionType
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from relgraph.backends.base import Array, released
+from relgraph.backends.base import Array, Direct, Pair, Program, Wanted, released
 from relgraph.backends.numba import kernels
 from relgraph.backends.numba.given_places import (
     copy_to_places,
     direct_places,
     in_place_results,
 )
-from relgraph.backends.numba.guard import Source
 from relgraph.backends.numba.layouts import (
     FORTRAN,
     Order,
@@ -42,24 +41,16 @@ from relgraph.lowering.regions import Fusion
 from relgraph.lowering.sizes import Term
 from relgraph.settings import config
 
-Pair = tuple[Source, Source]
-ORDERS = 8  # programs for inputs that are not in C's order, of one program
+ORDERS = 8  # maximum number of variants of a program for inputs in other memory orders
 
 
 @dataclass(frozen=True)
 class NumbaBackend:
     """Compiles a graph to machine code for the CPU.
 
-    Parameters
-    ----------
-    fusion : Fusion
-        What may share a kernel.
-    reuse : bool
-        Whether a value may take over the memory of one that was read last.
-    overwrite : bool
-        Whether an update of an array that nothing else reads may change the array itself.
-    donated : frozenset of str
-        The names of the inputs whose memory may be taken over.
+    ``fusion`` says which ops may share a kernel.  With ``reuse`` a value may reuse the memory of
+    one that is no longer read.  With ``overwrite`` an update of an array that nothing else reads is
+    done in place.  ``donated`` names the inputs whose memory may be reused.
 
     Examples
     --------
@@ -78,35 +69,29 @@ class NumbaBackend:
 
     @classmethod
     def with_choices(cls, choices: Collection[str] | None) -> NumbaBackend:
-        """Return the backend that makes these lowering choices; all of them for None."""
+        """Return the backend with these lowering choices; None enables all of them."""
         if choices is None:
             return cls()
         fusion = FUSION if "fusion" in choices else replace(FUSION, limit=1)
         return cls(fusion, "inplace" in choices, "inplace_setsubtensor" in choices)
 
     def compile(self, graph: FunctionGraph) -> NumbaProgram:
-        """Return the program of a graph, its kernels compiled."""
+        """Compile the kernels of a graph and return its program."""
         if config.veclib is not None:
             vector_libraries = import_module("relgraph.backends.numba.vector_libraries")
             vector_libraries.require(config.veclib)
         return NumbaProgram(graph, self)
 
     def donating(self, names: frozenset[str]) -> NumbaBackend:
-        """Return a backend whose programs may take over the memory of inputs of these names."""
+        """Return a backend whose programs may reuse the memory of the inputs with these names."""
         return replace(self, donated=names)
 
 
 class _Direct(NamedTuple):
     """The main function without checks.
 
-    Attributes
-    ----------
-    run : callable
-        The function.
-    pairs : sequence of Pair
-        The sizes that it takes as equal.
-    early : collection of int
-        The results that must not be computed in an argument.
+    ``run`` assumes that the sizes in ``pairs`` are equal.  The results at the positions in
+    ``early`` must not share memory with an argument.
     """
 
     run: Callable[..., Any]
@@ -114,20 +99,14 @@ class _Direct(NamedTuple):
     early: Collection[int] = ()
 
 
-class NumbaProgram:
+class NumbaProgram(Program):
     """A graph as compiled kernels and the Python source that calls them.
 
-    Parameters
-    ----------
-    graph : FunctionGraph
-        The graph.
-    choices : NumbaBackend
-        How it is lowered.
-    strided : frozenset of int
-        The inputs, by position, that are read through the strides they are given with.
+    ``choices`` says how to lower the graph.  ``strided`` holds the positions of the inputs that
+    kernels read through the strides of the argument.
     """
 
-    order = "A"  # of arguments that need no copy before they are passed, as NumPy's flags say it
+    order: Literal["C", "A"] = "A"
 
     def __init__(
         self, graph: FunctionGraph, choices: NumbaBackend, strided: frozenset[int] = frozenset()
@@ -139,31 +118,39 @@ class NumbaProgram:
         self._readable = readable(self._schedule.graph, self.steps)
         for i in {*self._donated, *strided}:
             self._readable.pop(i, None)
-        # Programs of the same graph for other arguments, which are compiled when such come.
+        # Variants of the program, compiled on the first call with arguments that need them.
         self._laid = lru_cache(maxsize=ORDERS)(partial(_laid_out, graph, choices, strided))
         self._alone = lru_cache(maxsize=1)(partial(_alone, graph, choices))
         self._define(choices)
 
     def _define(self, choices: NumbaBackend) -> None:
-        """Define the main function, and find out what its results are."""
-        made, graph = self._schedule, self._schedule.graph
-        given = [graph.inputs[i] for i in self._donated]
+        """Define the main function and determine which results are new arrays."""
+        schedule, graph = self._schedule, self._schedule.graph
+        donated_inputs = [graph.inputs[i] for i in self._donated]
         write = partial(
-            MainText, graph, made.steps, made.names, choices.reuse, choices.overwrite, donated=given
+            MainText,
+            graph,
+            schedule.steps,
+            schedule.names,
+            choices.reuse,
+            choices.overwrite,
+            donated=donated_inputs,
         )
         main = write()
         self._main_text = main.text()
-        self._namespace = namespace_of(main, made.functions)
+        self._namespace = namespace_of(main, schedule.functions)
         self._main = _defined(main, self._namespace)
         self._write_into = partial(write, into=True)
         self._into = lru_cache(maxsize=1)(partial(_into, self._write_into, self._namespace))
-        first = origins(graph, made.steps, given if choices.overwrite else None)
-        # Only a call that is given places for results needs it.
-        self._in_place = lru_cache(maxsize=1)(partial(in_place_results, graph, made.steps, first))
+        first = origins(graph, schedule.steps, donated_inputs if choices.overwrite else None)
+        # Needed only by calls with out arguments.
+        self._in_place = lru_cache(maxsize=1)(
+            partial(in_place_results, graph, schedule.steps, first)
+        )
         self._outputs = graph.outputs
         self._constants = [x.value for x in graph.outputs if isinstance(x, Constant)]
-        own = {x for step in made.steps if is_new(step) for x in step.results}
-        self._fresh = own.issuperset(graph.outputs)
+        new_values = {x for step in schedule.steps if is_new(step) for x in step.results}
+        self._fresh = new_values.issuperset(graph.outputs)
         self._fresh &= len(set(graph.outputs)) == len(graph.outputs)
         self._silent = bool(main.calls)
         plain = self._fresh and not self._donated
@@ -185,7 +172,7 @@ class NumbaProgram:
         return tuple(self._schedule.texts)
 
     def report(self) -> Report:
-        """Return what the program runs, and how many variants of it are compiled."""
+        """Report what the program runs and how many variants of it are compiled."""
         graph, choices = self._schedule.graph, self._choices
         donated = [graph.inputs[i] for i in self._donated]
         return Report(
@@ -214,7 +201,7 @@ class NumbaProgram:
             x if type(x) is not np.ndarray or i in self._strided else ready(x)
             for i, x in enumerate(arrays)
         ]
-        for i in self._donated:  # not where somebody else would see it change
+        for i in self._donated:  # copy it if the change would be visible elsewhere
             others = (x for k, x in enumerate(usable) if k != i and type(x) is np.ndarray)
             if not usable[i].flags.writeable or any(
                 np.may_share_memory(usable[i], x) for x in others
@@ -225,25 +212,11 @@ class NumbaProgram:
     def _run(self, main: Callable[..., Any], values: Sequence[Any]) -> Any:
         if not self._silent:
             return main(*values)
-        with np.errstate(all="ignore"):  # a graph computes inf and NaN without a word
+        with np.errstate(all="ignore"):  # a graph computes inf and NaN without warnings
             return main(*values)
 
     def into(self, arrays: Sequence[Array], places: Sequence[Array]) -> None:
-        """Run the program with given places for its results.
-
-        Parameters
-        ----------
-        arrays : sequence of array
-            As for a call.
-        places : sequence of array
-            One for each output, of its dtype, writeable; no two of them overlap.  They may overlap
-            with inputs.
-
-        Raises
-        ------
-        ShapeError
-            For a place of another shape than the result.
-        """
+        """Run the program and write its results to the arrays ``places``, one for each output."""
         which = layouts(arrays, self._readable) if self._readable else None
         if which:
             return self._laid(which).into(turned(arrays, which), places)
@@ -251,48 +224,29 @@ class NumbaProgram:
         direct = direct_places(places, usable, self._donated, self._in_place())
         copy_to_places(places, self._run(self._into(), [*usable, *direct]))
 
-    def quick(
-        self, wanted: Sequence[tuple[np.dtype[Any] | None, int]], equal: Sequence[Pair]
-    ) -> tuple[Callable[..., bool], Callable[..., Any]] | None:
-        """Return a test of arguments and a function to call with those that pass it.
-
-        Parameters
-        ----------
-        wanted : sequence of (dtype, int)
-            The dtype and rank of each argument; None for a dtype that no array has.
-        equal : sequence of pair of sources
-            Which sizes must be equal: each an argument and its axis, or an int.
-
-        Returns
-        -------
-        tuple of two callables, or None
-            The second returns a single result as it is, a scalar where it has no dimensions, and
-            several as a tuple of arrays, those without dimensions too.  None where a result may
-            share memory with something else.
-        """
-        if self._plain is None or (made := self._direct(self._plain)) is None:
+    def quick(self, wanted: Wanted, equal: Sequence[Pair]) -> Direct | None:
+        """Return the test and the main function, unless a result may share memory with others."""
+        if self._plain is None or (direct := self._direct(self._plain)) is None:
             return None
-        return kernels.guard(wanted, [*equal, *made.pairs]), made.run
+        return kernels.guard(wanted, [*equal, *direct.pairs]), direct.run
 
-    def quick_into(
-        self, wanted: Sequence[tuple[np.dtype[Any] | None, int]], equal: Sequence[Pair]
-    ) -> tuple[Callable[..., bool], Callable[..., Any]] | None:
-        """Return the like of :meth:`quick` for arguments that places for results follow."""
+    def quick_into(self, wanted: Wanted, equal: Sequence[Pair]) -> Direct | None:
+        """Return the same for calls whose out arguments follow the inputs."""
         if self._plain is None or self._silent:
             return None
-        made = self._direct(self._write_into(), True)
-        if made is None:
+        direct = self._direct(self._write_into(), True)
+        if direct is None:
             return None
         places = [(np.dtype(x.type.dtype.name), x.ndim) for x in self._outputs]
-        same = [() if k in made.early else inputs for k, inputs in enumerate(self._in_place())]
-        return kernels.guard([*wanted, *places], [*equal, *made.pairs], same), made.run
+        same = [() if k in direct.early else inputs for k, inputs in enumerate(self._in_place())]
+        return kernels.guard([*wanted, *places], [*equal, *direct.pairs], same), direct.run
 
     def _direct(self, main: MainText, into: bool = False) -> _Direct | None:
-        """Return the main function without checks; machine code, if it only calls kernels."""
-        made = main.trusting()
-        if made is None:
+        """Return the main function without checks, as machine code if it only calls kernels."""
+        unchecked = main.trusting()
+        if unchecked is None:
             return None
-        text, pairs = made
+        text, pairs = unchecked
         namespace = dict(self._namespace)
         define("main", text, namespace)
         constants: dict[Any, Array] = {x: namespace[c] for c, x in main.constants.items()}
@@ -303,7 +257,7 @@ class NumbaProgram:
             if isinstance(x, Kernel)
         }
         function = namespace["main"]
-        if self._silent:  # a graph computes inf and NaN without a word
+        if self._silent:  # a graph computes inf and NaN without warnings
             return _Direct(np.errstate(all="ignore")(function), pairs)
         lone = None if into else lone_rows(main.graph, self.steps, main.sizes)
         try:
@@ -317,19 +271,16 @@ class NumbaProgram:
     def entry(
         self, test: Callable[..., bool], run: Callable[..., Any], other: Callable[..., Any]
     ) -> Callable[..., Any] | None:
-        """Return a call in machine code of what :meth:`quick` returned; None where that is Python.
-
-        Arguments that do not pass the test, and those passed by name, go to ``other``.
-        """
+        """Return the call in machine code; None if the main function is Python code."""
         return kernels.entry(test, run, other) if isinstance(run, BuiltinFunctionType) else None
 
 
 def _laid_out(
     graph: FunctionGraph, choices: NumbaBackend, strided: frozenset[int], which: frozenset[Order]
 ) -> NumbaProgram:
-    """Return the program for inputs that lie in memory as they are said to."""
-    given = frozenset(i for i, layout in which if layout != FORTRAN)
-    return NumbaProgram(laid_out(graph, which), choices, strided | given)
+    """Return the program for inputs in the given memory orders."""
+    strided_by_order = frozenset(i for i, layout in which if layout != FORTRAN)
+    return NumbaProgram(laid_out(graph, which), choices, strided | strided_by_order)
 
 
 def _alone(graph: FunctionGraph, choices: NumbaBackend, rows: Sequence[Term]) -> NumbaProgram:
@@ -338,17 +289,17 @@ def _alone(graph: FunctionGraph, choices: NumbaBackend, rows: Sequence[Term]) ->
 
 
 def _into(write: Callable[[], MainText], namespace: Mapping[str, Any]) -> Callable[..., Any]:
-    """Return the main function that takes places for results."""
+    """Return the main function that takes out arguments."""
     return _defined(write(), dict(namespace))
 
 
 def _defined(main: MainText, namespace: dict[str, Any]) -> Callable[..., Any]:
-    """Define the functions of a program in a namespace; return the main one."""
+    """Define the functions of a program in a namespace and return the main one."""
     for name, text in main.parts:
         define(name, text, namespace)
         assert name in namespace
-    found: Callable[..., Any] = namespace["main"]
-    return found
+    function: Callable[..., Any] = namespace["main"]
+    return function
 
 
 __all__ = ["NumbaBackend", "NumbaProgram"]

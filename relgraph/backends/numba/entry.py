@@ -1,7 +1,7 @@
-"""The call of a compiled function, in machine code: the test of its arguments, then the program.
+"""The call of a compiled function in machine code: test the arguments, then run the program.
 
-It is a builtin function of Python's.  Arguments that pass the test go to the program; all else, and
-whatever is passed by name, goes to a function in Python.
+Arguments that pass the test go to the program.  All others, and keyword arguments, go to a Python
+function.
 """
 
 from __future__ import annotations
@@ -65,16 +65,10 @@ def bind_entry(
     run: tuple[int, Callable[..., Any]],
     other: Callable[..., Any],
 ) -> Callable[..., Any]:
-    """Return the call of a function.
+    """Return a builtin function that calls the program ``run``, or ``other`` if ``test`` fails.
 
-    Parameters
-    ----------
-    address : int
-        That of the machine function.
-    test, run : tuple of int and callable
-        The test of its arguments and the program, each with the address of its machine function.
-    other : callable
-        What takes the arguments that do not pass.
+    ``address`` is that of the machine function; ``test`` and ``run`` each come with the address of
+    theirs.
     """
     table = np.array(
         [test[0], _self(test[1]), run[0], _self(run[1]), id(other), id(True)], dtype=np.int64
@@ -83,7 +77,7 @@ def bind_entry(
 
 
 def _self(function: Callable[..., Any]) -> int:
-    """Return the address of what a builtin function takes first."""
+    """Return the address of the ``self`` of a builtin function."""
     return id(function.__self__)  # type: ignore[attr-defined]
 
 

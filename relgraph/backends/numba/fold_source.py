@@ -1,17 +1,17 @@
-"""What the texts of all kernels share: names, and reductions from their first to their last line.
+"""The parts that all kernel sources share: names and the code of reductions.
 
-A float sum is added up in blocks of 1024 elements, in any order inside of a block; sums of blocks
-are added in order, and what rounding loses is kept (Knuth's two-sum).
+A float sum is added in blocks of 1024 elements, in any order within a block.  The sums of blocks
+are added in order with compensation (Knuth's two-sum).
 
-log(sum(exp(x))) reads memory once: of each block it takes the largest element and the sum of
-exponentials relative to it, and joins such pairs by bringing both to the larger one.  Largest
-elements that are infinite count as the largest finite number, relative to which an infinite one
-still is infinite.
+log(sum(exp(x))) reads memory once: it computes the maximum of each block and the sum of
+exponentials relative to it, and rescales such pairs to the larger maximum to combine them.  An
+infinite maximum is replaced by the largest finite number, so that infinite elements stay infinite
+relative to it.
 
 References
 ----------
-M. Milakov and N. Gimelshein, "Online normalizer calculation for softmax", arXiv:1805.02867: pairs
-of a maximum and a sum, and how they are joined.
+M. Milakov and N. Gimelshein, "Online normalizer calculation for softmax", arXiv:1805.02867: how
+pairs of a maximum and a sum are combined.
 """
 
 from __future__ import annotations
@@ -25,28 +25,28 @@ from relgraph.backends.numba.past_cache import EVEN
 from relgraph.backends.numba.templates import convert
 from relgraph.lowering.kernels import Fold, Structure
 from relgraph.lowering.refs import Ref
+from relgraph.ops.elementwise import add, logical_and, logical_or, maximum, minimum, multiply
+from relgraph.ops.reductions import LogSumExp
 
-BLOCK = 1024  # elements whose float sum may be added in any order; blocks are added in order
+BLOCK = 1024  # elements that a float sum may add in any order; blocks are added in order
 
-LOG_SUM = "logsumexp"
 LARGEST = {name: float(np.finfo(name).max) for name in ("float32", "float64")}
 
 _COMBINE = {
-    "sum": "{0} + {1}",
-    "mean": "{0} + {1}",
-    "prod": "{0} * {1}",
-    "any": "{0} | {1}",
-    "all": "{0} & {1}",
+    add: "{0} + {1}",
+    multiply: "{0} * {1}",
+    logical_or: "{0} | {1}",
+    logical_and: "{0} & {1}",
 }
-_FLOAT_START = {"sum": "0.0", "mean": "0.0", "prod": "1.0", "max": "-math.inf", "min": "math.inf"}
+_FLOAT_START = {add: "0.0", multiply: "1.0", maximum: "-math.inf", minimum: "math.inf"}
 
 
 @dataclass(frozen=True)
 class Array:
-    """An array argument: its name, dtype, which groups it spans, and in which steps.
+    """An array parameter: its name and dtype, the groups it spans, and its steps.
 
-    A step is in elements, None where it is a parameter; beside it stands the axis of the array.
-    Without steps the elements lie in memory in the order of the groups.
+    A step is the distance between elements, in elements, with the axis of the array; None stands
+    for a stride parameter.  An array without steps is contiguous in the order of the groups.
     """
 
     name: str
@@ -56,16 +56,16 @@ class Array:
 
     @property
     def groups(self) -> list[int]:
-        """The groups that it spans."""
+        """The groups that the array spans."""
         return [g for g, spanned in enumerate(self.spans) if spanned]
 
     @property
     def strides(self) -> list[tuple[str, int]]:
-        """The parameters that hold distances of its elements, each with the axis it is of."""
+        """The stride parameters, each with its axis."""
         return [(f"{self.name}_{axis}", axis) for step, axis in self.steps if step is None]
 
     def declared(self) -> str:
-        """Return its declaration among the parameters."""
+        """Return the declaration of the parameter."""
         sizes = [f"n{g}" for g in self.groups] or ["1"]
         if self.steps:
             size = np.dtype(self.dtype).itemsize
@@ -86,14 +86,9 @@ def operands(structure: Structure) -> list[Array]:
 
 
 class Lines:
-    """Lines of a kernel, at a depth.
+    """The lines of a kernel, with the current indentation.
 
-    Parameters
-    ----------
-    structure : Structure
-        What to write.
-    past : bool
-        Whether results go past the cache.
+    With ``past`` results are written by streaming stores.
     """
 
     def __init__(self, structure: Structure, past: bool = False) -> None:
@@ -101,7 +96,7 @@ class Lines:
         self.past = past
         self.arrays = operands(structure)
         self.slots = structure.slot_counts()
-        self.count = len(structure.reduced)  # of the groups of the loop
+        self.count = len(structure.reduced)  # number of groups in the loop nest
         self.lines: list[str] = []
         self.depth = 1
 
@@ -110,7 +105,7 @@ class Lines:
         self.lines.append("    " * self.depth + text)
 
     def open(self, text: str) -> None:
-        """Add a line that those after it are inside of."""
+        """Add a line that opens a block."""
         self.line(text)
         self.depth += 1
 
@@ -129,20 +124,20 @@ class Lines:
         return f"(\n    {', '.join(integers)},\n    {', '.join(arrays)},\n)"
 
     def read_slots(self) -> None:
-        """Bind the constants to names."""
+        """Load the packed constants into variables."""
         for dtype, count in self.slots.items():
             for i in range(count):
                 self.line(f"c_{dtype}_{i} = c_{dtype}[{i}]")
 
     def index(self, g: int) -> str:
-        """Return what counts the elements of a group."""
+        """Return the loop index of a group."""
         return "i" if g == self.count - 1 else f"i{g}"
 
     def element(self, array: Array) -> str:
-        """Return the element of an array that the loops are at."""
+        """Return the current element of an array."""
         return f"{array.name}[{', '.join(map(self.index, array.groups)) or '0'}]"
 
-    # Results, which may go past the cache.
+    # Results, which streaming stores may write.
 
     def declared(self, array: Array) -> str:
         """Return the declaration of a result."""
@@ -152,7 +147,7 @@ class Lines:
         return f"{array.name}: past_cache({array.dtype}[{sizes}])"
 
     def lines_of_memory(self, results: Iterable[Array]) -> None:
-        """Say where lines of memory begin: from the first one on, or at each row."""
+        """Align the results to cache lines: from the first cache line on, or at each row."""
         if not self.past:
             return
         self.line(f"even = n{self.count - 1} & -{EVEN}")
@@ -162,7 +157,7 @@ class Lines:
                 self.line(f"l_{array.name} = aligned({array.name}[{first}])")
 
     def written(self, array: Array) -> str:
-        """Return the element of a result that the loops are at, to write it."""
+        """Return the current element of a result, as the target of a store."""
         if not self._goes_past(array):
             return self.element(array)
         if self.count == 1:
@@ -172,28 +167,28 @@ class Lines:
     def _goes_past(self, array: Array) -> bool:
         return self.past and all(array.spans)
 
-    # Reductions, each with the number that its variables carry.
+    # Reductions, each with the number that its variables end in.
 
     def start(self, folds: Iterable[tuple[int, Fold]]) -> None:
-        """Begin totals."""
+        """Initialise the accumulators."""
         for i, fold in folds:
             if in_blocks(fold):
-                self.line(f"a{i} = {0.0 if fold.op.name != LOG_SUM else -LARGEST['float64']!r}")
+                self.line(f"a{i} = {0.0 if not sums_exponentials(fold) else -LARGEST['float64']!r}")
                 self.line(f"e{i} = 0.0")
             else:
                 self.line(f"a{i} = {start(fold, fold.dtype)}")
 
     def block_start(self, folds: Iterable[tuple[int, Fold]]) -> None:
-        """Begin the sums of a block."""
+        """Initialise the accumulators of a block."""
         for i, fold in folds:
             if in_blocks(fold):
                 self.line(f"p{i} = {fold.dtype}(0)")
-            if fold.op.name == LOG_SUM:
+            if sums_exponentials(fold):
                 self.line(f"b{i} = {fold.dtype}(-math.inf)")
 
     def join(self, i: int, fold: Fold, value: str) -> None:
-        """Add a term to the sum of a block, or to the total."""
-        if fold.op.name == LOG_SUM:
+        """Add a term to the accumulator of the block, or to the total."""
+        if sums_exponentials(fold):
             self.line(f"b{i} = maximum(b{i}, {value})")
             self.line(f"q{i}[i - k] = {value}")
         elif in_blocks(fold):
@@ -202,9 +197,9 @@ class Lines:
             self.line(f"a{i} = {combine(fold, f'a{i}', value)}")
 
     def block_end(self, folds: Iterable[tuple[int, Fold]], count: str) -> None:
-        """Add the sums of a block of a number of elements to their totals."""
+        """Combine the sums of a block of ``count`` elements with the totals."""
         for i, fold in folds:
-            if fold.op.name == LOG_SUM:
+            if sums_exponentials(fold):
                 most = f"{fold.dtype}({LARGEST[fold.dtype]!r})"
                 self.line(f"c{i} = minimum(maximum(b{i}, -{most}), {most})")
                 self.open(f"for i in range({count}):")
@@ -215,13 +210,13 @@ class Lines:
                 self.add(i, f"p{i}" if fold.dtype == "float64" else f"float64(p{i})")
 
     def join_pair(self, i: int, top: str, total: str) -> None:
-        """Join a largest element and a sum relative to it to those so far."""
+        """Combine a maximum and a sum relative to it with the totals."""
         self.line(f"g{i} = maximum(a{i}, {top})")
         self.line(f"e{i} = e{i} * exp(a{i} - g{i}) + {total} * exp({top} - g{i})")
         self.line(f"a{i} = g{i}")
 
     def add(self, i: int, term: str) -> None:
-        """Add a term to a sum and keep what rounding loses (Knuth's two-sum)."""
+        """Add a term to a compensated sum (Knuth's two-sum)."""
         self.line(f"y{i} = {term}")
         self.line(f"s{i} = a{i} + y{i}")
         self.line(f"d{i} = s{i} - a{i}")
@@ -229,17 +224,17 @@ class Lines:
         self.line(f"a{i} = s{i}")
 
     def sum(self, i: int) -> str:
-        """Return a sum with what rounding lost; after an overflow that is NaN, and left out."""
+        """Add the compensation to a sum; leave it out if an overflow made it NaN."""
         self.line(f"z{i} = a{i} + e{i} if e{i} == e{i} else a{i}")
         return f"z{i}"
 
 
-# What the names of variables begin with, for each kind of reference.
+# The prefix of variable names for each kind of reference.
 _VARIABLE = {"row": "t", "array": "v", "fold": "f", "kept": "h", "product": "h"}
 
 
 def operand_name(ref: Ref, suffix: str = "") -> str:
-    """Return the name of what a reference stands for, or its number."""
+    """Return the variable that a reference stands for, or its literal."""
     if ref.kind == "slot":
         return f"c_{ref.dtype}_{ref.index}"
     if ref.kind == "literal":
@@ -248,44 +243,49 @@ def operand_name(ref: Ref, suffix: str = "") -> str:
 
 
 def cast(text: str, dtype: str, source: str) -> str:
-    """Return a value in a dtype."""
+    """Convert an expression from the dtype ``source`` if necessary."""
     return text if dtype == source else f"{dtype}({text})"
 
 
+def sums_exponentials(fold: Fold) -> bool:
+    """Return True if a reduction is log(sum(exp(x)))."""
+    return isinstance(fold.op, LogSumExp)
+
+
 def in_blocks(fold: Fold) -> bool:
-    """Tell whether a reduction is a sum that is added up in blocks."""
-    return fold.op.name in ("sum", "mean", LOG_SUM) and np.dtype(fold.dtype).kind == "f"
+    """Return True if a reduction is a float sum, which is added in blocks."""
+    return (fold.op.combiner is add or sums_exponentials(fold)) and np.dtype(fold.dtype).kind == "f"
 
 
 def operand(fold: Fold, name: str) -> str:
-    """Return the operand of a reduction in the dtype of its result."""
+    """Return the operand of a reduction, converted to the dtype of the result."""
     source, target = np.dtype(fold.operand.dtype), np.dtype(fold.dtype)
     return convert(name, source, target)
 
 
 def combine(fold: Fold, total: str, value: str) -> str:
-    """Return a total with one more term."""
-    op, dtype = fold.op.name, np.dtype(fold.dtype)
-    if op in ("max", "min"):
+    """Return a total combined with one more term."""
+    op, dtype = fold.op.combiner, np.dtype(fold.dtype)
+    if op in (maximum, minimum):
         if dtype.kind == "f":
-            return f"{op}imum({total}, {value})"
+            return f"{op.name}({total}, {value})"
         if dtype.kind == "b":
-            return f"{total} {'|' if op == 'max' else '&'} {value}"
-        return f"{total} if {total} {'>' if op == 'max' else '<'} {value} else {value}"
+            return f"{total} {'|' if op is maximum else '&'} {value}"
+        return f"{total} if {total} {'>' if op is maximum else '<'} {value} else {value}"
     text = _COMBINE[op].format(total, value)
     return f"uint64({text})" if dtype.kind == "u" else text
 
 
 def start(fold: Fold, total: str) -> str:
-    """Return the total of no terms, in a dtype."""
-    op, dtype = fold.op.name, np.dtype(total)
-    if op in ("any", "all"):
-        return "True" if op == "all" else "False"
+    """Return the identity element of a reduction in the dtype ``total``."""
+    op, dtype = fold.op.combiner, np.dtype(total)
+    if op in (logical_or, logical_and):
+        return "True" if op is logical_and else "False"
     if dtype.kind == "b":
-        return "False" if op == "max" else "True"
+        return "False" if op is maximum else "True"
     if dtype.kind == "f":
         return f"{dtype.name}({_FLOAT_START[op]})"
-    if op in ("max", "min"):
+    if op in (maximum, minimum):
         info = np.iinfo(dtype)
-        return f"{dtype.name}({info.min if op == 'max' else info.max})"
-    return f"{dtype.name}({1 if op == 'prod' else 0})"
+        return f"{dtype.name}({info.min if op is maximum else info.max})"
+    return f"{dtype.name}({1 if op is multiply else 0})"

@@ -1,8 +1,8 @@
-"""Scalar functions that kernels call, compiled with them by numba.
+"""Scalar functions that kernels call; numba compiles them to bitcode.
 
-They reproduce NumPy's meaning for zeros of either sign, infinities and NaN, and are free of
-branches where that lets a loop run on vectors.  Exponentials, logarithms and the like are in
-:mod:`relgraph.backends.numba.elementary`: numba would call the C library one element at a time.
+They match NumPy for signed zeros, infinities and NaN, and avoid branches where that lets LLVM
+vectorise the loop.  Exponentials, logarithms and similar functions are in
+:mod:`relgraph.backends.numba.elementary`, because numba would call the C library for each element.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ insert_function: Any = cgutils.get_or_insert_function
 scalar = njit(inline="never", forceinline=True, fastmath=False, error_model="numpy")
 
 
-# Instructions that Python has no word for.
+# Instructions that Python has no operator for.
 
 
 def _extreme(name: str) -> Any:
@@ -39,23 +39,23 @@ def _extreme(name: str) -> Any:
     return intrinsic(typed)
 
 
-# NaN where either operand is NaN, as in NumPy, which leaves open which of two zeros is the larger.
+# NaN if either operand is NaN, as in NumPy; like NumPy they may return either of two zeros.
 maximum = _extreme("maximum")
 minimum = _extreme("minimum")
 
 
-# Conversion of floats: out of range gives what x86 gives, instead of an undefined value.
+# Conversions of floats.  A value out of range gives the result of x86; in LLVM it is undefined.
 
 
 @scalar
 def to_int64(x: Any) -> Any:
-    """Convert a float, to the smallest integer where it does not fit."""
+    """Convert a float; a value out of range gives the smallest integer."""
     return np.int64(x) if abs(x) < 9223372036854775808.0 else np.int64(-9223372036854775808)
 
 
 @scalar
 def to_int32(x: Any) -> Any:
-    """Convert a float, to the smallest integer where it does not fit."""
+    """Convert a float; a value out of range gives the smallest integer."""
     wide = np.float64(x)
     fits = (wide < 2147483648.0) & (wide > -2147483649.0)
     return np.int32(wide) if fits else np.int32(-2147483648)
@@ -63,7 +63,7 @@ def to_int32(x: Any) -> Any:
 
 @scalar
 def to_uint64(x: Any) -> Any:
-    """Convert a float, through int64 below 2**63."""
+    """Convert a float, through int64 for values below 2**63."""
     wide = np.float64(x)
     high = wide >= 9223372036854775808.0
     low = to_int64(wide - 9223372036854775808.0 if high else wide)
@@ -75,22 +75,22 @@ def to_uint64(x: Any) -> Any:
 
 @scalar
 def int_floor_divide(a: Any, b: Any) -> Any:
-    """Divide unsigned integers; 0 where the divisor is 0, as in NumPy."""
+    """Divide unsigned integers; division by zero gives 0, as in NumPy."""
     zero = a - a
     return zero if b == 0 else a // b
 
 
 @scalar
 def int_remainder(a: Any, b: Any) -> Any:
-    """Return the remainder of unsigned integers; 0 where the divisor is 0."""
+    """Return the remainder of unsigned integers; division by zero gives 0."""
     zero = a - a
     return zero if b == 0 else a % b
 
 
 @scalar
 def signed_floor_divide(a: Any, b: Any) -> Any:
-    """Divide signed integers, rounding down; 0 where the divisor is 0."""
-    # The smallest integer divided by -1 traps; it wraps around, as in NumPy.
+    """Divide signed integers, rounding down; division by zero gives 0."""
+    # Dividing the smallest integer by -1 would trap; NumPy wraps around.
     safe = b if (b != 0) & (b != -1) else a - a + 1
     quotient = a // safe
     return a - a if b == 0 else (-a if b == -1 else quotient)
@@ -98,42 +98,42 @@ def signed_floor_divide(a: Any, b: Any) -> Any:
 
 @scalar
 def signed_remainder(a: Any, b: Any) -> Any:
-    """Return the remainder with the divisor's sign; 0 where the divisor is 0."""
+    """Return the remainder with the sign of the divisor; division by zero gives 0."""
     safe = b if (b != 0) & (b != -1) else a - a + 1
     return a % safe  # a % 1 is 0, which is also the result for 0 and -1
 
 
 @scalar
 def left_shift(a: Any, b: Any, bits: Any) -> Any:
-    """Shift left; 0 where nothing is left."""
+    """Shift left; a shift by ``bits`` or more gives 0."""
     return a << b if (b >= 0) & (b < bits) else a - a
 
 
 @scalar
 def right_shift(a: Any, b: Any, bits: Any) -> Any:
-    """Shift right; only the sign where nothing else is left."""
+    """Shift right with sign; a shift by ``bits`` or more leaves only the sign."""
     sign = -1 if a < 0 else 0
     return a >> b if (b >= 0) & (b < bits) else sign
 
 
 @scalar
 def unsigned_right_shift(a: Any, b: Any, bits: Any) -> Any:
-    """Shift right; 0 where nothing is left."""
+    """Shift right; a shift by ``bits`` or more gives 0."""
     return a >> b if b < bits else a - a
 
 
 @scalar
 def int_clip(x: Any, low: Any, high: Any) -> Any:
-    """Limit an integer to an interval; the upper limit wins."""
+    """Clip an integer to an interval; if the limits cross, the upper one wins."""
     y = x if x > low else low
     return y if y < high else high
 
 
 @scalar
 def int_power(a: Any, b: Any, one: Any) -> Any:
-    """Raise to a power that is not negative, by repeated squaring."""
+    """Raise to a nonnegative power by repeated squaring."""
     result = one
-    left = np.uint64(b)  # the caller refuses negative exponents
+    left = np.uint64(b)  # the caller rejects negative exponents
     while left != 0:
         if left & np.uint64(1):
             result = result * a
@@ -159,14 +159,14 @@ def floor_divide(a: Any, b: Any) -> Any:
 
 @scalar
 def remainder(a: Any, b: Any) -> Any:
-    """Return the remainder with the divisor's sign."""
+    """Return the remainder with the sign of the divisor."""
     rest = np.fmod(a, b)
     shifted = rest + b if (b < 0) != (rest < 0) else rest
     result = shifted if rest != 0 else math.copysign(0.0, b)
     return result if b != 0 else rest
 
 
-# Signs, and functions of the C library.
+# Signs and functions of the C library.
 
 
 @scalar

@@ -1,4 +1,4 @@
-"""Places that a caller gives for results: what is computed there, and what is copied there."""
+"""Out arguments: which results are computed in them, and which are copied to them."""
 
 from __future__ import annotations
 
@@ -21,18 +21,11 @@ def direct_places(
     donated: Collection[int],
     in_place: Sequence[Collection[int]],
 ) -> list[Array | None]:
-    """Return the places in which results can be computed, whatever else is there; None for others.
+    """Return the out arguments in which results can be computed directly, and None for the others.
 
-    Parameters
-    ----------
-    places : sequence of array
-        One for each result.
-    arguments : sequence of array
-        What the program is called with.
-    donated : collection of int
-        The arguments, by position, whose memory the program may take for anything.
-    in_place : sequence of collection of int
-        For each result the arguments that may be the same array as its place.
+    ``donated`` holds the positions of the arguments whose memory may be reused.  ``in_place``
+    holds, for each result, the positions of the arguments that may be the same array as its out
+    argument.
     """
     arrays = [x for x in arguments if type(x) is np.ndarray]
 
@@ -57,15 +50,12 @@ def direct_places(
 
 
 def copy_to_places(places: Sequence[Array], results: Sequence[Array]) -> None:
-    """Copy the results that were not computed in their places there.
+    """Copy the results that were not computed in their out arguments.
 
-    Raises
-    ------
-    ShapeError
-        For a place of another shape than the result; then nothing is copied.
+    Raise ShapeError, before anything is copied, if an out argument has the wrong shape.
     """
     waiting = [
-        # A result may be a view of an input that is the place of another one.
+        # A result may be a view of an input that is the out argument of another result.
         (place, result.copy() if any(np.may_share_memory(result, x) for x in places) else result)
         for place, result in zip(places, results, strict=True)
         if result is not place and not _same_elements(place, result)
@@ -80,32 +70,32 @@ def copy_to_places(places: Sequence[Array], results: Sequence[Array]) -> None:
 def in_place_results(
     graph: FunctionGraph, steps: Sequence[Step], first: Mapping[Variable, Variable]
 ) -> list[set[int]]:
-    """Return for each output the inputs that may be the same array as its place.
+    """Return, for each output, the inputs that may be the same array as its out argument.
 
-    These are read by no step after the one that computes the output, and by that one element by
-    element, and the memory of no other output may have taken theirs; ``first`` says which value is
-    computed in the memory of each output first.
+    No step after the one that computes the output reads these inputs, that step reads them element
+    by element, and no other output reuses their memory.  ``first`` maps each output to the first
+    value computed in its memory.
     """
-    found: list[set[int]] = []
+    inputs_of_outputs: list[set[int]] = []
     last = last_reads(graph, steps, graph.inputs)
-    viewed = pinned_values(steps)  # a view of an input may be read after the input itself
+    viewed = pinned_values(steps)  # a view may be read after the last read of its input
     viewed.update(graph.outputs)
     producer = {x: i for i, step in enumerate(steps) for x in step.results}
     for x in map(first.__getitem__, graph.outputs):
-        made = producer.get(x)
-        if made is None:
-            found.append(set())
+        index = producer.get(x)
+        if index is None:
+            inputs_of_outputs.append(set())
             continue
-        reads = steps[made].reads
-        safe = set(in_place(steps[made], x, reads))
-        found.append(
+        reads = steps[index].reads
+        safe = set(in_place(steps[index], x, reads))
+        inputs_of_outputs.append(
             {
                 k
                 for k, y in enumerate(graph.inputs)
-                if y not in viewed and last.get(y, -1) <= made and (y in safe or y not in reads)
+                if y not in viewed and last.get(y, -1) <= index and (y in safe or y not in reads)
             }
         )
-    return found
+    return inputs_of_outputs
 
 
 def _same_elements(a: Array, b: Array) -> bool:

@@ -1,11 +1,10 @@
-"""A test in machine code of arguments that a program can use as they are.
+"""A machine-code test of arguments: return True if a program can use them as they are.
 
-It is a builtin function of Python's that takes the arguments of a call and returns whether each is
-an array of NumPy's own type, of the dtype and rank that was declared, with its elements in order,
-one after the other, and aligned; whether the sizes agree that have to; and, of the last ones, which
-are places for results, whether they can be written and share no memory with any other, or all of it
-with an input that may be there.  It reads what NumPy's ABI fixes, as :mod:`.calls` does, in a few
-nanoseconds for each argument.
+The test is a builtin function.  It checks that each argument is an instance of ``numpy.ndarray``
+itself, has the declared dtype and rank, and is C-contiguous and aligned.  It also checks that sizes
+agree.  Out arguments, which come last, must be writeable and share no memory with another argument,
+unless they are the same array as an input that may be overwritten.  Like :mod:`.calls` the test
+reads the fields of NumPy's ABI, in a few nanoseconds per argument.
 """
 
 from __future__ import annotations
@@ -15,19 +14,18 @@ from typing import Any
 
 import numpy as np
 
+from relgraph.backends.base import Source
 from relgraph.backends.numba.calls import builtin
 from relgraph.backends.numba.launch import ENTRY_OF
 
-Source = tuple[int, int] | int  # an input and its axis, or a size
-
 _C_CONTIGUOUS, _ALIGNED, _WRITEABLE = 0x1, 0x100, 0x400
 COUNT, PAIRS, ARRAY_TYPE, TRUE, FALSE, PLACES, HEAD = range(7)
-EACH = 4  # entries for an argument
-_BITS = 63  # arguments of which the table can say that a place may be the same array; bit 63 is 0
+EACH = 4  # entries per argument
+_BITS = 63  # arguments that the mask of an out argument can hold; bit 63 is 0
 
-# After the head of the table come, for each argument, its dtype object, its rank, the bytes of an
-# element, and, for a place, a bit for each argument that may be the same array; then for each pair
-# of sizes two (argument, axis); the argument -1 stands for the number in place of an axis.
+# After the head, the table holds for each argument its dtype object, rank, item size and, for an
+# out argument, a mask of the arguments that may be the same array.  Then it holds two (argument,
+# axis) for each pair of sizes; (-1, size) stands for a number.
 GUARD = f"""
 declare void @Py_IncRef(ptr)
 
@@ -210,25 +208,11 @@ def bind_guard(
     equal: Sequence[tuple[Source, Source]],
     places: Sequence[Collection[int]] = (),
 ) -> Callable[..., bool]:
-    """Return the test of the arguments of a function.
+    """Return the test of the arguments of a function, which takes any number of arguments.
 
-    Parameters
-    ----------
-    address : int
-        That of the machine function.
-    wanted : sequence of (dtype, int)
-        The dtype and rank of each argument; None for a dtype that no array has.
-    equal : sequence of (source, source)
-        Which sizes must be equal: each an argument and its axis, which may be counted from the end,
-        or an int.
-    places : sequence of collection of int
-        For each of the last arguments, which are places for results, the arguments that may be the
-        same array.
-
-    Returns
-    -------
-    callable
-        Takes the arguments, any number of them.
+    ``wanted`` holds the dtype and rank of each argument, with None for a dtype that no array has.
+    ``equal`` lists sizes that must be equal; an axis may count from the end.  ``places`` holds, for
+    each out argument, the arguments that may be the same array.
     """
     table = [len(wanted), len(equal), id(np.ndarray), id(True), id(False), len(places)]
     masks = [0] * (len(wanted) - len(places)) + [
@@ -243,7 +227,7 @@ def bind_guard(
             else:
                 argument, axis = source
                 table += [argument, axis if axis >= 0 else axis + wanted[argument][1]]
-    dtypes = [dtype for dtype, _ in wanted]  # kept, so that no other object has their addresses
+    dtypes = [dtype for dtype, _ in wanted]  # kept alive, so that their addresses stay valid
     test: Callable[..., bool] = builtin("guard", address, np.array(table, dtype=np.int64), dtypes)
     return test
 

@@ -1,7 +1,7 @@
-"""Instructions of LLVM on scalars of the ten dtypes: what an operation on values is written as.
+"""LLVM instructions on scalars of the ten dtypes.
 
-A value has a dtype, or is a literal, which takes the dtype of the operand beside it; operands of
-two dtypes are brought to the one that NumPy promotes them to.
+A value has a dtype, or it is a literal that takes the dtype of the other operand.  Operands of
+different dtypes are converted to the dtype to which NumPy promotes them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ TYPES = {
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A scalar: its dtype, and its name in LLVM; a literal has neither yet, only a number."""
+    """A scalar: its dtype and its name in LLVM IR; a literal has only a number."""
 
     dtype: str | None
     text: str = ""
@@ -31,16 +31,10 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """A compiled function of scalars.
+    """A scalar function as LLVM bitcode.
 
-    Attributes
-    ----------
-    symbol : str
-        Its name; it takes a place for its result, a place for an exception, and its arguments.
-    result : str
-        The dtype of its result.
-    code : bytes
-        Its definition, as LLVM bitcode.
+    The function ``symbol`` takes a pointer to its result, a pointer to an exception and its
+    arguments, and returns a status.  ``result`` is the dtype of its result.
     """
 
     symbol: str
@@ -52,7 +46,7 @@ Provider = Callable[[str, tuple[str, ...]], Scalar]
 
 
 class Module:
-    """What the functions of a module share."""
+    """The state that the functions of a module share."""
 
     def __init__(self, scalar: Provider, flags: str) -> None:
         self.scalar = scalar
@@ -63,13 +57,13 @@ class Module:
         self._scopes: dict[str, str] = {}
 
     def node(self, text: str) -> str:
-        """Add a line of metadata that may name itself as ``SELF``."""
+        """Add a metadata node, which may refer to itself as ``SELF``."""
         name = f"!{len(self.metadata)}"
         self.metadata.append(f"{name} = distinct !{{{text.replace('SELF', name)}}}")
         return name
 
     def scope(self, name: str) -> str:
-        """Return the list that holds the scope of aliases of a name."""
+        """Return the list of the alias scope with this name."""
         if name not in self._scopes:
             scope = self.node(f"SELF, {self.node('SELF')}, {name}")
             self._scopes[name] = self.node(scope)
@@ -77,21 +71,10 @@ class Module:
 
 
 class Instructions:
-    """The instructions of a function, and what they are written from.
+    """The instructions of a function.
 
-    Parameters
-    ----------
-    module : Module
-        What it shares with other functions.
-
-    Attributes
-    ----------
-    entry : list of str
-        What is reserved or loaded once.
-    lines : list of str
-        The instructions that follow.
-    block : str
-        The label of the block that they are in.
+    ``entry`` holds the instructions of the entry block (allocas and loads of parameters) and
+    ``lines`` those that follow; ``block`` is the label of the current block.
     """
 
     def __init__(self, module: Module) -> None:
@@ -106,25 +89,25 @@ class Instructions:
         return f"%v{self.counter}"
 
     def emit(self, text: str) -> str:
-        """Add an instruction that has a result; return the name of that."""
+        """Add an instruction and return the name of its result."""
         name = self._fresh()
         self.lines.append(f"  {name} = {text}")
         return name
 
     def label(self, name: str) -> None:
-        """Begin a block."""
+        """Begin a basic block."""
         self.lines.append(f"{name}:")
         self.block = name
 
     def typed(self, value: Value) -> Value:
-        """Give a literal the dtype that it has alone."""
+        """Give a literal its default dtype."""
         if value.dtype is not None:
             return value
         kinds = {bool: "bool", int: "int64", float: "float64"}
         return self.converted(value, kinds[type(value.number)])
 
     def same(self, a: Value, b: Value) -> tuple[Value, Value, str]:
-        """Bring two operands to one dtype."""
+        """Convert two operands to a common dtype."""
         if a.dtype is None and b.dtype is None:
             a = self.typed(a)
         if a.dtype is None:
@@ -154,19 +137,23 @@ class Instructions:
         )
 
     def intrinsic(self, name: str, values: list[Value], dtype: str) -> Value:
-        """Call one of LLVM's own functions."""
+        """Call an LLVM intrinsic."""
         kind = TYPES[dtype]
         suffix = {"float32": "f32", "float64": "f64"}.get(dtype, kind)
         arguments = ", ".join(f"{kind} {x.text}" for x in values)
         self.module.declared.add(
             f"declare {kind} @{name}.{suffix}({', '.join([kind] * len(values))})"
         )
-        # NumPy leaves open which of two zeros is the larger; telling takes half of the time.
+        # NumPy may return either of two zeros; ordering them takes half of the time.
         flags = "nsz " if name in ("llvm.maximum", "llvm.minimum") else ""
         return Value(dtype, self.emit(f"call {flags}{kind} @{name}.{suffix}({arguments})"))
 
     def call_function(self, callee: str, values: list[Value], dtypes: tuple[str, ...]) -> Value:
-        """Call a function that numba compiles, in the way that numba's functions are called."""
+        """Call a scalar function that is linked to the module as bitcode.
+
+        Numba's calling convention serves both kinds: the formulas that relgraph prints as LLVM IR
+        and the functions that numba compiles.
+        """
         scalar = self.module.scalar(callee, dtypes)
         self.module.scalars[scalar.symbol] = scalar
         kinds = [memory_type(dtype) for dtype in dtypes]
@@ -181,16 +168,16 @@ class Instructions:
         place, error = f"%result.{self.counter}", f"%error.{self.counter}"
         kind = memory_type(scalar.result)
         self.entry += [f"  {place} = alloca {kind}", f"  {error} = alloca ptr"]
-        given = ", ".join([f"ptr {place}", f"ptr {error}", *arguments])
-        # llvmlite up to 0.47 puts an attribute of a function on its return value.
-        self.emit(f"call i32 @{scalar.symbol}({given}) alwaysinline")
+        operands = ", ".join([f"ptr {place}", f"ptr {error}", *arguments])
+        # llvmlite up to 0.47 attaches a function attribute to the return value.
+        self.emit(f"call i32 @{scalar.symbol}({operands}) alwaysinline")
         text = self.emit(f"load {kind}, ptr {place}")
         if scalar.result == "bool":
             text = self.emit(f"icmp ne i8 {text}, 0")
         return Value(scalar.result, text)
 
     def converted(self, value: Value, dtype: str) -> Value:
-        """Convert a value; a float that becomes an integer must fit."""
+        """Convert a value; the result of an out-of-range float to an integer is undefined."""
         if value.dtype == dtype:
             return value
         if value.dtype is None:
@@ -224,7 +211,7 @@ def _width(dtype: str) -> int:
 
 
 def memory_type(dtype: str) -> str:
-    """Return the type of an element in memory, where a bool is a byte."""
+    """Return the type of an element in memory; a bool takes a byte."""
     return "i8" if dtype == "bool" else TYPES[dtype]
 
 

@@ -1,9 +1,9 @@
-"""The source of a kernel: nested loops with one statement for each op.
+"""The source of a kernel: a loop nest with one statement for each op.
 
-A kernel runs a range of its outermost loop.  Where that loop is kept apart, the range is one of its
-elements, and each result is written in place.  Where it is reduced, the range is one of fixed
-blocks of rows: each block leaves its own partial results, and a second function combines them in
-order.  How the range is cut among threads therefore changes no result.
+A kernel runs a range of its outermost loop.  If that loop is not reduced, the kernel writes each
+result of the range directly.  If it is reduced, the range consists of fixed blocks of rows: each
+block writes its own partial results, and a second function combines them in order.  Results
+therefore do not depend on how threads split the range.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from collections.abc import Iterable
 
 from relgraph.backends.numba.fold_source import (
     BLOCK,
-    LOG_SUM,
     Array,
     Lines,
     cast,
@@ -21,29 +20,20 @@ from relgraph.backends.numba.fold_source import (
     operand,
     operand_name,
     start,
+    sums_exponentials,
 )
 from relgraph.backends.numba.past_cache import EVEN
-from relgraph.backends.numba.templates import ELEMENTARY, expression
-from relgraph.lowering.kernels import Fold, Row, Structure
+from relgraph.backends.numba.templates import expression, is_elementary
+from relgraph.lowering.kernels import Fold, Statement, Structure
 from relgraph.lowering.refs import Ref
+from relgraph.ops.reductions import Mean
 
 
 class KernelText(Lines):
-    """The text of a kernel, line by line.
+    """The text of a kernel.
 
-    Parameters
-    ----------
-    structure : Structure
-        What to write.
-    past : bool
-        Whether results go past the cache.
-
-    Attributes
-    ----------
-    partial : bool
-        Whether the outermost loop is reduced, so that partial results are combined.
-    combined : int
-        How many results are combined from partial ones.
+    With ``past`` results are written by streaming stores.  ``partial`` is True if the outermost
+    loop is reduced; ``combined`` is the number of results combined from partial ones.
     """
 
     def __init__(self, structure: Structure, past: bool = False) -> None:
@@ -60,34 +50,30 @@ class KernelText(Lines):
         self.inner = self.suffix < self.count  # whether the innermost loop is reduced
         self.blocked = self.inner and any(map(in_blocks, s.folds))
         self.partial = bool(s.folds) and s.reduced[0]
-        self.pairs = [i for i, fold in enumerate(s.folds) if fold.op.name == LOG_SUM]
+        self.pairs = [i for i, fold in enumerate(s.folds) if sums_exponentials(fold)]
         self.combined = len(s.folds) + len(self.pairs) if self.partial else 0
-        # Whether results are added to where they are stored, not in variables alone.
+        # Whether reductions accumulate in memory rather than only in variables.
         self.accumulates = any(s.reduced[: self.suffix])
         self.kept = [g for g, reduced in enumerate(s.reduced) if not reduced and g]
 
     def _result(self, i: int) -> Array:
-        """Return an elementwise result, or the part of an array that it is written to."""
+        """Return the parameter of an elementwise result, or of the part of an array that it
+        updates.
+        """
         targets = self.structure.targets
         target = targets[i] if targets else None
         dtype = self.structure.rows[self.structure.stored[i]].dtype
         return Array(f"o{i}", dtype, (True,) * self.count, target.strides if target else ())
 
     def functions(self, name: str, finish: str) -> str:
-        """Return the kernel and, where there are partial results, what combines them.
-
-        Parameters
-        ----------
-        name, finish : str
-            The names of the two.
-        """
+        """Return the kernel and, if it has partial results, the function that combines them."""
         texts = [f"def {name}{self._parameters()}:\n{self._body()}\n"]
         if self.partial:
             texts.append(f"def {finish}{self._parameters()}:\n{self._finish()}\n")
         return "\n\n".join(texts)
 
     def _parameters(self) -> str:
-        """Return the parameter list: the range, integers, and arrays."""
+        """Return the parameter list: the range, integers and arrays."""
         names = ["start", "stop", *(f"n{g}" for g in range(self.count))]
         names += [stride for array in self.arrays + self.stored for stride, _ in array.strides]
         names += ["rows"] if self.partial else []
@@ -106,7 +92,7 @@ class KernelText(Lines):
         return f"(\n    {', '.join(names)},\n    {', '.join(arrays)},\n)"
 
     def _total(self, fold: Fold) -> str:
-        """Return the dtype in which results are added up."""
+        """Return the dtype of the accumulator of a reduction."""
         if self.partial and self.inner and in_blocks(fold):
             return "float64"
         return fold.dtype
@@ -153,19 +139,19 @@ class KernelText(Lines):
         return "\n".join(self.lines)
 
     def _values(self, level: int) -> None:
-        """Read the elements that do not change in the loops inside of ``level``."""
+        """Load the elements that are invariant in the loops inside of ``level``."""
         for k, array in enumerate(self.arrays):
             if max(array.groups, default=-1) == level != self.count - 1:
                 self.line(f"v{k} = {self.element(array)}")
 
     def _target(self, i: int) -> str:
-        """Return where the result of a reduction is added up, inside the loops."""
+        """Return the element in which a reduction accumulates inside the loop nest."""
         if not self.partial:
             return self.element(self.folded[i])
         return f"w{i}[{', '.join(['b', *map(self.index, self.kept)])}]"
 
     def _fill(self) -> None:
-        """Begin the results that are added up where they are stored."""
+        """Initialise the reductions that accumulate in memory."""
         depth = self.depth
         for g in self.kept:
             self.open(f"for {self.index(g)} in range(n{g}):")
@@ -174,12 +160,11 @@ class KernelText(Lines):
         self.depth = depth
 
     def _scattered(self) -> list[int]:
-        """Return the arrays whose elements are brought together before vectors can be computed.
+        """Return the strided arrays whose elements are first copied to a contiguous buffer.
 
-        LLVM leaves a loop with functions of many instructions as it is where it would have to
-        gather what they are applied to.
+        LLVM does not vectorise a loop that would have to gather the operands of a long function.
         """
-        if not any(row.op.name in ELEMENTARY for row in self.structure.rows):
+        if not any(is_elementary(row.op) for row in self.structure.rows):
             return []
         return [
             k
@@ -211,17 +196,17 @@ class KernelText(Lines):
         self.depth -= 1
 
     def _numbers(self) -> list[int]:
-        """Return the statements whose values are the same for all elements."""
-        found: set[int] = set()
+        """Return the statements that are loop-invariant."""
+        invariant: set[int] = set()
         for k, row in enumerate(self.structure.rows):
             if k not in self.structure.stored and all(
                 ref.kind in ("slot", "literal")
-                or (ref.kind == "row" and ref.index in found)
+                or (ref.kind == "row" and ref.index in invariant)
                 or (ref.kind == "array" and not self.arrays[ref.index].groups)
                 for ref in row.operands
             ):
-                found.add(k)
-        return sorted(found)
+                invariant.add(k)
+        return sorted(invariant)
 
     def _row(self, k: int) -> None:
         row = self.structure.rows[k]
@@ -248,19 +233,21 @@ class KernelText(Lines):
             value = operand(fold, operand_name(fold.operand))
             if not self.inner:
                 target = self._target(i)
-                # Where all reduced axes have size 1, each result is one term.
+                # If all reduced axes have size 1, each result is a single term.
                 total = target if self.accumulates else start(fold, fold.dtype)
                 self.line(f"{target} = {combine(fold, total, value)}")
             else:
                 self.join(i, fold, value)
 
     def _write(self, i: int, value: str) -> None:
-        """Write a value to its place, or join it with what is there."""
+        """Store a value, or combine it with the stored one."""
         place = self.written(self.stored[i])
         target = self.structure.targets[i] if self.structure.targets else None
         if target is not None and target.op is not None:
             dtype = self.stored[i].dtype
-            value = expression(Row(target.op, (Ref("row", 0, dtype),) * 2, dtype), [place, value])
+            value = expression(
+                Statement(target.op, (Ref("row", 0, dtype),) * 2, dtype), [place, value]
+            )
         self.line(f"{place} = {value}")
 
     def _store(self) -> None:
@@ -282,16 +269,16 @@ class KernelText(Lines):
             self.line(f"{target} = {value}")
 
     def _mean(self, fold: Fold, total: str) -> str:
-        """Return a sum divided by the number of its terms, where a mean is asked for."""
-        if fold.op.name != "mean" or not any(self.structure.reduced):
+        """Return a sum, divided by the number of terms if the reduction is a mean."""
+        if not isinstance(fold.op, Mean) or not any(self.structure.reduced):
             return total
         terms = " * ".join(f"n{g}" for g, r in enumerate(self.structure.reduced) if r)
         dtype = "float64" if self.inner else fold.dtype
         return f"{total} / {dtype}({terms})"
 
     def _divide(self) -> None:
-        """Divide the sums of a row that were added up in place."""
-        means = [i for i, fold in enumerate(self.structure.folds) if fold.op.name == "mean"]
+        """Divide the means that were accumulated in memory."""
+        means = [i for i, fold in enumerate(self.structure.folds) if isinstance(fold.op, Mean)]
         if not means:
             return
         for g in self.kept:
@@ -300,7 +287,7 @@ class KernelText(Lines):
             fold, target = self.structure.folds[i], self._target(i)
             self.line(f"{target} = {fold.dtype}({self._mean(fold, target)})")
 
-    # What combines partial results.
+    # The function that combines partial results.
 
     def _finish(self) -> str:
         self.lines = []

@@ -1,8 +1,8 @@
-"""Compiled kernels: in this process, on disk, or compiled now.
+"""Compiled kernels: loaded from this process, from the disk cache, or compiled.
 
-The name of a kernel carries a digest of its source and of all that its machine code depends on:
-this package's own text, the versions of Python, numba, llvmlite and NumPy, the system and the
-processor, the library of vector functions and whether operations are contracted.
+The name of a kernel contains a digest of its source and of everything else that its machine code
+depends on: the source of this package, the versions of Python, numba, llvmlite and NumPy, the
+operating system and processor, the vector library and the contraction setting.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ from relgraph.settings import config
 
 Kernel = Callable[..., None]
 
-# What the kernels for short rows and for large results are called, after the usual one.
+# Suffixes of the names of the variants for short rows and for large results.
 SHORT, PAST = "_short", "_past"
 _PLACES = {SHORT: launch.SHORT, PAST: launch.PAST}
-FINISH = "_finish"  # what the function that combines partial results is called, after the kernel
+FINISH = "_finish"  # suffix of the function that combines partial results
 
 _lock = machine.compiling
 _addresses: dict[str, tuple[int, ...]] = {}
 _scalars: dict[str, Scalar] = {}
-_arenas: list[Arena] = []  # one at most
-_where: dict[str, str] = {}  # of each kernel of this process: "disk" or "compiled"
+_arenas: list[Arena] = []  # at most one
+_where: dict[str, str] = {}  # kernel name to "disk" or "compiled"
 
 
 @lru_cache(maxsize=1)
@@ -62,9 +62,10 @@ def _fixed_environment() -> str:
 
 
 def _numba_version() -> str:
-    """Return what tells versions of numba apart, without an import that takes longer than all else.
+    """Return a string that identifies the version of numba, without importing it.
 
-    Importing numba takes a quarter of a second, ``importlib.metadata`` more than loading a kernel.
+    Importing numba takes a quarter of a second, and ``importlib.metadata`` takes longer than
+    loading a kernel.
     """
     spec = find_spec("numba")
     if spec is None or spec.origin is None:
@@ -74,7 +75,7 @@ def _numba_version() -> str:
 
 
 def environment() -> str:
-    """Return what, besides its source, the machine code of a kernel depends on."""
+    """Return everything, besides its source, that the machine code of a kernel depends on."""
     return f"{_fixed_environment()}, veclib {config.veclib}, contract {config.contract}"
 
 
@@ -89,29 +90,12 @@ def load(
     layout: Layout,
     others: Mapping[str, Callable[[str], str]] = MappingProxyType({}),
 ) -> Kernel:
-    """Return the function that calls a kernel.
+    """Return the function that calls a kernel with sizes and arrays.
 
-    Parameters
-    ----------
-    name : str
-        Its name, ``rgk_<digest>``.
-    text : str
-        Its source, in the language of :mod:`relgraph.backends.numba.translate`.
-    layout : Layout
-        What a call of it takes.
-    others : mapping of str to callable
-        For ``SHORT`` and ``PAST``: given a name, what returns the source of the kernel for short
-        rows, or for large results, which is compiled when it is first needed.
-
-    Returns
-    -------
-    callable
-        Takes sizes and arrays.
-
-    Raises
-    ------
-    CompileError
-        For a source that cannot be compiled.
+    ``text`` is in the language of :mod:`relgraph.backends.numba.translate`, and ``name`` is
+    ``rgk_<digest>``.  ``others`` maps ``SHORT`` and ``PAST`` to functions that return the source of
+    the variant with the given name; it is compiled on first use.  Source that does not compile
+    raises CompileError.
     """
     names = (name, f"{name}{FINISH}") if layout.folds else (name,)
     addresses = _compiled(name, text, names)
@@ -131,7 +115,7 @@ def _compiled(name: str, text: str, names: tuple[str, ...]) -> tuple[int, ...]:
             if name not in _addresses:
                 try:
                     _addresses[name] = _load(name, text, names)
-                except Warning:  # a filter makes it an error; it says itself what to do
+                except Warning:  # raised by a warning filter; its message is complete
                     raise
                 except Exception as error:
                     lines = str(error).strip().splitlines() or [type(error).__name__]
@@ -156,7 +140,7 @@ def guard(
     equal: Sequence[tuple[Source, Source]],
     places: Sequence[Collection[int]] = (),
 ) -> Callable[..., bool]:
-    """Return a test of arguments: :func:`relgraph.backends.numba.guard.bind_guard`."""
+    """Return a test of arguments: see :func:`relgraph.backends.numba.guard.bind_guard`."""
     return bind_guard(_guard(), wanted, equal, places)
 
 
@@ -173,15 +157,7 @@ def native() -> int:
 
 
 def empty(shape: tuple[int, ...], dtype: Any) -> Array:
-    """Return a new array with any contents; that of a large one comes from the arena.
-
-    Parameters
-    ----------
-    shape : tuple of int
-        Its shape.
-    dtype : type
-        Its scalar type.
-    """
+    """Return an uninitialised array; the arena allocates large ones."""
     return np.empty(shape, dtype) if prod(shape) < FEW else arena().empty(shape, dtype)
 
 
@@ -190,17 +166,17 @@ def arena() -> Arena:
     if not _arenas:
         with _lock:
             if not _arenas:
-                made = Arena(_module("rga", ARENA, ENDS))
+                new_arena = Arena(_module("rga", ARENA, ENDS))
                 settings[SET_HANDLER] = numpy_api.address(numpy_api.SET_HANDLER)
-                settings[HANDLER] = id(made.handler)
-                _arenas.append(made)
+                settings[HANDLER] = id(new_arena.handler)
+                _arenas.append(new_arena)
     return _arenas[0]
 
 
 def entry(
     test: Callable[..., bool], run: Callable[..., Any], other: Callable[..., Any]
 ) -> Callable[..., Any]:
-    """Return the call of a function: :func:`relgraph.backends.numba.entry.bind_entry`."""
+    """Return the call of a function: see :func:`relgraph.backends.numba.entry.bind_entry`."""
     return bind_entry(_entry(), (_guard(), test), (native(), run), other)
 
 
@@ -210,7 +186,7 @@ def _entry() -> int:
 
 
 def _module(prefix: str, text: str, ends: tuple[str, ...]) -> tuple[int, ...]:
-    """Return the addresses of functions of a module in LLVM's language, named NAME and an end."""
+    """Compile a module in LLVM IR and return the addresses of its functions ``NAME{end}``."""
     name = f"{prefix}_{digest(text)}"
     whole = text.replace("@NAME", f"@{name}")
     with _lock:
@@ -219,7 +195,7 @@ def _module(prefix: str, text: str, ends: tuple[str, ...]) -> tuple[int, ...]:
 
 
 def stats() -> dict[str, str]:
-    """Return for each kernel of this process whether it came from "disk" or was "compiled"."""
+    """Return, for each kernel of this process, "disk" or "compiled"."""
     with _lock:
         return {name: where for name, where in _where.items() if name.startswith("rgk_")}
 
@@ -253,7 +229,7 @@ def _code(
 
 
 def _found(symbols: tuple[str, ...]) -> bool:
-    """Tell whether the functions that code calls are loaded; numba has some of its own."""
+    """Return True if the functions that the code calls are loaded, importing numba for its own."""
     if machine.missing(symbols):
         uninterrupted(_with_numba)
         return not machine.missing(symbols)
@@ -261,38 +237,33 @@ def _found(symbols: tuple[str, ...]) -> bool:
 
 
 def _with_numba() -> None:
-    """Import numba and have it announce its functions to LLVM."""
+    """Import numba and let it register its functions with LLVM."""
     registry = import_module("numba.core.registry")
     registry.cpu_target.target_context.refresh()
 
 
 def scalar(callee: str, dtypes: tuple[str, ...]) -> Scalar:
-    """Return a function of scalars, compiled for arguments of given dtypes.
+    """Return a scalar function compiled for arguments of these dtypes.
 
-    Parameters
-    ----------
-    callee : str
-        Its name, as a kernel writes it.
-    dtypes : tuple of str
-        The dtypes of its arguments.
+    ``callee`` is its name in the source of kernels.
     """
     signature = f"{callee}({', '.join(dtypes)})"
     symbol = f"rgf_{digest(signature)}"
     with _lock:
-        found = _scalars.get(symbol)
-        if found is None:
+        compiled = _scalars.get(symbol)
+        if compiled is None:
             key = environment()
             entry = cache.fetch(symbol, key)
             if entry is not None:
-                found = Scalar(symbol, entry.facts["result"], entry.code)
+                compiled = Scalar(symbol, entry.facts["result"], entry.code)
             else:
                 from relgraph.backends.numba.scalars import compile_scalar
 
-                found = uninterrupted(partial(compile_scalar, callee, dtypes, symbol))
-                facts = {"result": found.result}
-                cache.keep(symbol, key, signature, cache.Entry(facts, found.code))
-            _scalars[symbol] = found
-        return found
+                compiled = uninterrupted(partial(compile_scalar, callee, dtypes, symbol))
+                facts = {"result": compiled.result}
+                cache.keep(symbol, key, signature, cache.Entry(facts, compiled.code))
+            _scalars[symbol] = compiled
+        return compiled
 
 
 __all__ = [

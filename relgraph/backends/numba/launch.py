@@ -1,8 +1,8 @@
-"""How a kernel is run: on which threads, with which partial results, and what combines them.
+"""How a kernel is run: on which threads, and with which partial results.
 
-It is text in LLVM's language, which each machine function that runs kernels contains: the call of
-one kernel in :mod:`.calls`, and that of a whole program in :mod:`.native`.  What it has to know of
-a kernel stands in a table of integers; what it has to know of the process, in :data:`settings`.
+This LLVM IR is part of each machine function that runs kernels: the call of one kernel in
+:mod:`.calls` and of a whole program in :mod:`.native`.  The description of a kernel is a table of
+integers, and that of the process is :data:`settings`.
 """
 
 from __future__ import annotations
@@ -12,30 +12,29 @@ import numpy.typing as npt
 
 from relgraph.backends.numba.past_cache import EVEN
 
-ROWS = 16384  # elements of one partial result: fixed, so that no result depends on the threads
-PARTS = 32  # partial results at most, where each is an array; their rows at least
-RELEASE = 20_000  # picoseconds of work, in thousands, from which the lock is released: 20 us
-SHARE = 50_000  # the same, from which threads share it: 50 us
-MANY = 48  # rows from which on a kernel for short rows pays
-LINES = 1024  # elements of a piece from which on it is a multiple of 64
-PIECES = 4  # pieces of a range for each thread: one that is late then does fewer
+ROWS = 16384  # elements per partial result: fixed, so that results do not depend on the threads
+PARTS = 32  # maximum number of partial results that are arrays, and minimum number of their rows
+RELEASE = 20_000  # nanoseconds of work from which the GIL is released
+SHARE = 50_000  # nanoseconds of work from which threads share the range
+MANY = 48  # minimum number of rows for the short-row variant
+LINES = 1024  # chunks of at least this many elements are multiples of 64
+PIECES = 4  # chunks per thread: a late thread then runs fewer of them
 
-# What is known of a kernel.  Integers of 64 bits, in a table for each kernel and one for all.
+# The table of a kernel: 64-bit integers.
 KERNEL, FINISH, SIZES, ARRAYS, FOLDS, KEPT, COST, SETTINGS, ARRAY_TYPE, NONE, STRIDES = range(11)
-# The kernel for rows that are short, or 0; how long these are; and the callable that compiles it.
+# The short-row variant or 0, its longest row, and the callable that compiles it.
 SHORT, LONGEST, MAKE = range(11, 14)
-# The kernel for large results, or 0; from how many elements on they are; and what compiles it.
-# They are the last arrays that it takes, so many, and of so many bytes an element, or 0 where these
-# differ.
+# The streaming-store variant or 0, its smallest number of elements, the callable that compiles it,
+# the number of results (the last arrays) and their item size, or 0 if the item sizes differ.
 PAST, LEAST, MAKE_PAST, RESULTS, ITEM = range(14, 19)
-HEAD = 19  # after it, pairs (array, axis) of the strides
+HEAD = 19  # followed by pairs (array, axis) of the strides
 THREADS, SPREAD, WANTED, WORK, POOL, SET_HANDLER, HANDLER, PREPARE = range(8)
 
 settings: npt.NDArray[np.int64] = np.zeros(8, dtype=np.int64)
-"""The settings of all calls: how many threads; the address of the function that shares a range
-among them, or 0; the callable to call where it is missed; the nanoseconds of work that missed it;
-the address of the pool of threads; the address of NumPy's function that sets where arrays have
-their memory from; the handler that large ones have it from, or 0; and the callable that makes it.
+"""The settings of all calls: the number of threads; the address of the function that shares a range
+among them, or 0; the callable to call if it is missing; the nanoseconds of work that ran without
+it; the address of the thread pool; the address of NumPy's function that sets the memory handler;
+the handler for large arrays, or 0; and the callable that creates it.
 """
 
 ENTRY_OF = """

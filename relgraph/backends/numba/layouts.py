@@ -1,11 +1,11 @@
-"""Arrays in Fortran's order, with gaps and reversed ones, read where they lie.
+"""Variants of a program that read arrays in other memory orders without copying them.
 
-A matrix in Fortran's order is the transpose of one in C's.  So a program for it is that of the same
-graph with the transpose of another input in its place, and kernels read transposes through their
-strides.  An array with gaps, or one that runs backwards, is an input that kernels read through the
-strides it is given with.  Such a program is compiled when the first such array comes.  It pays for
-arrays that are large, that few steps read, and that are not read along short rows of distant
-elements for results as large as they are; others are copied into C's order.
+An array in Fortran order is the transpose of one in C order.  Its variant is compiled from the same
+graph with a transposed input, because kernels read transposes through strides.  Other strided
+arrays, including those with negative strides, are inputs that kernels read through the strides of
+the argument.  The variant is compiled on the first call with such an array.  It is used for large
+arrays that few steps read.  Arrays whose short rows of strided elements are read to compute results
+of the same size are copied into C order, as are all others.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 
 from relgraph.backends.base import Array
-from relgraph.backends.numba.fold_source import LOG_SUM
-from relgraph.backends.numba.templates import ELEMENTARY
+from relgraph.backends.numba.fold_source import sums_exponentials
+from relgraph.backends.numba.templates import is_elementary
 from relgraph.ir.graph import FunctionGraph, substitute
 from relgraph.ir.node import Input, Variable, apply, make_input
 from relgraph.ir.types import TensorType
@@ -24,24 +24,20 @@ from relgraph.lowering.kernels import Kernel, Step
 from relgraph.lowering.views import AsGiven
 from relgraph.ops.permutation import Transpose
 
-LARGE = 1 << 18  # bytes of an array from which on it is not copied
-READERS = 2  # steps that read it, at most
-SHORT = 32  # elements of a row below which functions of many instructions are not on vectors
-ROW = 256  # distant elements of a row from which on reading them takes as long as copying them
+LARGE = 1 << 18  # smallest array that is not copied, in bytes
+READERS = 2  # maximum number of steps that read it
+SHORT = 32  # shortest row for which long functions are vectorised
+ROW = 256  # shortest strided row for which reading in place is as fast as copying
 NEVER = 2**63
 
 FORTRAN = "F"
-Order = tuple[int, str | int | None]  # an input, and "F" or the step between elements of a row
+Order = tuple[int, str | int | None]  # an input, and "F", the step in a row, or None for any step
 
 
 def readable(graph: FunctionGraph, steps: Sequence[Step]) -> dict[int, tuple[int, int]]:
-    """Return the inputs, by position, that may be read where they lie.
+    """Return, by position, the inputs that kernels can read in other memory orders.
 
-    Returns
-    -------
-    dict of int to (int, int)
-        For each how long its rows have to be: where their elements lie side by side, and where they
-        are apart.
+    The values are the shortest rows for which that pays off: of contiguous and of strided rows.
     """
     count = dict.fromkeys(graph.inputs, 0)
     least: dict[Variable, tuple[int, int]] = {}
@@ -50,8 +46,8 @@ def readable(graph: FunctionGraph, steps: Sequence[Step]) -> dict[int, tuple[int
         for x in step.reads:
             if isinstance(x, Input):
                 count[x] += 1
-                known = least.get(x, (0, 0))
-                least[x] = max(needed[0], known[0]), max(needed[1], known[1])
+                previous = least.get(x, (0, 0))
+                least[x] = max(needed[0], previous[0]), max(needed[1], previous[1])
     return {
         i: least[x]
         for i, x in enumerate(graph.inputs)
@@ -62,17 +58,18 @@ def readable(graph: FunctionGraph, steps: Sequence[Step]) -> dict[int, tuple[int
 def _needed(step: Step) -> tuple[int, int]:
     if not isinstance(step, Kernel) or step.structure.products is not None:
         return 0, 0
-    ops = [row.op.name for row in step.structure.rows]
-    ops += [fold.op.name for fold in step.structure.folds]
-    dear = LOG_SUM in ops or not ELEMENTARY.isdisjoint(ops)
-    if step.structure.passes and dear:
-        return 0, NEVER  # each pass would gather the elements anew
-    return (SHORT if dear else 0), (ROW if dear or step.stored else 0)
+    structure = step.structure
+    expensive = any(map(sums_exponentials, structure.folds)) or any(
+        is_elementary(x.op) for x in structure.rows
+    )
+    if step.structure.passes and expensive:
+        return 0, NEVER  # each pass would gather the elements again
+    return (SHORT if expensive else 0), (ROW if expensive or step.stored else 0)
 
 
 def layouts(arrays: Sequence[Array], which: Mapping[int, tuple[int, int]]) -> frozenset[Order]:
-    """Return those of some arguments that are large and not in C's order, with what they are in."""
-    found: set[Order] = set()
+    """Return the memory orders of the arguments that are large and not in C order."""
+    orders: set[Order] = set()
     for i, (near, apart) in which.items():
         x = arrays[i]
         if type(x) is not np.ndarray or x.nbytes < LARGE:
@@ -83,22 +80,16 @@ def layouts(arrays: Sequence[Array], which: Mapping[int, tuple[int, int]]) -> fr
         step = x.strides[-1]
         if abs(step) == x.itemsize:
             if x.shape[-1] >= near:
-                found.add((i, step // x.itemsize))
+                orders.add((i, step // x.itemsize))
         elif x.shape[-1] >= apart:
-            found.add((i, FORTRAN if flags.f_contiguous else None))
-    return frozenset(found)
+            orders.add((i, FORTRAN if flags.f_contiguous else None))
+    return frozenset(orders)
 
 
 def laid_out(graph: FunctionGraph, which: Collection[Order]) -> FunctionGraph:
-    """Return a graph whose inputs at some positions lie in memory as they are said to.
+    """Return the graph for inputs in other memory orders.
 
-    Parameters
-    ----------
-    graph : FunctionGraph
-        The graph.
-    which : collection of (int, layout)
-        The positions.  In the place of an input in Fortran's order the graph has one in C's, which
-        is its transpose.
+    An input in Fortran order is replaced by the transpose of an input in C order.
     """
     inputs: list[Variable] = list(graph.inputs)
     places: dict[Variable, Variable] = {}
@@ -117,12 +108,12 @@ def laid_out(graph: FunctionGraph, which: Collection[Order]) -> FunctionGraph:
 
 
 def turned(arrays: Sequence[Array], which: Collection[Order]) -> list[Array]:
-    """Return the arguments for a program of such a graph."""
-    found = list(arrays)
+    """Return the arguments of the program that :func:`laid_out` describes."""
+    arguments = list(arrays)
     for i, layout in which:
         if layout == FORTRAN:
-            found[i] = arrays[i].T
-    return found
+            arguments[i] = arrays[i].T
+    return arguments
 
 
 __all__ = ["FORTRAN", "Order", "laid_out", "layouts", "readable", "turned"]

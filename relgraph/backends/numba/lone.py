@@ -1,8 +1,8 @@
-"""Rows that are alone: a kernel that reduces each row by itself leaves one row to one thread.
+"""Single long rows: a kernel that reduces each row separately would use only one thread.
 
-Where there turns out to be one row, and a long one, the program of the same graph takes its place
-in which that size is declared as 1.  Its kernels reduce all that there is, in blocks, which threads
-share.  It is compiled when the first such array comes.
+If there is a single long row at run time, a variant runs in which that size is declared as 1.  Its
+kernels reduce the whole array in blocks, which threads share.  The variant is compiled on the first
+such call.
 """
 
 from __future__ import annotations
@@ -18,35 +18,19 @@ from relgraph.ir.types import TensorType
 from relgraph.lowering.kernels import Kernel, Step
 from relgraph.lowering.sizes import Sizes, Term
 
-LONG = 1 << 16  # elements of a row that is worth it
+LONG = 1 << 16  # shortest row for which the variant pays off
 
 
 @dataclass(frozen=True)
 class Lone:
-    """Sizes that count rows, and those of a row.
-
-    Attributes
-    ----------
-    rows, row : tuple of Term
-        The sizes, in the first step that reduces rows.
-    """
+    """The sizes that count the rows, and those of a row, in the first step that reduces rows."""
 
     rows: tuple[Term, ...]
     row: tuple[Term, ...]
 
 
 def lone_rows(graph: FunctionGraph, steps: Sequence[Step], sizes: Sizes) -> Lone | None:
-    """Return what tells whether the rows of a program are one; None where that is of no use.
-
-    Parameters
-    ----------
-    graph : FunctionGraph
-        The graph.
-    steps : sequence of Step
-        Its schedule.
-    sizes : Sizes
-        The sizes of its values.
-    """
+    """Return the sizes that decide whether there is a single row; None if no variant helps."""
     named = {dim for x in graph.inputs for dim in x.type.shape if isinstance(dim, str)}
     for step in steps:
         if not isinstance(step, Kernel) or step.structure.products is not None:
@@ -65,7 +49,7 @@ def lone_rows(graph: FunctionGraph, steps: Sequence[Step], sizes: Sizes) -> Lone
 
 
 def declared_alone(graph: FunctionGraph, rows: Sequence[Term]) -> FunctionGraph:
-    """Return a graph in which sizes of some names are declared as 1."""
+    """Return the graph with the sizes ``rows`` declared as 1."""
     inputs: list[Variable] = []
     for x in graph.inputs:
         type_ = x.type
@@ -84,24 +68,10 @@ def alone_first(
     program: Callable[[], Callable[[Sequence[Array]], list[Any]]],
     main: Callable[..., Any],
 ) -> Callable[..., Any]:
-    """Return the main function, with another program in its place where the rows are one.
+    """Return a function that runs ``program()`` for a single row and ``main`` otherwise.
 
-    Parameters
-    ----------
-    graph : FunctionGraph
-        The graph.
-    lone : Lone
-        Which sizes count the rows.
-    program : callable
-        Returns the program for one row.
-    main : callable
-        The main function.
-
-    Returns
-    -------
-    callable
-        Returns what the main function does: a single result as it is, a scalar where it has no
-        dimensions, and several as a tuple of arrays.
+    Its results have the form of those of ``main``: a single result directly, as a scalar if it has
+    no dimensions, and several results as a tuple of arrays.
     """
     places = [
         (i, axis)

@@ -1,7 +1,7 @@
-"""LLVM for this processor: modules optimised, written as object code, and loaded.
+"""LLVM for this processor: optimise modules, emit object code and load it.
 
-Object code is loaded by LLVM alone.  A process that finds all of its kernels on disk therefore
-never imports numba, which would take longer than everything else.
+LLVM alone loads object code.  A process that finds all its kernels on disk therefore never imports
+numba, which would take longer than everything else.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ import llvmlite.binding as llvm
 from relgraph.backends.numba.past_cache import SCOPE, marked
 from relgraph.ir import forks
 
-# A fork takes the lock of logging too.  It must do so after it has waited for these, which numba
-# holds when it logs; so they are made after logging was imported.
-lock = forks.WaitedLock()  # LLVM's context and its table of symbols are the process's
+# A fork also acquires logging's lock, and must do so after these locks, because numba logs while it
+# holds them.  Hence they are created after logging was imported.
+lock = forks.WaitedLock()  # guards LLVM's context and symbol table, one per process
 
-# Held while code is looked for, compiled and loaded; that of LLVM may meanwhile be held by another
-# thread, which does a part of the work.
+# Held while code is looked up, compiled and loaded.  Another thread may hold LLVM's lock meanwhile
+# to do a part of the work.
 compiling = forks.WaitedLock()
 
 
 @lru_cache(maxsize=1)
 def processor() -> tuple[str, str]:
-    """Return the name of the processor and its features, as LLVM spells them.
+    """Return the name and the features of the processor, as LLVM spells them.
 
-    ``NUMBA_CPU_NAME`` and ``NUMBA_CPU_FEATURES`` override what LLVM detects, as they do in numba.
+    As in numba, ``NUMBA_CPU_NAME`` and ``NUMBA_CPU_FEATURES`` override what LLVM detects.
     """
     name: str = os.environ.get("NUMBA_CPU_NAME") or llvm.get_host_cpu_name()
     features = os.environ.get("NUMBA_CPU_FEATURES")
@@ -42,9 +42,9 @@ def processor() -> tuple[str, str]:
     if features is None:
         try:
             features = llvm.get_host_cpu_features().flatten()
-        except RuntimeError:  # LLVM cannot tell on some systems
+        except RuntimeError:  # LLVM does not detect features on some systems
             features = ""
-    if name.startswith("znver"):  # there, gathers take twice as long as their loads one by one
+    if name.startswith("znver"):  # on Zen a gather takes twice as long as separate loads
         features = f"{features},+prefer-no-gather".lstrip(",")
     return name, features
 
@@ -62,7 +62,7 @@ def _machine() -> Any:
 
 
 class _Machine:
-    """What is made once for a process: a machine to write code for, and one to load code into."""
+    """The target machine and the JIT engine of the process."""
 
     def __init__(self) -> None:
         self.target = _machine()
@@ -77,21 +77,9 @@ def _process() -> _Machine:
 
 
 def compile_module(text: str, parts: Iterable[bytes] = ()) -> tuple[bytes, tuple[str, ...]]:
-    """Compile a module for this processor.
+    """Compile LLVM IR to an object file; return it and the external functions that it needs.
 
-    Parameters
-    ----------
-    text : str
-        The module in LLVM's language.
-    parts : iterable of bytes
-        Modules to link to it, as bitcode; their functions become part of its loops.
-
-    Returns
-    -------
-    code : bytes
-        An object file.
-    symbols : tuple of str
-        The functions of other libraries that it needs.
+    ``parts`` are bitcode modules to link; their functions are inlined into its loops.
     """
     with lock:
         module = optimised(text, parts)
@@ -104,20 +92,7 @@ def compile_module(text: str, parts: Iterable[bytes] = ()) -> tuple[bytes, tuple
 
 
 def optimised(text: str, parts: Iterable[bytes] = ()) -> Any:
-    """Return a module, linked and optimised as :func:`compile_module` does it.
-
-    Parameters
-    ----------
-    text : str
-        The module in LLVM's language.
-    parts : iterable of bytes
-        Modules to link to it, as bitcode.
-
-    Returns
-    -------
-    llvmlite.binding.ModuleRef
-        The module, in which loops run on vectors.
-    """
+    """Return a module, linked with ``parts`` and optimised as in :func:`compile_module`."""
     with lock:
         process = _process()
         module = llvm.parse_assembly(text)
@@ -130,14 +105,14 @@ def optimised(text: str, parts: Iterable[bytes] = ()) -> Any:
         options.loop_vectorization = True
         options.loop_interleaving = True
         options.loop_unrolling = True
-        options.slp_vectorization = False  # the loop is what runs on vectors
+        options.slp_vectorization = False  # loop vectorisation uses the vector units
         builder = llvm.create_pass_builder(process.target, options)
         builder.getModulePassManager().run(module, builder)
         return module
 
 
 def definition(module: Any, name: str, symbol: str) -> bytes:
-    """Return a module as bitcode in which a function has another name; its calls inline it."""
+    """Return the bitcode of a module with its function ``name`` renamed and made inlinable."""
     with lock:
         copy = llvm.parse_bitcode(module.as_bitcode())
         for function in copy.functions:
@@ -150,9 +125,9 @@ def definition(module: Any, name: str, symbol: str) -> bytes:
 
 
 def load(code: bytes, names: Iterable[str]) -> dict[str, int]:
-    """Load object code, and return the address of each of its functions that is named.
+    """Load object code and return the addresses of the functions ``names``.
 
-    Its memory is kept for the life of the process: a function in another thread may be in it.
+    The code stays loaded for the life of the process, because another thread may be running it.
     """
     with lock:
         engine = _process().engine
@@ -162,7 +137,7 @@ def load(code: bytes, names: Iterable[str]) -> dict[str, int]:
 
 
 def missing(symbols: Iterable[str]) -> list[str]:
-    """Return the symbols that no loaded library has; LLVM would end the process for them."""
+    """Return the symbols that no loaded library defines; LLVM would abort the process for them."""
     with lock:
         _target()
         absent = []
@@ -174,7 +149,7 @@ def missing(symbols: Iterable[str]) -> list[str]:
 
 @lru_cache(maxsize=1)
 def _mathematics() -> Any:
-    """Return the C library of mathematics, which Python itself may not be linked to."""
+    """Return the C math library, with which Python itself may not be linked."""
     names = ["libm.so.6", "libm.dylib"] if os.name == "posix" else []
     for name in names:
         try:
@@ -195,7 +170,7 @@ def _from_library(symbol: str) -> bool:
 
 
 def versions() -> str:
-    """Return what the code for this processor depends on."""
+    """Return the versions and processor features that machine code depends on."""
     name, features = processor()
     system = f"{sys.implementation.cache_tag} {llvm.get_process_triple()}"
     return f"llvmlite {llvmlite.__version__}, {system}, cpu {name} {features}"

@@ -1,4 +1,4 @@
-"""The source of the function that allocates buffers and calls kernels and ops in order."""
+"""The source of the main function, which allocates buffers and calls kernels and ops in order."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from relgraph.ir.graph import FunctionGraph, is_tensor
+from relgraph.ir.infix import constant_text
 from relgraph.ir.node import Constant, Input, Variable
-from relgraph.ir.printing import constant_text, pprint
+from relgraph.ir.printing import pprint
 from relgraph.ir.types import DTYPES
 from relgraph.lowering.buffers import Plan, origins, plan
 from relgraph.lowering.kernels import (
@@ -22,11 +23,14 @@ from relgraph.lowering.kernels import (
 from relgraph.lowering.refs import dtype_name
 from relgraph.lowering.sizes import Check, Sizes, Term, Unknown, is_product
 from relgraph.lowering.targets import Update
-from relgraph.lowering.views import axes, is_view, root
+from relgraph.lowering.views import AsGiven, axes, is_view, root
 from relgraph.ops.indexing.expression import FULL, spec_text
+from relgraph.ops.indexing.index import Index
+from relgraph.ops.permutation import MatrixTranspose, Transpose
+from relgraph.ops.shape import ExpandDims
 
-PART = 1000  # steps in one function: Python's compiler needs 10 kB for each of its lines
-_SHOWN = 40  # lines of a graph that are printed above its program
+PART = 1000  # maximum number of steps per function: Python's compiler needs 10 kB per line
+_SHOWN = 40  # maximum number of lines of the graph in the comment above the program
 
 _RESERVED = re.compile(
     r"[td]\d+|(c|call|differ|misshapen|no_elements|part|rgk|input|n|out|at|places)_\w*|v|main"
@@ -35,7 +39,7 @@ _RESERVED = re.compile(
 
 @dataclass
 class _Block:
-    """The lines of a few steps, the names they read from elsewhere, and those they bind."""
+    """The lines of a few steps, the names they read from other blocks, and the names they bind."""
 
     lines: list[str] = field(default_factory=list)
     reads: dict[str, None] = field(default_factory=dict)
@@ -43,25 +47,12 @@ class _Block:
 
 
 class MainText:
-    """The text of the main function, and what its names stand for.
+    """The text of the main function and the objects that its names stand for.
 
-    Parameters
-    ----------
-    graph : FunctionGraph
-        The graph.
-    steps : sequence of Step
-        Its schedule.
-    kernels : mapping of Structure to str
-        The name of each kernel function.
-    reuse : bool
-        Whether a value may take over the memory of one that was read last.
-    overwrite : bool
-        Whether an update of an array that nothing else reads may change the array itself.
-    donated : collection of Variable
-        The inputs whose memory may be taken over.
-    into : bool
-        Whether the function takes, after its inputs, an array or None for each of its results, and
-        computes into those that it allocates itself.
+    ``kernels`` maps each structure to the name of its kernel.  ``reuse``, ``overwrite`` and
+    ``donated`` are those of :class:`.compiler.NumbaBackend`.  With ``into`` the function takes,
+    after its inputs, an out argument or None for each result, and computes in it the results that
+    it would allocate itself.
 
     Attributes
     ----------
@@ -70,12 +61,12 @@ class MainText:
     sizes : Sizes
         The sizes of its values.
     memory : Plan
-        Where they live.
+        The memory plan.
     overwrites : set of Variable
-        The updates among the calls that change their array itself.
+        The calls that update an array in place.
     calls, packed, constants, checks, nonempty, verified : dict of str
-        What the names in the text stand for: nodes to compute by their own ops, constants packed
-        for kernels, constant arrays, and checks that raise.
+        What the names in the text stand for: nodes computed by their own ops, constants packed for
+        kernels, constant arrays, and checks that raise.
     """
 
     def __init__(
@@ -103,8 +94,8 @@ class MainText:
         self._names: dict[Variable, str] = {}
         self._terms: dict[Term, str] = {}
         self._packs: dict[tuple[Constant, ...], str] = {}
-        self._ready: dict[Variable, str] = {}  # what calls computed, arranged for kernels
-        self._parts: dict[Variable, str] = {}  # of the kernel that comes next, what it writes to
+        self._ready: dict[Variable, str] = {}  # contiguous copies of the results of calls
+        self._parts: dict[Variable, str] = {}  # the views that the next kernel writes to
         self._block = _Block()
         self._bound = 0
         self._taken: set[str] = set()
@@ -124,7 +115,7 @@ class MainText:
         self.parts = self._functions(blocks)
 
     def text(self) -> str:
-        """Return the functions, under the graph and the constants they compute with."""
+        """Return the functions, below comments with the graph and the constants."""
         shown = []
         if len(self.graph) <= 50 * _SHOWN:
             lines = pprint(self.graph.outputs).splitlines()
@@ -138,14 +129,11 @@ class MainText:
         return head + "\n\n".join(text for _, text in self.parts)
 
     def trusting(self) -> tuple[str, list[tuple[tuple[int, int], tuple[int, int]]]] | None:
-        """Return the main function without the comparisons that a test of its arguments can make.
+        """Return the main function without checks that a test of its arguments can make.
 
-        Returns
-        -------
-        tuple of str and list, or None
-            The text, which returns a single result as it is, a scalar where it has no dimensions,
-            and pairs of sizes to compare, each an argument and its axis; None for a program of more
-            than one function.
+        The pairs are the sizes to compare, each an argument and its axis.  The function returns a
+        single result directly, as a scalar if it has no dimensions.  Return None for a program of
+        several functions.
         """
         if len(self.parts) > 1:
             return None
@@ -179,15 +167,15 @@ class MainText:
         return name
 
     def _name(self, x: Variable) -> str:
-        found = self._names.get(x)
-        if found is None:
+        name = self._names.get(x)
+        if name is None:
             assert isinstance(x, Constant)
-            found = f"c_array_{len(self.constants)}"
-            self.constants[found] = x
-            self._names[x] = found
-        elif found not in self._block.binds and found not in self.constants:
-            self._block.reads[found] = None
-        return found
+            name = f"c_array_{len(self.constants)}"
+            self.constants[name] = x
+            self._names[x] = name
+        elif name not in self._block.binds and name not in self.constants:
+            self._block.reads[name] = None
+        return name
 
     def _bind(self, x: Variable) -> str:
         name = self._names[x] = f"t{self._bound}"
@@ -224,7 +212,7 @@ class MainText:
         for term, (x, _) in self.sizes.source.items():
             if x in self._donated:
                 self._term(term)
-        early = self._early_sizes(steps)
+        early = self._early_sizes()
         for i, step in enumerate(steps):
             if i and i % PART == 0:
                 self._block = _Block()
@@ -248,13 +236,13 @@ class MainText:
                 self._line(f"del {', '.join(dict.fromkeys(dead))}")
         return blocks
 
-    def _early_sizes(self, steps: Sequence[Step]) -> dict[Variable, list[Term]]:
-        """Return the sizes to read from a computed value at once, before it is dropped."""
-        found: dict[Variable, list[Term]] = {}
+    def _early_sizes(self) -> dict[Variable, list[Term]]:
+        """Return the sizes to read from a computed value immediately, before it is deleted."""
+        sizes: dict[Variable, list[Term]] = {}
         for term, (x, _) in self.sizes.source.items():
             if not isinstance(x, Input):
-                found.setdefault(x, []).append(term)
-        return found
+                sizes.setdefault(x, []).append(term)
+        return sizes
 
     def _check(self, name: str, check: Check) -> None:
         left, right = map(self._term, check.terms)
@@ -302,7 +290,7 @@ class MainText:
     def _indices(
         self, number: str, node: Variable, x: Variable, index: Variable, furthest: Variable
     ) -> str:
-        """Write the indices of elements of an array, none of them negative or too large."""
+        """Write the indices of a gather or update, checked and made nonnegative."""
         places = self._name(index)
         size = self._term(self.sizes.shape[x][0])
         if axes(index) is not None:
@@ -322,7 +310,7 @@ class MainText:
                 self._arranged(update.array)
             if update.places is None:
                 view = self._part(update, self._name(update.array))
-                other = self._names.get(update.part)  # a view that the graph has
+                other = self._names.get(update.part)  # a view in the graph
                 name = self._parts[update.node] = self._bind(update.part)
                 self._line(f"{name} = {view}")
                 for axis, term in enumerate(self.sizes.shape[update.part]):
@@ -333,7 +321,7 @@ class MainText:
                     self._names[update.part] = other
 
     def _region(self, update: Update, memory: Plan) -> str:
-        """Write the allocation of an updated array, and return what its kernel writes to."""
+        """Write the allocation of an updated array; return the name that its kernel writes to."""
         node = update.node
         if node in memory.overwrites:
             self._allocate(node, memory)
@@ -349,7 +337,7 @@ class MainText:
         return name
 
     def _part(self, update: Update, array: str) -> str:
-        """Write a view of an array: the part that an update is about."""
+        """Return the expression of the view that an update writes to."""
         spec = update.part.op.params[0]  # type: ignore[union-attr]
         if all(entry[0] == "newaxis" or "dynamic" not in entry for entry in spec) and not any(
             entry[0] == "int" for entry in spec
@@ -358,7 +346,7 @@ class MainText:
         return f"{self._view(update.node)}({', '.join([array, *map(self._name, update.key)])})"
 
     def _view(self, node: Variable) -> str:
-        """Return the name of the function that returns a view, where its key may be refused."""
+        """Return the name of the function that creates a view whose key may be invalid."""
         for name, x in self.views.items():
             if x is node:
                 return name
@@ -367,9 +355,9 @@ class MainText:
         return name
 
     def _arranged(self, x: Variable) -> str:
-        """Return the name of an array whose elements lie in order, whatever a call returned.
+        """Return the name of a contiguous array with the value of ``x``, whatever a call returned.
 
-        A view keeps its own name beside that: kernels read it where it lies, through its strides.
+        A view also keeps its own name, because kernels read it through its strides.
         """
         if x not in self.sizes.verified:
             return self._name(x)
@@ -396,7 +384,7 @@ class MainText:
         return name
 
     def _guard(self, name: str, step: Kernel, x: Variable) -> None:
-        """Refuse an extreme over no elements, where there is a result to give it to."""
+        """Write a check that a maximum or minimum that has results is not over no elements."""
         if not x.op.nonempty:  # type: ignore[union-attr]
             return
         axes = reduced_axes(x)
@@ -413,10 +401,10 @@ class MainText:
         self._line(f"    {name}()")
 
     def _allocate(self, x: Variable, memory: Plan) -> None:
-        taken = memory.takes.get(x)
-        if taken is not None:
-            old = self._name(taken)
-            self._names[taken] = self._bind(x)  # operands of this step may be in it too
+        source = memory.takes.get(x)
+        if source is not None:
+            old = self._name(source)
+            self._names[source] = self._bind(x)  # it may also hold operands of this step
             self._line(f"{self._names[x]} = {old}")
             self._line(f"del {old}")
             return
@@ -447,7 +435,7 @@ class MainText:
                 self._line(f"{self._bind(node)} = {text}")
                 return
         operands = ", ".join(map(self._name, node.inputs))
-        if is_view(node) and node.op.name == "index":
+        if is_view(node) and isinstance(node.op, Index):
             name = self._view(node)
         else:
             name = f"call_{len(self.calls)}_{node.op.name}"
@@ -457,12 +445,12 @@ class MainText:
         if not is_tensor(node) or not node.ndim:
             return
         expected = []
-        known = False
+        has_known_size = False
         for axis, term in enumerate(self.sizes.shape[node]):
-            own = not isinstance(term, int) and self.sizes.source[term] == (node, axis)
-            known = known or not own
-            expected.append(f"{result}.shape[{axis}]" if own else self._term(term))
-        if known:
+            is_new = not isinstance(term, int) and self.sizes.source[term] == (node, axis)
+            has_known_size = has_known_size or not is_new
+            expected.append(f"{result}.shape[{axis}]" if is_new else self._term(term))
+        if has_known_size:
             check = f"misshapen_{len(self.verified)}"
             self.verified[check] = node
             shape = self._shape(expected)
@@ -519,19 +507,19 @@ def _function(head: str, lines: Sequence[str]) -> str:
 
 
 def view_text(node: Variable, x: str) -> str | None:
-    """Write a view in Python, where its key holds no index that may be out of range."""
+    """Return the Python expression of a view, or None if its key may contain an invalid index."""
     op = node.op
     assert op is not None
-    if op.name == "as_given":
+    if isinstance(op, AsGiven):
         return x
-    if op.name == "matrix_transpose":
+    if isinstance(op, MatrixTranspose):
         return f"{x}.swapaxes(-1, -2)"
-    if op.name == "transpose":
+    if isinstance(op, Transpose):
         return f"{x}.transpose({op.params[0]})"
-    if op.name == "expand_dims":
+    if isinstance(op, ExpandDims):
         spec = [("newaxis",) if a in op.params[0] else FULL for a in range(-node.ndim, 0)]
         return f"{x}[{spec_text(tuple(spec), [])}]"
-    if op.name == "index" and all(
+    if isinstance(op, Index) and all(
         entry[0] == "newaxis" or (entry[0] == "slice" and "dynamic" not in entry)
         for entry in op.params[0]
     ):

@@ -1,4 +1,4 @@
-"""What the names in the text of a main function stand for."""
+"""The namespace of a main function: the objects that the names in its text stand for."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from relgraph.backends.failures import failure, misplaced, no_elements
 from relgraph.backends.numba import kernels
 from relgraph.backends.numba.main_source import MainText
 from relgraph.errors import ShapeError
+from relgraph.ir.infix import brief
 from relgraph.ir.node import Constant, Variable
-from relgraph.ir.printing import brief
 from relgraph.ir.types import DTYPES
 from relgraph.lowering.sizes import Check
 from relgraph.ops.indexing.expression import numpy_key
@@ -22,15 +22,7 @@ NUMBERS = tuple(name for name in DTYPES if name != "bool")
 
 
 def namespace_of(main: MainText, functions: Mapping[str, Callable[..., None]]) -> dict[str, Any]:
-    """Return the namespace in which the functions of a program are defined.
-
-    Parameters
-    ----------
-    main : MainText
-        The program.
-    functions : mapping of str to callable
-        Its kernels, by their names.
-    """
+    """Return the namespace in which the functions of a program are defined."""
     return {
         "empty": kernels.empty,
         "given": given_or_new,
@@ -52,7 +44,7 @@ def namespace_of(main: MainText, functions: Mapping[str, Callable[..., None]]) -
 
 
 def given_or_new(place: Array | None, shape: tuple[int, ...], dtype: Any) -> Array:
-    """Return the place of a result, or new memory where there is none."""
+    """Return the out argument of a result, or a new array if there is none."""
     if place is None:
         return kernels.empty(shape, dtype)
     if place.shape != shape:
@@ -61,7 +53,7 @@ def given_or_new(place: Array | None, shape: tuple[int, ...], dtype: Any) -> Arr
 
 
 def ready(array: Array) -> Array:
-    """Return an array as kernels take it: elements in order, one after the other, and aligned."""
+    """Return an array as kernels expect it: C-contiguous and aligned."""
     flags = array.flags
     if flags.c_contiguous and flags.aligned:
         return array
@@ -88,7 +80,7 @@ def _no_elements(node: Variable) -> Callable[[], None]:
 
 def _places(node: Variable) -> Callable[[Array, Array], Array]:
     def places(index: Array, array: Array) -> Array:
-        """Return indices that are not negative; an index that is too large is an error."""
+        """Return the indices as nonnegative numbers, or raise if one is out of range."""
         try:
             array[index]
         except IndexError as error:
@@ -102,7 +94,7 @@ def _part(node: Variable) -> Callable[..., Array]:
     spec = node.op.params[0]  # type: ignore[union-attr]
 
     def part(array: Array, *operands: Array) -> Array:
-        """Return a view of an array; of one element, too."""
+        """Return a view of an array, even if it is a single element."""
         try:
             return array[(*numpy_key(spec, operands), Ellipsis)]
         except IndexError as error:
@@ -112,7 +104,7 @@ def _part(node: Variable) -> Callable[..., Array]:
 
 
 def _given(node: Variable, array: Array, *key: Array) -> tuple[Any, ...]:
-    """Return the operands of an index or an update, of which only the value is not known."""
+    """Return the operands of an index or update for an error message; an unknown one is ``...``."""
     return (array, *[...] * (len(node.inputs) - 1 - len(key)), *key)
 
 

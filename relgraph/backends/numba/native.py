@@ -1,21 +1,17 @@
-"""A whole program in machine code: its sizes, its memory and its kernels, without Python between.
+"""A whole program in machine code: sizes, memory and kernel calls, without Python in between.
 
-A program that only calls kernels on its inputs, on constants and on results of other kernels is a
-*tape* of integers, as :mod:`.tape_layout` describes it, which one machine function reads, the same
-for all programs.  It is a builtin function of Python's that takes the arguments of the program's
-main function, once these have passed their test, and returns what that returns.
+A program that only calls kernels on inputs, constants and results of kernels is bytecode, as
+:mod:`.tape_layout` describes.  One machine function interprets it for all programs.  It is a
+builtin function with the arguments and results of the main function, which have already passed
+their test.
 
-What it does not do itself it leaves to the main function, which it calls with the same arguments: a
-size or an index that is wrong or negative, extremes of nothing, a single long row, and temporaries
-that are large, which it takes from the arena when they are needed and drops as soon as they are
-not.  The main function then begins anew, even where kernels have run already.  That is sound
-because nothing that it reads has changed: kernels write to temporaries and new arrays, which are
-dropped, and to places for results.  Such a place shares no memory with an argument but where the
-result may be computed in the argument itself, and never where a step comes after it that may be
-left to the main function (:attr:`.tapes.Taped.early`), except for unequal sizes: these end in an
-error, after which places may hold anything.
-
-The text is in LLVM's language, a section for each thing that is done, in order.
+Some cases are left to the main function, called with the same arguments: invalid sizes or indices,
+maxima of no elements, a single long row, and large temporaries.  The main function then starts
+again, even if kernels have already run.  That is sound because kernels write only to temporaries,
+new arrays and out arguments.  An out argument shares no memory with an argument unless the result
+may be computed in that argument, and never if a later step may be left to the main function
+(:attr:`.tapes.Taped.early`).  Unequal sizes are an exception: they raise an error, after which out
+arguments may hold anything.
 """
 
 from __future__ import annotations
@@ -42,9 +38,9 @@ from relgraph.backends.numba.tape_layout import (
     WITHIN,
 )
 
-# In what follows, %terms are the sizes, %values pointers to the first element of each value, and
-# %objects the new arrays, null for values that are none.  An array of NumPy holds, after Python's
-# header of 16 bytes: data, ndim (32 bits), dimensions, strides.
+# Below, %terms are the sizes, %values points to the first element of each value, and %objects holds
+# the new arrays and null for other values.  After Python's 16-byte header, a NumPy array holds
+# data, ndim (32 bits), dimensions and strides.
 
 _SIZES = """
 ; The sizes: of the arguments, and those that are numbers.

@@ -1,8 +1,8 @@
-"""The memory of a program in machine code: what it measures and allocates before the first step.
+"""The memory of a program in machine code: what it allocates before the first step.
 
-It is text in LLVM's language, a part of :mod:`.native`, where it is said what the names stand for.
-Temporaries of a call lie in one block.  A result is a new array of NumPy's; a large one has its
-memory from the arena, which is made when it is first needed.
+This LLVM IR is part of :mod:`.native`, which explains the names.  The temporaries of a call share
+one block.  A result is a new NumPy array.  Memory of large results comes from the arena, which is
+created when first needed.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from relgraph.backends.numba.tape_layout import (
     TEMPORARY,
 )
 
-_MOST_DIMENSIONS = 64  # of an array of NumPy
-_PARTIAL = 1 << 30  # what a factor of a number of bytes counts at most; products do not overflow
-LINE = 64  # bytes of a line of the cache, at which temporaries start
-NOT = -1  # in the place of a number of bytes: places are not as they have to be
+_MOST_DIMENSIONS = 64  # NumPy's limit
+_PARTIAL = 1 << 30  # upper bound of factors of a byte count, so that products do not overflow
+LINE = 64  # alignment of temporaries: a cache line, in bytes
+NOT = -1  # returned as the number of bytes if an out argument does not fit
 
 COUNTS = f"""
 ; A number of elements: a product of sizes.

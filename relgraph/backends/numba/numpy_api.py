@@ -1,4 +1,4 @@
-"""Functions of NumPy's C interface, by their places in its table, which never change."""
+"""Functions of NumPy's C API, by their fixed index in its table."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ SET_HANDLER, DEFAULT_HANDLER = 304, 306
 
 
 def pointer_in(capsule: Any, name: bytes | None) -> int:
-    """Return the address that a capsule of a name holds."""
+    """Return the address that a capsule holds."""
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    found: int = pointer(capsule, name)
-    return found
+    value: int = pointer(capsule, name)
+    return value
 
 
 @lru_cache(maxsize=1)
@@ -28,27 +28,24 @@ def _table() -> Any:
 
 
 def address(entry: int) -> int:
-    """Return the address of a function of NumPy's.
+    """Return the address of a function of NumPy's C API.
 
-    Parameters
-    ----------
-    entry : int
-        Its place in the table: ``NEW_FROM_DESCR`` makes an array, ``RETURN`` a scalar of an array
-        without dimensions, ``SET_HANDLER`` sets what arrays take memory from.
+    ``NEW_FROM_DESCR`` creates an array, ``RETURN`` turns an array without dimensions into a scalar,
+    and ``SET_HANDLER`` sets the memory handler.
     """
     return int(_table()[entry])
 
 
 @lru_cache(maxsize=1)
 def set_handler() -> Callable[[Any], Any]:
-    """Return the function that sets a handler of memory in this context, and returns the last."""
+    """Return the function that sets the memory handler of this context and returns the old one."""
     function: Callable[[Any], Any]
     function = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object)(address(SET_HANDLER))
     return function
 
 
 def default_handler() -> Any:
-    """Return NumPy's own handler of memory, a capsule."""
+    """Return the capsule of NumPy's own memory handler."""
     return ctypes.py_object.from_address(address(DEFAULT_HANDLER)).value
 
 

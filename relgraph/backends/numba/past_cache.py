@@ -1,17 +1,16 @@
-"""Results that go past the cache, where they are too large to be found there again.
+"""Streaming stores for results that do not fit in the cache.
 
-A processor reads a line of memory before it writes a part of it, and what a large result pushes
-out of the cache has to be read again.  A store that is marked as not temporal does neither, which
-saves up to a third of the traffic of a kernel.  It has to be of a whole vector that is aligned.
+Before a processor writes part of a cache line it reads the line from memory, and a large result
+evicts data that must be read again.  Streaming (non-temporal) stores avoid both and save up to a
+third of the memory traffic of a kernel.  They must write whole aligned vectors.
 
-So there is a second kernel of each structure that can use it, compiled when the first large result
-comes.  It is told where lines of memory begin in the results, that ranges begin at a multiple of 64
-elements from there, and that rows do.  From that LLVM infers which of the vector stores of the
-optimised loop are aligned, and these are marked.  The usual kernel computes what is before the
-first line.
+Each structure that can use them has a second kernel, which is compiled on the first call with a
+large result.  It assumes that ranges and rows begin at a multiple of 64 elements from the first
+aligned element of a result.  LLVM then infers which vector stores of the optimised loop are
+aligned, and these are marked.  The usual kernel computes the elements before the first cache line.
 
-Rows of a result that a later pass of the same kernel reads stay in the cache: to write them past it
-in the last pass, which does little else, was measured to take longer.
+Rows that a later pass of the same kernel reads use ordinary stores: streaming them in the last
+pass, which does little else, was slower in measurements.
 
 References
 ----------
@@ -27,33 +26,27 @@ from collections.abc import Sequence
 
 import numpy as np
 
-# Bytes from which on it pays, where caches hold 32 MiB: operands that fill one, or results that do
-# so more than once (a store to what is in the cache already costs less than one past it).
+# Sizes in bytes from which streaming stores pay off, for caches of 32 MiB: operands that fill one,
+# or results that exceed it (a store to a line that is in the cache is faster than a streaming one).
 READ, WRITTEN = 2**25, 3 * 2**24
-EVEN = 64  # elements of which a range or row is a multiple: at least the bytes of a line of memory
-SCOPE = '!"past cache"'  # the name of the scope of aliases that the stores to such results carry
+EVEN = 64  # ranges and rows are multiples of this many elements, at least a cache line
+SCOPE = '!"past cache"'  # the alias scope of stores to such results
 HERE = platform.machine() in ("x86_64", "AMD64")
 
 DECLARED = ("declare void @llvm.assume(i1)", "declare void @llvm.x86.sse.sfence()")
-FENCE = "  call void @llvm.x86.sse.sfence()"  # other threads see what was written
+FENCE = "  call void @llvm.x86.sse.sfence()"  # makes streaming stores visible to other threads
 
 _STORE = re.compile(r"  store <(\d+) x (\w+)> .*, align (\d+).*, !alias\.scope (!\d+)")
 _BYTES = {"i8": 1, "i16": 2, "i32": 4, "i64": 8, "float": 4, "double": 8}
 
 
 def aligned(address: str) -> str:
-    """Return the instruction that tells LLVM that a line of memory begins at an address."""
+    """Return the instruction that tells LLVM that an address is aligned to a cache line."""
     return f'  call void @llvm.assume(i1 true) ["align"(ptr {address}, i64 64)]'
 
 
 def marked(text: str) -> str:
-    """Return an optimised module with its vector stores in the scope marked that are aligned.
-
-    Parameters
-    ----------
-    text : str
-        The module in LLVM's language.
-    """
+    """Return an optimised module whose aligned vector stores in the scope are non-temporal."""
     scope = re.search(rf"^(!\d+) = distinct !{{\1, !\d+, {SCOPE}}}$", text, re.MULTILINE)
     if scope is None:
         return text
@@ -73,20 +66,10 @@ def _bytes(store: re.Match[str]) -> int:
 
 
 def layout(read: Sequence[str], results: Sequence[tuple[str, bool]]) -> dict[str, int]:
-    """Return what a call has to know of a kernel whose results can go past the cache.
+    """Return the fields of :class:`.calls.Layout` for a kernel with streaming stores.
 
-    Parameters
-    ----------
-    read : sequence of str
-        The dtypes of the arrays of which it reads an element for each of the loop.
-    results : sequence of (str, bool)
-        The dtype of each result, and whether it has an element for each of the loop.
-
-    Returns
-    -------
-    dict of str to int
-        From how many elements on it pays, how many results there are, and the bytes of an element,
-        0 where these differ: fields of :class:`.calls.Layout`.
+    ``read`` holds the dtypes of the arrays with an element for each iteration; ``results`` holds
+    the dtype of each result and whether it has such an element.
     """
     sizes = [np.dtype(dtype).itemsize for dtype, full in results if full]
     item = sizes[0] if len(set(sizes)) == 1 else 0

@@ -1,13 +1,12 @@
-"""The range of a kernel shared among threads of the backend's own.
+"""A thread pool that shares the range of a kernel.
 
-The caller works too.  It offers its range to the helpers and takes piece after piece of it, as they
-do; where they are late, because other processes have the processors, it has done the work itself
-and waits for nobody but those that are in the middle of a piece.  (The threads of OpenMP meet at
-the end of every range: on a machine that is busy, one that is late costs milliseconds.)  A caller
-that finds the helpers taken works alone, so calls from many threads do not crowd each other.
+The caller offers its range to the helpers and takes chunks of it like them.  If helpers are late
+because other processes occupy the processors, the caller does their work and waits only for those
+in the middle of a chunk. (OpenMP threads meet in a barrier at the end of every range, so on a busy
+machine one late thread costs milliseconds.) A caller that finds the helpers busy works alone.
 
-Helpers wait for some microseconds without giving up their processor, then asleep.  They never hold
-the interpreter's lock.  A child of a process has none, and starts its own when it needs them.
+Helpers spin for some microseconds, then sleep.  They never hold the GIL. A forked child has no
+helpers and starts its own when it needs them.
 """
 
 from __future__ import annotations
@@ -19,11 +18,11 @@ from typing import Any
 
 from relgraph.errors import CompileError
 
-SPINS = 1000  # looks at the next job before a helper goes to sleep: some 20 us
+SPINS = 1000  # checks for a job before a helper goes to sleep: about 20 us
 SIZE = 1024  # bytes of a pool
 
-# The fields of a pool, as offsets: a mutex and two conditions, for which 128 bytes are enough on
-# every system; the job; and what changes often, on a line of memory of its own.
+# The offsets of the fields of a pool: a mutex and two conditions, for which 128 bytes suffice on
+# every system; the job; and the fields that change often, on separate cache lines.
 MUTEX, WORK, DONE = 0, 128, 256
 KERNEL, ARRAYS, INTEGERS, COUNT, CHUNK, CHUNKS = 384, 392, 400, 408, 416, 424
 OPEN, ACTIVE, LIMIT, TAKEN, NUMBER = 512, 520, 528, 536, 576
@@ -81,8 +80,8 @@ none:
 }}
 """
 
-# The job is written under the lock, and may be read while ACTIVE helpers are in it: the next caller
-# writes another one only once TAKEN is 0, which this one sets after OPEN and ACTIVE have become 0.
+# The job is written under the lock and stays valid while ACTIVE helpers run it: the next caller
+# writes a job only when TAKEN is 0, and this caller clears TAKEN after OPEN and ACTIVE are 0.
 _SHARE = f"""
 ; Offer a range to the helpers and take part in it; alone, where another caller has them.
 define void @NAME_share(ptr %kernel, ptr %arrays, ptr %integers, i64 %count, i64 %chunk,
@@ -154,7 +153,7 @@ leave:
 }}
 """
 
-# NUMBER counts jobs, so that a helper that looks without the lock sees that there is a new one.
+# NUMBER counts jobs, so that a helper can detect a new job without the lock.
 _HELP = f"""
 ; What a helper does, for ever: join the job that is open, or wait for one.
 define ptr @NAME_help(ptr %pool) {{
@@ -222,23 +221,19 @@ spun:
 
 
 def text() -> str:
-    """Return the module of the two functions: ``NAME_share`` for callers, ``NAME_help``."""
+    """Return the module with two functions: ``NAME_share`` for callers and ``NAME_help`` for
+    helpers.
+    """
     declared, pause = _PAUSE.get(platform.machine(), ("", ""))
     module = f"{_DECLARED}{declared}\n{_FIELDS}{_PIECES}{_SHARE}{_HELP}"
     return module.replace("PAUSE", pause)
 
 
 class Pool:
-    """A pool of helpers.
-
-    Parameters
-    ----------
-    help_ : int
-        The address of the function that they run.
-    """
+    """A pool of helpers that run the function at the address ``help_``."""
 
     def __init__(self, help_: int) -> None:
-        # 64 bytes more, so that the fields can begin at a line of memory.
+        # 64 more bytes, so that the fields can be aligned to a cache line.
         self._memory: Any = ctypes.create_string_buffer(SIZE + 64)
         self.address = (ctypes.addressof(self._memory) + 63) & -64
         self._help = help_
@@ -256,15 +251,15 @@ class Pool:
                 )
 
     def grow(self, helpers: int) -> None:
-        """Start helpers until there are as many as asked for, or as the system allows."""
+        """Start helpers until there are ``helpers`` of them, or as many as the system allows."""
         create = self._library.pthread_create
-        # No signal is theirs to handle: Python's handlers are for the main thread to run.
+        # Helpers block all signals: Python handles signals in the main thread.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         try:
             while len(self._helpers) < helpers:
                 identity = ctypes.c_void_p()
-                given = ctypes.c_void_p(self._help), ctypes.c_void_p(self.address)
-                if create(ctypes.byref(identity), None, *given):
+                arguments = ctypes.c_void_p(self._help), ctypes.c_void_p(self.address)
+                if create(ctypes.byref(identity), None, *arguments):
                     break
                 self._helpers.append(identity)
         finally:

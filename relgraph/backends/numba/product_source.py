@@ -1,8 +1,8 @@
-"""The source of a kernel that multiplies a matrix by vectors, by blocks of its rows.
+"""The source of a kernel that multiplies a matrix and its transpose by vectors.
 
-For each block stand, one after the other, the products with its rows, what is computed for each of
-them, and what that adds to the products with the transpose.  Vectors of a block are on the stack.
-A block has 256 rows, and fewer where 256 would not stay in cache.
+For each block of rows the kernel computes the products with the rows, the elementwise ops on them,
+and their contribution to the products with the transpose.  The vectors of a block are on the stack.
+A block has up to 256 rows, and fewer if 256 would not stay in the cache.
 """
 
 from __future__ import annotations
@@ -18,19 +18,14 @@ from relgraph.backends.numba.fold_source import (
 )
 from relgraph.backends.numba.templates import expression
 from relgraph.lowering.kernels import Fold, Structure
+from relgraph.ops.reductions import Mean
 
-ROWS = 256  # of a block at most
-_BY_FOUR = (("k", "rest", 4), ("rest", "end", 1))  # loops over its rows: begin, end and step
+ROWS = 256  # maximum number of rows of a block
+_BY_FOUR = (("k", "rest", 4), ("rest", "end", 1))  # loops over the rows: start, stop and step
 
 
 class ProductText(Lines):
-    """The text of a kernel with products, line by line.
-
-    Parameters
-    ----------
-    structure : Structure
-        What to write.
-    """
+    """The text of a kernel with products."""
 
     partial = True
     kept = (1,)  # products with the transpose span the columns
@@ -51,13 +46,7 @@ class ProductText(Lines):
         self.combined = len(self.sums) + len(self.back)
 
     def functions(self, name: str, finish: str) -> str:
-        """Return the kernel and what combines its partial results.
-
-        Parameters
-        ----------
-        name, finish : str
-            The names of the two.
-        """
+        """Return the kernel and the function that combines its partial results."""
         arrays = [array.declared() for array in self.arrays]
         arrays += self.slot_parameters()
         arrays += [array.declared() for array in self.stored + self.sums + self.back]
@@ -92,7 +81,7 @@ class ProductText(Lines):
         self.start(folds)
         self.open("for k in range(first, last, few):")
         self.line("end = min(k + few, last)")
-        # Of long rows one at a time is faster: memory is read in one stream.
+        # Long rows are faster one at a time: memory is then read as one stream.
         self.line(f"rest = k + ((end - k) & -4) if few == {ROWS} else k")
         for i, (x, vector) in enumerate(self.products.forward):
             self._forward(i, self.arrays[x], self.arrays[vector])
@@ -109,7 +98,7 @@ class ProductText(Lines):
             self.line(f"w{i}[b] = {value}")
 
     def _forward(self, i: int, matrix: Array, vector: Array) -> None:
-        """Multiply the rows of a block by a vector, four at a time while there are four."""
+        """Multiply the rows of a block by a vector, four at a time as far as possible."""
         for low, high, step in _BY_FOUR:
             self.open(f"for j in range({low}, {high}, {step}):")
             for r in range(step):
@@ -125,7 +114,7 @@ class ProductText(Lines):
             self.depth -= 1
 
     def _back(self, i: int, matrix: Array) -> None:
-        """Add the rows of a block, each times a number, four at a time while there are four."""
+        """Add multiples of the rows of a block, four at a time as far as possible."""
         for low, high, step in _BY_FOUR:
             self.open(f"for j in range({low}, {high}, {step}):")
             for r in range(step):
@@ -167,7 +156,7 @@ class ProductText(Lines):
             self.depth -= 1
         for i, fold in enumerate(folds):
             value = self.sum(i) if in_blocks(fold) else f"a{i}"
-            if fold.op.name == "mean":
+            if isinstance(fold.op, Mean):
                 value = f"{value} / float64(n0)"
             self.line(f"r{i}[0] = {cast(value, fold.dtype, _total(fold))}")
         for i in range(len(self.back)):
@@ -181,7 +170,7 @@ class ProductText(Lines):
 
 
 def _total(fold: Fold) -> str:
-    """Return the dtype in which a result is added up."""
+    """Return the dtype of the accumulator of a reduction."""
     return "float64" if in_blocks(fold) else fold.dtype
 
 

@@ -1,8 +1,8 @@
 """The source of a kernel that passes over each row several times.
 
-The outermost loops run over the rows, of which a kernel computes a range.  Inside of them stand,
-one after the other, what is computed once for a row and loops over its elements; results of
-reductions are variables there.
+The outermost loops run over the rows, of which a kernel computes a range.  Their body is a sequence
+of statements computed once per row and loops over the elements of the row.  The results of
+reductions are local variables.
 """
 
 from __future__ import annotations
@@ -20,26 +20,19 @@ from relgraph.backends.numba.fold_source import (
 from relgraph.backends.numba.templates import expression
 from relgraph.lowering.kernels import Fold, Pass, Structure
 from relgraph.lowering.refs import Ref
+from relgraph.ops.reductions import Mean
 
 
 class RowText(Lines):
-    """The text of a kernel of several passes, line by line.
+    """The text of a kernel with several passes; with ``past`` its results use streaming stores."""
 
-    Parameters
-    ----------
-    structure : Structure
-        What to write.
-    past : bool
-        Whether results go past the cache.
-    """
-
-    combined = 0  # no results have partial ones
+    combined = 0  # no partial results
     kept: tuple[int, ...] = ()
 
     def __init__(self, structure: Structure, past: bool = False) -> None:
         super().__init__(structure, past)
         s = structure
-        self.first = s.reduced.index(True)  # of the groups of a row
+        self.first = s.reduced.index(True)  # the first group of a row
         every = (True,) * self.count
         outer = tuple(not r for r in s.reduced)
         self.results = [
@@ -48,13 +41,7 @@ class RowText(Lines):
         ]
 
     def functions(self, name: str, finish: str) -> str:
-        """Return the kernel.
-
-        Parameters
-        ----------
-        name, finish : str
-            Its name, and that of the function that combines partial results, which it has not.
-        """
+        """Return the kernel; ``finish`` is unused, because no partial results are combined."""
         return f"def {name}{self.parameters(self.results)}:\n{self._body()}\n"
 
     def _body(self) -> str:
@@ -68,23 +55,25 @@ class RowText(Lines):
             if part.inner:
                 self._elements(part, number)
             else:
-                self._statements(part, self._name(""))  # once for a row
+                self._statements(part, self._name(""))  # once per row
         return "\n".join(self.lines)
 
     def _read(self, level: int, arrays: range | set[int], suffix: str) -> None:
-        """Read the elements that do not change in the loops inside of ``level``."""
+        """Load the elements that are invariant in the loops inside of ``level``."""
         for k in arrays:
             if max(self.arrays[k].groups, default=-1) == level:
                 self.line(f"v{k}{suffix} = {self.element(self.arrays[k])}")
 
     def _name(self, suffix: str) -> Callable[[Ref], str]:
-        """Return what names references, in a pass whose own variables carry a suffix."""
+        """Return a function that names references in a pass whose local variables end in
+        ``suffix``.
+        """
 
         def name(ref: Ref) -> str:
-            own = ref.kind == "kept" or (
+            is_local = ref.kind == "kept" or (
                 ref.kind == "array" and max(self.arrays[ref.index].groups, default=-1) >= self.first
             )
-            return operand_name(ref, suffix if own else "")
+            return operand_name(ref, suffix if is_local else "")
 
         return name
 
@@ -131,7 +120,7 @@ class RowText(Lines):
     def _total(self, i: int, fold: Fold) -> str:
         """Return the result of a reduction."""
         value = self.sum(i) if in_blocks(fold) else f"a{i}"
-        if fold.op.name == "mean":
+        if isinstance(fold.op, Mean):
             terms = " * ".join(f"n{g}" for g in range(self.first, self.count))
             value = f"{value} / float64({terms})"
         return value if fold.dtype == "float64" or not in_blocks(fold) else f"{fold.dtype}({value})"

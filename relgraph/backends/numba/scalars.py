@@ -1,10 +1,10 @@
-"""Functions of scalars that kernels call: compiled once, then a part of each loop.
+"""Scalar functions that kernels call, as bitcode that is inlined into each loop.
 
-A function is one of :mod:`relgraph.backends.numba.elementary`, or of a vendor's library of vector
-functions (``rg.config.veclib``), which LLVM compiles, or one of
-:mod:`relgraph.backends.numba.functions`, of Python's ``math`` or of NumPy.  Compiling one of these
-takes numba far longer than a kernel takes LLVM, so its bitcode is kept on disk as kernels are, and
-numba is only imported where it is not there.
+Relgraph prints the LLVM IR of the functions of :mod:`relgraph.backends.numba.elementary`, and of
+calls to a vector library (``rg.config.veclib``).  Numba compiles the others: those of
+:mod:`relgraph.backends.numba.functions`, Python's ``math`` and NumPy, and ``**``.  That takes numba
+far longer than LLVM takes to compile a kernel, so the bitcode is cached on disk, and numba is
+imported only if it is missing there.
 """
 
 from __future__ import annotations
@@ -22,21 +22,10 @@ from relgraph.settings import config
 
 
 def compile_scalar(callee: str, dtypes: tuple[str, ...], symbol: str) -> Scalar:
-    """Compile a function for arguments of given dtypes.
+    """Compile a function for arguments of these dtypes and name it ``symbol``.
 
-    Parameters
-    ----------
-    callee : str
-        Its name, as a kernel writes it: ``"exp"``, ``"math.sin"``; ``"pow"`` for Python's ``**``.
-    dtypes : tuple of str
-        The dtypes of its arguments.
-    symbol : str
-        The name that it gets.
-
-    Returns
-    -------
-    Scalar
-        The function.
+    ``callee`` is its name in the source of kernels, such as ``"exp"`` or ``"math.sin"``; ``"pow"``
+    stands for Python's ``**``.
     """
     if callee in TABLE:
         return _elementary(callee, dtypes[0], symbol)
@@ -63,7 +52,7 @@ def compile_scalar(callee: str, dtypes: tuple[str, ...], symbol: str) -> Scalar:
     )
     result = compiled.signature.return_type
     name = compiled.fndesc.mangled_name
-    module = compiled.library._final_module  # numba has no public way to a function's bitcode
+    module = compiled.library._final_module  # numba has no public API for a function's bitcode
     return Scalar(symbol, str(result), machine.definition(module, name, symbol))
 
 
@@ -73,8 +62,8 @@ def _elementary(callee: str, dtype: str, symbol: str) -> Scalar:
     formula = row.formula
     if config.veclib is not None:
         features = machine.processor()[1]
-        given = vector_libraries.formula(config.veclib, callee, features, row.arity, kind)
-        formula = formula if given is None else given
+        library_formula = vector_libraries.formula(config.veclib, callee, features, row.arity, kind)
+        formula = formula if library_formula is None else library_formula
     text = str(definition(symbol, formula, kind, row.arity))
     with machine.lock:
         return Scalar(symbol, dtype, llvm.parse_assembly(text).as_bitcode())

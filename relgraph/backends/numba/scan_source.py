@@ -1,12 +1,12 @@
-"""The source of a kernel with cumulative ops, whose results are made one from another, in order.
+"""The source of a kernel with cumulative ops, whose results depend on each other in order.
 
-Along the last axis, a row is cut into blocks.  A loop over a block that only hands a total from one
-element to the next cannot be vectorised, so it does nothing else: what its operands are made from
-is computed by a loop before it, and what is made from its results by a loop after it.  In between,
-values are in arrays of the size of a block, which stay in the nearest cache.
+Along the last axis a row is split into blocks.  A loop that carries a total from one element to the
+next cannot be vectorised, so it does nothing else: a loop before it computes its operands, and a
+loop after it uses its results.  Values in between are in block-sized arrays that stay in the L1
+cache.
 
-Along another axis each column has its own total.  The totals of a block of columns are in such an
-array, and the loop over these columns is vectorised.
+Along another axis each column has its own total.  Such an array holds the totals of a block of
+columns, and the loop over these columns is vectorised.
 """
 
 from __future__ import annotations
@@ -22,23 +22,18 @@ from relgraph.backends.numba.templates import expression
 from relgraph.lowering.kernels import Fold, Pass, Structure
 from relgraph.lowering.refs import Ref
 from relgraph.ops.cumulative import Cumulative
+from relgraph.ops.reductions import Sum
 
-PART = 256  # elements of a row that the loops over a block take; what they share is on the stack
+PART = 256  # elements of a block; the values that its loops share are on the stack
 
 
 def has_scans(structure: Structure) -> bool:
-    """Tell whether a kernel has cumulative ops."""
+    """Return True if a kernel has cumulative ops."""
     return any(isinstance(row.op, Cumulative) for row in structure.rows)
 
 
 class ScanText(RowText):
-    """The text of a kernel with cumulative ops, line by line.
-
-    Parameters
-    ----------
-    structure : Structure
-        What to write.
-    """
+    """The text of a kernel with cumulative ops."""
 
     def __init__(self, structure: Structure) -> None:
         super().__init__(structure)
@@ -49,15 +44,14 @@ class ScanText(RowText):
         }
 
     def _body(self) -> str:
-        """Write the loops."""
         if self.first == self.count - 1:
             return super()._body()
         return self._columns()
 
-    # Along an axis that is not the last.
+    # Along an axis other than the last.
 
     def _columns(self) -> str:
-        """Write loops over blocks of columns, and over the rows inside of each."""
+        """Write loops over blocks of columns, and over the rows inside of each block."""
         last = self.count - 1
         self.read_slots()
         for k, scan in self.scans.items():
@@ -84,7 +78,7 @@ class ScanText(RowText):
         return "\n".join(self.lines)
 
     def _read_within(self, loops: set[int], newest: int | None = None) -> None:
-        """Read the elements that the newest of the open loops has settled."""
+        """Load the elements whose last index is that of the newest open loop."""
         for k, array in enumerate(self.arrays):
             groups = set(array.groups)
             if groups <= loops and (newest in groups or not loops):
@@ -137,7 +131,7 @@ class ScanText(RowText):
             self.line(f"f{i} = {self._total(i, fold)}")
 
     def _in_order(self, scans: Sequence[int], loop: _Loop) -> None:
-        """Write what hands totals from one element to the next."""
+        """Write the statements that carry totals from one element to the next."""
         for k in scans:
             scan = self.scans[k]
             value = operand(scan, loop.name(scan.operand))
@@ -148,7 +142,7 @@ class ScanText(RowText):
                     self.line(f"{self.element(self.results[result])} = m{k}")
 
     def _side_by_side(self, loop: _Loop) -> None:
-        """Write what is computed for each element by itself."""
+        """Write the statements that compute each element independently."""
         rows, stores, folds = loop.plan.at(loop.phase)
         for k in rows:
             row = self.structure.rows[k]
@@ -163,20 +157,10 @@ class ScanText(RowText):
 
 @dataclass
 class _Loop:
-    """A loop over a block: which values it has at hand.
+    """A loop over a block, and the values that it has loaded.
 
-    Attributes
-    ----------
-    text : ScanText
-        Where it is written.
-    plan : _Plan
-        What the pass computes in which loop.
-    number : int
-        That of the pass, and of its block.
-    suffix : str
-        What the names of its own variables end in.
-    phase : int
-        Whose statements it computes; -1 for none.
+    ``number`` is that of the pass.  The local variables of the loop end in ``suffix``.  It computes
+    the statements of ``phase``; -1 stands for none.
     """
 
     text: ScanText
@@ -187,15 +171,15 @@ class _Loop:
     read: set[Ref] = field(default_factory=set)
 
     def name(self, ref: Ref) -> str:
-        """Return the name of a value, and read it where the loop has not read it yet."""
+        """Return the name of a value, loading it first if the loop has not done so."""
         text = self.text
         if ref.kind == "row":
-            settled = not self.plan.is_read(ref, self.phase)
+            is_invariant = not self.plan.is_read(ref, self.phase)
         elif ref.kind == "array":
-            settled = text.count - 1 not in text.arrays[ref.index].groups
+            is_invariant = text.count - 1 not in text.arrays[ref.index].groups
         else:
-            settled = ref.kind != "kept"
-        if settled:
+            is_invariant = ref.kind != "kept"
+        if is_invariant:
             return operand_name(ref)
         name = operand_name(ref, self.suffix)
         if ref not in self.read:
@@ -208,20 +192,17 @@ class _Loop:
         return name
 
     def save(self, k: int, name: str) -> None:
-        """Keep the value of a statement for other loops, where these read it."""
+        """Save the value of a statement if other loops read it."""
         if k in self.plan.saved:
             self.text.line(f"q{k}[i - k{self.number}] = {name}")
 
 
 class _Plan:
-    """What a pass with cumulative ops computes in which loop over a block.
+    """The plan of a pass with cumulative ops: which loop over a block computes which statement.
 
-    Attributes
-    ----------
-    phase : dict of int to int
-        For each statement how many cumulative ops its value waits for, one after the other.
-    scans, saved : list of int
-        The cumulative ops, and the statements whose values another loop reads.
+    ``phase`` maps each statement to the length of the longest chain of cumulative ops that it
+    depends on.  ``scans`` are the cumulative ops, and ``saved`` the statements that another loop
+    reads.
     """
 
     def __init__(self, structure: Structure, part: Pass, scans: Container[int]) -> None:
@@ -246,13 +227,13 @@ class _Plan:
         return self.phase.get(ref.index, 0) if ref.kind == "row" else 0
 
     def is_read(self, ref: Ref, phase: int = -1) -> bool:
-        """Tell whether the loop of a phase reads what another loop over the block computes."""
+        """Return True if the loop of a phase reads the value from another loop over the block."""
         if ref.kind != "row" or ref.index not in self.phase:
             return False
         return ref.index in self.scans or self.phase[ref.index] != phase
 
     def at(self, phase: int) -> tuple[list[int], list[tuple[Ref, int]], list[int]]:
-        """Return the statements, stores and reductions of the loop over elements of a phase."""
+        """Return the statements, stores and reductions of the elementwise loop of a phase."""
         part = self.part
         rows = [k for k, p in self.phase.items() if p == phase and k not in self.scans]
         stores = [
@@ -268,8 +249,8 @@ class _Plan:
 
 
 def beginning(scan: Fold) -> str:
-    """Return what a total is before the first element, which it leaves as it is, even -0.0."""
-    if scan.op.name == "sum" and np.dtype(scan.dtype).kind == "f":
+    """Return the initial total of a cumulative op, which must preserve a first element of -0.0."""
+    if isinstance(scan.op, Sum) and np.dtype(scan.dtype).kind == "f":
         return f"{scan.dtype}(-0.0)"
     return start(scan, scan.dtype)
 

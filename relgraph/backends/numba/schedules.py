@@ -1,4 +1,4 @@
-"""The schedule of a graph: its steps, and a compiled function for each distinct kernel."""
+"""The schedule of a graph: its steps and a compiled function for each distinct kernel."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import numpy as np
 
 from relgraph.backends.numba import kernels, past_cache
 from relgraph.backends.numba.calls import Layout
-from relgraph.backends.numba.fold_source import LOG_SUM
 from relgraph.backends.numba.kernel_source import KernelText
 from relgraph.backends.numba.product_source import ProductText
 from relgraph.backends.numba.row_source import RowText
@@ -28,20 +27,19 @@ from relgraph.lowering.rows import join_rows
 from relgraph.lowering.updated_operands import apart
 from relgraph.lowering.updates import join_updates, with_places
 from relgraph.ops.cumulative import Cumulative
-
-REDUCTIONS = frozenset({"sum", "prod", "max", "min", "mean", "any", "all"})
+from relgraph.ops.reductions import LogSumExp, accumulates
 
 
 def reduces(node: Variable) -> bool:
-    """Tell whether a reduction, or a cumulative op, can accumulate in a kernel."""
+    """Return True if a kernel can compute a reduction or cumulative op."""
     if isinstance(node.op, Cumulative):
         return bool(node.type.shape[node.op.axis] != 1)
-    return node.op is not None and (node.op.name in REDUCTIONS or is_log_sum(node))
+    return accumulates(node.op) or is_log_sum(node)
 
 
 def is_log_sum(node: Variable) -> bool:
-    """Tell whether a node is log(sum(exp(x))) of all elements, which one pass computes."""
-    return node.op is not None and node.op.name == LOG_SUM and is_flat(node)
+    """Return True if a node is log(sum(exp(x))) over all elements, which takes one pass."""
+    return isinstance(node.op, LogSumExp) and is_flat(node)
 
 
 FUSION = Fusion(
@@ -52,12 +50,12 @@ FUSION = Fusion(
 
 @dataclass(frozen=True)
 class Schedule:
-    """What a program does, in order, and with what functions.
+    """The steps of a program and the functions that they call.
 
     Attributes
     ----------
     graph : FunctionGraph
-        The graph as it is computed, composite ops written out and updates apart from their readers.
+        The graph after composite ops are expanded and updates are separated from their readers.
     steps : list of Step
         Kernels and calls.
     names : dict of Structure to str
@@ -65,7 +63,7 @@ class Schedule:
     texts : dict of str to str
         The source of each kernel, by its name.
     functions : dict of str to callable
-        The functions that call them.
+        The compiled kernels, by their names.
     """
 
     graph: FunctionGraph
@@ -76,57 +74,49 @@ class Schedule:
 
 
 def scheduled(graph: FunctionGraph, fusion: Fusion) -> Schedule:
-    """Return the schedule of a graph, its kernels compiled.
-
-    Parameters
-    ----------
-    graph : FunctionGraph
-        The graph.
-    fusion : Fusion
-        What may share a kernel.
-    """
+    """Return the schedule of a graph and compile its kernels."""
     graph = expanded(without_assumptions(graph), lambda node: not is_log_sum(node))
     graph = apart(graph, fusion)
     wider = with_places(graph)
     steps = join_rows(wider, schedule(wider, fusion), fusion)
     steps = join_updates(graph, join_products(wider, steps, fusion), fusion)
-    made = Schedule(graph, steps, {}, {}, {})
+    result = Schedule(graph, steps, {}, {}, {})
     for step in steps:
-        if isinstance(step, Kernel) and step.structure not in made.names:
+        if isinstance(step, Kernel) and step.structure not in result.names:
             name, text, layout = kernel_text(step)
             others: dict[str, Callable[[str], str]] = {}
             if layout.longest:
                 others[kernels.SHORT] = partial(short_text, step.structure)
             if layout.least:
                 others[kernels.PAST] = partial(past_text, step.structure)
-            made.names[step.structure] = name
-            made.texts[name] = text
-            made.functions[name] = kernels.load(name, text, layout, others)
-    return made
+            result.names[step.structure] = name
+            result.texts[name] = text
+            result.functions[name] = kernels.load(name, text, layout, others)
+    return result
 
 
-# What an element of a loop takes, in picoseconds: an operation on vectors, and a byte from a cache.
+# The cost per element of a loop in picoseconds: of a vector operation and of a byte from a cache.
 _OPERATION, _BYTE = 120, 20
 
 
 def kernel_text(step: Kernel) -> tuple[str, str, Layout]:
-    """Return the name of a kernel, its source, and what a call of it takes."""
+    """Return the name, the source and the layout of a kernel."""
     structure = step.structure
     written = _text(structure)
     text = written.functions("NAME", f"NAME{kernels.FINISH}")
     name = f"rgk_{kernels.digest(text)}"
     weights = list(map(weight, step.nodes))
     last = len(structure.reduced) - 1
-    given = len(step.arrays) + len(step.tables) + len(step.slots)
+    operand_count = len(step.arrays) + len(step.tables) + len(step.slots)
     strided = [*enumerate(written.arrays)]
     if isinstance(written, KernelText):
-        strided += enumerate(written.stored, given)
+        strided += enumerate(written.stored, operand_count)
     streams = [np.dtype(dtype).itemsize for dtype, spans in structure.arrays if spans[last]]
     streams += [np.dtype(structure.rows[row].dtype).itemsize for row in structure.stored]
     streams += [np.dtype(dtype).itemsize for dtype, full in structure.results if full]
     layout = Layout(
         sizes=len(structure.reduced),
-        arrays=given + len(step.results),
+        arrays=operand_count + len(step.results),
         folds=written.combined,
         kept=sum(1 << g for g in written.kept),
         cost=_OPERATION * sum(weights) + _BYTE * sum(streams),
@@ -138,7 +128,7 @@ def kernel_text(step: Kernel) -> tuple[str, str, Layout]:
 
 
 def _past(written: KernelText | RowText | ProductText) -> dict[str, int]:
-    """Return what there is to know of results that can go past the cache: they are only written."""
+    """Return the fields of the layout for streaming stores, if the results are only written."""
     s = written.structure
     read = [dtype for dtype, spans in s.arrays if all(spans)]
     if not past_cache.HERE:
@@ -152,7 +142,7 @@ def _past(written: KernelText | RowText | ProductText) -> dict[str, int]:
 
 
 def past_text(structure: Structure, name: str) -> str:
-    """Return the text of the kernel for large results."""
+    """Return the text of the kernel with streaming stores, for large results."""
     kind = RowText if structure.passes else KernelText
     return kind(structure, past=True).functions(name, "")
 

@@ -1,14 +1,13 @@
-"""The source of a kernel for short rows, of which many are reduced at once.
+"""The source of a kernel for short rows, which reduces many rows at once.
 
-A loop over a few elements runs on vectors badly or not at all.  Here a block of rows is copied to
-the stack such that elements of one column lie one after the other; then each pass runs over the
-columns, and inside of them over the rows of the block, which are always as many: a block that is
-not full repeats its last row.  Results are copied back.
+A loop over a few elements is vectorised badly or not at all.  This kernel copies a block of rows to
+the stack in column-major order.  Each pass then loops over the columns and, inside, over the rows
+of the block.  Their number is constant: a partial block repeats its last row.  Finally the results
+are copied back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import replace
 
 import numpy as np
@@ -24,30 +23,26 @@ from relgraph.backends.numba.fold_source import (
 from relgraph.backends.numba.templates import expression
 from relgraph.lowering.kernels import Pass, Structure
 from relgraph.lowering.refs import Ref
+from relgraph.ops.reductions import Mean
 
 TILE = 64  # rows of a block
-LONGEST = 63  # elements of a row that count as few
-LONGEST_CHEAP = 12  # the same, where none of what is computed takes much longer than copying
-MOST = 1 << 17  # bytes of a block on the stack
+LONGEST = 63  # longest row that counts as short
+LONGEST_CHEAP = 12  # the same for kernels that take little longer than the copy
+MOST = 1 << 17  # maximum size of a block on the stack, in bytes
 
 
-def longest(structure: Structure, dear: bool) -> int:
-    """Return the elements of a row up to which there is a kernel for short rows; 0 for none.
+def longest(structure: Structure, expensive: bool) -> int:
+    """Return the longest row for which the short-row variant is used; 0 if there is none.
 
-    Parameters
-    ----------
-    structure : Structure
-        That of the kernel for rows of any length.
-    dear : bool
-        Whether it computes a function such as ``exp``.
+    ``expensive`` says whether the kernel computes a function such as ``exp``.
     """
     if in_passes(structure) is None:
         return 0
-    return LONGEST if dear else LONGEST_CHEAP
+    return LONGEST if expensive else LONGEST_CHEAP
 
 
 def in_passes(structure: Structure) -> Structure | None:
-    """Return the structure of a kernel of rows, as passes; None where it is of another kind."""
+    """Return the structure of a kernel of rows, as passes; None for any other kernel."""
     s = structure
     outer = len(s.reduced) - 1
     if outer < 1 or s.reduced != (False,) * outer + (True,):
@@ -72,18 +67,12 @@ def in_passes(structure: Structure) -> Structure | None:
         )
     sizes = [dtype for dtype, spans in s.arrays if spans[-1] and spans[-2]]
     sizes += [dtype for dtype, full in s.results if full]
-    taken = TILE * LONGEST * sum(np.dtype(dtype).itemsize for dtype in sizes)
-    return s if taken <= MOST else None
+    size = TILE * LONGEST * sum(np.dtype(dtype).itemsize for dtype in sizes)
+    return s if size <= MOST else None
 
 
 class ShortText(Lines):
-    """The text of a kernel for short rows, line by line.
-
-    Parameters
-    ----------
-    structure : Structure
-        What to write, in passes, of which the last group of axes is the row.
-    """
+    """The text of a kernel for short rows; the last group of axes is the row."""
 
     def __init__(self, structure: Structure) -> None:
         super().__init__(structure)
@@ -95,7 +84,7 @@ class ShortText(Lines):
             Array(f"o{i}", dtype, every if full else outer)
             for i, (dtype, full) in enumerate(structure.results)
         ]
-        # Statements made once for a row whose values later passes read.
+        # Statements that are computed once per row and read by later passes.
         self.handed = {
             ref.index
             for part in structure.passes
@@ -104,17 +93,11 @@ class ShortText(Lines):
         }
 
     def function(self, name: str) -> str:
-        """Return the kernel.
-
-        Parameters
-        ----------
-        name : str
-            Its name.
-        """
+        """Return the kernel."""
         return f"def {name}{self.parameters(self.results)}:\n{self._body()}\n"
 
     def index(self, g: int) -> str:
-        """Return what counts the elements of a group; rows of a block have a place."""
+        """Return the loop index of a group; that of the rows of a block is ``place``."""
         return "j" if g == self.row else "place" if g == self.tile else f"i{g}"
 
     def _body(self) -> str:
@@ -142,7 +125,7 @@ class ShortText(Lines):
                 self._columns(part, number)
             else:
                 self.open(f"for r in range({TILE}):")
-                self._statements(part, number, ())
+                self._statements(part, number)
                 self.depth -= 1
         self._copy_out()
         return "\n".join(self.lines)
@@ -157,11 +140,11 @@ class ShortText(Lines):
         return TILE * LONGEST if array.spans[self.row] else TILE
 
     def _place(self, array: Array) -> str:
-        """Return the place of an element in a block."""
+        """Return the index of an element in a block."""
         return f"j * {TILE} + r" if array.spans[self.row] else "r"
 
     def _read(self, level: int) -> None:
-        """Read the elements that are the same in a whole block."""
+        """Load the elements that are invariant within a block."""
         for k, array in enumerate(self.arrays):
             if max(array.groups, default=-1) == level:
                 self.line(f"v{k} = {self.element(array)}")
@@ -179,7 +162,7 @@ class ShortText(Lines):
             self._copied(array, "range(rows)", "k + r", line)
 
     def _copied(self, array: Array, rows: str, place: str, line: str) -> None:
-        """Write a loop over rows, inside of one over columns where the array has these."""
+        """Write a loop over rows, inside of a loop over columns if the array has columns."""
         depth = self.depth
         if array.spans[self.row]:
             self.open(f"for j in range(n{self.row}):")
@@ -189,7 +172,7 @@ class ShortText(Lines):
         self.depth = depth
 
     def _columns(self, part: Pass, number: int) -> None:
-        """Write a pass over the elements of rows: their columns, and inside of these the rows."""
+        """Write a pass as a loop over columns and, inside, over the rows of the block."""
         folds = [(i, self.structure.folds[i]) for i in range(*part.folds)]
         if folds:
             self.open(f"for r in range({TILE}):")
@@ -203,9 +186,9 @@ class ShortText(Lines):
             if array.spans[self.row] and not self._in_block(array):
                 self.line(f"v{k}_{number} = {self.element(array)}")
         self.open(f"for r in range({TILE}):")
-        self._statements(part, number, read)
+        self._statements(part, number)
         self.depth -= 2
-        means = [(i, fold) for i, fold in folds if fold.op.name == "mean"]
+        means = [(i, fold) for i, fold in folds if isinstance(fold.op, Mean)]
         if means:
             self.open(f"for r in range({TILE}):")
             for i, fold in means:
@@ -214,17 +197,17 @@ class ShortText(Lines):
             self.depth -= 1
 
     def _refs(self, part: Pass) -> list[Ref]:
-        """Return what a pass reads and stores."""
+        """Return the references that a pass reads and stores."""
         return self.structure.operands(part) + [ref for ref, _ in part.stores]
 
-    def _statements(self, part: Pass, number: int, columns: Collection[int]) -> None:
-        """Write what is computed for one element, or once for one row."""
+    def _statements(self, part: Pass, number: int) -> None:
+        """Write the statements of one element, or of one row."""
         s = self.structure
         suffix = f"_{number}"
         names: dict[tuple[str, int, str], str] = {}
         for ref in self._refs(part):
             key = (ref.kind, ref.index, ref.dtype)
-            own = f"{operand_name(ref)}{suffix}"
+            variable = f"{operand_name(ref)}{suffix}"
             if key in names or ref.kind in ("slot", "literal"):
                 continue
             source = None
@@ -233,7 +216,7 @@ class ShortText(Lines):
                 if self._in_block(array):
                     source = f"b_x{ref.index}[{self._place(array)}]"
                 elif not array.spans[self.row]:
-                    own = f"v{ref.index}"
+                    variable = f"v{ref.index}"
             elif ref.kind == "kept":
                 source = f"b_o{ref.index}[{self._place(self.results[ref.index])}]"
             elif ref.kind == "fold":
@@ -241,10 +224,10 @@ class ShortText(Lines):
             elif not part.rows[0] <= ref.index < part.rows[1]:
                 source = f"b_t{ref.index}[r]"
             else:
-                own = operand_name(ref)
-            names[key] = own
+                variable = operand_name(ref)
+            names[key] = variable
             if source is not None:
-                self.line(f"{own} = {source}")
+                self.line(f"{variable} = {source}")
 
         def name(ref: Ref) -> str:
             return names.get((ref.kind, ref.index, ref.dtype)) or operand_name(ref)
@@ -263,15 +246,7 @@ class ShortText(Lines):
 
 
 def short_text(structure: Structure, name: str) -> str:
-    """Return the source of a kernel for short rows.
-
-    Parameters
-    ----------
-    structure : Structure
-        That of the kernel for rows of any length, of which :func:`longest` is not 0.
-    name : str
-        Its name.
-    """
+    """Return the source of a kernel for short rows; :func:`longest` of its structure is not 0."""
     passes = in_passes(structure)
     assert passes is not None
     return ShortText(passes).function(name)

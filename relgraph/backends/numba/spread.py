@@ -1,7 +1,7 @@
 """The range of a kernel shared among numba's threads: one ``prange`` for all kernels.
 
-Importing this module imports numba and starts its threads; :mod:`.threads` does it where they are
-those of TBB.
+Importing this module imports numba and starts its threads.  :mod:`.threads` imports it only if they
+are TBB threads.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _I = types.intp
 
 
 @intrinsic
-def _call(  # noqa: PLR0917 - a kernel is called with these
+def _call(  # noqa: PLR0917 - the calling convention of kernels
     context: Any, kernel: Any, arrays: Any, integers: Any, start: Any, stop: Any
 ) -> Any:
     """Call a kernel by its address."""
@@ -31,7 +31,7 @@ def _call(  # noqa: PLR0917 - a kernel is called with these
 
 
 @njit(types.void(*[_I] * 7), parallel=True, cache=True)
-def _spread(  # noqa: PLR0917 - numba's loops take numbers one by one
+def _spread(  # noqa: PLR0917 - numba's loops take separate numbers
     kernel: int, arrays: int, integers: int, count: int, chunk: int, chunks: int, threads: int
 ) -> None:
     for first in prange(threads):
@@ -40,7 +40,7 @@ def _spread(  # noqa: PLR0917 - numba's loops take numbers one by one
 
 
 @cfunc(types.void(*[_I] * 8), cache=True)
-def spread(  # noqa: PLR0917 - the trampoline calls it with these
+def spread(  # noqa: PLR0917 - the trampoline passes these
     kernel: int,
     arrays: int,
     integers: int,

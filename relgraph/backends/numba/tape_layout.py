@@ -1,25 +1,25 @@
-"""The tape of a program: a table of integers that says what :mod:`.native` does.
+"""The bytecode of a program: a table of integers that :mod:`.native` interprets.
 
-Values are numbered: arguments first, then constants, then what is allocated, which is called the
-memory of the program.  After a head come, one after the other:
+Values are numbered: arguments, then constants, then the allocated values, called memory.  The table
+holds a head, followed by
 
-* for each term, which is a size, two integers: an argument and its axis, or -1 and the size;
+* two integers for each term, which is a size: an argument and its axis, or -1 and the size;
 * the addresses of the elements of the constants;
-* the memory: for each value its kind, the bytes of an element, what the kind asks for (the dtype
-  object of a RESULT, the argument that is a PLACE), its rank, and a term for each axis;
-* the steps, each its kind and what this asks for;
-* for each result, where it is in the memory.
+* for each value in memory its kind, its item size, a field of the kind (the dtype object of a
+  RESULT, the argument of a PLACE, which is an out argument), its rank, and a term for each axis;
+* the steps, each an opcode and its operands;
+* the index in memory of each result.
 
 ====== ===================================================================================
-step   what follows
+opcode operands
 ====== ===================================================================================
-RUN    the table of a kernel; for each of its sizes a number of terms and these, which are
-       multiplied; for each of its arrays a value
-EQUAL  two terms, which must be equal
-WITHIN a value and a term: an integer without a sign that must be less
-SOME   a number of terms, and these: none of them may be 0
-LONE   a number of terms, and these, twice: the first count rows, and the second the elements of
-       a row; one long row is left to another program
+RUN    the table of a kernel; for each size a count of terms and the terms to multiply;
+       for each array a value
+EQUAL  two terms that must be equal
+WITHIN a value, an unsigned integer that must be less than a term
+SOME   a count of terms and the terms, none of which may be 0
+LONE   two counts, each with terms: the number of rows and the elements of a row; a single
+       long row is left to a variant
 ====== ===================================================================================
 """
 
@@ -35,7 +35,7 @@ from relgraph.backends.numba import numpy_api
 from relgraph.backends.numba.calls import builtin
 from relgraph.backends.numba.launch import settings
 
-# The head of a tape.
+# The head of the table.
 ARGUMENTS, TERMS, CONSTANTS, MEMORY, STEPS, RESULTS, RESULTS_AT = range(7)
 MAIN, NONE, ARRAY_TYPE, NEW, AS_SCALAR, SETTINGS = range(7, 13)
 HEAD = 13
@@ -45,13 +45,7 @@ RUN, EQUAL, WITHIN, SOME, LONE = range(5)  # kinds of steps
 
 
 class Tape:
-    """A tape in the making.
-
-    Parameters
-    ----------
-    arguments : int
-        How many arguments the program takes, places for its results among them.
-    """
+    """A builder of bytecode; ``arguments`` counts the parameters, including out arguments."""
 
     def __init__(self, arguments: int) -> None:
         self.arguments = arguments
@@ -62,51 +56,43 @@ class Tape:
         self._count = 0
 
     def term(self, argument: int, axis: int) -> int:
-        """Return the number of a size: that of an axis of an argument, or an int after a -1."""
+        """Return the number of a size: an argument and its axis, or -1 and an int."""
         return self._terms.setdefault((argument, axis), len(self._terms))
 
     def constant(self, array: Array) -> int:
-        """Return the number of a constant, which counts from the end of the arguments."""
+        """Return the number of a constant, counted from the end of the arguments."""
         self._constants.append(array)
         return len(self._constants) - 1
 
     def memory(self, dtype: np.dtype[Any], terms: Sequence[int], place: int | None = None) -> int:
-        """Return the number of a temporary, or of the argument that is the place of a result."""
+        """Return the number of a temporary, or of a result in the out argument ``place``."""
         kind = TEMPORARY if place is None else PLACE
         self._memory.append([kind, dtype.itemsize, place or 0, len(terms), *terms])
         return len(self._memory) - 1
 
     def result(self, memory: int, dtype: np.dtype[Any]) -> None:
-        """Make a temporary a new array, which is returned."""
+        """Turn a temporary into a new array that is returned."""
         self._memory[memory][0] = RESULT
         self._memory[memory][2] = id(dtype)
 
     def step(self, *integers: int) -> None:
-        """Add a step.  Nothing may be done before it is known whether the rows are one."""
+        """Add a step; LONE must come first."""
         assert integers[0] != LONE or not self._steps
         self._steps.extend(integers)
         self._count += 1
 
     @property
     def constants(self) -> int:
-        """How many constants there are."""
+        """The number of constants."""
         return len(self._constants)
 
     def bound(
         self, address: int, results: Sequence[int] | None, main: Callable[..., Any], *kept: Any
     ) -> Callable[..., Any]:
-        """Return the function that runs the tape.
+        """Return the builtin function that runs the bytecode.
 
-        Parameters
-        ----------
-        address : int
-            That of the machine function.
-        results : sequence of int, optional
-            The memory of the results; None where these are in given places.
-        main : callable
-            The main function.
-        *kept : object
-            What the tape holds addresses of, besides.
+        ``address`` is that of the machine function.  ``results`` holds the memory of the results,
+        or None if they are out arguments.  ``kept`` holds further objects that the table points to.
         """
         body = [number for pair in self._terms for number in pair]
         body += [x.ctypes.data for x in self._constants]

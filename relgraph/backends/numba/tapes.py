@@ -1,4 +1,4 @@
-"""Tapes of programs: what a program that only calls kernels is for :mod:`.native`."""
+"""The translation of a schedule that only calls kernels to bytecode for :mod:`.native`."""
 
 from __future__ import annotations
 
@@ -19,38 +19,23 @@ from relgraph.lowering.views import axes
 
 
 class Untaped(Exception):
-    """A program does something that a tape cannot say."""
+    """Raised for a program that bytecode cannot express."""
 
 
 class Taped:
-    """The tape of a program.
+    """The bytecode of a program.
 
-    Parameters
-    ----------
-    main : MainText
-        The program as it is in Python.
-    steps : sequence of Step
-        Its schedule.
-    kernels : mapping of Kernel to callable
-        The function of each kernel, as it is bound.
-    constants : mapping of Variable, or of tuple of Constant, to array
-        The arrays of constants, and of those packed for kernels.
-    into : bool
-        Whether the places of the results follow the inputs.
-    lone : Lone, optional
-        The sizes with which it is left to another program.
+    ``kernels`` holds the bound kernels, and ``constants`` the arrays of constants and of the
+    constants packed for kernels.  With ``into`` out arguments follow the inputs.  ``lone`` holds
+    the sizes for which a variant runs instead.  Programs that do more than call kernels, or that
+    read strided views, raise Untaped.
 
     Attributes
     ----------
     early : set of int
-        The results, by position, that may be computed twice: their places are written to before
-        the last step that the main function may have to take, which then begins anew.  So such a
-        place must not be an argument, too.
-
-    Raises
-    ------
-    Untaped
-        For a program that does more than to call kernels, or that reads views.
+        The results, by position, that may be computed twice: they are written before the last step
+        that may leave the call to the main function, which then starts again.  Such an out argument
+        must not be an input too.
     """
 
     def __init__(
@@ -74,7 +59,7 @@ class Taped:
         self.tape = Tape(len(graph.inputs) + len(places))
         self.numbers: dict[Any, tuple[str, int]] = {}
         self.early: set[int] = set()
-        self._written: set[int] = set()  # the places that kernels have written to so far
+        self._written: set[int] = set()  # the out arguments that kernels have written to so far
         self.into = into
         self.results: list[int] = []
         self.steps: list[list[int | tuple[str, int]]] = []
@@ -94,12 +79,7 @@ class Taped:
     def bound(self, address: int, main: Callable[..., Any]) -> Callable[..., Any]:
         """Return the function that runs the program.
 
-        Parameters
-        ----------
-        address : int
-            That of :data:`.native.PROGRAM`.
-        main : callable
-            The function to call with the same arguments where the tape ends early.
+        ``address`` is that of :data:`.native.PROGRAM`; ``main`` runs when the bytecode gives up.
         """
         first = {"argument": 0, "constant": self.tape.arguments}
         first["memory"] = self.tape.arguments + self.tape.constants
@@ -117,22 +97,22 @@ class Taped:
         return self.tape.term(self.position[x], axis)
 
     def _value(self, x: Any) -> tuple[str, int]:
-        """Return where a value is: the number of an argument, of a constant, or of memory."""
-        found = self.numbers.get(x)
-        if found is None:
+        """Return the kind and number of a value: an argument, a constant or memory."""
+        location = self.numbers.get(x)
+        if location is None:
             if isinstance(x, Input):
-                found = ("argument", self.position[x])
+                location = ("argument", self.position[x])
             elif x in self.constants:
-                found = ("constant", self.tape.constant(self.constants[x]))
+                location = ("constant", self.tape.constant(self.constants[x]))
             else:
                 raise Untaped
-            self.numbers[x] = found
-        return found
+            self.numbers[x] = location
+        return location
 
     def _allocate(self, x: Variable) -> None:
-        taken = self.takes.get(x)
-        if taken is not None:
-            self.numbers[x] = self._value(taken)
+        source = self.takes.get(x)
+        if source is not None:
+            self.numbers[x] = self._value(source)
             return
         terms = [self._term(term) for term in self.sizes.shape[x]]
         number = self.tape.memory(np.dtype(dtype_name(x)), terms, self.places.get(x))
@@ -172,13 +152,13 @@ class Taped:
         self._written.update(self.places[x] - first for x in step.results if x in self.places)
 
     def _leave(self, step: list[int | tuple[str, int]]) -> None:
-        """Add a step that may be left to the main function, without being an error there."""
+        """Add a step that may leave the call to the main function without being an error there."""
         self.early |= self._written
         self.steps.append(step)
 
 
 def table_of(function: Callable[..., Any]) -> int:
-    """Return the address of the table of a kernel as it is bound."""
+    """Return the address of the table of a bound kernel."""
     table: Array = function.__self__  # type: ignore[attr-defined]
     return int(table.ctypes.data)
 

@@ -1,4 +1,4 @@
-"""How each elementwise op is written in a kernel: one expression of names, for a loop dtype."""
+"""How kernels spell each elementwise op: one expression for each loop dtype."""
 
 from __future__ import annotations
 
@@ -7,19 +7,17 @@ from collections.abc import Sequence
 import numpy as np
 
 from relgraph.ir.node import Constant, Variable
-from relgraph.lowering.kernels import Row
-from relgraph.ops.elementwise import TABLE, Cast, Elementwise
+from relgraph.ir.op import Op
+from relgraph.lowering.kernels import Statement
+from relgraph.ops.cumulative import Cumulative
+from relgraph.ops.elementwise import Cast, Elementwise, where
 from relgraph.ops.elementwise.arithmetic import is_half
+from relgraph.ops.elementwise.instances import power
 from relgraph.ops.elementwise.row import LONG
+from relgraph.ops.reductions import LogSumExp
 
 # The expressions of the rows call functions of :mod:`relgraph.backends.numba.functions` and of
 # Python's ``math``.
-
-ELEMENTARY = frozenset({name for name, row in TABLE.items() if row.elementary is not None})
-
-# The others of a large share in the limit of a kernel: a cumulative op waits for each sum before
-# the next one.
-_LONG = frozenset({"logsumexp", "cumsum", "cumprod", "cummax", "cummin"})
 
 
 def supported(node: Variable) -> bool:
@@ -30,7 +28,7 @@ def supported(node: Variable) -> bool:
     if not isinstance(op, Elementwise):
         return False
     loop = _loop(op, node)
-    if op.name == "power" and loop[0].kind in "iu":  # a negative exponent is an error at run time
+    if op is power and loop[0].kind in "iu":  # a negative exponent is an error at run time
         exponent = node.inputs[1]
         return exponent.dtype.kind in "bu" or (
             isinstance(exponent, Constant) and bool((exponent.value >= 0).all())
@@ -38,17 +36,23 @@ def supported(node: Variable) -> bool:
     return op.row.spelling(loop[0].kind) is not None
 
 
+def is_elementary(op: Op) -> bool:
+    """Return True if a polynomial of relgraph's own computes an op."""
+    return isinstance(op, Elementwise) and op.row.elementary is not None
+
+
 def weight(node: Variable) -> int:
-    """Return the share of a node in the limit of a kernel."""
+    """Return the weight of a node in the size limit of a kernel."""
     op = node.op
     if isinstance(op, Elementwise):
         return 1 if op.row.cpu is None else op.row.cpu.share
-    return LONG if op is not None and op.name in _LONG else 1
+    # A cumulative op waits for each sum before the next one.
+    return LONG if isinstance(op, LogSumExp | Cumulative) else 1
 
 
 def literals(node: Variable) -> frozenset[int]:
-    """Return the operands to write out as numbers: an exponent that needs no ``pow``."""
-    if node.op is not None and node.op.name == "power":
+    """Return the operands to write as literals: exponents that need no ``pow``."""
+    if node.op is power:
         exponent = node.inputs[1]
         if isinstance(exponent, Constant) and (
             exponent.uniform in (1, 2) or is_half(exponent.value)
@@ -57,21 +61,8 @@ def literals(node: Variable) -> frozenset[int]:
     return frozenset()
 
 
-def expression(row: Row, names: Sequence[str]) -> str:
-    """Write a statement's right side.
-
-    Parameters
-    ----------
-    row : Row
-        The op, the dtypes of its operands and that of its result.
-    names : sequence of str
-        The operands' names.
-
-    Returns
-    -------
-    str
-        An expression whose value has the dtype of the row.
-    """
+def expression(row: Statement, names: Sequence[str]) -> str:
+    """Return the right-hand side of a statement, in the dtype of the row."""
     dtypes = tuple(np.dtype(ref.dtype) for ref in row.operands)
     op = row.op
     if isinstance(op, Cast):
@@ -84,11 +75,11 @@ def expression(row: Row, names: Sequence[str]) -> str:
         args = [convert(n, d, np.dtype(bool)) for n, d in zip(names, dtypes, strict=True)]
         return cpu.any.format(*args)
     args = [convert(*item) for item in zip(names, dtypes, loop, strict=False)]
-    if op.name == "power":
+    if op is power:
         special = _small_power(row, args[0])
         if special is not None:
             return _typed(special, result)
-    kind = loop[-1 if op.name == "where" else 0]
+    kind = loop[-1 if op is where else 0]
     template = cpu.spelling(kind.kind)
     assert template is not None
     if kind == np.float32 and cpu.wide:
@@ -100,7 +91,7 @@ def expression(row: Row, names: Sequence[str]) -> str:
 
 
 def convert(name: str, source: np.dtype[np.generic], target: np.dtype[np.generic]) -> str:
-    """Write the conversion of a value, as ``astype`` does it."""
+    """Return the conversion of a value, with the meaning of ``astype``."""
     if source == target:
         return name
     if target.kind == "b":
@@ -115,12 +106,12 @@ def convert(name: str, source: np.dtype[np.generic], target: np.dtype[np.generic
 
 
 def _typed(text: str, dtype: np.dtype[np.generic]) -> str:
-    """Write the cast that undoes numba's promotion of small and of unsigned integers."""
+    """Return a cast that undoes numba's promotion of small and unsigned integers."""
     return f"{dtype.name}({text})" if dtype.kind in "iu" and dtype.name != "int64" else text
 
 
-def _small_power(row: Row, base: str) -> str | None:
-    """Write a power whose exponent is a small number in the source."""
+def _small_power(row: Statement, base: str) -> str | None:
+    """Return a power whose exponent is a small literal, without ``pow``."""
     exponent = row.operands[1]
     if exponent.kind != "literal":
         return None

@@ -1,13 +1,13 @@
-"""Threads: who shares the range of a kernel, and from when on.
+"""Threads: which threads share the range of a kernel, and when they start.
 
-Where the wheel ``tbb`` is installed, numba's threads of that kind do, which a process may use for
-other work too; importing numba and starting them takes about half a second, so kernels that are
-worth it run on one thread until they have taken as long as that, unless numba is imported already
-or the number of threads was set.  Elsewhere a pool of the backend's own does, at once.
+If the wheel ``tbb`` is installed, these are numba's TBB threads, which a process can use for other
+work too.  Importing numba and starting them takes about half a second.  Kernels that could share
+their range therefore run on one thread until they have used that much time, unless numba is already
+imported or the number of threads is set.  Otherwise the pool of this backend starts immediately.
 
-Numba's other two layers are not used: ``workqueue`` ends the process when two threads call it at
-the same time, and ``omp`` does not survive a fork, and takes milliseconds for every kernel on a
-machine whose processors are busy.
+Numba's other two threading layers are not used.  ``workqueue`` ends the process when two threads
+call it at once.  ``omp`` does not survive a fork, and costs milliseconds per kernel when the
+processors are busy.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from relgraph.errors import CompileError
 from relgraph.ir import forks
 from relgraph.settings import config
 
-WORTH = 500_000_000  # nanoseconds of shared work, from which on importing numba pays
-MOST = 256  # helpers
+WORTH = 500_000_000  # nanoseconds of shareable work after which importing numba pays off
+MOST = 256  # maximum number of helpers
 
 Compiler = Callable[[str, str, tuple[str, ...]], tuple[int, ...]]
 
 
 class _State:
-    """What is known of the threads.  There is one; its attributes change under its lock."""
+    """The state of the threads; its lock guards the attributes."""
 
     def __init__(self) -> None:
         self.lock = forks.lock()
         self.compiled: Compiler | None = None
         self.layer: str | None = None
         self.looked = False
-        self.library: Path | None = None  # TBB's
+        self.library: Path | None = None  # of TBB
         self.pool: pool.Pool | None = None
         self.refused = False
 
@@ -49,18 +49,18 @@ _state = _State()
 
 
 def layer() -> str | None:
-    """Return "tbb" or "pool", whichever is in use; None where none is, or none yet."""
+    """Return the layer in use, "tbb" or "pool"; None if there is none yet."""
     return _state.layer if settings[SPREAD] else None
 
 
 def start() -> None:
-    """Have kernels that are worth it run on threads, from the next call on."""
+    """Let threads share the ranges of kernels from the next call on."""
     with machine.compiling, _state.lock:  # in this order: the pool is compiled
         if settings[SPREAD] or _state.refused:
             return
         _look_for_tbb()
         if _state.library is not None:
-            with suppress(ImportError, OSError, ValueError):  # then there is no TBB after all
+            with suppress(ImportError, OSError, ValueError):  # TBB is unusable
                 uninterrupted(_import_numba)
                 from relgraph.backends.numba.spread import address
 
@@ -77,7 +77,7 @@ def start() -> None:
 
 
 def _import_numba() -> None:
-    """Import numba, with what it loads when it first compiles, and choose its threads."""
+    """Import numba, with the modules that it loads when it first compiles, and select TBB."""
     ctypes.CDLL(str(_state.library), mode=ctypes.RTLD_GLOBAL)
     numba = import_module("numba")
     import_module("numba.np.ufunc.tbbpool")
@@ -97,23 +97,23 @@ def _start_pool() -> None:
 
 
 def _wanted() -> None:
-    """Start threads if that is worth it; called where a kernel would run on them."""
+    """Start threads if that pays off; called when a kernel could use them."""
     _look_for_tbb()
-    given = config.given("threads") or "numba" in sys.modules
-    if _state.library is None or given or settings[WORK] >= WORTH:
+    starts_now = config.given("threads") or "numba" in sys.modules
+    if _state.library is None or starts_now or settings[WORK] >= WORTH:
         start()
 
 
 def _look_for_tbb() -> None:
     if not _state.looked:
-        with machine.compiling:  # a fork waits for the imports
+        with machine.compiling:  # makes forks wait for the imports
             _state.library = _tbb()
             _state.looked = True
 
 
 def _tbb() -> Path | None:
-    """Return the library in the wheel ``tbb``, which is not where a loader would look."""
-    from importlib import metadata  # takes longer to import than a kernel to load
+    """Return the library in the wheel ``tbb``, which a loader would not find."""
+    from importlib import metadata  # importing it takes longer than loading a kernel
 
     try:
         files = metadata.files("tbb") or []
@@ -128,7 +128,7 @@ def _tbb() -> Path | None:
 
 
 def _changed() -> None:
-    """Take over the number of threads from the settings."""
+    """Apply the number of threads in the settings."""
     with _state.lock:
         settings[THREADS] = 1 if _state.refused else config.threads
         if _state.pool is not None:
@@ -136,20 +136,17 @@ def _changed() -> None:
 
 
 def _after_fork() -> None:
-    """Forget the helpers, which only the parent has."""
+    """Forget the helpers, which a forked child does not have."""
     if _state.layer == "pool":
         settings[SPREAD] = 0
         _state.pool = None
 
 
 def prepare(compiled: Compiler) -> None:
-    """Connect the calls of kernels with the settings; once for a process.
+    """Connect the calls of kernels with the settings, once per process.
 
-    Parameters
-    ----------
-    compiled : callable
-        Given a prefix of a name, the text of a module and the ends of its functions' names, their
-        addresses.
+    ``compiled`` compiles a module: it takes a name prefix, the text and the suffixes of the
+    functions, and returns their addresses.
     """
     with _state.lock:
         if _state.compiled is not None:

@@ -1,28 +1,26 @@
-"""From the source of a kernel to LLVM: a compiler for straight lines of scalars inside loops.
+"""A compiler from the source of kernels to LLVM IR.
 
-The language is the part of Python that :mod:`.kernel_source` writes::
+The language is the subset of Python that :mod:`.kernel_source` and its siblings write::
 
     def name(start, stop, n0, n1, x0: float64[n0, n1], c: float64[2], o0: float64[n0:a, n1:b]):
         for i0 in range(start, stop):
             for i in range(n1):
                 o0[i0, i] = exp(x0[i0, i]) + c[0]
 
-Parameters with a dtype are arrays, whose axes have the sizes that are written, one after the other
-in memory; after a colon stands the distance in bytes of two elements, where it is not that of the
-sizes.  All other parameters are integers.  A machine function takes ``(arrays, integers, start,
-stop)``, two tables and a range, whatever the kernel.
+Annotated parameters are contiguous arrays of these sizes; a stride in bytes may follow a size after
+a colon.  The other parameters are integers.  All compiled kernels take ``(arrays, integers, start,
+stop)``: two tables and a range.  ``q = scratch(float64, 256)`` declares an array on the stack.
+Results declared as ``past_cache(float64[n0])`` use streaming stores where possible; ``l0 =
+aligned(o0[n])`` is the part of an array from an element at the start of a cache line.
 
-``q = scratch(float64, 256)`` declares an array of a fixed size, which lives on the stack.  An array
-``o0: past_cache(float64[n0])`` is written past the cache where that can be done; ``l0 =
-aligned(o0[n])`` is the array from an element on at which a line of memory begins.
-Statements are assignments and ``for`` over ``range``; expressions are those of Python on numbers
-of the ten dtypes.  A literal takes the dtype of the operand beside it.  A call that is not known
-here is compiled by numba as a function of scalars, and becomes a part of the loop.
+Statements are assignments and ``for`` loops over ``range``.  A literal takes the dtype of the other
+operand.  Functions that are not single instructions are linked as bitcode from :mod:`.scalars`:
+relgraph prints the LLVM IR of elementary functions, and numba compiles the rest.
 
-What numba's own compiler would make of a loop is not better, takes ten times as long, and holds a
-test for each pair of arrays that might overlap.  Here the iterations of a loop without loops in it
-are taken to be independent of each other in memory: what one iteration hands to the next is a
-variable, never an element of an array; but not those of a loop over ``in_order``.
+Compiling a whole loop with numba would take ten times as long, give no better code, and add a
+runtime check for each pair of arrays that might overlap.  Here innermost loops are declared
+parallel: their iterations pass values only through variables, never through array elements.  Loops
+over ``in_order`` are the exception.
 """
 
 from __future__ import annotations
@@ -56,7 +54,7 @@ _PYTHON: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
     ast.Add: lambda a, b: a + b, ast.Sub: lambda a, b: a - b, ast.Mult: lambda a, b: a * b,
 }  # fmt: skip
 
-# Functions of one or more floats that are one instruction; all others are numba's to compile.
+# Functions of floats that are one LLVM intrinsic; all others are linked as bitcode.
 _INSTRUCTIONS = {
     "math.sqrt": "llvm.sqrt", "np.sqrt": "llvm.sqrt", "abs": "llvm.fabs", "math.fabs": "llvm.fabs",
     "np.floor": "llvm.floor", "np.ceil": "llvm.ceil", "np.trunc": "llvm.trunc",
@@ -67,41 +65,17 @@ _INSTRUCTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """A module in LLVM's language, and the functions that it calls.
-
-    Attributes
-    ----------
-    text : str
-        The module.
-    scalars : dict of str to Scalar
-        The functions that have to be linked to it, by symbol.
-    """
+    """A module in LLVM IR, and the functions to link to it, by symbol."""
 
     text: str
     scalars: dict[str, Scalar]
 
 
 def translate(source: str, scalar: Provider, contract: bool = False) -> Translation:
-    """Translate the functions of a kernel's source.
+    """Translate the functions of a kernel's source, keeping their names.
 
-    Parameters
-    ----------
-    source : str
-        Function definitions in the language above.
-    scalar : callable
-        ``scalar(callee, dtypes)`` compiles a function that is not an instruction.
-    contract : bool
-        Whether a product and a sum may be rounded once.
-
-    Returns
-    -------
-    Translation
-        The module; each function has its name in the source.
-
-    Raises
-    ------
-    SyntaxError
-        For what is not of the language.
+    ``scalar(callee, dtypes)`` compiles a function that is not an instruction.  With ``contract`` a
+    product and a sum may be rounded once.  Source outside the language raises SyntaxError.
     """
     module = Module(scalar, " contract" if contract else "")
     texts = [
@@ -115,8 +89,7 @@ def translate(source: str, scalar: Provider, contract: bool = False) -> Translat
 
 @dataclass(frozen=True, slots=True)
 class _Array:
-    """An array: dtype, sizes of its axes, distances in bytes or None, and whether it is in a scope
-    of aliases."""
+    """An array: its dtype, sizes and strides, and whether it is written by streaming stores."""
 
     dtype: str
     sizes: tuple[ast.expr, ...]
@@ -128,10 +101,10 @@ class _Function(Instructions):
     def __init__(self, module: Module, node: ast.FunctionDef) -> None:
         super().__init__(module)
         self.node = node
-        self.group = ""  # of the accesses in the innermost loop, where one is open
+        self.group = ""  # the access group of the innermost loop, if one is open
         self.arrays: dict[str, _Array] = {}
         self.values: dict[str, Value] = {}
-        self.places: dict[str, tuple[str, str]] = {}  # variables: dtype and place
+        self.places: dict[str, tuple[str, str]] = {}  # mutable variables: dtype and stack slot
         self.stored = Counter(
             target.id
             for statement in ast.walk(node)
@@ -148,7 +121,6 @@ class _Function(Instructions):
             f"define void @{self.node.name}(ptr noalias readonly %arrays, "
             "ptr noalias readonly %integers, i64 %start, i64 %stop) nounwind {\nentry:\n"
         )
-        # The first label of the body is reached from the loads at the entry.
         if any(array.past_cache for array in self.arrays.values()):
             self.lines.append(past_cache.FENCE)
         return f"{head}{self._lines(self.entry)}{self._lines(self.lines)}  ret void\n}}\n"
@@ -207,11 +179,11 @@ class _Function(Instructions):
         elif isinstance(node, ast.Assign):
             target = node.targets[0]
             if isinstance(node.value, ast.Call):
-                called, given = ast.unparse(node.value.func), node.value.args
+                called, arguments = ast.unparse(node.value.func), node.value.args
                 if called == "scratch":
-                    return self._scratch(*map(ast.unparse, (target, *given)))
+                    return self._scratch(*map(ast.unparse, (target, *arguments)))
                 if called == "aligned":
-                    return self._aligned(ast.unparse(target), *given)
+                    return self._aligned(ast.unparse(target), *arguments)
             value = self._value(node.value)
             if isinstance(target, ast.Subscript):
                 self._store(target, value)
@@ -416,7 +388,7 @@ class _Function(Instructions):
         values = [self._value(x) for x in node.args]
         if callee in DTYPES:
             return self.converted(self.typed(values[0]) if callee == "bool" else values[0], callee)
-        if callee == "min":  # of integers: the ends of blocks
+        if callee == "min":  # only of integers: the ends of blocks
             a, b, dtype = self.same(*values)
             return self.intrinsic("llvm.smin", [a, b], dtype)
         if callee == "add_any_order":

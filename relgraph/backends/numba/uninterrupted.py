@@ -1,7 +1,7 @@
-"""Work that an interrupt must not stop half way, such as importing numba.
+"""Work that an interrupt must not stop halfway, such as importing numba.
 
-Signals are the main thread's to handle.  So the work is done in another one, and an interrupt ends
-the wait for it, but not the work.
+Only the main thread handles signals.  The work runs in another thread, so an interrupt ends the
+wait but not the work.
 """
 
 from __future__ import annotations
@@ -14,17 +14,9 @@ T = TypeVar("T")
 
 
 def uninterrupted(work: Callable[[], T]) -> T:
-    """Do some work to its end, even if the caller is interrupted.
+    """Finish some work even if the caller is interrupted, and return its result.
 
-    Parameters
-    ----------
-    work : callable
-        What to do; the locks that the caller holds are not its own.
-
-    Returns
-    -------
-    object
-        What it returned.
+    The work runs in another thread, which does not hold the caller's locks.
     """
     results: list[T] = []
     errors: list[BaseException] = []

@@ -1,7 +1,7 @@
-"""The source of a kernel that updates elements of an array at places that another array holds.
+"""The source of a kernel that updates the elements of an array at indices from another array.
 
-Places may repeat, so elements are updated one after the other.  What they are updated with is
-computed before, in blocks that stay in the cache, so that it runs on vectors.
+Indices may repeat, so the elements are updated in order.  The values are computed beforehand, in
+vectorised blocks that stay in the cache.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from relgraph.lowering.targets import Target
 
 
 class UpdateText(KernelText):
-    """The text of a kernel with one result, whose target has places.
+    """The text of a kernel that updates the elements at some indices.
 
-    Its outermost loop has one element: it is the one that threads share.
+    Its outermost loop, which threads share, has one iteration.
     """
 
     @property
@@ -25,18 +25,18 @@ class UpdateText(KernelText):
 
     @property
     def _along(self) -> list[int]:
-        """The groups of the axes after the first one of the array that is updated."""
+        """The groups of the axes after the first one of the updated array."""
         place = self._target_at.places
         assert place is not None
         spans = self.structure.arrays[place][1]
         return [g for g in range(1, self.count) if not spans[g]]
 
     def _result(self, i: int) -> Array:
-        spans = tuple(g == 0 or g in self._along for g in range(self.count))  # 0 for the places
+        spans = tuple(g == 0 or g in self._along for g in range(self.count))  # 0 for the indices
         return Array(f"o{i}", self.structure.rows[self.structure.stored[i]].dtype, spans)
 
     def element(self, array: Array) -> str:
-        """Return the element of an array that the loops are at."""
+        """Return the current element of an array."""
         if array not in self.stored:
             return super().element(array)
         indices = [f"v{self._target_at.places}", *map(self.index, self._along)]

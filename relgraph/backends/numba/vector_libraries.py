@@ -1,9 +1,8 @@
-"""Vendors' libraries of vector functions: Intel's SVML, and libmvec of the GNU C library.
+"""Vendors' libraries of vector functions: Intel SVML and libmvec of the GNU C library.
 
-A kernel calls a function of one number, and says at the call which functions of vectors stand for
-it; LLVM calls one of those when it vectorises the loop.  The function of one number is the vector's
-too, with the same number in every place, so that a result does not depend on where in an array its
-operand stands.
+A kernel calls a scalar function whose call site lists its vector variants.  LLVM calls one of these
+when it vectorises the loop.  The scalar function calls the vector function with its operand in
+every lane, so that a result does not depend on the operand's position in an array.
 
 References
 ----------
@@ -28,12 +27,12 @@ from llvmlite import ir
 from relgraph.backends.numba.elementary.beyond import announce
 from relgraph.backends.numba.elementary.values import FLOAT64, Formula, Value
 from relgraph.errors import CompileError
-from relgraph.ops.elementwise import TABLE as ELEMENTWISE
+from relgraph.ops.elementwise import ROWS
 
-# Functions that both libraries have, by our names.
+# The names of functions in both libraries, by the names of ops.
 NAMES = {
     name: row.elementary.library
-    for name, row in ELEMENTWISE.items()
+    for name, row in ROWS.items()
     if row.elementary is not None and row.elementary.library
 }
 
@@ -42,17 +41,9 @@ NAMES = {
 class Library:
     """A library of vector functions.
 
-    Parameters
-    ----------
-    name : str
-        What ``rg.config.veclib`` calls it.
-    paths : callable
-        Returns the shared libraries to load, in order; the last one has the functions.
-    symbol : callable
-        ``symbol(function, suffix, lanes, arity)``: a function's name, for vectors of so many
-        numbers.
-    install : str
-        How to get it.
+    ``name`` is its name in ``rg.config.veclib``.  ``paths`` returns the shared libraries to load,
+    of which the last has the functions.  ``symbol(function, suffix, lanes, arity)`` returns the
+    name of a vector function.  ``install`` says how to install it.
     """
 
     name: str
@@ -66,13 +57,13 @@ def _svml_paths() -> list[str]:
     try:
         files = metadata.files("intel-cmplr-lib-rt") or []
     except metadata.PackageNotFoundError:
-        return list(wanted)  # where the system's loader looks
-    found = {Path(str(file)).name: str(file.locate()) for file in files}
-    return [found.get(name, name) for name in wanted]
+        return list(wanted)  # let the system's loader find them
+    paths = {Path(str(file)).name: str(file.locate()) for file in files}
+    return [paths.get(name, name) for name in wanted]
 
 
 def _svml_symbol(function: str, suffix: str, lanes: int, arity: int) -> str:
-    return f"__svml_{function}{suffix}{lanes}_ha"  # those of less than 1 ULP
+    return f"__svml_{function}{suffix}{lanes}_ha"  # high accuracy: less than 1 ULP
 
 
 def _libmvec_symbol(function: str, suffix: str, lanes: int, arity: int) -> str:
@@ -95,34 +86,12 @@ LIBRARIES = {
 
 
 def require(name: str) -> None:
-    """Load a library of vector functions.
-
-    Parameters
-    ----------
-    name : str
-        Its name in ``rg.config.veclib``.
-
-    Raises
-    ------
-    CompileError
-        Where the library is not installed.
-    """
+    """Load a library of vector functions, or raise CompileError."""
     _loaded(name)
 
 
 def has(symbol: str) -> bool:
-    """Load the library that a symbol must come from, and tell whether it has it.
-
-    Parameters
-    ----------
-    symbol : str
-        A function's name.
-
-    Returns
-    -------
-    bool
-        False for a symbol that is not of such a library, and where the library is not installed.
-    """
+    """Return True if ``symbol`` is from a vector library that is installed, loading the library."""
     name = "svml" if symbol.startswith("__svml_") else "libmvec"
     if not symbol.startswith(("__svml_", "_ZGV")):
         return False
@@ -150,34 +119,19 @@ def _loaded(name: str) -> Any:
 
 
 def formula(library: str, function: str, features: str, arity: int, kind: Any) -> Formula | None:
-    """Return a call of a library's function.
+    """Return a call of a library's function as a formula.
 
-    Parameters
-    ----------
-    library : str
-        The library's name.
-    function : str
-        The function, by our name.
-    features : str
-        The processor's, as LLVM writes them.
-    arity : int
-        The number of operands.
-    kind : llvmlite.ir.Type
-        Their type.
-
-    Returns
-    -------
-    callable or None
-        The call as a formula; None where the library lacks the function for this processor.
+    ``function`` is the name of an op, and ``features`` are the processor's, as LLVM writes them.
+    Return None if the library lacks the function for this processor.
     """
     name = NAMES.get(function)
     if name is None:
         return None
     handle = _loaded(library)
     suffix, bits = ("", 64) if kind == FLOAT64 else ("f", 32)
-    # Not 512 bits: there libmvec's exp2 rounds differently, and LLVM mostly prefers 256.
+    # Not 512 bits: libmvec's exp2 rounds differently there, and LLVM mostly prefers 256 bits.
     widest = 256 if "+avx2" in features else 128
-    # Half of the widest is for loops in which other numbers are twice as long.
+    # Half of the widest vectors is for loops that also have elements of twice the size.
     lanes = [width // bits for width in (widest, widest // 2) if width >= 128]
     symbols = {n: LIBRARIES[library].symbol(name, suffix, n, arity) for n in lanes}
     symbols = {n: symbol for n, symbol in symbols.items() if hasattr(handle, symbol)}
@@ -202,7 +156,7 @@ def formula(library: str, function: str, features: str, arity: int, kind: Any) -
 
 
 def _scalar(module: Any, name: str, symbol: str, arity: int) -> Any:
-    """Return a function of one number that calls a vector's."""
+    """Return a scalar function that calls a vector function."""
     target = module.globals[symbol]
     vector = target.function_type.return_type
     kind = vector.element
@@ -222,7 +176,7 @@ def _scalar(module: Any, name: str, symbol: str, arity: int) -> Any:
 
 
 def _keep(module: Any, symbols: list[str]) -> None:
-    """Keep functions declared that only an attribute names."""
+    """Keep declarations to which only an attribute refers."""
     pointer = ir.PointerType(ir.IntType(8))
     items = [module.globals[symbol].bitcast(pointer) for symbol in symbols]
     used = ir.GlobalVariable(module, ir.ArrayType(pointer, len(items)), "llvm.compiler.used")

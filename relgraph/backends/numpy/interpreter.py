@@ -1,4 +1,4 @@
-"""The reference backend: a flat list of steps, each of which computes one op with NumPy."""
+"""The reference backend, which runs a flat list of steps; each computes one op with NumPy."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.backends.base import Array, OpCall, released
+from relgraph.backends.base import Array, OpCall, Program, released
 from relgraph.backends.report import Report
 from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import Constant, Input, Variable
@@ -32,7 +32,6 @@ class NumpyBackend:
     name = "numpy"
 
     def compile(self, graph: FunctionGraph) -> NumpyProgram:
-        """Return the program of a graph."""
         return NumpyProgram(graph)
 
 
@@ -45,45 +44,39 @@ class _Step:
     meets: tuple[tuple[At, At], ...]
 
 
-class NumpyProgram:
-    """A graph as a flat list of steps over numbered values.
-
-    Parameters
-    ----------
-    graph : FunctionGraph
-        The graph.
-    """
+class NumpyProgram(Program):
+    """A graph as a flat list of steps that read and write numbered values."""
 
     def __init__(self, graph: FunctionGraph) -> None:
         self._graph = graph
         order = graph.toposort()
-        place: dict[Variable, int] = {x: i for i, x in enumerate(graph.inputs)}
+        position: dict[Variable, int] = {x: i for i, x in enumerate(graph.inputs)}
         for x in order:
-            place.setdefault(x, len(place))
+            position.setdefault(x, len(position))
         last = {x: i for i, node in enumerate(order) for x in node.inputs}
         kept = {*graph.outputs, *graph.inputs}
-        self._values: list[Any] = [None] * len(place)
+        self._values: list[Any] = [None] * len(position)
         self._steps: list[_Step] = []
         for i, node in enumerate(order):
             if isinstance(node, Constant):
-                self._values[place[node]] = node.value
+                self._values[position[node]] = node.value
             elif not isinstance(node, Input):
                 dead = dict.fromkeys(
-                    place[x]
+                    position[x]
                     for x in node.inputs
                     if last[x] == i and x not in kept and x.op is not None
                 )
                 self._steps.append(
                     _Step(
                         OpCall(node),
-                        tuple(place[x] for x in node.inputs),
-                        place[node],
+                        tuple(position[x] for x in node.inputs),
+                        position[node],
                         tuple(dead),
                         unproved(node),
                     )
                 )
         self._constants = [x.value for x in graph.outputs if isinstance(x, Constant)]
-        self._outputs = [place[x] for x in graph.outputs]
+        self._outputs = [position[x] for x in graph.outputs]
 
     @property
     def source(self) -> str:

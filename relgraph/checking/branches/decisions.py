@@ -14,18 +14,22 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.ir.facts import facts_of
+from relgraph.ir.fact_inference import facts_of
 from relgraph.ir.graph import toposort
 from relgraph.ir.node import Constant, Variable
+from relgraph.ir.op import Op
 from relgraph.ops.elementwise import (
     Elementwise,
+    absolute,
     isfinite,
     isinf,
     isnan,
+    logical_not,
     maximum,
     minimum,
     where,
 )
+from relgraph.ops.reductions import Softmax
 
 Array = Any
 NEITHER = -1  # the label of NaN, and of values that take no named branch
@@ -128,7 +132,7 @@ TIES = Decision(("", "ties"), _ties)
 SIGN = Decision(("negative", "zero", "positive"), _sign, _itself)
 HALFWAY = Decision((*ROUNDING.names, "halfway"), _halfway, _itself)
 
-# By the word in the row of an elementwise op, or by the name of any other op.
+# By the word that an op has for it, its attribute ``decides``.
 DECISIONS: dict[str, Decision] = {
     "order": ORDER,
     "extreme": EXTREME,
@@ -143,19 +147,16 @@ DECISIONS: dict[str, Decision] = {
     "second sign": Decision(("a negative sign", "", "a positive sign"),
                             lambda operands, result: 2 - 2 * np.signbit(operands[1]),
                             lambda operands: _itself(operands[1:])),
-    **dict.fromkeys(("any", "all"), TRUTH),
-    **dict.fromkeys(("argmax", "argmin", "argsort"), TIES),
+    "ties": TIES,
 }  # fmt: skip
 OF_SPECIALS = frozenset({isnan, isinf, isfinite})
-OF_OPERANDS = frozenset({where, Elementwise("clip"), maximum, minimum})
+CLIP = Elementwise("clip")
+OF_OPERANDS = frozenset({where, CLIP, maximum, minimum})
 
 
 def decision_of(node: Variable) -> Decision | None:
     """Return how a node chooses its branch; None if it has no branches."""
-    op = node.op
-    if op is None:
-        return None
-    return DECISIONS.get(op.row.decides if isinstance(op, Elementwise) else op.name)
+    return None if node.op is None else DECISIONS.get(node.op.decides)
 
 
 def deciding(graphs: Iterable[Variable]) -> list[Variable]:
@@ -179,18 +180,18 @@ def branches_of(node: Variable, specials: str) -> dict[int, Branch]:
 def _possible(node: Variable) -> set[int]:
     """Return the labels that are not proved unreachable."""
     assert node.op is not None
-    name, inputs = node.op.name, node.inputs
+    op, inputs = node.op, node.inputs
     decision = decision_of(node)
     assert decision is not None
     if decision is ORDER or decision is EXTREME:
         return _orders(inputs[0], inputs[1])
     if decision in (SIGN, DECISIONS["strict sign"]):
         return _orders(inputs[0], None)
-    if name == "clip":
+    if op is CLIP:
         below, above = _orders(inputs[0], inputs[1]), _orders(inputs[0], inputs[2])
         inside = {1} if below & {1, 2} and above & {0, 1} else set()
         return inside | (below & {0}) | (above & {2})
-    if name == "where":
+    if op is where:
         return _truths(inputs[0])
     if decision in (ROUNDING, HALFWAY):
         whole = facts_of(inputs[0]).holds("integer") or inputs[0].dtype.kind != "f"
@@ -223,12 +224,11 @@ def _at_most(a: Variable, b: Variable, depth: int = 4) -> bool:
         return True
     if depth == 0:
         return False
-    first, second = ("" if x.op is None else x.op.name for x in (a, b))
     return (
-        (second == "maximum" and any(_at_most(a, x, depth - 1) for x in b.inputs))
-        or (first == "minimum" and any(_at_most(x, b, depth - 1) for x in a.inputs))
-        or (first == "clip" and _at_most(a.inputs[2], b, depth - 1))
-        or (second == "absolute" and _at_most(a, b.inputs[0], depth - 1))
+        (b.op is maximum and any(_at_most(a, x, depth - 1) for x in b.inputs))
+        or (a.op is minimum and any(_at_most(x, b, depth - 1) for x in a.inputs))
+        or (a.op is CLIP and _at_most(a.inputs[2], b, depth - 1))
+        or (b.op is absolute and _at_most(a, b.inputs[0], depth - 1))
     )
 
 
@@ -239,14 +239,14 @@ def _truths(node: Variable) -> set[int]:
     op = node.op
     if op is None:
         return {0, 1}
-    if op.name == "logical_not":
+    if op is logical_not:
         return {1 - x for x in _truths(node.inputs[0])}
     if op in OF_SPECIALS:
         x = node.inputs[0]
         facts, whole = facts_of(x), x.dtype.kind != "f"
-        usual = "not_nan" if op.name == "isnan" else "finite"
+        usual = "not_nan" if op is isnan else "finite"
         if whole or facts.holds(usual) or facts.holds("finite"):
-            return {int(op.name == "isfinite")}
+            return {int(op is isfinite)}
     if decision_of(node) is not ORDER:
         return {0, 1}
     orders = _orders(node.inputs[0], node.inputs[1])
@@ -278,21 +278,20 @@ def _range(x: Variable, depth: int = 4) -> tuple[float, float]:
         low = max(low, 5e-324)
     if facts.holds("negative"):
         high = min(high, -5e-324)
-    name = "" if x.op is None else x.op.name
-    least, most = (0.0, 1.0) if name == "softmax" else (-math.inf, math.inf)
+    least, most = (0.0, 1.0) if isinstance(x.op, Softmax) else (-math.inf, math.inf)
     if isinstance(x.op, Elementwise):
         least, most = x.op.row.range
     if depth and x.op in OF_OPERANDS:
-        parts = [_range(y, depth - 1) for y in x.inputs[1 if name in ("clip", "where") else 0 :]]
-        least, most = _of_operands(name, parts)
+        parts = [_range(y, depth - 1) for y in x.inputs[1 if x.op in (CLIP, where) else 0 :]]
+        least, most = _of_operands(x.op, parts)
     return max(low, least), min(high, most)
 
 
-def _of_operands(name: str, parts: list[tuple[float, float]]) -> tuple[float, float]:
+def _of_operands(op: Op | None, parts: list[tuple[float, float]]) -> tuple[float, float]:
     """Return bounds of what picks one of its operands, from bounds of the operands."""
     lows, highs = zip(*parts, strict=True)
-    if name == "maximum":
+    if op is maximum:
         return max(lows), max(highs)
-    if name == "minimum":
+    if op is minimum:
         return min(lows), min(highs)
-    return min(lows), highs[-1] if name == "clip" else max(highs)
+    return min(lows), highs[-1] if op is CLIP else max(highs)

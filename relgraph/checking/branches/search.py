@@ -50,7 +50,6 @@ NEARBY = np.concatenate(
 COARSE = np.array([1e-300, 1e-100, 1e-12, 1e-3, 0.1, 1, 3, 10, 30, 100, 800, 1e4, 1e8, 1e18, 1e100])
 BASES = 4  # values of the other inputs on a line
 SPECIALS = (math.nan, math.inf, -math.inf, 0.0, -0.0, 1.0, -1.0, 2.5, -750.0)
-CONDITIONED = ("solve", "factorisations", "factored_solve")  # whose errors depend on the matrix
 COMBINED = 400  # points with values of all inputs drawn from all lines
 
 
@@ -110,8 +109,7 @@ class Search:
         self.deciding = deciding(graphs)
         nodes = [x for x in toposort(list(graphs)) if not isinstance(x, Constant)]
         self._floats = [x for x in nodes if getattr(x.type, "dtype", np.dtype("O")).kind == "f"]
-        modules = {type(x.op).__module__.rpartition(".")[2] for x in nodes if x.op is not None}
-        self.matrices = not modules.isdisjoint(CONDITIONED)
+        self.matrices = any(x.op is not None and x.op.conditioned for x in nodes)
         self._inner = [x for x in self._floats if x.op is not None]
 
     # Lines.

@@ -12,7 +12,6 @@ import numpy as np
 
 from relgraph.checking.generators.instances import (
     INVALID,
-    SOLVERS,
     Instance,
     Refused,
     Roles,
@@ -242,6 +241,6 @@ class _OneSided(Roles):
 def needs_regular(*graphs: Any) -> bool:
     """Return True if graphs solve equations, which requires regular matrices."""
     return any(
-        x.op is not None and x.op.name in SOLVERS
+        x.op is not None and x.op.needs_regular
         for x in toposort([g for g in graphs if isinstance(g, Variable)])
     )

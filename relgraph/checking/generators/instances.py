@@ -23,6 +23,7 @@ from relgraph.ir.graph import free_inputs
 from relgraph.ir.node import Apply, Input, Variable, constant, make_input
 from relgraph.ir.types import TensorType
 from relgraph.ops.arguments import is_open
+from relgraph.ops.indexing.index import Index
 from relgraph.relations.catalogue.conditions import Number
 from relgraph.relations.clause import Clause
 from relgraph.relations.generated_names import opened
@@ -34,13 +35,6 @@ from relgraph.relations.pattern import (
     subterms,
     variables,
 )
-
-# Ops that raise or return infinities (slogdet) for singular matrices: they get regular ones.
-SOLVERS = {
-    "inv", "solve", "solve_triangular", "cho_solve", "lu_solve", "solve_sylvester", "cholesky",
-    "slogdet",
-}  # fmt: skip
-
 
 Refused = set[tuple[Any, ...]]  # ops with operands that they reject
 INVALID = (RelgraphError, IndexError, TypeError, ValueError)  # from operands that do not fit
@@ -358,7 +352,7 @@ def index_operands(clause: Clause) -> frozenset[PatternVariable]:
         for x in subterms(side):
             op = getattr(x, "op", None)
             if isinstance(op, OpPattern) and "spec" in op.cls.parameters:
-                indices |= {*x.args[1 if op.cls.name == "index" else 2 :]}
+                indices |= {*x.args[1 if op.cls is Index else 2 :]}
     return frozenset(v for v in indices if isinstance(v, PatternVariable))
 
 

@@ -11,7 +11,10 @@ import numpy as np
 
 from relgraph.db.catalogue import THEMES, relations_of
 from relgraph.errors import DTypeError
+from relgraph.ops.contraction import Einsum, Matmul, Outer
 from relgraph.ops.elementwise import Elementwise, Row
+from relgraph.ops.linalg.structured import Diag, Diagonal, Eye, Trace, Tril, Triu
+from relgraph.ops.reductions import LogSoftmax, Reduction, Softmax
 from relgraph.ops.shape import BroadcastTo, Reshape
 from relgraph.relations.clause import Clause
 from relgraph.relations.declaration import axis_kinds
@@ -20,6 +23,8 @@ from relgraph.relations.relation import Relation
 
 EVERY_DTYPE = ("float64", "float32", "int64", "int32", "int8", "uint8", "bool")
 FLOAT = np.dtype("float64")
+OF_MATRICES = (Matmul, Outer, Einsum, Eye, Diag, Diagonal, Trace, Tril, Triu)
+ALONG_AXES = (Reduction, Softmax, LogSoftmax)
 
 Shape = tuple[Any, ...]
 
@@ -134,10 +139,12 @@ def shapes_of(relation: Relation, clause: Clause) -> Shapes:
         return OF_THEME[theme]
     if is_pointwise(clause):
         return ELEMENTWISE
-    modules = {_module(x.op) for x in _nodes(clause.left, clause.right)}
-    if modules & {"solve", "structured", "contraction"}:
+    nodes = _nodes(clause.left, clause.right)
+    classes = [x.op.cls if isinstance(x.op, OpPattern) else type(x.op) for x in nodes]
+    if any(cls.conditioned or issubclass(cls, OF_MATRICES) for cls in classes):
         return LINALG
-    return REDUCTIONS if theme is not None or "reductions" in modules else REARRANGEMENTS
+    reduces = theme is not None or any(issubclass(cls, ALONG_AXES) for cls in classes)
+    return REDUCTIONS if reduces else REARRANGEMENTS
 
 
 @cache
@@ -152,11 +159,6 @@ def is_pointwise(clause: Clause) -> bool:
         x.op.cls.pointwise if isinstance(x.op, OpPattern) else x.op.pointwise
         for x in _nodes(clause.left, clause.right)
     )
-
-
-def _module(op: Any) -> str:
-    cls = op.cls if isinstance(op, OpPattern) else type(op)
-    return str(cls.__module__).rpartition(".")[2]
 
 
 def _nodes(*terms: Term) -> list[PatternNode]:

@@ -43,13 +43,6 @@ NORMWISE = (factorisations.Eigvalsh, factorisations.Eigh)
 # of the largest element, and that of a stable algorithm is 10 eps.  A measured bound accepts
 # whatever it measures; a test compares it with these figures.
 MEASURED = (factorisations.Expm,)
-# What only moves elements: modules of ops, and ops of others.
-MOVING = ("shape", "permutation", "concatenate", "index", "sorting", "checks")
-MOVES = ("eye", "diag", "diagonal", "tril", "triu", "set_index", "block_diag", "getitem")
-PICKING = (
-    reductions.Max, reductions.Min, reductions.Argmax, reductions.Argmin, cumulative.Cummax,
-    cumulative.Cummin,
-)  # fmt: skip
 SAMPLES = 6
 
 
@@ -179,11 +172,11 @@ def _of_floats(x: Variable) -> bool:
 def _rounds(x: Variable) -> bool:
     """Return True if what a node computes is rounded, beyond what it is computed from."""
     op: Any = x.op
-    if not _of_floats(x) or isinstance(op, PICKING):
+    if not _of_floats(x):
         return False
     if isinstance(op, Elementwise):
         return op.row.meaning is not None and op.row.rounding != "none"
-    return type(op).__module__.rpartition(".")[2] not in MOVING and op.name not in MOVES
+    return not op.moves_elements
 
 
 def _real(value: Array) -> Array:
@@ -253,7 +246,7 @@ def _reduce(op: Any, x: Array) -> Array:
         result = np.sum(x, **over, initial=mpmath.mpf(0))
     elif isinstance(op, reductions.Prod):
         result = np.prod(x, **over, initial=mpmath.mpf(1))
-    elif isinstance(op, PICKING):
+    elif op.moves_elements:
         result = _real(op.compute(x, x.dtype))
     elif isinstance(op, reductions.Any | reductions.All):
         result = _real(op.compute(x != 0, x.dtype))

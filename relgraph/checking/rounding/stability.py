@@ -37,7 +37,6 @@ from relgraph.ir.node import Variable
 from relgraph.relations.relation import Relation
 
 # How far these are off depends on the matrix, and is small beside the largest element only.
-CONDITIONED = ("solve", "factorisations", "factored_solve")
 DRAWS = 2  # of each kind of floats of which steps cancel
 GRAPHS = 2  # of each clause
 CLAUSES = 4  # of each relation
@@ -63,8 +62,7 @@ def loses_digits(relation: Relation) -> Outcome:
 
 def _is_conditioned(*graphs: Variable) -> bool:
     """Return True if graphs factor matrices, which makes no promise for single elements."""
-    ops = [x.op for x in toposort(list(graphs)) if x.op is not None]
-    return any(type(op).__module__.rpartition(".")[2] in CONDITIONED for op in ops)
+    return any(x.op is not None and x.op.conditioned for x in toposort(list(graphs)))
 
 
 def _elements(side: Side) -> int:

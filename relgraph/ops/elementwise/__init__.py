@@ -1,13 +1,15 @@
-"""Elementwise ops: everything known of one stands in its row.
+"""Elementwise ops: all that is known of one stands in its row.
 
-A new op is one row in ``arithmetic``, ``comparison``, ``transcendental`` or ``special``.  The op
-itself, ``relgraph.ops.elementwise.<name>``, is made from it.
+A new op is one :class:`Row` in ``arithmetic``, ``comparison``, ``transcendental`` or ``special``.
+:data:`ROWS` holds the rows by name.  Each becomes the op ``Elementwise(name)``, which is
+``relgraph.ops.elementwise.<name>`` as well, unless a function of that name takes more than the op.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from relgraph.ops.elementwise.cast import Cast
 from relgraph.ops.elementwise.functions import (
     cast,
     clip,
@@ -16,17 +18,16 @@ from relgraph.ops.elementwise.functions import (
     divmod,
     fmax,
     fmin,
+    in_dtype,
     positive,
     raise_to,
     round,
 )
-from relgraph.ops.elementwise.instances import OPS
-from relgraph.ops.elementwise.op import TABLE, Cast, Elementwise
+from relgraph.ops.elementwise.op import ROWS, Elementwise
 from relgraph.ops.elementwise.row import Row
 
 __all__ = [
-    "OPS",
-    "TABLE",
+    "ROWS",
     "Cast",
     "Elementwise",
     "Row",
@@ -37,13 +38,14 @@ __all__ = [
     "divmod",
     "fmax",
     "fmin",
+    "in_dtype",
     "positive",
     "raise_to",
     "round",
 ]
 
 # A row that is not public has a function of the same name, which takes more than the op.
-globals().update({name: op for name, op in OPS.items() if op.row.public})
+globals().update({name: Elementwise(name) for name, row in ROWS.items() if row.public})
 
 if TYPE_CHECKING:
     __getattr__: Any  # the names of the rows are not written a second time

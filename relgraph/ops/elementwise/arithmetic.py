@@ -17,7 +17,7 @@ from relgraph.ops.elementwise.row import (
     LONG,
     TRANSCENDENTAL,
     Cpu,
-    Elementary,
+    Polynomial,
     Row,
     Ulps,
     promote_loop,
@@ -167,7 +167,7 @@ ARITHMETIC: tuple[Row, ...] = themed(
             float="power({0}, {1})", integer="int_power({0}, {1}, {one})", plain=True, share=LONG
         ),
         cuda="pow{s}({0}, {1})",
-        elementary=Elementary("powers.power", Ulps(1.0, 1.5), library="pow"),
+        elementary=Polynomial("powers.power", Ulps(1.0, 1.5), library="pow"),
         ulps=Ulps(
             4, 4, "a number 2 as the exponent is a product, 0.5 a square root as in `x**0.5`"
         ),
@@ -260,7 +260,7 @@ ARITHMETIC: tuple[Row, ...] = themed(
         derivative=lambda op, r, x: (1 / (3 * op.square(r)),),
         cpu=Cpu(float="cbrt({0})", plain=True, share=LONG),
         cuda="cbrt{s}({0})",
-        elementary=Elementary("powers.cbrt", Ulps(0.6, 0.6), library="cbrt"),
+        elementary=Polynomial("powers.cbrt", Ulps(0.6, 0.6), library="cbrt"),
         ulps=Ulps(4, 4),
     ),
     ufunc(

@@ -11,6 +11,7 @@ import relgraph.ops.elementwise.facts as rules
 from relgraph.errors import NumberRangeError
 from relgraph.ir.node import Constant, Variable, as_variable, constant, is_weak
 from relgraph.ir.op import Op
+from relgraph.ops.elementwise.cast import Cast
 from relgraph.ops.elementwise.row import (
     AC,
     ACI,
@@ -70,8 +71,6 @@ def prepare_choice(op: Op, operands: tuple[Any, ...]) -> tuple[Variable, ...]:
 
 def wrapped(branches: Sequence[Any]) -> list[Variable]:
     """Let Python integers beyond the other branches' dtype wrap around in it, as NumPy does."""
-    from relgraph.ops.elementwise.op import Cast
-
     nodes = [as_variable(x) for x in branches]
     weak = [is_weak(x) for x in branches]
     strong = [node.dtype for node, number in zip(nodes, weak, strict=True) if not number]

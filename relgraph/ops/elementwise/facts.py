@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from functools import cache
 
-from relgraph.ir.facts import BIT, NOTHING, Facts, kept, proved
+from relgraph.ir.facts import BIT, NOTHING, VALUE_FACTS, Facts, kept, proved
 from relgraph.ir.node import Constant, Variable
 from relgraph.ir.types import TensorType, covers
 from relgraph.ops.elementwise.row import DefiniteRule, FactRule
@@ -20,7 +20,6 @@ Operands = tuple[Facts, ...]
 Names = list[str]
 
 SIGNS = ("positive", "nonnegative", "negative", "nonpositive")
-VALUES = (*SIGNS, "nonzero", "integer", "finite", "not_nan")
 WEAK_SIGNS = ("nonnegative", "nonpositive")
 OPPOSITE = {
     "positive": "negative",
@@ -75,24 +74,18 @@ def rule(
 ) -> FactRule:
     """Return the rule of a float function of one operand, as data.
 
-    Parameters
-    ----------
-    always : tuple of str
-        What every result satisfies.
-    keeps : tuple of str
-        What the result satisfies if the operand does.
-    when : tuple of pairs
-        ``(conditions, conclusions)``: if the operand has all conditions, so has the result all
-        conclusions.
+    ``always`` holds of every result, and a fact of ``keeps`` if it holds of the operand.  ``when``
+    has pairs (conditions, conclusions): the result has all conclusions if the operand has all
+    conditions.
     """
 
     def facts(operands: Operands, node: Variable) -> Facts:
         (x,) = operands
-        found = proved(*always) | kept(x, *keeps)
+        result = proved(*always) | kept(x, *keeps)
         for conditions, conclusions in when:
             if holds(x, *conditions):
-                found |= proved(*conclusions)
-        return found
+                result |= proved(*conclusions)
+        return result
 
     return facts
 
@@ -185,12 +178,12 @@ def floor_divide(operands: Operands, node: Variable) -> Facts:
 def remainder(operands: Operands, node: Variable) -> Facts:
     """The remainder has the sign of the divisor."""
     x, y = operands
-    found = kept(y, *WEAK_SIGNS)
+    facts = kept(y, *WEAK_SIGNS)
     if every(operands, "integer"):
-        found |= proved("integer")
+        facts |= proved("integer")
     if holds(x, "finite") and holds(y, "nonzero", "not_nan"):
-        found |= proved("not_nan") | kept(y, "finite")
-    return found
+        facts |= proved("not_nan") | kept(y, "finite")
+    return facts
 
 
 def power(operands: Operands, node: Variable) -> Facts:
@@ -217,10 +210,10 @@ def power(operands: Operands, node: Variable) -> Facts:
 def negative(operands: Operands, node: Variable) -> Facts:
     """Signs are exchanged; the least integer is its own negative."""
     (x,) = operands
-    found = kept(x, "nonzero", "integer", "finite", "not_nan")
+    facts = kept(x, "nonzero", "integer", "finite", "not_nan")
     if is_float(node):
-        return found | opposite(x)
-    return found | (opposite(kept(x, "positive", "nonnegative")) if signed(node) else NOTHING)
+        return facts | opposite(x)
+    return facts | (opposite(kept(x, "positive", "nonnegative")) if signed(node) else NOTHING)
 
 
 def absolute(operands: Operands, node: Variable) -> Facts:
@@ -228,26 +221,26 @@ def absolute(operands: Operands, node: Variable) -> Facts:
     (x,) = operands
     if signed(node):
         return kept(x, "positive", "nonnegative", "nonzero")
-    found = proved("nonnegative") | kept(x, "integer", "finite", "not_nan")
-    return found | (proved("positive") if holds(x, "nonzero") else NOTHING)
+    facts = proved("nonnegative") | kept(x, "integer", "finite", "not_nan")
+    return facts | (proved("positive") if holds(x, "nonzero") else NOTHING)
 
 
 def sign(operands: Operands, node: Variable) -> Facts:
     """-1, 0, 1 or NaN."""
     (x,) = operands
-    found = proved("integer") | kept(x, *SIGNS, "nonzero", "not_nan")
-    return found | (proved("finite") if holds(x, "not_nan") else NOTHING)
+    facts = proved("integer") | kept(x, *SIGNS, "nonzero", "not_nan")
+    return facts | (proved("finite") if holds(x, "not_nan") else NOTHING)
 
 
 def square(operands: Operands, node: Variable) -> Facts:
     """A float square is nonnegative; an integer one wraps around, except that of a bool."""
     (x,) = operands
     if node.inputs[0].dtype.kind == "b":
-        return kept(x, *VALUES)
+        return kept(x, *VALUE_FACTS)
     if not is_float(node):
         return NOTHING
-    found = proved("nonnegative") | kept(x, "integer", "not_nan")
-    return found | (proved("positive") if holds(x, "integer", "nonzero") else NOTHING)
+    facts = proved("nonnegative") | kept(x, "integer", "not_nan")
+    return facts | (proved("positive") if holds(x, "integer", "nonzero") else NOTHING)
 
 
 def reciprocal(operands: Operands, node: Variable) -> Facts:
@@ -269,19 +262,19 @@ def reciprocal(operands: Operands, node: Variable) -> Facts:
 
 def all_kept(operands: Operands, node: Variable) -> Facts:
     """Keep what holds of every operand."""
-    return proved(*(name for name in VALUES if every(operands, name)))
+    return proved(*(name for name in VALUE_FACTS if every(operands, name)))
 
 
 def maximum(operands: Operands, node: Variable) -> Facts:
     """The larger one; it is positive where one of them is."""
-    found = all_kept(operands, node)
-    return found | proved(*(n for n in ("positive", "nonnegative") if some(operands, n)))
+    facts = all_kept(operands, node)
+    return facts | proved(*(n for n in ("positive", "nonnegative") if some(operands, n)))
 
 
 def minimum(operands: Operands, node: Variable) -> Facts:
     """The smaller one; it is negative where one of them is."""
-    found = all_kept(operands, node)
-    return found | proved(*(n for n in ("negative", "nonpositive") if some(operands, n)))
+    facts = all_kept(operands, node)
+    return facts | proved(*(n for n in ("negative", "nonpositive") if some(operands, n)))
 
 
 def where(operands: Operands, node: Variable) -> Facts:
@@ -373,16 +366,8 @@ def definite_sum(operands: Operands, whole: list[bool], single: list[bool]) -> F
     """Sums of semidefinite matrices are semidefinite; with a definite term, definite.
 
     A number, the same for all elements of a matrix, stands for the matrix of that number
-    everywhere, which is positive semidefinite where the number is not negative.
-
-    Parameters
-    ----------
-    operands : tuple of Facts
-        Those of the operands.
-    whole : list of bool
-        Which operands have the size of the result.
-    single : list of bool
-        Which have one element for each matrix.
+    everywhere, which is positive semidefinite where the number is not negative.  ``whole`` says
+    which operands have the size of the result, and ``single`` which have one element per matrix.
 
     References
     ----------
@@ -424,21 +409,10 @@ def _semidefinite(operands: Operands, whole: list[bool], single: list[bool]) -> 
 def structure(
     zero: str, definite: DefiniteRule | None, operands: Operands, node: Variable
 ) -> Facts:
-    """Return the matrix facts of an elementwise result.
+    """Return the matrix facts of an elementwise result, from two columns of its row.
 
     Applying one function to every element keeps symmetry.  It keeps the zeros of a triangle where
     it takes zeros to zero.
-
-    Parameters
-    ----------
-    zero : str
-        When the result is a zero: :attr:`Row.zero`.
-    definite : callable or None
-        Which results are definite: :attr:`Row.definite`.
-    operands : tuple of Facts
-        Those of the operands.
-    node : Variable
-        The result.
     """
     type_ = node.type
     if type_.ndim < 2 or not isinstance(type_, TensorType):

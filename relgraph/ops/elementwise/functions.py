@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from relgraph.errors import DomainError, DTypeError, checks_arguments
+from relgraph.errors import DomainError, DTypeError
 from relgraph.ir.node import Variable
 from relgraph.ops.arguments import as_operand, check_int, is_pattern
+from relgraph.ops.docstrings import documented
+from relgraph.ops.elementwise.cast import Cast
 from relgraph.ops.elementwise.instances import (
     floor_divide,
     isnan,
@@ -24,32 +26,16 @@ from relgraph.ops.elementwise.instances import (
     true_divide,
     where,
 )
-from relgraph.ops.elementwise.op import Cast, Elementwise
+from relgraph.ops.elementwise.op import Elementwise
 from relgraph.ops.elementwise.row import ufunc_loop
 
 
-@checks_arguments
+@documented()
 def cast(x: Any, dtype: npt.DTypeLike, *, copy: bool = True) -> Any:
     """Convert to another dtype, as ``x.astype(dtype)``.
 
-    Parameters
-    ----------
-    x : Variable or array-like
-        Any dtype.
-    dtype : dtype-like
-        The dtype of the result.
-    copy : bool
-        Accepted as in NumPy; values of a graph cannot be changed, so it makes no difference.
-
-    Returns
-    -------
-    Variable
-        ``x`` itself where it has that dtype already.
-
-    Raises
-    ------
-    DTypeError
-        For a dtype that relgraph does not compute with.
+    dtype (dtype-like):
+    Returns: ``x`` itself where it has that dtype already.
 
     Examples
     --------
@@ -64,47 +50,23 @@ def cast(x: Any, dtype: npt.DTypeLike, *, copy: bool = True) -> Any:
     return op(operand)
 
 
-@checks_arguments
+def in_dtype(x: Any, dtype: npt.DTypeLike | None) -> Any:
+    """Return ``x`` in a dtype, or unchanged for None."""
+    return x if dtype is None else cast(x, dtype)
+
+
+@documented("elementwise")
 def fmax(x1: Any, x2: Any) -> Any:
     """Take the larger of two numbers, or the one that is not NaN, as ``numpy.fmax``.
 
-    Parameters
-    ----------
-    x1, x2 : Variable or array-like
-        Any dtype.
-
-    Returns
-    -------
-    Variable
-        The common dtype.
-
-    Raises
-    ------
-    ShapeError
-        When the shapes do not broadcast.
+    Returns: The common dtype.
     """
     return _but_nan(x1, x2, maximum(x1, x2))
 
 
-@checks_arguments
+@documented(like=fmax)
 def fmin(x1: Any, x2: Any) -> Any:
-    """Take the smaller of two numbers, or the one that is not NaN, as ``numpy.fmin``.
-
-    Parameters
-    ----------
-    x1, x2 : Variable or array-like
-        Any dtype.
-
-    Returns
-    -------
-    Variable
-        The common dtype.
-
-    Raises
-    ------
-    ShapeError
-        When the shapes do not broadcast.
-    """
+    """Take the smaller of two numbers, or the one that is not NaN, as ``numpy.fmin``."""
     return _but_nan(x1, x2, minimum(x1, x2))
 
 
@@ -114,26 +76,13 @@ def _but_nan(x1: Any, x2: Any, extreme: Any) -> Any:
     return where(isnan(x1), x2, where(isnan(x2), x1, extreme))
 
 
-@checks_arguments
+@documented()
 def clip(x: Any, lo: Any = None, hi: Any = None) -> Any:
     """Limit to an interval: ``minimum(maximum(x, lo), hi)``.
 
-    Parameters
-    ----------
-    x : Variable or array-like
-        Any dtype.
-    lo, hi : Variable, array-like or None
-        The bounds; None for no bound on that side.
-
-    Returns
-    -------
-    Variable
-        The common dtype of the operands.
-
-    Raises
-    ------
-    ShapeError
-        When the shapes do not broadcast.
+    lo, hi (Variable, array-like or None): The bounds; None for no bound on that side.
+    Returns: The common dtype of the operands.
+    ShapeError: When the shapes do not broadcast.
 
     Examples
     --------
@@ -161,41 +110,22 @@ def _within_dtype(x: Any, lo: Any, hi: Any) -> tuple[Any, Any]:
     return lo, hi
 
 
-@checks_arguments
+@documented()
 def copy(x: Any) -> Any:
     """Return the operand itself: values of a graph cannot be changed, so it needs no copy.
 
-    Parameters
-    ----------
-    x : Variable or array-like
-        Any dtype.
-
-    Returns
-    -------
-    Variable
-        The operand.
+    Returns: The operand.
     """
     return as_operand(x)
 
 
-@checks_arguments
+@documented()
 def positive(x: Any) -> Any:
     """Return the operand itself, as ``+x`` does.
 
-    Parameters
-    ----------
-    x : Variable or array-like
-        Any dtype but bool.
-
-    Returns
-    -------
-    Variable
-        The operand.
-
-    Raises
-    ------
-    DTypeError
-        For a bool, as in NumPy.
+    x: Any dtype but bool, and any shape.
+    Returns: The operand.
+    DTypeError: For a bool, as in NumPy.
     """
     operand = as_operand(x)
     if isinstance(operand, Variable):
@@ -206,19 +136,11 @@ def positive(x: Any) -> Any:
 _POSITIVE = ufunc_loop(np.positive)
 
 
-@checks_arguments
+@documented()
 def conjugate(x: Any) -> Any:
     """Return the operand itself, which is real; a bool as int8, as ``numpy.conjugate`` does.
 
-    Parameters
-    ----------
-    x : Variable or array-like
-        Any dtype.
-
-    Returns
-    -------
-    Variable
-        The operand.
+    Returns: The operand.
     """
     operand = as_operand(x)
     if isinstance(operand, Variable) and operand.dtype.kind == "b":
@@ -237,52 +159,25 @@ def raise_to(x1: Any, x2: Any) -> Any:
     return power(x1, x2)
 
 
-@checks_arguments
+@documented("elementwise")
 def divmod(x1: Any, x2: Any) -> tuple[Any, Any]:
     """Return the quotient rounded down and the remainder, as ``divmod(x1, x2)`` does.
 
-    Parameters
-    ----------
-    x1, x2 : Variable or array-like
-        Any dtype.
-
-    Returns
-    -------
-    tuple of Variable
-        ``x1 // x2`` and ``x1 % x2``.
-
-    Raises
-    ------
-    ShapeError
-        When the shapes do not broadcast.
+    Returns (tuple of Variable): ``x1 // x2`` and ``x1 % x2``.
     """
     return floor_divide(x1, x2), remainder(x1, x2)
 
 
-@checks_arguments
+@documented()
 def round(x: Any, decimals: int | None = None) -> Any:
     """Round to a number of decimals, halves to even.
 
-    Parameters
-    ----------
-    x : Variable or array-like
-        Integers change where ``decimals`` is negative only.
-    decimals : int, optional
-        The number of decimals, 0 by default; -1 rounds to tens.
-
-    Returns
-    -------
-    Variable
-        The dtype of ``x``.
-
-    Raises
-    ------
-    ArgumentError
-        For a number of decimals that is not an int.
-    DTypeError
-        For decimals of a bool, as in NumPy.
-    DomainError
-        For more than 308 decimals, or fewer than -308: NumPy makes all numbers NaN.
+    x: Integers change where ``decimals`` is negative only.
+    decimals (int, optional): The number of decimals, 0 by default; -1 rounds to tens.
+    Returns: The dtype of ``x``.
+    ArgumentError: For a number of decimals that is not an int.
+    DTypeError: For decimals of a bool, as in NumPy.
+    DomainError: For more than 308 decimals, or fewer than -308: NumPy makes all numbers NaN.
 
     Examples
     --------

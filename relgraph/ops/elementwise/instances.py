@@ -1,13 +1,12 @@
-"""The elementwise ops by name, one for each row."""
+"""The elementwise ops, one for each row, under their names."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from relgraph.ops.elementwise.op import TABLE, Elementwise
+from relgraph.ops.elementwise.op import ROWS, Elementwise
 
-OPS = {name: Elementwise(name) for name in TABLE}
-globals().update(OPS)
+globals().update({name: Elementwise(name) for name in ROWS})
 
 if TYPE_CHECKING:
     __getattr__: Any  # the names of the rows are not written a second time

@@ -15,6 +15,7 @@ import numpy as np
 from relgraph.errors import DTypeError
 from relgraph.ir.facts import NOTHING, Facts
 from relgraph.ir.node import Variable, as_variable, is_weak
+from relgraph.ir.op import Measure
 
 DTypes = tuple[np.dtype[Any], ...]
 LoopRule = Callable[[str, DTypes], DTypes]
@@ -43,37 +44,19 @@ def no_facts(operands: tuple[Facts, ...], node: Variable) -> Facts:
 
 
 class Ulps(NamedTuple):
-    """Bounds of an error, in units in the last place.
-
-    Attributes
-    ----------
-    float32, float64 : float
-        The bound for each dtype that the op computes in.
-    note : str
-        What the bound refers to, where it is not the result itself.
-    """
+    """Bounds of an error for each dtype, in units in the last place."""
 
     float32: float
     float64: float
-    note: str = ""
+    note: str = ""  # what the bounds refer to, if not to the result itself
 
 
-class Elementary(NamedTuple):
-    """A polynomial of relgraph's own that computes an op on vectors.
+class Polynomial(NamedTuple):
+    """A polynomial of relgraph's own that computes an op on vectors."""
 
-    Attributes
-    ----------
-    formula : str
-        Its module in ``relgraph.backends.numba.elementary`` and its name: "exponentials.exp".
-    ulps : Ulps
-        How far it may be from the exact result.
-    library : str
-        The name of the function in vendors' libraries of vector functions, or "".
-    """
-
-    formula: str
-    ulps: Ulps
-    library: str = ""
+    formula: str  # "exponentials.exp": module in relgraph.backends.numba.elementary, and name
+    ulps: Ulps  # how far it may be from the exact result
+    library: str = ""  # the name of the function in vendors' libraries of vector functions
 
 
 class Cpu(NamedTuple):
@@ -95,9 +78,12 @@ class Cpu(NamedTuple):
     truths : bool
         Whether the operands are tested against zero first.
     wide : bool
-        Whether the function exists for float64 only; a float32 result is rounded once.
+        Whether float32 operands are computed in float64 and the result is rounded once.  Set it for
+        functions of Python's ``math`` and for those that exist for float64 only: without it a
+        kernel calls the C library's float32 function, such as ``sinhf``, and may miss the bound.
     plain : bool
-        Whether the value of the expression of float32 operands is a float32.
+        Whether the expression of float32 operands is a float32 already.  Otherwise the kernel
+        converts the result; a number written as ``1.0`` makes the expression a float64.
     share : int
         The share in the limit of a kernel: machine instructions, very roughly, over ten.
     """
@@ -115,17 +101,9 @@ class Cpu(NamedTuple):
     share: int = 1
 
     def spelling(self, kind: str) -> str | None:
-        """Return the expression for a kind of dtype.
+        """Return the expression for a kind of dtype: "f", "i", "u" or "b".
 
-        Parameters
-        ----------
-        kind : str
-            One of NumPy's letters "f", "i", "u" and "b".
-
-        Returns
-        -------
-        str or None
-            None where a kernel cannot compute the op for that kind.
+        It is None if a kernel cannot compute the op for that kind.
         """
         if kind == "f":
             text = self.float or self.number or self.any
@@ -185,8 +163,11 @@ class Row(NamedTuple):
     flops : int
         Floating-point operations for one element.
     measure : tuple
-        The weight and the coefficients of the operands in the termination order
-        (:mod:`relgraph.relations.termination_order`).
+        The weight ``w`` and the coefficients ``a, b`` in the termination order, which reads
+        ``f(x, y)`` as ``w + a x + b y``.  Every rewrite that relgraph ships decreases this number.
+        Begin with the default.  If a check reports a relation as unmeasured, raise the weight of an
+        op that its rewrite removes, or the coefficient of an operand that the rewrite copies or
+        takes out of the op.
     meaning : callable or None
         ``meaning(mp, *operands)``: the exact value by mpmath, which is the first argument.
         It raises ValueError where it is not defined, or takes too long.
@@ -203,7 +184,7 @@ class Row(NamedTuple):
     cuda : str
         The expression of floats in a kernel of a GPU, "" where that of the CPU serves or none is.
         ``{s}`` is the suffix of functions of the dtype ("f" for float32), ``{F}`` the dtype.
-    elementary : Elementary or None
+    elementary : Polynomial or None
         The polynomial that computes it on the CPU.
     ulps : Ulps or None
         How far a kernel may be from NumPy; None where it is equal.
@@ -231,13 +212,13 @@ class Row(NamedTuple):
     range: tuple[float, float] = (-np.inf, np.inf)
     decides: str = ""
     flops: int = CHEAP
-    measure: tuple[int, int | tuple[int, ...]] = (1, 1)
+    measure: Measure = (1, 1)
     meaning: Callable[..., Any] | None = None
     rounding: str = "relative"
     derivative: Callable[..., Any] | None = None
     cpu: Cpu | None = None
     cuda: str = ""
-    elementary: Elementary | None = None
+    elementary: Polynomial | None = None
     ulps: Ulps | None = None
 
     def spelling(self, kind: str) -> str | None:
@@ -287,19 +268,9 @@ def ufunc_loop(function: np.ufunc) -> LoopRule:
 
 
 def in_floats(row: Row, operands: tuple[Any, ...]) -> tuple[Variable, ...] | None:
-    """Return operands with the Python integers as floats that a function computes in.
+    """Return operands as nodes, with a Python integer that does not fit their dtype as a float.
 
-    Parameters
-    ----------
-    row : Row
-        It is given an integer that does not fit the dtype of its other operands.
-    operands : tuple of Variable, array-like or number
-        As a caller gives them.
-
-    Returns
-    -------
-    tuple of Variable or None
-        As nodes: ``uint8_array / -1`` divides by -1.0.  None where it computes in integers.
+    So ``uint8_array / -1`` divides by -1.0.  The result is None if the op computes in integers.
     """
     strong = [as_variable(x).dtype for x in operands if not is_weak(x)]
     common = np.result_type(*strong) if strong else None

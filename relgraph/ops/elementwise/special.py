@@ -13,7 +13,7 @@ from relgraph.ops.elementwise.row import (
     LONG,
     SPECIAL,
     Cpu,
-    Elementary,
+    Polynomial,
     Row,
     Ulps,
     themed,
@@ -122,7 +122,7 @@ SPECIALS: tuple[Row, ...] = themed(
         derivative=lambda op, r, x: (_SLOPE * op.exp(-op.square(x)),),
         cpu=Cpu(float="erf({0})", plain=True, share=LONG),
         cuda="erf{s}({0})",
-        elementary=Elementary("errors.erf", Ulps(1.2, 1.3), library="erf"),
+        elementary=Polynomial("errors.erf", Ulps(1.2, 1.3), library="erf"),
         ulps=Ulps(2, 4),
     ),
     _row(
@@ -137,7 +137,7 @@ SPECIALS: tuple[Row, ...] = themed(
         derivative=lambda op, r, x: (-_SLOPE * op.exp(-op.square(x)),),
         cpu=Cpu(float="erfc({0})", plain=True, share=LONG),
         cuda="erfc{s}({0})",
-        elementary=Elementary("errors.erfc", Ulps(3.0, 2.9), library="erfc"),
+        elementary=Polynomial("errors.erfc", Ulps(3.0, 2.9), library="erfc"),
         ulps=Ulps(
             4,
             4,

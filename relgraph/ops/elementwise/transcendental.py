@@ -14,7 +14,7 @@ from relgraph.ops.elementwise.row import (
     SPECIAL,
     TRANSCENDENTAL,
     Cpu,
-    Elementary,
+    Polynomial,
     Row,
     Ulps,
     themed,
@@ -56,34 +56,26 @@ def _polynomial(
 ) -> dict[str, Any]:
     """Return the columns of a function that the CPU computes by a polynomial.
 
-    Parameters
-    ----------
-    name : str
-        Its module in ``relgraph.backends.numba.elementary`` and its name.
-    elementary, ulps : Ulps
-        How far it may be from the exact result, and from NumPy's.
-    arity : int
-        The number of operands.
-    vector : bool
-        Whether vendors' libraries of vector functions have it.
-    share : int
-        The share in the limit of a kernel.
+    ``elementary`` bounds the distance to the exact result and ``ulps`` that to NumPy's; ``vector``
+    says whether vendors' libraries of vector functions have it.
     """
     function = name.partition(".")[2]
     operands = ", ".join([f"{{{i}}}" for i in range(arity)])
     return {
         "cpu": Cpu(float=f"{function}({operands})", plain=True, share=share),
         "cuda": f"{function}{{s}}({operands})",
-        "elementary": Elementary(name, elementary, function if vector else ""),
+        "elementary": Polynomial(name, elementary, function if vector else ""),
         "ulps": ulps,
     }
 
 
-def _unary(function: np.ufunc, facts: Any, **fields: Any) -> Row:
+def _transcendental(function: np.ufunc, facts: Any, **fields: Any) -> Row:
+    """Return the row of a ufunc that costs one polynomial."""
     return ufunc(function, flops=TRANSCENDENTAL, facts=facts, **fields)
 
 
-def _own(name: str, compute: Any, doc: str, **fields: Any) -> Row:
+def _composite(name: str, compute: Any, doc: str, **fields: Any) -> Row:
+    """Return the row of a function that NumPy lacks, computed by several of NumPy or SciPy."""
     # The dtype rule is that of exp, so that inferring a type does not import SciPy.
     return Row(name, compute, 1, ufunc_loop(np.exp), doc=doc, flops=SPECIAL, **fields)
 
@@ -107,7 +99,7 @@ _LARGE = (
 
 EXPONENTIAL: tuple[Row, ...] = themed(
     "exponentials and logarithms",
-    _unary(
+    _transcendental(
         np.exp,
         _EXP,
         measure=(4, 1),
@@ -115,7 +107,7 @@ EXPONENTIAL: tuple[Row, ...] = themed(
         derivative=lambda op, r, x: (r,),
         **_polynomial("exponentials.exp", Ulps(1.1, 1.1), Ulps(4, 2)),
     ),
-    _unary(
+    _transcendental(
         np.exp2,
         _EXP,
         measure=(4, 1),
@@ -123,7 +115,7 @@ EXPONENTIAL: tuple[Row, ...] = themed(
         derivative=lambda op, r, x: (r * LOG_2,),
         **_polynomial("exponentials.exp2", Ulps(1.1, 1.1), Ulps(4, 2)),
     ),
-    _unary(
+    _transcendental(
         np.expm1,
         rules.rule(
             keeps=(*_ODD, "not_nan"),
@@ -135,7 +127,7 @@ EXPONENTIAL: tuple[Row, ...] = themed(
         derivative=lambda op, r, x: (r + 1,),
         **_polynomial("exponentials.expm1", Ulps(2.0, 2.2), Ulps(4, 4)),
     ),
-    _unary(
+    _transcendental(
         np.log,
         _LOG,
         measure=(13, 4),
@@ -143,7 +135,7 @@ EXPONENTIAL: tuple[Row, ...] = themed(
         derivative=lambda op, r, x: (1 / x,),
         **_polynomial("logarithms.log", Ulps(1.0, 1.0), Ulps(4, 3)),
     ),
-    _unary(
+    _transcendental(
         np.log2,
         _LOG,
         measure=(13, 4),
@@ -151,7 +143,7 @@ EXPONENTIAL: tuple[Row, ...] = themed(
         derivative=lambda op, r, x: (1 / (x * LOG_2),),
         **_polynomial("logarithms.log2", Ulps(1.3, 1.3), Ulps(4, 3)),
     ),
-    _unary(
+    _transcendental(
         np.log10,
         _LOG,
         measure=(13, 4),
@@ -159,7 +151,7 @@ EXPONENTIAL: tuple[Row, ...] = themed(
         derivative=lambda op, r, x: (1 / (x * math.log(10)),),
         **_polynomial("logarithms.log10", Ulps(1.3, 1.3), Ulps(4, 3)),
     ),
-    _unary(
+    _transcendental(
         np.log1p,
         rules.rule(
             keeps=_ODD,
@@ -190,7 +182,7 @@ EXPONENTIAL: tuple[Row, ...] = themed(
             vector=False,
         ),
     ),
-    _own(
+    _composite(
         "log1mexp",
         log1mexp,
         "Compute ``log(1 - exp(x))`` without cancellation.",
@@ -202,7 +194,7 @@ EXPONENTIAL: tuple[Row, ...] = themed(
         derivative=lambda op, r, x: (-1 / op.expm1(-x),),
         **_polynomial("logarithms.log1mexp", Ulps(2.2, 2.2), Ulps(6, 4), vector=False),
     ),
-    _own(
+    _composite(
         "sigmoid",
         scipy_function("expit"),
         "Compute ``1 / (1 + exp(-x))``, the logistic function.",
@@ -222,7 +214,7 @@ EXPONENTIAL: tuple[Row, ...] = themed(
             vector=False,
         ),
     ),
-    _own(
+    _composite(
         "softplus",
         softplus,
         "Compute ``log(1 + exp(x))`` without overflow.",
@@ -240,7 +232,7 @@ EXPONENTIAL: tuple[Row, ...] = themed(
 
 TRIGONOMETRIC: tuple[Row, ...] = themed(
     "trigonometric and hyperbolic",
-    _unary(
+    _transcendental(
         np.sin,
         _CIRCULAR,
         zero="all",
@@ -250,7 +242,7 @@ TRIGONOMETRIC: tuple[Row, ...] = themed(
         derivative=lambda op, r, x: (op.cos(x),),
         **_polynomial("circular.sin", Ulps(2.2, 2.4, _LARGE), Ulps(4, 4), share=_SHORT),
     ),
-    _unary(
+    _transcendental(
         np.cos,
         _CIRCULAR,
         range=(-1.0, 1.0),
@@ -259,7 +251,7 @@ TRIGONOMETRIC: tuple[Row, ...] = themed(
         derivative=lambda op, r, x: (-op.sin(x),),
         **_polynomial("circular.cos", Ulps(2.2, 2.5, _LARGE), Ulps(4, 4), share=_SHORT),
     ),
-    _unary(
+    _transcendental(
         np.tan,
         rules.rule(when=((("finite",), ("not_nan",)),)),
         zero="all",
@@ -268,7 +260,7 @@ TRIGONOMETRIC: tuple[Row, ...] = themed(
         derivative=lambda op, r, x: (1 + op.square(r),),
         **_polynomial("circular.tan", Ulps(4.0, 4.0, _LARGE), Ulps(4, 4)),
     ),
-    _unary(
+    _transcendental(
         np.arcsin,
         rules.rule(keeps=_ODD),
         aliases=("asin",),
@@ -281,7 +273,7 @@ TRIGONOMETRIC: tuple[Row, ...] = themed(
         cuda="asin{s}({0})",
         ulps=Ulps(4, 4),
     ),
-    _unary(
+    _transcendental(
         np.arccos,
         rules.rule(always=("nonnegative",)),
         aliases=("acos",),
@@ -293,7 +285,7 @@ TRIGONOMETRIC: tuple[Row, ...] = themed(
         cuda="acos{s}({0})",
         ulps=Ulps(4, 4),
     ),
-    _unary(
+    _transcendental(
         np.arctan,
         rules.rule(keeps=_ODD, when=((("not_nan",), ("finite",)),)),
         aliases=("atan",),
@@ -319,7 +311,7 @@ TRIGONOMETRIC: tuple[Row, ...] = themed(
         cuda="atan2{s}({0}, {1})",
         ulps=Ulps(4, 4),
     ),
-    _unary(
+    _transcendental(
         np.sinh,
         rules.rule(keeps=(*_ODD, "not_nan")),
         zero="all",
@@ -330,7 +322,7 @@ TRIGONOMETRIC: tuple[Row, ...] = themed(
         cuda="sinh{s}({0})",
         ulps=Ulps(4, 4),
     ),
-    _unary(
+    _transcendental(
         np.cosh,
         rules.rule(always=("positive",), keeps=("not_nan",)),
         measure=(5, 2),
@@ -340,7 +332,7 @@ TRIGONOMETRIC: tuple[Row, ...] = themed(
         cuda="cosh{s}({0})",
         ulps=Ulps(4, 4),
     ),
-    _unary(
+    _transcendental(
         np.tanh,
         rules.rule(keeps=_ODD, when=((("not_nan",), ("finite",)),)),
         zero="all",
@@ -350,7 +342,7 @@ TRIGONOMETRIC: tuple[Row, ...] = themed(
         derivative=lambda op, r, x: (1 - op.square(r),),
         **_polynomial("hyperbolic.tanh", Ulps(1.6, 1.6), Ulps(4, 4)),
     ),
-    _unary(
+    _transcendental(
         np.arcsinh,
         rules.rule(keeps=(*_ODD, "finite", "not_nan")),
         aliases=("asinh",),
@@ -362,7 +354,7 @@ TRIGONOMETRIC: tuple[Row, ...] = themed(
         cuda="asinh{s}({0})",
         ulps=Ulps(4, 4),
     ),
-    _unary(
+    _transcendental(
         np.arccosh,
         rules.rule(always=("nonnegative",)),
         aliases=("acosh",),
@@ -373,7 +365,7 @@ TRIGONOMETRIC: tuple[Row, ...] = themed(
         cuda="acosh{s}({0})",
         ulps=Ulps(4, 4),
     ),
-    _unary(
+    _transcendental(
         np.arctanh,
         rules.rule(keeps=_ODD),
         aliases=("atanh",),

@@ -74,27 +74,16 @@ def small(entries: Sequence[Entry], shape: Shape) -> bool:
 
 
 class Composed(NamedTuple):
-    """A key that does what two do in turn.
-
-    Attributes
-    ----------
-    spec : tuple
-        The key.
-    order : tuple of tuple of int
-        Where its operands come from: ``(0, i)`` for the first key's, ``(1, i)`` for the second's.
-    """
+    """A key that does what two do in turn."""
 
     spec: Spec
-    order: tuple[tuple[int, int], ...]
+    order: tuple[tuple[int, int], ...]  # operand i of the first key is (0, i), of the second (1, i)
 
 
 def composed(first: Spec, second: Spec, shape: Shape) -> Composed | None:
-    """Return the basic key that selects what two basic keys do, one after the other.
+    """Return the basic key that selects what two basic keys select, one after the other.
 
-    Parameters
-    ----------
-    first, second : tuple
-        The second applies to what the first selects from an array of shape ``shape``.
+    The second applies to the part that the first selects from an array of this shape.
     """
     if not (is_basic(first) and is_basic(second)):
         return None
@@ -146,8 +135,8 @@ def _both(inner: Entry, outer: Entry, dim: Dim) -> list[Entry] | None:
         return [inner] if once and len(range(1)[slice(*outer[1:])]) == 1 else None
     if "dynamic" in inner or "dynamic" in outer:
         return None
-    found = _picked(inner, outer[1], dim) if outer[0] == "int" else _sliced(inner, outer, dim)
-    return None if found is None else [found]
+    entry = _picked(inner, outer[1], dim) if outer[0] == "int" else _sliced(inner, outer, dim)
+    return None if entry is None else [entry]
 
 
 def _picked(inner: Entry, place: int, dim: Dim) -> Entry | None:
@@ -160,8 +149,8 @@ def _picked(inner: Entry, place: int, dim: Dim) -> Entry | None:
         return None
     if place < 0:
         return ("int", place) if stop is None and step == 1 else None
-    found = start + place * step
-    return ("int", found) if stop is None or found < stop else None
+    index = start + place * step
+    return ("int", index) if stop is None or index < stop else None
 
 
 def _sliced(inner: Entry, outer: Entry, dim: Dim) -> Entry | None:
@@ -228,8 +217,8 @@ def past_new_axes(
         if entry[0] == "dynamic" or (entry[0] == "slice" and not whole_axis(entry, 1)):
             return None
     left = kept_axes(entries)
-    found = tuple([i - len(left) for i, at in enumerate(left) if at in new])
-    return trimmed([e for at, e in enumerate(entries) if at not in new]), found
+    new_left = tuple([i - len(left) for i, at in enumerate(left) if at in new])
+    return trimmed([e for at, e in enumerate(entries) if at not in new]), new_left
 
 
 def past_squeeze(
@@ -249,15 +238,7 @@ def past_squeeze(
 
 
 def past_stretch(spec: Spec, shape: Shape, target: Shape) -> Spec | None:
-    """Return the key on an operand of shape ``shape`` that is stretched to ``target``.
-
-    Parameters
-    ----------
-    spec : tuple
-        A key for the stretched array.
-    shape, target : tuple
-        The shapes of the operand and of the stretched array.
-    """
+    """Return the key on an operand of shape ``shape`` that is stretched to ``target``."""
     entries = by_axis(spec, len(target))
     if entries is None or len(shape) > len(target):
         return None
@@ -332,10 +313,10 @@ def before_places(first: Spec, second: Spec, shape: Shape) -> Spec | None:
     if kinds.count("array") != 1 or any([kind not in ("slice", "array") for kind in kinds]):
         return None
     at = kinds.index("array")
-    found = composed(first[:at], second, shape[:at]) if len(second) <= at else None
-    if found is None or any([entry[0] not in ("slice", "int") for entry in found.spec]):
+    front = composed(first[:at], second, shape[:at]) if len(second) <= at else None
+    if front is None or any([entry[0] not in ("slice", "int") for entry in front.spec]):
         return None
-    before = [*found.spec, *[FULL] * (at - len(found.spec))]
+    before = [*front.spec, *[FULL] * (at - len(front.spec))]
     spec = trimmed([*before, *first[at:]])
     return spec if advanced_place(spec) == len(kept_axes(before)) else None
 
@@ -369,14 +350,7 @@ def adjoining(axis: int, one_key: Spec, other_key: Spec, shape: Shape) -> Spec |
 def disjoint(first: Spec, second: Spec, shape: Shape, chosen: Sequence[int] | None = None) -> bool:
     """Return True if two keys surely select no element in common.
 
-    Parameters
-    ----------
-    first, second : Spec
-        The keys.
-    shape : Shape
-        Of the array.
-    chosen : sequence of int, optional
-        The indices that the one array of the first key selects; without it, it may have none.
+    The first key may have one index array if ``chosen`` holds its indices.
     """
     if chosen is not None:
         if [entry for entry in first if entry[0] == "array"] != [("array",)]:

@@ -63,13 +63,9 @@ def split_new_axes(spec: Spec) -> tuple[Spec, tuple[int, ...]]:
 
 
 def advanced_place(spec: Spec) -> int | None:
-    """Return where in the result the axes of an advanced key stand.
+    """Return the number of axes that precede those of an advanced key; None for a basic key.
 
-    Returns
-    -------
-    int or None
-        The number of axes before them: 0 where a slice, a new axis or an ellipsis separates the
-        advanced entries; None for a basic key.
+    It is 0 if a slice, a new axis or an ellipsis separates the advanced entries.
     """
     if not is_advanced(spec):
         return None
@@ -80,15 +76,7 @@ def advanced_place(spec: Spec) -> int | None:
 
 
 def indexed_shape(spec: Spec, shape: Shape, operands: tuple[TensorType, ...]) -> Shape:
-    """Return the shape of the part that a key selects.
-
-    Raises
-    ------
-    DomainError
-        For a static index out of range.
-    ShapeError
-        For too many indices, or index arrays that do not broadcast.
-    """
+    """Return the shape of the part that a key selects, or raise if the key does not fit."""
     rest = iter(operands)
     kept_dims: list[Dim] = []
     advanced: list[Shape] = []
@@ -172,13 +160,13 @@ def spec_text(spec: Spec, operands: list[str]) -> str:
 
 
 def _next(operands: Iterator[TensorType]) -> TensorType:
-    found = next(operands, None)
-    if found is None:
+    operand = next(operands, None)
+    if operand is None:
         raise ArgumentError(
             "fewer operands than the key has dynamic parts",
             fix="Write x[key], or x.at[key] for an update, which makes the operands with the key.",
         )
-    return found
+    return operand
 
 
 def _sliced(entry: tuple[Any, ...], dim: Dim) -> Dim:
@@ -212,21 +200,9 @@ def _check_mask(mask: Shape, shape: Shape, axis: int) -> None:
 
 
 def parse_key(x: Variable, key: Any) -> tuple[Spec, list[Variable]]:
-    """Return a key as a spec and its operands.
+    """Return a key of ``x`` as a spec and its operands, or raise if it does not fit.
 
-    Parameters
-    ----------
-    x : Variable
-        The array that is indexed.
-    key : object
-        Anything that NumPy takes, with Variables where it takes integers and arrays.
-
-    Raises
-    ------
-    ArgumentError
-        For a bool, for two ellipses, or for a part that is no index.
-    DomainError, DTypeError, ShapeError
-        When the key does not fit the array.
+    A key is anything that NumPy takes, with Variables in place of integers and arrays.
     """
     parts = [_part(part) for part in (key if isinstance(key, tuple) else (key,))]
     widths = [_width(part) for part in parts]
@@ -262,11 +238,11 @@ def parse_key(x: Variable, key: Any) -> tuple[Spec, list[Variable]]:
 def _trimmed(spec: list[tuple[Any, ...]]) -> Spec:
     """Return a spec without its trailing whole axes, and without an idle ellipsis."""
     without = tuple(entry for entry in spec if entry != ("ellipsis",))
-    found = tuple(spec) if advanced_place(tuple(spec)) != advanced_place(without) else without
-    end = len(found)
-    while end and found[end - 1] == FULL and ("ellipsis",) not in found:
+    entries = tuple(spec) if advanced_place(tuple(spec)) != advanced_place(without) else without
+    end = len(entries)
+    while end and entries[end - 1] == FULL and ("ellipsis",) not in entries:
         end -= 1  # an ellipsis would stand for the axes that are left out
-    return found[:end]
+    return entries[:end]
 
 
 def _part(part: Any) -> Any:
@@ -397,10 +373,10 @@ def _bound(bound: Any) -> Any:
     """Return a bound of a slice: None, an int, or an integer scalar node."""
     if bound is None:
         return None
-    found = _part(bound)
-    if isinstance(found, Variable):
-        check_scalar(found.type, "a bound of a slice")
-        return found
-    if isinstance(found, int):
-        return found
+    part = _part(bound)
+    if isinstance(part, Variable):
+        check_scalar(part.type, "a bound of a slice")
+        return part
+    if isinstance(part, int):
+        return part
     raise ArgumentError(f"{bound!r} is not a bound of a slice", fix="Use ints and scalars.")

@@ -39,7 +39,9 @@ class Index(Op):
 
     __slots__ = ()
     name = "index"
+    measure = (5, (4, 1))
     parameters = ("spec",)
+    moves_elements = True
 
     def infer(self, *types: Any) -> Type:
         """Return the type of the part."""
@@ -76,7 +78,6 @@ def index(x: Any, key: Any) -> Any:
         :func:`~relgraph.ops.shape.expand_dims`.
     DomainError: For a static index out of range.
     ArgumentError: For a bool: ``x == y`` on graphs is identity.
-    PatternError: For a pattern, whose rank is not known.
 
     Examples
     --------
@@ -93,6 +94,11 @@ def index(x: Any, key: Any) -> Any:
     return expand_dims(part, axes) if axes else part
 
 
+def along(x: Variable, axis: int, key: Any) -> Any:
+    """Return the part of ``x`` that a key selects along an axis, counted from the front."""
+    return index(x, (*[slice(None)] * axis, key))
+
+
 @documented()
 def take(x: Any, indices: Any, axis: int | None = None, *, mode: str = "raise") -> Any:
     """Return the elements of ``x`` at indices along an axis.
@@ -105,13 +111,12 @@ def take(x: Any, indices: Any, axis: int | None = None, *, mode: str = "raise") 
     DomainError: For an axis or an index that is known to be out of range, or another mode.
     IndexRangeError: At a call, for an index out of range; also where another axis is empty, unlike
         NumPy.
-    PatternError: For a pattern, whose rank is not known.
     """
     x = as_array(x, "take")
     axis = None if is_axis_of_scalar(axis, x.ndim) else axis  # as NumPy's
     lead = 0 if axis is None else normalise_axis(axis, x.ndim, "take") + x.ndim
     whole = ravel(x) if axis is None else x
-    return index(whole, (slice(None),) * lead + (_moved_inside(indices, dim(whole, lead), mode),))
+    return along(whole, lead, _moved_inside(indices, dim(whole, lead), mode))
 
 
 def _moved_inside(indices: Any, size: Any, mode: str) -> Any:
@@ -136,5 +141,4 @@ def as_array(x: Any, function: str) -> Variable:
             "Index(s)(x) for any, of relgraph.ops.indexing.index; SetIndex(s)(x, v) of "
             "relgraph.ops.indexing.update.",
         )
-    found: Variable = as_operand(x)
-    return found
+    return as_operand(x)  # type: ignore[no-any-return]

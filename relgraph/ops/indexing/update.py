@@ -11,20 +11,21 @@ from relgraph.errors import (
     PatternError,
     ShapeError,
     UnsupportedAttributeError,
-    checks_arguments,
 )
 from relgraph.ir.cost import size
-from relgraph.ir.facts import NOTHING, VALUE_FACTS, Facts, kept
+from relgraph.ir.dispatch import traceable
+from relgraph.ir.facts import NOTHING, VALUE_FACTS, Facts, kept, shared
 from relgraph.ir.node import Variable, as_literal, as_variable
 from relgraph.ir.op import Op
 from relgraph.ir.types import Type, broadcast_shapes, covers
 from relgraph.ops.arguments import is_pattern, shape_text
+from relgraph.ops.elementwise import Elementwise, add, maximum, minimum, multiply
 from relgraph.ops.indexing.expression import Spec, indexed_shape, numpy_key, parse_key, spec_text
 from relgraph.ops.indexing.index import as_array
 from relgraph.ops.permutation import postfix_operand
 
 
-class _Update(Op):
+class IndexUpdate(Op):
     """A copy of an array in which the part that a key selects is changed by a value.
 
     Parameters
@@ -35,7 +36,7 @@ class _Update(Op):
 
     __slots__ = ()
     parameters = ("spec",)
-    ufunc: ClassVar[np.ufunc | None] = None
+    combiner: ClassVar[Elementwise | None] = None  # joins a value to an element; None replaces it
 
     def infer(self, *types: Any) -> Type:
         """Return the type of the array; the value must fit its dtype and broadcast to the part."""
@@ -63,29 +64,22 @@ class _Update(Op):
         return self.overwrite(np.array(values[0], order="C"), *values[1:])
 
     def overwrite(self, *values: Any) -> Any:
-        """Update an array that nothing else reads, and return it.
+        """Update the first operand, which nothing else reads, and return it.
 
-        Parameters
-        ----------
-        *values : array
-            The array, C-contiguous and writeable; the value; and the operands of the key.
-
-        Returns
-        -------
-        array
-            The first of them.
+        It is C-contiguous and writeable; the value and the operands of the key follow.
         """
         result, value, *rest = values
         key = numpy_key(self.params[0], tuple(rest))
         value = np.asarray(value).astype(result.dtype)
-        if self.ufunc is None:
+        if self.combiner is None:
             result[key] = value
         else:
             # Flat places and values: NumPy 2.4's ufunc.at reads past the end of a value that it
             # has to broadcast to an index array of several dimensions.
             places = np.arange(result.size).reshape(result.shape)[key]
             spread = np.broadcast_to(value, places.shape).ravel()
-            self.ufunc.at(result.reshape(-1), places.ravel(), spread)
+            ufunc: Any = self.combiner.row.compute
+            ufunc.at(result.reshape(-1), places.ravel(), spread)
         return result
 
     def flops(self, types: tuple[Any, ...], result: Any) -> int:
@@ -104,58 +98,61 @@ class _Update(Op):
         return f"{postfix_operand(array)}.at[{key}].{self.name.split('_')[0]}({value})"
 
 
-class SetIndex(_Update):
+class SetIndex(IndexUpdate):
     """A copy of an array with a part replaced; of updates to one element the last holds."""
 
     __slots__ = ()
     name = "set_index"
+    measure = (4, 1)
+    moves_elements = True
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """Know what is known of both the array and the value."""
         if node.inputs[0].dtype != node.inputs[1].dtype:
             return NOTHING  # the value is converted, and may overflow or wrap
-        return kept(Facts(operands[0].true & operands[1].true), *VALUE_FACTS)
+        return kept(shared(operands[:2]), *VALUE_FACTS)
 
 
-class AddIndex(_Update):
+class AddIndex(IndexUpdate):
     """A copy of an array with a value added to a part; repeated elements accumulate."""
 
     __slots__ = ()
     name = "add_index"
-    ufunc = np.add
+    measure = (5, 1)
+    combiner = add
 
 
-class MultiplyIndex(_Update):
+class MultiplyIndex(IndexUpdate):
     """A copy of an array with a part multiplied by a value; repeated elements accumulate."""
 
     __slots__ = ()
     name = "multiply_index"
-    ufunc = np.multiply
+    measure = (5, 1)
+    combiner = multiply
 
 
-class MinimumIndex(_Update):
+class MinimumIndex(IndexUpdate):
     """A copy of an array with the minimum of a part and a value in its place."""
 
     __slots__ = ()
     name = "min_index"
-    ufunc = np.minimum
+    measure = (5, 1)
+    combiner = minimum
 
 
-class MaximumIndex(_Update):
+class MaximumIndex(IndexUpdate):
     """A copy of an array with the maximum of a part and a value in its place."""
 
     __slots__ = ()
     name = "max_index"
-    ufunc = np.maximum
+    measure = (5, 1)
+    combiner = maximum
 
 
 class At:
     """The parts of an array, to be updated: ``at(x)[key].set(value)``.
 
-    Parameters
-    ----------
-    x : Variable or array-like
-        The array; it stays as it is, each update is a new graph.
+    Each update is a new graph; the array does not change.
 
     Examples
     --------
@@ -171,7 +168,7 @@ class At:
     def __init__(self, x: Any) -> None:
         self.array = as_array(x, "at")
 
-    @checks_arguments
+    @traceable
     def __getitem__(self, key: Any) -> Part:
         return Part(self.array, *parse_key(self.array, key))
 
@@ -223,7 +220,7 @@ class Part:
         """Return the array with the larger of the part and the value in its place."""
         return self._apply(MaximumIndex, value)
 
-    def _apply(self, op: type[_Update], value: Any) -> Any:
+    def _apply(self, op: type[IndexUpdate], value: Any) -> Any:
         if is_pattern(value):
             raise PatternError(
                 "an update cannot take a pattern as its value",

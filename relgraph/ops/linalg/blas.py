@@ -25,7 +25,7 @@ import numpy as np
 
 from relgraph.errors import DTypeError, ShapeError, count_of
 from relgraph.ir.cost import extent, size
-from relgraph.ir.facts import Facts, kept, proved
+from relgraph.ir.facts import Facts, kept, proved, shared
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.ir.types import TensorType, Type, unify_dims
@@ -75,17 +75,9 @@ class _Accumulation(Op):
         return self._added(new, *others)
 
     def overwrite(self, *values: Any) -> Any:
-        """Add the product to an array that nothing else reads, and return it.
+        """Add the product to the first operand, which nothing else reads, and return it.
 
-        Parameters
-        ----------
-        *values : array
-            The array, C-contiguous and writeable, and the other operands.
-
-        Returns
-        -------
-        array
-            The first of them.
+        It is C-contiguous and writeable.
         """
         array, beta, others = self._parts(values)
         if beta != 1.0:  # not by BLAS, which forgets NaN and infinities where beta is 0
@@ -140,10 +132,7 @@ class _Accumulation(Op):
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """Know of integers and of what is nonnegative in all operands."""
-        every = Facts(-1)
-        for one in operands:
-            every = Facts(every.true & one.true)
-        return kept(every, "nonnegative", "integer")
+        return kept(shared(operands), "nonnegative", "integer")
 
 
 class Gemm(_Accumulation):

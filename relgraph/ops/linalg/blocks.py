@@ -8,15 +8,15 @@ import numpy as np
 
 from relgraph.errors import ArgumentError, ShapeError
 from relgraph.ir.cost import size
-from relgraph.ir.facts import Facts, kept
+from relgraph.ir.facts import Facts, kept, shared
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.ir.types import Dim, TensorType, Type, broadcast_shapes
-from relgraph.ops.arguments import as_operand, is_pattern, result_dtype
+from relgraph.ops.arguments import as_operand, is_pattern
 from relgraph.ops.contraction import Outer, product_facts
 from relgraph.ops.docstrings import documented
 from relgraph.ops.elementwise import multiply
-from relgraph.ops.linalg.structured import last_two
+from relgraph.ops.linalg.structured import SURVIVE_ZEROS, last_two
 from relgraph.ops.shape import expand_dims, ravel, reshape, shape
 
 # What a matrix of blocks has where all blocks have it.
@@ -24,7 +24,6 @@ STRUCTURES = (
     "square", "symmetric", "lower_triangular", "upper_triangular", "diagonal", "orthogonal",
     "permutation", "selection", "spd", "psd", "invertible",
 )  # fmt: skip
-_VALUES = ("nonnegative", "nonpositive", "integer", "finite", "not_nan")
 
 
 class Kron(Op):
@@ -32,7 +31,9 @@ class Kron(Op):
 
     __slots__ = ()
     name = "kron"
+    measure = (100, 4)
     arity = 2
+    returns_new_array = True
 
     def infer(self, *types: Any) -> Type:
         """Return the type, with the products of static sizes."""
@@ -43,7 +44,7 @@ class Kron(Op):
                 fix="Write np.kron(a, b), which takes arrays of any dimensions.",
             )
         dims = [_product(m, n) for m, n in zip(a.shape, b.shape, strict=True)]
-        return TensorType(result_dtype([a.dtype, b.dtype]), dims)
+        return TensorType(np.result_type(a.dtype, b.dtype), dims)
 
     def perform(self, *values: Any) -> Any:
         """Multiply with NumPy."""
@@ -57,10 +58,9 @@ class Kron(Op):
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """Keep signs and integrality, and the structures that both have."""
-        both = Facts(operands[0].true & operands[1].true)
         wraps = node.dtype.kind != "f"  # integers: what they are around zero is not known
         names = [x for x in STRUCTURES if not (wraps and x in ("spd", "psd", "invertible"))]
-        return product_facts(operands, node) | kept(both, *names)
+        return product_facts(operands, node) | kept(shared(operands), *names)
 
 
 class BlockDiag(Op):
@@ -71,14 +71,17 @@ class BlockDiag(Op):
 
     __slots__ = ()
     name = "block_diag"
+    measure = (100, (2, 1))
     arity = 2
+    moves_elements = True
+    returns_new_array = True
 
     def infer(self, *types: Any) -> Type:
         """Return the type, with the sums of static sizes."""
         a, b = types
         sizes = zip(last_two(a, "a block"), last_two(b, "a block"), strict=True)
         batch = broadcast_shapes([a.shape[:-2], b.shape[:-2]])
-        dtype = result_dtype([a.dtype, b.dtype])
+        dtype = np.result_type(a.dtype, b.dtype)
         return TensorType(dtype, (*batch, *[_total(m, n) for m, n in sizes]))
 
     def perform(self, *values: Any) -> Any:
@@ -97,8 +100,7 @@ class BlockDiag(Op):
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """Keep what both blocks have and zeros elsewhere leave true."""
-        both = Facts(operands[0].true & operands[1].true)
-        return kept(both, *_VALUES, *STRUCTURES)
+        return kept(shared(operands), *SURVIVE_ZEROS, *STRUCTURES)
 
 
 def _product(m: Dim, n: Dim) -> Dim:
@@ -172,7 +174,7 @@ def block_diag(*blocks: Any) -> Any:
     operands = [as_operand(x) for x in blocks]
     if len(operands) == 1 and not is_pattern(operands[0]):
         last_two(operands[0].type, "a block")
-    found = operands[-1]
+    result = operands[-1]
     for x in reversed(operands[:-1]):
-        found = BlockDiag()(x, found)
-    return found
+        result = BlockDiag()(x, result)
+    return result

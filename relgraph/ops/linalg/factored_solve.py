@@ -1,4 +1,4 @@
-"""Systems solved by a factor that is known, Sylvester's equation, and signs of permutations."""
+"""Solutions by a known factor, Sylvester's equation, and the signs of permutations."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.errors import ShapeError
 from relgraph.ir.cost import extent, size
 from relgraph.ir.op import Op
 from relgraph.ir.types import TensorType, Type, broadcast_shapes
@@ -14,8 +13,8 @@ from relgraph.ops.arguments import as_operand
 from relgraph.ops.contraction import contracted
 from relgraph.ops.docstrings import documented
 from relgraph.ops.linalg.factorisations import OneByOne
-from relgraph.ops.linalg.lapack import common_floats, routine, solved
-from relgraph.ops.linalg.solve import _flag, _System, float_dtype, square_size
+from relgraph.ops.linalg.lapack import common_floats, float_dtype, routine, solved
+from relgraph.ops.linalg.solve import Switch, SystemOp, solution_type, square_size
 from relgraph.ops.linalg.structured import last_two
 
 
@@ -32,20 +31,17 @@ class LUSolve(Op):
     name = "lu_solve"
     parameters = ("trans",)
     arity = 3
+    conditioned = True
+    needs_regular = True
+    returns_new_array = True
 
     def infer(self, *types: Any) -> Type:
         """Return the type of the solution."""
         factors, _, b = types
-        return _solution(factors, b)
+        return solution_type(factors, b)
 
     def perform(self, *values: Any) -> Any:
-        """Solve with LAPACK, one matrix at a time.
-
-        Raises
-        ------
-        numpy.linalg.LinAlgError
-            For a singular matrix, as by ``numpy.linalg.solve``.
-        """
+        """Solve with LAPACK, one matrix at a time; a singular matrix raises LinAlgError."""
         factors, pivots, b = values
         factors, b = common_floats(factors, b)
         _check_invertible(factors)
@@ -110,7 +106,9 @@ class SolveSylvester(OneByOne):
 
     __slots__ = ()
     name = "solve_sylvester"
+    measure = (40, 8)
     arity = 3
+    needs_regular = True
 
     def infer(self, *types: Any) -> Type:
         """Return the type of ``q``, in the common float dtype."""
@@ -133,7 +131,7 @@ class SolveSylvester(OneByOne):
         return 10 * (m**3 + n**3) + 3 * m * n * (m + n)
 
 
-class ChoSolve(_System):
+class ChoSolve(Switch, SystemOp):
     """The solution x of ``a @ x = b``, given Cholesky's factor of ``a``.
 
     Parameters
@@ -144,13 +142,8 @@ class ChoSolve(_System):
 
     __slots__ = ()
     name = "cho_solve"
+    measure = (50, 4)
     parameters = ("lower",)
-
-    @classmethod
-    def canonical(cls, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
-        """Return the parameter as a bool."""
-        (lower,) = super().canonical(*args, **kwargs)
-        return (_flag(lower),)
 
     def perform(self, *values: Any) -> Any:
         """Solve with LAPACK, one matrix at a time."""
@@ -172,21 +165,6 @@ def _check_invertible(factors: Any) -> None:
     pivots = factors.diagonal(axis1=-2, axis2=-1)
     if np.count_nonzero(pivots) < pivots.size:
         raise np.linalg.LinAlgError("Singular matrix")
-
-
-def _solution(a: TensorType, b: TensorType) -> TensorType:
-    """Return the type of the solution of a system with a matrix ``a``."""
-    n = square_size(a, "a system")
-    if b.ndim == 0:
-        raise ShapeError(
-            "the right side of a system is a vector or a matrix, not a scalar",
-            fix="Give it an element for each row, for instance with broadcast_to.",
-        )
-    dtype = float_dtype(a, b)
-    if b.ndim == 1:
-        return TensorType(dtype, (*a.shape[:-2], contracted(n, b.shape[0])))
-    batch = broadcast_shapes([a.shape[:-2], b.shape[:-2]])
-    return TensorType(dtype, (*batch, contracted(n, b.shape[-2]), b.shape[-1]))
 
 
 @documented()
@@ -217,14 +195,11 @@ def solve_sylvester(a: Any, b: Any, q: Any) -> Any:
     return SolveSylvester()(as_operand(a), as_operand(b), as_operand(q))
 
 
-@documented()
+@documented(like=lu_solve)
 def cho_solve(factor_and_lower: tuple[Any, bool], b: Any) -> Any:
     """Return the solution x of ``a @ x = b``, given Cholesky's factor of ``a``.
 
     factor_and_lower (tuple of (Variable, bool)): The factor, and whether it is the lower one.
-    b (Variable or array-like, [n] or [..., n, k]): A vector only where it has one dimension.
-    Returns: Of the shape of ``b``.
-    ShapeError: For a factor that is not square, or when the sizes do not fit.
     """
     factor, lower = factor_and_lower
     return ChoSolve(lower)(as_operand(factor), as_operand(b))

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from relgraph.errors import DomainError
-from relgraph.ir.cost import extent
 from relgraph.ir.facts import NOTHING, Facts, kept, proved
 from relgraph.ir.node import Variable
 from relgraph.ir.op import GetItem, Op
@@ -20,14 +19,14 @@ from relgraph.ir.types import Dim, TensorType, TupleType, Type, broadcast_shapes
 from relgraph.ops.arguments import as_operand, is_open
 from relgraph.ops.contraction import contracted
 from relgraph.ops.docstrings import documented
-from relgraph.ops.linalg.lapack import common_floats, routine
-from relgraph.ops.linalg.solve import _flag, _Square, _volume, float_dtype, square_size
+from relgraph.ops.linalg.lapack import common_floats, float_dtype, routine
+from relgraph.ops.linalg.solve import SquareOp, Switch, cubes, square_size, square_type
 from relgraph.ops.linalg.structured import last_two
 
 MODES = ("reduced", "complete")
 
 
-class Factoring(_Square):
+class Factoring(SquareOp):
     """An op on one square matrix, of which some results have facts of their own."""
 
     __slots__ = ()
@@ -35,7 +34,7 @@ class Factoring(_Square):
 
     def flops(self, types: tuple[Any, ...], result: Any) -> int:
         """Cost 9 n^3 for each matrix, as eigenvalues with their vectors do."""
-        return 9 * _volume(types[0].shape) * extent(types[0].shape[-1])
+        return 9 * cubes(types[0])
 
     def item_facts(self, index: int, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """Know the structure of each factor."""
@@ -47,6 +46,8 @@ class OneByOne(Op):
 
     __slots__ = ()
     ORDER: Any = "C"  # of the results for a single matrix
+    conditioned = True
+    returns_new_array = True
 
     def one(self, *matrices: Any) -> Any:
         """Return the result for one matrix of each operand."""
@@ -57,26 +58,25 @@ class OneByOne(Op):
         arrays = common_floats(*values)
         first = arrays[0]
         if len(arrays) == 1 and first.ndim == 2 and first.shape[0] == first.shape[1] > 0:
-            made = self.one(first)
-            if isinstance(made, tuple):
-                return tuple([np.asarray(x, order=self.ORDER) for x in made])
-            return np.asarray(made, order=self.ORDER)
-        found: Any = self.infer(*[TensorType(a.dtype, a.shape) for a in arrays])
-        several = isinstance(found, TupleType)
-        types: list[TensorType] = list(found.items) if several else [found]
-        shapes: list[Any] = [t.shape for t in types]
-        results = [np.zeros(s, t.dtype) for s, t in zip(shapes, types, strict=True)]
+            result = self.one(first)
+            if isinstance(result, tuple):
+                return tuple([np.asarray(x, order=self.ORDER) for x in result])
+            return np.asarray(result, order=self.ORDER)
+        type_: Any = self.infer(*[TensorType(a.dtype, a.shape) for a in arrays])
+        several = isinstance(type_, TupleType)
+        types: list[Any] = list(type_.items) if several else [type_]
+        results = [np.zeros(t.shape, t.dtype) for t in types]
         batch = np.broadcast_shapes(*[a.shape[:-2] for a in arrays])
         if all(a.size for a in arrays):
-            whole = [np.broadcast_to(a, (*batch, *a.shape[-2:])) for a in arrays]
+            stretched = [np.broadcast_to(a, (*batch, *a.shape[-2:])) for a in arrays]
             for at in np.ndindex(*batch):
-                made = self.one(*[a[at] for a in whole])
-                for result, part in zip(results, made if several else (made,), strict=True):
+                parts = self.one(*[a[at] for a in stretched])
+                for result, part in zip(results, parts if several else (parts,), strict=True):
                     result[at] = part
         return tuple(results) if several else results[0]
 
 
-class Eigh(Factoring):
+class Eigh(Switch, Factoring):
     """The eigenvalues of each symmetric matrix in ascending order, and its eigenvectors: a tuple.
 
     Parameters
@@ -87,29 +87,21 @@ class Eigh(Factoring):
 
     __slots__ = ()
     name = "eigh"
+    measure = (20, 12)
     parameters = ("lower",)
     ITEMS = ((), ("orthogonal",))
 
-    @classmethod
-    def canonical(cls, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
-        """Return the parameter as a bool."""
-        (lower,) = super().canonical(*args, **kwargs)
-        return (_flag(lower),)
-
     def infer(self, *types: Any) -> Type:
         """Return the types [..., n] and [..., n, n]."""
-        (a,) = types
-        n = square_size(a, "an eigenvalue decomposition")
-        dtype = float_dtype(a)
-        batch = a.shape[:-2]
-        return TupleType([TensorType(dtype, (*batch, n)), TensorType(dtype, (*batch, n, n))])
+        vectors = square_type(types[0], "an eigenvalue decomposition")
+        return TupleType([vectors.with_shape(vectors.shape[:-1]), vectors])
 
     def perform(self, *values: Any) -> Any:
         """Compute with NumPy."""
         return tuple(np.linalg.eigh(values[0], "L" if self.params[0] else "U"))
 
 
-class Eigvalsh(Factoring):
+class Eigvalsh(Switch, Factoring):
     """The eigenvalues of each symmetric matrix, in ascending order.
 
     Parameters
@@ -120,18 +112,13 @@ class Eigvalsh(Factoring):
 
     __slots__ = ()
     name = "eigvalsh"
+    measure = (60, 20)
     parameters = ("lower",)
-
-    @classmethod
-    def canonical(cls, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
-        """Return the parameter as a bool."""
-        (lower,) = super().canonical(*args, **kwargs)
-        return (_flag(lower),)
 
     def infer(self, *types: Any) -> Type:
         """Return the type [..., n]."""
-        n = square_size(types[0], "an eigenvalue decomposition")
-        return TensorType(float_dtype(types[0]), (*types[0].shape[:-2], n))
+        matrix = square_type(types[0], "an eigenvalue decomposition")
+        return matrix.with_shape(matrix.shape[:-1])
 
     def perform(self, *values: Any) -> Any:
         """Compute with NumPy."""
@@ -139,10 +126,10 @@ class Eigvalsh(Factoring):
 
     def flops(self, types: tuple[Any, ...], result: Any) -> int:
         """Cost 4 n^3 / 3 for each matrix."""
-        return 4 * _volume(types[0].shape) * extent(types[0].shape[-1]) // 3
+        return 4 * cubes(types[0]) // 3
 
 
-class SVD(Factoring):
+class SVD(Switch, Factoring):
     """The singular value decomposition of each matrix: U, the singular values, and V.mT.
 
     Parameters
@@ -153,13 +140,8 @@ class SVD(Factoring):
 
     __slots__ = ()
     name = "svd"
+    measure = (100, 40)
     parameters = ("full_matrices",)
-
-    @classmethod
-    def canonical(cls, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
-        """Return the parameter as a bool."""
-        (full,) = super().canonical(*args, **kwargs)
-        return (_flag(full),)
 
     def infer(self, *types: Any) -> Type:
         """Return the three types."""
@@ -192,6 +174,7 @@ class QR(Factoring):
 
     __slots__ = ()
     name = "qr"
+    measure = (20, 4)
     parameters = ("mode",)
 
     @classmethod
@@ -227,13 +210,12 @@ class LU(OneByOne, Factoring):
 
     __slots__ = ()
     name = "lu"
+    measure = (20, 4)
     ITEMS = (("permutation",), ("lower_triangular", "invertible"), ("upper_triangular",))
 
     def infer(self, *types: Any) -> Type:
         """Return three types, each that of the operand in a float dtype."""
-        n = square_size(types[0], "an LU decomposition")
-        one = TensorType(float_dtype(types[0]), (*types[0].shape[:-2], n, n))
-        return TupleType([one, one, one])
+        return TupleType([square_type(types[0], "an LU decomposition")] * 3)
 
     def one(self, *matrices: Any) -> Any:
         """Factor with SciPy."""
@@ -243,7 +225,7 @@ class LU(OneByOne, Factoring):
 
     def flops(self, types: tuple[Any, ...], result: Any) -> int:
         """Cost 2 n^3 / 3 for each matrix."""
-        return 2 * _volume(types[0].shape) * extent(types[0].shape[-1]) // 3
+        return 2 * cubes(types[0]) // 3
 
 
 class LUFactor(OneByOne, Factoring):
@@ -254,14 +236,13 @@ class LUFactor(OneByOne, Factoring):
 
     __slots__ = ()
     name = "lu_factor"
+    measure = (20, 4)
     ORDER = None  # LAPACK's own, in which lu_solve takes the factors without a copy
 
     def infer(self, *types: Any) -> Type:
         """Return the type of the operand in a float dtype, and int32[..., n]."""
-        n = square_size(types[0], "an LU decomposition")
-        batch = types[0].shape[:-2]
-        factors = TensorType(float_dtype(types[0]), (*batch, n, n))
-        return TupleType([factors, TensorType("int32", (*batch, n))])
+        factors = square_type(types[0], "an LU decomposition")
+        return TupleType([factors, TensorType("int32", factors.shape[:-1])])
 
     def one(self, *matrices: Any) -> Any:
         """Factor with LAPACK; a singular matrix has a zero on the diagonal of U."""
@@ -269,7 +250,7 @@ class LUFactor(OneByOne, Factoring):
 
     def flops(self, types: tuple[Any, ...], result: Any) -> int:
         """Cost 2 n^3 / 3 for each matrix."""
-        return 2 * _volume(types[0].shape) * extent(types[0].shape[-1]) // 3
+        return 2 * cubes(types[0]) // 3
 
 
 class Schur(OneByOne, Factoring):
@@ -277,13 +258,12 @@ class Schur(OneByOne, Factoring):
 
     __slots__ = ()
     name = "schur"
+    measure = (20, 8)
     ITEMS = ((), ("orthogonal",))
 
     def infer(self, *types: Any) -> Type:
         """Return two types, each that of the operand in a float dtype."""
-        n = square_size(types[0], "a Schur decomposition")
-        one = TensorType(float_dtype(types[0]), (*types[0].shape[:-2], n, n))
-        return TupleType([one, one])
+        return TupleType([square_type(types[0], "a Schur decomposition")] * 2)
 
     def one(self, *matrices: Any) -> Any:
         """Factor with SciPy."""
@@ -300,6 +280,7 @@ class QZ(OneByOne):
 
     __slots__ = ()
     name = "qz"
+    measure = (20, 12)
     arity = 2
 
     def infer(self, *types: Any) -> Type:
@@ -326,11 +307,11 @@ class Expm(OneByOne, Factoring):
 
     __slots__ = ()
     name = "expm"
+    measure = (20, 8)
 
     def infer(self, *types: Any) -> Type:
         """Return the type of the operand, in a float dtype."""
-        n = square_size(types[0], "an exponential of a matrix")
-        return TensorType(float_dtype(types[0]), (*types[0].shape[:-2], n, n))
+        return square_type(types[0], "an exponential of a matrix")
 
     def one(self, *matrices: Any) -> Any:
         """Compute with SciPy."""
@@ -340,10 +321,10 @@ class Expm(OneByOne, Factoring):
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """Keep triangles; an exponential is invertible, and of a symmetric matrix SPD."""
-        found = proved("invertible") | kept(
+        facts = proved("invertible") | kept(
             operands[0], "lower_triangular", "upper_triangular", "diagonal"
         )
-        return found | proved("spd") if operands[0].holds("symmetric") else found
+        return facts | proved("spd") if operands[0].holds("symmetric") else facts
 
 
 def smaller(m: Dim, n: Dim) -> Dim:
@@ -353,8 +334,8 @@ def smaller(m: Dim, n: Dim) -> Dim:
     return m if m == n else None
 
 
-def _items(both: Any, count: int) -> tuple[Any, ...]:
-    return tuple(GetItem(i)(both) for i in range(count))
+def _items(results: Any, count: int) -> tuple[Any, ...]:
+    return tuple(GetItem(i)(results) for i in range(count))
 
 
 @documented("triangle")

@@ -14,56 +14,36 @@ import numpy as np
 
 @lru_cache(maxsize=64)
 def routine(name: str, dtype: np.dtype[Any]) -> Callable[..., Any]:
-    """Return a routine for matrices of float32 or float64.
+    """Return a routine for matrices of float32 or float64, by its name without the dtype's letter.
 
-    Parameters
-    ----------
-    name : str
-        Its name without the letter of the dtype, such as "getrf".
-    dtype : numpy.dtype
-        That of the matrices.
+    For example, ``routine("getrf", float64)`` is ``dgetrf``.
     """
     from scipy.linalg import lapack
 
-    found: Callable[..., Any] = getattr(lapack, {"f": "s", "d": "d"}[dtype.char] + name)
-    return found
+    return getattr(lapack, {"f": "s", "d": "d"}[dtype.char] + name)  # type: ignore[no-any-return]
+
+
+def float_dtype(*operands: Any) -> np.dtype[Any]:
+    """Return the dtype that NumPy's linear algebra computes in, of arrays or of types."""
+    dtypes = [x.dtype for x in operands]
+    return np.result_type(*dtypes) if all(x.kind == "f" for x in dtypes) else np.dtype("float64")
 
 
 def common_floats(*arrays: Any) -> list[Any]:
-    """Return arrays in the dtype that NumPy's linear algebra computes in: float32 or float64."""
+    """Return arrays in their :func:`float_dtype`."""
     whole = [np.asarray(x) for x in arrays]
     first = whole[0].dtype
     if first.char in "fd" and all([x.dtype is first for x in whole]):
         return whole
-    dtypes = [x.dtype for x in whole]
-    dtype = np.result_type(*dtypes) if all(x.kind == "f" for x in dtypes) else np.dtype("float64")
+    dtype = float_dtype(*whole)
     return [x.astype(dtype, copy=False) for x in whole]
 
 
 def solved(one: Callable[..., Any], a: Any, b: Any, *others: Any) -> Any:
-    """Solve a system for each matrix of a batch.
+    """Solve a system for each matrix of a batch; sizes that do not fit raise LinAlgError.
 
-    Parameters
-    ----------
-    one : callable
-        Takes a matrix of ``a``, a vector or matrix of ``b`` and an array of each of the others, and
-        returns the solution.
-    a : array, [..., n, n]
-        Matrices, in the dtype of ``b``.
-    b : array, [n] or [..., n, k]
-        Right sides.
-    *others : array, [..., n]
-        Vectors that belong to the matrices.
-
-    Returns
-    -------
-    array
-        The solutions, in C's order.
-
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        Where the sizes do not fit.
+    ``one`` returns the solution for a matrix of ``a[..., n, n]``, a vector or matrix of ``b[n]`` or
+    ``b[..., n, k]``, and a vector of each of the others, which are ``[..., n]``.
     """
     if a.shape[-2] != a.shape[-1] or a.shape[-1] != b.shape[-2 if b.ndim > 1 else 0]:
         raise np.linalg.LinAlgError(f"a system of shapes {a.shape} and {b.shape} is not square")

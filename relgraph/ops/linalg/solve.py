@@ -20,23 +20,22 @@ from relgraph.errors import ArgumentError, DomainError, ShapeError
 from relgraph.ir.cost import extent, size
 from relgraph.ir.facts import Facts, kept, proved
 from relgraph.ir.node import Variable
-from relgraph.ir.op import GetItem, Op
-from relgraph.ir.types import Dim, Shape, TensorType, TupleType, Type, broadcast_shapes, unify_dims
+from relgraph.ir.op import GetItem, Measure, Op
+from relgraph.ir.types import Dim, TensorType, TupleType, Type, broadcast_shapes, unify_dims
 from relgraph.ops.arguments import as_operand, is_open
 from relgraph.ops.contraction import contracted
 from relgraph.ops.docstrings import documented
-from relgraph.ops.linalg.lapack import common_floats, positive_definite, solved, triangular
+from relgraph.ops.linalg.lapack import (
+    common_floats,
+    float_dtype,
+    positive_definite,
+    solved,
+    triangular,
+)
 from relgraph.ops.linalg.structured import last_two
 
 ASSUMPTIONS = ("general", "spd")
 _TRANS = {"N": 0, "T": 1, "C": 1, 0: 0, 1: 1, 2: 1}
-
-
-def float_dtype(*types: TensorType) -> np.dtype[Any]:
-    """Return the dtype that NumPy's linear algebra computes in: float32 or float64."""
-    if any(type_.dtype.kind != "f" for type_ in types):
-        return np.dtype("float64")
-    return np.result_type(*(type_.dtype for type_ in types))
 
 
 def square_size(x: TensorType, what: str) -> Dim:
@@ -51,35 +50,72 @@ def square_size(x: TensorType, what: str) -> Dim:
         ) from None
 
 
-def _volume(shape: Shape) -> int:
-    """Return the number of multiplications of an n by n by m product, for a whole batch."""
-    total = 1
-    for dim in shape:
-        total *= extent(dim)
-    return total
+def square_type(x: TensorType, what: str) -> TensorType:
+    """Return the type of a batch of square matrices in the dtype that linear algebra uses.
+
+    An operand that is not square raises ShapeError.
+    """
+    n = square_size(x, what)
+    return TensorType(float_dtype(x), (*x.shape[:-2], n, n))
 
 
-class _Square(Op):
+def solution_type(a: TensorType, b: TensorType) -> TensorType:
+    """Return the type of the solution of ``a @ x = b``: a vector only if ``b`` is one vector."""
+    n = square_size(a, "a system")
+    if b.ndim == 0:
+        raise ShapeError(
+            "the right side of a system is a vector or a matrix, not a scalar",
+            fix="Give it an element for each row, for instance with broadcast_to.",
+        )
+    dtype = float_dtype(a, b)
+    if b.ndim == 1:
+        return TensorType(dtype, (*a.shape[:-2], contracted(n, b.shape[0])))
+    n = contracted(n, b.shape[-2])
+    batch = broadcast_shapes([a.shape[:-2], b.shape[:-2]])
+    return TensorType(dtype, (*batch, n, b.shape[-1]))
+
+
+def cubes(matrices: TensorType) -> int:
+    """Return n^3 for n by n matrices, times their number."""
+    return size(matrices) * extent(matrices.shape[-1])
+
+
+class SquareOp(Op):
     """An op on one square matrix."""
 
     __slots__ = ()
     arity = 1
+    conditioned = True
+    returns_new_array = True
 
     def flops(self, types: tuple[Any, ...], result: Any) -> int:
         """Cost an elimination: 2 n^3 / 3 for each matrix."""
-        return 2 * _volume(types[0].shape) * extent(types[0].shape[-1]) // 3
+        return 2 * cubes(types[0]) // 3
 
 
-class Inv(_Square):
+class Switch(Op):
+    """An op whose one parameter is a bool."""
+
+    __slots__ = ()
+
+    @classmethod
+    def canonical(cls, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """Return the parameter as a bool."""
+        (value,) = super().canonical(*args, **kwargs)
+        return (_flag(value),)
+
+
+class Inv(SquareOp):
     """The inverse of each matrix."""
 
     __slots__ = ()
     name = "inv"
+    measure = (14, 3)
+    needs_regular = True
 
     def infer(self, *types: Any) -> Type:
         """Return the type of the operand, in a float dtype."""
-        n = square_size(types[0], "an inverse")
-        return TensorType(float_dtype(types[0]), (*types[0].shape[:-2], n, n))
+        return square_type(types[0], "an inverse")
 
     def perform(self, *values: Any) -> Any:
         """Invert with NumPy."""
@@ -91,7 +127,7 @@ class Inv(_Square):
 
     def flops(self, types: tuple[Any, ...], result: Any) -> int:
         """Cost 2 n^3 for each matrix."""
-        return 2 * _volume(types[0].shape) * extent(types[0].shape[-1])
+        return 2 * cubes(types[0])
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """Keep the structures that form a group."""
@@ -107,11 +143,12 @@ class Inv(_Square):
         )
 
 
-class Det(_Square):
+class Det(SquareOp):
     """The determinant of each matrix."""
 
     __slots__ = ()
     name = "det"
+    measure = (104, 32)
 
     def infer(self, *types: Any) -> Type:
         """Return the type of the batch, in a float dtype."""
@@ -123,11 +160,13 @@ class Det(_Square):
         return np.linalg.det(values[0])
 
 
-class Slogdet(_Square):
+class Slogdet(SquareOp):
     """The sign of each determinant, and the logarithm of its absolute value: a tuple."""
 
     __slots__ = ()
     name = "slogdet"
+    measure = (201, 64)
+    needs_regular = True
 
     def infer(self, *types: Any) -> Type:
         """Return a tuple type of two results, each of the batch's shape."""
@@ -140,7 +179,7 @@ class Slogdet(_Square):
         return tuple(np.linalg.slogdet(values[0]))
 
 
-class Cholesky(_Square):
+class Cholesky(Switch, SquareOp):
     """The triangular factor of each SPD matrix; one of its triangles is read.
 
     Parameters
@@ -151,18 +190,13 @@ class Cholesky(_Square):
 
     __slots__ = ()
     name = "cholesky"
+    measure = (10, 4)
     parameters = ("lower",)
-
-    @classmethod
-    def canonical(cls, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
-        """Return the parameter as a bool."""
-        (lower,) = super().canonical(*args, **kwargs)
-        return (_flag(lower),)
+    needs_regular = True
 
     def infer(self, *types: Any) -> Type:
         """Return the type of the operand, in a float dtype."""
-        n = square_size(types[0], "a Cholesky factor")
-        return TensorType(float_dtype(types[0]), (*types[0].shape[:-2], n, n))
+        return square_type(types[0], "a Cholesky factor")
 
     def perform(self, *values: Any) -> Any:
         """Factor with NumPy."""
@@ -170,7 +204,7 @@ class Cholesky(_Square):
 
     def flops(self, types: tuple[Any, ...], result: Any) -> int:
         """Cost n^3 / 3 for each matrix."""
-        return _volume(types[0].shape) * extent(types[0].shape[-1]) // 3
+        return cubes(types[0]) // 3
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """Know the triangle; a factor is invertible, and diagonal where the matrix is."""
@@ -178,34 +212,25 @@ class Cholesky(_Square):
         return proved(triangle, "invertible") | kept(operands[0], "diagonal")
 
 
-class _System(Op):
+class SystemOp(Op):
     """An op that solves ``a @ x = b``: ``b`` is a vector only where it has one dimension."""
 
     __slots__ = ()
     arity = 2
+    conditioned = True
+    needs_regular = True
+    returns_new_array = True
 
     def infer(self, *types: Any) -> Type:
         """Return the type of the solution: that of ``b``, its batch broadcast with that of a."""
-        a, b = types
-        n = square_size(a, "a system")
-        if b.ndim == 0:
-            raise ShapeError(
-                "the right side of a system is a vector or a matrix, not a scalar",
-                fix="Give it an element for each row, for instance with broadcast_to.",
-            )
-        dtype = float_dtype(a, b)
-        if b.ndim == 1:
-            return TensorType(dtype, (*a.shape[:-2], contracted(n, b.shape[0])))
-        n = contracted(n, b.shape[-2])
-        batch = broadcast_shapes([a.shape[:-2], b.shape[:-2]])
-        return TensorType(dtype, (*batch, n, b.shape[-1]))
+        return solution_type(*types)
 
     def _substitution(self, types: tuple[Any, ...], result: Any) -> int:
         """Return the cost of one triangular substitution, n^2 for each right side."""
         return size(result) * extent(types[0].shape[-1])
 
 
-class Solve(_System):
+class Solve(SystemOp):
     """The solution x of ``a @ x = b``.
 
     Parameters
@@ -217,6 +242,7 @@ class Solve(_System):
 
     __slots__ = ()
     name = "solve"
+    measure = (60, 4)
     parameters = ("assume",)
 
     @classmethod
@@ -228,6 +254,10 @@ class Solve(_System):
                 f"solve cannot assume {assume!r}", fix=f"Use one of {', '.join(ASSUMPTIONS)}."
             )
         return (assume,)
+
+    def termination_measure(self) -> Measure:
+        """Weigh less where Cholesky's factor is used, so that rewriting may say so."""
+        return (58, 4) if self.params[0] == "spd" else self.measure
 
     def demands(self, fact: str = "") -> tuple[str, ...]:
         """Demand an invertible matrix, where all of it is read."""
@@ -244,12 +274,12 @@ class Solve(_System):
 
     def flops(self, types: tuple[Any, ...], result: Any) -> int:
         """Cost the elimination of ``a`` and two substitutions for each right side."""
-        cube = _volume(types[0].shape) * extent(types[0].shape[-1])
+        cube = cubes(types[0])
         share = 2 * cube // 3 if self.params[0] == "general" else cube // 3
         return share + 2 * self._substitution(types, result)
 
 
-class SolveTriangular(_System):
+class SolveTriangular(SystemOp):
     """The solution x of ``a @ x = b`` for a triangular ``a``; its other triangle is not read.
 
     Parameters
@@ -264,6 +294,7 @@ class SolveTriangular(_System):
 
     __slots__ = ()
     name = "solve_triangular"
+    measure = (56, 4)
     parameters = ("lower", "trans", "unit_diagonal")
 
     @classmethod

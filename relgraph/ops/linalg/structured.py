@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,10 +15,16 @@ from relgraph.ir.types import Dim, TensorType, Type, check_dtype
 from relgraph.ops.arguments import as_operand, check_int, is_open, is_pattern, no_rank, rank_of
 from relgraph.ops.docstrings import documented
 from relgraph.ops.permutation import moveaxis
-from relgraph.ops.reductions import Sum
+from relgraph.ops.reductions import Sum, accumulator
 from relgraph.ops.shape import broadcast_to, dim
 
-_SURVIVE_ZEROS = ("nonnegative", "nonpositive", "integer", "finite", "not_nan")
+SURVIVE_ZEROS = (
+    "nonnegative",
+    "nonpositive",
+    "integer",
+    "finite",
+    "not_nan",
+)  # facts that hold with zeros added, too
 
 
 class Eye(Op):
@@ -38,19 +44,20 @@ class Eye(Op):
     name = "eye"
     parameters = ("n", "m", "k", "dtype")
     arity = 0
+    moves_elements = True
 
     @classmethod
     def canonical(cls, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
         """Return the sizes and the diagonal as ints, and the dtype by name."""
         *numbers, dtype = super().canonical(*args, **kwargs)
-        found = [a if is_open(a) else check_int(a, "eye: n, m or k") for a in numbers]
-        for number in found[:2]:
+        numbers = [a if is_open(a) else check_int(a, "eye: n, m or k") for a in numbers]
+        for number in numbers[:2]:
             if not is_open(number) and number < 0:
                 raise DomainError(
                     f"eye: a size cannot be negative: {number}",
                     fix="Give n and m of at least 0; the diagonal k may be negative.",
                 )
-        return (*found, dtype if is_open(dtype) else check_dtype(dtype).name)
+        return (*numbers, dtype if is_open(dtype) else check_dtype(dtype).name)
 
     def infer(self, *types: Any) -> Type:
         """Return the type [n, m]."""
@@ -70,11 +77,18 @@ class Eye(Op):
 
 
 class _Diagonals(Op):
-    """An op that speaks of one diagonal."""
+    """An op that builds, reads or cuts along one diagonal of each matrix.
+
+    Parameters
+    ----------
+    k : int
+        The diagonal: 0 the main one, positive above it, negative below.
+    """
 
     __slots__ = ()
     parameters = ("k",)
     arity = 1
+    moves_elements = True
 
     @classmethod
     def canonical(cls, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
@@ -88,16 +102,11 @@ class _Diagonals(Op):
 
 
 class Diag(_Diagonals):
-    """The matrix with a vector on one diagonal and zeros elsewhere.
-
-    Parameters
-    ----------
-    k : int
-        The diagonal.
-    """
+    """The matrix with a vector on one diagonal and zeros elsewhere."""
 
     __slots__ = ()
     name = "diag"
+    measure = (2, 1)
 
     def demands(self, fact: str = "") -> tuple[str, ...]:
         """Demand a vector without zeros of an invertible matrix."""
@@ -127,28 +136,23 @@ class Diag(_Diagonals):
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """Know the structure; the signs of elements make it definite, nonzero ones invertible."""
         (x,), k = operands, self.params[0]
-        found = kept(x, *_SURVIVE_ZEROS)
+        facts = kept(x, *SURVIVE_ZEROS)
         if k:
-            return found | proved("lower_triangular" if k < 0 else "upper_triangular")
-        found |= proved("diagonal")
+            return facts | proved("lower_triangular" if k < 0 else "upper_triangular")
+        facts |= proved("diagonal")
         if x.holds("nonzero"):
-            found |= proved("invertible")
+            facts |= proved("invertible")
         if x.holds("positive"):
-            return found | proved("spd")
-        return found | proved("psd") if x.holds("nonnegative") else found
+            return facts | proved("spd")
+        return facts | proved("psd") if x.holds("nonnegative") else facts
 
 
 class Diagonal(_Diagonals):
-    """One diagonal of each matrix, as a vector.
-
-    Parameters
-    ----------
-    k : int
-        The diagonal.
-    """
+    """One diagonal of each matrix, as a vector."""
 
     __slots__ = ()
     name = "diagonal"
+    measure = (1, 2)
 
     def infer(self, *types: Any) -> Type:
         """Return the type, with the size of the diagonal where both sizes are static."""
@@ -170,13 +174,15 @@ class Trace(Op):
 
     __slots__ = ()
     name = "trace"
+    measure = (1, 4)
     arity = 1
+    returns_new_array = True
 
     def infer(self, *types: Any) -> Type:
         """Return the type; small integers and bool are summed in 64 bits, as by NumPy's sum."""
         (x,) = types
         last_two(x, "a trace")
-        return TensorType(_sum_dtype(x.dtype), x.shape[:-2])
+        return TensorType(accumulator(x.dtype), x.shape[:-2])
 
     def perform(self, *values: Any) -> Any:
         """Sum with NumPy."""
@@ -196,59 +202,43 @@ class _Triangle(_Diagonals):
     """An op that puts zeros on one side of a diagonal."""
 
     __slots__ = ()
+    fact: ClassVar[str]  # of the result, if zeros reach the main diagonal
 
     def infer(self, *types: Any) -> Type:
         """Return the type of the operand."""
         last_two(types[0], self.name)
         return types[0]  # type: ignore[no-any-return]
 
+    def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
+        """Know the triangle, and what zeros elsewhere leave true."""
+        (x,), k = operands, self.params[0]
+        facts = kept(x, *SURVIVE_ZEROS, "square", *_TRIANGLES)
+        whole = k <= 0 if self.fact == "lower_triangular" else k >= 0
+        return facts | proved(self.fact) if whole and x.holds("square") else facts
+
 
 class Tril(_Triangle):
-    """The lower triangle: zeros above the diagonal ``k``.
-
-    Parameters
-    ----------
-    k : int
-        The last diagonal that is kept.
-    """
+    """The lower triangle: zeros above the diagonal ``k``."""
 
     __slots__ = ()
     name = "tril"
+    fact = "lower_triangular"
 
     def perform(self, *values: Any) -> Any:
         """Zero with NumPy."""
         return np.tril(values[0], self.params[0])
 
-    def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
-        """Know the triangle, and what zeros elsewhere leave true."""
-        (x,) = operands
-        found = kept(x, *_SURVIVE_ZEROS, "square", *_TRIANGLES)
-        own = x.holds("square") and self.params[0] <= 0
-        return found | proved("lower_triangular") if own else found
-
 
 class Triu(_Triangle):
-    """The upper triangle: zeros below the diagonal ``k``.
-
-    Parameters
-    ----------
-    k : int
-        The first diagonal that is kept.
-    """
+    """The upper triangle: zeros below the diagonal ``k``."""
 
     __slots__ = ()
     name = "triu"
+    fact = "upper_triangular"
 
     def perform(self, *values: Any) -> Any:
         """Zero with NumPy."""
         return np.triu(values[0], self.params[0])
-
-    def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
-        """Know the triangle, and what zeros elsewhere leave true."""
-        (x,) = operands
-        found = kept(x, *_SURVIVE_ZEROS, "square", *_TRIANGLES)
-        own = x.holds("square") and self.params[0] >= 0
-        return found | proved("upper_triangular") if own else found
 
 
 _TRIANGLES = ("lower_triangular", "upper_triangular", "diagonal")
@@ -268,12 +258,6 @@ def _length(rows: Dim, columns: Dim, k: int) -> Dim:
     if isinstance(rows, int) and isinstance(columns, int):
         return max(0, min(rows + min(k, 0), columns - max(k, 0)))
     return rows if rows == columns and k == 0 else None
-
-
-def _sum_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    if dtype.kind == "f":
-        return dtype
-    return np.dtype("uint64" if dtype.kind == "u" else "int64")
 
 
 @documented("creation")
@@ -336,15 +320,13 @@ def diagonal(x: Any, offset: int = 0, axis1: int = -2, axis2: int = -1) -> Any:
     return Diagonal(offset)(_matrices(x, axis1, axis2, "diagonal"))
 
 
-@documented("matrix")
+@documented(like=diagonal)
 def trace(x: Any, offset: int = 0, axis1: int = -2, axis2: int = -1) -> Any:
     """Return the sum of a diagonal of each matrix.
 
     x: Small integers and bool are summed in 64 bits.
     axis1, axis2 (int): The axes of the matrices: the last two, as in ``numpy.linalg.trace``.
     Returns (Variable or pattern, [...]): One number for each matrix.
-    DomainError: For an axis out of range, or one given twice.
-    PatternError: For a pattern with other axes than the last two.
     """
     x = _matrices(x, axis1, axis2, "trace")
     if is_open(offset) or offset != 0:
@@ -366,15 +348,11 @@ def tril(x: Any, k: int = 0) -> Any:
     return Tril(k)(_as_matrix(x))
 
 
-@documented()
+@documented(like=tril)
 def triu(x: Any, k: int = 0) -> Any:
     """Return the upper triangle of each matrix: zeros below the diagonal ``k``.
 
-    x (Variable, array-like or pattern, [..., m, n] or [n]): A matrix or a batch of them; a vector
-        is each row of a square matrix.
     k: The first diagonal that is kept.
-    Returns (Variable or pattern, [..., m, n] or [n, n]): In the dtype of ``x``.
-    ShapeError: For a scalar.
     """
     return Triu(k)(_as_matrix(x))
 

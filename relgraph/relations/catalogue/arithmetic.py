@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.ir.facts import fact
+from relgraph.ir.fact_inference import fact
 from relgraph.ir.node import Constant, Variable, constant
 from relgraph.ops.reductions import floating
 from relgraph.relations.catalogue.conditions import coefficiento, numbero, numerico

@@ -19,7 +19,8 @@ from relgraph.ops.contraction import Outer
 from relgraph.ops.elementwise import power
 from relgraph.ops.linalg.blocks import BlockDiag, Kron
 from relgraph.ops.linalg.factorisations import Expm
-from relgraph.ops.linalg.solve import Cholesky, Det, Inv, Slogdet, float_dtype
+from relgraph.ops.linalg.lapack import float_dtype
+from relgraph.ops.linalg.solve import Cholesky, Det, Inv, Slogdet
 from relgraph.ops.linalg.structured import Diag, Diagonal, Trace
 from relgraph.ops.permutation import matrix_transpose
 from relgraph.ops.shape import Reshape

@@ -16,7 +16,8 @@ from relgraph.ir.op import GetItem
 from relgraph.ops.concatenate import Concatenate
 from relgraph.ops.contraction import Outer
 from relgraph.ops.elementwise import Elementwise, power
-from relgraph.ops.linalg.solve import Det, Inv, Slogdet, Solve, SolveTriangular, float_dtype
+from relgraph.ops.linalg.lapack import float_dtype
+from relgraph.ops.linalg.solve import Det, Inv, Slogdet, Solve, SolveTriangular
 from relgraph.ops.linalg.structured import Diag
 from relgraph.ops.permutation import matrix_transpose
 from relgraph.ops.shape import expand_dims

@@ -11,7 +11,7 @@ from typing import Any
 from relgraph.ops.arguments import solve
 from relgraph.ops.elementwise import add, maximum, minimum, multiply, subtract, true_divide
 from relgraph.ops.permutation import MatrixTranspose, Transpose
-from relgraph.ops.shape import BroadcastTo, Dim, ExpandDims, Reshape, Squeeze
+from relgraph.ops.shape import BroadcastTo, Dim, ExpandDims, Reshape, Squeeze, spans
 from relgraph.relations.kanren.goals import calco, checko
 from relgraph.relations.relation import Relation, identity
 
@@ -216,17 +216,6 @@ def merge_broadcast_too(x, s, t):
     Source: definition.
     """
     return BroadcastTo(t)(BroadcastTo(s)(x)), BroadcastTo(t)(x)
-
-
-def spans(x: Any, c: Any, s: Any) -> bool:
-    """Return True if ``x`` has every axis along which ``c`` is repeated to the shape ``s``."""
-    for axis in range(-len(s), 0):
-        own = c.type.shape[axis] if c.ndim >= -axis else 1
-        if own != 1 and (own != s[axis] or not isinstance(own, int)):
-            return False  # it may be 1 at the call
-        if own == 1 and s[axis] != 1 and (x.ndim < -axis or x.type.shape[axis] == 1):
-            return False
-    return True
 
 
 @identity(

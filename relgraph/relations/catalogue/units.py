@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from relgraph.ops.linalg.solve import float_dtype
+from relgraph.ops.linalg.lapack import float_dtype
 from relgraph.ops.linalg.structured import eye
 from relgraph.ops.shape import dim
 

@@ -26,7 +26,8 @@ from unification import isvar, reify, unify, var
 
 from relgraph.errors import ArgumentError, RelationError, checks_arguments
 from relgraph.ir.etuple import raise_
-from relgraph.ir.facts import BIT, fact, unknown_fact
+from relgraph.ir.fact_inference import fact
+from relgraph.ir.facts import BIT, unknown_fact
 from relgraph.ir.node import Apply, Constant, Variable, as_literal, as_variable
 from relgraph.ir.op import Op
 from relgraph.relations.kanren.residuals import (
@@ -277,7 +278,7 @@ def facto(x: Any, name: str) -> Suspended:
     Parameters
     ----------
     x : pattern variable or term
-        What the fact is asked of.
+        The graph to decide.
     name : str
         The fact, such as "positive".
 
@@ -300,156 +301,53 @@ def _proved(name: str, x: Any) -> bool:
     return fact(as_variable(as_literal(x)), name) is True
 
 
-def positiveo(x: Any) -> Suspended:
-    """Relate graphs whose every element is proved positive, or NaN.
+def _unary_goal(
+    name: str, holds: Callable[[Any], bool], summary: str
+) -> Callable[[Any], Suspended]:
+    """Return the goal ``nameo``, with the docstring that goals of one argument share."""
+
+    def goal(x: Any) -> Suspended:
+        return Suspended("check", (x,), f"{name}({x!r})", holds)
+
+    goal.__name__ = goal.__qualname__ = f"{name}o"
+    goal.__doc__ = f"""{summary}
 
     Parameters
     ----------
     x : pattern variable or term
-        What the fact is asked of.
+        The graph to decide.
 
     Returns
     -------
     goal
         Suspended until ``x`` is bound.
     """
-    return facto(x, "positive")
+    return goal
 
 
-def nonnegativeo(x: Any) -> Suspended:
-    """Relate graphs whose every element is proved at least zero, or NaN.
-
-    Parameters
-    ----------
-    x : pattern variable or term
-        What the fact is asked of.
-
-    Returns
-    -------
-    goal
-        Suspended until ``x`` is bound.
-    """
-    return facto(x, "nonnegative")
-
-
-def nonzeroo(x: Any) -> Suspended:
-    """Relate graphs no element of which is zero.
-
-    Parameters
-    ----------
-    x : pattern variable or term
-        What the fact is asked of.
-
-    Returns
-    -------
-    goal
-        Suspended until ``x`` is bound.
-    """
-    return facto(x, "nonzero")
-
-
-def finiteo(x: Any) -> Suspended:
-    """Relate graphs whose every element is proved finite.
-
-    Parameters
-    ----------
-    x : pattern variable or term
-        What the fact is asked of.
-
-    Returns
-    -------
-    goal
-        Suspended until ``x`` is bound.
-    """
-    return facto(x, "finite")
-
-
-def integero(x: Any) -> Suspended:
-    """Relate graphs whose every element is proved an integer.
-
-    Parameters
-    ----------
-    x : pattern variable or term
-        What the fact is asked of.
-
-    Returns
-    -------
-    goal
-        Suspended until ``x`` is bound.
-    """
-    return facto(x, "integer")
-
-
-def invertibleo(x: Any) -> Suspended:
-    """Relate matrices proved invertible.
-
-    Parameters
-    ----------
-    x : pattern variable or term
-        What the fact is asked of.
-
-    Returns
-    -------
-    goal
-        Suspended until ``x`` is bound.
-    """
-    return facto(x, "invertible")
-
-
-def symmetrico(x: Any) -> Suspended:
-    """Relate matrices proved symmetric.
-
-    Parameters
-    ----------
-    x : pattern variable or term
-        What the fact is asked of.
-
-    Returns
-    -------
-    goal
-        Suspended until ``x`` is bound.
-    """
-    return facto(x, "symmetric")
-
-
-def constanto(x: Any) -> Suspended:
-    """Relate constants.
-
-    Parameters
-    ----------
-    x : pattern variable or term
-        What is asked.
-
-    Returns
-    -------
-    goal
-        Suspended until ``x`` is bound.
-    """
-    return Suspended("check", (x,), f"constant({x!r})", _is_constant)
+def _fact_goal(name: str, summary: str) -> Callable[[Any], Suspended]:
+    return _unary_goal(name, partial(_proved, name), summary)
 
 
 def _is_constant(x: Any) -> bool:
     return isinstance(x, Constant) or not isinstance(x, Variable)
 
 
-def floato(x: Any) -> Suspended:
-    """Relate graphs of a floating dtype.
-
-    Parameters
-    ----------
-    x : pattern variable or term
-        What is asked.
-
-    Returns
-    -------
-    goal
-        Suspended until ``x`` is bound.
-    """
-    return Suspended("check", (x,), f"float({x!r})", _is_float)
-
-
 def _is_float(x: Any) -> bool:
     return x.dtype.kind == "f" if isinstance(x, Variable) else isinstance(x, float)
+
+
+positiveo = _fact_goal("positive", "Relate graphs whose elements are proved positive, or NaN.")
+nonnegativeo = _fact_goal(
+    "nonnegative", "Relate graphs whose elements are proved at least zero, or NaN."
+)
+nonzeroo = _fact_goal("nonzero", "Relate graphs whose elements are proved nonzero.")
+finiteo = _fact_goal("finite", "Relate graphs whose elements are proved finite.")
+integero = _fact_goal("integer", "Relate graphs whose elements are proved integers.")
+invertibleo = _fact_goal("invertible", "Relate matrices proved invertible.")
+symmetrico = _fact_goal("symmetric", "Relate matrices proved symmetric.")
+constanto = _unary_goal("constant", _is_constant, "Relate constants.")
+floato = _unary_goal("float", _is_float, "Relate graphs of a floating dtype.")
 
 
 @checks_arguments

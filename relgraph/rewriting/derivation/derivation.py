@@ -10,8 +10,8 @@ from typing import Any
 
 from relgraph.errors import ArgumentError, VerifyError, count_of, kind_of
 from relgraph.ir.cost import flops
+from relgraph.ir.infix import brief
 from relgraph.ir.node import Variable, apply_chain
-from relgraph.ir.printing import brief
 from relgraph.relations.operand_index import Firing
 from relgraph.rewriting.derivation.entailment import Entailment
 from relgraph.rewriting.derivation.packing import (
@@ -304,17 +304,7 @@ def _unpickled(nodes: tuple[Any, ...], ends: Any, data: tuple[Any, ...]) -> Deri
 
 
 def run_recorded(outputs: Sequence[Variable], selection: Selection, once: bool = False) -> Phase:
-    """Normalise a graph and record every step.
-
-    Parameters
-    ----------
-    outputs : sequence of Variable
-        The graph.
-    selection : Selection
-        What to apply.
-    once : bool
-        Visit each node once.
-    """
+    """Normalise a graph, or visit each node once, and record every step."""
     steps: list[Step] = []
 
     def log(before: Variable, after: Variable, firings: Sequence[Firing]) -> None:
@@ -322,6 +312,15 @@ def run_recorded(outputs: Sequence[Variable], selection: Selection, once: bool =
 
     after = normalise(outputs, selection, log=log, once=once)
     return Phase(tuple(outputs), after, tuple(steps), selection)
+
+
+def run_checked(
+    outputs: Sequence[Variable], selection: Selection, once: bool
+) -> tuple[Variable, ...]:
+    """Normalise a graph as ``RELGRAPH_CHECK=1`` asks for: replay every step of the derivation."""
+    phase = run_recorded(outputs, selection, once)
+    phase.check()
+    return phase.after
 
 
 @contextmanager

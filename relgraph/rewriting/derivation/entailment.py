@@ -82,15 +82,15 @@ class Entailment:
             return False
         for _ in range(ROUNDS):
             self._vectors = {}
-            found = [
+            vectors = [
                 Equation(before.type, self._vector(before), self._vector(after))
                 for before, after in self.equations
             ]
             left, right = self._vector(a), self._vector(b)
-            last, self._found, self._known = self._found, found, {}
+            last, self._found, self._known = self._found, vectors, {}
             if self._of(a.type).equal(left, right):
                 return True
-            if found == last:
+            if vectors == last:
                 return False
         return False
 
@@ -125,14 +125,14 @@ class Entailment:
             if waiting:
                 stack.extend(waiting)
                 continue
-            found: Counter[int] = Counter()
+            total: Counter[int] = Counter()
             for y, plus, minus in terms:
                 term = self._term(y)
                 for i, n in term.items():
-                    found[i] += plus * n
+                    total[i] += plus * n
                 for i, n in _negative(term, x.type).items():
-                    found[i] += minus * n
-            self._vectors[x] = {i: n for i, n in found.items() if n}
+                    total[i] += minus * n
+            self._vectors[x] = {i: n for i, n in total.items() if n}
             stack.pop()
         return self._vectors[node]
 
@@ -330,9 +330,9 @@ class Lattice:
     def _below(self, vector: Vector) -> Vector:
         """Return a vector with all but its last coefficient reduced."""
         last = max(vector)
-        found = self.reduced({i: n for i, n in vector.items() if i != last})
-        found[last] = vector[last]
-        return found
+        reduced = self.reduced({i: n for i, n in vector.items() if i != last})
+        reduced[last] = vector[last]
+        return reduced
 
     def reduced(self, vector: Vector) -> Vector:
         """Return the canonical representative of a vector modulo the lattice.
@@ -342,25 +342,25 @@ class Lattice:
         vector : dict of int to int
             Without zeros.
         """
-        found, rows = dict(vector), self.rows
-        waiting = [-i for i in found if i in rows]
+        remainder, rows = dict(vector), self.rows
+        waiting = [-i for i in remainder if i in rows]
         heapify(waiting)
         while waiting:
             last = -heappop(waiting)
             row = rows[last]
-            times = found.get(last, 0) // row[last]
+            times = remainder.get(last, 0) // row[last]
             if times:
                 for i, n in row.items():
-                    left = found.get(i)
+                    left = remainder.get(i)
                     if left is None:
-                        found[i] = -times * n
+                        remainder[i] = -times * n
                         if i in rows:
                             heappush(waiting, -i)
                     elif left == times * n:
-                        del found[i]
+                        del remainder[i]
                     else:
-                        found[i] = left - times * n
-        return found
+                        remainder[i] = left - times * n
+        return remainder
 
 
 def _size(vector: Vector) -> int:
@@ -368,14 +368,14 @@ def _size(vector: Vector) -> int:
 
 
 def _less(vector: Vector, times: int, row: Vector) -> Vector:
-    found = dict(vector)
+    difference = dict(vector)
     for i, n in row.items():
-        left = found.get(i, 0) - times * n
+        left = difference.get(i, 0) - times * n
         if left:
-            found[i] = left
+            difference[i] = left
         else:
-            found.pop(i, None)
-    return found
+            difference.pop(i, None)
+    return difference
 
 
 def _terms(x: Variable) -> list[tuple[Variable, int, int]]:
@@ -387,16 +387,16 @@ def _terms(x: Variable) -> list[tuple[Variable, int, int]]:
     if kind not in ("f", "i"):
         return [(x, 1, 0)]
     counts = {x: (1, 0)} if sum_op(x) is not add or not uniform(x) else paths_to_terms(x)
-    found: dict[Variable, tuple[int, int]] = {}
+    signs: dict[Variable, tuple[int, int]] = {}
     for y, (plus, minus) in counts.items():
         term, negative = _unsigned(y)
         if _is_zero(term):
             continue
         if negative:
             plus, minus = minus, plus
-        mine = found.get(term, (0, 0))
-        found[term] = mine[0] + plus, mine[1] + minus
-    return [(y, *n) for y, n in found.items() if kind == "f" or n[0] != n[1]]
+        mine = signs.get(term, (0, 0))
+        signs[term] = mine[0] + plus, mine[1] + minus
+    return [(y, *n) for y, n in signs.items() if kind == "f" or n[0] != n[1]]
 
 
 def _unsigned(x: Variable) -> tuple[Variable, bool]:

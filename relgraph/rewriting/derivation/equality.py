@@ -14,11 +14,11 @@ from typing import Any
 from relgraph.ir.etuple import same_number
 from relgraph.ir.node import Constant, Variable, apply, constant
 from relgraph.ir.op import Op
-from relgraph.ops.elementwise import OPS
+from relgraph.ops.elementwise import Elementwise
 from relgraph.relations.clause import is_ac
 from relgraph.relations.nary import uniform
 
-add, multiply = OPS["add"], OPS["multiply"]
+add, multiply = Elementwise("add"), Elementwise("multiply")
 SIGNED = frozenset([add, add.difference, add.inverse])
 
 
@@ -122,10 +122,10 @@ class Keys:
 
     def multiset(self, terms: Counter[Variable]) -> Counter[Any]:
         """Return terms counted by their keys."""
-        found: Counter[Any] = Counter()
+        counts: Counter[Any] = Counter()
         for x, n in terms.items():
-            found[self(x)] += n
-        return found
+            counts[self(x)] += n
+        return counts
 
 
 def paths_to_terms(node: Variable) -> dict[Variable, tuple[int, int]]:
@@ -147,16 +147,16 @@ def paths_to_terms(node: Variable) -> dict[Variable, tuple[int, int]]:
             stack.append((x, True))
             stack.extend([(y, False) for y in x.inputs if is_nested(y, op, dtype)])
     paths: dict[Variable, tuple[int, int]] = {node: (1, 0)}
-    found: dict[Variable, tuple[int, int]] = {}
+    counted: dict[Variable, tuple[int, int]] = {}
     for x in reversed(order):
         for i, y in enumerate(x.inputs):
             plus, minus = paths[x]
             if x.op is add.inverse or (x.op is add.difference and i == 1):
                 plus, minus = minus, plus
-            counts = paths if y in seen else found
+            counts = paths if y in seen else counted
             mine = counts.get(y, (0, 0))
             counts[y] = mine[0] + plus, mine[1] + minus
-    return found
+    return counted
 
 
 def counted(node: Variable) -> Counter[Variable]:
@@ -192,8 +192,8 @@ def product_of(numbers: Sequence[tuple[Any, int]], dtype: Any) -> Any:
     """Return a product of powers in a dtype, or None if it overflows or underflows."""
     if dtype.kind in "iu":
         size = 1 << 8 * dtype.itemsize
-        found = math.prod([pow(x, n, size) for x, n in numbers]) % size
-        return found - size if dtype.kind == "i" and found >= size // 2 else found
+        value = math.prod([pow(x, n, size) for x, n in numbers]) % size
+        return value - size if dtype.kind == "i" and value >= size // 2 else value
     try:
         product = math.prod([x**n for x, n in numbers])
     except OverflowError:

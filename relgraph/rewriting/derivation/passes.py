@@ -7,8 +7,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 
 from relgraph.ir.cost import flops
+from relgraph.ir.infix import brief
 from relgraph.ir.node import Variable
-from relgraph.ir.printing import brief
 
 Outputs = tuple[Variable, ...]
 

@@ -19,10 +19,11 @@ from typing import Any
 from relgraph.errors import RelgraphError, VerifyError
 from relgraph.ir.etuple import same_number
 from relgraph.ir.graph import substitute, toposort
+from relgraph.ir.infix import brief
 from relgraph.ir.node import Constant, Variable, apply, apply_chain, constant
 from relgraph.ir.op import Op
-from relgraph.ir.printing import brief
-from relgraph.ops.elementwise import add
+from relgraph.ops.elementwise import Cast, add
+from relgraph.ops.shape import BroadcastTo
 from relgraph.relations.clause import Rewrite, is_ac
 from relgraph.relations.kanren.goals import Suspended
 from relgraph.relations.nary import leaves, uniform
@@ -40,7 +41,7 @@ from relgraph.rewriting.interpreter import answers
 from relgraph.rewriting.selection import Selection, relation_of
 
 Values = dict[PatternVariable, Any]
-CONVERTING = ("cast", "broadcast_to")  # ops that wrap a result to give it the replaced type
+CONVERTING = (Cast, BroadcastTo)  # ops that wrap a result to give it the replaced type
 FIX = "Please report it with the graph; excluding(name) leaves the relation of the step out."
 
 
@@ -109,7 +110,7 @@ class Checker:
 
     def _terms(self, nodes: Sequence[Variable], outer: Variable) -> Counter[Any]:
         """Return the terms that nodes contribute to the sum or product ``outer``, by key."""
-        found: Counter[Any] = Counter()
+        counts: Counter[Any] = Counter()
         op = sum_op(outer)
         opened = op is not None and outer.type.dtype.kind != "b" and uniform(outer)
         for x in nodes:
@@ -117,8 +118,8 @@ class Checker:
                 opened and is_nested(x, op, outer.type.dtype)
             )
             terms = self.key.terms(x) if inner else Counter([x])
-            found.update(self.key.multiset(terms))
-        return found
+            counts.update(self.key.multiset(terms))
+        return counts
 
     def _firing(self, number: int, firing: Any) -> None:
         """Check that a firing is an instance of its relation, and that kanren confirms it."""
@@ -343,8 +344,8 @@ class _Equations:
 
     def image(self, node: Variable, default: Variable) -> Variable:
         """Return the replacement of a node by a step, or the default."""
-        found: Variable | None = self.exact.get(node)
-        return self.rules.get(self.key(node), default) if found is None else found
+        replacement: Variable | None = self.exact.get(node)
+        return self.rules.get(self.key(node), default) if replacement is None else replacement
 
 
 def _signed_leaves(node: Variable, closed: frozenset[Variable]) -> list[Variable]:
@@ -358,15 +359,15 @@ def _signed_leaves(node: Variable, closed: frozenset[Variable]) -> list[Variable
                 nested[y] += 1
                 if nested[y] == 1:
                     stack.append(y)
-    found: dict[Variable, None] = {}
+    leaves: dict[Variable, None] = {}
     stack = [node]
     while stack:
         for y in stack.pop().inputs:
             if nested[y] == 1:
                 stack.append(y)
             else:
-                found[y] = None
-    return list(found)
+                leaves[y] = None
+    return list(leaves)
 
 
 def closed_in(outputs: Sequence[Variable]) -> frozenset[Variable]:
@@ -400,7 +401,7 @@ def build(term: Term, values: Values, like: Variable) -> Any:
 
 def _unwrapped(x: Any) -> Any:
     """Return a result without the broadcast or cast that adapted its type."""
-    while isinstance(x, Variable) and x.op is not None and x.op.name in CONVERTING:
+    while isinstance(x, Variable) and isinstance(x.op, CONVERTING):
         x = x.inputs[0]
     return x
 

@@ -1,14 +1,12 @@
-"""Sums with a product in them as calls of BLAS that add the product to an array.
+"""Calls of BLAS for sums that contain a product.
 
-``beta * C + alpha * A @ B`` is one call where each number may be missing, negative, or a product of
-constants that the dtype holds, and each matrix a transpose.  Of a longer sum, the terms that are no
-such products make up C.  What would have to be stretched to the shape of the product is added to
-other terms first, and where these do not have that shape either, the sum stays.
+``beta * C + alpha * A @ B`` becomes one call.  Each number may be missing, negative, or a product
+of constants that the dtype can hold, and each matrix may be transposed.  In a longer sum, the other
+terms make up C.  The sum stays as it is if C would have to be broadcast to the product's shape.
 
 A product with other users stays, since it is computed anyway.  So does a sum that an elementwise
-op or a reduction reads: it is added up in the loop of its reader, which costs nothing.  Two
-operands that are one matrix and its transpose are left to :class:`SyrkMotif`, because NumPy's own
-product computes only half of such a result.
+op or a reduction reads: its reader adds it up in its own loop at no cost.  :class:`SyrkMotif`
+handles the product of a matrix and its transpose, because NumPy computes only half of it.
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from relgraph.ir.facts import fact
+from relgraph.ir.fact_inference import fact
 from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import Constant, Variable, constant
 from relgraph.ir.op import Op
@@ -37,33 +35,17 @@ Clients = Mapping[Variable, tuple[tuple[Variable | str, int], ...]]
 
 
 class Term(NamedTuple):
-    """A term of a sum, and what is left of it without the numbers that multiply it.
+    """A term of a sum, split into signs, a scalar and the core that they multiply."""
 
-    Attributes
-    ----------
-    node : Variable
-        The term as it is written.
-    added : bool
-        Whether it is added, or subtracted.
-    core : Variable
-        What is multiplied.
-    negated : bool
-        Whether the term as it is written is a negative multiple of the core.
-    number : Variable or None
-        What multiplies it, without dimensions.
-    sole : bool
-        Whether nothing else reads the core, or what lies between it and the sum.
-    """
-
-    node: Variable
-    added: bool
+    node: Variable  # as written
+    added: bool  # rather than subtracted
     core: Variable
-    negated: bool
-    number: Variable | None
-    sole: bool
+    negated: bool  # the term as written is a negative multiple of the core
+    number: Variable | None  # the scalar
+    sole: bool  # nothing else reads the core, or a node between it and the sum
 
     def factor(self) -> Variable:
-        """Return what the core is multiplied by in the sum, in its dtype."""
+        """Return the signed scalar that multiplies the core in the sum, in the core's dtype."""
         dtype = self.core.dtype
         minus = self.added is self.negated
         x = self.number
@@ -75,7 +57,7 @@ class Term(NamedTuple):
 
 
 class BlasMotif(GraphRewriter):
-    """Sums with one kind of product as calls of one routine of BLAS."""
+    """Replaces sums that contain one kind of product by calls of one routine of BLAS."""
 
     routine: ClassVar[Op]
     called: ClassVar[str] = ""
@@ -90,68 +72,35 @@ class BlasMotif(GraphRewriter):
         if not any([x.op is self.product for x in graph]):
             return graph
         clients = graph.clients
-        found: dict[Variable, Variable] = {}
+        calls: dict[Variable, Variable] = {}
         inner: set[Variable] = set()
         for root in reversed(graph.toposort()):
-            if root not in inner and self._takes(root, clients):
+            if root not in inner and self._is_candidate(root, clients):
                 made = self._called(root, _terms(root, clients, inner))
                 if made is not None and made.type.narrows(root.type):
-                    found[root] = made
-        return with_changes(graph, found)
+                    calls[root] = made
+        return with_changes(graph, calls)
 
     def suits(self, product: Variable) -> bool:
-        """Tell whether the routine computes a product, whose type fits it already.
-
-        Parameters
-        ----------
-        product : Variable
-            An application of the op ``product``.
-
-        Returns
-        -------
-        bool
-            False where another way to compute it is faster.
-        """
+        """Return True if the routine is the fastest way to compute a product of matching type."""
         raise NotImplementedError  # abstract: each routine has its products
 
     def suits_array(self, array: Variable) -> bool:
-        """Tell whether the routine can add to an array of the product's type.
-
-        Parameters
-        ----------
-        array : Variable
-            What the product is added to.
-
-        Returns
-        -------
-        bool
-            True unless the routine asks for more than the type.
-        """
+        """Return True if the routine can add the product to an array of the product's type."""
         return True
 
     def call(self, array: Variable, alpha: Variable, product: Variable, beta: Variable) -> Variable:
-        """Return the call that adds a product to an array.
-
-        Parameters
-        ----------
-        array, alpha, product, beta : Variable
-            Of ``beta * array + alpha * product``.
-
-        Returns
-        -------
-        Variable
-            Of the type of the sum.
-        """
+        """Return the call that computes ``beta * array + alpha * product``."""
         raise NotImplementedError  # abstract: each routine has its operands
 
-    def _takes(self, root: Variable, clients: Clients) -> bool:
-        """Tell whether a node is a sum that is worth a call, if it has a product."""
+    def _is_candidate(self, root: Variable, clients: Clients) -> bool:
+        """Return True if a node is a sum for which a call is worthwhile, if it has a product."""
         if root.op not in SUMS or root.ndim != self.rank or root.dtype.name not in DTYPES:
             return False
         return not any([_in_a_loop(client) for client, _ in clients[root]])
 
     def _called(self, root: Variable, terms: list[Term]) -> Variable | None:
-        """Return the calls that add up the terms of a sum, or None where there is none to make."""
+        """Return the calls that add up the terms of a sum, or None if no call fits."""
         products: list[Term] = []
         rest: list[Term] = []
         for term in terms:
@@ -195,7 +144,7 @@ class GemmMotif(BlasMotif):
     routine = Gemm()
 
     def suits(self, product: Variable) -> bool:
-        """Take products of two matrices that are not each other's transpose."""
+        """Accept products of two matrices that are not each other's transpose."""
         return _ranks(product) == (2, 2) and not _is_gram(product)
 
     def call(self, array: Variable, alpha: Variable, product: Variable, beta: Variable) -> Variable:
@@ -206,14 +155,14 @@ class GemmMotif(BlasMotif):
 class NarrowGemmMotif(GemmMotif):
     """Adds a product of few terms to a large matrix by one call, which costs no more than a loop.
 
-    The call reads and writes the result once less, and that counts where the product itself is
-    cheap.  With at least 256 rows and columns, 1 MiB of result and at most 128 terms in each
-    element, the call is 0.9 to 1.2 times as fast on one thread, 1.0 in geometric mean, and 1.4 in
-    geometric mean on two (``benchmarks/results/products.json``).  With more terms it makes no
-    difference; small or very oblong results are added faster in a loop.
+    The call reads and writes the result once less, which matters if the product itself is cheap.
+    With at least 256 rows and columns, 1 MiB of result and at most 128 terms in each element, the
+    call is 0.9 to 1.2 times as fast on one thread, 1.0 in geometric mean, and 1.4 in geometric mean
+    on two (``benchmarks/results/products.json``).  With more terms it makes no difference; a loop
+    adds small or very oblong results faster.
 
-    A graph in which another product is left stays: NumPy and SciPy each have a BLAS, and threads
-    of the one that wait for work keep the cores from those of the other.
+    The graph stays as it is if any other product would remain: NumPy and SciPy each have a BLAS,
+    and the idle threads of one keep cores from the threads of the other.
 
     Examples
     --------
@@ -236,7 +185,7 @@ class NarrowGemmMotif(GemmMotif):
         return graph if any([x.op is MATMUL for x in made]) else made
 
     def suits(self, product: Variable) -> bool:
-        """Take products of which sizes prove that the call is faster."""
+        """Accept products whose static sizes prove that the call is faster."""
         if not super().suits(product):
             return False
         rows, columns = product.type.shape
@@ -269,7 +218,7 @@ class GemvMotif(BlasMotif):
     rank = 1
 
     def suits(self, product: Variable) -> bool:
-        """Take products of a matrix and a vector, in either order."""
+        """Accept products of a matrix and a vector, in either order."""
         return _ranks(product) in ((2, 1), (1, 2))
 
     def call(self, array: Variable, alpha: Variable, product: Variable, beta: Variable) -> Variable:
@@ -302,11 +251,11 @@ class GerMotif(BlasMotif):
     product = OUTER
 
     def suits(self, product: Variable) -> bool:
-        """Take all outer products."""
+        """Accept all outer products."""
         return True
 
     def call(self, array: Variable, alpha: Variable, product: Variable, beta: Variable) -> Variable:
-        """Return the call; it multiplies the matrix by nothing."""
+        """Return the call; it has no operand ``beta``, so a product scales the matrix first."""
         scaled = array if isinstance(beta, Constant) and beta.value == 1 else multiply(beta, array)
         return self.routine(scaled, alpha, *product.inputs)  # type: ignore[no-any-return]
 
@@ -332,11 +281,11 @@ class SyrkMotif(BlasMotif):
     routine = Syrk()
 
     def suits(self, product: Variable) -> bool:
-        """Take products of a matrix and its transpose."""
+        """Accept products of a matrix and its transpose."""
         return _ranks(product) == (2, 2) and _is_gram(product)
 
     def suits_array(self, array: Variable) -> bool:
-        """Add to matrices that are proved symmetric: one triangle of them is read."""
+        """Accept matrices that are proved symmetric: the routine reads one triangle only."""
         return fact(array, "symmetric") is True
 
     def call(self, array: Variable, alpha: Variable, product: Variable, beta: Variable) -> Variable:
@@ -362,19 +311,19 @@ class OuterInLoop(GraphRewriter):
 
     def apply(self, graph: FunctionGraph) -> FunctionGraph:
         """Return the graph with such outer products as elementwise products."""
-        found: dict[Variable, Variable] = {}
+        products: dict[Variable, Variable] = {}
         for node in graph:
             if node.op is OUTER and all([_in_a_loop(user) for user, _ in graph.clients[node]]):
                 x, y = node.inputs
                 made = multiply(expand_dims(x, 1), y)
                 if made.type.narrows(node.type):
-                    found[node] = made
-        return with_changes(graph, found)
+                    products[node] = made
+        return with_changes(graph, products)
 
 
 def _terms(root: Variable, clients: Clients, inner: set[Variable]) -> list[Term]:
-    """Return the terms of a sum in order, through sums and signs that nothing else reads."""
-    found: list[Term] = []
+    """Return the terms of a sum in order, opening sums and negations without other users."""
+    terms: list[Term] = []
     stack = [(root, True)]
     while stack:
         x, added = stack.pop()
@@ -387,13 +336,13 @@ def _terms(root: Variable, clients: Clients, inner: set[Variable]) -> list[Term]
             if x.op is negative:
                 stack.append((x.inputs[0], not added))
                 continue
-        found.append(_term(x, added, clients))
-    return found
+        terms.append(_term(x, added, clients))
+    return terms
 
 
 def _term(node: Variable, added: bool, clients: Clients) -> Term:
-    """Take the signs and the numbers that multiply it off a term."""
-    found: Variable | None = None
+    """Split a term into its signs, the scalars that multiply it, and its core."""
+    scalar: Variable | None = None
     core, negated, sole = node, False, len(clients[node]) == 1
     while core.op in (negative, multiply):
         other = core.inputs[0]
@@ -405,12 +354,12 @@ def _term(node: Variable, added: bool, clients: Clients) -> Term:
                 other, number = number, other
             if number.ndim or other.dtype != core.dtype:
                 break
-            both = number if found is None else _product(found, number)
+            both = number if scalar is None else _product(scalar, number)
             if both is None:
                 break
-            found = both
+            scalar = both
         core, sole = other, sole and len(clients[other]) == 1
-    return Term(node, added, core, negated, found, sole)
+    return Term(node, added, core, negated, scalar, sole)
 
 
 def _product(x: Variable, y: Variable) -> Variable | None:
@@ -421,15 +370,15 @@ def _product(x: Variable, y: Variable) -> Variable | None:
     if not (isinstance(x, Constant) and isinstance(y, Constant)) or x.dtype != y.dtype:
         return None
     with np.errstate(all="ignore"):
-        found = x.dtype.type(x.value * y.value)
-    normal = x.dtype.kind != "f" or np.finfo(x.dtype).tiny <= abs(found) < np.inf
-    return constant(found) if normal else None
+        value = x.dtype.type(x.value * y.value)
+    normal = x.dtype.kind != "f" or np.finfo(x.dtype).tiny <= abs(value) < np.inf
+    return constant(value) if normal else None
 
 
 def _array(rest: list[Term], root: Variable) -> tuple[Variable, Variable]:
-    """Return what is added to, and the number it is multiplied by.
+    """Return the array to which the products are added, and its factor.
 
-    What an elementwise loop computes is multiplied in that loop.
+    An elementwise loop that computes the array also multiplies it.
     """
     first = next((i for i, term in enumerate(rest) if term.added), None)
     if len(rest) == 1 and not _computes_elements(rest[0].core):
@@ -446,9 +395,9 @@ def _computes_elements(x: Variable) -> bool:
 
 
 def _is_like(x: Variable, root: Variable) -> bool:
-    """Tell whether a node has the dtype of another one, and is not stretched to its shape.
+    """Return True if a node has the dtype of another one and need not be broadcast to its shape.
 
-    A size that is not known is that of what it meets, and is compared at the call.
+    Unknown sizes count as equal; the call compares them.
     """
     if x.dtype != root.dtype or x.ndim != root.ndim:
         return False
@@ -461,7 +410,7 @@ def _ranks(product: Variable) -> tuple[int, ...]:
 
 
 def _is_gram(product: Variable) -> bool:
-    """Tell whether a product is of a matrix and its transpose."""
+    """Return True for a product of a matrix and its transpose."""
     left, right = product.inputs
     return (left.op is SWAP and left.inputs[0] is right) or (
         right.op is SWAP and right.inputs[0] is left
@@ -469,7 +418,7 @@ def _is_gram(product: Variable) -> bool:
 
 
 def _in_a_loop(client: Variable | str) -> bool:
-    """Tell whether the user of a sum is an op that adds it up in a loop of its own."""
+    """Return True if the user of a sum adds it up in its own loop."""
     if isinstance(client, str) or client.op is None:
         return False
     return _computes_elements(client) or isinstance(client.op, Reduction)

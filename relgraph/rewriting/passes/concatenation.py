@@ -41,17 +41,17 @@ class JoinMerging:
         axis: int = node.op.params[0]  # type: ignore[union-attr]
         operands = list(node.inputs)
         for rule in (_flat, _filled, _merged):
-            found = rule(operands, axis)
-            if found is not None:
-                return _joined(found, axis, node)
+            fewer = rule(operands, axis)
+            if fewer is not None:
+                return _joined(fewer, axis, node)
         repeated = _repeated(operands, axis)
         return repeated if repeated is not None and repeated.type.narrows(node.type) else None
 
 
 def _joined(operands: list[Variable], axis: int, node: Variable) -> Variable | None:
     """Return the concatenation of operands, if it has the type of a node."""
-    found: Variable = operands[0] if len(operands) == 1 else Concatenate(axis)(*operands)
-    return found if found.type.narrows(node.type) else None
+    joined: Variable = operands[0] if len(operands) == 1 else Concatenate(axis)(*operands)
+    return joined if joined.type.narrows(node.type) else None
 
 
 def _flat(operands: list[Variable], axis: int) -> list[Variable] | None:
@@ -70,15 +70,15 @@ def _filled(operands: list[Variable], axis: int) -> list[Variable] | None:
 
 def _merged(operands: list[Variable], axis: int) -> list[Variable] | None:
     """Return the operands with neighbours merged wherever possible."""
-    found = operands[:1]
+    merged = operands[:1]
     for x in operands[1:]:
-        made = (rule(found[-1], x, axis) for rule in PAIRS)
+        made = (rule(merged[-1], x, axis) for rule in PAIRS)
         both = next((y for y in made if y is not None), None)
         if both is None:
-            found.append(x)
+            merged.append(x)
         else:
-            found[-1] = both
-    return found if len(found) < len(operands) else None
+            merged[-1] = both
+    return merged if len(merged) < len(operands) else None
 
 
 def _parts(x: Variable, y: Variable, axis: int) -> Variable | None:

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from relgraph.ir.node import Constant, Variable, constant
 from relgraph.ir.op import Op
 from relgraph.ir.types import TensorType, TupleType
-from relgraph.ops.elementwise import TABLE, Elementwise
+from relgraph.ops.elementwise import ROWS, Elementwise, add, multiply
 from relgraph.ops.shape import Dim
 from relgraph.relations.operand_index import Firing
 
@@ -26,7 +26,7 @@ LIMIT = 1_000_000  # the most elements of a folded result, unless the constants 
 
 # Regrouping these stays within the error bound of a sum.
 _COLLECTED = tuple(
-    name for name, row in TABLE.items() if "associative" in row.laws and row.rounding != "absolute"
+    name for name, row in ROWS.items() if "associative" in row.laws and row.rounding != "absolute"
 )
 
 
@@ -182,8 +182,8 @@ class ConstantCollecting:
 
 def _keeps(op: Op, result: npt.NDArray[Any]) -> bool:
     """Return True if no element overflowed, and no product underflowed or is zero."""
-    if result.dtype.kind != "f" or op.name not in ("add", "multiply"):
+    if result.dtype.kind != "f" or op not in (add, multiply):
         return True  # integers wrap around in any order; other ops select or mask
     if not np.isfinite(result).all():
         return False
-    return op.name == "add" or bool((np.abs(result) >= np.finfo(result.dtype).tiny).all())
+    return op is add or bool((np.abs(result) >= np.finfo(result.dtype).tiny).all())

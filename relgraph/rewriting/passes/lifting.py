@@ -1,10 +1,10 @@
-"""Sizes, rearrangements and indices take the shortest way: three transforms for ops of any arity.
+"""Lifting of sizes, rearrangements and indices through ops of any arity.
 
-A relation states one equation of fixed operands.  What holds of every elementwise function, and of
-any number of operands, is written here once: :class:`ShapeLifting` reads a size from where it comes
-from, so that a shape never forces its array to be computed; :class:`RearrangementLifting` moves
+A relation states one equation with a fixed number of operands.  This module holds the laws of any
+elementwise function and of any number of operands: :class:`ShapeLifting` reads a size at its
+origin, so that no array is computed for its shape alone; :class:`RearrangementLifting` moves
 transposes, reshapes and broadcasts out of elementwise functions; :class:`IndexLifting` moves an
-index to the operands, so that only the part that is used is computed.
+index to the operands, so that only the part in use is computed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from relgraph.ops.indexing.expression import FULL, advanced_place, numpy_key
 from relgraph.ops.indexing.index import Index, index
 from relgraph.ops.linalg.structured import Diagonal
 from relgraph.ops.permutation import MatrixTranspose, Transpose
-from relgraph.ops.shape import BroadcastTo, Dim, ExpandDims, Reshape, Squeeze, dim
+from relgraph.ops.shape import BroadcastTo, Dim, ExpandDims, Reshape, Squeeze, dim, spans
 
 LIFTED = frozenset({Transpose, MatrixTranspose, ExpandDims, Squeeze, Reshape, BroadcastTo})
 PASSED = (Elementwise, Cast, Matmul, Index, Diagonal, *LIFTED)  # keys move to their operands
@@ -56,8 +56,8 @@ class ShapeLifting:
         op = node.op
         if isinstance(op, Dim):
             x, axis = node.inputs[0], op.params[0]
-            found = _size(x, axis)
-            return None if found is node else found
+            size = _size(x, axis)
+            return None if size is node else size
         if isinstance(op, Reshape | BroadcastTo) and len(node.inputs) > 1:
             return node.inputs[0] if _keeps_shape(node) else None
         if isinstance(op, SpecifyShape):
@@ -142,12 +142,12 @@ def _specified(op: SpecifyShape, x: Variable, node: Variable) -> Variable | None
         sizes = op.params[0][len(op.params[0]) - y.ndim :]
         own = [None if d == 1 else size for d, size in zip(y.type.shape, sizes, strict=True)]
         operands.append(SpecifyShape(tuple(own))(y) if any([s is not None for s in own]) else y)
-    found: Variable = x.op(*operands)
-    return found if found.type.narrows(node.type) else None
+    specified: Variable = x.op(*operands)
+    return specified if specified.type.narrows(node.type) else None
 
 
 def _keeps_shape(node: Variable) -> bool:
-    """Tell whether the sizes that a reshape or broadcast takes are those of its operand."""
+    """Return True if a reshape or broadcast is to the sizes of its operand."""
     x, *sizes = node.inputs
     shape = node.op.params[0]  # type: ignore[union-attr]
     if len(shape) != x.ndim or -1 in shape:
@@ -170,9 +170,9 @@ def _keeps_shape(node: Variable) -> bool:
 class RearrangementLifting:
     """Moves transposes, new axes, reshapes and broadcasts out of elementwise functions.
 
-    ``exp(x.mT)`` becomes ``exp(x).mT``, and ``broadcast_to(x, s) ** 2`` the broadcast of a square:
-    nothing costs more, and what is computed of a broadcast is computed once for each element.
-    Broadcasts that another operand makes unnecessary are cut.
+    ``exp(x.mT)`` becomes ``exp(x).mT``, and ``broadcast_to(x, s) ** 2`` the broadcast of a square.
+    Nothing costs more, and each element of a broadcast array is computed only once.  A broadcast
+    that another operand makes redundant is removed.
 
     Examples
     --------
@@ -224,8 +224,6 @@ def _outside(node: Variable, first: Variable) -> Variable | None:
 
 def _cut(node: Variable) -> Variable | None:
     """Return an elementwise application without a broadcast that another operand does, too."""
-    from relgraph.relations.catalogue.shape import spans
-
     for i, x in enumerate(node.inputs):
         if not isinstance(x.op, BroadcastTo):
             continue
@@ -241,10 +239,10 @@ def _cut(node: Variable) -> Variable | None:
 class IndexLifting:
     """Moves an index to the operands of elementwise functions, products and joins.
 
-    A key moves where it leaves at most half of the elements, and where nothing else needs the
-    whole of what it would be moved past: that would be computed twice.  Keys are brought to one
-    form: constant places become integers, places at equal distances a slice, and the places of a
-    diagonal a diagonal.
+    A key moves past an op if it selects at most half of the elements and nothing else needs the
+    whole result, which would then be computed twice.  Keys have one normal form: constant scalar
+    indices become integers, evenly spaced indices a slice, and the indices of a diagonal a
+    diagonal.
 
     Examples
     --------
@@ -268,9 +266,9 @@ class IndexLifting:
         if isinstance(node.op, Diagonal):
             return _diagonal(node, x)
         for rule in (_simpler, _of_elementwise, _of_product, _of_join):
-            found = rule(node, x)
-            if found is not None and found is not node:
-                return found if found.type.narrows(node.type) else None
+            moved = rule(node, x)
+            if moved is not None and moved is not node:
+                return moved if moved.type.narrows(node.type) else None
         return None
 
     def computed_whole(self, outputs: Sequence[Variable]) -> list[Variable]:
@@ -308,8 +306,8 @@ def _diagonal(node: Variable, x: Variable) -> Variable | None:
         return None
     if any([y.ndim and y.type.shape != x.type.shape for y in x.inputs]):
         return None
-    found: Variable = x.op(*[node.op(y) if y.ndim else y for y in x.inputs])  # type: ignore[misc]
-    return found if found.type.narrows(node.type) else None
+    diagonal: Variable = x.op(*[node.op(y) if y.ndim else y for y in x.inputs])  # type: ignore[misc]
+    return diagonal if diagonal.type.narrows(node.type) else None
 
 
 def _simpler(node: Variable, x: Variable) -> Variable | None:
@@ -319,9 +317,9 @@ def _simpler(node: Variable, x: Variable) -> Variable | None:
     if not constants:
         return None
     if spec == (("array",), ("array",)) and len(constants) == 2:
-        found = _of_diagonal(x, constants)
-        if found is not None:
-            return found
+        diagonal = _of_diagonal(x, constants)
+        if diagonal is not None:
+            return diagonal
     advanced = [entry for entry in spec if entry[0] in ("array", "mask")]
     rest = list(node.inputs[1:])
     parts = []
@@ -366,8 +364,8 @@ def _of_diagonal(x: Variable, places: list[Constant]) -> Variable | None:
     size = x.type.shape[0]
     if x.ndim != 2 or x.type.shape != (size, size) or any([y.ndim != 1 for y in places]):
         return None
-    found: Variable = Diagonal(0)(x)
-    return found if rows == columns == list(range(len(rows))) and len(rows) == size else None
+    diagonal: Variable = Diagonal(0)(x)
+    return diagonal if rows == columns == list(range(len(rows))) and len(rows) == size else None
 
 
 def _entries(node: Variable, x: Variable) -> list[tuple[keys.Entry, list[Variable]]] | None:
@@ -405,8 +403,8 @@ def _of_elementwise(node: Variable, x: Variable) -> Variable | None:
             else:  # stretched: the one element is the same at every place
                 own.append((FULL if entry[0] == "slice" else ("int", 0), []))
         operands.append(part(y, own))
-    found: Variable = x.op(*operands)
-    return found
+    function: Variable = x.op(*operands)
+    return function
 
 
 def _of_product(node: Variable, x: Variable) -> Variable | None:

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Sequence
 from math import prod
 from typing import Any, NamedTuple
 
-from relgraph.ir.facts import fact
+from relgraph.ir.fact_inference import fact
 from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import Variable
 from relgraph.ir.types import TensorType

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Any
 
-from relgraph.ir.facts import fact
+from relgraph.ir.fact_inference import fact
 from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import Variable, constant
 from relgraph.ir.op import GetItem
@@ -30,8 +30,8 @@ Changes = dict[Variable, Variable]
 
 # The overhead of a call of each op, in operations of a fifth of a nanosecond.
 CALLS = {
-    "solve": 29_000, "lu_solve": 24_000, "cho_solve": 25_000, "lu_factor": 17_000, "inv": 27_000,
-    "cholesky": 25_000, "det": 17_000, "slogdet": 25_000, "pivot_sign": 15_000,
+    Solve: 29_000, LUSolve: 24_000, ChoSolve: 25_000, LUFactor: 17_000, Inv: 27_000,
+    Cholesky: 25_000, Det: 17_000, Slogdet: 25_000, PivotSign: 15_000,
 }  # fmt: skip
 DEFINITE = 19_000  # a system by Cholesky's factor
 OTHER = 6_000
@@ -112,7 +112,7 @@ def _time(node: Variable) -> int:
     work = op.flops(tuple(x.type for x in node.inputs), node.type)
     if op is INV:  # more of its operations are products
         work = 2 * work // 3
-    return work + (DEFINITE if op is SPD else CALLS.get(op.name, OTHER))
+    return work + (DEFINITE if op is SPD else CALLS.get(type(op), OTHER))
 
 
 def _shared(matrix: Variable, nodes: list[Variable], graph: FunctionGraph) -> Changes:

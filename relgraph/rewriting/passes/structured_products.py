@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from relgraph.ir.facts import fact
+from relgraph.ir.fact_inference import fact
 from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import Variable, apply
 from relgraph.ops.concatenate import Concatenate
@@ -59,8 +59,10 @@ class StructuredProducts(GraphRewriter):
             inputs = tuple([done[x] for x in node.inputs])
             op: Any = node.op
             made = node if inputs == node.inputs else apply(op, inputs)
-            found = _rewritten(made)
-            done[node] = found if found is not None and found.type.narrows(node.type) else made
+            rewritten = _rewritten(made)
+            done[node] = (
+                rewritten if rewritten is not None and rewritten.type.narrows(node.type) else made
+            )
         return with_outputs(graph, [done[x] for x in graph.outputs])
 
 
@@ -110,11 +112,11 @@ def _turned(x: Variable) -> Any:
 
 def _parts(matrix: Variable) -> list[Variable]:
     """Return the blocks of a nested block-diagonal matrix, in order."""
-    found, x = [], matrix
+    blocks, x = [], matrix
     while x.op is BLOCKS:
-        found.append(x.inputs[0])
+        blocks.append(x.inputs[0])
         x = x.inputs[1]
-    return [*found, x]
+    return [*blocks, x]
 
 
 def _by_blocks(matrix: Variable, x: Variable, op: Callable[..., Any]) -> Any:
@@ -125,12 +127,12 @@ def _by_blocks(matrix: Variable, x: Variable, op: Callable[..., Any]) -> Any:
     if not _fits([b.type.shape[1] for b in blocks], x.type.shape[0]):
         return None
     start: Any = 0
-    found = []
+    parts = []
     for block in blocks:
         stop = _sum(start, shape(block)[1])
-        found.append(op(block, index(x, (slice(start, stop),))))
+        parts.append(op(block, index(x, (slice(start, stop),))))
         start = stop
-    return Concatenate(-x.ndim)(*found)
+    return Concatenate(-x.ndim)(*parts)
 
 
 def _blocks_on_the_right(x: Variable, matrix: Variable) -> Any:
@@ -138,13 +140,13 @@ def _blocks_on_the_right(x: Variable, matrix: Variable) -> Any:
     if not _fits([b.type.shape[0] for b in blocks], x.type.shape[-1]):
         return None
     start: Any = 0
-    found = []
+    parts = []
     for block in blocks:
         stop = _sum(start, shape(block)[0])
         key = (slice(None),) * (x.ndim - 1) + (slice(start, stop),)
-        found.append(MATMUL(index(x, key), block))
+        parts.append(MATMUL(index(x, key), block))
         start = stop
-    return Concatenate(-1)(*found)
+    return Concatenate(-1)(*parts)
 
 
 def _fits(dims: list[Any], whole: Any) -> bool:

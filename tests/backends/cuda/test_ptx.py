@@ -31,7 +31,7 @@ from relgraph.backends.cuda.templates import supported
 from relgraph.ir.types import DTYPES
 from relgraph.numpy.reductions import log_softmax, logsumexp, softmax
 from relgraph.ops.cumulative import Cumulative
-from relgraph.ops.elementwise import TABLE, Cast, Elementwise
+from relgraph.ops.elementwise import ROWS, Cast, Elementwise
 
 pytestmark = pytest.mark.skipif(
     os.environ.get("NUMBA_ENABLE_CUDASIM") == "1" or not adapter.can_compile(),
@@ -183,7 +183,7 @@ def test_every_op_compiles(dtype):
     x, y = rg.vector("x", shape="n", dtype=dtype), rg.vector("y", shape="n", dtype=dtype)
     c = rg.vector("c", shape="n", dtype="bool")
     nodes = [Cast(other)(x) for other in DTYPES if other != dtype]
-    for name, row in TABLE.items():
+    for name, row in ROWS.items():
         try:
             node = Elementwise(name)(*((x, y, x)[: row.arity] if name != "where" else (c, x, y)))
         except TypeError:

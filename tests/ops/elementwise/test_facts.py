@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import relgraph.numpy.operators  # noqa: F401 - the operators of graphs
-from relgraph.ir.facts import VALUE_FACTS, facts_of
+from relgraph.ir.fact_inference import facts_of
+from relgraph.ir.facts import VALUE_FACTS
 from relgraph.ir.node import constant, make_input
 from relgraph.ir.types import DTYPES, TensorType
 from relgraph.ops import elementwise, reductions
 from relgraph.ops.cumulative import Cumulative
-from relgraph.ops.elementwise import TABLE, Cast, Elementwise
+from relgraph.ops.elementwise import ROWS, Cast, Elementwise
 
 # The meaning of each fact, element by element.
 MEANING = {
@@ -113,13 +114,13 @@ def arguments(dtypes, facts):
 
 def accepted(name, dtypes):
     try:
-        TABLE[name].loop(name, tuple(map(np.dtype, dtypes)))
+        ROWS[name].loop(name, tuple(map(np.dtype, dtypes)))
     except TypeError:
         return False
     return True
 
 
-@pytest.mark.parametrize("name", [n for n in TABLE if TABLE[n].arity == 1])
+@pytest.mark.parametrize("name", [n for n in ROWS if ROWS[n].arity == 1])
 def test_facts_of_unary_ops(name):
     for dtype in DTYPES:
         if not accepted(name, [dtype]):
@@ -129,7 +130,7 @@ def test_facts_of_unary_ops(name):
             check(Elementwise(name)(x), arrays)
 
 
-@pytest.mark.parametrize("name", [n for n in TABLE if TABLE[n].arity == 2])
+@pytest.mark.parametrize("name", [n for n in ROWS if ROWS[n].arity == 2])
 def test_facts_of_binary_ops(name):
     pairs = [(d, d) for d in ("float64", "float32", "int8", "int64", "uint8", "bool")]
     pairs += [("int64", "float32"), ("float64", "uint8"), ("int8", "uint64")]
@@ -155,7 +156,7 @@ def test_facts_of_choices(name, dtype):
         check(Elementwise(name)(*inputs), arrays)
 
 
-@pytest.mark.parametrize("name", [n for n in TABLE if TABLE[n].arity == 2])
+@pytest.mark.parametrize("name", [n for n in ROWS if ROWS[n].arity == 2])
 def test_facts_of_an_operand_with_itself(name):
     for dtype in ("float64", "int8", "bool"):
         if not accepted(name, [dtype] * 2):
@@ -186,9 +187,9 @@ def test_facts_of_casts(source):
 @settings(max_examples=300, deadline=None)
 @given(data=st.data())
 def test_facts_of_drawn_values(data):
-    name = data.draw(st.sampled_from([n for n in TABLE if TABLE[n].arity < 3]))
+    name = data.draw(st.sampled_from([n for n in ROWS if ROWS[n].arity < 3]))
     dtype = data.draw(st.sampled_from(["float64", "float32", "int8", "int64", "uint16"]))
-    arity = TABLE[name].arity
+    arity = ROWS[name].arity
     if not accepted(name, [dtype] * arity):
         return
     arrays = [
@@ -266,7 +267,7 @@ def matrix_of(rng, fact, n):
     return {"lower_triangular": np.tril, "upper_triangular": np.triu}.get(fact, np.copy)(a)
 
 
-@pytest.mark.parametrize("name", [n for n in TABLE if accepted(n, ["float64"] * TABLE[n].arity)])
+@pytest.mark.parametrize("name", [n for n in ROWS if accepted(n, ["float64"] * ROWS[n].arity)])
 def test_structure_of_matrices_is_true_of_the_result(name):
     rng = np.random.default_rng(1)
     shapes = {"matrix": (3, 3), "scalar": (), "one": (1, 1), "row": (1, 3), "batch": (2, 1, 1)}
@@ -274,7 +275,7 @@ def test_structure_of_matrices_is_true_of_the_result(name):
     operands = [("matrix", f, v) for f in facts for v in ((), ("finite",))]
     operands += [(k, None, v) for k in list(shapes)[1:] for v in ((), ("finite", "nonzero"))]
     operands += [("one", "lower_triangular", ())]
-    for chosen in itertools.product(operands, repeat=TABLE[name].arity):
+    for chosen in itertools.product(operands, repeat=ROWS[name].arity):
         inputs, arrays = [], []
         for place, (kind, fact, values) in enumerate(chosen):
             declared = (*([fact] if fact else []), *values)

@@ -14,22 +14,22 @@ from hypothesis.extra.numpy import mutually_broadcastable_shapes
 
 import relgraph.numpy.operators  # noqa: F401 - the operators of graphs
 from relgraph.errors import ArgumentError, DomainError, DTypeError, ShapeError
+from relgraph.ir.infix import brief
 from relgraph.ir.node import constant, make_input
-from relgraph.ir.printing import brief
 from relgraph.ir.types import DTYPES, TensorType
 from relgraph.ops import elementwise
-from relgraph.ops.elementwise import TABLE, Cast, Elementwise
+from relgraph.ops.elementwise import ROWS, Cast, Elementwise
 from tests.concurrency import at_once
 
-NAMES = list(TABLE)
+NAMES = list(ROWS)
 REFERENCE = {name: getattr(np, name) for name in NAMES if hasattr(np, name)} | {
     name: lambda *x, name=row.scipy[0]: getattr(scipy.special, name)(*map(as_float, x))
-    for name, row in TABLE.items()
+    for name, row in ROWS.items()
     if row.scipy
 }
 TWO_FLOATS = ("polygamma", "kv", "kve", "iv", "ive")  # of an order
-UNARY = [n for n in REFERENCE if TABLE[n].arity == 1]  # the others are compared with mpmath
-BINARY = [n for n in REFERENCE if TABLE[n].arity == 2 and n not in TWO_FLOATS]
+UNARY = [n for n in REFERENCE if ROWS[n].arity == 1]  # the others are compared with mpmath
+BINARY = [n for n in REFERENCE if ROWS[n].arity == 2 and n not in TWO_FLOATS]
 FLOATS = [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.0, 1e-30, -1e30, 5e-324, np.inf, -np.inf, np.nan]
 
 
@@ -86,7 +86,7 @@ def check(name, *arrays):
 
 
 def test_every_public_row_is_an_op_of_the_module():
-    assert all(getattr(elementwise, n) is Elementwise(n) for n in NAMES if TABLE[n].public)
+    assert all(getattr(elementwise, n) is Elementwise(n) for n in NAMES if ROWS[n].public)
     assert elementwise.clip is not Elementwise("clip")  # a function that takes None for a bound
 
 
@@ -128,7 +128,7 @@ def test_clip_equals_numpy(dtype):
 @given(data=st.data())
 def test_shapes_broadcast_as_in_numpy(data):
     name = data.draw(st.sampled_from(["add", "where", "clip", "maximum", "less", "arctan2"]))
-    arity = TABLE[name].arity
+    arity = ROWS[name].arity
     shapes = data.draw(
         mutually_broadcastable_shapes(num_shapes=arity, min_side=0, max_side=3, max_dims=3)
     ).input_shapes

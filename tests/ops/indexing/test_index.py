@@ -17,9 +17,9 @@ from relgraph.errors import (
     UnsupportedAttributeError,
 )
 from relgraph.ir.etuple import lower, raise_
-from relgraph.ir.facts import fact, facts_of
+from relgraph.ir.fact_inference import fact, facts_of
+from relgraph.ir.infix import brief
 from relgraph.ir.node import Constant, constant, make_input
-from relgraph.ir.printing import brief
 from relgraph.ir.types import TensorType
 from relgraph.ops.elementwise import add, negative
 from relgraph.ops.indexing import update
@@ -113,7 +113,7 @@ def with_inputs(key, typing, values):
 
 
 def masked(key):
-    """Tell whether a key holds a mask, whose static sizes fit no named ones."""
+    """Return True if a key holds a mask, whose static sizes fit no named ones."""
     return any(isinstance(p, np.ndarray) and p.dtype == bool for p in key)
 
 

@@ -12,7 +12,7 @@ import pytest
 
 import relgraph as rg
 from relgraph.errors import DTypeError, ShapeError
-from relgraph.ir.facts import facts_of
+from relgraph.ir.fact_inference import facts_of
 from relgraph.ops.linalg.blas import Gemm, Gemv, Ger, Syrk
 
 SIZES = ((3, 4, 5), (1, 4, 5), (3, 1, 1), (0, 3, 2), (3, 0, 2), (3, 2, 0), (70, 5, 130))
@@ -57,8 +57,10 @@ def test_values_in_every_layout(layout, dtype):
     for sizes, (alpha, beta) in itertools.product(SIZES, FACTORS):
         for op, operands, meaning in cases(*sizes, draw):
             before = [x.copy() for x in operands]
-            result = op.perform(*with_numbers(op, operands, alpha, beta))
-            expected = meaning(alpha, beta)
+            # OpenBLAS may set the flag of an invalid operation on lanes that it does not use.
+            with np.errstate(invalid="ignore"):
+                result = op.perform(*with_numbers(op, operands, alpha, beta))
+                expected = meaning(alpha, beta)
             assert result.dtype == dtype
             assert result.flags.c_contiguous
             assert result.base is None

@@ -5,7 +5,7 @@ import pytest
 import scipy.linalg
 
 from relgraph.errors import ArgumentError, ShapeError
-from relgraph.ir.facts import facts_of
+from relgraph.ir.fact_inference import facts_of
 from relgraph.ir.node import make_input
 from relgraph.ir.types import TensorType
 from relgraph.ops.linalg.blocks import STRUCTURES, BlockDiag, Kron, block_diag, kron

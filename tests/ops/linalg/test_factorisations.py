@@ -5,7 +5,7 @@ import pytest
 import scipy.linalg
 
 from relgraph.errors import DomainError, ShapeError
-from relgraph.ir.facts import facts_of
+from relgraph.ir.fact_inference import facts_of
 from relgraph.ir.node import make_input
 from relgraph.ir.types import TensorType
 from relgraph.ops.linalg import factored_solve as f

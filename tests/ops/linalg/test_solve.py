@@ -7,7 +7,8 @@ from unification import var
 
 from relgraph.errors import ArgumentError, DomainError, ShapeError
 from relgraph.ir.cost import flops
-from relgraph.ir.facts import MATRIX_FACTS, fact, facts_of
+from relgraph.ir.fact_inference import fact, facts_of
+from relgraph.ir.facts import MATRIX_FACTS
 from relgraph.ir.node import make_input
 from relgraph.ir.op import GetItem
 from relgraph.ir.types import TensorType, TupleType

@@ -5,7 +5,8 @@ import pytest
 from unification import var
 
 from relgraph.errors import ArgumentError, DomainError, PatternError, ShapeError
-from relgraph.ir.facts import MATRIX_FACTS, fact, facts_of
+from relgraph.ir.fact_inference import fact, facts_of
+from relgraph.ir.facts import MATRIX_FACTS
 from relgraph.ir.node import constant, make_input
 from relgraph.ir.types import DTYPES, TensorType
 from relgraph.ops.linalg import structured

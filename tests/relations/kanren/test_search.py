@@ -16,6 +16,7 @@ import relgraph as rg
 from relgraph.errors import RelationError
 from relgraph.relations.kanren import search
 from relgraph.relations.kanren.search import OutOfSteps, State, Steps, constrained, substitution
+from relgraph.relations.pattern import PatternVariable
 
 x, y = rg.vectors("x y", 3)
 VARS = [var(f"test_search.{i}") for i in range(4)]
@@ -53,11 +54,13 @@ terms = st.recursive(st.sampled_from(ATOMS), _compound, max_leaves=6)
 
 
 def _acyclic(s):
-    """Tell whether no variable is bound to a term that holds it, which reify would not survive."""
+    """Return True if no variable is bound to a term that contains it: reify would not end."""
 
     def inner(term):
         if isvar(term):
             yield term
+        elif isinstance(term, PatternVariable):
+            yield term.token
         elif isinstance(term, ExpressionTuple | tuple | list):
             for part in term:
                 yield from inner(part)
@@ -72,7 +75,10 @@ def _acyclic(s):
 
 
 def _shown(term, found):
-    """Return a term as plain data: which nodes, numbers with their types, kinds of sequences."""
+    """Return a term as plain data: which nodes, numbers, kinds of sequences.
+
+    Equal numbers are shown alike: logical-unification may return -0.0 or False for 0.0.
+    """
     if isinstance(term, ExpressionTuple | tuple | list):
         return (type(term), *[_shown(part, found) for part in term])
     if type(term) is kanren.goals.ConsPair:
@@ -81,7 +87,9 @@ def _shown(term, found):
         return ("variable", found.setdefault(term, len(found)))
     if isinstance(term, rg.Variable | rg.ir.op.Op):
         return ("node or op", id(term))
-    return (type(term), repr(term) if isinstance(term, int | float | str) else None)
+    if isinstance(term, int | float):
+        return ("number", term)
+    return (type(term), term if isinstance(term, str) else None)
 
 
 def _reified(term, s):
@@ -103,6 +111,13 @@ def test_terms_unify_and_reify_as_in_a_plain_substitution(pairs):
             return
     for term in (*VARS, *itertools.chain(*pairs)):
         assert _shown(_reified(term, state), {}) == _shown(_reified(term, plain), {})
+
+
+def test_reified_numbers_are_those_that_were_written():
+    tail, first = VARS[:2]
+    bound = unify(cons(0.0, tail), etuple(-0.0, first), State({}, Steps(1000)))
+    assert repr(reify(cons(0.0, tail), bound)[0]) == "0.0"
+    assert repr(reify(etuple(-0.0, first), bound)[0]) == "-0.0"
 
 
 def test_an_empty_sequence_is_itself():

@@ -1,5 +1,5 @@
-"""Elementary functions without branches, so that loops around them run on vectors.
+"""Elementary functions without branches, so that LLVM can vectorise loops that call them.
 
-``values`` writes formulas as LLVM, ``table`` lists the functions with the bounds of their errors,
-and ``coefficients`` holds the polynomials that ``benchmarks/minimax.py`` derives.
+``values`` emits formulas as LLVM IR, ``table`` lists the functions with their error bounds, and
+``coefficients`` holds the polynomials that ``benchmarks/minimax.py`` derives.
 """

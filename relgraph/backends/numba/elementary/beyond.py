@@ -1,13 +1,12 @@
-"""The C library's result where a formula does not hold, one number at a time.
+"""A fallback to the C library, element by element, where a formula is not accurate.
 
-A vector cannot branch for one of its numbers, and a loop with a branch around a call is not
-vectorised.  So the test is a function of its own, which the loop calls with a whole vector: its
-vector forms are announced to LLVM at the call, they return at once when every number is inside
-the bound, and go through the vector otherwise.
+LLVM does not vectorise a loop with a branch around a call.  The test is therefore a separate
+function with vector variants, which are announced to LLVM at the call site.  A variant returns at
+once if all elements are within the bound, and otherwise loops over the elements of the vector.
 
 References
 ----------
-LLVM Language Reference Manual, call-site attribute ``vector-function-abi-variant``, and the vector
+LLVM Language Reference Manual, call-site attribute ``vector-function-abi-variant`` and the vector
 function ABI that it refers to.
 """
 
@@ -20,25 +19,14 @@ from llvmlite import ir
 from relgraph.backends.numba.elementary.values import FLOAT64, Value
 
 INDEX = ir.IntType(32)
-LANES = (4, 8, 16)  # of float32; half as many float64 fill a register
+LANES = (4, 8, 16)  # of float32; float64 vectors have half as many
 
 
 def library_beyond(name: str, bound: float, x: Value, result: Value) -> Value:
-    """Return ``result``, or the C library's for a number whose absolute value is above a bound.
+    """Return ``result``, or the C library's result if the absolute value of ``x`` exceeds
+    ``bound``.
 
-    Parameters
-    ----------
-    name : str
-        The function of the C library, of float64.
-    bound : float
-        How far ``result`` is right.
-    x, result : Value
-        The operand, and the formula's result.
-
-    Returns
-    -------
-    Value
-        The result everywhere.
+    ``name`` is a function of the C library that takes a float64.
     """
     kind = x.format
     module = x.builder.module
@@ -55,15 +43,15 @@ def library_beyond(name: str, bound: float, x: Value, result: Value) -> Value:
 
 
 def announce(call: Any, variants: list[str]) -> None:
-    """Tell LLVM which vector functions stand for a call of a scalar one."""
+    """Tell LLVM which vector functions are variants of a called scalar function."""
     text = f'"vector-function-abi-variant"="{",".join(variants)}"'
     for attribute in ("nounwind", "willreturn", "memory(none)", text):
-        set.add(call.attributes, attribute)  # llvmlite knows some attributes only
+        set.add(call.attributes, attribute)  # llvmlite's own method rejects unknown attributes
 
 
 def _function(module: Any, name: str, kind: Any) -> Any:
     function = ir.Function(module, ir.FunctionType(kind, [kind, kind]), name)
-    function.linkage = "weak_odr"  # kept, although only an attribute names its vector forms
+    function.linkage = "weak_odr"  # keeps vector variants to which only an attribute refers
     function.attributes.add("noinline")
     function.attributes.add("nounwind")
     return function

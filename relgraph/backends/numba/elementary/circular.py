@@ -1,9 +1,9 @@
-"""Sine, cosine and tangent: a multiple of pi is taken away, and a polynomial does the rest.
+"""Sine, cosine and tangent: subtract a multiple of pi and evaluate a polynomial.
 
-Up to a bound the multiple is taken away in three steps, of which a fused multiply-add makes the
-first one exact, so that the result is accurate next to every zero.  Beyond it the C library takes
-over, one number at a time, with the errors that it has (that of GNU is up to 15 units in the last
-place off next to multiples of pi/2); a test that vectors pass together keeps it out of their way.
+Up to a bound the multiple is subtracted in three parts.  A fused multiply-add makes the first
+subtraction exact, so the result is accurate near every zero.  Beyond the bound the C library
+computes each element, with its own errors (up to 15 ULP in the GNU library near multiples of pi/2).
+A test of the whole vector skips these calls when no element needs them.
 
 References
 ----------
@@ -24,10 +24,10 @@ from relgraph.backends.numba.elementary.coefficients import (
 )
 from relgraph.backends.numba.elementary.values import Value, fma, polynomial, where
 
-# Up to here multiples of pi are taken away exactly enough.
+# The reduction is accurate enough up to here.
 BOUND = {"float32": 2.0**18, "float64": 2.0**49}
 
-# The square of a number whose cosine, 1 - x^2 / 2, is rounded to 1.
+# The square of a number whose cosine, 1 - x^2 / 2, rounds to 1.
 ROUNDS_TO_ONE = {"float32": 2.0**-24, "float64": 2.0**-53}
 
 
@@ -39,7 +39,7 @@ def _less(x: Value, k: Value, parts: tuple[float, ...]) -> Value:
 
 
 def _sine(r: Value, parity: Value) -> Value:
-    """Return ``sin(r)`` for ``abs(r) <= pi / 2``, negated where an integer is odd."""
+    """Return ``sin(r)`` for ``abs(r) <= pi / 2``, negated if an integer is odd."""
     z = r * r
     result = fma(r * z, polynomial(z, SIN[r.format.name]), r)
     return (result.bits() ^ (parity << (r.format.bits - 1))).as_float()

@@ -2,11 +2,11 @@
 
 References
 ----------
-W. J. Cody, "Rational Chebyshev approximations for the error function", Math. Comp. 23 (1969):
-erf itself near 0, and a multiple of ``exp(-x**2)`` elsewhere; M. M. Shepherd and J. G. Laframboise,
-"Chebyshev approximation of (1 + 2x) exp(x**2) erfc x in 0 <= x < inf", Math. Comp. 36 (1981): with
-a factor and a rational variable one polynomial serves all positive numbers.  Here one quotient,
-``1 / (x + c)``, is both.
+W. J. Cody, "Rational Chebyshev approximations for the error function", Math. Comp. 23 (1969): erf
+near 0, and a multiple of ``exp(-x**2)`` elsewhere; M. M. Shepherd and J. G. Laframboise, "Chebyshev
+approximation of (1 + 2x) exp(x**2) erfc x in 0 <= x < inf", Math. Comp. 36 (1981): with a scale
+factor and a rational variable, one polynomial covers all positive numbers.  Here ``1 / (x + c)``
+serves as both.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from relgraph.backends.numba.elementary.values import (
     with_sign,
 )
 
-_ONE_FROM = {"float32": 4.0, "float64": 6.0}  # here erf is 1
-_ZERO_FROM = {"float32": 10.25, "float64": 27.375}  # here erfc is 0
+_ONE_FROM = {"float32": 4.0, "float64": 6.0}  # erf rounds to 1 from here
+_ZERO_FROM = {"float32": 10.25, "float64": 27.375}  # erfc rounds to 0 from here
 _POLE = 2.5
 _MIDDLE = {"float32": 119 / 1024, "float64": 86 / 1024}
 
@@ -40,7 +40,7 @@ def _near(x: Value) -> Value:
 
 
 def erf(x: Value) -> Value:
-    """Compute the error function: a polynomial up to 1, and ``1 - exp(-h)`` from there on."""
+    """Compute the error function: a polynomial up to 1, and ``1 - exp(-h)`` above."""
     name = x.format.name
     a = absolute(x)
     near = _near(a)
@@ -54,9 +54,9 @@ def erf(x: Value) -> Value:
 def erfc(x: Value) -> Value:
     """Compute the complementary error function, without cancellation where it is small.
 
-    ``t p(t) exp(-a**2)`` for ``t = 1 / (a + 2.5)``.  What rounding ``a**2`` and ``t`` loses is
-    given back to the exponent: for ``t``, times ``0.82 + 5 t``, about the power of ``t`` that
-    ``t p(t)`` grows like.
+    The result is ``t p(t) exp(-a**2)`` for ``t = 1 / (a + 2.5)``.  The rounding errors of ``a**2``
+    and ``t`` are added to the exponent; that of ``t`` is multiplied by ``0.82 + 5 t``, about the
+    logarithmic derivative of ``t p(t)``.
     """
     kind = x.format
     end = _ZERO_FROM[kind.name]

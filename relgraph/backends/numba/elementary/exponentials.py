@@ -1,11 +1,11 @@
-"""Exponentials: ``x = k log(2) + r``, a polynomial of ``r``, and ``2**k`` put into the exponent.
+"""Exponentials: ``x = k log(2) + r``, a polynomial of ``r``, and ``2**k`` in the exponent bits.
 
 References
 ----------
 W. J. Cody and W. Waite, "Software Manual for the Elementary Functions" (1980), chapter 6: the
 reduction by a constant in two parts; P. T. P. Tang, "Table-driven implementation of the expm1
 function in IEEE floating-point arithmetic", ACM TOMS 18 (1992); J.-M. Muller, "Elementary
-Functions", 3rd ed., 11.1.  With a fused multiply-add the first step of the reduction is exact.
+Functions", 3rd ed., 11.1.  A fused multiply-add makes the first step of the reduction exact.
 """
 
 from __future__ import annotations
@@ -18,38 +18,31 @@ from relgraph.backends.numba.elementary.values import Value, fma, polynomial, wh
 
 @dataclass(frozen=True)
 class Limits:
-    """Where exponentials leave a format.
-
-    Parameters
-    ----------
-    underflow : float
-        A number whose exponential rounds to 0.
-    overflow : float
-        A number whose exponential is infinite.
-    """
+    """The numbers whose exponentials underflow to 0 and overflow to infinity."""
 
     underflow: float
     overflow: float
 
     def clamped(self, x: Value) -> Value:
-        """Return the nearest number between them; NaN for NaN."""
+        """Clamp a number to the limits; NaN stays NaN."""
         x = where(x > self.overflow, x.constant(self.overflow), x)
         return self.raised(x)
 
     def raised(self, x: Value) -> Value:
-        """Return a number, or the lower one where it is less; NaN for NaN."""
+        """Clamp a number to the lower limit; NaN stays NaN."""
         return where(x < self.underflow, x.constant(self.underflow), x)
 
 
 EXP_LIMITS = {"float32": Limits(-104.5, 89.0), "float64": Limits(-746.0, 710.0)}
 EXP2_LIMITS = {"float32": Limits(-151.0, 128.0), "float64": Limits(-1076.0, 1024.0)}
-LIFT = {"float32": 32, "float64": 64}  # added to the exponent of what may be subnormal
+LIFT = {"float32": 32, "float64": 64}  # added to exponents of results that may be subnormal
 
 
 def rounded(x: Value, factor: float, more: int = 0) -> tuple[Value, Value]:
-    """Return ``x * factor`` rounded to an integer as a float, and that plus ``more`` in bits.
+    """Return ``x * factor`` rounded to an integer, as a float and, plus ``more``, in the lowest
+    bits.
 
-    The lowest bits of the second are the integer; those above are of no use.
+    The higher bits of the second result are meaningless.
     """
     magic = x.format.magic + more
     shifted = fma(x, factor, magic)
@@ -57,14 +50,14 @@ def rounded(x: Value, factor: float, more: int = 0) -> tuple[Value, Value]:
 
 
 def reduced(x: Value, more: int = 0) -> tuple[Value, Value]:
-    """Return ``r`` and the bits whose lowest are ``k + more``, for ``x = k log(2) + r``."""
+    """Return ``r`` for ``x = k log(2) + r``, and bits whose lowest are ``k + more``."""
     high, low = LN2[x.format.name]
     k, bits = rounded(x, LOG2_E[x.format.name][0], more)
     return fma(k, -low, fma(k, -high, x)), bits
 
 
 def power_of_two(bits: Value) -> Value:
-    """Return ``2**k``, for ``k`` in the lowest bits and ``2**k`` a normal number."""
+    """Return ``2**k``, a normal number, for ``k`` in the lowest bits."""
     return _power(bits + bits.format.bias)
 
 
@@ -73,22 +66,19 @@ def _power(biased: Value) -> Value:
 
 
 def reduced_below(x: Value) -> tuple[Value, Value]:
-    """Return ``r`` and ``2**(k + LIFT)`` for a number that is not positive.
+    """Return ``r`` and ``2**(k + LIFT)`` for a number ``x <= 0``.
 
-    That power is normal for each whose exponential is not 0: what is multiplied by it, and then by
-    ``2**-LIFT``, is rounded once, subnormal or not.
+    The power is normal unless the exponential is 0.  A product with it and then with ``2**-LIFT``
+    is therefore rounded only once, even if the result is subnormal.
     """
     r, bits = reduced(x, x.format.bias + LIFT[x.format.name])
     return r, _power(bits)
 
 
 def halves(bits: Value) -> tuple[Value, Value]:
-    """Return two normal numbers whose product is ``2**k``, infinite or subnormal as that may be.
+    """Return two normal numbers whose product is ``2**k``, even if that is infinite or subnormal.
 
-    Parameters
-    ----------
-    bits : Value
-        Bits whose lowest are ``k`` and twice the bias of the format.
+    The lowest bits of ``bits`` are ``k`` plus twice the bias of the format.
     """
     half = bits >> 1
     return _power(half), _power(bits - half)
@@ -107,7 +97,7 @@ def exp(x: Value) -> Value:
 
 
 def exp2(x: Value) -> Value:
-    """Compute the power of two."""
+    """Compute ``2**x``."""
     y = EXP2_LIMITS[x.format.name].clamped(x)
     k, bits = rounded(y, 1.0, 2 * x.format.bias)
     r = y - k
@@ -116,19 +106,18 @@ def exp2(x: Value) -> Value:
 
 
 def expm1(x: Value) -> Value:
-    """Compute the exponential less 1.
-
-    ``2**k (exp(r) - 1) + (2**k - 1)``, where half of ``2**k`` keeps it finite.
+    """Compute ``exp(x) - 1`` as ``2**k (exp(r) - 1) + (2**k - 1)``, using ``2**k / 2``, which is
+    finite.
     """
     lowest = -40.0  # the result is -1
     r, bits = reduced(Limits(lowest, EXP_LIMITS[x.format.name].overflow).clamped(x))
     half = power_of_two(bits - 1)
     t = tail(r)
     result = fma(t, half, half - 0.5) * 2.0
-    return where(t.equals(x), x, result)  # near 0 only; half of a subnormal number is rounded
+    return where(t.equals(x), x, result)  # only near 0, where halving a subnormal would round
 
 
 def exp_below(x: Value) -> Value:
-    """Compute the exponential of a number that is not positive, or NaN."""
+    """Compute the exponential of a number ``x <= 0``, or of NaN."""
     r, power = reduced_below(EXP_LIMITS[x.format.name].raised(x))
     return fma(tail(r), power, power) * 2.0 ** -LIFT[x.format.name]

@@ -3,7 +3,7 @@
 References
 ----------
 W. J. Cody and W. Waite, "Software Manual for the Elementary Functions" (1980), chapter 13: a
-polynomial near 0, and one exponential elsewhere.
+polynomial near 0 and one exponential elsewhere.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from relgraph.backends.numba.elementary.values import (
     with_sign,
 )
 
-_NEAR = 0.55  # up to here the polynomial holds
-_FAR = 20.0  # from here on the result is 1
+_NEAR = 0.55  # the polynomial is valid below
+_FAR = 20.0  # the result rounds to 1 from here
 
 
 def tanh(x: Value) -> Value:
@@ -34,6 +34,6 @@ def tanh(x: Value) -> Value:
 
 
 def sigmoid(x: Value) -> Value:
-    """Compute ``1 / (1 + exp(-x))``, from the exponential that does not overflow."""
+    """Compute ``1 / (1 + exp(-x))`` from the exponential that does not overflow."""
     e = exp_below(-absolute(x))
     return where(x < 0.0, e, 1.0) / (e + 1.0)

@@ -1,14 +1,14 @@
 """Logarithms: ``x = 2**k m`` with ``m`` near 1, and ``log(m)`` through ``s = f / (2 + f)``.
 
-``log(1 + f) = f - f**2 / 2 + s (f**2 / 2 + R(s**2))`` for ``f = m - 1``: the first term is exact,
-and the others are so small that what rounding loses of them counts little.
+For ``f = m - 1``, ``log(1 + f) = f - f**2 / 2 + s (f**2 / 2 + R(s**2))``.  The first term is exact
+and the others are small, so their rounding errors matter little.
 
 References
 ----------
 P. T. P. Tang, "Table-driven implementation of the logarithm function in IEEE floating-point
 arithmetic", ACM TOMS 16 (1990); J.-M. Muller, "Elementary Functions", 3rd ed., 11.2; the form of
-the series is that of K. C. Ng's ``log`` in the 4.3 BSD mathematical library (1985).
-M. Mächler, "Accurately computing log(1 - exp(-|a|))", R package Rmpfr, 2012.
+the series is that of K. C. Ng's ``log`` in the 4.3 BSD mathematical library (1985).  M. Mächler,
+"Accurately computing log(1 - exp(-|a|))", R package Rmpfr, 2012.
 """
 
 from __future__ import annotations
@@ -41,20 +41,16 @@ from relgraph.backends.numba.elementary.values import (
     where,
 )
 
-# The square root of 1/2, as bits: mantissas are between it and twice it.
+# The bits of sqrt(1/2); mantissas lie between sqrt(1/2) and sqrt(2).
 _HALF_ROOT = {"float32": 0x3F3504F3, "float64": 0x3FE6A09E667F3BCD}
 
 
 @dataclass(frozen=True)
 class Base:
-    """What a logarithm of some base is made of.
+    """The constants of a logarithm to some base, each in two parts by format.
 
-    Parameters
-    ----------
-    exponent : mapping of str to tuple of float
-        The logarithm of 2 in two parts; products of exponents with the first are exact.
-    natural : mapping of str to tuple of float
-        What a natural logarithm counts, in two parts.
+    ``exponent`` is the logarithm of 2; products of exponents with its first part are exact.
+    ``natural`` is the factor of the natural logarithm.
     """
 
     exponent: Numbers
@@ -83,7 +79,7 @@ def exponent(biased: Value) -> Value:
 
 
 def series(f: Value) -> Value:
-    """Return ``log(1 + f) - f`` for ``1 + f`` between the square roots of 1/2 and of 2."""
+    """Return ``log(1 + f) - f`` for ``1 + f`` between sqrt(1/2) and sqrt(2)."""
     s = f / (f + 2.0)
     half = f * 0.5 * f
     z = s * s
@@ -113,7 +109,7 @@ def of_base(f: Value, k: Value, base: Base) -> Value:
 
 
 def normal(x: Value) -> tuple[Value, Value]:
-    """Return a positive number that is not subnormal, and what to take from its exponent."""
+    """Scale a subnormal number to a normal one, and return the exponent to subtract."""
     kind = x.format
     tiny = x < kind.tiny
     power = float(kind.mantissa + 2)
@@ -121,7 +117,7 @@ def normal(x: Value) -> tuple[Value, Value]:
 
 
 def at_the_ends(x: Value, result: Value) -> Value:
-    """Return a logarithm with its values for 0, infinity, NaN and negative numbers."""
+    """Return a logarithm with its special values for 0, infinity, NaN and negative numbers."""
     result = where(x < math.inf, result, x)
     result = where(x < 0.0, x.constant(math.nan), result)
     return where(x.equals(0.0), x.constant(-math.inf), result)
@@ -149,10 +145,12 @@ def log10(x: Value) -> Value:
 
 
 def of_sum(u: Value, lost: Value) -> tuple[Value, Value]:
-    """Return ``f`` and ``k`` with ``2**k (1 + f) = u + lost``, the error of a rounded sum."""
+    """Return ``f`` and ``k`` with ``2**k (1 + f) = u + lost`` for a sum ``u`` with a rounding
+    error.
+    """
     kind = u.format
     m, biased = split(u)
-    # Twice the power of two, and half of what was lost, so that the power is finite.
+    # 2 * 2**-k times half of the error, because 2**-k is subnormal for the largest k.
     double = (((2 * kind.bias + 1) - biased) << kind.mantissa).as_float()
     return fma(lost * 0.5, double, m - 1.0), exponent(biased)
 
@@ -167,11 +165,11 @@ def log1p(x: Value) -> Value:
     result = where(x < math.inf, result, x)
     result = where(x < -1.0, x.constant(math.nan), result)
     result = where(x.equals(-1.0), x.constant(-math.inf), result)
-    return where(u.equals(1.0), x, result)  # zeros of either sign and subnormal numbers, too
+    return where(u.equals(1.0), x, result)  # includes zeros of either sign and subnormals
 
 
 def log1p_of_fraction(e: Value) -> Value:
-    """Compute ``log(1 + e)`` for ``e`` from 0 to 1, where no exponent has to be taken out."""
+    """Compute ``log(1 + e)`` for ``e`` from 0 to 1, where no exponent has to be extracted."""
     s = e / (e + 2.0)
     half = e * 0.5 * e
     z = s * s
@@ -179,7 +177,7 @@ def log1p_of_fraction(e: Value) -> Value:
 
 
 def softplus(x: Value) -> Value:
-    """Compute ``log(1 + exp(x))``, as ``max(x, 0) + log(1 + exp(-abs(x)))``."""
+    """Compute ``log(1 + exp(x))`` as ``max(x, 0) + log(1 + exp(-abs(x)))``."""
     return where(x > 0.0, x, 0.0) + log1p_of_fraction(exp_below(-absolute(x)))
 
 
@@ -187,14 +185,14 @@ def logaddexp(x: Value, y: Value) -> Value:
     """Compute ``log(exp(x) + exp(y))``."""
     larger = where(x > y, x, y)
     result = larger + log1p_of_fraction(exp_below(-absolute(x - y)))
-    return where(x.equals(y), x + LN2[x.format.name][0], result)  # where both are infinite, too
+    return where(x.equals(y), x + LN2[x.format.name][0], result)  # includes equal infinities
 
 
 def log1mexp(x: Value) -> Value:
     """Compute ``log(1 - exp(x))`` for ``x <= 0``.
 
-    Above ``-log(2)`` from ``1 - exp(x)`` without cancellation, and below it from the difference
-    and what it rounds off.
+    Above ``-log(2)``, ``1 - exp(x)`` is computed without cancellation; below, the rounding error of
+    the difference is added.
     """
     r, power = reduced_below(EXP_LIMITS[x.format.name].raised(x))
     t = tail(r)

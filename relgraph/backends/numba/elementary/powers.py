@@ -1,14 +1,14 @@
 """Powers and cube roots.
 
-``x**y = exp(y log(x))``, where the logarithm has to be known to more than its format holds: an
-error of it counts ``y log(x)`` times.  In float64 it is a sum of two numbers; in float32 it is a
-float64.
+``x**y = exp(y log(x))`` needs the logarithm to more precision than its format has, because the
+result magnifies a relative error of the logarithm by ``y log(x)``.  In float64 the logarithm is a
+sum of two numbers; for float32 it is a float64.
 
 References
 ----------
 J.-M. Muller, "Elementary Functions", 3rd ed., 2.2 (sums and products of pairs of numbers) and 11.4;
 C99 (ISO/IEC 9899:1999), F.9.4.4, for the special values; W. Kahan, "Computing a real cube root"
-(1991): a third of the exponent's bits is a first guess.
+(1991): the initial guess is a third of the exponent's bits.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from relgraph.backends.numba.elementary.values import (
 )
 
 _TWO_THIRDS = (0.6666666666666666, 3.700743415417188e-17)  # in two parts
-_THIRD = {"float32": 1386637.0, "float64": 715094163.0}  # what a third of 1's bits lacks
+_THIRD = {"float32": 1386637.0, "float64": 715094163.0}  # added to a third of the bits
 
 
 def power(x: Value, y: Value) -> Value:
@@ -54,7 +54,7 @@ def power(x: Value, y: Value) -> Value:
     end = where(y < 0.0, x.constant(math.inf), 0.0)
     result = where(a.equals(0.0), end, result)
     result = where(a.equals(math.inf), where(y < 0.0, x.constant(0.0), math.inf), result)
-    # Negative numbers: a sign for odd exponents, NaN for those that are not integers.
+    # Negative bases: a negative result for odd exponents, NaN for fractional ones.
     half = y * 0.5
     whole = intrinsic("trunc", y).equals(y)
     odd = where(whole, intrinsic("trunc", half).differs(half), whole)
@@ -67,7 +67,7 @@ def power(x: Value, y: Value) -> Value:
 
 
 def _finite(y: Value) -> Value:
-    """Return an exponent that does what a large one does, and 1 to the power of infinity."""
+    """Clamp an exponent to a finite range with the same results; 1 to an infinite power is 1."""
     y = where(y > 1e300, y.constant(1e300), y)
     return where(y < -1e300, y.constant(-1e300), y)
 
@@ -106,13 +106,13 @@ def _double(a: Value, y: Value) -> Value:
 
 
 def _logarithm(f: Value, k: Value) -> tuple[Value, Value]:
-    """Return ``k log(2) + log(1 + f)`` as a sum of two numbers, to 2**-65 of itself."""
+    """Return ``k log(2) + log(1 + f)`` as a sum of two numbers, with relative error 2**-65."""
     d = f + 2.0
     inverse = 1.0 / d
     s = f * inverse
     s_low = (fma(-s, d, f) - s * (f - (d - 2.0))) * inverse
     z = s * s
-    # The cube of s, and 2/3 + 2/5 s**2 + ...: each as a sum of two numbers.
+    # The cube of s and 2/3 + 2/5 s**2 + ..., each as a sum of two numbers.
     z_low = fma(s, s, -z) + (s + s) * s_low
     cube = z * s
     cube_low = fma(z, s, -cube) + fma(z, s_low, z_low * s)
@@ -134,14 +134,14 @@ def _logarithm(f: Value, k: Value) -> tuple[Value, Value]:
 
 
 def cbrt(x: Value) -> Value:
-    """Compute the cube root: a guess, a polynomial, and a step that triples its digits."""
+    """Compute the cube root: a guess, a polynomial, and a Halley step that triples the digits."""
     kind = x.format
     a = absolute(x)
-    # What the error of a square times a root is, below, has to be a normal number.
+    # The rounding error of t * t times t, below, must be a normal number.
     small, lift = (2.0**-900, 162) if kind.bits == 64 else (2.0**-100, 48)
     tiny = a < small
     a = where(tiny, a * 2.0**lift, a)
-    # A third of the bits, through the lowest bits of a float.
+    # A third of the bits, computed in the lowest bits of a float.
     low = 32 if kind.bits == 64 else 9
     large = 2.0**kind.mantissa
     one = (kind.bias + kind.mantissa) << kind.mantissa

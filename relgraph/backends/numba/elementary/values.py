@@ -1,8 +1,8 @@
-"""Numbers of machine code: formulas on them are written as mathematics and emitted as LLVM.
+"""Values in LLVM IR: formulas that are written as mathematics and emitted as instructions.
 
 A formula is a Python function of :class:`Value` objects.  Its operators emit instructions without
-a fast-math flag and without branches, so that a loop around it runs on vectors.  Numba's type
-inference never sees it, which is what makes a kernel of many functions quick to compile.
+fast-math flags and branches, so that LLVM can vectorise a loop around it.  The formulas do not go
+through numba's type inference, so kernels with many functions compile quickly.
 
 References
 ----------
@@ -24,18 +24,8 @@ FLOAT32, FLOAT64 = ir.FloatType(), ir.DoubleType()
 class Format:
     """A binary floating-point format of IEEE 754.
 
-    Parameters
-    ----------
-    name : str
-        The dtype's name.
-    type : llvmlite.ir.Type
-        The type of its numbers.
-    bits, mantissa : int
-        Bits of a number, and of its fraction.
-    bias : int
-        What is added to exponents.
-    tiny : float
-        The smallest normal number.
+    ``bits`` counts the bits of a number, ``mantissa`` those of its fraction; ``bias`` is that of
+    the exponent, and ``tiny`` the smallest normal number.
     """
 
     name: str
@@ -47,12 +37,12 @@ class Format:
 
     @property
     def integer(self) -> Any:
-        """The type of integers of the same size."""
+        """The integer type of the same size."""
         return ir.IntType(self.bits)
 
     @property
     def magic(self) -> float:
-        """The number that, added to a small one, rounds it to an integer in the lowest bits."""
+        """A number that, when added to a small one, rounds it to an integer in the lowest bits."""
         return 1.5 * 2.0**self.mantissa
 
 
@@ -61,15 +51,7 @@ DOUBLE = Format("float64", FLOAT64, 64, 52, 1023, 2.0**-1022)
 
 
 class Value:
-    """A float, an integer or a truth value, and where instructions on it go.
-
-    Parameters
-    ----------
-    builder : llvmlite.ir.IRBuilder
-        Where to emit.
-    code : llvmlite.ir.Value
-        The number.
-    """
+    """A float, an integer or a bool in LLVM IR, and the builder that emits instructions on it."""
 
     __slots__ = ("builder", "code")
 
@@ -79,12 +61,12 @@ class Value:
 
     @property
     def format(self) -> Format:
-        """The format of a float, or of the floats of an integer's size."""
+        """The format of a float, or the float format of an integer's size."""
         wide = self.code.type in (FLOAT64, ir.IntType(64))
         return DOUBLE if wide else SINGLE
 
     def constant(self, number: float | Value) -> Value:
-        """Return a number of this one's type."""
+        """Return a number as a constant of this value's type."""
         if isinstance(number, Value):
             return number
         return Value(self.builder, ir.Constant(self.code.type, number))
@@ -146,7 +128,7 @@ class Value:
         return self._emit(("", "shl"), other)
 
     def __rshift__(self, other: int) -> Value:
-        """Shift right, filling with zeros: vector units lack the other one for 64 bits."""
+        """Shift right, filling with zeros: vector units lack the signed shift for 64 bits."""
         return self._emit(("", "lshr"), other)
 
     def __lt__(self, other: float | Value) -> Value:
@@ -162,11 +144,11 @@ class Value:
         return self._compare(">=", other)
 
     def equals(self, other: float | Value) -> Value:
-        """Tell whether two numbers are equal; NaN is not."""
+        """Return whether two numbers are equal; NaN equals nothing."""
         return self._compare("==", other)
 
     def differs(self, other: float | Value) -> Value:
-        """Tell whether two numbers differ; NaN does."""
+        """Return whether two numbers differ; NaN differs from everything."""
         return self._compare("!=", other)
 
     def bits(self) -> Value:
@@ -174,7 +156,7 @@ class Value:
         return Value(self.builder, self.builder.bitcast(self.code, self.format.integer))
 
     def as_float(self) -> Value:
-        """Return the float that has an integer's bits."""
+        """Return the float with an integer's bits."""
         return Value(self.builder, self.builder.bitcast(self.code, self.format.type))
 
     def widened(self) -> Value:
@@ -187,7 +169,7 @@ class Value:
 
 
 def intrinsic(name: str, *args: Value) -> Value:
-    """Emit one of LLVM's own functions of floats."""
+    """Call an LLVM intrinsic on floats."""
     first = args[0]
     kind = first.code.type
     full = f"llvm.{name}.f{first.format.bits}"
@@ -204,17 +186,17 @@ def fma(a: Value, b: Value | float, c: Value | float) -> Value:
 
 
 def absolute(x: Value) -> Value:
-    """Return a float without its sign."""
+    """Return the absolute value of a float."""
     return intrinsic("fabs", x)
 
 
 def with_sign(x: Value, sign: Value) -> Value:
-    """Return a float with the sign of another one."""
+    """Return a float with the sign of another."""
     return intrinsic("copysign", x, sign)
 
 
 def where(condition: Value, chosen: Value | float, other: Value | float) -> Value:
-    """Return one of two numbers; at least one of them is not a literal."""
+    """Select one of two numbers, of which at least one is a Value."""
     pattern = chosen if isinstance(chosen, Value) else other
     assert isinstance(pattern, Value)
     left, right = pattern.constant(chosen), pattern.constant(other)
@@ -223,9 +205,9 @@ def where(condition: Value, chosen: Value | float, other: Value | float) -> Valu
 
 
 def polynomial(x: Value, coefficients: Sequence[float]) -> Value:
-    """Evaluate a polynomial, constant first: its even and its odd terms by Horner's rule.
+    """Evaluate a polynomial, constant term first, by Horner's rule on even and odd terms.
 
-    The two are independent, so that half of the latency is hidden; the loop hides the rest.
+    The two halves are independent, which hides half of the latency; the loop hides the rest.
     """
     square = x * x
     even = _horner(square, coefficients[0::2])
@@ -243,24 +225,10 @@ Formula = Callable[..., Value]
 
 
 def definition(symbol: str, formula: Formula, kind: Any, arity: int) -> Any:
-    """Return a module with a function that is inlined where it is called.
+    """Return an LLVM module with a function that computes a formula and is always inlined.
 
-    Parameters
-    ----------
-    symbol : str
-        The function's name.
-    formula : callable
-        What it computes.
-    kind : llvmlite.ir.Type
-        The type of its operands and of its result.
-    arity : int
-        The number of its operands.
-
-    Returns
-    -------
-    llvmlite.ir.Module
-        The module.  As functions that numba compiles do, this one takes a place for its result,
-        one for an exception, and its operands, and returns a status.
+    It has numba's calling convention: it takes a pointer to its result, a pointer to an exception
+    and ``arity`` operands of type ``kind``, and returns a status.
     """
     module = ir.Module(symbol)
     module.triple = ""

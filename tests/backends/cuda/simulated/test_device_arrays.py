@@ -106,7 +106,7 @@ def test_misaligned_views_are_read_without_vectors():
 
 
 def raw_is_odd():
-    """Tell whether NumPy's own memory starts at a multiple of four, so that one byte on is odd."""
+    """Return True if NumPy's memory is aligned to four bytes, so that one byte on is odd."""
     return np.zeros(65, np.uint8).ctypes.data % 4 == 0
 
 

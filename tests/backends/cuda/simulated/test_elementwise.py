@@ -11,7 +11,7 @@ from relgraph.api.function import function as rewritten_function
 from relgraph.backends.cuda.templates import supported
 from relgraph.ir.node import make_input
 from relgraph.ir.types import DTYPES, TensorType
-from relgraph.ops.elementwise import TABLE, Cast, Elementwise
+from relgraph.ops.elementwise import ROWS, Cast, Elementwise
 from tests.backends.cases import (
     BROADCAST,
     CALLED,
@@ -71,7 +71,7 @@ def test_every_op_equals_numpy(dtype):
 def test_the_ops_of_floats_that_have_no_kernel_are_known():
     x = make_input("x", TensorType("float64", ("n",)))
     called = set()
-    for name, row in TABLE.items():
+    for name, row in ROWS.items():
         try:
             node = Elementwise(name)(*[x] * row.arity)
         except TypeError:

@@ -49,7 +49,7 @@ def array_of(device_array):
     return flat_of(device_array)._ary.reshape(device_array.shape)
 
 
-def taken(value, dtype, stream):
+def from_cupy(value, dtype, stream):
     from numba import cuda
 
     flat = cuda.to_device(np.ascontiguousarray(value, dtype).reshape(-1))
@@ -95,7 +95,7 @@ def calls(monkeypatch):
     cupy = Module(np)
     for place in (libraries, products, indexed, expansion):
         monkeypatch.setattr(place, "cupy", lambda: cupy)
-        for name, value in (("view", array_of), ("taken", taken)):
+        for name, value in (("view", array_of), ("from_cupy", from_cupy)):
             if hasattr(place, name):
                 monkeypatch.setattr(place, name, value)
     return found
