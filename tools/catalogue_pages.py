@@ -70,18 +70,18 @@ def sections(relation: Relation) -> tuple[str, str, str]:
 
 def _runs(row: CatalogueRow) -> Iterator[str]:
     relation = row.item
-    own = "backward" if relation.backward else "forward"
+    way = "backward" if relation.backward else "forward"
     other = "forward" if relation.backward else "backward"
     if row.phases:
-        yield f"Runs {own} in {' and '.join(row.phases)}."
+        yield f"Runs {way} in {' and '.join(row.phases)}."
     else:
-        yield f"Runs {own} when it is asked for."
+        yield f"Runs {way} when it is asked for."
     if relation.interpreted:
         yield "miniKanren runs it, node by node."
         return
     left_out = [c for c in relation.clauses or () if rewrite_of(relation, c) is None]
     for clause in left_out:
-        yield f"Not {own}: `{clause}`, because {refused(relation, clause, relation.backward)}."
+        yield f"Not {way}: `{clause}`, because {refused(relation, clause, relation.backward)}."
     why = {refused(relation, c, not relation.backward) for c in relation.clauses or ()}
     if why == {None} and runs(relation.reversed):
         yield f"Runs {other}, too, when it is asked for."

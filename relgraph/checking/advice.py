@@ -56,7 +56,7 @@ def advised(counterexample: Counterexample, floats: bool) -> Counterexample:
 def _fix(counterexample: Counterexample, floats: bool) -> str:
     what = counterexample.problem.what
     if what == FAILS:
-        if "singular" in str(counterexample.problem.found):
+        if "singular" in str(counterexample.problem.computed):
             return _SINGULAR
         shapes = any(np.ndim(v) for v in counterexample.values.values())
         return _dtype(counterexample, floats) or (_SIZES if shapes else _OF_VALUES)
@@ -69,7 +69,7 @@ def _fix(counterexample: Counterexample, floats: bool) -> str:
 def _is_undefined(counterexample: Counterexample) -> bool:
     """Return True if an element of the built side is NaN where the matched side is not."""
     expected, computed = map(
-        np.asarray, (counterexample.problem.expected, counterexample.problem.found)
+        np.asarray, (counterexample.problem.expected, counterexample.problem.computed)
     )
     if expected.shape != computed.shape or expected.dtype.kind != "f":
         return False
@@ -100,7 +100,7 @@ def fix_of_labels(counterexample: Counterexample, weaker: tuple[str, str]) -> st
     promise, (rounding, specials) = promise_of(counterexample.relation), weaker
     if specials == promise.specials:
         if np.array_equal(
-            counterexample.problem.expected, counterexample.problem.found, equal_nan=True
+            counterexample.problem.expected, counterexample.problem.computed, equal_nan=True
         ):
             return (
                 "The sides differ in the sign of zero here, which rounding='exact' keeps: "
@@ -120,7 +120,7 @@ def fix_of_labels(counterexample: Counterexample, weaker: tuple[str, str]) -> st
 
 def _overflows(counterexample: Counterexample) -> bool:
     """Return True if inputs and result are finite, so only an intermediate value overflows."""
-    return finite([*counterexample.values.values(), counterexample.problem.found])
+    return finite([*counterexample.values.values(), counterexample.problem.computed])
 
 
 def _holds(counterexample: Counterexample, promise: Promise) -> bool:

@@ -80,7 +80,7 @@ def check(
     Returns
     -------
     RelationReport or SelectionReport
-        True if nothing was found; prints the findings, and ``raise_()`` raises them.  The report of
+        True if the check has no findings; prints them, and ``raise_()`` raises them.  The report of
         a relation is also false if one of its clauses could not be compared on any graph, fires on
         scalars only, or has a branch that no sample takes.
 

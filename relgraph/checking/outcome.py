@@ -31,7 +31,7 @@ class Problem:
 
     what: str
     expected: Any = None
-    found: Any = None
+    computed: Any = None
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Counterexample:
                 facts = f" ({', '.join(sorted(x.facts))})" if x.facts else ""
                 yield x.name, f"{x.type}{facts} = {shown(self.values[x.name], in_full=True)}"
         if self.problem.expected is not None:
-            results = self.problem.expected, self.problem.found
+            results = self.problem.expected, self.problem.computed
             alike = shown(results[0]) == shown(results[1])
             for name, value in zip(("expected", "computed"), results, strict=True):
                 yield name, shown(value, in_full=alike)

@@ -78,8 +78,8 @@ class _Shrinking:
         dtypes = tuple(dict.fromkeys(x.dtype.name for x in free_inputs([graph]))) or ("float64",)
         shapes = shapes_of(self.relation, clause).small
         graphs: dict[Variable, None] = {}
-        for own in dict.fromkeys([("float64",), dtypes[:1], dtypes]):
-            sides = drawn_sides(self.relation, clause, shapes, own, GRAPHS)
+        for of_inputs in dict.fromkeys([("float64",), dtypes[:1], dtypes]):
+            sides = drawn_sides(self.relation, clause, shapes, of_inputs, GRAPHS)
             graphs |= dict.fromkeys(side for side, _, _ in sides)
         return sorted(graphs, key=_size)
 

@@ -127,8 +127,8 @@ def test_exact_values_are_compared_with_more_digits_than_floats_have():
 
     problem = promises.keeps_digits(nearly_expo).failure.problem
     assert problem.what == "has sides that are not equal"
-    assert float(problem.expected) == pytest.approx(float(problem.found), rel=1e-8)
-    assert problem.expected != problem.found
+    assert float(problem.expected) == pytest.approx(float(problem.computed), rel=1e-8)
+    assert problem.expected != problem.computed
     assert not promises.keeps_digits(nearly_expo, "float32").failure  # there, 1 + 1e-9 is 1
 
 
@@ -354,7 +354,7 @@ def test_what_a_graph_computes_is_printed_where_its_replacement_fails():
 
     report = rg.check(power_of_powero)
     found = report.counterexample
-    assert isinstance(found.problem.found, ValueError)
+    assert isinstance(found.problem.computed, ValueError)
     assert any(v.dtype.kind in "iu" for v in found.values.values())
     expected = eval(str(found.graph), {}, dict(found.values))  # of NumPy's arrays
     assert rows_of(report)["expected"] == shown(expected)

@@ -11,7 +11,7 @@ import mpmath
 import numpy as np
 
 from relgraph.checking.branches.decisions import Branch, branches_of
-from relgraph.checking.branches.search import Points, Search, Tried, at, constants_of
+from relgraph.checking.branches.search import Points, Search, Trial, at, constants_of
 from relgraph.checking.evaluation import finite
 from relgraph.checking.generators.arrays import generator, shape_of
 from relgraph.checking.generators.cases import (
@@ -93,7 +93,7 @@ def _firings(relation: Relation) -> Iterator[tuple[Clause, list[Firing]]]:
         pointwise = is_pointwise(clause)
         pools = []
         if pointwise:
-            pools = [_pool(relation, clause, own) for own in (dtypes_of(clause), ("float64",))]
+            pools = [_pool(relation, clause, d) for d in (dtypes_of(clause), ("float64",))]
         pools += [sides_of(relation, clause, dtypes) for dtypes in (("float64",), EVERY_DTYPE)]
         pools.append(_pool(relation, clause, WIDER))
         some = next(filter(None, (list(_preferred(relation, p, GRAPHS)) for p in pools)), [])
@@ -194,20 +194,20 @@ class _Comparison:
         search = self.search
         if not search.inputs:
             return None
-        base = search.tried(*search.lines())
+        base = search.trial(*search.lines())
         failing = self.compare(base)
         points = search.crossings(base, self.unreached) if self.together else None
         for _ in range(TURNS):
             if failing is not None:
                 return failing
             if points is not None:
-                failing = self.compare(search.tried(points))
+                failing = self.compare(search.trial(points))
             if failing is not None or not self.unreached:
                 return failing
             points = self._closer(base)
         return failing
 
-    def _closer(self, base: Tried) -> Points | None:
+    def _closer(self, base: Trial) -> Points | None:
         """Return points near where an unreached branch may begin."""
         search = self.search
         if not self.together:
@@ -216,38 +216,38 @@ class _Comparison:
         if peaks is None:
             return None
         size = len(next(iter(peaks.values())))
-        tried = search.tried(peaks, [(i, i + 2) for i in range(0, size, 2)])
-        return search.crossings(tried, self.unreached) or peaks
+        trial = search.trial(peaks, [(i, i + 2) for i in range(0, size, 2)])
+        return search.crossings(trial, self.unreached) or peaks
 
     @property
     def unreached(self) -> list[Variable]:
         """The nodes with a branch that no sample has taken yet."""
         return [x for x, taken in self.branches.items() if not all(taken.values())]
 
-    def compare(self, points: Tried) -> Failing | None:
+    def compare(self, trial: Trial) -> Failing | None:
         """Compare both sides at points; return the failing values and their predicate, if any."""
         if not self.together:
-            return self._each(points)
-        promised, agree, close = self._verdicts(points)
-        for i in self._worst(points, promised & ~close):
-            failing = self._judge(at(points.points, i))
+            return self._each(trial)
+        promised, agree, close = self._verdicts(trial)
+        for i in self._worst(trial, promised & ~close):
+            failing = self._judge(at(trial.points, i))
             if failing is not None:
                 return failing
         held = promised & close
         self.tried += int(held.sum())
-        self._note(points, held, promised)
-        for i in self._spread(points, promised & close & ~agree):
+        self._note(trial, held, promised)
+        for i in self._spread(trial, promised & close & ~agree):
             if self._judged >= JUDGED:
                 break
             self._judged += 1
-            failing = self._exactly(at(points.points, i))
+            failing = self._exactly(at(trial.points, i))
             if failing is not None:
                 return failing
         return None
 
-    def _note(self, points: Tried, held: Any, promised: Any) -> None:
+    def _note(self, trial: Trial, held: Any, promised: Any) -> None:
         """Record branches taken where sides were compared, or where labels promise nothing."""
-        for x, mask in points.masks.items():
+        for x, mask in trial.masks.items():
             taken, met = (
                 int(np.bitwise_or.reduce(mask[some], initial=0)) for some in (held, ~promised)
             )
@@ -266,9 +266,9 @@ class _Comparison:
         whole = self.together and all(x.dtype.kind == "b" for x in free_inputs([branch.node]))
         return NOT_ASKED if whole or self._met.get(branch) else UNREACHED
 
-    def _verdicts(self, points: Tried) -> tuple[Any, Any, Any]:
+    def _verdicts(self, trial: Trial) -> tuple[Any, Any, Any]:
         """Return masks: where labels promise something, where sides agree, where they are close."""
-        done, size = points.done, points.size
+        done, size = trial.done, trial.size
         a, b = done[self.graph], done[self.result]
         floats = [x for x in done if done[x].dtype.kind == "f" and not isinstance(x, Constant)]
         in_graph = set(toposort([self.graph]))
@@ -305,22 +305,22 @@ class _Comparison:
             close = agree | (np.abs(a - b) <= 256 * eps * scale)
         return promised, agree, close
 
-    def _worst(self, points: Tried, mask: Any) -> list[int]:
+    def _worst(self, trial: Trial, mask: Any) -> list[int]:
         """Return a few of these points; those with a finite side and usual numbers come first."""
         (indices,) = np.nonzero(mask)
         size = np.zeros(len(indices))
         with np.errstate(all="ignore"):
-            for v in points.points.values():
+            for v in trial.points.values():
                 exponent = np.log10(np.abs(_floats(v[indices])))
                 size += np.where(np.isfinite(exponent), np.abs(exponent), 0)
-            a, b = (_floats(points.done[x][indices]) for x in (self.graph, self.result))
+            a, b = (_floats(trial.done[x][indices]) for x in (self.graph, self.result))
             one_finite = np.isfinite(a) != np.isfinite(b)
         return [int(i) for i in indices[np.lexsort((size, ~one_finite))][:COMPARED]]
 
-    def _spread(self, points: Tried, mask: Any) -> list[int]:
+    def _spread(self, trial: Trial, mask: Any) -> list[int]:
         """Return a few of these points, on different branches."""
         (indices,) = np.nonzero(mask)
-        masks = np.array([points.masks[x][indices] for x in points.masks]).T
+        masks = np.array([trial.masks[x][indices] for x in trial.masks]).T
         groups: dict[Any, list[int]] = {}
         for i, row in zip(indices, masks if len(masks) else [()] * len(indices), strict=True):
             groups.setdefault(tuple(row), []).append(int(i))
@@ -347,11 +347,11 @@ class _Comparison:
             lost = verdict.what == LOSES and underflows((self.graph, self.result), values)
         return None if lost else (inaccuracy, values, "large")
 
-    def _each(self, points: Tried) -> Failing | None:
+    def _each(self, trial: Trial) -> Failing | None:
         """Compare at each point alone."""
-        held, promised = np.zeros(points.size, bool), np.zeros(points.size, bool)
-        for i in range(points.size):
-            values = at(points.points, i)
+        held, promised = np.zeros(trial.size, bool), np.zeros(trial.size, bool)
+        for i in range(trial.size):
+            values = at(trial.points, i)
             if not finite(values.values()):
                 continue
             before = self.tried
@@ -359,7 +359,7 @@ class _Comparison:
             if failing is not None:
                 return failing
             held[i] = promised[i] = self.tried > before
-        self._note(points, held, promised)
+        self._note(trial, held, promised)
         return None
 
 

@@ -54,7 +54,7 @@ COMBINED = 400  # points with values of all inputs drawn from all lines
 
 
 @dataclass
-class Tried:
+class Trial:
     """The values of two graphs at points."""
 
     points: Points
@@ -147,8 +147,8 @@ class Search:
         row = {}
         for x in self.inputs:
             if x.name in moving:
-                turned = along if moving[x.name] > 0 else -along
-                row[x.name] = with_facts(x, turned.astype(x.dtype), self.rng)
+                values = along if moving[x.name] > 0 else -along
+                row[x.name] = with_facts(x, values.astype(x.dtype), self.rng)
             else:
                 kind = ("moderate", "moderate", "extreme", "wide")[number % 4]
                 value = draw(x, self.rng, kind if x.dtype.kind == "f" else "moderate")
@@ -171,20 +171,18 @@ class Search:
                 options.append(np.unique(with_facts(x, np.arange(-3, 4).astype(x.dtype), self.rng)))
         count = math.prod(map(len, options))
         if count <= COMBINED:
-            chosen = list(product(*options))
+            corners = list(product(*options))
         else:
-            chosen = [tuple(self.rng.choice(o) for o in options) for _ in range(COMBINED)]
-        columns = list(zip(*chosen, strict=True)) or [()] * len(self.inputs)
+            corners = [tuple(self.rng.choice(o) for o in options) for _ in range(COMBINED)]
+        columns = list(zip(*corners, strict=True)) or [()] * len(self.inputs)
         return [{x.name: np.array(c, x.dtype) for x, c in zip(self.inputs, columns, strict=True)}]
 
     def grid(self, x: Input) -> Array:
         """Return sorted numbers of an input's dtype: all magnitudes, and around constants."""
-        several = np.array(self.constants, float)
-        sums = (several[:, None] + several).ravel(), (several[:, None] - several).ravel()
+        c = np.array(self.constants, float)
+        sums = (c[:, None] + c).ravel(), (c[:, None] - c).ravel()
         with np.errstate(over="ignore", under="ignore"):
-            centres = np.unique(
-                np.concatenate([several, -several, *sums, several * 2, several / 2])
-            )
+            centres = np.unique(np.concatenate([c, -c, *sums, c * 2, c / 2]))
             if x.dtype.kind == "f":
                 near = [np.nextafter(centres, end) for end in (-math.inf, math.inf)]
                 near += [centres + s for s in STEPS] + [centres * (1 + s) for s in STEPS[2:]]
@@ -205,15 +203,13 @@ class Search:
     def _array_lines(self) -> tuple[Points, list[Line]]:
         """Return lines of arrays that are filled, stretched, shifted, or changed in one element."""
         rows: list[Points] = []
-        free = [x for x in self.inputs if x.dtype.kind in "iuf"]
         along = np.concatenate([-COARSE[::-1], [0.0], COARSE])
         if self.matrices:
             along = along[(np.abs(along) > 1e-2) & (np.abs(along) < 5)]
         around = [v for c in self.constants[:3] for v in (np.nextafter(c, -math.inf), c, c + 1)]
         along = np.unique([*along, *around])
         along = np.unique([*along, *(v for numbers in self._samples.values() for v in numbers)])
-        wholes = [x for x in free if x.dtype.kind in "iu"]
-        if wholes:
+        if any(x.dtype.kind in "iu" for x in self.inputs):
             along = np.unique(np.clip(np.rint(along), -100, 100))
         for way in ("filled", "stretched", "one sign", "shifted", "one element"):
             base = {x.name: self._drawn(x, way) for x in self.inputs}
@@ -246,67 +242,68 @@ class Search:
             elif way == "shifted":
                 value = value + t
             elif value.size:
-                value.flat[int(self.rng.integers(value.size)) if not value.ndim else 0] = t
+                value.flat[0] = t
             moved = value.astype(x.dtype)
-        kept = way in ("stretched", "one sign")  # both keep matrices regular
-        return with_facts(x, moved, self.rng, self.regular and not kept)
+        stays_regular = way in ("stretched", "one sign")
+        return with_facts(x, moved, self.rng, self.regular and not stays_regular)
 
     # Values at points.
 
-    def tried(self, points: Points, lines: Sequence[Line] = ()) -> Tried:
+    def trial(self, points: Points, lines: Sequence[Line] = ()) -> Trial:
         """Compute both graphs at points."""
-        tried = Tried(points, list(lines))
+        trial = Trial(points, list(lines))
         if not self.together:
-            return self._one_by_one(tried)
+            return self._one_by_one(trial)
         done = evaluate(self.graphs, points)
-        size = tried.size
-        tried.done = {x: np.broadcast_to(v, (size,)) for x, v in done.items()}
+        size = trial.size
+        trial.done = {x: np.broadcast_to(v, (size,)) for x, v in done.items()}
         with np.errstate(all="ignore"):
             for x in self.deciding:
-                self._record(tried, x, [tried.done[y] for y in x.inputs], tried.done[x])
+                self._record(trial, x, [trial.done[y] for y in x.inputs], trial.done[x])
             for x in self._floats:
-                v = tried.done[x]
-                tried.codes[x] = np.where(np.isnan(v), 3, np.sign(v)) + 8 * np.isinf(v)
+                v = trial.done[x]
+                trial.codes[x] = np.where(np.isnan(v), 3, np.sign(v)) + 8 * np.isinf(v)
             for x in self._inner:
                 for c in self.constants[:PREIMAGES]:
-                    tried.codes[x, c] = np.sign(tried.done[x] - c)
-        return tried
+                    trial.codes[x, c] = np.sign(trial.done[x] - c)
+        return trial
 
-    def _record(self, tried: Tried, x: Variable, operands: list[Array], result: Array) -> None:
+    def _record(self, trial: Trial, x: Variable, operands: list[Array], result: Array) -> None:
         decision = decision_of(x)
         assert decision is not None
         labels = np.asarray(decision.label(operands, result))
-        tried.masks[x] = np.where(labels == NEITHER, 0, 1 << np.maximum(labels, 0))
-        tried.codes["branch", x] = tried.masks[x]
+        trial.masks[x] = np.where(labels == NEITHER, 0, 1 << np.maximum(labels, 0))
+        trial.codes["branch", x] = trial.masks[x]
         for i, d in enumerate(decision.differences(operands)):
-            tried.heights[x, i] = d
-            tried.codes["order", x, i] = np.where(np.isnan(d), 3, np.sign(d))
+            trial.heights[x, i] = d
+            trial.codes["order", x, i] = np.where(np.isnan(d), 3, np.sign(d))
 
-    def _one_by_one(self, tried: Tried) -> Tried:
-        tried.masks = {x: np.zeros(tried.size, int) for x in self.deciding}
-        for i in range(tried.size):
+    def _one_by_one(self, trial: Trial) -> Trial:
+        trial.masks = {x: np.zeros(trial.size, int) for x in self.deciding}
+        for i in range(trial.size):
             try:
-                done = evaluate(self.graphs, at(tried.points, i))
+                done = evaluate(self.graphs, at(trial.points, i))
             except (ValueError, np.linalg.LinAlgError):
                 continue
-            one = Tried({}, [])
+            at_point = Trial({}, [])
             with np.errstate(all="ignore"):
                 for x in self.deciding:
-                    self._record(one, x, [done[y] for y in x.inputs], done[x])
-                    tried.masks[x][i] = np.bitwise_or.reduce(np.ravel(one.masks[x]), initial=0)
-        tried.codes = {("branch", x): mask for x, mask in tried.masks.items()}
-        return tried
+                    self._record(at_point, x, [done[y] for y in x.inputs], done[x])
+                    taken = np.ravel(at_point.masks[x])
+                    trial.masks[x][i] = np.bitwise_or.reduce(taken, initial=0)
+        trial.codes = {("branch", x): mask for x, mask in trial.masks.items()}
+        return trial
 
     # Boundaries of branches.
 
-    def crossings(self, tried: Tried, unreached: Iterable[Variable] = ()) -> Points | None:
+    def crossings(self, trial: Trial, unreached: Iterable[Variable] = ()) -> Points | None:
         """Return points around each change of branch on a line, or None if there is none."""
         first = set(unreached)
-        keys = sorted(tried.codes, key=lambda k: not (isinstance(k, tuple) and k[1] in first))
+        keys = sorted(trial.codes, key=lambda k: not (isinstance(k, tuple) and k[1] in first))
         brackets: list[tuple[Any, int]] = []
         for key in keys:
-            code = tried.codes[key]
-            for start, stop in tried.lines:
+            code = trial.codes[key]
+            for start, stop in trial.lines:
                 (changes,) = np.nonzero(code[start : stop - 1] != code[start + 1 : stop])
                 near = changes[
                     np.linspace(0, len(changes) - 1, min(NEAR, len(changes))).astype(int)
@@ -316,12 +313,12 @@ class Search:
         if not brackets:
             return None
         starts = np.array([i for _, i in brackets])
-        low = {name: v[starts] for name, v in tried.points.items()}
-        high = {name: v[starts + 1] for name, v in tried.points.items()}
-        low_codes = np.array([tried.codes[key][i] for key, i in brackets])
+        low = {name: v[starts] for name, v in trial.points.items()}
+        high = {name: v[starts + 1] for name, v in trial.points.items()}
+        low_codes = np.array([trial.codes[key][i] for key, i in brackets])
         for _ in range(ROUNDS):
             middle = self._between(low, high)
-            codes = self.tried(middle).codes
+            codes = self.trial(middle).codes
             middle_codes = np.array([codes[key][i] for i, (key, _) in enumerate(brackets)])
             same = middle_codes == low_codes
             for name, v in middle.items():
@@ -371,17 +368,17 @@ class Search:
             near = value + step if abs(step) >= 1 else value * (1 + step)
             return np.where(low[x.name] != high[x.name], near.astype(x.dtype), value)
 
-    def peaks(self, tried: Tried, unreached: Iterable[Variable]) -> Points | None:
+    def peaks(self, trial: Trial, unreached: Iterable[Variable]) -> Points | None:
         """Return points where the differences that unreached branches depend on are extreme.
 
         The points come in pairs: a start on a line, and the extreme that halving leads to.
         """
         nodes = set(unreached)
         starts: list[tuple[Any, int, int]] = []
-        for key, differences in tried.heights.items():
+        for key, differences in trial.heights.items():
             if key[0] not in nodes:
                 continue
-            for start, stop in tried.lines:
+            for start, stop in trial.lines:
                 on_line = differences[start:stop]
                 for way, score in enumerate((on_line, -on_line, np.abs(on_line))):
                     score = np.where(np.isnan(score), math.inf, score)
@@ -393,12 +390,12 @@ class Search:
             return None
         indices: Array = np.array([i for *_, i in starts])
         low, first, high = [
-            {name: v[indices + step] for name, v in tried.points.items()} for step in (-1, 0, 1)
+            {name: v[indices + step] for name, v in trial.points.items()} for step in (-1, 0, 1)
         ]
         best = first
 
         def score_at(points: Points) -> Array:
-            heights = self.tried(points).heights
+            heights = self.trial(points).heights
             differences = [heights[key][i] for i, (key, _, _) in enumerate(starts)]
             scores = np.array(
                 [(d, -d, abs(d))[way] for d, (_, way, _) in zip(differences, starts, strict=True)]

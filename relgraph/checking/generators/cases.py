@@ -79,15 +79,15 @@ def each_case(
     for clause in relation.clauses or ():
         if rewrite_of(relation, clause) is None:
             continue
-        own = dtypes
+        of_inputs = dtypes
         if len(dtypes) == 1:
-            own = tuple([dtypes[0] if d == "float64" else d for d in dtypes_of(clause)])
+            of_inputs = tuple([dtypes[0] if d == "float64" else d for d in dtypes_of(clause)])
         shapes = shapes_of(relation, clause)
         if equal and shapes is ELEMENTWISE:
             yield clause, iter(())
             continue
         drawn = instances(
-            clause, shapes.equal if equal else shapes.usual, own, facts, name=relation.name
+            clause, shapes.equal if equal else shapes.usual, of_inputs, facts, name=relation.name
         )
         yield clause, sides(relation, islice(drawn, most))
 

@@ -114,9 +114,9 @@ class Roles:
 
     def __init__(self, clause: Clause) -> None:
         self.fixed = tuple(fixed_inputs(clause))
-        taken = {x.name for x in self.fixed}
+        fixed_names = {x.name for x in self.fixed}
         names = [*"xyzwuvabcdefgh", *(f"x{i}" for i in range(10))]
-        self.names = [name for name in names if name not in taken]
+        self.names = [name for name in names if name not in fixed_names]
         sizes = dict.fromkeys(d for x in self.fixed for d in x.type.shape)
         shapes = [*(x.type.shape for x in self.fixed), *((d,) for d in sizes)]
         self.shapes: list[Shape] = list(dict.fromkeys(shapes))
@@ -198,26 +198,10 @@ def instances(
 ) -> Iterator[Instance]:
     """Yield instances of a clause, the same ones in every run.
 
-    Parameters
-    ----------
-    clause : Clause
-        With its conditions.
-    shapes : sequence of tuple
-        The shapes that inputs may have.
-    dtypes : tuple of str
-        The dtypes that inputs may have; with several, each input draws its own.
-    facts : bool
-        Whether inputs declare the facts that the clause requires.
-    draws : int
-        The largest number of combinations to try.
-    name : str
-        The name of the relation.  With it, a computed parameter that no op accepts is an error;
-        without it, that combination is left out.
-
-    Raises
-    ------
-    RelationError
-        If a condition computes a parameter that its op never accepts.
+    With several dtypes, each input draws its own.  ``facts`` says whether inputs declare the facts
+    that the clause requires, and ``draws`` bounds the combinations to try.  With the ``name`` of
+    the relation, a computed parameter that no op accepts is an error; without it, that combination
+    is left out.
     """
     roles = Operands(clause, facts=facts)
     if len({x.name for x in roles.fixed}) < len(roles.fixed):

@@ -49,12 +49,14 @@ def explains(
     if a.shape != b.shape or a.dtype != b.dtype or a.dtype.kind != "f":
         return None
     differs = np.ones(a.shape, dtype=bool)
-    own = {x.name: values[x.name] for x in free_inputs(graphs)}
+    inputs = {x.name: values[x.name] for x in free_inputs(graphs)}
     if all(x.op is None or x.op.pointwise for x in toposort(list(graphs))):
         # The other elements may have no real value, so the first of these replaces them.
         differs = (a != b) & ~(np.isnan(a) & np.isnan(b))
         first = np.unravel_index(np.argmax(differs), a.shape)
-        own = {n: np.where(differs, v, np.broadcast_to(v, a.shape)[first]) for n, v in own.items()}
+        inputs = {
+            n: np.where(differs, v, np.broadcast_to(v, a.shape)[first]) for n, v in inputs.items()
+        }
         done = {x: np.broadcast_to(v, a.shape)[differs] for x, v in done.items()}
         judged_values = [done[x] for x in judged]
     else:
@@ -64,14 +66,14 @@ def explains(
     for digits in (DIGITS, MANY_DIGITS):
         with mpmath.workdps(digits):
             try:
-                sides = [mpmath_semantics.value(x, own) for x in graphs]
-                if unequal(graphs, sides, own) is not None:
+                sides = [mpmath_semantics.value(x, inputs) for x in graphs]
+                if unequal(graphs, sides, inputs) is not None:
                     continue
-                if ranges and underflows(graphs, own):
+                if ranges and underflows(graphs, inputs):
                     return SKIPPED
                 exact = [sides[graphs.index(x)] for x in judged]
                 triples = zip(judged, judged_values, exact, strict=True)
-                near = [_near(x, y, z, differs, values=own, eps=eps) for x, y, z in triples]
+                near = [_near(x, y, z, differs, values=inputs, eps=eps) for x, y, z in triples]
                 return HELD if all(near) else None
             except Undefined:
                 return None

@@ -130,13 +130,13 @@ def head_of(pattern: PatternNode) -> Any:
 
 def rules_of(relations: Sequence[Relation]) -> list[Rule]:
     """Return the clauses of relations that run in the direction selected."""
-    found = []
+    rules = []
     for relation in relations:
         for clause in relation.clauses or ():
             side = clause.right if relation.backward else clause.left
             if isinstance(side, PatternNode) and rewrite_of(relation, clause) is not None:
-                found.append(Rule(relation, clause, side))
-    return found
+                rules.append(Rule(relation, clause, side))
+    return rules
 
 
 def peaks(rules: Sequence[Rule]) -> Iterator[Peak]:
@@ -166,11 +166,11 @@ def _parts(term: Term, path: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...],
 
 
 def _overlaps(outer: Rule, inner: Rule, path: tuple[int, ...], part: PatternNode) -> Iterator[Peak]:
-    other, asked = inner.apart
-    for s in islice(unified(part, other, {}), UNIFIERS):
+    pattern, conditions_of_inner = inner.apart
+    for s in islice(unified(part, pattern, {}), UNIFIERS):
         whole = substituted(outer.pattern, s)
         image = partial(substituted, s=s)
-        conditions = [_mapped(c, image) for c in (*outer.conditions, *asked)]
+        conditions = [_mapped(c, image) for c in (*outer.conditions, *conditions_of_inner)]
         yield Peak(outer, inner, path, whole, tuple(conditions))
 
 
@@ -207,8 +207,8 @@ def _unified_all(pairs: list[tuple[Term, Term]], s: Substitution) -> Iterator[Su
         yield s
         return
     (a, b), *rest = pairs
-    for found in unified(a, b, s):
-        yield from _unified_all(rest, found)
+    for extended in unified(a, b, s):
+        yield from _unified_all(rest, extended)
 
 
 def _unified_ops(a: Any, b: Any, s: Substitution) -> Iterator[Substitution]:
@@ -248,8 +248,8 @@ def substituted(term: Term, s: Substitution) -> Term:
     """Return a pattern with its variables replaced, recursively."""
 
     def image(v: PatternVariable) -> Term:
-        found = _walk(v, s)
-        return found if isinstance(found, PatternVariable) else substituted(found, s)
+        term = _walk(v, s)
+        return term if isinstance(term, PatternVariable) else substituted(term, s)
 
     return rename(term, image)
 

@@ -61,13 +61,7 @@ KNOWN: tuple[tuple[str, str, str, str], ...] = (
 
 
 def expected(finding: Finding) -> Finding:
-    """Return a finding, with the reason if it is expected.
-
-    Parameters
-    ----------
-    finding : Finding
-        The finding, without a reason.
-    """
+    """Return a finding, with the reason if it is expected."""
     names = (*finding.relations, "", "")[:2]
     for kind, first, second, reason in KNOWN:
         if kind == finding.kind and any(
