@@ -75,7 +75,7 @@ def _runs(row: CatalogueRow) -> Iterator[str]:
     if row.phases:
         yield f"Runs {way} in {' and '.join(row.phases)}."
     else:
-        yield f"Runs {way} when it is asked for."
+        yield f"Runs {way} on request."
     if relation.interpreted:
         yield "miniKanren runs it, node by node."
         return
@@ -84,9 +84,9 @@ def _runs(row: CatalogueRow) -> Iterator[str]:
         yield f"Not {way}: `{clause}`, because {refused(relation, clause, relation.backward)}."
     why = {refused(relation, c, not relation.backward) for c in relation.clauses or ()}
     if why == {None} and runs(relation.reversed):
-        yield f"Runs {other}, too, when it is asked for."
+        yield f"Also runs {other}, on request."
     elif None in why:
-        yield f"Some of it runs {other}, too, when it is asked for."
+        yield f"Some clauses also run {other}, on request."
     else:
         reasons = "; ".join(sorted(x for x in why if x is not None))
         yield f"Does not run {other}: {_escaped(reasons)}."
@@ -127,13 +127,16 @@ def _index() -> Iterator[str]:
     yield f"| all | | {' | '.join(map(str, totals))} |"
     derived = [row.name for row in every_row() if "derived" in row.tags]
     yield ""
-    yield f"{len(independent())} of those in a phase are independent: `rg.check` finds none of them"
-    yield "to follow from the others of its phase."
+    yield f"{len(independent())} relations in a phase are independent: `rg.check` shows that none"
+    yield "of them follows from the others of its phase."
     if derived:
-        yield from ("", f"{len(derived)} follow from others and are kept for a reason:")
+        yield from ("", f"{len(derived)} follow from others and stay for a reason:")
         yield from ("", *(f"- `{name}`" for name in derived))
-    yield from ("", "## Beside the relations", "")
-    yield from ("What is no equation of graphs is a rewriter or a choice of the same database.", "")
+    yield from ("", "## Rewriters and choices", "")
+    yield from (
+        "Other rewrites are rewriters written in Python, or choices, in the same database.",
+        "",
+    )
     yield from ("| name | kind | what it does |", "|---|---|---|")
     for row in every_row():
         if not isinstance(row.item, Relation):

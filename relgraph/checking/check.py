@@ -12,8 +12,9 @@ from relgraph.checking.advice import advised, fix_of_labels, weaker_labels
 from relgraph.checking.branches.coverage import keeps_branches
 from relgraph.checking.generators.instances import input_names
 from relgraph.checking.outcome import Outcome
-from relgraph.checking.report import RelationReport, SelectionReport
+from relgraph.checking.report import RelationReport
 from relgraph.checking.rounding.stability import loses_digits
+from relgraph.checking.selections.findings import SelectionReport
 from relgraph.checking.selections.static_checks import check_selection
 from relgraph.checking.sizes import runs_wherever
 from relgraph.checking.skipped_products import keeps_products

@@ -329,7 +329,7 @@ def test_an_exception_that_is_no_error_of_a_relation_is_not_swallowed(monkeypatc
     def interrupted(*args):
         raise TimeoutError("by a signal")
 
-    monkeypatch.setattr(static_checks.Examined, "of_relation", interrupted)
+    monkeypatch.setattr(static_checks.StageCheck, "of_relation", interrupted)
     with pytest.raises(TimeoutError):
         rg.check([annihilateo, equal_selfo])
 

@@ -90,21 +90,26 @@ def keeps_branches(
 def _firings(relation: Relation) -> Iterator[tuple[Clause, list[Firing]]]:
     """Yield a few graphs of each clause that the relation fires on, graphs of floats first."""
     for clause in relation.clauses or ():
-        pointwise = is_pointwise(clause)
-        pools = []
-        if pointwise:
-            pools = [_pool(relation, clause, d) for d in (dtypes_of(clause), ("float64",))]
-        pools += [sides_of(relation, clause, dtypes) for dtypes in (("float64",), EVERY_DTYPE)]
-        pools.append(_pool(relation, clause, WIDER))
+        pools = _pools(relation, clause)
         some = next(filter(None, (list(_preferred(relation, p, GRAPHS)) for p in pools)), [])
         shapes = shapes_of(relation, clause)
-        if not pointwise and shapes is not LINALG:
+        if not is_pointwise(clause) and shapes is not LINALG:
             pool = _pool(relation, clause, ("float64",), shapes.other)
             some += _preferred(relation, pool, 1)
         elif some and all(x.dtype.kind in "iu" for x in some[0][2].inputs):
             some += _preferred(relation, _pool(relation, clause, WIDER), GRAPHS)
         if some:
             yield clause, some
+
+
+def _pools(relation: Relation, clause: Clause) -> Iterator[list[Side]]:
+    """Yield the sides to choose from, the best pool first."""
+    if is_pointwise(clause):
+        for dtypes in (dtypes_of(clause), ("float64",)):
+            yield _pool(relation, clause, dtypes)
+    for dtypes in (("float64",), EVERY_DTYPE):
+        yield sides_of(relation, clause, dtypes)
+    yield _pool(relation, clause, WIDER)
 
 
 def _pool(

@@ -16,9 +16,9 @@ from relgraph.checking.generators.arrays import draw
 from relgraph.checking.generators.cases import Firing, each_case, firings, one_sided
 from relgraph.checking.generators.shapes import EVERY_DTYPE
 from relgraph.checking.matching import canonical, match
-from relgraph.checking.report import Finding, SelectionReport
 from relgraph.checking.selections import critical_pairs
 from relgraph.checking.selections.expected_findings import expected
+from relgraph.checking.selections.findings import Finding, SelectionReport
 from relgraph.db.database import Pipeline, RewriteDatabase
 from relgraph.db.default import default_database
 from relgraph.db.modes import mode
@@ -99,12 +99,12 @@ def check_selection(
         )
     counts: Counter[str] = Counter()
     for number, stage in enumerate(stages):
-        examined = Examined(stage, wanted)
-        findings += examined.findings()
-        counts += examined.counts
+        check = StageCheck(stage, wanted)
+        findings += check.findings()
+        counts += check.counts
         if pairs:
-            findings += examined.forks(final[number + 1 :], most)
-            counts += examined.counts_of_pairs
+            findings += check.forks(final[number + 1 :], most)
+            counts += check.counts_of_pairs
     counts["phases"] = len(stages)
     return SelectionReport(name, counts, [expected(f) for f in findings])
 
@@ -175,7 +175,7 @@ def _name(rewriter: GraphRewriter, whole: Any) -> str:
     return "" if rewriter is whole else str(rewriter.name)
 
 
-class Examined:
+class StageCheck:
     """The relations of one phase, and the findings about them; ``only`` names those to check."""
 
     def __init__(self, stage: Stage, only: set[str] | None = None) -> None:
@@ -419,5 +419,5 @@ def _why_idle(relation: Relation) -> str:
     conditions = [repr(c) for clause in relation.clauses or () for c in clause.conditions]
     rest = f"; it asks for {', '.join(conditions)}" if conditions else ""
     if not tried:
-        return f"no graph of its sides could be made{rest}"
-    return f"it fires on none of {tried} graphs made of its sides{rest}"
+        return f"no graph of its sides can be built{rest}"
+    return f"it fires on none of {tried} graphs built from its sides{rest}"

@@ -6,8 +6,8 @@ import pytest
 
 import relgraph as rg
 from relgraph.checking.generators.shapes import ELEMENTWISE
-from relgraph.checking.report import FAULTS, NOTES, Finding, SelectionReport
 from relgraph.checking.selections import critical_pairs, expected_findings
+from relgraph.checking.selections.findings import FAULTS, NOTES, Finding, SelectionReport
 from relgraph.checking.selections.static_checks import has_value, stages_of
 from relgraph.db.modes import MODES
 from relgraph.errors import ArgumentError, UnsoundRelationError
