@@ -119,7 +119,7 @@ if TYPE_CHECKING:
     from relgraph.api.jit import jit as jit
     from relgraph.backends import cache as cache
     from relgraph.checking.check import check as check
-    from relgraph.checking.listing import catalogue as catalogue
+    from relgraph.db.listing import catalogue as catalogue
 
     optdb: SequenceDB
 
@@ -142,7 +142,7 @@ __version__ = "0.1.0"
 
 # Public names that are imported when they are first used, and the modules they come from.
 _LAZY = {
-    "catalogue": "relgraph.checking.listing",
+    "catalogue": "relgraph.db.listing",
     "check": "relgraph.checking.check",
     "explain": "relgraph.api.explain",
     "jit": "relgraph.api.jit",

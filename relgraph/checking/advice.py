@@ -6,14 +6,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from relgraph.checking import instances as made
-from relgraph.checking.products import NO_MATRICES
+from relgraph.checking.evaluation import finite
+from relgraph.checking.generators.shapes import parameters_of
+from relgraph.checking.outcome import Counterexample, Problem
 from relgraph.checking.promises import FAILS, Promise, disagreement, promise_of
-from relgraph.checking.shrinking import Counterexample, Problem
+from relgraph.checking.rounding.judge import LOSES
+from relgraph.checking.skipped_products import NO_MATRICES
 from relgraph.ir.graph import free_inputs
 from relgraph.relations.pattern import variables
 
-MEND = (
+_UNEQUAL = (
     "The sides differ by more than rounding where every value is finite: add a condition (where=) "
     "that says where they are equal, or mend a side."
 )
@@ -25,16 +27,14 @@ _MATRICES = (
     "It can only hold for factors of other ranks: add a condition (where=) on the ranks, such as "
     "rg.checko(lambda x: x.ndim == 1, x), or correct a side."
 )
-_OF_OTHERS = {
+_OF_PROBLEM = {
     "changes a type": (
         "Add a condition (where=) on the shapes and dtypes for which the sides have one type."
     ),
     NO_MATRICES: _MATRICES,
     "makes up an input": "Build the other side of what the matched side binds.",
-    "has sides that are not equal": MEND,
-    "loses more digits than its steps explain": (
-        "Add a condition (where=) that excludes values where the built side is inaccurate."
-    ),
+    "has sides that are not equal": _UNEQUAL,
+    LOSES: ("Add a condition (where=) that excludes values where the built side is inaccurate."),
 }
 _OF_VALUES = "Add a condition (where=) that excludes values that the built side does not accept."
 _SINGULAR = (
@@ -44,99 +44,105 @@ _SINGULAR = (
 _SIZES = "Add a condition (where=) on the shapes for which both sides run and agree."
 
 
-def advised(found: Counterexample, floats: bool) -> Counterexample:
+def advised(counterexample: Counterexample, floats: bool) -> Counterexample:
     """Return a counterexample with the fix that it suggests: a label or a condition.
 
-    Parameters
-    ----------
-    found : Counterexample
-        The smallest counterexample.
-    floats : bool
-        Whether float inputs were compared on all branches without contradicting the relation.
+    ``floats`` says whether float inputs were compared on all branches without contradicting the
+    relation.
     """
-    what = found.problem.what
+    return replace(counterexample, fix=_fix(counterexample, floats))
+
+
+def _fix(counterexample: Counterexample, floats: bool) -> str:
+    what = counterexample.problem.what
     if what == FAILS:
-        if "singular" in str(found.problem.found):
-            return replace(found, fix=_SINGULAR)
-        shapes = any(np.ndim(v) for v in found.values.values())
-        return replace(found, fix=_dtype(found, floats) or (_SIZES if shapes else _OF_VALUES))
+        if "singular" in str(counterexample.problem.computed):
+            return _SINGULAR
+        shapes = any(np.ndim(v) for v in counterexample.values.values())
+        return _dtype(counterexample, floats) or (_SIZES if shapes else _OF_VALUES)
     if what != "changes a value":
-        return replace(found, fix=_OF_OTHERS.get(what, _SIZES))
-    false = _UNDEFINED if _is_undefined(found) else MEND
-    return replace(found, fix=_dtype(found, floats) or false)
+        return _OF_PROBLEM.get(what, _SIZES)
+    false = _UNDEFINED if _is_undefined(counterexample) else _UNEQUAL
+    return _dtype(counterexample, floats) or false
 
 
-def _is_undefined(found: Counterexample) -> bool:
+def _is_undefined(counterexample: Counterexample) -> bool:
     """Return True if an element of the built side is NaN where the matched side is not."""
-    expected, computed = map(np.asarray, (found.problem.expected, found.problem.found))
+    expected, computed = map(
+        np.asarray, (counterexample.problem.expected, counterexample.problem.computed)
+    )
     if expected.shape != computed.shape or expected.dtype.kind != "f":
         return False
     return bool((np.isnan(computed) & ~np.isnan(expected)).any())
 
 
-def weaker_labels(found: Counterexample) -> tuple[str, str] | None:
+def weaker_labels(counterexample: Counterexample) -> tuple[str, str] | None:
     """Return the labels (rounding, specials) under which a counterexample passes, or None.
 
     They give up as little as possible.
     """
-    own = promise_of(found.relation)
-    if found.problem.what != "changes a value":
+    promise = promise_of(counterexample.relation)
+    if counterexample.problem.what != "changes a value":
         return None
-    if own.rounding == "exact" and _holds(found, replace(own, rounding="rounded")):
-        return "rounded", own.specials
-    if own.specials == "assumes_finite":
+    if promise.rounding == "exact" and _holds(counterexample, replace(promise, rounding="rounded")):
+        return "rounded", promise.specials
+    if promise.specials == "assumes_finite":
         return None
-    for rounding in dict.fromkeys((own.rounding, "rounded")):
-        weaker = Promise(rounding, "assumes_finite", "nothing", own.defined)
-        if _holds(found, weaker):
+    for rounding in dict.fromkeys((promise.rounding, "rounded")):
+        weaker = Promise(rounding, "assumes_finite", "nothing", promise.defined)
+        if _holds(counterexample, weaker):
             return rounding, "assumes_finite"
     return None
 
 
-def fix_of_labels(found: Counterexample, weaker: tuple[str, str]) -> str:
+def fix_of_labels(counterexample: Counterexample, weaker: tuple[str, str]) -> str:
     """Return the advice to declare labels under which a counterexample passes."""
-    own, (rounding, specials) = promise_of(found.relation), weaker
-    if specials == own.specials:
-        if np.array_equal(found.problem.expected, found.problem.found, equal_nan=True):
+    promise, (rounding, specials) = promise_of(counterexample.relation), weaker
+    if specials == promise.specials:
+        if np.array_equal(
+            counterexample.problem.expected, counterexample.problem.computed, equal_nan=True
+        ):
             return (
                 "The sides differ in the sign of zero here, which rounding='exact' keeps: "
                 "declare rounding='rounded'."
             )
         return "The sides differ by rounding: declare rounding='rounded'."
-    asked = "specials='assumes_finite'"
-    if rounding != own.rounding:
-        asked = f"rounding='rounded', {asked}"
+    labels = "specials='assumes_finite'"
+    if rounding != promise.rounding:
+        labels = f"rounding='rounded', {labels}"
     text = (
-        f"The sides differ where an input or an intermediate value is not finite: declare {asked}"
+        f"The sides differ where an input or an intermediate value is not finite: declare {labels}"
     )
-    if _overflows(found) and _holds(found, replace(own, excused="graph")):
+    if _overflows(counterexample) and _holds(counterexample, replace(promise, excused="graph")):
         text += ", or, where the other side is there to avoid it, the tag 'stabilize'"
     return f"{text}."
 
 
-def _overflows(found: Counterexample) -> bool:
+def _overflows(counterexample: Counterexample) -> bool:
     """Return True if inputs and result are finite, so only an intermediate value overflows."""
-    ends = [*found.values.values(), found.problem.found]
-    return all(np.isfinite(v).all() for v in map(np.asarray, ends) if v.dtype.kind == "f")
+    return finite([*counterexample.values.values(), counterexample.problem.computed])
 
 
-def _holds(found: Counterexample, promise: Promise) -> bool:
-    values = dict(found.values)
-    verdict = disagreement(found.relation, found.graph, values, found.kind, promise)
+def _holds(counterexample: Counterexample, promise: Promise) -> bool:
+    values = dict(counterexample.values)
+    verdict = disagreement(
+        counterexample.relation, counterexample.graph, values, counterexample.kind, promise
+    )
     return not isinstance(verdict, Problem)
 
 
-def _dtype(found: Counterexample, floats: bool) -> str:
+def _dtype(counterexample: Counterexample, floats: bool) -> str:
     """Return advice to add a condition, if only dtypes other than floats refute the relation."""
-    inputs = free_inputs([found.graph])
+    inputs = free_inputs([counterexample.graph])
     others = sorted({x.dtype.name for x in inputs if x.dtype.kind != "f"})
     if not floats or not others:
         return ""
-    fields = made.fields_of(found.clause)
-    names = [v.name for v in variables(found.clause.left) if v not in fields]
+    clause = counterexample.clause
+    parameters = parameters_of(clause.left, clause.right)
+    names = [v.name for v in variables(clause.left) if v not in parameters]
     goals = ", ".join(f"rg.floato({name})" for name in names)
-    shown = goals if len(names) == 1 else f"({goals})"
+    where = goals if len(names) == 1 else f"({goals})"
     return (
         f"No floats contradict it, {' and '.join(others)} do: "
-        f"add the condition where=lambda {', '.join(names)}: {shown}."
+        f"add the condition where=lambda {', '.join(names)}: {where}."
     )

@@ -2,28 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from relgraph.checking import coverage, products, promises, stability
-from relgraph.checking import instances as made
+from relgraph.checking import promises
 from relgraph.checking.advice import advised, fix_of_labels, weaker_labels
-from relgraph.checking.cases import both_directions
-from relgraph.checking.report import RelationReport, SelectionReport
+from relgraph.checking.branches.coverage import keeps_branches
+from relgraph.checking.generators.instances import input_names
+from relgraph.checking.outcome import Outcome
+from relgraph.checking.report import RelationReport
+from relgraph.checking.rounding.stability import loses_digits
+from relgraph.checking.selections.findings import SelectionReport
+from relgraph.checking.selections.static_checks import check_selection
+from relgraph.checking.sizes import runs_wherever
+from relgraph.checking.skipped_products import keeps_products
+from relgraph.db.listing import both_directions
 from relgraph.errors import ArgumentError, RelgraphError, checks_arguments
-from relgraph.ir.node import Variable
-from relgraph.relations.clause import Clause
 from relgraph.relations.relation import Relation, as_relation
 
 # Other dtypes come last, because advice to keep to floats needs all results for floats.
-CHECKS = {
+CHECKS: dict[str, Callable[[Relation], Outcome]] = {
     "values": promises.keeps_values,
     "values of equal sizes": promises.keeps_equal_sizes,
     "special values": promises.keeps_specials,
-    "values on branches": coverage.keeps_branches,
+    "values on branches": keeps_branches,
+    "exact values in float64": promises.keeps_digits,
+    "exact values in float32": partial(promises.keeps_digits, dtype="float32"),
     "values of other dtypes": promises.keeps_every_dtype,
-    "calls with other sizes": promises.runs_wherever,
+    "calls with other sizes": runs_wherever,
+    "values of matrices": keeps_products,
+    "graphs of arrays": promises.fires_on_arrays,
+    "digits": loses_digits,
 }
 
 
@@ -70,7 +81,7 @@ def check(
     Returns
     -------
     RelationReport or SelectionReport
-        True if nothing was found; prints the findings, and ``raise_()`` raises them.  The report of
+        True if the check has no findings; prints them, and ``raise_()`` raises them.  The report of
         a relation is also false if one of its clauses could not be compared on any graph, fires on
         scalars only, or has a branch that no sample takes.
 
@@ -93,19 +104,17 @@ def check(
     >>> report.counterexample.values
     {'x': array(-1.)}
     """
-    from relgraph.checking.selections.static_checks import check_selection
-
     if callable(subject) and not hasattr(subject, "apply") and not isinstance(subject, type):
-        given = {"pairs": not pairs, "most": most is not None, "only": only is not None}
-        if any(given.values()):
-            names = ", ".join(name for name in given if given[name])
+        passed = {"pairs": not pairs, "most": most is not None, "only": only is not None}
+        if any(passed.values()):
+            names = ", ".join(name for name in passed if passed[name])
             raise ArgumentError(
                 f"rg.check of one relation does not take {names}",
                 {"relation": subject},
                 "Leave it out; rg.check([relation], ...) looks at a selection.",
             )
         relation = as_relation(subject)
-        operands = [name for c in relation.clauses or () for name in made.input_names(c)]
+        operands = [name for c in relation.clauses or () for name in input_names(c)]
         unknown = [name for name in samples or () if name not in operands]
         if unknown:
             raise ArgumentError(
@@ -126,42 +135,35 @@ def check(
 def check_relation(
     relation: Relation, samples: Mapping[str, Sequence[float]] | None = None
 ) -> RelationReport:
-    """Check a relation against its labels; see :func:`check`.
-
-    Parameters
-    ----------
-    relation : Relation
-        Both directions are checked if they can run.
-    samples : mapping of str to sequence of float, optional
-        Numbers to try for its variables.
-    """
-    report = _judged(relation, samples)
-    first = found = report.counterexample
-    if first is None:
-        return report
-    weaker = weaker_labels(first)
-    while found is not None and weaker is not None:
-        amended = _judged(relabelled(relation, *weaker), samples)
-        if amended:  # with these labels it passes
-            return report.with_counterexample(replace(first, fix=fix_of_labels(first, weaker)))
-        found = amended.counterexample
-        if found is not None:
-            weaker = weaker_labels(found)
-    if found is None:
-        assert weaker is not None
-        rounding, specials = weaker
-        left = str(amended).partition("\n")[0]
-        fix = (
-            f"With rounding={rounding!r}, specials={specials!r} nothing contradicts it, but {left}."
-        )
-        return report.with_counterexample(replace(first, fix=fix))
-    own = relation if found.relation.backward == relation.backward else relation.reversed
-    return report.with_counterexample(replace(found, relation=own))
+    """Check a relation against its labels, and look for weaker labels if it breaks them."""
+    report = _report(relation, samples)
+    first = failure = report.counterexample
+    while failure is not None:
+        assert first is not None
+        weaker = weaker_labels(failure)
+        if weaker is None:
+            direction = (
+                relation if failure.relation.backward == relation.backward else relation.reversed
+            )
+            return report.with_counterexample(replace(failure, relation=direction))
+        amended = _report(_relabelled(relation, *weaker), samples)
+        failure = amended.counterexample
+        if failure is None:
+            fix = fix_of_labels(first, weaker)
+            if not amended:
+                rounding, specials = weaker
+                rest = str(amended).partition("\n")[0]
+                fix = (
+                    f"With rounding={rounding!r}, specials={specials!r} nothing contradicts it, "
+                    f"but {rest}."
+                )
+            return report.with_counterexample(replace(first, fix=fix))
+    return report
 
 
-def relabelled(relation: Relation, rounding: str, specials: str) -> Relation:
+def _relabelled(relation: Relation, rounding: str, specials: str) -> Relation:
     """Return a relation with the same clauses and other labels."""
-    forward = relation.reversed if relation.backward else relation
+    forward = _forward(relation)
     return Relation(
         forward.name,
         forward.goal,
@@ -175,59 +177,48 @@ def relabelled(relation: Relation, rounding: str, specials: str) -> Relation:
     )
 
 
-def _judged(relation: Relation, samples: Mapping[str, Sequence[float]] | None) -> RelationReport:
-    outcomes: dict[str, dict[str, promises.Outcome]] = {}
-    refused = refusals(relation)
-    left_out: dict[str, list[Variable]] = {}
-    unstable: dict[str, stability.Loss] = {}
-    scalars: dict[str, tuple[Clause, ...]] = {}
+def _forward(relation: Relation) -> Relation:
+    return relation.reversed if relation.backward else relation
 
-    def failed(one: promises.Outcome, whole: bool = False) -> RelationReport:
-        assert one.failure is not None
-        outcomes[label][name] = replace(one, failure=advised(one.failure, whole))
-        return RelationReport(relation, outcomes, refused)
 
+def _report(relation: Relation, samples: Mapping[str, Sequence[float]] | None) -> RelationReport:
+    """Return the report of all checks, in each direction, up to the first failure."""
+    checks: dict[str, Callable[[Relation], Outcome]] = {
+        **CHECKS,
+        "values on branches": partial(keeps_branches, samples=samples),
+    }
+    outcomes: dict[str, dict[str, Outcome]] = {}
+    refused = _refusals(relation)
     for direction in both_directions(relation):
-        label = direction.label
-        own = outcomes[label] = {}
-        for name, run in CHECKS.items():
-            if name == "values of other dtypes" and relation.rounding == "rounded":
-                for dtype in ("float64", "float32"):
-                    name = f"exact values in {dtype}"
-                    own[name] = one = promises.keeps_digits(direction, dtype)
-                    if one.failure is not None:
-                        return failed(one)
-                name = "values of other dtypes"
-            one = run(direction, samples) if run is coverage.keeps_branches else run(direction)
-            own[name] = one
-            if one.failure is not None:
-                covered = "values on branches" in own and not own["values on branches"].unreached
-                return failed(one, covered and bool(own["values"].tried))
-        name = "values of matrices"
-        left_out[label], failure = products.left_out(direction)
-        if failure is not None:
-            return failed(promises.Outcome(failure=failure))
-        scalars[label] = promises.on_scalars_only(direction)
-        if relation.rounding == "rounded":
-            loss = stability.loses_digits(direction)
-            if loss is not None:
-                unstable[label] = loss
-    return RelationReport(relation, outcomes, refused, left_out, unstable, scalars_only=scalars)
+        of_direction = outcomes[direction.label] = dict[str, Outcome]()
+        for name, run in checks.items():
+            outcome = of_direction[name] = run(direction)
+            if outcome.failure is not None:
+                failure = advised(outcome.failure, _covered(of_direction))
+                of_direction[name] = replace(outcome, failure=failure)
+                return RelationReport(relation, outcomes, refused)
+    return RelationReport(relation, outcomes, refused)
 
 
-def refusals(relation: Relation) -> dict[str, str]:
+def _covered(outcomes: Mapping[str, Outcome]) -> bool:
+    """Return True if floats were compared, on every branch."""
+    on_branches = outcomes.get("values on branches")
+    return on_branches is not None and not on_branches.unreached and outcomes["values"].tried > 0
+
+
+def _refusals(relation: Relation) -> dict[str, str]:
     """Return the reasons why directions of a relation do not run, by label."""
-    found = {}
     name = relation.name
     if relation.interpreted:
         return {name: "kanren runs it, node by node: it has no clauses to make graphs from"}
-    forward = relation.reversed if relation.backward else relation
+    forward = _forward(relation)
+    reasons = {}
     try:
         forward.rewrites  # noqa: B018 - raises if it cannot run
     except RelgraphError as error:
-        found[name] = error.what
+        reasons[name] = error.what
     try:
         forward.reversed  # noqa: B018 - raises if the reverse cannot run
     except RelgraphError as error:
-        found[f"{name}.reversed"] = error.what
-    return found
+        reasons[f"{name}.reversed"] = error.what
+    return reasons

@@ -1,31 +1,29 @@
-"""Reports of checks, to print, test for truth, or raise."""
+"""The report of the check of one relation, to print, test for truth, or raise."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 
-from relgraph.checking.branches import Branch
-from relgraph.checking.promises import Outcome
-from relgraph.checking.shrinking import Counterexample
-from relgraph.checking.stability import Loss
-from relgraph.errors import RelationError, UnsoundRelationError, compose
+from relgraph.checking.branches.decisions import Branch
+from relgraph.checking.outcome import Counterexample, Outcome
+from relgraph.errors import RelationError, compose
 from relgraph.ir.graph import free_inputs
 from relgraph.ir.node import Variable
 from relgraph.relations.clause import Clause
 from relgraph.relations.relation import Relation
 
+T = TypeVar("T")
 _PLURAL = re.compile(r"(?<=[^s])s\b")
 
 # The checks that report for which clauses they compared values.
 BY_CLAUSE = ("values", "values of equal sizes", "values of other dtypes", "special values")
-_HOW_ON = (
+_SAMPLE_ADVICE = (
     "Give numbers that take it, as in rg.check(relation, samples={'x': [1e5]}), or add a condition "
     "(where=) that leaves it out, such as rg.positiveo(x)."
 )
-_STRETCH = (
+_BROADCAST_ADVICE = (
     "With ops that are not elementwise, broadcast operands do not match: if the relation also "
     "holds for arrays, declare broadcast=, with the names of the operands or '*'."
 )
@@ -42,12 +40,6 @@ class RelationReport:
         The outcome of each check, by direction and label.
     refused : mapping of str to str
         Why the other directions cannot run, by label.
-    left_out : mapping of str to sequence of Variable
-        For each direction, graphs of its matched side on which it is false and does not fire.
-    unstable : mapping of str to Loss
-        An example for each direction that loses digits.
-    scalars_only : mapping of str to sequence of Clause
-        For each direction, clauses that fire on scalars only, although arrays fit.
 
     Attributes
     ----------
@@ -59,6 +51,12 @@ class RelationReport:
     reached, unreached : mapping of str to tuple of Branch
         For each direction that runs, the branches of ``where``, ``clip``, comparisons and the like
         on which values were compared, and the branches that no sample took.
+    left_out : mapping of str to tuple of Variable
+        For each direction, graphs of its matched side on which it is false and does not fire.
+    unstable : mapping of str to Loss
+        An example for each direction that loses digits.
+    scalars_only : mapping of str to tuple of Clause
+        For each direction, clauses that fire on scalars only, although arrays fit.
     """
 
     def __init__(
@@ -66,24 +64,32 @@ class RelationReport:
         relation: Relation,
         outcomes: Mapping[str, Mapping[str, Outcome]],
         refused: Mapping[str, str],
-        left_out: Mapping[str, Sequence[Variable]] | None = None,
-        unstable: Mapping[str, Loss] | None = None,
-        *,
-        scalars_only: Mapping[str, Sequence[Clause]] | None = None,
     ) -> None:
         self.relation = relation
-        self.scalars_only = {x: tuple(c) for x, c in (scalars_only or {}).items() if c}
-        self.unstable = dict(unstable or {})
-        self.left_out = {label: tuple(x) for label, x in (left_out or {}).items() if x}
         self.outcomes = outcomes
         self.refused = refused
-        failures = [o.failure for found in outcomes.values() for o in found.values() if o.failure]
+        everything = [o for by_name in outcomes.values() for o in by_name.values()]
+        failures = [o.failure for o in everything if o.failure is not None]
         self.counterexample: Counterexample | None = failures[0] if failures else None
-        self.untried = {label: idle for label, found in outcomes.items() if (idle := _idle(found))}
-        self.reached, self.unreached = (
-            {label: own for label, found in outcomes.items() if (own := branches(found))}
-            for branches in (_reached, _unreached)
-        )
+        self.untried = {x: idle for x, by_name in outcomes.items() if (idle := _idle(by_name))}
+        self.reached = self._of_outcomes(lambda o: o.reached)
+        self.unreached = self._of_outcomes(lambda o: o.unreached)
+        self.left_out = self._of_outcomes(lambda o: o.left_out)
+        self.scalars_only = self._of_outcomes(lambda o: o.scalars_only)
+        self.unstable = {
+            label: outcome.loss
+            for label, by_name in outcomes.items()
+            for outcome in by_name.values()
+            if outcome.loss is not None
+        }
+
+    def _of_outcomes(self, field: Callable[[Outcome], tuple[T, ...]]) -> dict[str, tuple[T, ...]]:
+        """Return what the outcomes of each direction list in a field, where there is something."""
+        lists = {
+            label: tuple(dict.fromkeys(x for o in by_name.values() for x in field(o)))
+            for label, by_name in self.outcomes.items()
+        }
+        return {label: items for label, items in lists.items() if items}
 
     def __bool__(self) -> bool:
         return (
@@ -97,16 +103,16 @@ class RelationReport:
         """Whether nothing contradicts the relation, but one of its branches was never taken."""
         return self.counterexample is None and bool(self.unreached)
 
-    def with_counterexample(self, found: Counterexample) -> RelationReport:
+    def with_counterexample(self, counterexample: Counterexample) -> RelationReport:
         """Return the report with another counterexample."""
-        made = RelationReport(self.relation, self.outcomes, self.refused)
-        made.counterexample = found
-        return made
+        report = RelationReport(self.relation, self.outcomes, self.refused)
+        report.counterexample = counterexample
+        return report
 
     @property
     def tried(self) -> int:
         """How many comparisons were made."""
-        return sum(o.tried for found in self.outcomes.values() for o in found.values())
+        return sum(o.tried for by_name in self.outcomes.values() for o in by_name.values())
 
     def raise_(self) -> None:
         """Raise an error if the relation is refuted, or if parts of it could not be compared.
@@ -131,9 +137,9 @@ class RelationReport:
             ("relation", relation),
             ("promises", f"{relation.rounding}, {relation.specials}"),
         ]
-        for label, found in self.outcomes.items():
-            shown = [counted(o.tried, name) for name, o in found.items() if o.tried]
-            rows += [(label, ", ".join(shown) or "nothing")]
+        for label, by_name in self.outcomes.items():
+            counts = [counted(o.tried, name) for name, o in by_name.items() if o.tried]
+            rows += [(label, ", ".join(counts) or "nothing")]
             rows += [("never compared", c) for c in self.untried.get(label, ())]
             rows += [("branches taken", x) for x in _by_node(self.reached.get(label, ()))]
             if label in self.unstable:
@@ -158,8 +164,12 @@ class RelationReport:
                 rows += [(f"{label}, on scalars", c) for c in self.scalars_only.get(label, ())]
             if self.unreached:
                 what = f"{self.relation.name} is undecided: no sample takes a branch of its sides"
-                return what, rows, _HOW_ON
-            return f"{self.relation.name} fires on scalars only, and on no array", rows, _STRETCH
+                return what, rows, _SAMPLE_ADVICE
+            return (
+                f"{self.relation.name} fires on scalars only, and on no array",
+                rows,
+                _BROADCAST_ADVICE,
+            )
         if self.tried:
             what = f"{self.relation.name} could not be tried in full: this was never compared"
             rows += [(label, c) for label, idle in self.untried.items() for c in idle]
@@ -174,8 +184,7 @@ class RelationReport:
             return f"<check of {self.relation.name}: {self.counterexample.problem.what}>"
         undecided = "undecided" if self.undecided else "not tried in full"
         rest = "no counterexample" if self else undecided
-        shown = counted(self.tried, "comparisons")
-        return f"<check of {self.relation.name}: {shown}, {rest}>"
+        return f"<check of {self.relation.name}: {counted(self.tried, 'comparisons')}, {rest}>"
 
 
 def counted(number: int, what: str) -> str:
@@ -188,161 +197,15 @@ def _typed(graph: Variable) -> str:
     return f"{graph} of {', '.join(f'{x}: {x.type}' for x in free_inputs([graph]))}"
 
 
-def _reached(outcomes: Mapping[str, Outcome]) -> tuple[Branch, ...]:
-    return tuple(dict.fromkeys(b for o in outcomes.values() for b in o.reached))
-
-
-def _unreached(outcomes: Mapping[str, Outcome]) -> tuple[Branch, ...]:
-    return tuple(dict.fromkeys(b for o in outcomes.values() for b in o.unreached))
-
-
 def _by_node(branches: Sequence[Branch]) -> list[str]:
     """Return one line for each node, with its branches."""
     names: dict[str, list[str]] = {}
     for b in branches:
         names.setdefault(str(b.node), []).append(b.name)
-    return [f"{node}: {', '.join(dict.fromkeys(own))}" for node, own in names.items()]
+    return [f"{node}: {', '.join(dict.fromkeys(taken))}" for node, taken in names.items()]
 
 
-def _idle(found: Mapping[str, Outcome]) -> tuple[Clause, ...]:
+def _idle(outcomes: Mapping[str, Outcome]) -> tuple[Clause, ...]:
     """Return the clauses for which no check compared values."""
-    compared = [o.idle for name, o in found.items() if name in BY_CLAUSE]
-    first, *others = compared or [()]
+    first, *others = [o.idle for name, o in outcomes.items() if name in BY_CLAUSE] or [()]
     return tuple(c for c in first if all(c in idle for idle in others))
-
-
-# The kinds of findings: a selection fails with an unexpected fault, and passes with notes.
-FAULTS = {
-    "shadowed": "never fires on its own sides: others are there first",
-    "oscillates": "is undone by others, or does not terminate",
-    "cannot run": "does not run in the direction selected",
-    "fails": "raises an error on a graph made of its sides",
-    "unproved": "has a condition that nothing satisfied",
-    "derivable": "follows from the others",
-    "missed": "fires where another relation would give a cheaper result",
-}
-NOTES = {
-    "inner first": "would give a cheaper result before its operand is rewritten",
-    "not joined": "competes with another relation, and the cheaper of both results is reached",
-    "one way": "does not run in the other direction",
-    "derived": "is tagged derived: it follows from others, and is kept for a reason",
-    "unmeasured": "does not decrease the measure of the phases, so its termination is unproved",
-}
-QUIET = ("one way", "not joined", "inner first")  # only counted; ``of_kind`` lists them
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One finding of the check of a selection.
-
-    Attributes
-    ----------
-    kind : str
-        A key of ``FAULTS`` or ``NOTES``.
-    phase : str
-        The phase of the relations.
-    relations : tuple of str
-        The labels of the relations; the finding is about the first.
-    text : str
-        A description in one line.
-    reason : str
-        Why the finding is expected; empty for an unexpected one.
-    """
-
-    kind: str
-    phase: str
-    relations: tuple[str, ...]
-    text: str
-    reason: str = ""
-
-    @property
-    def fault(self) -> bool:
-        """Whether the finding counts against the selection."""
-        return self.kind in FAULTS and not self.reason
-
-    def __str__(self) -> str:
-        where = f"{self.phase}: " if self.phase else ""
-        return f"{self.kind:<11}  {where}{self.text}"
-
-
-class SelectionReport:
-    """The report on a selection; true if it has no unexpected fault.
-
-    Parameters
-    ----------
-    name : str
-        The name of the selection.
-    counts : mapping of str to int
-        The number of items checked, by kind.
-    findings : sequence of Finding
-        The faults and notes.
-
-    Attributes
-    ----------
-    findings : tuple of Finding
-        All findings.
-    """
-
-    def __init__(self, name: str, counts: Mapping[str, int], findings: Sequence[Finding]) -> None:
-        self.name = name
-        self.counts = dict(counts)
-        self.findings = tuple(findings)
-
-    @property
-    def faults(self) -> tuple[Finding, ...]:
-        """The findings that count against the selection."""
-        return tuple(f for f in self.findings if f.fault)
-
-    def of_kind(self, kind: str) -> tuple[Finding, ...]:
-        """Return the findings of one kind.
-
-        Parameters
-        ----------
-        kind : str
-            The kind, such as ``"derivable"``.
-
-        Returns
-        -------
-        tuple of Finding
-            The findings, expected or not.
-        """
-        return tuple(f for f in self.findings if f.kind == kind)
-
-    def __bool__(self) -> bool:
-        return not self.faults
-
-    def raise_(self) -> None:
-        """Raise the faults, if there are any.
-
-        Raises
-        ------
-        UnsoundRelationError
-            If there are faults; the error lists them.
-        """
-        if self.faults:
-            raise UnsoundRelationError(
-                f"{self.name} has {counted(len(self.faults), 'faults')}",
-                [(f.kind, f.text) for f in self.faults],
-                "Mend the relations, or leave one of each pair out.",
-            )
-
-    def __str__(self) -> str:
-        looked_at = ", ".join(counted(n, what) for what, n in self.counts.items())
-        kinds = Counter(f.kind for f in self.findings)
-        expected = Counter(f.kind for f in self.findings if f.reason)
-        lines = [f"{self.name}: {looked_at}"]
-        for kind, what in {**FAULTS, **NOTES}.items():
-            if kinds[kind]:
-                known = f", {expected[kind]} of them expected" if expected[kind] else ""
-                lines.append(f"  {kinds[kind]:>4} {kind:<11} ({what}){known}")
-        lines += [f"  {f}" for f in sorted(self.findings, key=lambda f: not f.fault) if _told(f)]
-        reasons = Counter((f.kind, f.reason) for f in self.findings if f.reason)
-        lines += [f"  expected, {n} {kind}: {reason}" for (kind, reason), n in reasons.items()]
-        return "\n".join(lines)
-
-    def __repr__(self) -> str:
-        return f"<check of {self.name}: {counted(len(self.faults), 'faults')}>"
-
-
-def _told(finding: Finding) -> bool:
-    return not finding.reason and finding.kind not in QUIET

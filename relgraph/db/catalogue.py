@@ -86,7 +86,15 @@ MOTIFS: tuple[tuple[GraphRewriter, float, tuple[str, ...]], ...] = (
 def relations() -> Iterator[Relation]:
     """Yield the relations of the catalogue, each in its registered direction."""
     for theme in THEMES:
-        yield from import_module(f"relgraph.relations.catalogue.{theme}").RELATIONS
+        yield from relations_of(theme)
+
+
+def relations_of(theme: str) -> tuple[Relation, ...]:
+    """Return the relations of one theme."""
+    relations: tuple[Relation, ...] = import_module(
+        f"relgraph.relations.catalogue.{theme}"
+    ).RELATIONS
+    return relations
 
 
 def build_database() -> SequenceDB:

@@ -7,7 +7,7 @@ from functools import partial
 from itertools import product
 from typing import Any
 
-from relgraph.checking.instances import PARAMETERS
+from relgraph.checking.generators.shapes import PARAMETERS
 from relgraph.ir.op import GetItem, Op
 from relgraph.ops.elementwise import Elementwise
 from relgraph.relations.clause import Clause, op_name

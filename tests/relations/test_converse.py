@@ -8,8 +8,9 @@ from __future__ import annotations
 from functools import lru_cache
 from itertools import islice, permutations, product
 
-from relgraph.checking import instances as made
-from relgraph.checking.cases import dtypes_of, profile, rewrite_of
+from relgraph.checking.generators.cases import rewrite_of
+from relgraph.checking.generators.instances import instances
+from relgraph.checking.generators.shapes import dtypes_of, shapes_of
 from relgraph.ir.graph import toposort
 from relgraph.ir.node import Apply, Input, apply, make_input
 from relgraph.ir.types import TensorType
@@ -136,7 +137,7 @@ def sides_of(theme, relation, clause):
     knows nothing of: of those, the graphs that fire as they are written.
     """
     dtypes = dtypes_of(clause)
-    drawn = made.instances(clause, profile(relation, clause), dtypes, 12)
+    drawn = islice(instances(clause, shapes_of(relation, clause).usual, dtypes), 12)
     pairs = [(x.right if relation.backward else x.left, x.inputs) for x in drawn]
     pairs = [(g, inputs) for g, inputs in pairs if isinstance(g, Apply) and small(g)]
     alike = [g for g, inputs in pairs if len({i.type for i in inputs}) == 1 and of_one_dtype(g)][:2]

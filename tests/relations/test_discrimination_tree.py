@@ -3,8 +3,9 @@
 import numpy as np
 
 import relgraph as rg
-from relgraph.checking.cases import both_directions, cases, shipped
+from relgraph.checking.generators.cases import cases
 from relgraph.db import catalogue
+from relgraph.db.listing import both_directions
 from relgraph.ir.graph import toposort
 from relgraph.ops.concatenate import Concatenate
 from relgraph.relations.discrimination_tree import PlainMatcher
@@ -118,7 +119,7 @@ def test_nothing_is_missed_that_one_matcher_of_all_rewrites_finds():
             r for r in catalogue.relations() if {name for name, _ in catalogue.PHASES} & set(r.tags)
         )
     )
-    directions = [r for _, listed in shipped() for r in both_directions(listed)]
+    directions = [r for listed in catalogue.relations() for r in both_directions(listed)]
     sides = [side for r in directions[::15] for _, drawn in cases(r) for side, _, _ in drawn[:3]]
     wholes, seen, found = {}, set(), 0
     for graph in toposort(sides):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 import relgraph as rg
-from relgraph.checking import instances
 from relgraph.ir.graph import free_inputs
 from relgraph.ops.shape import ExpandDims, Squeeze
 from tests.relations import agreement
@@ -75,10 +74,10 @@ def twoo(left, right):
 
 def test_a_matcher_that_fires_on_anything_is_found_out(monkeypatch):
     assert agreement.near_misses(twoo).failure is None
-    monkeypatch.setattr(instances, "match", lambda relation, graph: graph)
+    monkeypatch.setattr(agreement, "match", lambda relation, graph: graph)
     assert agreement.near_misses(twoo).failure.problem.what.startswith("fires where")
 
 
 def test_a_matcher_that_fires_on_nothing_is_found_out(monkeypatch):
-    monkeypatch.setattr(instances, "match", lambda relation, graph: None)
+    monkeypatch.setattr(agreement, "match", lambda relation, graph: None)
     assert agreement.near_misses(twoo).failure.problem.what.startswith("does not fire")

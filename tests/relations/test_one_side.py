@@ -6,10 +6,10 @@ sizes of 0 and 1, unknown ones and named ones, and matrices that may have no inv
 
 from __future__ import annotations
 
-from relgraph.checking import promises
+from relgraph.checking.sizes import runs_wherever
 from tests.relations.test_soundness import every_direction, passed
 
 
 @every_direction
 def test_it_runs_wherever_the_graph_does(theme, relation):
-    assert passed(promises.runs_wherever(relation))
+    assert passed(runs_wherever(relation))

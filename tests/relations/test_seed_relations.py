@@ -11,7 +11,7 @@ from unification import var
 from unification import vars as lvars
 
 import relgraph as rg
-from relgraph.checking.instances import canonical
+from relgraph.checking.matching import canonical
 from relgraph.ops.linalg.structured import Diag
 from relgraph.ops.reductions import Sum
 from relgraph.ops.shape import ExpandDims

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import pytest
 
-from relgraph.checking import coverage, promises
-from relgraph.checking.cases import both_directions, shipped
+from relgraph.checking import promises
+from relgraph.checking.branches.coverage import keeps_branches
 from relgraph.checking.check import CHECKS
 from relgraph.checking.report import BY_CLAUSE, RelationReport
+from relgraph.db.catalogue import THEMES, relations, relations_of
+from relgraph.db.listing import both_directions
 from relgraph.relations.termination_order import decreases
 from tests.relations import agreement
 
@@ -23,7 +25,12 @@ NOT_JUDGED = {
     ("qz_diagonalo.reversed", "float32"): _DOUBLE,
 }
 
-RELATIONS = [(theme, r) for theme, listed in shipped() for r in both_directions(listed)]
+RELATIONS = [
+    (theme, r)
+    for theme in THEMES
+    for listed in relations_of(theme)
+    for r in both_directions(listed)
+]
 IDS = [f"{r.label}" for _, r in RELATIONS]
 every_direction = pytest.mark.parametrize(("theme", "relation"), RELATIONS, ids=IDS)
 
@@ -58,11 +65,11 @@ def test_it_keeps_values_of_every_dtype(theme, relation):
 
 @every_direction
 def test_it_holds_on_each_branch_of_its_ops(theme, relation):
-    outcome = coverage.keeps_branches(relation)
+    outcome = keeps_branches(relation)
     passed(outcome)
     assert not outcome.unreached, f"no sample takes {outcome.unreached[0]}"
-    fires_on = promises.on_scalars_only(relation)
-    assert not fires_on, f"{fires_on[0]} fires on no array"
+    scalars_only = promises.fires_on_arrays(relation).scalars_only
+    assert not scalars_only, f"{scalars_only[0]} fires on no array"
 
 
 @every_direction
@@ -103,7 +110,7 @@ def test_a_condition_that_is_not_proved_holds_it_back(theme, relation):
 
 
 def test_every_shipped_direction_decreases_the_measure():
-    for _, relation in shipped():
+    for relation in relations():
         if PHASES & set(relation.tags):
             for rewrite in relation.rewrites:
                 assert decreases(rewrite), rewrite
@@ -111,7 +118,7 @@ def test_every_shipped_direction_decreases_the_measure():
 
 def test_docstrings_and_names():
     seen = set()
-    for _, relation in shipped():
+    for relation in relations():
         name, doc = relation.name, relation.__doc__ or ""
         assert name.endswith("o") and name not in seen
         seen.add(name)

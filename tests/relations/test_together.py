@@ -6,11 +6,11 @@ import random
 
 import pytest
 
-from relgraph.checking import instances as made
-from relgraph.checking import numbers
-from relgraph.checking.cases import cases, generator, needs_regular
+from relgraph.checking import matching
+from relgraph.checking.generators.arrays import draw, generator
+from relgraph.checking.generators.cases import cases, needs_regular
+from relgraph.checking.outcome import Problem
 from relgraph.checking.promises import disagreement
-from relgraph.checking.shrinking import Problem
 from relgraph.relations.clause import op_name
 from relgraph.relations.pattern import OpPattern
 from relgraph.rewriting.driver import normalise
@@ -63,7 +63,7 @@ def assert_agrees(relation, instance, graph, result):
     """Compare what a graph and its replacement compute, by the labels of the relation."""
     regular = needs_regular(graph, result)
     rng = generator(relation.name, str(instance), "moderate", 0)
-    values = {x.name: numbers.draw(x, rng, "moderate", regular) for x in instance.inputs}
+    values = {x.name: draw(x, rng, "moderate", regular) for x in instance.inputs}
     verdict = disagreement(relation, graph, values, "moderate")
     assert not isinstance(verdict, Problem), f"{relation.label}: {graph} at {values}: {verdict}"
 
@@ -98,6 +98,6 @@ def test_what_fires_alone_is_never_left_when_together(head):
         for _, relation in chosen:
             for _, sides in cases(relation):
                 for graph, _, _ in sides[:1]:
-                    if made.match(relation, graph) is not None:
+                    if matching.match(relation, graph) is not None:
                         (result,) = normalise([graph], together, once=True)
                         assert result is not graph, f"{relation.label} fires alone on {graph}"

@@ -1,5 +1,6 @@
 """Checks of a selection of relations against itself: ``rg.check("o4")``, ``rg.check([r, s])``.
 
-Maintainers of the shipped modes run them.  They report relations that never fire, undo each other,
-follow from others, or rewrite one graph to two different results.
+``static_checks`` runs them, ``critical_pairs`` builds graphs that two relations rewrite,
+``findings`` has the report, and ``expected_findings`` lists what the shipped modes have for a
+reason.
 """

@@ -20,11 +20,22 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from relgraph.checking import instances as made
-from relgraph.checking.cases import dtypes_of, profile, rewrite_of
-from relgraph.checking.shrinking import replaced
+from relgraph.checking.generators.cases import rewrite_of
+from relgraph.checking.generators.instances import INVALID, Refused, build
+from relgraph.checking.generators.shapes import (
+    ELEMENTWISE,
+    LINALG,
+    REARRANGEMENTS,
+    REDUCTIONS,
+    Shapes,
+    choices_of,
+    dtypes_of,
+    shapes_of,
+)
+from relgraph.checking.matching import match
 from relgraph.errors import RelgraphError
 from relgraph.ir.forks import cached_property
+from relgraph.ir.graph import substitute
 from relgraph.ir.node import Variable, constant, make_input
 from relgraph.ir.op import Op
 from relgraph.ir.types import TensorType
@@ -119,13 +130,13 @@ def head_of(pattern: PatternNode) -> Any:
 
 def rules_of(relations: Sequence[Relation]) -> list[Rule]:
     """Return the clauses of relations that run in the direction selected."""
-    found = []
+    rules = []
     for relation in relations:
         for clause in relation.clauses or ():
             side = clause.right if relation.backward else clause.left
             if isinstance(side, PatternNode) and rewrite_of(relation, clause) is not None:
-                found.append(Rule(relation, clause, side))
-    return found
+                rules.append(Rule(relation, clause, side))
+    return rules
 
 
 def peaks(rules: Sequence[Rule]) -> Iterator[Peak]:
@@ -155,11 +166,11 @@ def _parts(term: Term, path: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...],
 
 
 def _overlaps(outer: Rule, inner: Rule, path: tuple[int, ...], part: PatternNode) -> Iterator[Peak]:
-    other, asked = inner.apart
-    for s in islice(unified(part, other, {}), UNIFIERS):
+    pattern, conditions_of_inner = inner.apart
+    for s in islice(unified(part, pattern, {}), UNIFIERS):
         whole = substituted(outer.pattern, s)
         image = partial(substituted, s=s)
-        conditions = [_mapped(c, image) for c in (*outer.conditions, *asked)]
+        conditions = [_mapped(c, image) for c in (*outer.conditions, *conditions_of_inner)]
         yield Peak(outer, inner, path, whole, tuple(conditions))
 
 
@@ -196,8 +207,8 @@ def _unified_all(pairs: list[tuple[Term, Term]], s: Substitution) -> Iterator[Su
         yield s
         return
     (a, b), *rest = pairs
-    for found in unified(a, b, s):
-        yield from _unified_all(rest, found)
+    for extended in unified(a, b, s):
+        yield from _unified_all(rest, extended)
 
 
 def _unified_ops(a: Any, b: Any, s: Substitution) -> Iterator[Substitution]:
@@ -237,8 +248,8 @@ def substituted(term: Term, s: Substitution) -> Term:
     """Return a pattern with its variables replaced, recursively."""
 
     def image(v: PatternVariable) -> Term:
-        found = _walk(v, s)
-        return found if isinstance(found, PatternVariable) else substituted(found, s)
+        term = _walk(v, s)
+        return term if isinstance(term, PatternVariable) else substituted(term, s)
 
     return rename(term, image)
 
@@ -246,37 +257,32 @@ def substituted(term: Term, s: Substitution) -> Term:
 # Graphs.
 
 
-def fork(peak: Peak, kind: str) -> Fork | None:
+def fork(peak: Peak, shapes: Shapes) -> Fork | None:
     """Return a graph of a peak with both of its steps, or None if none can be built.
 
-    Parameters
-    ----------
-    peak : Peak
-        The peak; inputs declare its conditions as facts.
-    kind : str
-        The kind of shapes to draw; see ``relgraph.checking.instances.SHAPES``.
+    The inputs of the graph declare the conditions of the peak as facts.
     """
-    for graph in _graphs(peak, kind):
-        place = graph
+    for graph in _graphs(peak, shapes):
+        part = graph
         for i in peak.path:
-            if i >= len(place.inputs):
+            if i >= len(part.inputs):
                 break
-            place = place.inputs[i]
-        first = made.match(peak.outer.relation, graph)
-        inner = made.match(peak.inner.relation, place) if first is not None else None
+            part = part.inputs[i]
+        first = match(peak.outer.relation, graph)
+        inner = match(peak.inner.relation, part) if first is not None else None
         if first is None or inner is None:
             continue
         try:
-            second = replaced(graph, place, inner)
+            (second,) = substitute((graph,), {part: inner})
         except RelgraphError:
             continue
         return Fork(peak, graph, first, second)
     return None
 
 
-def _graphs(peak: Peak, kind: str) -> Iterator[Variable]:
-    clause = Clause(peak.pattern, peak.pattern)
-    fields = made.fields_of(clause)
+def _graphs(peak: Peak, shapes: Shapes) -> Iterator[Variable]:
+    clause = Clause(peak.pattern, peak.pattern, peak.conditions)
+    choices = choices_of(clause, peak.pattern)
     free = variables(peak.pattern)
     facts = {v: set[str]() for v in free}
     constants = set()
@@ -285,33 +291,31 @@ def _graphs(peak: Peak, kind: str) -> Iterator[Variable]:
         if fact is not None and c.args[0] in facts:
             facts[c.args[0]].add(fact)
         elif c.kind == "calc" or c.label.startswith(("constant(", "coefficient(")):
-            constants |= {v for x in c.args for v in variables(x) if v not in fields}
+            constants |= {v for x in c.args for v in variables(x) if v not in choices}
     if any(map(contradictory, facts.values())):
         return
-    dtypes = dtypes_of(Clause(peak.pattern, peak.pattern, peak.conditions))
-    shapes = made.SHAPES[kind]
+    dtypes = dtypes_of(clause)
     rng = random.Random(str(peak.pattern))
-    alike = [dict.fromkeys(free, (shape, dtypes[0])) for shape in shapes]
+    alike = [dict.fromkeys(free, (shape, dtypes[0])) for shape in shapes.usual]
     mixed = (
-        {v: (rng.choice(shapes), rng.choice(dtypes)) for v in free}
+        {v: (rng.choice(shapes.usual), rng.choice(dtypes)) for v in free}
         for _ in range(TRIES if len(free) > 1 or len(dtypes) > 1 else 0)
     )
     first = alike if len(dtypes) == 1 else alike[:1]
-    choices = {v: made.parameters_of(clause, v, field) for v, field in fields.items()}
-    refused: made.Refused = set()
-    for chosen in (*first, *mixed):
+    refused: Refused = set()
+    for types in (*first, *mixed):
         try:
             values: dict[Any, Any] = {}
             for i, v in enumerate(free):
-                if v in fields:
+                if v in choices:
                     values[v] = rng.choice(choices[v])
                 elif v in constants:
                     values[v] = constant(float(i + 2))
                 else:
-                    shape, dtype = chosen[v]
+                    shape, dtype = types[v]
                     values[v] = make_input(f"x{i}", TensorType(dtype, shape), tuple(facts[v]))
-            graph = made.build(peak.pattern, values, refused)
-        except (RelgraphError, IndexError, KeyError, TypeError, ValueError):
+            graph = build(peak.pattern, values, refused)
+        except (*INVALID, KeyError):
             continue
         if isinstance(graph, Variable) and graph.op is not None:
             yield graph
@@ -324,7 +328,7 @@ def contradictory(facts: set[str]) -> bool:
     return both and bool({"positive", "negative", "nonzero"} & signs)
 
 
-def shapes_for(rules: Sequence[Rule]) -> str:
-    """Return the kind of shapes to draw for a peak of these rules."""
-    kinds = [profile(rule.relation, rule.clause) for rule in rules]
-    return next((k for k in ("linalg", "reductions", "shape") if k in kinds), "elementwise")
+def shapes_for(rules: Sequence[Rule]) -> Shapes:
+    """Return the shapes to draw for a peak of these rules."""
+    shapes = [shapes_of(rule.relation, rule.clause) for rule in rules]
+    return next((s for s in (LINALG, REDUCTIONS, REARRANGEMENTS) if s in shapes), ELEMENTWISE)

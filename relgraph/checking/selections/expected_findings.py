@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
-from relgraph.checking.report import Finding
+from relgraph.checking.selections.findings import Finding
 
 _TRIVIAL = (
-    "the sizes in graphs made of its sides are mostly stated once; it fires where each of two "
-    "statements adds a size, as a test shows"
+    "graphs built from its sides mostly state their sizes once; it fires if each of two statements "
+    "adds a size, as a test shows"
 )
 
 _OUTSIDE = (
@@ -18,18 +18,18 @@ _OUTSIDE = (
 )
 
 _ORDER = (
-    "both make the graph simpler, and what fires is decided by the declared order; that the other "
-    "way costs less shows only in special graphs"
+    "both simplify the graph, and the declared order decides which one fires; the other way is "
+    "cheaper for special graphs only"
 )
 
 _TWICE = (
-    "equal terms are counted before anything else is made of a sum; that twice a block is cheaper "
-    "than twice the whole shows only where a matrix is added to itself"
+    "equal terms of a sum are counted first; doubling a block is cheaper than doubling the whole "
+    "only if a matrix is added to itself"
 )
 
 _NOTHING = (
-    "the key of the update selects no element of an axis of size 1, which only its sizes show; a "
-    "read of everything is dropped first"
+    "the key of the update selects no element of an axis of size 1, which only the sizes show; "
+    "reads of everything are removed first"
 )
 
 _SMALL = (
@@ -38,8 +38,8 @@ _SMALL = (
 )
 
 _SIGNS = (
-    "a matrix that is orthogonal and triangular has 1 and -1 on its diagonal and nothing beside "
-    "it, which nobody declares by these two facts"
+    "an orthogonal triangular matrix is diagonal, with entries 1 and -1, and nobody declares it by "
+    "these two facts"
 )
 
 # Kind, relation, other relation, reason; names may contain wildcards, in either order.
@@ -61,13 +61,7 @@ KNOWN: tuple[tuple[str, str, str, str], ...] = (
 
 
 def expected(finding: Finding) -> Finding:
-    """Return a finding, with the reason if it is expected.
-
-    Parameters
-    ----------
-    finding : Finding
-        The finding, without a reason.
-    """
+    """Return a finding, with the reason if it is expected."""
     names = (*finding.relations, "", "")[:2]
     for kind, first, second, reason in KNOWN:
         if kind == finding.kind and any(

@@ -11,12 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.checking import instances as made
-from relgraph.checking import numbers
-from relgraph.checking.cases import EVERY_DTYPE, Side, each_case, one_sided
-from relgraph.checking.report import Finding, SelectionReport
+from relgraph.checking.evaluation import evaluate
+from relgraph.checking.generators.arrays import draw
+from relgraph.checking.generators.cases import Firing, each_case, firings, one_sided
+from relgraph.checking.generators.shapes import EVERY_DTYPE
+from relgraph.checking.matching import canonical, match
 from relgraph.checking.selections import critical_pairs
 from relgraph.checking.selections.expected_findings import expected
+from relgraph.checking.selections.findings import Finding, SelectionReport
 from relgraph.db.database import Pipeline, RewriteDatabase
 from relgraph.db.default import default_database
 from relgraph.db.modes import mode
@@ -83,32 +85,9 @@ def check_selection(
     most: int | None = None,
     only: Iterable[str] | None = None,
 ) -> SelectionReport:
-    """Check the relations of each phase of a selection against each other.
+    """Check the relations of each phase of a selection against each other; see ``rg.check``.
 
     The checks run on graphs built from the sides of the relations, the same ones in every run.
-
-    Parameters
-    ----------
-    subject : mode, Query, database, rewriter or list of relations
-        The selection; a list is one phase.
-    pairs : bool
-        Whether to search for critical pairs that do not join, the slowest check.
-    most : int, optional
-        How many critical pairs to try in each phase, among those where one relation applies below
-        the root of the other; they are an evenly spaced sample.  Pairs where both apply at the
-        root, so that their order decides, are all tried.
-    only : iterable of str, optional
-        Names of the relations to check; the others still take part.
-
-    Returns
-    -------
-    SelectionReport
-        The report, with counts and one finding a line.
-
-    Raises
-    ------
-    UnknownTagError
-        If no relation of the selection has a name in ``only``.
     """
     subject, findings = _in_one_direction(subject)
     name, stages, final = stages_of(subject)
@@ -120,12 +99,12 @@ def check_selection(
         )
     counts: Counter[str] = Counter()
     for number, stage in enumerate(stages):
-        examined = Examined(stage, wanted)
-        findings += examined.findings()
-        counts += examined.counts
+        check = StageCheck(stage, wanted)
+        findings += check.findings()
+        counts += check.counts
         if pairs:
-            findings += examined.forks(final[number + 1 :], most)
-            counts += examined.counts_of_pairs
+            findings += check.forks(final[number + 1 :], most)
+            counts += check.counts_of_pairs
     counts["phases"] = len(stages)
     return SelectionReport(name, counts, [expected(f) for f in findings])
 
@@ -135,12 +114,12 @@ def _named(only: Iterable[str] | None, stages: list[Stage]) -> set[str] | None:
     if only is None:
         return None
     wanted = {only} if isinstance(only, str) else set(only)
-    known = {x.name for stage in stages for x in stage.relations}
-    for name in sorted(wanted - known, key=str):
-        near = get_close_matches(str(name), known, 1)
+    names = {x.name for stage in stages for x in stage.relations}
+    for name in sorted(wanted - names, key=str):
+        near = get_close_matches(str(name), names, 1)
         raise UnknownTagError(
             f"only= names {name!r}, which is no relation of the selection",
-            {"relations": len(known)},
+            {"relations": len(names)},
             f"Did you mean {near[0]!r}?" if near else "Give names of relations that it has.",
         )
     return wanted
@@ -151,7 +130,7 @@ def _in_one_direction(subject: Any) -> tuple[Any, list[Finding]]:
     if not isinstance(subject, list | tuple | set | frozenset | Iterator):
         return subject, []
     kept: list[Any] = []
-    found: list[Finding] = []
+    findings: list[Finding] = []
     first: dict[int, Relation] = {}
     for x in flat(subject):
         other = first.setdefault(id(x.goal), x) if isinstance(x, Relation) else None
@@ -159,8 +138,8 @@ def _in_one_direction(subject: Any) -> tuple[Any, list[Finding]]:
             kept.append(x)
             continue
         text = f"{other.label}: {x.label} is selected too, and each undoes the other"
-        found.append(Finding("oscillates", "", (other.label, x.label), text))
-    return kept, found
+        findings.append(Finding("oscillates", "", (other.label, x.label), text))
+    return kept, findings
 
 
 def stages_of(subject: Any) -> tuple[str, list[Stage], list[Any]]:
@@ -196,52 +175,44 @@ def _name(rewriter: GraphRewriter, whole: Any) -> str:
     return "" if rewriter is whole else str(rewriter.name)
 
 
-class Examined:
-    """The relations of one phase, and the findings about them.
-
-    Parameters
-    ----------
-    stage : Stage
-        The phase.
-    only : set of str, optional
-        Names of the relations to check.
-    """
+class StageCheck:
+    """The relations of one phase, and the findings about them; ``only`` names those to check."""
 
     def __init__(self, stage: Stage, only: set[str] | None = None) -> None:
         self.stage = stage
         self.rewriter = stage.rewriter()
-        self.asked = [r for r in stage.relations if only is None or r.name in only]
-        self.counts: Counter[str] = Counter(relations=len(self.asked))
+        self.relations = [r for r in stage.relations if only is None or r.name in only]
+        self.counts: Counter[str] = Counter(relations=len(self.relations))
         self.counts_of_pairs: Counter[str] = Counter()
 
     def findings(self) -> list[Finding]:
         """Return the findings about every relation."""
-        found: list[Finding] = []
-        for relation in self.asked:
+        findings: list[Finding] = []
+        for relation in self.relations:
             if relation.interpreted:
                 self.counts["interpreted"] += 1
                 continue
             try:
-                found += self.of_relation(relation)
+                findings += self.of_relation(relation)
             except (RelgraphError, ArithmeticError, np.linalg.LinAlgError) as error:
                 what = f"{type(error).__name__}: {error}".partition("\n")[0]
-                found.append(self.finding("fails", relation, what))
-        return found
+                findings.append(self.finding("fails", relation, what))
+        return findings
 
     def of_relation(self, relation: Relation) -> list[Finding]:
         """Return the findings about one relation."""
-        found = self.directions(relation)
+        findings = self.directions(relation)
         examples = self.examples(relation)
         if not examples:
-            return [*found, self.finding("unproved", relation, _why_idle(relation))]
+            return [*findings, self.finding("unproved", relation, _why_idle(relation))]
         shadow = self.shadow(relation, examples)
         if shadow is not None:
-            return [*found, shadow]
+            return [*findings, shadow]
         if self.derivable(relation, examples):
             self.counts["derived"] += 1
             kind = "derived" if "derived" in relation.tags else "derivable"
-            found.append(self.finding(kind, relation, f"{relation}"))
-        return found
+            findings.append(self.finding(kind, relation, f"{relation}"))
+        return findings
 
     def finding(self, kind: str, relation: Relation, text: str, *others: str) -> Finding:
         """Return a finding about one relation."""
@@ -251,28 +222,28 @@ class Examined:
 
     def directions(self, relation: Relation) -> list[Finding]:
         """Return findings about clauses and directions that cannot run."""
-        found = []
+        findings = []
         for clause in relation.clauses or ():
             why = refused(relation, clause, relation.backward)
             if why is not None:
-                found.append(self.finding("cannot run", relation, f"{clause}: {why}"))
+                findings.append(self.finding("cannot run", relation, f"{clause}: {why}"))
         backward = [refused(relation, c, not relation.backward) for c in relation.clauses or ()]
         if all(backward):
-            found.append(self.finding("one way", relation, str(backward[0])))
+            findings.append(self.finding("one way", relation, str(backward[0])))
         if not all(decreases(r) for r in relation.rewrites):
-            found.append(self.finding("unmeasured", relation, str(relation)))
-        return found
+            findings.append(self.finding("unmeasured", relation, str(relation)))
+        return findings
 
     def examples(self, relation: Relation) -> list[tuple[Variable, Variable]]:
         """Return a few graphs of each clause that a relation matches, with their replacements."""
-        found: list[tuple[Variable, Variable]] = []
+        examples: list[tuple[Variable, Variable]] = []
         for dtypes in DTYPES:
-            if found and len(relation.clauses or ()) > MANY:
+            if examples and len(relation.clauses or ()) > MANY:
                 break
-            for _, sides in drawn(relation, dtypes):
-                found += islice(matched(relation, sides), EXAMPLES)
-        self.counts["graphs"] += len(found)
-        return found
+            for of_clause in fired(relation, dtypes):
+                examples += [(graph, result) for graph, result, _ in islice(of_clause, EXAMPLES)]
+        self.counts["graphs"] += len(examples)
+        return examples
 
     def shadow(
         self, relation: Relation, examples: Sequence[tuple[Variable, Variable]]
@@ -282,12 +253,12 @@ class Examined:
         A query may exclude rewriters written in Python and relations that promise less, so if these
         fire first, the check runs again without them.
         """
-        found = None
+        finding = None
         for rewriter in (self.rewriter, self.stage.others(relation, with_it=True)):
-            found = self.shadow_of(relation, examples, rewriter)
-            if found is None or found.kind == "oscillates":
+            finding = self.shadow_of(relation, examples, rewriter)
+            if finding is None or finding.kind == "oscillates":
                 break
-        return found
+        return finding
 
     def shadow_of(
         self, relation: Relation, examples: Sequence[tuple[Variable, Variable]], rewriter: Any
@@ -297,8 +268,8 @@ class Examined:
         more = (
             graph
             for dtypes in DTYPES
-            for _, sides in drawn(relation, dtypes)
-            for graph, _ in matched(relation, sides)
+            for of_clause in fired(relation, dtypes)
+            for graph, _, _ in of_clause
         )
         for graph in chain((graph for graph, _ in examples), _of_unknown_sizes(relation), more):
             try:
@@ -323,7 +294,7 @@ class Examined:
         if not all(self.joins(others, graph, result) for graph, result in examples):
             return False
         unknown = islice(_of_unknown_sizes(relation), EXAMPLES)
-        return all(self.joins(others, x, made.match(relation, x)) for x in unknown)
+        return all(self.joins(others, x, match(relation, x)) for x in unknown)
 
     def joins(self, rewriter: Any, a: Variable, b: Any) -> bool:
         """Return True if two graphs have one normal form, up to order and bracketing."""
@@ -331,34 +302,34 @@ class Examined:
             first, second = rewriter.outputs_of((a,))[0], rewriter.outputs_of((b,))[0]
         except RelgraphError:
             return False
-        return first is second or made.canonical(first) == made.canonical(second)
+        return first is second or canonical(first) == canonical(second)
 
     def forks(self, later: Sequence[Any], most: int | None) -> list[Finding]:
         """Return the critical pairs that give two results, even after the later phases."""
-        asked = {r.label for r in self.asked}
+        labels = {r.label for r in self.relations}
         every = [
             peak
             for peak in critical_pairs.peaks(critical_pairs.rules_of(self.stage.relations))
-            if peak.outer.relation.label in asked or peak.inner.relation.label in asked
+            if peak.outer.relation.label in labels or peak.inner.relation.label in labels
         ]
         below = [peak for peak in every if peak.path]
         if most is not None:
             below = below[:: max(1, -(-len(below) // most))] if most > 0 else []
         chosen = [*(peak for peak in every if not peak.path), *below]
         counts = self.counts_of_pairs
-        found: dict[tuple[str, ...], Finding] = {}
+        findings: dict[tuple[str, ...], Finding] = {}
         for peak in chosen:
             names = (peak.outer.relation.label, peak.inner.relation.label)
             counts["overlaps"] += 1
-            kind = critical_pairs.shapes_for((peak.outer, peak.inner))
-            fork = critical_pairs.fork(peak, kind)
+            shapes = critical_pairs.shapes_for((peak.outer, peak.inner))
+            fork = critical_pairs.fork(peak, shapes)
             if fork is None:
                 continue
             counts["critical pairs"] += 1
-            found_here = self.parting(fork, later)
-            if found_here is not None:
-                found.setdefault((found_here.kind, *names), found_here)
-        return list(found.values())
+            finding = self.parting(fork, later)
+            if finding is not None:
+                findings.setdefault((finding.kind, *names), finding)
+        return list(findings.values())
 
     def parting(self, fork: critical_pairs.Fork, later: Sequence[Any]) -> Finding | None:
         """Return the finding about a fork whose two steps give two results."""
@@ -371,11 +342,11 @@ class Examined:
                 if ends and not has_value(fork.graph):
                     return None
                 return self.of_fork("oscillates", fork, error.what)
-            (first,), (second,), (own,) = ways
-            if made.canonical(first) == made.canonical(second):
+            (first,), (second,), (whole,) = ways
+            if canonical(first) == canonical(second):
                 return None
         kind = "not joined"
-        if flops([own]) > min(flops([first]), flops([second])):
+        if flops([whole]) > min(flops([first]), flops([second])):
             kind = "missed" if self.is_met(fork) else "inner first"
         text = f"{fork.names[0]} leads to {first}, {fork.names[1]} to {second}"
         return self.of_fork(kind, fork, text)
@@ -403,31 +374,23 @@ def has_value(graph: Variable) -> bool:
     """Return True if NumPy can compute a graph.
 
     If rewriting proves that a size is 0, the minimum of such an array is an error.
-
-    Parameters
-    ----------
-    graph : Variable
-        The graph.
     """
     rng = np.random.default_rng(0)
     try:
-        numbers.evaluate((graph,), {x.name: numbers.draw(x, rng) for x in free_inputs([graph])})
+        evaluate((graph,), {x.name: draw(x, rng) for x in free_inputs([graph])})
     except (ArithmeticError, ValueError, IndexError):
         return False
     return True
 
 
-def drawn(relation: Relation, dtypes: tuple[str, ...]) -> Iterator[tuple[Clause, Iterator[Side]]]:
-    """Yield graphs built from the clauses of a relation, with inputs of these dtypes."""
-    return each_case(relation, dtypes, 60 if dtypes == EVERY_DTYPE else 24)
+def fired(relation: Relation, dtypes: tuple[str, ...]) -> Iterator[Iterator[Firing]]:
+    """Yield, for each clause, the graphs with inputs of these dtypes that a relation matches."""
+    for _, sides in each_case(relation, dtypes, _most(dtypes)):
+        yield firings(relation, sides)
 
 
-def matched(relation: Relation, sides: Iterable[Side]) -> Iterator[tuple[Variable, Variable]]:
-    """Yield the graphs that a relation matches, with their replacements."""
-    for graph, _, _ in sides:
-        result = made.match(relation, graph)
-        if result is not None:
-            yield graph, result
+def _most(dtypes: tuple[str, ...]) -> int:
+    return 60 if dtypes == EVERY_DTYPE else 24
 
 
 def _of_unknown_sizes(relation: Relation) -> Iterator[Variable]:
@@ -451,9 +414,10 @@ def refused(relation: Relation, clause: Clause, backward: bool) -> str | None:
 
 
 def _why_idle(relation: Relation) -> str:
-    tried = sum(len(list(sides)) for _, sides in drawn(relation, EVERY_DTYPE))
-    asked = [repr(c) for clause in relation.clauses or () for c in clause.conditions]
-    shown = f"; it asks for {', '.join(asked)}" if asked else ""
+    sides = each_case(relation, EVERY_DTYPE, _most(EVERY_DTYPE))
+    tried = sum(len(list(of_clause)) for _, of_clause in sides)
+    conditions = [repr(c) for clause in relation.clauses or () for c in clause.conditions]
+    rest = f"; it asks for {', '.join(conditions)}" if conditions else ""
     if not tried:
-        return f"no graph of its sides could be made{shown}"
-    return f"it fires on none of {tried} graphs made of its sides{shown}"
+        return f"no graph of its sides can be built{rest}"
+    return f"it fires on none of {tried} graphs built from its sides{rest}"

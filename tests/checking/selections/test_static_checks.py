@@ -5,14 +5,15 @@ from __future__ import annotations
 import pytest
 
 import relgraph as rg
-from relgraph.checking.catalogue_pages import independent
-from relgraph.checking.report import FAULTS, NOTES, Finding, SelectionReport
+from relgraph.checking.generators.shapes import ELEMENTWISE
 from relgraph.checking.selections import critical_pairs, expected_findings
+from relgraph.checking.selections.findings import FAULTS, NOTES, Finding, SelectionReport
 from relgraph.checking.selections.static_checks import has_value, stages_of
 from relgraph.db.modes import MODES
 from relgraph.errors import ArgumentError, UnsoundRelationError
 from relgraph.ops.shape import BroadcastTo, Dim
 from tests.samples import cancel_log_expo
+from tools.catalogue_pages import independent
 
 PAIRS = 100  # critical pairs tried below the root in each phase of a shipped mode
 ASSERTIONS = {"remove_all_asserto"}  # relations of the mode unsafe alone
@@ -208,7 +209,7 @@ def test_overlaps_are_found_in_any_order_of_commutative_operands():
     found = list(critical_pairs.peaks(critical_pairs.rules_of([outero, innero])))
     places = {(p.outer.relation.name, p.inner.relation.name, p.path) for p in found}
     assert ("outero", "innero", (0,)) in places
-    fork = critical_pairs.fork(found[0], "elementwise")
+    fork = critical_pairs.fork(found[0], ELEMENTWISE)
     assert str(fork.first) == "cos(x0) + x1" or "cos" in str(fork.graph)
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.checking.instances import canonical
-from relgraph.checking.numbers import evaluate
+from relgraph.checking.evaluation import evaluate
+from relgraph.checking.matching import canonical
 from relgraph.errors import RelgraphError
 from relgraph.ir.node import Input, Variable, make_input
 from relgraph.ir.types import TensorType

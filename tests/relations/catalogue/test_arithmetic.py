@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import relgraph as rg
-from relgraph.checking.instances import canonical
+from relgraph.checking.matching import canonical
 from relgraph.ir.node import constant
 from relgraph.numpy.reductions import sum
 from relgraph.ops.elementwise import absolute, erf, floor, rint

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import relgraph as rg
-from relgraph.checking.instances import canonical
+from relgraph.checking.matching import canonical
 from relgraph.relations.catalogue.arithmetic import distribute_multiply_addo
 
 x, y, z = rg.vectors("x y z", 3)

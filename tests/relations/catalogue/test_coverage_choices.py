@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import relgraph as rg
-from relgraph.checking.instances import canonical
+from relgraph.checking.matching import canonical
 from relgraph.ir.node import constant
 from relgraph.ops.elementwise import Cast
 from relgraph.ops.reductions import Sum

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import relgraph as rg
-from relgraph.checking.instances import canonical
+from relgraph.checking.matching import canonical
 from relgraph.ir.node import constant
 from relgraph.ir.op import GetItem
 from relgraph.numpy.reductions import log_softmax, logsumexp, max, prod, softmax, sum

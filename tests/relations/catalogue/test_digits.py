@@ -14,7 +14,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from relgraph.checking import mpmath_semantics, numbers
+from relgraph.checking.evaluation import evaluate
+from relgraph.checking.rounding import mpmath_semantics
 from relgraph.db.catalogue import relations
 from relgraph.ir.node import Variable
 from relgraph.numpy.reductions import log_softmax, logsumexp, max, prod, softmax, sum
@@ -179,7 +180,7 @@ def point(case):
 
 def errors(graph, values, true):
     """Return the largest relative error of a computed graph; infinite where it is not finite."""
-    computed = numbers.evaluate((graph,), values)[graph]
+    computed = evaluate((graph,), values)[graph]
     found = [
         abs(mpmath.mpf(float(c)) - t) / abs(t) if np.isfinite(c) else mpmath.inf
         for c, t in zip(computed.flat, true.flat, strict=True)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from relgraph.api.rewrite import rewrite_graph
-from relgraph.checking.numbers import evaluate
+from relgraph.checking.evaluation import evaluate
 from relgraph.ops.elementwise import exp
 from relgraph.ops.permutation import Transpose, matrix_transpose, transpose
 from relgraph.ops.shape import BroadcastTo, Dim, ExpandDims, Reshape, Squeeze

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import relgraph as rg
-from relgraph.checking.numbers import evaluate
+from relgraph.checking.evaluation import evaluate
 from relgraph.ir.op import GetItem
 from relgraph.numpy.reductions import log_softmax, logsumexp, max, prod, softmax, sum
 from relgraph.ops.elementwise import (

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import relgraph as rg
-from relgraph.checking.instances import canonical
+from relgraph.checking.matching import canonical
 from relgraph.ir.node import constant
 from relgraph.ops.linalg.factored_solve import PermutationSign
 from relgraph.ops.reductions import Prod, Sum

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from relgraph.checking.numbers import evaluate
+from relgraph.checking.evaluation import evaluate
 from relgraph.ir.node import constant
 from relgraph.ops.elementwise import (
     absolute,

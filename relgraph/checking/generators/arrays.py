@@ -1,15 +1,15 @@
-"""Values for the inputs of a graph, NumPy's results for them, and comparisons of two results."""
+"""Arrays for the inputs of a graph, which have the facts that the inputs declare."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 
+from relgraph.checking.evaluation import same
 from relgraph.ir.facts import MATRIX_FACTS
-from relgraph.ir.graph import toposort
-from relgraph.ir.node import Constant, Variable
 
 Array = Any
 MATRIX = {"symmetric", "spd", "psd", "orthogonal", "invertible", "permutation", "selection"}
@@ -39,6 +39,11 @@ CANCELLING: dict[str, Any] = {
 }
 
 
+def generator(*parts: Any) -> np.random.Generator:
+    """Return a generator that is seeded by these parts, the same in every run."""
+    return np.random.default_rng(crc32(repr(parts).encode()))
+
+
 def shape_of(x: Any, size: int = 3) -> tuple[int, ...]:
     """Return the shape of an input; ``size`` replaces named and unknown sizes."""
     return tuple([d if isinstance(d, int) else size for d in x.type.shape])
@@ -53,16 +58,9 @@ def draw(
 ) -> Array:
     """Return values for an input that have its declared facts.
 
-    Parameters
-    ----------
-    x : Input
-        The input, with its type and facts.
-    kind : {"moderate", "special", "zeros", "extreme", "large", *CANCELLING}
-        Which floats to draw.
-    regular : bool
-        Whether matrices must be well conditioned.
-    size : int
-        The value of named and unknown sizes.
+    ``kind`` says which floats to draw: "moderate", "special", "zeros", "extreme", "large", or a key
+    of ``CANCELLING``.  ``regular`` asks for well conditioned matrices, and ``size`` is the value of
+    named and unknown sizes.
     """
     shape, dtype = shape_of(x, size), x.dtype
     if dtype.kind == "b":
@@ -83,10 +81,13 @@ def draw(
             value = rng.choice(np.array(pool), shape)
         with np.errstate(over="ignore", under="ignore"):
             value = value.astype(dtype)
-    return _obey(x, np.asarray(value, dtype), rng, regular)
+    return with_facts(x, np.asarray(value, dtype), rng, regular)
 
 
-def _obey(x: Any, value: Array, rng: np.random.Generator, regular: bool) -> Array:
+def with_facts(x: Any, value: Array, rng: np.random.Generator, regular: bool = False) -> Array:
+    """Return values near these that have the declared facts of an input."""
+    if not (x.facts or regular):
+        return np.asarray(value).astype(x.dtype, copy=False)
     facts, dtype_kind = x.facts, value.dtype.kind
     if dtype_kind == "f" and {"not_nan", "finite"} & facts:
         value = np.where(np.isnan(value), 2, value)
@@ -138,14 +139,8 @@ def _dominated(value: Array, *, definite: bool = False) -> Array:
     """Return matrices that are invertible because they are diagonally dominant.
 
     Symmetric ones are then positive definite.  A boolean diagonal cannot dominate, so boolean
-    matrices keep only their diagonals.
-
-    Parameters
-    ----------
-    value : ndarray
-        The square matrices.
-    definite : bool
-        Whether infinities may only be on the diagonal.  A NaN may be anywhere.
+    matrices keep only their diagonals.  With ``definite``, infinities may only be on the diagonal;
+    a NaN may be anywhere.
 
     References
     ----------
@@ -163,81 +158,9 @@ def _dominated(value: Array, *, definite: bool = False) -> Array:
         return np.where(unit, np.abs(value) + total[..., None], rest).astype(value.dtype)
 
 
-def obeys(x: Any, value: Array) -> bool:
-    """Return True if a value has the declared facts of an input, apart from matrix facts."""
+def has_facts(x: Any, value: Array) -> bool:
+    """Return True if a value has the declared facts of an input, none of which is a matrix fact."""
     if x.facts & set(MATRIX_FACTS):
         return False
     value = np.asarray(value)
-    wanted = _obey(x, value, np.random.default_rng(0), False)
-    return same(value, wanted, True)
-
-
-def evaluate(graphs: tuple[Variable, ...], values: dict[str, Array]) -> dict[Variable, Array]:
-    """Return the value of every node, op by op with NumPy."""
-    done: dict[Variable, Array] = {}
-    with np.errstate(all="ignore"):
-        for x in toposort(list(graphs)):
-            if isinstance(x, Constant):
-                done[x] = x.value
-            elif x.op is None:
-                done[x] = values[x.name]  # type: ignore[attr-defined]
-            else:
-                done[x] = _stored(x.op.perform(*[done[y] for y in x.inputs]))
-    return done
-
-
-def _stored(value: Any) -> Array:
-    """Return a value as an array; several results as an array of arrays."""
-    if not isinstance(value, tuple):
-        return np.asarray(value)
-    several = np.empty(len(value), dtype=object)
-    several[:] = value
-    return several
-
-
-def same(a: Array, b: Array, exact: bool) -> bool:
-    """Compare bit for bit, any NaN for any NaN; without ``exact``, zeros of either sign agree."""
-    a, b = np.asarray(a), np.asarray(b)
-    if a.shape != b.shape or a.dtype != b.dtype:
-        return False
-    if a.dtype.kind != "f":
-        return bool((a == b).all())
-    nan = np.isnan(a)
-    if not (nan == np.isnan(b)).all():
-        return False
-    equal = (a == b) & ((np.signbit(a) == np.signbit(b)) | (not exact))
-    return bool((equal | nan).all())
-
-
-def close(a: Array, b: Array, done: dict[Variable, Array], eps: float) -> bool:
-    """Compare within 256 ``eps`` of the largest intermediate; NaN is NaN."""
-    a, b = np.asarray(a), np.asarray(b)
-    if a.shape != b.shape or a.dtype != b.dtype:
-        return False
-    if a.dtype.kind != "f":
-        return bool((a == b).all())
-    if not (np.isnan(a) == np.isnan(b)).all():
-        return False
-    finite = np.isfinite(a) & np.isfinite(b)
-    if not (finite | np.isnan(a) | (a == b)).all():
-        return False
-    scale = max([1.0, *[_top(v) for v in done.values()]])
-    with np.errstate(all="ignore"):
-        return bool((np.abs(a - b)[finite] <= 256 * eps * scale).all())
-
-
-def _top(v: Array) -> float:
-    v = np.asarray(v)
-    if v.dtype.kind == "O":  # several results: each is compared at its getitem
-        return 0.0
-    v = v[np.isfinite(v)] if v.dtype.kind == "f" else v.astype(float)
-    return float(np.abs(v).max()) if v.size else 0.0
-
-
-def all_finite(done: dict[Variable, Array]) -> bool:
-    """Return True if every input and intermediate is finite.
-
-    Constants are part of the identity and may be infinite: max(x, -inf) = x is judged.
-    """
-    computed = [np.asarray(v) for x, v in done.items() if not isinstance(x, Constant)]
-    return all(np.isfinite(v).all() for v in computed if v.dtype.kind == "f")
+    return same(value, with_facts(x, value, np.random.default_rng(0)))

@@ -2,7 +2,7 @@
 
 ``where`` takes its second operand or its third, ``clip`` is below, inside or above, a comparison
 finds less, equal or greater.  A check compares a relation on a branch only if a sample takes it, so
-:mod:`relgraph.checking.probes` searches for samples until they take each branch.
+:mod:`relgraph.checking.branches.search` searches for samples until they take each branch.
 """
 
 from __future__ import annotations
@@ -37,15 +37,7 @@ NEITHER = -1  # the label of NaN, and of values that take no named branch
 
 @dataclass(frozen=True)
 class Branch:
-    """One branch that a node of a graph can take.
-
-    Attributes
-    ----------
-    node : Variable
-        A node with branches.
-    name : str
-        The name of the branch, such as ``"above"`` of ``clip``.
-    """
+    """One branch that a node of a graph can take, such as ``"above"`` of ``clip``."""
 
     node: Variable
     name: str
@@ -58,17 +50,11 @@ class Branch:
 class Decision:
     """How an op chooses its branch.
 
-    Attributes
-    ----------
-    names : tuple of str
-        The names of its branches in the order of the labels; empty for one that needs no sample.
-    label : callable
-        Returns the label of each element from the operands and the result.
-    differences : callable
-        Returns, from the operands, floats that are zero where the op changes its branch.
+    ``label`` returns the label of each element from the operands and the result, and
+    ``differences`` returns, from the operands, floats that are zero where the branch changes.
     """
 
-    names: tuple[str, ...]
+    names: tuple[str, ...]  # in the order of the labels; "" for a branch that needs no sample
     label: Callable[[list[Array], Array], Array]
     differences: Callable[[list[Array]], list[Array]] = lambda operands: []
 
@@ -81,7 +67,7 @@ def _first_two(operands: list[Array], result: Array) -> Array:
     return _order(operands[0], operands[1])
 
 
-def _apart(operands: list[Array]) -> list[Array]:
+def _difference(operands: list[Array]) -> list[Array]:
     return [np.subtract(operands[0], operands[1], dtype=float)]
 
 
@@ -137,8 +123,8 @@ def _ties(operands: list[Array], result: Array) -> Array:
     return np.asarray(int(np.unique(x).size < x.size))
 
 
-ORDER = Decision(("its operands less", "equal", "greater"), _first_two, _apart)
-EXTREME = Decision(("its first operand less", "", "greater"), _first_two, _apart)
+ORDER = Decision(("its operands less", "equal", "greater"), _first_two, _difference)
+EXTREME = Decision(("its first operand less", "", "greater"), _first_two, _difference)
 TRUTH = Decision(("false", "true"), _truth)
 ROUNDING = Decision(("a negative fraction", "whole", "a positive fraction"), _part, _itself)
 DIVIDED = Decision(("a negative quotient", "no rest", "a positive quotient"), _quotient)
@@ -181,12 +167,7 @@ def deciding(graphs: Iterable[Variable]) -> list[Variable]:
 def branches_of(node: Variable, specials: str) -> dict[int, Branch]:
     """Return the branches of a node that a sample should take, by label.
 
-    Parameters
-    ----------
-    node : Variable
-        A node with branches.
-    specials : str
-        The label of the relation: with ``assumes_finite``, non-finite values have no branch.
+    If the relation's label ``specials`` is ``assumes_finite``, non-finite values have no branch.
     """
     decision = decision_of(node)
     assert decision is not None and node.op is not None
@@ -226,15 +207,15 @@ def _orders(a: Variable, b: Variable | None) -> set[int]:
     if a is b:
         return {1}
     (low, high), (least, most) = _range(a), (0.0, 0.0) if b is None else _range(b)
-    found = set()
+    orders = set()
     if low < most and not (b is not None and _at_most(b, a)):
-        found.add(0)
+        orders.add(0)
     zero = least == most == 0 and facts_of(a).holds("nonzero") is True
     if max(low, least) <= min(high, most) and not zero:
-        found.add(1)
+        orders.add(1)
     if high > least and not (b is not None and _at_most(a, b)):
-        found.add(2)
-    return found
+        orders.add(2)
+    return orders
 
 
 def _at_most(a: Variable, b: Variable, depth: int = 4) -> bool:
@@ -272,9 +253,9 @@ def _truths(node: Variable) -> set[int]:
     true = {i for i, pair in enumerate(((0, 1), (1, 1), (1, 0))) if op.perform(*pair)}
     false = set(range(3)) - true
     possible_nan = any(x.dtype.kind == "f" for x in node.inputs)
-    found = {1} if orders & true else set()
-    found |= {0} if orders & false or (possible_nan and not orders & true) else set()
-    return found
+    truths = {1} if orders & true else set()
+    truths |= {0} if orders & false or (possible_nan and not orders & true) else set()
+    return truths
 
 
 def _range(x: Variable, depth: int = 4) -> tuple[float, float]:

@@ -22,8 +22,8 @@ from typing import Any
 import mpmath
 import numpy as np
 
-from relgraph.checking import mpmath_linalg
-from relgraph.checking.mpmath_linalg import Undefined
+from relgraph.checking.rounding import mpmath_linalg
+from relgraph.checking.rounding.mpmath_linalg import Undefined
 from relgraph.ir.graph import toposort
 from relgraph.ir.node import Constant, Variable
 from relgraph.ir.op import GetItem
@@ -35,13 +35,13 @@ from relgraph.ops.linalg import factorisations
 Array = Any
 
 
-# An error of these is small beside the largest element of a result, not beside each: G. H. Golub
-# and C. F. Van Loan, Matrix Computations, 4th ed., theorem 8.1.5 and section 8.3.
+# The error of these is small relative to the largest element of a result, not to each element:
+# G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., theorem 8.1.5 and section 8.3.
 NORMWISE = (factorisations.Eigvalsh, factorisations.Eigh)
-# Of these the error is what the library makes, measured at the same operands. SciPy's expm takes a
-# wrong norm (https://github.com/scipy/scipy/issues/25864): 1.17 is off by up to 3,000 eps beside
-# the largest element, where a stable algorithm is by 10.  A bound that is measured accepts what it
-# measures: tests/checking/test_mpmath_semantics.py compares it with these figures.
+# The error of these is the error of the library, measured at the same operands.  SciPy's expm uses
+# a wrong norm (https://github.com/scipy/scipy/issues/25864): in 1.17, its error is up to 3,000 eps
+# of the largest element, and that of a stable algorithm is 10 eps.  A measured bound accepts
+# whatever it measures; a test compares it with these figures.
 MEASURED = (factorisations.Expm,)
 SAMPLES = 6
 
@@ -53,30 +53,11 @@ def value(
     eps: float = 0,
     moved: Constant | None = None,
 ) -> Array:
-    """Return the value of a graph in mpmath's precision.
+    """Return the value of a graph in mpmath's precision, as an array of ``mpmath.mpf``.
 
-    Parameters
-    ----------
-    graph : Variable
-        A graph with one result.
-    values : dict of str to ndarray
-        The values of its inputs.
-    rng : numpy.random.Generator, optional
-        If given, each step is perturbed at random, within ``eps``.
-    eps : float
-        The largest perturbation, relative to a result.
-    moved : Constant, optional
-        A constant to replace by the next float of its dtype.
-
-    Returns
-    -------
-    ndarray of mpmath.mpf
-        The value, in the shape of the graph.
-
-    Raises
-    ------
-    Undefined
-        If some step has no real value.
+    With ``rng``, each step is perturbed at random by up to ``eps``, relative to its result.  The
+    constant ``moved`` is replaced by the next float of its dtype.  If some step has no real value,
+    this raises :class:`Undefined`.
     """
     done: dict[Variable, Array] = {}
     for x in toposort([graph]):
@@ -155,23 +136,9 @@ def _rounded(op: Any, result: Any, rng: Any, eps: float) -> Any:
 
 
 def bound(graph: Variable, values: dict[str, Array], eps: float, center: Array) -> Array:
-    """Return the largest deviation of a graph from ``center`` when each step is off by ``eps``.
+    """Return the largest of a few random deviations of a graph from ``center``, by element.
 
-    Parameters
-    ----------
-    graph : Variable
-        A graph with one result.
-    values : dict of str to ndarray
-        The values of its inputs.
-    eps : float
-        The largest error of a step, relative to its result.
-    center : ndarray of mpmath.mpf
-        The exact value of the graph, or the value to compare with it.
-
-    Returns
-    -------
-    ndarray of mpmath.mpf
-        The largest of a few random deviations, for each element.
+    Each step is off by up to ``eps``, relative to its result.
     """
     rng = np.random.default_rng(7)
     deviations = [abs(value(graph, values, rng, eps) - center) for _ in range(SAMPLES)]
@@ -182,21 +149,7 @@ def error_of_constants(graph: Variable, values: dict[str, Array], center: Array)
     """Return how far rounded constants may move a graph from ``center``.
 
     A constant with as many digits as log(2) is a rounded number, not an exact one; moving each
-    constant separately gives its contribution to first order.
-
-    Parameters
-    ----------
-    graph : Variable
-        A graph with one result.
-    values : dict of str to ndarray
-        The values of its inputs.
-    center : ndarray of mpmath.mpf
-        The exact value of the graph.
-
-    Returns
-    -------
-    ndarray of mpmath.mpf
-        The sum over all rounded constants, for each element.
+    constant separately gives its contribution to first order, and the result is their sum.
     """
     total = 0 * center
     for x in toposort([graph]):
@@ -273,11 +226,11 @@ def _apply(node: Variable, operands: list[Array]) -> Any:
     if not type(op).__module__.startswith("relgraph."):
         raise Undefined(op.name)  # a user's op needs arrays of NumPy numbers
     # Ops that move, add and multiply elements work on mpmath's numbers; indices stay integers.
-    taken = [
+    arrays = [
         v if _of_floats(x) else v.astype(x.dtype)
         for v, x in zip(operands, node.inputs, strict=True)
     ]
-    return _real(np.asarray(op.perform(*taken), dtype=object))
+    return _real(np.asarray(op.perform(*arrays), dtype=object))
 
 
 def _converted(x: Array, kind: str) -> Array:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from relgraph.checking import catalogue_pages
 from relgraph.db.catalogue import relations
+from tools import catalogue_pages
 
 DIRECTORY = Path(__file__).parents[2] / "docs" / "catalogue"
 PAGES = catalogue_pages.pages()
@@ -17,10 +17,8 @@ PAGES = catalogue_pages.pages()
 @pytest.mark.parametrize("name", PAGES)
 def test_the_page_in_the_repository_is_the_one_generated(name):
     path = DIRECTORY / name
-    assert path.exists(), "run python -m relgraph.checking.catalogue_pages"
-    assert path.read_text(encoding="utf-8") == PAGES[name], (
-        "run python -m relgraph.checking.catalogue_pages"
-    )
+    assert path.exists(), "run python -m tools.catalogue_pages"
+    assert path.read_text(encoding="utf-8") == PAGES[name], "run python -m tools.catalogue_pages"
 
 
 def test_there_is_no_other_page():

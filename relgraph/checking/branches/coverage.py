@@ -10,23 +10,32 @@ from typing import Any
 import mpmath
 import numpy as np
 
-from relgraph.checking import instances as made
-from relgraph.checking import numbers
-from relgraph.checking.branches import Branch, branches_of
-from relgraph.checking.cases import (
-    EVERY_DTYPE,
+from relgraph.checking.branches.decisions import Branch, branches_of
+from relgraph.checking.branches.search import Points, Search, Trial, at, constants_of
+from relgraph.checking.evaluation import finite
+from relgraph.checking.generators.arrays import generator, shape_of
+from relgraph.checking.generators.cases import (
+    Firing,
     Side,
-    cases,
-    dtypes_of,
-    generator,
+    drawn_sides,
+    firings,
     needs_regular,
-    profile,
     sides_of,
 )
-from relgraph.checking.probes import Points, Search, Tried, at, constants_of
-from relgraph.checking.promises import Outcome, disagreement, inaccuracy, promise_of
-from relgraph.checking.rounding import LOSES, MANY_DIGITS, SKIPPED, underflows
-from relgraph.checking.shrinking import Predicate, Problem, Values, smallest
+from relgraph.checking.generators.instances import Instance, examples_of, input_names
+from relgraph.checking.generators.shapes import (
+    EVERY_DTYPE,
+    LINALG,
+    Shape,
+    dtypes_of,
+    is_pointwise,
+    shapes_of,
+)
+from relgraph.checking.matching import inputs_of
+from relgraph.checking.outcome import SKIPPED, Outcome, Problem, Values
+from relgraph.checking.promises import disagreement, inaccuracy, promise_of
+from relgraph.checking.rounding.judge import LOSES, MANY_DIGITS, underflows
+from relgraph.checking.shrinking import Predicate, smallest
 from relgraph.ir.graph import free_inputs, toposort
 from relgraph.ir.node import Constant, Variable
 from relgraph.relations.clause import Clause
@@ -52,30 +61,25 @@ def keeps_branches(
 ) -> Outcome:
     """Compare both sides on each branch that one of their ops can take.
 
-    Parameters
-    ----------
-    relation : Relation
-        In one direction.
-    samples : mapping of str to sequence, optional
-        Numbers to try for variables, by name.
+    ``samples`` are numbers to try for variables, by name.
     """
     tried = 0
     state: dict[tuple[Clause, int, str], int] = {}
     names: dict[tuple[Clause, int, str], Branch] = {}
-    for clause, drawn in _graphs(relation):
+    for clause, drawn in _firings(relation):
         for graph, result, instance in drawn:
-            one = _Compared(relation, clause, (graph, result), instance, samples or {})
-            failing = one.run()
-            tried += one.tried
+            comparison = _Comparison(relation, clause, (graph, result), instance, samples or {})
+            failing = comparison.run()
+            tried += comparison.tried
             if failing is not None:
                 predicate, values, kind = failing
-                found = smallest(relation, clause, predicate, (graph, values, kind))
-                return Outcome(tried, found)
-            for place, branches in enumerate(one.branches.values()):
+                failure = smallest(relation, clause, predicate, (graph, values, kind))
+                return Outcome(tried, failure)
+            for number, branches in enumerate(comparison.branches.values()):
                 for branch in branches:
-                    key = clause, place, branch.name
+                    key = clause, number, branch.name
                     names.setdefault(key, branch)
-                    state[key] = max(state.get(key, UNREACHED), one.state(branch))
+                    state[key] = max(state.get(key, UNREACHED), comparison.state(branch))
     return Outcome(
         tried,
         reached=tuple(names[key] for key, how in state.items() if how == REACHED),
@@ -83,53 +87,48 @@ def keeps_branches(
     )
 
 
-def _graphs(
-    relation: Relation,
-) -> Iterator[tuple[Clause, list[tuple[Variable, Variable, made.Instance]]]]:
+def _firings(relation: Relation) -> Iterator[tuple[Clause, list[Firing]]]:
     """Yield a few graphs of each clause that the relation fires on, graphs of floats first."""
     for clause in relation.clauses or ():
-        if made.is_pointwise(clause):
-            pools = [_drawn(relation, clause, own) for own in (dtypes_of(clause), ("float64",))]
-        else:
-            pools = []
-        for dtypes in (("float64",), EVERY_DTYPE):
-            pools.append([s for c, sides in cases(relation, dtypes) if c is clause for s in sides])
-        pools.append(_drawn(relation, clause, WIDER))
-        some = next(filter(None, (list(_fired(relation, p, GRAPHS)) for p in pools)), [])
-        if not made.is_pointwise(clause) and profile(relation, clause) != "linalg":
-            some += _fired(relation, _drawn(relation, clause, ("float64",), made.OTHER_SHAPES), 1)
+        pools = _pools(relation, clause)
+        some = next(filter(None, (list(_preferred(relation, p, GRAPHS)) for p in pools)), [])
+        shapes = shapes_of(relation, clause)
+        if not is_pointwise(clause) and shapes is not LINALG:
+            pool = _pool(relation, clause, ("float64",), shapes.other)
+            some += _preferred(relation, pool, 1)
         elif some and all(x.dtype.kind in "iu" for x in some[0][2].inputs):
-            some += _fired(relation, _drawn(relation, clause, WIDER), GRAPHS)
+            some += _preferred(relation, _pool(relation, clause, WIDER), GRAPHS)
         if some:
             yield clause, some
 
 
-def _drawn(
+def _pools(relation: Relation, clause: Clause) -> Iterator[list[Side]]:
+    """Yield the sides to choose from, the best pool first."""
+    if is_pointwise(clause):
+        for dtypes in (dtypes_of(clause), ("float64",)):
+            yield _pool(relation, clause, dtypes)
+    for dtypes in (("float64",), EVERY_DTYPE):
+        yield sides_of(relation, clause, dtypes)
+    yield _pool(relation, clause, WIDER)
+
+
+def _pool(
     relation: Relation,
     clause: Clause,
     dtypes: tuple[str, ...],
-    shapes: Mapping[str, list[Any]] | None = None,
-) -> Sequence[Side]:
-    kind = profile(relation, clause)
-    own = dict(shapes) if shapes is not None else {kind: [()]}
-    return sides_of(relation, made.instances(clause, kind, dtypes, 24, shapes=own))
+    shapes: Sequence[Shape] = ((),),
+) -> list[Side]:
+    return list(drawn_sides(relation, clause, shapes, dtypes, 24))
 
 
-def _fired(
-    relation: Relation, pool: Sequence[Side], most: int
-) -> Iterator[tuple[Variable, Variable, made.Instance]]:
-    """Yield the first graphs of a pool that the relation fires on, with their replacements."""
-    fired = (
-        (graph, result, instance)
-        for graph, _, instance in sorted(pool, key=_preference)
-        if (result := made.match(relation, graph)) is not None
-    )
-    return islice(fired, most)
+def _preferred(relation: Relation, pool: Sequence[Side], most: int) -> Iterator[Firing]:
+    """Yield the best graphs of a pool that the relation fires on."""
+    return islice(firings(relation, sorted(pool, key=_preference)), most)
 
 
-def _preference(side: tuple[Variable, Any, made.Instance]) -> int:
+def _preference(side: Side) -> int:
     """Return a sort key: instances with several elements come first, empty ones last."""
-    sizes = [math.prod(numbers.shape_of(x)) for x in side[2].inputs]
+    sizes = [math.prod(shape_of(x)) for x in side[2].inputs]
     return 2 if 0 in sizes else int(not any(1 < s < 40 for s in sizes))
 
 
@@ -142,12 +141,26 @@ def unexcused(relation: Relation, graph: Variable, values: Values, kind: str) ->
     verdict = disagreement(relation, graph, values, kind)
     if not isinstance(verdict, Problem):
         return verdict
-    tiny = any(np.any((v != 0) & (abs(_number(v)) < LEAST)) for v in values.values())
     excused = relation.specials == "assumes_finite" and relation.rounding != "exact"
-    return SKIPPED if tiny and excused else verdict
+    return SKIPPED if _any_below(LEAST, values) and excused else verdict
 
 
-class _Compared:
+def _any_below(limit: float, values: Values) -> bool:
+    """Return True if a value other than zero is smaller than a limit."""
+    return any(np.any((v != 0) & (abs(_floats(v)) < limit)) for v in values.values())
+
+
+def _numbers_in_conditions(clause: Clause) -> list[float]:
+    """Return the finite numbers that the conditions of a clause name."""
+    numbers = [x for examples in examples_of(clause).values() for x in examples]
+    for c in clause.conditions:
+        code = getattr(getattr(c.function, "function", c.function), "__code__", None)
+        constants = code.co_consts if code is not None else ()
+        numbers += [x for x in constants if isinstance(x, int | float) and not isinstance(x, bool)]
+    return [float(x) for x in numbers if math.isfinite(x)]
+
+
+class _Comparison:
     """One graph and its replacement, on points of each branch."""
 
     def __init__(
@@ -155,25 +168,22 @@ class _Compared:
         relation: Relation,
         clause: Clause,
         sides: tuple[Variable, Variable],
-        instance: made.Instance,
+        instance: Instance,
         samples: Mapping[str, Sequence[float]],
     ) -> None:
         graph, result = sides
         self.relation, self.graph, self.result = relation, graph, result
         self.promise = promise_of(relation)
-        self.together = made.is_pointwise(clause) and all(x.ndim == 0 for x in instance.inputs)
-        constants = [*constants_of((graph, result)), *made.numbers_asked(clause)]
+        self.together = is_pointwise(clause) and all(x.ndim == 0 for x in instance.inputs)
+        constants = [*constants_of((graph, result)), *_numbers_in_conditions(clause)]
+        names = input_names(clause)
         self.search = Search(
             (graph, result),
-            made.inputs_of(relation, graph),
+            inputs_of(relation, graph),
             [*dict.fromkeys(constants)],
             generator(relation.name, str(instance), "branches"),
             together=self.together,
-            samples={
-                own: samples[name]
-                for name, own in made.input_names(clause).items()
-                if name in samples
-            },
+            samples={names[v]: samples[v] for v in names if v in samples},
             regular=needs_regular(graph, result),
         )
         self.branches: dict[Variable, dict[Branch, bool]] = {}
@@ -182,27 +192,27 @@ class _Compared:
         for x in self.search.deciding:
             self._labels[x] = branches_of(x, relation.specials)
             self.branches[x] = dict.fromkeys(self._labels[x].values(), False)
-        self.tried = self._compared = self._judged = 0
+        self.tried = self._judged = 0
 
     def run(self) -> Failing | None:
         """Compare until each branch is taken or rounds are used up; return the failure, if any."""
         search = self.search
         if not search.inputs:
             return None
-        base = search.tried(*search.lines())
+        base = search.trial(*search.lines())
         failing = self.compare(base)
         points = search.crossings(base, self.unreached) if self.together else None
         for _ in range(TURNS):
             if failing is not None:
                 return failing
             if points is not None:
-                failing = self.compare(search.tried(points))
+                failing = self.compare(search.trial(points))
             if failing is not None or not self.unreached:
                 return failing
             points = self._closer(base)
         return failing
 
-    def _closer(self, base: Tried) -> Points | None:
+    def _closer(self, base: Trial) -> Points | None:
         """Return points near where an unreached branch may begin."""
         search = self.search
         if not self.together:
@@ -211,38 +221,38 @@ class _Compared:
         if peaks is None:
             return None
         size = len(next(iter(peaks.values())))
-        made_of = search.tried(peaks, [(i, i + 2) for i in range(0, size, 2)])
-        return search.crossings(made_of, self.unreached) or peaks
+        trial = search.trial(peaks, [(i, i + 2) for i in range(0, size, 2)])
+        return search.crossings(trial, self.unreached) or peaks
 
     @property
     def unreached(self) -> list[Variable]:
         """The nodes with a branch that no sample has taken yet."""
         return [x for x, taken in self.branches.items() if not all(taken.values())]
 
-    def compare(self, points: Tried) -> Failing | None:
+    def compare(self, trial: Trial) -> Failing | None:
         """Compare both sides at points; return the failing values and their predicate, if any."""
         if not self.together:
-            return self._each(points)
-        promised, agree, close = self._verdicts(points)
-        for i in self._worst(points, promised & ~close):
-            failing = self._judge(at(points.points, i))
+            return self._each(trial)
+        promised, agree, close = self._verdicts(trial)
+        for i in self._worst(trial, promised & ~close):
+            failing = self._judge(at(trial.points, i))
             if failing is not None:
                 return failing
         held = promised & close
         self.tried += int(held.sum())
-        self._note(points, held, promised)
-        for i in self._spread(points, promised & close & ~agree):
+        self._note(trial, held, promised)
+        for i in self._spread(trial, promised & close & ~agree):
             if self._judged >= JUDGED:
                 break
             self._judged += 1
-            failing = self._exactly(at(points.points, i))
+            failing = self._exactly(at(trial.points, i))
             if failing is not None:
                 return failing
         return None
 
-    def _note(self, points: Tried, held: Any, promised: Any) -> None:
+    def _note(self, trial: Trial, held: Any, promised: Any) -> None:
         """Record branches taken where sides were compared, or where labels promise nothing."""
-        for x, mask in points.masks.items():
+        for x, mask in trial.masks.items():
             taken, met = (
                 int(np.bitwise_or.reduce(mask[some], initial=0)) for some in (held, ~promised)
             )
@@ -261,30 +271,29 @@ class _Compared:
         whole = self.together and all(x.dtype.kind == "b" for x in free_inputs([branch.node]))
         return NOT_ASKED if whole or self._met.get(branch) else UNREACHED
 
-    def _verdicts(self, points: Tried) -> tuple[Any, Any, Any]:
+    def _verdicts(self, trial: Trial) -> tuple[Any, Any, Any]:
         """Return masks: where labels promise something, where sides agree, where they are close."""
-        done, size = points.done, points.size
+        done, size = trial.done, trial.size
         a, b = done[self.graph], done[self.result]
         floats = [x for x in done if done[x].dtype.kind == "f" and not isinstance(x, Constant)]
-        own = set(toposort([self.graph]))
+        in_graph = set(toposort([self.graph]))
         true: Array = np.ones(size, bool)
-        promised: Array
-        finite = {x: np.isfinite(done[x]) for x in floats}
-        of_graph = np.logical_and.reduce([true, *[finite[x] for x in floats if x in own]])
-        of_both = np.logical_and.reduce([true, *finite.values()])
-        promised = true
+        is_finite = {x: np.isfinite(done[x]) for x in floats}
+        of_graph = np.logical_and.reduce([true, *[is_finite[x] for x in floats if x in in_graph]])
+        of_both = np.logical_and.reduce([true, *is_finite.values()])
+        promised: Array = true
         if self.promise.specials == "assumes_finite":
-            others = [done[x] for x in floats if x not in own]
+            others = [done[x] for x in floats if x not in in_graph]
             nan = np.logical_or.reduce([~true, *[np.isnan(v) for v in others]])
             infinite = np.logical_or.reduce([~true, *[np.isinf(v) for v in others]])
             undefined = nan & ~infinite if self.promise.defined else ~true
             promised = np.where(undefined, of_graph, of_both)
         elif self.promise.excused != "nothing":
-            inputs = [finite[x] for x in floats if x.op is None]
+            inputs = [is_finite[x] for x in floats if x.op is None]
             usual = np.logical_and.reduce([true, *inputs])
             held = of_graph if self.promise.excused == "graph" else of_both
             # With infinities, only numbers for which no step under- or overflows.
-            either = [~finite[x] | (np.abs(done[x]) <= 4) for x in floats if x.op is None]
+            either = [~is_finite[x] | (np.abs(done[x]) <= 4) for x in floats if x.op is None]
             promised = np.where(usual, held, np.logical_and.reduce([true, *either]))
         if a.dtype.kind != "f" or a.dtype != b.dtype:
             agree = (a == b) if a.dtype == b.dtype else ~true
@@ -296,48 +305,46 @@ class _Compared:
                 return promised, agree, agree
             eps = float(np.finfo(a.dtype).eps)
             agree = nan | (a == b) | (np.abs(a - b) <= EPS * eps * np.abs(b))
-            tops = [np.where(np.isfinite(v), np.abs(v), 0) for v in map(_number, done.values())]
+            tops = [np.where(np.isfinite(v), np.abs(v), 0) for v in map(_floats, done.values())]
             scale = np.maximum.reduce([np.ones(size), *tops])
             close = agree | (np.abs(a - b) <= 256 * eps * scale)
         return promised, agree, close
 
-    def _worst(self, points: Tried, some: Any) -> list[int]:
+    def _worst(self, trial: Trial, mask: Any) -> list[int]:
         """Return a few of these points; those with a finite side and usual numbers come first."""
-        (places,) = np.nonzero(some)
-        apart = np.zeros(len(places), bool)
-        size = np.zeros(len(places))
+        (indices,) = np.nonzero(mask)
+        size = np.zeros(len(indices))
         with np.errstate(all="ignore"):
-            for v in points.points.values():
-                exponent = np.log10(np.abs(_number(v[places])))
+            for v in trial.points.values():
+                exponent = np.log10(np.abs(_floats(v[indices])))
                 size += np.where(np.isfinite(exponent), np.abs(exponent), 0)
-            a, b = (_number(points.done[x][places]) for x in (self.graph, self.result))
-            apart = np.isfinite(a) != np.isfinite(b)
-        return [int(i) for i in places[np.lexsort((size, ~apart))][:COMPARED]]
+            a, b = (_floats(trial.done[x][indices]) for x in (self.graph, self.result))
+            one_finite = np.isfinite(a) != np.isfinite(b)
+        return [int(i) for i in indices[np.lexsort((size, ~one_finite))][:COMPARED]]
 
-    def _spread(self, points: Tried, some: Any) -> list[int]:
+    def _spread(self, trial: Trial, mask: Any) -> list[int]:
         """Return a few of these points, on different branches."""
-        (places,) = np.nonzero(some)
-        taken = np.array([points.masks[x][places] for x in points.masks]).T
-        seen: dict[Any, list[int]] = {}
-        for i, row in zip(places, taken if len(taken) else [()] * len(places), strict=True):
-            seen.setdefault(tuple(row), []).append(int(i))
-        several = [group[:: max(1, len(group) // 3)] for group in seen.values()]
-        return [g[k] for k in range(3) for g in several if k < len(g)]
+        (indices,) = np.nonzero(mask)
+        masks = np.array([trial.masks[x][indices] for x in trial.masks]).T
+        groups: dict[Any, list[int]] = {}
+        for i, row in zip(indices, masks if len(masks) else [()] * len(indices), strict=True):
+            groups.setdefault(tuple(row), []).append(int(i))
+        samples = [group[:: max(1, len(group) // 3)] for group in groups.values()]
+        return [g[k] for k in range(3) for g in samples if k < len(g)]
 
     def _judge(self, values: Values) -> Failing | None:
         """Compare at one point."""
-        usual = all(np.isfinite(v).all() for v in values.values() if v.dtype.kind == "f")
-        kind = "moderate" if usual else "special"
+        kind = "moderate" if finite(values.values()) else "special"
         verdict = unexcused(self.relation, self.graph, values, kind)
         self.tried += verdict is True
         return (unexcused, values, kind) if isinstance(verdict, Problem) else None
 
     def _exactly(self, values: Values) -> Failing | None:
-        if not all(np.isfinite(v).all() for v in values.values() if v.dtype.kind == "f"):
+        """Compare exact values at one point."""
+        if not finite(values.values()):
             return None
         verdict = inaccuracy(self.relation, self.graph, values, "moderate")
-        tiny = any(np.any((v != 0) & (abs(_number(v)) < TINY)) for v in values.values())
-        if tiny or isinstance(verdict, Problem):
+        if _any_below(TINY, values) or isinstance(verdict, Problem):
             verdict = inaccuracy(self.relation, self.graph, values, "large")
         if not isinstance(verdict, Problem):
             return None
@@ -345,22 +352,21 @@ class _Compared:
             lost = verdict.what == LOSES and underflows((self.graph, self.result), values)
         return None if lost else (inaccuracy, values, "large")
 
-    def _each(self, points: Tried) -> Failing | None:
+    def _each(self, trial: Trial) -> Failing | None:
         """Compare at each point alone."""
-        held, promised = np.zeros(points.size, bool), np.zeros(points.size, bool)
-        for i in range(points.size):
-            values = at(points.points, i)
-            usual = all(np.isfinite(v).all() for v in values.values() if v.dtype.kind == "f")
-            if not usual:
+        held, promised = np.zeros(trial.size, bool), np.zeros(trial.size, bool)
+        for i in range(trial.size):
+            values = at(trial.points, i)
+            if not finite(values.values()):
                 continue
             before = self.tried
             failing = self._judge(values)
             if failing is not None:
                 return failing
             held[i] = promised[i] = self.tried > before
-        self._note(points, held, promised)
+        self._note(trial, held, promised)
         return None
 
 
-def _number(v: Any) -> Any:
+def _floats(v: Array) -> Array:
     return v if v.dtype.kind == "f" else v.astype(float)

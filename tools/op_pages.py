@@ -1,6 +1,6 @@
 """The tables of elementwise ops in docs/ops.md and docs/accuracy.md, made from the rows.
 
-``python -m relgraph.checking.op_pages`` rewrites them and leaves the rest of the pages alone.
+``python -m tools.op_pages`` rewrites them and leaves the rest of the pages alone.
 """
 
 from __future__ import annotations
@@ -18,18 +18,7 @@ EXACT_HEAD = "| function | float32 | float64 | note |"
 
 
 def accuracy(page: str) -> str:
-    """Return docs/accuracy.md with the bounds of the rows.
-
-    Parameters
-    ----------
-    page : str
-        The text of the page.
-
-    Returns
-    -------
-    str
-        The text with both tables of bounds rewritten.
-    """
+    """Return the text of docs/accuracy.md with both tables of bounds rewritten."""
     rows = ROWS.values()
     numpy = [_bounds(row.name, row.ulps) for row in rows if row.ulps]
     exact = [_bounds(row.name, row.elementary.ulps) for row in rows if row.elementary]
@@ -41,7 +30,7 @@ def _bounds(name: str, ulps: Ulps) -> str:
 
 
 def _table(page: str, head: str, lines: list[str]) -> str:
-    """Return a page with other lines in the table that has a given head."""
+    """Return a page with new rows in the table that has this head."""
     before, _, rest = page.partition(f"\n{head}\n")
     rule, _, rest = rest.partition("\n")
     after = rest[rest.index("\n\n") :]
@@ -49,18 +38,7 @@ def _table(page: str, head: str, lines: list[str]) -> str:
 
 
 def ops(page: str) -> str:
-    """Return docs/ops.md with the names of the rows, a line for each theme.
-
-    Parameters
-    ----------
-    page : str
-        The text of the page, which has such lines already.
-
-    Returns
-    -------
-    str
-        The text with these lines rewritten.
-    """
+    """Return the text of docs/ops.md with the line of names of each theme rewritten."""
     for theme in dict.fromkeys(row.theme for row in ROWS.values()):
         names = " ".join(_names(theme))
         line = f"| {theme} | `ops.elementwise` | {names} |"
@@ -82,18 +60,7 @@ PAGES = {"accuracy.md": accuracy, "ops.md": ops}
 
 
 def write(folder: Path) -> list[str]:
-    """Rewrite the tables of the pages in a folder.
-
-    Parameters
-    ----------
-    folder : pathlib.Path
-        That of the documentation.
-
-    Returns
-    -------
-    list of str
-        The names of the pages that changed.
-    """
+    """Rewrite the tables of the pages in a folder, and return the names of changed pages."""
     changed = []
     for name, rewrite in PAGES.items():
         path = folder / name

@@ -1,6 +1,6 @@
 """The pages of docs/coverage/: a row for each rewrite listed, and no name that does not exist.
 
-``pytest -rP tests/checking/test_coverage.py -k share`` prints how much is done.
+``pytest -rP tests/test_coverage_pages.py -k share`` prints how much is done.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import pytest
 import relgraph as rg
 from relgraph.db.catalogue import relations
 
-FOLDER = Path(__file__).parents[2] / "docs" / "coverage"
-EXAMPLES = Path(__file__).parents[1] / "relations" / "catalogue"
+FOLDER = Path(__file__).parents[1] / "docs" / "coverage"
+EXAMPLES = Path(__file__).parent / "relations" / "catalogue"
 LISTED = re.findall(
     r"`(\w+)`", (FOLDER / "index.md").read_text(encoding="utf-8").partition("\n## ")[2]
 )

@@ -10,7 +10,7 @@ import pytest
 import scipy.linalg
 
 import relgraph as rg
-from relgraph.checking import mpmath_linalg, mpmath_semantics
+from relgraph.checking.rounding import mpmath_linalg, mpmath_semantics
 from relgraph.ops.linalg import factored_solve, solve
 from relgraph.ops.linalg import factorisations as d
 from relgraph.ops.sorting import Sort

@@ -11,11 +11,13 @@ import pytest
 
 import relgraph as rg
 import relgraph.ops
-from relgraph.checking import instances as made
+from relgraph.checking.generators.instances import build
+from relgraph.checking.generators.shapes import choices_of
 from relgraph.errors import PatternError, RelationError, RelgraphError
 from relgraph.ir.op import Op
 from relgraph.ops.indexing.index import Index
 from relgraph.ops.indexing.update import SetIndex
+from relgraph.relations.clause import Clause
 from relgraph.relations.pattern import OpPattern, lvars
 
 x = rg.vector("x", shape=(3,))
@@ -66,10 +68,10 @@ OPS = ops_with_parameters()
 def test_every_parameter_of_every_op_has_values_that_it_takes(name):
     cls = OPS[name]
     names = lvars(" ".join(cls.parameters))
-    clause = type("Sides", (), {"left": OpPattern(cls, names)(*lvars("x y")), "right": 0})
-    fields = made.fields_of(clause)
-    assert set(fields) == set(names)
-    choices = [made.parameters_of(clause, v, fields[v]) for v in names]
+    pattern = OpPattern(cls, names)(*lvars("x y"))
+    by_name = choices_of(Clause(pattern, 0), pattern)
+    assert set(by_name) == set(names)
+    choices = [by_name[v] for v in names]
     assert all(choices)
     taken = []
     for value in choices[0]:
@@ -213,7 +215,7 @@ def test_what_is_refused_is_asked_once_for_each_kind_of_operand():
     refused = set()
     for value in (1, 1, 1.0, 1.0, True, x, rg.vector("y", shape=(3,)), M):
         with pytest.raises((RelgraphError, TypeError)):
-            made.build(term, {v: value}, refused)
+            build(term, {v: value}, refused)
     assert len(refused) == len(asked) == 5
 
 

@@ -1,6 +1,6 @@
-"""The pages of the catalogue, one for each theme, generated from the relations themselves.
+"""The pages of the catalogue, one for each theme, generated from the relations.
 
-``python -m relgraph.checking.catalogue_pages`` writes them to ``docs/catalogue/``.
+``python -m tools.catalogue_pages`` writes them to ``docs/catalogue/``.
 """
 
 from __future__ import annotations
@@ -11,23 +11,19 @@ from importlib import import_module
 from inspect import cleandoc
 from pathlib import Path
 
-from relgraph.checking.cases import rewrite_of, runs
-from relgraph.checking.listing import CatalogueRow, every_row, identities, rows_of
+from relgraph.checking.generators.cases import rewrite_of
 from relgraph.checking.selections.static_checks import refused
 from relgraph.db.catalogue import THEMES
+from relgraph.db.listing import CatalogueRow, every_row, identities, rows_of, runs
 from relgraph.relations.relation import Relation
 
-WRITTEN = (
-    "Written by `python -m relgraph.checking.catalogue_pages` from the relations; "
-    "edit them, not this."
-)
+WRITTEN = "Written by `python -m tools.catalogue_pages` from the relations; edit them, not this."
 
 
 def pages() -> dict[str, str]:
     """Return the text of every page, by file name."""
-    found = {f"{theme}.md": "\n".join(_page(theme)) + "\n" for theme in THEMES}
-    found["index.md"] = "\n".join(_index()) + "\n"
-    return found
+    texts = {f"{theme}.md": _page(theme) for theme in THEMES} | {"index.md": _index()}
+    return {name: "\n".join(lines) + "\n" for name, lines in texts.items()}
 
 
 def _title(theme: str) -> str:
@@ -74,23 +70,23 @@ def sections(relation: Relation) -> tuple[str, str, str]:
 
 def _runs(row: CatalogueRow) -> Iterator[str]:
     relation = row.item
-    own = "backward" if relation.backward else "forward"
+    way = "backward" if relation.backward else "forward"
     other = "forward" if relation.backward else "backward"
     if row.phases:
-        yield f"Runs {own} in {' and '.join(row.phases)}."
+        yield f"Runs {way} in {' and '.join(row.phases)}."
     else:
-        yield f"Runs {own} when it is asked for."
+        yield f"Runs {way} on request."
     if relation.interpreted:
         yield "miniKanren runs it, node by node."
         return
     left_out = [c for c in relation.clauses or () if rewrite_of(relation, c) is None]
     for clause in left_out:
-        yield f"Not {own}: `{clause}`, because {refused(relation, clause, relation.backward)}."
+        yield f"Not {way}: `{clause}`, because {refused(relation, clause, relation.backward)}."
     why = {refused(relation, c, not relation.backward) for c in relation.clauses or ()}
     if why == {None} and runs(relation.reversed):
-        yield f"Runs {other}, too, when it is asked for."
+        yield f"Also runs {other}, on request."
     elif None in why:
-        yield f"Some of it runs {other}, too, when it is asked for."
+        yield f"Some clauses also run {other}, on request."
     else:
         reasons = "; ".join(sorted(x for x in why if x is not None))
         yield f"Does not run {other}: {_escaped(reasons)}."
@@ -131,13 +127,16 @@ def _index() -> Iterator[str]:
     yield f"| all | | {' | '.join(map(str, totals))} |"
     derived = [row.name for row in every_row() if "derived" in row.tags]
     yield ""
-    yield f"{len(independent())} of those in a phase are independent: `rg.check` finds none of them"
-    yield "to follow from the others of its phase."
+    yield f"{len(independent())} relations in a phase are independent: `rg.check` shows that none"
+    yield "of them follows from the others of its phase."
     if derived:
-        yield from ("", f"{len(derived)} follow from others and are kept for a reason:")
+        yield from ("", f"{len(derived)} follow from others and stay for a reason:")
         yield from ("", *(f"- `{name}`" for name in derived))
-    yield from ("", "## Beside the relations", "")
-    yield from ("What is no equation of graphs is a rewriter or a choice of the same database.", "")
+    yield from ("", "## Rewriters and choices", "")
+    yield from (
+        "Other rewrites are rewriters written in Python, or choices, in the same database.",
+        "",
+    )
     yield from ("| name | kind | what it does |", "|---|---|---|")
     for row in every_row():
         if not isinstance(row.item, Relation):
@@ -145,13 +144,7 @@ def _index() -> Iterator[str]:
 
 
 def write(directory: Path) -> list[str]:
-    """Write the pages that differ from what a directory holds, and return their names.
-
-    Parameters
-    ----------
-    directory : Path
-        The directory; it is created if it does not exist.
-    """
+    """Write the pages that differ from those in a directory, and return their names."""
     directory.mkdir(parents=True, exist_ok=True)
     changed = []
     for name, text in pages().items():

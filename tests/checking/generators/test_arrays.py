@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import relgraph as rg
-from relgraph.checking import numbers
-from relgraph.checking.cases import EVERY_DTYPE
+from relgraph.checking.generators.arrays import draw
+from relgraph.checking.generators.shapes import EVERY_DTYPE
 
 FACTS = {
     "invertible": ("invertible",),
@@ -35,7 +35,7 @@ def determinant(matrix):
 @pytest.mark.parametrize("name", FACTS)
 def test_a_matrix_that_is_declared_invertible_has_a_determinant(name, kind, dtype):
     x = rg.tensor("x", dtype=dtype, shape=(200, 3, 3), facts=FACTS[name])
-    value = numbers.draw(x, np.random.default_rng(5), kind)
+    value = draw(x, np.random.default_rng(5), kind)
     assert value.dtype == dtype
     assert all(determinant(matrix) for matrix in value)
     assert len(np.unique(value, axis=0)) > 50 or dtype == "bool"
@@ -48,5 +48,5 @@ def test_a_matrix_that_is_declared_invertible_has_a_determinant(name, kind, dtyp
 @pytest.mark.parametrize("dtype", EVERY_DTYPE)
 def test_a_matrix_to_solve_with_is_invertible_whatever_it_declares(dtype):
     x = rg.tensor("x", dtype=dtype, shape=(200, 3, 3))
-    value = numbers.draw(x, np.random.default_rng(5), regular=True)
+    value = draw(x, np.random.default_rng(5), regular=True)
     assert all(determinant(matrix) for matrix in value)

@@ -17,8 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.checking import numbers
-from relgraph.checking.branches import NEITHER, deciding, decision_of
+from relgraph.checking.branches.decisions import NEITHER, deciding, decision_of
+from relgraph.checking.evaluation import evaluate
+from relgraph.checking.generators.arrays import draw, with_facts
 from relgraph.ir.graph import toposort
 from relgraph.ir.node import Constant, Input, Variable
 
@@ -53,30 +54,18 @@ COMBINED = 400  # points with values of all inputs drawn from all lines
 
 
 @dataclass
-class Tried:
-    """The values of two graphs at points.
-
-    Attributes
-    ----------
-    points : dict of str to ndarray
-        One value for each point.
-    lines : list of tuple of int
-        Where each line starts and stops.
-    done : dict of Variable to ndarray
-        The value of each node, if all points are computed together.
-    masks : dict of Variable to ndarray
-        For each node with branches and each point, a bit for each branch that an element takes.
-    codes : dict of object to ndarray
-        Values that change where a branch may change between two points.
-    heights : dict of object to ndarray
-        Values that are zero where a node changes its branch.
-    """
+class Trial:
+    """The values of two graphs at points."""
 
     points: Points
     lines: list[Line]
+    # The value of each node, if all points are computed together.
     done: dict[Variable, Array] = field(default_factory=dict)
+    # For each node with branches and each point, a bit for each branch that an element takes.
     masks: dict[Variable, Array] = field(default_factory=dict)
+    # Values that change where a branch may change between two points.
     codes: dict[Any, Array] = field(default_factory=dict)
+    # Values that are zero where a node changes its branch.
     heights: dict[Any, Array] = field(default_factory=dict)
 
     @property
@@ -87,32 +76,19 @@ class Tried:
 
 def constants_of(graphs: Iterable[Variable]) -> list[float]:
     """Return the finite numbers in graphs."""
-    found: dict[float, None] = {}
+    numbers: dict[float, None] = {}
     for x in toposort(list(graphs)):
         if isinstance(x, Constant) and x.dtype.kind in "iuf":
-            found |= dict.fromkeys(np.unique(x.value)[:CONSTANTS].astype(float).tolist())
-    return [x for x in found if math.isfinite(x)]
+            numbers |= dict.fromkeys(np.unique(x.value)[:CONSTANTS].astype(float).tolist())
+    return [x for x in numbers if math.isfinite(x)]
 
 
 class Search:
-    """Points at which two graphs of the same inputs take each of their branches.
+    """Points at which a graph and its replacement take each of their branches.
 
-    Parameters
-    ----------
-    graphs : tuple of Variable
-        A graph and its replacement.
-    inputs : sequence of Input
-        The inputs of both.
-    constants : sequence of float
-        The constants that lines pass in small steps.
-    rng : numpy.random.Generator
-        The generator for all random choices.
-    together : bool
-        Whether scalar inputs become arrays of points, which requires elementwise graphs.
-    samples : mapping of str to sequence of float, optional
-        Additional numbers for inputs, by name.
-    regular : bool
-        Whether matrices are to be well conditioned.
+    Lines pass ``constants`` in small steps.  With ``together``, scalar inputs become arrays of
+    points, which requires elementwise graphs.  ``samples`` are additional numbers for inputs, by
+    name, and ``regular`` asks for well conditioned matrices.
     """
 
     def __init__(
@@ -171,11 +147,11 @@ class Search:
         row = {}
         for x in self.inputs:
             if x.name in moving:
-                turned = along if moving[x.name] > 0 else -along
-                row[x.name] = obeyed(x, turned.astype(x.dtype), self.rng)
+                values = along if moving[x.name] > 0 else -along
+                row[x.name] = with_facts(x, values.astype(x.dtype), self.rng)
             else:
                 kind = ("moderate", "moderate", "extreme", "wide")[number % 4]
-                value = numbers.draw(x, self.rng, kind if x.dtype.kind == "f" else "moderate")
+                value = draw(x, self.rng, kind if x.dtype.kind == "f" else "moderate")
                 if number == 1 and self.constants and x.dtype.kind != "b":
                     value = self.rng.choice(grids[x.name])
                 row[x.name] = np.full(len(along), value, x.dtype)
@@ -190,25 +166,23 @@ class Search:
             elif x.dtype.kind == "f":
                 centres = [v for c in self.constants[:2] for v in (c, -c)]
                 special = np.array([*SPECIALS, *centres], x.dtype)
-                options.append(np.unique(obeyed(x, special, self.rng)))
+                options.append(np.unique(with_facts(x, special, self.rng)))
             else:
-                options.append(np.unique(obeyed(x, np.arange(-3, 4).astype(x.dtype), self.rng)))
+                options.append(np.unique(with_facts(x, np.arange(-3, 4).astype(x.dtype), self.rng)))
         count = math.prod(map(len, options))
         if count <= COMBINED:
-            chosen = list(product(*options))
+            corners = list(product(*options))
         else:
-            chosen = [tuple(self.rng.choice(o) for o in options) for _ in range(COMBINED)]
-        columns = list(zip(*chosen, strict=True)) or [()] * len(self.inputs)
+            corners = [tuple(self.rng.choice(o) for o in options) for _ in range(COMBINED)]
+        columns = list(zip(*corners, strict=True)) or [()] * len(self.inputs)
         return [{x.name: np.array(c, x.dtype) for x, c in zip(self.inputs, columns, strict=True)}]
 
     def grid(self, x: Input) -> Array:
         """Return sorted numbers of an input's dtype: all magnitudes, and around constants."""
-        several = np.array(self.constants, float)
-        sums = (several[:, None] + several).ravel(), (several[:, None] - several).ravel()
+        c = np.array(self.constants, float)
+        sums = (c[:, None] + c).ravel(), (c[:, None] - c).ravel()
         with np.errstate(over="ignore", under="ignore"):
-            centres = np.unique(
-                np.concatenate([several, -several, *sums, several * 2, several / 2])
-            )
+            centres = np.unique(np.concatenate([c, -c, *sums, c * 2, c / 2]))
             if x.dtype.kind == "f":
                 near = [np.nextafter(centres, end) for end in (-math.inf, math.inf)]
                 near += [centres + s for s in STEPS] + [centres * (1 + s) for s in STEPS[2:]]
@@ -224,20 +198,18 @@ class Search:
                 listed = {*range(-12, 13), *powers, *around, info.min, info.max}
                 values = np.array([v for v in listed if info.min <= v <= info.max], x.dtype)
             values = np.append(values, np.array(self._samples.get(x.name, ())).astype(x.dtype))
-        return np.unique(obeyed(x, values, self.rng))
+        return np.unique(with_facts(x, values, self.rng))
 
     def _array_lines(self) -> tuple[Points, list[Line]]:
         """Return lines of arrays that are filled, stretched, shifted, or changed in one element."""
         rows: list[Points] = []
-        free = [x for x in self.inputs if x.dtype.kind in "iuf"]
         along = np.concatenate([-COARSE[::-1], [0.0], COARSE])
         if self.matrices:
             along = along[(np.abs(along) > 1e-2) & (np.abs(along) < 5)]
         around = [v for c in self.constants[:3] for v in (np.nextafter(c, -math.inf), c, c + 1)]
         along = np.unique([*along, *around])
-        along = np.unique([*along, *(v for own in self._samples.values() for v in own)])
-        wholes = [x for x in free if x.dtype.kind in "iu"]
-        if wholes:
+        along = np.unique([*along, *(v for numbers in self._samples.values() for v in numbers)])
+        if any(x.dtype.kind in "iu" for x in self.inputs):
             along = np.unique(np.clip(np.rint(along), -100, 100))
         for way in ("filled", "stretched", "one sign", "shifted", "one element"):
             base = {x.name: self._drawn(x, way) for x in self.inputs}
@@ -252,7 +224,7 @@ class Search:
         return {x.name: np.concatenate([row[x.name] for row in rows]) for x in self.inputs}, lines
 
     def _drawn(self, x: Input, way: str) -> Array:
-        value = numbers.draw(x, self.rng, "moderate", self.regular)
+        value = draw(x, self.rng, "moderate", self.regular)
         if way == "one sign" and x.dtype.kind == "f" and not x.facts:
             value = (1 + np.abs(value) / 3).astype(x.dtype)
         return value
@@ -260,7 +232,7 @@ class Search:
     def _moved(self, x: Input, base: Array, t: float, way: str) -> Array:
         if x.dtype.kind == "b":
             filled = np.full(base.shape, t > 0)
-            return obeyed(x, filled, self.rng, self.regular) if way == "filled" else base
+            return with_facts(x, filled, self.rng, self.regular) if way == "filled" else base
         with np.errstate(all="ignore"):
             value = np.array(base, float)
             if way == "filled":
@@ -270,69 +242,68 @@ class Search:
             elif way == "shifted":
                 value = value + t
             elif value.size:
-                value.flat[int(self.rng.integers(value.size)) if not value.ndim else 0] = t
+                value.flat[0] = t
             moved = value.astype(x.dtype)
-        kept = way in ("stretched", "one sign")  # both keep matrices regular
-        return obeyed(x, moved, self.rng, self.regular and not kept)
+        stays_regular = way in ("stretched", "one sign")
+        return with_facts(x, moved, self.rng, self.regular and not stays_regular)
 
     # Values at points.
 
-    def tried(self, points: Points, lines: Sequence[Line] = ()) -> Tried:
+    def trial(self, points: Points, lines: Sequence[Line] = ()) -> Trial:
         """Compute both graphs at points."""
-        made = Tried(points, list(lines))
+        trial = Trial(points, list(lines))
         if not self.together:
-            return self._one_by_one(made)
-        done = numbers.evaluate(self.graphs, points)
-        size = made.size
-        made.done = {x: np.broadcast_to(v, (size,)) for x, v in done.items()}
+            return self._one_by_one(trial)
+        done = evaluate(self.graphs, points)
+        size = trial.size
+        trial.done = {x: np.broadcast_to(v, (size,)) for x, v in done.items()}
         with np.errstate(all="ignore"):
             for x in self.deciding:
-                self._record(made, x, [made.done[y] for y in x.inputs], made.done[x])
+                self._record(trial, x, [trial.done[y] for y in x.inputs], trial.done[x])
             for x in self._floats:
-                v = made.done[x]
-                made.codes[x] = np.where(np.isnan(v), 3, np.sign(v)) + 8 * np.isinf(v)
+                v = trial.done[x]
+                trial.codes[x] = np.where(np.isnan(v), 3, np.sign(v)) + 8 * np.isinf(v)
             for x in self._inner:
                 for c in self.constants[:PREIMAGES]:
-                    made.codes[x, c] = np.sign(made.done[x] - c)
-        return made
+                    trial.codes[x, c] = np.sign(trial.done[x] - c)
+        return trial
 
-    def _record(self, made: Tried, x: Variable, operands: list[Array], result: Array) -> None:
+    def _record(self, trial: Trial, x: Variable, operands: list[Array], result: Array) -> None:
         decision = decision_of(x)
         assert decision is not None
         labels = np.asarray(decision.label(operands, result))
-        made.masks[x] = np.where(labels == NEITHER, 0, 1 << np.maximum(labels, 0))
-        made.codes["branch", x] = made.masks[x]
+        trial.masks[x] = np.where(labels == NEITHER, 0, 1 << np.maximum(labels, 0))
+        trial.codes["branch", x] = trial.masks[x]
         for i, d in enumerate(decision.differences(operands)):
-            made.heights[x, i] = d
-            made.codes["order", x, i] = np.where(np.isnan(d), 3, np.sign(d))
+            trial.heights[x, i] = d
+            trial.codes["order", x, i] = np.where(np.isnan(d), 3, np.sign(d))
 
-    def _one_by_one(self, made: Tried) -> Tried:
-        made.masks = {x: np.zeros(made.size, int) for x in self.deciding}
-        for i in range(made.size):
+    def _one_by_one(self, trial: Trial) -> Trial:
+        trial.masks = {x: np.zeros(trial.size, int) for x in self.deciding}
+        for i in range(trial.size):
             try:
-                done = numbers.evaluate(self.graphs, at(made.points, i))
+                done = evaluate(self.graphs, at(trial.points, i))
             except (ValueError, np.linalg.LinAlgError):
                 continue
-            one = Tried({}, [])
+            at_point = Trial({}, [])
             with np.errstate(all="ignore"):
                 for x in self.deciding:
-                    self._record(one, x, [done[y] for y in x.inputs], done[x])
-                    made.masks[x][i] = np.bitwise_or.reduce(np.ravel(one.masks[x]), initial=0)
-        made.codes = {("branch", x): mask for x, mask in made.masks.items()}
-        return made
+                    self._record(at_point, x, [done[y] for y in x.inputs], done[x])
+                    taken = np.ravel(at_point.masks[x])
+                    trial.masks[x][i] = np.bitwise_or.reduce(taken, initial=0)
+        trial.codes = {("branch", x): mask for x, mask in trial.masks.items()}
+        return trial
 
     # Boundaries of branches.
 
-    def crossings(self, made: Tried, unreached: Iterable[Variable] = ()) -> Points | None:
+    def crossings(self, trial: Trial, unreached: Iterable[Variable] = ()) -> Points | None:
         """Return points around each change of branch on a line, or None if there is none."""
         first = set(unreached)
-        wanted = sorted(
-            made.codes, key=lambda k: not (isinstance(k, tuple) and k[1] in first)
-        )  # fmt: skip
+        keys = sorted(trial.codes, key=lambda k: not (isinstance(k, tuple) and k[1] in first))
         brackets: list[tuple[Any, int]] = []
-        for key in wanted:
-            code = made.codes[key]
-            for start, stop in made.lines:
+        for key in keys:
+            code = trial.codes[key]
+            for start, stop in trial.lines:
                 (changes,) = np.nonzero(code[start : stop - 1] != code[start + 1 : stop])
                 near = changes[
                     np.linspace(0, len(changes) - 1, min(NEAR, len(changes))).astype(int)
@@ -341,22 +312,26 @@ class Search:
         brackets = brackets[: BRACKETS[self.together]]
         if not brackets:
             return None
-        places = np.array([i for _, i in brackets])
-        low = {name: v[places] for name, v in made.points.items()}
-        high = {name: v[places + 1] for name, v in made.points.items()}
-        want = np.array([made.codes[key][i] for key, i in brackets])
+        starts = np.array([i for _, i in brackets])
+        low = {name: v[starts] for name, v in trial.points.items()}
+        high = {name: v[starts + 1] for name, v in trial.points.items()}
+        low_codes = np.array([trial.codes[key][i] for key, i in brackets])
         for _ in range(ROUNDS):
-            middle = {
-                x.name: obeyed(x, between(low[x.name], high[x.name]), self.rng) for x in self.inputs
-            }
-            codes = self.tried(middle).codes
-            own = np.array([codes[key][i] for i, (key, _) in enumerate(brackets)])
-            same = own == want
+            middle = self._between(low, high)
+            codes = self.trial(middle).codes
+            middle_codes = np.array([codes[key][i] for i, (key, _) in enumerate(brackets)])
+            same = middle_codes == low_codes
             for name, v in middle.items():
-                turned = same.reshape(-1, *[1] * (v.ndim - 1))
-                low[name] = np.where(turned, v, low[name])
-                high[name] = np.where(turned, high[name], v)
+                column = same.reshape(-1, *[1] * (v.ndim - 1))
+                low[name] = np.where(column, v, low[name])
+                high[name] = np.where(column, high[name], v)
         return self._around(low, high)
+
+    def _between(self, low: Points, high: Points) -> Points:
+        """Return the midpoints of points, with the facts of the inputs."""
+        return {
+            x.name: with_facts(x, between(low[x.name], high[x.name]), self.rng) for x in self.inputs
+        }
 
     def _around(self, low: Points, high: Points) -> Points:
         """Return points next to adjacent ones, and the midpoint of each and the one after it."""
@@ -369,17 +344,15 @@ class Search:
                 rows.append({x.name: self._shifted(x, low, high, part) for x in self.inputs})
             order: Array = np.argsort([float(v) for v in next(iter(low.values()))]) if size else []
             after = np.roll(order, -1)
-            rows.append(
-                {n: between(v[order], v[after]) for n, v in low.items()}
-            )  # fmt: skip
+            rows.append({n: between(v[order], v[after]) for n, v in low.items()})
             rows.append(
                 {
-                    x.name: obeyed(x, _mean(low[x.name][order], low[x.name][after]), self.rng)
+                    x.name: with_facts(x, _mean(low[x.name][order], low[x.name][after]), self.rng)
                     for x in self.inputs
                 }
             )
         return {
-            x.name: obeyed(x, np.concatenate([row[x.name] for row in rows]), self.rng)
+            x.name: with_facts(x, np.concatenate([row[x.name] for row in rows]), self.rng)
             for x in self.inputs
         }
 
@@ -395,24 +368,19 @@ class Search:
             near = value + step if abs(step) >= 1 else value * (1 + step)
             return np.where(low[x.name] != high[x.name], near.astype(x.dtype), value)
 
-    def peaks(self, made: Tried, unreached: Iterable[Variable]) -> Points | None:
-        """Return points where the differences that a branch depends on are extreme on a line.
+    def peaks(self, trial: Trial, unreached: Iterable[Variable]) -> Points | None:
+        """Return points where the differences that unreached branches depend on are extreme.
 
-        Parameters
-        ----------
-        made : Tried
-            The values, with lines.
-        unreached : iterable of Variable
-            The nodes with a branch to search for.
+        The points come in pairs: a start on a line, and the extreme that halving leads to.
         """
         nodes = set(unreached)
         starts: list[tuple[Any, int, int]] = []
-        for key, d in made.heights.items():
+        for key, differences in trial.heights.items():
             if key[0] not in nodes:
                 continue
-            for start, stop in made.lines:
-                own = d[start:stop]
-                for way, score in enumerate((own, -own, np.abs(own))):
+            for start, stop in trial.lines:
+                on_line = differences[start:stop]
+                for way, score in enumerate((on_line, -on_line, np.abs(on_line))):
                     score = np.where(np.isnan(score), math.inf, score)
                     inner = np.nonzero((score[1:-1] <= score[:-2]) & (score[1:-1] <= score[2:]))[0]
                     lowest = inner[np.argsort(score[1:-1][inner], kind="stable")][:2]
@@ -420,43 +388,32 @@ class Search:
         starts = starts[: BRACKETS[True]]
         if not starts:
             return None
-        places: Array = np.array([i for *_, i in starts])
-        low, best, high = [
-            {name: v[places + step] for name, v in made.points.items()} for step in (-1, 0, 1)
+        indices: Array = np.array([i for *_, i in starts])
+        low, first, high = [
+            {name: v[indices + step] for name, v in trial.points.items()} for step in (-1, 0, 1)
         ]
-        found = [best]
+        best = first
 
         def score_at(points: Points) -> Array:
-            heights = self.tried(points).heights
-            one = np.array([heights[key][i] for i, (key, _, _) in enumerate(starts)])
-            signed = np.array(
-                [(v, -v, abs(v))[way] for v, (_, way, _) in zip(one, starts, strict=True)]
+            heights = self.trial(points).heights
+            differences = [heights[key][i] for i, (key, _, _) in enumerate(starts)]
+            scores = np.array(
+                [(d, -d, abs(d))[way] for d, (_, way, _) in zip(differences, starts, strict=True)]
             )
-            return np.where(np.isnan(signed), math.inf, signed)
+            return np.where(np.isnan(scores), math.inf, scores)
 
         for _ in range(ROUNDS):
-            left, right = (
-                {
-                    x.name: obeyed(x, between(end[x.name], best[x.name]), self.rng)
-                    for x in self.inputs
-                }
-                for end in (low, high)
-            )
+            left, right = self._between(low, best), self._between(high, best)
             options: list[Points] = [left, best, right]
-            winner = np.argmin(np.stack([score_at(left), score_at(best), score_at(right)]), axis=0)
-            low_: Points = {}
-            best_: Points = {}
-            high_: Points = {}
-            for name in best:
-                low_[name] = np.choose(winner, [low[name], left[name], best[name]])
-                best_[name] = np.choose(winner, [o[name] for o in options])
-                high_[name] = np.choose(winner, [best[name], right[name], high[name]])
-            low, best, high = low_, best_, high_
-        found += [low, best, high]
-        size = len(starts)
-        # Each start, its extreme point, and the start again: lines that may cross into the branch.
+            winner = np.argmin(np.stack([score_at(option) for option in options]), axis=0)
+            choices = (low, left, best), tuple(options), (best, right, high)
+            low, best, high = (
+                {name: np.choose(winner, [points[name] for points in three]) for name in best}
+                for three in choices
+            )
+        # A line from each start to its extreme may cross into the branch.
         return {
-            name: np.stack([row[name] for row in (found[0], best)], axis=1).reshape(2 * size)
+            name: np.stack([row[name] for row in (first, best)], axis=1).reshape(2 * len(starts))
             for name in best
         }
 
@@ -464,11 +421,6 @@ class Search:
 def at(points: Points, i: int) -> dict[str, Array]:
     """Return the values of one point."""
     return {name: np.asarray(v[i]) for name, v in points.items()}
-
-
-def obeyed(x: Input, values: Array, rng: np.random.Generator, regular: bool = False) -> Array:
-    """Return numbers that have the facts of an input."""
-    return numbers._obey(x, values, rng, regular) if x.facts or regular else values
 
 
 def between(low: Array, high: Array) -> Array:

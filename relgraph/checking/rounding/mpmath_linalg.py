@@ -75,8 +75,8 @@ def _det(op: Any, a: Array) -> Array:
 
 
 def _slogdet(op: Any, a: Array) -> tuple[Array, ...]:
-    found = mpmath.det(_matrix(a))
-    parts = (mpmath.sign(found), mpmath.log(abs(found)))
+    det = mpmath.det(_matrix(a))
+    parts = (mpmath.sign(det), mpmath.log(abs(det)))
     return tuple(np.asarray(part, dtype=object) for part in parts)
 
 
@@ -126,8 +126,8 @@ def _solve_sylvester(op: Any, a: Array, b: Array, q: Array) -> Array:
 
 
 def _eigvalsh(op: Any, a: Array) -> Array:
-    found = mpmath.eigsy(_matrix(_symmetric(op, a)), eigvals_only=True)
-    return np.array(sorted(found), dtype=object)
+    values = mpmath.eigsy(_matrix(_symmetric(op, a)), eigvals_only=True)
+    return np.array(sorted(values), dtype=object)
 
 
 def _eigh(op: Any, a: Array) -> tuple[Array, ...]:

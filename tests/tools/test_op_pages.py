@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from relgraph.checking import op_pages
+from tools import op_pages
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -12,7 +12,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 @pytest.mark.parametrize("name", op_pages.PAGES)
 def test_the_page_has_the_tables_of_the_rows(name):
     text = (DOCS / name).read_text(encoding="utf-8")
-    assert op_pages.PAGES[name](text) == text, "run python -m relgraph.checking.op_pages"
+    assert op_pages.PAGES[name](text) == text, "run python -m tools.op_pages"
 
 
 def test_only_changed_pages_are_written(tmp_path):

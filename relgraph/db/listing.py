@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
-from importlib import import_module
 from inspect import cleandoc
 from typing import Any, overload
 
-from relgraph.db.catalogue import THEMES
+from relgraph.db.catalogue import THEMES, relations_of
 from relgraph.db.database import EquilibriumDB, RewriteDatabase
 from relgraph.db.default import default_database
 from relgraph.db.entries import LoweringChoice
@@ -53,8 +53,10 @@ class CatalogueRow:
         """The directions that run: "->", "<-", or "<->" for both."""
         if not isinstance(self.item, Relation):
             return ""
-        forward, backward = directions(self.item)
-        return {(True, True): "<->", (True, False): "->", (False, True): "<-"}[forward, backward]
+        backward = {r.backward for r in both_directions(self.item)}
+        if self.item.interpreted:
+            backward.add(self.item.backward)
+        return f"{'<' if True in backward else ''}-{'>' if False in backward else ''}"
 
     @property
     def ops(self) -> frozenset[str]:
@@ -69,7 +71,7 @@ class CatalogueRow:
         )
 
     def rank(self, word: str) -> int | None:
-        """Return how well a word fits, 0 best; None where it does not occur."""
+        """Return how well a word fits, 0 best; None if it does not occur."""
         doc = self.item.__doc__ or ""
         named = (self.name, self.theme)
         places = ({self.name}, self.ops, self.tags, named, self.ops, self.identity, (doc,))
@@ -87,13 +89,13 @@ class Catalogue(Sequence[CatalogueRow]):
     ----------
     rows : iterable of CatalogueRow
         The rows, in printing order.
-    asked : str
+    text : str
         The search text.
     """
 
-    def __init__(self, rows: Sequence[CatalogueRow], asked: str = "") -> None:
+    def __init__(self, rows: Sequence[CatalogueRow], text: str = "") -> None:
         self._rows = tuple(rows)
-        self._asked = asked
+        self._text = text
 
     @property
     def relations(self) -> tuple[Relation, ...]:
@@ -109,14 +111,14 @@ class Catalogue(Sequence[CatalogueRow]):
     def __getitem__(self, index: slice) -> Catalogue: ...
     def __getitem__(self, index: int | slice) -> CatalogueRow | Catalogue:
         if isinstance(index, slice):
-            return Catalogue(self._rows[index], self._asked)
+            return Catalogue(self._rows[index], self._text)
         return self._rows[index]
 
     def __str__(self) -> str:
         if not self._rows:
-            near = get_close_matches(self._asked, [row.name for row in every_row()], 3, 0.4)
+            near = get_close_matches(self._text, [row.name for row in every_row()], 3, 0.4)
             hint = f"; near it: {', '.join(near)}" if near else ""
-            return f"nothing in the catalogue matches {self._asked!r}{hint}"
+            return f"nothing in the catalogue matches {self._text!r}{hint}"
         table = [(r.name, r.ways, _promise(r), ", ".join(r.phases) or "-") for r in self._rows]
         heads = ("name", "runs", "promises", "phases")
         widths = [max(map(len, column)) for column in zip(heads, *table, strict=True)]
@@ -157,12 +159,12 @@ def catalogue(text: str = "") -> Catalogue:
     Examples
     --------
     >>> import relgraph as rg
-    >>> found = rg.catalogue("exp_log_softmaxo")
-    >>> print(found)
+    >>> rows = rg.catalogue("exp_log_softmaxo")
+    >>> print(rows)
     name              runs  promises       phases
     exp_log_softmaxo  <->   rounded, kept  stabilize
         exp(log_softmax(x, axis=axis)) = softmax(x, axis=axis)
-    >>> found[0].item
+    >>> rows[0].item
     <relation exp_log_softmaxo>
     """
     if not isinstance(text, str):
@@ -192,10 +194,10 @@ def rows_of(theme: str) -> Iterator[CatalogueRow]:
     """Yield a row for each relation of a theme, in order."""
     database = default_database()
     phases = [e.name for e in database._ordered() if isinstance(e.item, EquilibriumDB)]
-    for relation in import_module(f"relgraph.relations.catalogue.{theme}").RELATIONS:
-        own = tuple(p for p in phases if p in relation.tags)
+    for relation in relations_of(theme):
+        run_in = tuple(p for p in phases if p in relation.tags)
         yield CatalogueRow(
-            relation.name, relation, theme, own, identities(relation), tuple(relation.tags)
+            relation.name, relation, theme, run_in, identities(relation), tuple(relation.tags)
         )
 
 
@@ -208,7 +210,7 @@ def identities(relation: Relation) -> tuple[str, ...]:
 
 def _others() -> Iterator[CatalogueRow]:
     """Yield the rewriters and choices of the database that are not relations."""
-    found: dict[str, CatalogueRow] = {}
+    rows: dict[str, CatalogueRow] = {}
     for database in default_database().databases():
         for entry in database._ordered():
             item = entry.item
@@ -216,28 +218,31 @@ def _others() -> Iterator[CatalogueRow]:
                 continue
             choice = isinstance(item, LoweringChoice)
             what = item.description if choice else describe(item).partition(": ")[2]
-            known = found.get(entry.name)
-            own = () if choice else (database.name,)
-            found[entry.name] = CatalogueRow(
+            before = rows.get(entry.name)
+            phases = before.phases if before else ()
+            rows[entry.name] = CatalogueRow(
                 entry.name,
                 item,
                 "choice" if choice else "pass",
-                (*(known.phases if known else ()), *own),
+                phases if choice else (*phases, database.name),
                 (what,),
                 tuple(sorted(entry.tags - {entry.name, database.name})),
             )
-    yield from found.values()
+    yield from rows.values()
 
 
-def directions(relation: Relation) -> tuple[bool, bool]:
-    """Return whether a relation runs forward, and whether it runs backward."""
-    other = _runs(lambda: relation.reversed.rewrites)
-    own = relation.interpreted or _runs(lambda: relation.rewrites)
-    return (other, own) if relation.backward else (own, other)
+def both_directions(relation: Relation) -> list[Relation]:
+    """Return a relation in each direction that can run."""
+    forward = relation.reversed if relation.backward else relation
+    both = [forward]
+    with suppress(RelgraphError):
+        both.append(forward.reversed)
+    return [r for r in both if runs(r)]
 
 
-def _runs(ask: Any) -> bool:
+def runs(relation: Relation) -> bool:
+    """Return True if a relation is compiled and has a clause that runs in its direction."""
     try:
-        return bool(ask())
+        return bool(relation.rewrites)
     except RelgraphError:
         return False

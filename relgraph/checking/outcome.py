@@ -1,0 +1,150 @@
+"""The result of a check: how much was compared, and the counterexample if there is one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from relgraph.checking.branches.decisions import Branch
+from relgraph.checking.matching import inputs_of
+from relgraph.errors import UnsoundRelationError
+from relgraph.ir.node import Variable
+from relgraph.relations.clause import Clause
+from relgraph.relations.relation import Relation
+
+Values = dict[str, Any]  # by the name of an input
+
+# The verdict of a comparison that has no problem.
+SKIPPED = False  # nothing to judge: no rewrite, or a graph that has no value there
+HELD = True
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is wrong with a rewrite, and the values of the graph and of its replacement.
+
+    ``what`` completes "the relation ...".
+    """
+
+    what: str
+    expected: Any = None
+    computed: Any = None
+
+
+@dataclass(frozen=True)
+class Counterexample:
+    """A graph and values on which a relation breaks a promise.
+
+    Attributes
+    ----------
+    relation : Relation
+        The relation, in the failing direction.
+    clause : Clause
+        The clause of the relation.
+    graph, result : Variable
+        The matched graph and its replacement.
+    values : mapping of str to array
+        For the inputs of the graph.
+    problem : Problem
+        What is wrong.
+    kind : str
+        How the values were drawn.
+    fix : str
+        How to fix the relation.
+    """
+
+    relation: Relation
+    clause: Clause
+    graph: Variable
+    result: Any
+    values: Mapping[str, Any]
+    problem: Problem
+    kind: str = "moderate"
+    fix: str = ""
+
+    def rows(self) -> Iterator[tuple[str, object]]:
+        """Yield the facts of the counterexample, named."""
+        yield "relation", self.clause
+        yield "declared", self.relation.location
+        yield "promises", f"{self.relation.rounding}, {self.relation.specials}"
+        yield "graph", self.graph
+        yield "becomes", self.result
+        for x in inputs_of(self.relation, self.graph):
+            if x.name in self.values:
+                facts = f" ({', '.join(sorted(x.facts))})" if x.facts else ""
+                yield x.name, f"{x.type}{facts} = {shown(self.values[x.name], in_full=True)}"
+        if self.problem.expected is not None:
+            results = self.problem.expected, self.problem.computed
+            alike = shown(results[0]) == shown(results[1])
+            for name, value in zip(("expected", "computed"), results, strict=True):
+                yield name, shown(value, in_full=alike)
+
+    def error(self) -> UnsoundRelationError:
+        """Return the counterexample as an error."""
+        error = UnsoundRelationError(
+            f"{self.relation.label} {self.problem.what}", list(self.rows()), self.fix
+        )
+        error.counterexample = self
+        return error
+
+    def __str__(self) -> str:
+        return str(self.error())
+
+
+def shown(value: Any, *, in_full: bool = False) -> str:
+    """Write an array in one line; ``in_full`` shows all digits needed to identify it."""
+    if isinstance(value, np.ndarray | np.generic):
+        mode: Any = "unique" if in_full else "maxprec"
+        text = np.array2string(np.asarray(value), threshold=20, floatmode=mode)
+        return " ".join(text.split()).replace("[ ", "[").replace(" ]", "]")
+    return str(value)
+
+
+@dataclass(frozen=True)
+class Loss:
+    """An example on which a direction loses digits that its matched side keeps."""
+
+    graph: Variable
+    result: Variable
+    values: Values
+    errors: tuple[float, float]  # the relative error of each graph
+
+    def __str__(self) -> str:
+        at = ", ".join(f"{name} = {shown(v, in_full=True)}" for name, v in self.values.items())
+        first, second = self.errors
+        return f"{self.graph}  ->  {self.result} is off by {second:.0e} beside {first:.0e} at {at}"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The result of a check of one direction.
+
+    Attributes
+    ----------
+    tried : int
+        How many comparisons were made.
+    failure : Counterexample or None
+        The smallest counterexample.
+    idle : tuple of Clause
+        Clauses for which no graph was compared.
+    reached, unreached : tuple of Branch
+        The branches on which the check compared the sides, and the others.
+    scalars_only : tuple of Clause
+        Clauses that fire on scalars only, although arrays fit.
+    left_out : tuple of Variable
+        Graphs of the matched side on which the direction is false and does not fire.
+    loss : Loss or None
+        An example on which the direction loses digits.
+    """
+
+    tried: int = 0
+    failure: Counterexample | None = None
+    idle: tuple[Clause, ...] = ()
+    reached: tuple[Branch, ...] = ()
+    unreached: tuple[Branch, ...] = ()
+    scalars_only: tuple[Clause, ...] = ()
+    left_out: tuple[Variable, ...] = ()
+    loss: Loss | None = None
