@@ -12,7 +12,7 @@ from inspect import cleandoc
 from pathlib import Path
 
 from relgraph.checking.generators.cases import rewrite_of
-from relgraph.checking.selections.static_checks import refused
+from relgraph.checking.selections.static_checks import refusal
 from relgraph.db.catalogue import THEMES
 from relgraph.db.listing import CatalogueRow, every_row, identities, rows_of, runs
 from relgraph.relations.relation import Relation
@@ -81,8 +81,8 @@ def _runs(row: CatalogueRow) -> Iterator[str]:
         return
     left_out = [c for c in relation.clauses or () if rewrite_of(relation, c) is None]
     for clause in left_out:
-        yield f"Not {way}: `{clause}`, because {refused(relation, clause, relation.backward)}."
-    why = {refused(relation, c, not relation.backward) for c in relation.clauses or ()}
+        yield f"Not {way}: `{clause}`, because {refusal(relation, clause, relation.backward)}."
+    why = {refusal(relation, c, not relation.backward) for c in relation.clauses or ()}
     if why == {None} and runs(relation.reversed):
         yield f"Also runs {other}, on request."
     elif None in why:

@@ -8,14 +8,22 @@ import numpy as np
 
 from relgraph.checking.evaluation import finite
 from relgraph.checking.generators.shapes import parameters_of
-from relgraph.checking.outcome import Counterexample, Problem
-from relgraph.checking.promises import FAILS, Promise, disagreement, promise_of
-from relgraph.checking.rounding.judge import LOSES
-from relgraph.checking.skipped_products import NO_MATRICES
+from relgraph.checking.outcome import (
+    CHANGES_TYPE,
+    CHANGES_VALUE,
+    FAILS,
+    INVENTS_INPUT,
+    LOSES_DIGITS,
+    NO_MATRICES,
+    UNEQUAL,
+    Counterexample,
+    Problem,
+)
+from relgraph.checking.promises import Promise, disagreement, promise_of
 from relgraph.ir.graph import free_inputs
 from relgraph.relations.pattern import variables
 
-_UNEQUAL = (
+_DIFFERENT = (
     "The sides differ by more than rounding where every value is finite: add a condition (where=) "
     "that says where they are equal, or mend a side."
 )
@@ -23,18 +31,19 @@ _UNDEFINED = (
     "The built side is not defined here, but the other side is: add a condition (where=) that "
     "excludes such values, such as rg.positiveo(x) or rg.nonzeroo(x)."
 )
-_MATRICES = (
-    "It can only hold for factors of other ranks: add a condition (where=) on the ranks, such as "
-    "rg.checko(lambda x: x.ndim == 1, x), or correct a side."
-)
 _OF_PROBLEM = {
-    "changes a type": (
+    CHANGES_TYPE: (
         "Add a condition (where=) on the shapes and dtypes for which the sides have one type."
     ),
-    NO_MATRICES: _MATRICES,
-    "makes up an input": "Build the other side of what the matched side binds.",
-    "has sides that are not equal": _UNEQUAL,
-    LOSES: ("Add a condition (where=) that excludes values where the built side is inaccurate."),
+    INVENTS_INPUT: "Build the other side of what the matched side binds.",
+    LOSES_DIGITS: (
+        "Add a condition (where=) that excludes values where the built side is inaccurate."
+    ),
+    NO_MATRICES: (
+        "It can only hold for factors of other ranks: add a condition (where=) on the ranks, such "
+        "as rg.checko(lambda x: x.ndim == 1, x), or correct a side."
+    ),
+    UNEQUAL: _DIFFERENT,
 }
 _OF_VALUES = "Add a condition (where=) that excludes values that the built side does not accept."
 _SINGULAR = (
@@ -60,9 +69,9 @@ def _fix(counterexample: Counterexample, floats: bool) -> str:
             return _SINGULAR
         shapes = any(np.ndim(v) for v in counterexample.values.values())
         return _dtype(counterexample, floats) or (_SIZES if shapes else _OF_VALUES)
-    if what != "changes a value":
+    if what != CHANGES_VALUE:
         return _OF_PROBLEM.get(what, _SIZES)
-    false = _UNDEFINED if _is_undefined(counterexample) else _UNEQUAL
+    false = _UNDEFINED if _is_undefined(counterexample) else _DIFFERENT
     return _dtype(counterexample, floats) or false
 
 
@@ -82,7 +91,7 @@ def weaker_labels(counterexample: Counterexample) -> tuple[str, str] | None:
     They give up as little as possible.
     """
     promise = promise_of(counterexample.relation)
-    if counterexample.problem.what != "changes a value":
+    if counterexample.problem.what != CHANGES_VALUE:
         return None
     if promise.rounding == "exact" and _holds(counterexample, replace(promise, rounding="rounded")):
         return "rounded", promise.specials

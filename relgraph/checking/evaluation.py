@@ -58,12 +58,12 @@ def close(a: Array, b: Array, done: dict[Variable, Array], eps: float) -> bool:
         return bool((a == b).all())
     if not (np.isnan(a) == np.isnan(b)).all():
         return False
-    finite = np.isfinite(a) & np.isfinite(b)
-    if not (finite | np.isnan(a) | (a == b)).all():
+    both_finite = np.isfinite(a) & np.isfinite(b)
+    if not (both_finite | np.isnan(a) | (a == b)).all():
         return False
     scale = max([1.0, *[_top(v) for v in done.values()]])
     with np.errstate(all="ignore"):
-        return bool((np.abs(a - b)[finite] <= 256 * eps * scale).all())
+        return bool((np.abs(a - b)[both_finite] <= 256 * eps * scale).all())
 
 
 def _top(v: Array) -> float:

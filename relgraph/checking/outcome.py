@@ -17,6 +17,16 @@ from relgraph.relations.relation import Relation
 
 Values = dict[str, Any]  # by the name of an input
 
+# What may be wrong with a rewrite; each completes "the relation ...".
+CHANGES_TYPE = "changes a type"
+CHANGES_SHAPE = "changes a shape or dtype"
+CHANGES_VALUE = "changes a value"
+FAILS = "makes a graph that fails where the one it matches does not"
+INVENTS_INPUT = "makes up an input"
+LOSES_DIGITS = "loses more digits than its steps explain"
+NO_MATRICES = "is false of matrices, where it does not fire"
+UNEQUAL = "has sides that are not equal"
+
 # The verdict of a comparison that has no problem.
 SKIPPED = False  # nothing to judge: no rewrite, or a graph that has no value there
 HELD = True
@@ -24,10 +34,7 @@ HELD = True
 
 @dataclass(frozen=True)
 class Problem:
-    """What is wrong with a rewrite, and the values of the graph and of its replacement.
-
-    ``what`` completes "the relation ...".
-    """
+    """What is wrong with a rewrite, and the values of the graph and of its replacement."""
 
     what: str
     expected: Any = None

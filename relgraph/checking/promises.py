@@ -20,7 +20,17 @@ from relgraph.checking.generators.cases import cases, firings, needs_regular, si
 from relgraph.checking.generators.instances import Instance
 from relgraph.checking.generators.shapes import EVERY_DTYPE
 from relgraph.checking.matching import inputs_of, match
-from relgraph.checking.outcome import HELD, SKIPPED, Outcome, Problem, Values
+from relgraph.checking.outcome import (
+    CHANGES_TYPE,
+    CHANGES_VALUE,
+    FAILS,
+    HELD,
+    INVENTS_INPUT,
+    SKIPPED,
+    Outcome,
+    Problem,
+    Values,
+)
 from relgraph.checking.rounding import judge, mpmath_semantics
 from relgraph.checking.rounding.judge import DIGITS, MANY_DIGITS
 from relgraph.checking.rounding.mpmath_linalg import Undefined
@@ -31,7 +41,6 @@ from relgraph.ir.node import Input, Variable
 from relgraph.relations.clause import Clause
 from relgraph.relations.relation import Relation
 
-FAILS = "makes a graph that fails where the one it matches does not"
 SIZES = (3, 2, 1, 0)  # values of named and unknown sizes
 
 
@@ -85,7 +94,7 @@ def disagreement(
     if result is None:
         return SKIPPED
     if not result.type.narrows(graph.type):
-        return Problem("changes a type", graph.type, result.type)
+        return Problem(CHANGES_TYPE, graph.type, result.type)
     extra = extra_inputs(relation, graph, result)
     if extra is not None:
         return extra
@@ -116,7 +125,7 @@ def disagreement(
             explained = judge.explains((graph, result), judged, done, values, eps, ranges=ranges)
             if explained is not None:
                 return explained
-    return HELD if agree else Problem("changes a value", a, b)
+    return HELD if agree else Problem(CHANGES_VALUE, a, b)
 
 
 def extra_inputs(relation: Relation, graph: Variable, result: Variable) -> Problem | None:
@@ -125,7 +134,7 @@ def extra_inputs(relation: Relation, graph: Variable, result: Variable) -> Probl
     if set(inputs) <= set(expected):
         return None
     first, second = (", ".join(map(str, x)) or "no inputs" for x in (expected, inputs))
-    return Problem("makes up an input", first, second)
+    return Problem(INVENTS_INPUT, first, second)
 
 
 def _finite_by_promise(

@@ -11,8 +11,18 @@ from relgraph.checking.evaluation import all_finite, evaluate
 from relgraph.checking.generators.arrays import draw, generator
 from relgraph.checking.generators.cases import needs_regular, one_sided
 from relgraph.checking.matching import inputs_of, match
-from relgraph.checking.outcome import HELD, SKIPPED, Counterexample, Outcome, Problem, Values
-from relgraph.checking.promises import FAILS, extra_inputs
+from relgraph.checking.outcome import (
+    CHANGES_SHAPE,
+    CHANGES_VALUE,
+    FAILS,
+    HELD,
+    SKIPPED,
+    Counterexample,
+    Outcome,
+    Problem,
+    Values,
+)
+from relgraph.checking.promises import extra_inputs
 from relgraph.errors import RelgraphError
 from relgraph.ir.facts import MATRIX_FACTS
 from relgraph.ir.forks import cached_property
@@ -60,12 +70,12 @@ class _Calls:
         except (RelgraphError, np.linalg.LinAlgError, ValueError) as error:
             return Problem(FAILS, expected, error)
         if computed.shape != expected.shape or computed.dtype != expected.dtype:
-            return Problem("changes a shape or dtype", expected, computed)
+            return Problem(CHANGES_SHAPE, expected, computed)
         both = self.graph, self.result
         if kind == "moderate" and all_finite(evaluate(both, values)):
             with np.errstate(all="ignore"):
                 agree = np.allclose(computed, expected, rtol=1e-6, atol=1e-6)
-            return HELD if agree else Problem("changes a value", expected, computed)
+            return HELD if agree else Problem(CHANGES_VALUE, expected, computed)
         return HELD
 
 

@@ -18,7 +18,7 @@ from relgraph.checking.generators.arrays import draw, generator, has_facts
 from relgraph.checking.generators.cases import drawn_sides, needs_regular
 from relgraph.checking.generators.shapes import dtypes_of
 from relgraph.checking.matching import match
-from relgraph.checking.outcome import Counterexample, Outcome, Problem, Values
+from relgraph.checking.outcome import NO_MATRICES, Counterexample, Outcome, Problem, Values
 from relgraph.checking.promises import coarsest
 from relgraph.ir.graph import toposort
 from relgraph.ir.node import Variable
@@ -28,7 +28,6 @@ from relgraph.relations.relation import Relation
 
 SHAPES = ((2, 2), (2,), (), (2, 2, 2))
 MOST = 100  # graphs of one clause
-NO_MATRICES = "is false of matrices, where it does not fire"
 
 
 def keeps_products(relation: Relation) -> Outcome:

@@ -32,9 +32,9 @@ from relgraph.checking.generators.shapes import (
     shapes_of,
 )
 from relgraph.checking.matching import inputs_of
-from relgraph.checking.outcome import SKIPPED, Outcome, Problem, Values
+from relgraph.checking.outcome import LOSES_DIGITS, SKIPPED, Outcome, Problem, Values
 from relgraph.checking.promises import disagreement, inaccuracy, promise_of
-from relgraph.checking.rounding.judge import LOSES, MANY_DIGITS, underflows
+from relgraph.checking.rounding.judge import MANY_DIGITS, underflows
 from relgraph.checking.shrinking import Predicate, smallest
 from relgraph.ir.graph import free_inputs, toposort
 from relgraph.ir.node import Constant, Variable
@@ -349,7 +349,7 @@ class _Comparison:
         if not isinstance(verdict, Problem):
             return None
         with mpmath.workdps(MANY_DIGITS):
-            lost = verdict.what == LOSES and underflows((self.graph, self.result), values)
+            lost = verdict.what == LOSES_DIGITS and underflows((self.graph, self.result), values)
         return None if lost else (inaccuracy, values, "large")
 
     def _each(self, trial: Trial) -> Failing | None:

@@ -84,29 +84,29 @@ def _clip(operands: list[Array], result: Array) -> Array:
     return np.where(x < low, 0, np.where(x > high, 2, np.where(np.isnan(x), NEITHER, 1)))
 
 
-def _ends(operands: list[Array]) -> list[Array]:
+def _distances_from_bounds(operands: list[Array]) -> list[Array]:
     x, low, high = operands
     return [np.subtract(x, low, dtype=float), np.subtract(x, high, dtype=float)]
 
 
-def _rest(x: Array) -> Array:
+def _fraction(x: Array) -> Array:
     """Return labels: whether floats are whole, and on which side of zero the others lie."""
     between = np.where(x < 0, 0, 2)
     return np.where(np.isfinite(x), np.where(np.trunc(x) == x, 1, between), NEITHER)
 
 
-def _part(operands: list[Array], result: Array) -> Array:
-    return _rest(np.asarray(operands[0], float))
+def _fractional(operands: list[Array], result: Array) -> Array:
+    return _fraction(np.asarray(operands[0], float))
 
 
 def _halfway(operands: list[Array], result: Array) -> Array:
     x = np.asarray(operands[0], float)
-    return np.where(np.abs(x - np.trunc(x)) == 0.5, 3, _rest(x))
+    return np.where(np.abs(x - np.trunc(x)) == 0.5, 3, _fraction(x))
 
 
 def _quotient(operands: list[Array], result: Array) -> Array:
     x, y = (np.asarray(v, float) for v in operands[:2])
-    return _rest(np.where(np.isinf(y), math.nan, x / y))
+    return _fraction(np.where(np.isinf(y), math.nan, x / y))
 
 
 def _truth(operands: list[Array], result: Array) -> Array:
@@ -126,8 +126,8 @@ def _ties(operands: list[Array], result: Array) -> Array:
 ORDER = Decision(("its operands less", "equal", "greater"), _first_two, _difference)
 EXTREME = Decision(("its first operand less", "", "greater"), _first_two, _difference)
 TRUTH = Decision(("false", "true"), _truth)
-ROUNDING = Decision(("a negative fraction", "whole", "a positive fraction"), _part, _itself)
-DIVIDED = Decision(("a negative quotient", "no rest", "a positive quotient"), _quotient)
+ROUNDING = Decision(("a negative fraction", "whole", "a positive fraction"), _fractional, _itself)
+DIVIDED = Decision(("a negative quotient", "no remainder", "a positive quotient"), _quotient)
 TIES = Decision(("", "ties"), _ties)
 SIGN = Decision(("negative", "zero", "positive"), _sign, _itself)
 HALFWAY = Decision((*ROUNDING.names, "halfway"), _halfway, _itself)
@@ -141,7 +141,7 @@ DECISIONS: dict[str, Decision] = {
     "halfway": HALFWAY,
     "quotient": DIVIDED,
     "condition": Decision(("condition false", "condition true"), _condition),
-    "bounds": Decision(("below", "inside", "above"), _clip, _ends),
+    "bounds": Decision(("below", "inside", "above"), _clip, _distances_from_bounds),
     "sign": SIGN,
     "strict sign": Decision(("negative", "", "positive"), _sign, _itself),
     "second sign": Decision(("a negative sign", "", "a positive sign"),

@@ -17,14 +17,13 @@ import numpy as np
 
 from relgraph.checking.branches.decisions import decision_of
 from relgraph.checking.evaluation import all_finite, evaluate
-from relgraph.checking.outcome import HELD, SKIPPED, Problem, Values
+from relgraph.checking.outcome import HELD, LOSES_DIGITS, SKIPPED, UNEQUAL, Problem, Values
 from relgraph.checking.rounding import mpmath_semantics
 from relgraph.checking.rounding.mpmath_linalg import Undefined
 from relgraph.ir.graph import free_inputs, toposort
 from relgraph.ir.node import Variable
 from relgraph.ir.types import TensorType
 
-LOSES = "loses more digits than its steps explain"
 DIGITS = 60
 MANY_DIGITS = 800  # 1 + exp(-800) has 348 of them
 
@@ -98,8 +97,7 @@ def unequal(graphs: Sequence[Variable], sides: Sequence[Any], values: Values) ->
     near, floor = (mpmath.mpf(10) ** (-n // 2) for n in (DIGITS, mpmath.mp.dps))
     for x, y, w in zip(sides[0].flat, sides[1].flat, np.ravel(widths), strict=True):
         if abs(x - y) > 2 * w + near * abs(x) + floor:
-            what = "has sides that are not equal"
-            return Problem(what, mpmath.nstr(x, 20), mpmath.nstr(y, 20))
+            return Problem(UNEQUAL, mpmath.nstr(x, 20), mpmath.nstr(y, 20))
     return None
 
 
@@ -110,7 +108,7 @@ def within(computed: Any, exact: Any, widths: Any) -> Problem | bool:
         if abs(y) < info.max / 2 or np.isfinite(x):
             allowed = 16 * w + 4 * float(info.eps) * abs(y) + float(info.tiny)
             if not (np.isfinite(x) and abs(mpmath.mpf(float(x)) - y) <= allowed):
-                return Problem(LOSES, mpmath.nstr(y, 20), x)
+                return Problem(LOSES_DIGITS, mpmath.nstr(y, 20), x)
     return HELD
 
 

@@ -36,7 +36,6 @@ from relgraph.ir.graph import toposort
 from relgraph.ir.node import Variable
 from relgraph.relations.relation import Relation
 
-# How far these are off depends on the matrix, and is small beside the largest element only.
 DRAWS = 2  # of each kind of floats of which steps cancel
 GRAPHS = 2  # of each clause
 CLAUSES = 4  # of each relation

@@ -224,10 +224,10 @@ class StageCheck:
         """Return findings about clauses and directions that cannot run."""
         findings = []
         for clause in relation.clauses or ():
-            why = refused(relation, clause, relation.backward)
+            why = refusal(relation, clause, relation.backward)
             if why is not None:
                 findings.append(self.finding("cannot run", relation, f"{clause}: {why}"))
-        backward = [refused(relation, c, not relation.backward) for c in relation.clauses or ()]
+        backward = [refusal(relation, c, not relation.backward) for c in relation.clauses or ()]
         if all(backward):
             findings.append(self.finding("one way", relation, str(backward[0])))
         if not all(decreases(r) for r in relation.rewrites):
@@ -401,7 +401,7 @@ def _of_unknown_sizes(relation: Relation) -> Iterator[Variable]:
     yield from (graph for _, graph in one_sided(relation, UNKNOWN))
 
 
-def refused(relation: Relation, clause: Clause, backward: bool) -> str | None:
+def refusal(relation: Relation, clause: Clause, backward: bool) -> str | None:
     """Return why a clause cannot run in a direction, or None if it can."""
     try:
         orient(
