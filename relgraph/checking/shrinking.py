@@ -123,7 +123,7 @@ class _Shrinking:
         return graph, values
 
     def simplified(self, graph: Variable, values: Values) -> Values:
-        """Replace numbers by simpler ones, one after the other, wherever that still fails."""
+        """Replace numbers in turn by simpler ones, wherever that still fails."""
         for x in inputs_of(self.relation, graph):
             for index in list(np.ndindex(*values[x.name].shape))[:ELEMENTS]:
                 for number in _simpler(values[x.name][index]):

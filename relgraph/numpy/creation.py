@@ -169,7 +169,7 @@ def arange(
     start, stop, step (int or float): As in NumPy: ``start`` up to, without, ``stop``; with one
         argument, from 0 up to it.
     Returns (Constant): One dimension.
-    ArgumentError: For a bound that is known at the call only, or is no number.
+    ArgumentError: For a bound that is not a number, or is known only at the call.
     DomainError: For a step of 0, and bounds between which there is no range.
 
     Examples

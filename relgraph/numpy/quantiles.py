@@ -59,7 +59,7 @@ def quantile(
         NumPy's may wrap around.
     DomainError: For another method, or a fraction out of range.
     ArgumentError: For a ``q`` that is a graph.
-    DTypeError: For a ``q`` that is no number, or an array of bool.
+    DTypeError: For a ``q`` that is not a number, or an array of bool.
     ShapeError: For axes without elements; at the call, where their sizes are not known before.
 
     Examples

@@ -268,7 +268,7 @@ def var(
     """Compute the variance over axes: the mean square distance from the mean.
 
     Returns: float64 for bool and integers, otherwise the dtype of ``a``.
-    ArgumentError: For a ``ddof`` that is no number, or in a pattern not 0.
+    ArgumentError: For a ``ddof`` that is not a number, or not 0 in a pattern.
 
     Examples
     --------

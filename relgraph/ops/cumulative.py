@@ -99,7 +99,7 @@ class Cummin(Cumulative):
 
 
 def _along(cls: type[Cumulative], x: Any, axis: Any) -> Any:
-    """Apply an op along an axis; for None to the elements one after the other."""
+    """Apply an op along an axis; for None, to the raveled array."""
     operand = as_operand(x)
     if axis is None or is_axis_of_scalar(axis, rank_of(operand)):
         if is_pattern(operand):

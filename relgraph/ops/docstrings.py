@@ -8,7 +8,7 @@ A function writes down only what is its own, as fields below the summary::
 
         initial (scalar, optional): What the sum starts with.
         Returns: The dtype of ``sum``; 0 where every element is NaN.
-        DTypeError: For an ``initial`` that is no number.
+        DTypeError: For an ``initial`` that is not a number.
         \"\"\"
 
 :func:`documented` makes the sections of numpydoc from the signature, the fields, the fields of

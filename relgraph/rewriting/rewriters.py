@@ -590,7 +590,7 @@ class EquilibriumGraphRewriter(GraphRewriter):
 
 
 class SequentialGraphRewriter(GraphRewriter):
-    """Applies rewriters one after the other.
+    """Applies rewriters in sequence.
 
     Parameters
     ----------

@@ -81,7 +81,7 @@ class Composed(NamedTuple):
 
 
 def composed(first: Spec, second: Spec, shape: Shape) -> Composed | None:
-    """Return the basic key that selects what two basic keys select, one after the other.
+    """Return the basic key that selects what two basic keys select in sequence.
 
     The second applies to the part that the first selects from an array of this shape.
     """

@@ -157,7 +157,7 @@ def block_diag(*blocks: Any) -> Any:
     Returns (Variable or pattern): As tall and as wide as the blocks together, of their common
         dtype.
     ArgumentError: For no blocks.
-    ShapeError: For a block that is no matrix.
+    ShapeError: For a block that is not a matrix.
 
     Examples
     --------

@@ -121,7 +121,7 @@ def merge_cast_integero(x, d, e):
     """cast(cast(x, d), e) = cast(x, e), modulo 2^n.
 
     Holds for integers of which e is no wider than d.
-    Derived, where all three dtypes are told, from merge_casto; kept for those that are not.
+    Derived from merge_casto if all three dtypes are known; kept for the rest.
     Source: conversion keeps the lowest bits; H. S. Warren, Hacker's Delight, 2nd ed., section 2-1.
     """
     return Cast(e)(Cast(d)(x)), Cast(e)(x)
