@@ -76,9 +76,11 @@ class Reduction(Op):
     parameters = ("axis", "keepdims")
     arity = 1
     nonempty = False  # whether a reduction over no elements has no value
-    initial = ""  # the value over no elements, as it is printed where the name does not tell it
+    initial = ""  # the value over no elements, printed if the name does not imply it
     weight = 1
-    combiner: Elementwise | None = None  # joins one element after the other, where that is enough
+    # The op that combines elements one by one.  A reduction without one needs an expansion in
+    # lowering/expansion.py, or back ends call its perform.
+    combiner: Elementwise | None = None
 
     @classmethod
     def canonical(cls, axis: Value = None, keepdims: Value = False) -> tuple[Value, ...]:

@@ -1,8 +1,9 @@
-"""Elementwise ops: all that is known of one stands in its row.
+"""Elementwise ops: each is defined by one row.
 
-A new op is one :class:`Row` in ``arithmetic``, ``comparison``, ``transcendental`` or ``special``.
-:data:`ROWS` holds the rows by name.  Each becomes the op ``Elementwise(name)``, which is
-``relgraph.ops.elementwise.<name>`` as well, unless a function of that name takes more than the op.
+A new op is one :class:`Row` in ``arithmetic``, ``comparison``, ``transcendental`` (exponentials,
+logarithms, trigonometric and hyperbolic functions) or ``special`` (other functions that only SciPy
+has).  :data:`ROWS` holds the rows by name.  Each becomes the op ``Elementwise(name)``, which is also
+``relgraph.ops.elementwise.<name>``, unless a wrapper of that name accepts more arguments.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ __all__ = [
     "round",
 ]
 
-# A row that is not public has a function of the same name, which takes more than the op.
+# A row that is not public has a wrapper of the same name, which accepts more arguments.
 globals().update({name: Elementwise(name) for name, row in ROWS.items() if row.public})
 
 if TYPE_CHECKING:

@@ -54,7 +54,7 @@ class Ulps(NamedTuple):
 class Polynomial(NamedTuple):
     """A polynomial of relgraph's own that computes an op on vectors."""
 
-    formula: str  # "exponentials.exp": module in relgraph.backends.numba.elementary, and name
+    formula: str  # "exponentials.exp": a function that you write in backends/numba/elementary/
     ulps: Ulps  # how far it may be from the exact result
     library: str = ""  # the name of the function in vendors' libraries of vector functions
 
@@ -63,7 +63,7 @@ class Cpu(NamedTuple):
     """How a kernel of the CPU spells an op: an expression for each kind of dtype.
 
     ``{0}`` to ``{2}`` stand for the operands, ``{one}`` for the number 1 and ``{bits}`` for the
-    width of the dtype.  The narrowest of the kinds counts.
+    width of the dtype.  The most specific field that fits wins.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class Cpu(NamedTuple):
         Whether the expression of float32 operands is a float32 already.  Otherwise the kernel
         converts the result; a number written as ``1.0`` makes the expression a float64.
     share : int
-        The share in the limit of a kernel: machine instructions, very roughly, over ten.
+        Its cost against the size limit of a kernel: about a tenth of its machine instructions.
     """
 
     float: str = ""
@@ -116,12 +116,16 @@ class Cpu(NamedTuple):
 
 
 class Row(NamedTuple):
-    """All that is known of one elementwise op.
+    """The definition of one elementwise op.
+
+    A row without ``cpu`` is complete: compiled programs call ``compute`` for it.  Only a polynomial
+    of relgraph's own (``elementary``) needs code elsewhere: see "An elementwise op" in
+    CONTRIBUTING.md.
 
     Attributes
     ----------
     name : str
-        NumPy's name, or SciPy's where NumPy has none.
+        NumPy's name, else SciPy's or the usual one; ``scipy`` holds SciPy's own names.
     compute : callable
         The NumPy meaning, on arrays of the dtypes that ``loop`` gives.
     arity : int
@@ -131,9 +135,10 @@ class Row(NamedTuple):
     theme : str
         The kind of function, as docs/ops.md lists it.
     doc : str
-        What it computes, in one line; that of the docstring of ``compute`` by default.
+        What it computes, in one line; by default the first line of the docstring of ``compute``.
     public : bool
-        Whether its name is public.  That of a function which takes more than the op is not.
+        Whether its name is public.  It is not if a function of that name wraps the op and accepts
+        more arguments.
     aliases : tuple of str
         NumPy's other names for it.
     scipy : tuple of str
@@ -157,7 +162,7 @@ class Row(NamedTuple):
     definite : callable or None
         Which results of definite matrices are definite.
     range : tuple of float
-        The least and the largest value.
+        The smallest and the largest possible result.
     decides : str
         What the op decides by, as :mod:`relgraph.checking.branches` calls it, or "".
     flops : int
@@ -182,7 +187,7 @@ class Row(NamedTuple):
     cpu : Cpu or None
         The spelling in a kernel of the CPU.
     cuda : str
-        The expression of floats in a kernel of a GPU, "" where that of the CPU serves or none is.
+        The expression of floats in a kernel of a GPU; "" if the CPU's works or there is none.
         ``{s}`` is the suffix of functions of the dtype ("f" for float32), ``{F}`` the dtype.
     elementary : Polynomial or None
         The polynomial that computes it on the CPU.

@@ -91,7 +91,7 @@ _LOG = rules.rule(
 _CIRCULAR = rules.rule(when=((("finite",), ("finite",)),))
 _ODD = (*rules.SIGNS, "nonzero")  # what an odd increasing function keeps
 
-# A sine is the shortest polynomial of its kind: no division, and no ends of the range to care for.
+# A sine is the shortest polynomial of its kind: no division, and no range limits to handle.
 _SHORT = 1
 _LARGE = (
     "up to 2**18 and 2**49; beyond them the C library's (with glibc, 15 next to multiples of pi/2)"

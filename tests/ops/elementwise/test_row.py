@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import relgraph as rg
+from relgraph.backends.numba.elementary.table import formula_at
 from relgraph.ops import elementwise
 from relgraph.ops.elementwise import ROWS, Elementwise
 from relgraph.ops.elementwise.row import Ulps
@@ -91,6 +92,7 @@ def test_rows_are_complete(name):
     assert row.rounding in ("none", "relative", "absolute", "measured")
     assert row.difference in ("", *ROWS) and row.inverse in ("", *ROWS)
     assert row.elementary is None or isinstance(row.ulps, Ulps)
+    assert row.elementary is None or callable(formula_at(row.elementary.formula))
     assert not row.cuda or row.cpu is not None
 
 

@@ -27,7 +27,7 @@ class Elementary:
     arity: int = 1
 
 
-def _formula(path: str) -> Formula:
+def formula_at(path: str) -> Formula:
     """Return the formula at a path of the form ``module.function``."""
     module, _, name = path.partition(".")
     formula: Formula = getattr(import_module(f"{__package__}.{module}"), name)
@@ -36,7 +36,7 @@ def _formula(path: str) -> Formula:
 
 TABLE: dict[str, Elementary] = {
     name: Elementary(
-        _formula(row.elementary.formula),
+        formula_at(row.elementary.formula),
         row.elementary.ulps.float32,
         row.elementary.ulps.float64,
         row.arity,
