@@ -2,8 +2,8 @@
 
 A new op is one :class:`Row` in ``arithmetic``, ``comparison``, ``transcendental`` (exponentials,
 logarithms, trigonometric and hyperbolic functions) or ``special`` (other functions that only SciPy
-has).  :data:`ROWS` holds the rows by name.  Each becomes the op ``Elementwise(name)``, which is also
-``relgraph.ops.elementwise.<name>``, unless a wrapper of that name accepts more arguments.
+has).  :data:`ROWS` holds the rows by name.  Each becomes the op ``Elementwise(name)``, also called
+``relgraph.ops.elementwise.<name>`` unless a wrapper of that name accepts more arguments.
 """
 
 from __future__ import annotations
