@@ -131,7 +131,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", help="functions; all of them if none is named")
     parser.add_argument("--kind", choices=KINDS, action="append", help="all kinds if none is named")
-    parser.add_argument("--afresh", action="store_true", help="forget what was known of these")
+    parser.add_argument("--afresh", action="store_true", help="discard earlier results for these")
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--page", action="store_true", help="write the table, test nothing")
     options = parser.parse_args()

@@ -1,4 +1,4 @@
-"""What elementwise ops and reductions are run on by every target, and what NumPy makes of it."""
+"""What elementwise ops and reductions are run on by every target, and NumPy's results."""
 
 from __future__ import annotations
 

@@ -211,7 +211,7 @@ def classes(table):
 def test_every_op_is_compiled_by_some_test():
     tested = classes(EXACT) | classes(CLOSE) | classes(SQUARE)
     tested |= {name for names in ELSEWHERE.values() for name in names.split()}
-    # Ops of the lowering stand for ways to compute others.
+    # Lowering ops are implementation details of other ops.
     every = {cls.__name__ for cls in op_classes() if ".lowering." not in cls.__module__}
     assert every - tested == set()
     assert tested - every == {"Max", "Min"}  # which have subclasses, and count as abstract there
