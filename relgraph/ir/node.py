@@ -157,7 +157,7 @@ class Variable(_Slots, Operators):
 
     def _leaf_text(self) -> str:
         """Return what an input or a constant prints as."""
-        raise NotImplementedError
+        raise NotImplementedError  # abstract: applications print by their op
 
     def __copy__(self) -> Variable:
         return self
