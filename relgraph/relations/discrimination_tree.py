@@ -23,6 +23,7 @@ from relgraph.relations.runtime import OutOfSteps
 KEPT = 10_000  # combinations of keys that are remembered
 
 Matcher = Callable[[Variable], Any]
+Accepts = Callable[[Variable, Any], bool]
 
 
 class PlainMatcher:
@@ -41,8 +42,11 @@ class PlainMatcher:
         self._compiled: dict[tuple[int, ...], Matcher | None] = {(): None}
         self._by_keys: dict[Any, Matcher | None] = {}
 
-    def __call__(self, node: Variable) -> Any:
-        """Return the result of the first rewrite that matches a node, or None."""
+    def __call__(self, node: Variable, accepts: Accepts | None = None) -> Any:
+        """Return the result of the first rewrite that matches a node, or None.
+
+        A firing that ``accepts`` refuses counts as no match.
+        """
         inputs = node.inputs
         keys: tuple[Any, ...]
         if len(inputs) == 1:
@@ -60,22 +64,43 @@ class PlainMatcher:
         if match is None:
             return None
         try:
-            return match(node)
+            fired = match(node)
+            if fired is None or accepts is None or accepts(node, fired):
+                return fired
+            return self._after(keys, node, fired, accepts)
         except OutOfSteps:
             raise self._endless(node) from None
 
+    def _after(self, keys: tuple[Any, ...], node: Variable, refused: Any, accepts: Accepts) -> Any:
+        """Return the first firing accepted of the rewrites after a refused one, or None."""
+        numbers = self._fitting(keys)
+        while True:
+            runs = [self.clauses[i][0].rewrite(self.clauses[i][1]) for i in numbers]
+            numbers = numbers[[x is refused[1] for x in runs].index(True) + 1 :]
+            match = self._compile(numbers)
+            refused = None if match is None else match(node)
+            if refused is None or accepts(node, refused):
+                return refused
+
     def _made(self, keys: tuple[Any, ...]) -> Matcher | None:
         """Compile the rewrites that operands with these keys could match."""
-        numbers = tuple([i for i, roles in enumerate(self._roles) if self._fit(keys, roles)])
+        if len(self._by_keys) >= KEPT:
+            self._by_keys.clear()
+        matcher = self._by_keys[keys] = self._compile(self._fitting(keys))
+        return matcher
+
+    def _fitting(self, keys: tuple[Any, ...]) -> tuple[int, ...]:
+        """Return the numbers of the clauses that operands with these keys could match."""
+        return tuple([i for i, roles in enumerate(self._roles) if self._fit(keys, roles)])
+
+    def _compile(self, numbers: tuple[int, ...]) -> Matcher | None:
+        """Return the function that tries these clauses, in order."""
         if numbers not in self._compiled:
             clauses = [self.clauses[i] for i in numbers]
             rewrites = [relation.rewrite(number) for relation, number in clauses]
             runs = [x for x in rewrites if x is not None]
             self._compiled[numbers] = compile_plain(self.op, runs) if runs else None
-        if len(self._by_keys) >= KEPT:
-            self._by_keys.clear()
-        matcher = self._by_keys[keys] = self._compiled[numbers]
-        return matcher
+        return self._compiled[numbers]
 
     def _endless(self, node: Variable) -> RelgraphError:
         """Return the error for a match that used up its steps."""

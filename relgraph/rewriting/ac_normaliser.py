@@ -7,10 +7,11 @@ from typing import Any
 
 from relgraph.ir.node import Constant, Variable, apply, apply_chain
 from relgraph.ir.op import Op
-from relgraph.relations.ac_matcher import AcMatcher
+from relgraph.relations.ac_matcher import Accepts, AcMatcher
 from relgraph.relations.nary import combined, leaves, region, uniform
 from relgraph.relations.operand_index import Match, View, key_of
 from relgraph.rewriting.budgets import CHAIN, Limits, Log
+from relgraph.rewriting.firing_cost import FiringCost
 from relgraph.rewriting.selection import Selection
 
 GROWN = 1000  # operands that rewrites may add to one sum or product
@@ -68,8 +69,11 @@ class Groups(Limits):
         closed: frozenset[Variable],
         memo: dict[Variable, Variable],
         log: Log | None = None,
+        cost: FiringCost | None = None,
     ) -> None:
         super().__init__(selection, log)
+        self.cost = cost
+        self.accepts: Accepts | None = None if cost is None else cost.of_operands
         self.closed: Any = closed if selection.regroups else _FloatsToo(closed)
         self.normal = memo
         self.groups: dict[Variable, _Group] = {}
@@ -128,7 +132,7 @@ class Groups(Limits):
             self.keys[m] = keys
             normal[n] = normal[m] = m
             return True
-        fired = matcher.pair(x, y)
+        fired = matcher.pair(x, y, self.accepts, n)
         if fired is None:
             normal[n] = normal[m] = m
             return True
@@ -194,7 +198,7 @@ class Groups(Limits):
                 break
             assert group.view is not None
             fresh, group.fresh = group.fresh, []
-            matches = matcher.step(group.view, fresh)
+            matches = matcher.step(group.view, fresh, self.accepts, n)
             if not matches:
                 break
             self.record(n, group, op, matches)

@@ -44,6 +44,7 @@ from relgraph.rewriting.selection import Selection, selection_of
 Graph = TypeVar("Graph")
 
 STRATEGIES = ("innermost", "once")
+ROUNDS = 8  # runs of one selection after the first, each on fewer users
 
 
 class GraphRewriter:
@@ -106,12 +107,14 @@ class GraphRewriter:
                 f"failure_callback is a function, not {kind_of(failure_callback)}",
                 fix="Write def callback(error, rewriter, node), or leave it out.",
             )
-        self._parts = _Parts(selection, max_use_ratio is not None, failure_callback)
+        own = max_use_ratio is not None
+        self._parts = _Parts(selection, own, failure_callback, self.thrifty)
 
     # A subclass that overrides apply need not call __init__.
     _name: str | None = None
     strategy: str = "innermost"
     max_use_ratio: float | None = None
+    thrifty: bool = False  # whether relations must not compute what other users need anyway
 
     @property
     def name(self) -> str:
@@ -213,7 +216,12 @@ class GraphRewriter:
             return _applied(step, FunctionGraph(None, outputs)).outputs
         once = self.strategy == "once"
         if self.max_use_ratio is None:
-            return _normalised(outputs, step, once)
+            outputs = _normalised(outputs, step, once)
+            for _ in range(ROUNDS):  # what kept a relation from firing may be gone
+                if not step.unsettled:
+                    break
+                outputs = _normalised(outputs, step, once)
+            return outputs
         nodes = sum([bool(x.inputs) for x in FunctionGraph(None, outputs)])
         most = math.ceil(self.max_use_ratio * max(nodes, 1))
         with step.lock:  # the selection is this rewriter's own, so its budgets are too
@@ -305,6 +313,7 @@ class _Parts:
         selection: Selection | Iterable[Any],
         own: bool,
         failure_callback: FailureCallback | None,
+        thrifty: bool,
     ) -> None:
         self.steps: list[Any] = []
         if isinstance(selection, Selection):
@@ -323,7 +332,7 @@ class _Parts:
         contextual = [x for x in self.items if isinstance(x, NodeRewriter) and x.contextual]
         make: Callable[..., Selection] = Selection if own else selection_of
         nary, binary = _split(relations, local)
-        self.selections = tuple(make(*part) for part in (binary, nary) if any(part))
+        self.selections = tuple(make(*part, thrifty) for part in (binary, nary) if any(part))
         self.steps += self.selections
         if contextual:
             self.steps.append(_Contextual(contextual, failure_callback))

@@ -44,10 +44,14 @@ class Selection:
 
     Each relation runs in its own direction; selecting both directions of one raises
     OscillationError.  ``regroups`` is True unless every relation is exact: rewriting may then
-    regroup sums and products of floats, which changes rounding.
+    regroup sums and products of floats, which changes rounding.  If it is ``thrifty``, relations
+    do not fire where they would compute what other users of the matched nodes need anyway.
     """
 
-    def __init__(self, relations: Iterable[Any] = (), transforms: Iterable[Any] = ()) -> None:
+    def __init__(
+        self, relations: Iterable[Any] = (), transforms: Iterable[Any] = (), thrifty: bool = False
+    ) -> None:
+        self.thrifty = thrifty
         self.relations: tuple[Relation, ...] = tuple(dict.fromkeys(map(as_relation, relations)))
         self.transforms = tuple(transforms)
         self._check_directions()
@@ -71,6 +75,7 @@ class Selection:
         self.memo: OrderedDict[Any, dict[Variable, Variable]] = OrderedDict()
         self.results: OrderedDict[tuple[Variable, ...], tuple[Variable, ...]] = OrderedDict()
         self.sharing = Sharing(self.ac_ops)
+        self.unsettled = False  # whether the last run refused a firing, and changed the graph
         self.lock = forks.lock()
 
     def ac_of(self, op: Any) -> AcMatcher | None:
@@ -234,15 +239,17 @@ _lock = forks.lock()
 _MOST = 64
 
 
-def selection_of(relations: Sequence[Any], transforms: Sequence[Any] = ()) -> Selection:
+def selection_of(
+    relations: Sequence[Any], transforms: Sequence[Any] = (), thrifty: bool = False
+) -> Selection:
     """Return the compiled selection of these relations; equal arguments give the same object."""
-    key = (tuple(relations), tuple(transforms))
+    key = (tuple(relations), tuple(transforms), thrifty)
     with _lock:
         selection = _selections.get(key)
         if selection is not None:
             _selections.move_to_end(key)
             return selection
-    compiled = Selection(relations, transforms)
+    compiled = Selection(relations, transforms, thrifty)
     with _lock:
         selection = _selections.setdefault(key, compiled)
         while len(_selections) > _MOST:

@@ -6,7 +6,7 @@ nodes that were added or removed.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
@@ -31,11 +31,14 @@ class Sharing:
         self._closed: frozenset[Variable] = frozenset()
         self._changing = False
 
-    def closed(self, outputs: Sequence[Variable]) -> frozenset[Variable]:
-        """Return the applications that are nested in the same op and also have other users.
+    def count(
+        self, outputs: Sequence[Variable]
+    ) -> tuple[frozenset[Variable], Mapping[Variable, int]]:
+        """Return the closed applications, and how often each application is used.
 
-        Views do not open these: a sum computed once for two users stays one sum.  Being an output
-        of the graph counts as a use.
+        Closed are those that are nested in the same op and also have other users.  Views do not
+        open these: a sum computed once for two users stays one sum.  Being an output of the graph
+        counts as a use.  The counts hold until the next call.
         """
         if self._changing:  # an exception interrupted the last call
             self._forget()
@@ -55,11 +58,11 @@ class Sharing:
         else:
             self._users, self._nested = users, nested
             self._closed = frozenset([x for x in nested if users[x] > 1])
-        closed = self._closed
+        closed, counts = self._closed, self._users
         if len(self._users) > KEPT:
             self._forget()
         self._changing = False
-        return closed
+        return closed, counts
 
     def _is_closed(self, x: Variable) -> bool:
         return x in self._nested and self._users[x] > 1

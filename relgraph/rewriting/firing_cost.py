@@ -1,0 +1,144 @@
+"""Whether a firing pays: it must not compute more than it makes unnecessary.
+
+A relation replaces a few nodes by a few others.  Where nothing else uses the matched nodes, its
+direction says that this is a gain.  Where something does, they are computed all the same, and what
+is gained are only the nodes that nothing else uses: ``exp(x)**2 = exp(2 x)`` beside ``exp(x)``
+would compute a second exponential to save one product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from relgraph.ir.node import Variable, toposort
+from relgraph.ir.op import Op
+
+
+class FiringCost:
+    """The users of nodes during one run of a selection, and the firings that pay.
+
+    ``users`` counts the uses of each application in the graph that the run started from, the
+    outputs among them, and ``normal`` has the normal forms so far.  A node has the users of all
+    nodes whose normal form it is.  ``refused`` says whether a firing was refused: what was counted
+    may be gone when the run is over, so the graph is then worth another run.
+    """
+
+    def __init__(self, users: Mapping[Variable, int], normal: dict[Variable, Variable]) -> None:
+        self.users = users
+        self.normal = normal
+        self.refused = False
+        self.depends: set[Variable] = set()  # nodes whose normal form depends on users
+        self._moved: dict[Variable, int] = {}
+        self._last: Variable | None = None
+
+    def of_node(self, node: Variable, fired: tuple[Variable, Any, tuple[Any, ...]]) -> bool:
+        """Return True if the firing that replaces a node pays."""
+        result, rewrite, bindings = fired
+        if not getattr(rewrite, "may_recompute", False):
+            return True
+        assert node.op is not None
+        saved = node.op.flops(tuple([x.type for x in node.inputs]), node.type)
+        return self._pays(node, node.inputs, saved, result, bindings)
+
+    def of_operands(
+        self, root: Variable, op: Op, taken: Sequence[Variable], fired: Sequence[Any]
+    ) -> bool:
+        """Return True if the firing that replaces some operands of a sum or product pays.
+
+        ``root`` is the sum or product, and ``fired`` starts with result, rewrite and bindings.
+        """
+        result, rewrite, bindings = fired[:3]
+        if not getattr(rewrite, "may_recompute", False):
+            return True
+        kind = result.type
+        saved = (len(taken) - 1) * op.flops((kind, kind), kind)
+        return self._pays(root, taken, saved, result, bindings)
+
+    def _pays(
+        self,
+        root: Variable,
+        taken: Iterable[Variable],
+        saved: int,
+        result: Variable,
+        bindings: Iterable[Any],
+    ) -> bool:
+        """Return True unless the new nodes of a result cost more than the nodes that go."""
+        self.depends.add(root)
+        self._follow()
+        bound = {x for x in bindings if isinstance(x, Variable)}
+        left: dict[Variable, int] = {}  # the other users of the matched nodes
+        gone: dict[Variable, None] = {}
+        stack = list(taken)
+        while stack:
+            x = stack.pop()
+            if x in bound or not x.inputs:
+                continue
+            left[x] = left.get(x) or self._uses(x)
+            left[x] -= 1
+            if left[x] <= 0 and x not in gone:
+                gone[x] = None
+                stack.extend(x.inputs)
+        if len(gone) == len(left):
+            return True
+        added = 0
+        seen = set(bound)
+        stack = [result]
+        while stack:
+            x = stack.pop()
+            if x in seen or not x.inputs:
+                continue
+            seen.add(x)
+            if x in gone:
+                del gone[x]
+            elif self._uses(x):
+                continue
+            else:
+                added += _flops(x)
+            stack.extend(x.inputs)
+        if added <= saved + sum(map(_flops, gone)):
+            return True
+        self.refused = True
+        return False
+
+    def _uses(self, x: Variable) -> int:
+        """Return how often a node is used, as far as the run got."""
+        moved = self._moved.get(x, 0)
+        return moved + self.users.get(x, 0) if self.normal.get(x, x) is x else moved
+
+    def _follow(self) -> None:
+        """Count the users of what became normal since the last call for its normal form."""
+        normal, users, moved = self.normal, self.users, self._moved
+        new: Iterable[Variable]
+        if self._last is None:
+            new = users
+        else:
+            new = []
+            for x in reversed(normal):
+                if x is self._last:
+                    break
+                new.append(x)
+        self._last = next(reversed(normal), None)
+        for x in new:
+            y = normal.get(x, x)
+            if y is not x and x in users:
+                moved[y] = moved.get(y, 0) + users[x]
+
+    def keep(self, outputs: Sequence[Variable], memo: dict[Variable, Variable]) -> None:
+        """Reduce the memo of a run to normal forms that do not depend on users."""
+        if not self.depends:
+            return
+        normal = dict(memo)
+        memo.clear()
+        for x in toposort(outputs):
+            if (
+                normal.get(x) is x
+                and x not in self.depends
+                and all([not y.inputs or y in memo for y in x.inputs])
+            ):
+                memo[x] = x
+
+
+def _flops(node: Variable) -> int:
+    assert node.op is not None
+    return node.op.flops(tuple([x.type for x in node.inputs]), node.type)
