@@ -14,6 +14,7 @@ from typing import Any
 from relgraph.errors import RelgraphError
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
+from relgraph.relations.clause import Rewrite
 from relgraph.relations.matcher import compile_plain, endless
 from relgraph.relations.operand_index import ANY, anchor, plays
 from relgraph.relations.pattern import PatternNode
@@ -33,7 +34,7 @@ class PlainMatcher:
     the parameters of the op open, one matcher serves all ops of its class.
     """
 
-    __slots__ = ("_by_keys", "_compiled", "_roles", "clauses", "op")
+    __slots__ = ("_by_keys", "_choices", "_compiled", "_roles", "clauses", "op")
 
     def __init__(self, op: Op, clauses: Sequence[tuple[Relation, int]]) -> None:
         self.op = op
@@ -41,6 +42,7 @@ class PlainMatcher:
         self._roles = [_roles(relation.patterns[number]) for relation, number in clauses]
         self._compiled: dict[tuple[int, ...], Matcher | None] = {(): None}
         self._by_keys: dict[Any, Matcher | None] = {}
+        self._choices: dict[tuple[int, ...], Callable[..., Any]] = {}
 
     def __call__(self, node: Variable, accepts: Accepts | None = None) -> Any:
         """Return the result of the first rewrite that matches a node, or None.
@@ -67,40 +69,38 @@ class PlainMatcher:
             fired = match(node)
             if fired is None or accepts is None or accepts(node, fired):
                 return fired
-            return self._after(keys, node, fired, accepts)
+            return self._choosing(keys)(node, accepts)
         except OutOfSteps:
             raise self._endless(node) from None
 
-    def _after(self, keys: tuple[Any, ...], node: Variable, refused: Any, accepts: Accepts) -> Any:
-        """Return the first firing accepted of the rewrites after a refused one, or None."""
-        numbers = self._fitting(keys)
-        while True:
-            runs = [self.clauses[i][0].rewrite(self.clauses[i][1]) for i in numbers]
-            numbers = numbers[[x is refused[1] for x in runs].index(True) + 1 :]
-            match = self._compile(numbers)
-            refused = None if match is None else match(node)
-            if refused is None or accepts(node, refused):
-                return refused
-
     def _made(self, keys: tuple[Any, ...]) -> Matcher | None:
         """Compile the rewrites that operands with these keys could match."""
+        numbers = self._fitting(keys)
+        if numbers not in self._compiled:
+            runs = self._rewrites(numbers)
+            self._compiled[numbers] = compile_plain(self.op, runs) if runs else None
         if len(self._by_keys) >= KEPT:
             self._by_keys.clear()
-        matcher = self._by_keys[keys] = self._compile(self._fitting(keys))
+        matcher = self._by_keys[keys] = self._compiled[numbers]
+        return matcher
+
+    def _choosing(self, keys: tuple[Any, ...]) -> Callable[..., Any]:
+        """Return the same with a choice among matches, compiled when one is refused."""
+        numbers = self._fitting(keys)
+        matcher = self._choices.get(numbers)
+        if matcher is None:
+            matcher = compile_plain(self.op, self._rewrites(numbers), choosing=True)
+            self._choices[numbers] = matcher
         return matcher
 
     def _fitting(self, keys: tuple[Any, ...]) -> tuple[int, ...]:
         """Return the numbers of the clauses that operands with these keys could match."""
         return tuple([i for i, roles in enumerate(self._roles) if self._fit(keys, roles)])
 
-    def _compile(self, numbers: tuple[int, ...]) -> Matcher | None:
-        """Return the function that tries these clauses, in order."""
-        if numbers not in self._compiled:
-            clauses = [self.clauses[i] for i in numbers]
-            rewrites = [relation.rewrite(number) for relation, number in clauses]
-            runs = [x for x in rewrites if x is not None]
-            self._compiled[numbers] = compile_plain(self.op, runs) if runs else None
-        return self._compiled[numbers]
+    def _rewrites(self, numbers: tuple[int, ...]) -> list[Rewrite]:
+        """Return the rewrites of some clauses, in order."""
+        rewrites = [self.clauses[i][0].rewrite(self.clauses[i][1]) for i in numbers]
+        return [x for x in rewrites if x is not None]
 
     def _endless(self, node: Variable) -> RelgraphError:
         """Return the error for a match that used up its steps."""

@@ -120,8 +120,9 @@ class Groups(Limits):
                 self.inherit(n, n.inputs)
             return None
         m = n if x is a and y is b else apply(op, (x, y))
-        nested_x = x.op is op and x is not a and a.op is not op  # closed applications stay closed
-        nested_y = y.op is op and y is not b and b.op is not op
+        # Closed applications stay closed, and so do the normal forms of other shared operands.
+        nested_x = x.op is op and x is not a and a.op is not op and not self.shared(n, a)
+        nested_y = y.op is op and y is not b and b.op is not op and not self.shared(n, b)
         if nested_x or nested_y:
             # A normal sum grows by one operand: done unless their keys can match.
             if (nested_x and nested_y) or op.idempotent:
@@ -194,7 +195,7 @@ class Groups(Limits):
                 elif self.depth:
                     self.inherit(n, pending)
                 return False
-            if not self.enter(group, matcher):
+            if not self.enter(n, group, matcher):
                 break
             assert group.view is not None
             fresh, group.fresh = group.fresh, []
@@ -236,7 +237,15 @@ class Groups(Limits):
                 normal[x] = x
         return left
 
-    def enter(self, group: _Group, matcher: AcMatcher) -> bool:
+    def shared(self, n: Variable, x: Variable) -> bool:
+        """Return True if an operand has other users, so that its normal form stays as it is."""
+        cost = self.cost
+        if cost is None:
+            return False
+        cost.depends.add(n)
+        return cost.users.get(x, 0) > 1
+
+    def enter(self, n: Variable, group: _Group, matcher: AcMatcher) -> bool:
         """Enter normal operands into the view; return False if no rewrite can match them."""
         normal, op = self.normal, matcher.op
         waiting, group.waiting = group.waiting, []
@@ -248,7 +257,13 @@ class Groups(Limits):
             y = normal.get(x, x)
             if y is not x:
                 group.changed = True
-                if y.op is op and x.op is not op and y.type.dtype is group.dtype and uniform(y):
+                if (
+                    y.op is op
+                    and x.op is not op
+                    and y.type.dtype is group.dtype
+                    and uniform(y)
+                    and not self.shared(n, x)
+                ):
                     inner.append((y, slot))
                     continue
             arrived.append((y, slot))

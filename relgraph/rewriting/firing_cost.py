@@ -1,4 +1,4 @@
-"""Whether a firing pays: it must not compute more than it makes unnecessary.
+"""Whether a firing pays: it must compute less than it makes unnecessary.
 
 A relation replaces a few nodes by a few others.  Where nothing else uses the matched nodes, its
 direction says that this is a gain.  Where something does, they are computed all the same, and what
@@ -8,11 +8,12 @@ would compute a second exponential to save one product.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from relgraph.ir.node import Variable, toposort
 from relgraph.ir.op import Op
+from relgraph.relations.pattern import Block
 
 
 class FiringCost:
@@ -34,72 +35,89 @@ class FiringCost:
 
     def of_node(self, node: Variable, fired: tuple[Variable, Any, tuple[Any, ...]]) -> bool:
         """Return True if the firing that replaces a node pays."""
-        result, rewrite, bindings = fired
-        if not getattr(rewrite, "may_recompute", False):
+        if not getattr(fired[1], "may_recompute", False):
             return True
         assert node.op is not None
         saved = node.op.flops(tuple([x.type for x in node.inputs]), node.type)
-        return self._pays(node, node.inputs, saved, result, bindings)
+        return self._pays(node, node.inputs, saved, fired)
 
     def of_operands(
         self, root: Variable, op: Op, taken: Sequence[Variable], fired: Sequence[Any]
     ) -> bool:
         """Return True if the firing that replaces some operands of a sum or product pays.
 
-        ``root`` is the sum or product, and ``fired`` starts with result, rewrite and bindings.
+        ``root`` is the sum or product.
         """
-        result, rewrite, bindings = fired[:3]
-        if not getattr(rewrite, "may_recompute", False):
+        if not getattr(fired[1], "may_recompute", False):
             return True
-        kind = result.type
+        kind = fired[0].type
         saved = (len(taken) - 1) * op.flops((kind, kind), kind)
-        return self._pays(root, taken, saved, result, bindings)
+        return self._pays(root, taken, saved, fired)
 
     def _pays(
         self,
         root: Variable,
         taken: Iterable[Variable],
         saved: int,
-        result: Variable,
-        bindings: Iterable[Any],
+        fired: Sequence[Any],
     ) -> bool:
-        """Return True unless the new nodes of a result cost more than the nodes that go."""
+        """Return True unless the new nodes of a result cost as much as the nodes that go."""
+        result, rewrite, bindings = fired
         self.depends.add(root)
         self._follow()
         bound = {x for x in bindings if isinstance(x, Variable)}
+        new, kept = self._built(result, bound)
         left: dict[Variable, int] = {}  # the other users of the matched nodes
         gone: dict[Variable, None] = {}
         stack = list(taken)
         while stack:
             x = stack.pop()
-            if x in bound or not x.inputs:
+            if not x.inputs or x in kept or x in bound or x in new:
+                kept.add(x)
                 continue
             left[x] = left.get(x) or self._uses(x)
             left[x] -= 1
             if left[x] <= 0 and x not in gone:
                 gone[x] = None
-                stack.extend(x.inputs)
-        if len(gone) == len(left):
+                stack += x.inputs
+        # An instance may be a bound node as a whole, as x is 1 x; otherwise none but bound nodes
+        # means that a matched node is bound, too, and stays: exp(x) / exp(x) = exp(x) exp(-x).
+        if len(gone) == len(left) and (left or isinstance(rewrite.pattern, Block)):
             return True
-        added = 0
-        seen = set(bound)
-        stack = [result]
-        while stack:
-            x = stack.pop()
-            if x in seen or not x.inputs:
-                continue
-            seen.add(x)
-            if x in gone:
-                del gone[x]
-            elif self._uses(x):
-                continue
-            else:
-                added += _flops(x)
-            stack.extend(x.inputs)
-        if added <= saved + sum(map(_flops, gone)):
+        stack = [x for x in left if x not in gone]
+        for x in stack:  # grows as it goes: what is below a node with other users stays as well
+            for y in x.inputs:
+                if y in bound or y in new:
+                    kept.add(y)
+                elif y.inputs and y not in kept and y not in left:
+                    left[y] = 0
+                    stack.append(y)
+        new, _ = self._built(result, kept)
+        added = sum(map(_flops, new))
+        if not added or added < saved + sum(map(_flops, gone)):
             return True
         self.refused = True
         return False
+
+    def _built(
+        self, result: Variable, bound: Collection[Variable]
+    ) -> tuple[list[Variable], set[Variable]]:
+        """Return the nodes of a result that the graph has not, and those below that it has.
+
+        Bound nodes are not among them, nor what is below these.
+        """
+        new: dict[Variable, None] = {}
+        kept: set[Variable] = set()
+        stack = [result]
+        for x in stack:  # grows as it goes
+            if not x.inputs or x in new or x in bound:
+                continue
+            if self._uses(x):
+                kept.add(x)
+            else:
+                new[x] = None
+                stack += x.inputs
+        return list(new), kept
 
     def _uses(self, x: Variable) -> int:
         """Return how often a node is used, as far as the run got."""

@@ -216,12 +216,13 @@ class GraphRewriter:
             return _applied(step, FunctionGraph(None, outputs)).outputs
         once = self.strategy == "once"
         if self.max_use_ratio is None:
-            outputs = _normalised(outputs, step, once)
+            result = _normalised(outputs, step, once)
             for _ in range(ROUNDS):  # what kept a relation from firing may be gone
                 if not step.unsettled:
                     break
-                outputs = _normalised(outputs, step, once)
-            return outputs
+                result = _normalised(result, step, once)
+                step.remember(outputs, result)
+            return result
         nodes = sum([bool(x.inputs) for x in FunctionGraph(None, outputs)])
         most = math.ceil(self.max_use_ratio * max(nodes, 1))
         with step.lock:  # the selection is this rewriter's own, so its budgets are too

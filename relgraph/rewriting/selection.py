@@ -109,6 +109,12 @@ class Selection:
                 by_op.setdefault(op.difference, kind)
         return by_op
 
+    def remember(self, outputs: tuple[Variable, ...], result: tuple[Variable, ...]) -> None:
+        """Remember what several runs made of a graph, if the last was remembered."""
+        with self.lock:
+            if result in self.results:
+                self.results[outputs] = result
+
     def trim(self, most: int) -> None:
         """Forget the least recently used normal forms beyond ``most`` nodes."""
         while len(self.results) > 8:

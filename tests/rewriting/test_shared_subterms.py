@@ -10,6 +10,7 @@ from relgraph.rewriting import shared_subterms
 from relgraph.rewriting.shared_subterms import Sharing
 
 OPS = frozenset({rg.add, rg.multiply})
+FAMILY = {rg.add: "+", rg.subtract: "+", rg.negative: "+", rg.multiply: "*"}
 
 
 def counted_anew(outputs):
@@ -20,7 +21,7 @@ def counted_anew(outputs):
     for node in nodes:
         for x in node.inputs:
             uses[x] += 1
-            if node.op in OPS and x.op is node.op:
+            if FAMILY.get(node.op, node) is FAMILY.get(x.op, x):
                 nested.add(x)
     return {x for x in nested if uses[x] > 1}
 
