@@ -242,8 +242,11 @@ class Groups(Limits):
         cost = self.cost
         if cost is None:
             return False
-        cost.depends.add(n)
-        return cost.users.get(x, 0) > 1
+        cost.depends = True
+        if cost.users.get(x, 0) < 2:
+            return False
+        cost.refused.add(n)
+        return True
 
     def enter(self, n: Variable, group: _Group, matcher: AcMatcher) -> bool:
         """Enter normal operands into the view; return False if no rewrite can match them."""

@@ -281,7 +281,7 @@ def normalise(
                 gc.enable()
                 _paused.remove(thread)
         if cost is not None:
-            selection.unsettled = cost.refused and result != key
+            selection.unsettled = bool(cost.refused) and result != key
         if kept:
             if cost is not None:
                 cost.keep(outputs, memo)

@@ -21,15 +21,17 @@ class FiringCost:
 
     ``users`` counts the uses of each application in the graph that the run started from, the
     outputs among them, and ``normal`` has the normal forms so far.  A node has the users of all
-    nodes whose normal form it is.  ``refused`` says whether a firing was refused: what was counted
-    may be gone when the run is over, so the graph is then worth another run.
+    nodes whose normal form it is.  ``refused`` holds the nodes at which a firing was refused: what
+    was counted may be gone when the run is over, so the graph is then worth another run.
+    ``depends`` says whether any decision depended on users.
     """
 
     def __init__(self, users: Mapping[Variable, int], normal: dict[Variable, Variable]) -> None:
         self.users = users
         self.normal = normal
-        self.refused = False
-        self.depends: set[Variable] = set()  # nodes whose normal form depends on users
+        self.refused: set[Variable] = set()
+        self.depends = False
+        self._before = len(normal)
         self._moved: dict[Variable, int] = {}
         self._last: Variable | None = None
 
@@ -63,7 +65,7 @@ class FiringCost:
     ) -> bool:
         """Return True unless the new nodes of a result cost as much as the nodes that go."""
         result, rewrite, bindings = fired
-        self.depends.add(root)
+        self.depends = True
         self._follow()
         bound = {x for x in bindings if isinstance(x, Variable)}
         new, kept = self._built(result, bound)
@@ -96,7 +98,7 @@ class FiringCost:
         added = sum(map(_flops, new))
         if not added or added < saved + sum(map(_flops, gone)):
             return True
-        self.refused = True
+        self.refused.add(root)
         return False
 
     def _built(
@@ -143,18 +145,24 @@ class FiringCost:
                 moved[y] = moved.get(y, 0) + users[x]
 
     def keep(self, outputs: Sequence[Variable], memo: dict[Variable, Variable]) -> None:
-        """Reduce the memo of a run to normal forms that do not depend on users."""
+        """Reduce the memo of a run to what holds whoever uses the nodes.
+
+        That is what was there before the run.  Of what came, a node that is normal is so in any
+        graph, unless a firing was refused in it.
+        """
         if not self.depends:
             return
-        normal = dict(memo)
-        memo.clear()
-        for x in toposort(outputs):
-            if (
-                normal.get(x) is x
-                and x not in self.depends
-                and all([not y.inputs or y in memo for y in x.inputs])
-            ):
-                memo[x] = x
+        new = list(memo.items())[self._before :]
+        kept = [x for x, y in new if y is x]
+        if self.refused:
+            refused = set(self.refused)
+            for x in toposort([*outputs, *[memo[x] for x in outputs if x in memo]]):
+                if any([y in refused for y in x.inputs]):
+                    refused.add(x)
+            kept = [x for x in kept if x not in refused]
+        for x, _ in new:
+            del memo[x]
+        memo.update(zip(kept, kept, strict=True))
 
 
 def _flops(node: Variable) -> int:

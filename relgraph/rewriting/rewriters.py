@@ -195,7 +195,13 @@ class GraphRewriter:
         parts: _Parts | None = getattr(self, "_parts", None)
         steps = parts.steps if parts is not None else []
         if len(steps) == 1 and isinstance(steps[0], Selection):
-            return self._step(steps[0], now)
+            after = self._step(steps[0], now)
+            for _ in range(ROUNDS):  # what kept a relation from firing may be gone
+                if not steps[0].unsettled:
+                    break
+                after = self._step(steps[0], after)
+                steps[0].remember(now, after)
+            return after
         before: dict[tuple[Variable, ...], None] = {}
         while steps:
             before[now] = None
@@ -216,13 +222,7 @@ class GraphRewriter:
             return _applied(step, FunctionGraph(None, outputs)).outputs
         once = self.strategy == "once"
         if self.max_use_ratio is None:
-            result = _normalised(outputs, step, once)
-            for _ in range(ROUNDS):  # what kept a relation from firing may be gone
-                if not step.unsettled:
-                    break
-                result = _normalised(result, step, once)
-                step.remember(outputs, result)
-            return result
+            return _normalised(outputs, step, once)
         nodes = sum([bool(x.inputs) for x in FunctionGraph(None, outputs)])
         most = math.ceil(self.max_use_ratio * max(nodes, 1))
         with step.lock:  # the selection is this rewriter's own, so its budgets are too
