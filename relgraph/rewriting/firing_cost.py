@@ -1,4 +1,4 @@
-"""Whether a firing pays: it must compute less than it makes unnecessary.
+"""Whether a firing pays: it must not compute more than it makes unnecessary.
 
 A relation replaces a few nodes by a few others.  Where nothing else uses the matched nodes, its
 direction says that this is a gain.  Where something does, they are computed all the same, and what
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+from relgraph.ir.cost import size
 from relgraph.ir.node import Variable, toposort
 from relgraph.ir.op import Op
 from relgraph.relations.pattern import Block
@@ -39,9 +40,7 @@ class FiringCost:
         """Return True if the firing that replaces a node pays."""
         if not getattr(fired[1], "may_recompute", False):
             return True
-        assert node.op is not None
-        saved = node.op.flops(tuple([x.type for x in node.inputs]), node.type)
-        return self._pays(node, node.inputs, saved, fired)
+        return self._pays(node, node.inputs, _cost((node,)), fired)
 
     def of_operands(
         self, root: Variable, op: Op, taken: Sequence[Variable], fired: Sequence[Any]
@@ -52,22 +51,30 @@ class FiringCost:
         """
         if not getattr(fired[1], "may_recompute", False):
             return True
-        kind = fired[0].type
-        saved = (len(taken) - 1) * op.flops((kind, kind), kind)
+        kind, count = fired[0].type, len(taken) - 1
+        saved = count * op.flops((kind, kind), kind), 2 * count * size(kind)
         return self._pays(root, taken, saved, fired)
 
     def _pays(
         self,
         root: Variable,
-        taken: Iterable[Variable],
-        saved: int,
+        taken: Sequence[Variable],
+        saved: tuple[int, int],
         fired: Sequence[Any],
     ) -> bool:
-        """Return True unless the new nodes of a result cost as much as the nodes that go."""
+        """Return True unless the new nodes of a result cost more than the nodes that go.
+
+        ``saved`` is the cost of what goes above the operands ``taken``.
+        """
         result, rewrite, bindings = fired
+        bound = {x for x in bindings if isinstance(x, Variable)}
+        # An instance may be a bound node as a whole, as x is 1 x; otherwise none but bound nodes
+        # means that a matched node is bound, too, and stays: exp(x) / exp(x) = exp(x) exp(-x).
+        gathers = isinstance(rewrite.pattern, Block)
+        if gathers and not any([x.inputs and x not in bound for x in taken]):
+            return True
         self.depends = True
         self._follow()
-        bound = {x for x in bindings if isinstance(x, Variable)}
         new, kept = self._built(result, bound)
         left: dict[Variable, int] = {}  # the other users of the matched nodes
         gone: dict[Variable, None] = {}
@@ -82,9 +89,7 @@ class FiringCost:
             if left[x] <= 0 and x not in gone:
                 gone[x] = None
                 stack += x.inputs
-        # An instance may be a bound node as a whole, as x is 1 x; otherwise none but bound nodes
-        # means that a matched node is bound, too, and stays: exp(x) / exp(x) = exp(x) exp(-x).
-        if len(gone) == len(left) and (left or isinstance(rewrite.pattern, Block)):
+        if len(gone) == len(left) and (left or gathers):
             return True
         stack = [x for x in left if x not in gone]
         for x in stack:  # grows as it goes: what is below a node with other users stays as well
@@ -95,15 +100,15 @@ class FiringCost:
                     left[y] = 0
                     stack.append(y)
         new, _ = self._built(result, kept)
-        added = sum(map(_flops, new))
-        if not added or added < saved + sum(map(_flops, gone)):
+        lost = _cost(gone)
+        if _cost(new) <= (saved[0] + lost[0], saved[1] + lost[1]):
             return True
         self.refused.add(root)
         return False
 
     def _built(
         self, result: Variable, bound: Collection[Variable]
-    ) -> tuple[list[Variable], set[Variable]]:
+    ) -> tuple[dict[Variable, None], set[Variable]]:
         """Return the nodes of a result that the graph has not, and those below that it has.
 
         Bound nodes are not among them, nor what is below these.
@@ -119,7 +124,7 @@ class FiringCost:
             else:
                 new[x] = None
                 stack += x.inputs
-        return list(new), kept
+        return new, kept
 
     def _uses(self, x: Variable) -> int:
         """Return how often a node is used, as far as the run got."""
@@ -165,6 +170,12 @@ class FiringCost:
         memo.update(zip(kept, kept, strict=True))
 
 
-def _flops(node: Variable) -> int:
-    assert node.op is not None
-    return node.op.flops(tuple([x.type for x in node.inputs]), node.type)
+def _cost(nodes: Iterable[Variable]) -> tuple[int, int]:
+    """Return the operations of some nodes; of nodes alike in it, the elements that they read."""
+    operations = elements = 0
+    for x in nodes:
+        assert x.op is not None
+        types = tuple([y.type for y in x.inputs])
+        operations += x.op.flops(types, x.type)
+        elements += sum(map(size, types))
+    return operations, elements
