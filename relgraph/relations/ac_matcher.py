@@ -325,7 +325,11 @@ class AcMatcher:
                 match = rule.pair(a, b, self.view)
                 firing = None if match is None else match.firing
                 found = firing and (firing.result, firing.rewrite, firing.bindings)
-            if found is not None and (accepts is None or accepts(root, self.op, (a, b), found)):
+            if found is not None and (
+                accepts is None
+                or not found[1].may_recompute
+                or accepts(root, self.op, (a, b), found)
+            ):
                 return found  # type: ignore[no-any-return]
         return None
 
@@ -367,7 +371,11 @@ class AcMatcher:
         """
 
         def accepted(firing: Firing) -> bool:
-            return accepts is None or accepts(root, self.op, firing.taken, firing.fired)
+            return (
+                accepts is None
+                or not firing.rewrite.may_recompute
+                or accepts(root, self.op, firing.taken, firing.fired)
+            )
 
         agenda: list[tuple[int, int, int]] = []
         index, operands = view.index, view.operands

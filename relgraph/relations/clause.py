@@ -94,6 +94,17 @@ class Rewrite:
         return built and inner
 
     @cached_property
+    def shallow(self) -> bool:
+        """Whether the operands of the pattern are variables, or applications of some to those."""
+        inner = [self.pattern.element] if isinstance(self.pattern, Block) else self.pattern.args
+        return not any(
+            isinstance(y, PatternNode | Block)
+            for x in inner
+            if isinstance(x, PatternNode)
+            for y in x.args
+        )
+
+    @cached_property
     def ranks(self) -> RankClasses | None:
         """The ranks of its operands for which it holds; None for any, without a product."""
         # A direction leaves conditions out that its pattern cannot be computed without.

@@ -47,7 +47,8 @@ class PlainMatcher:
     def __call__(self, node: Variable, accepts: Accepts | None = None) -> Any:
         """Return the result of the first rewrite that matches a node, or None.
 
-        A firing that ``accepts`` refuses counts as no match.
+        A firing that ``accepts`` refuses counts as no match; it is asked of rewrites that may
+        compute more than they save.
         """
         inputs = node.inputs
         keys: tuple[Any, ...]
@@ -67,7 +68,9 @@ class PlainMatcher:
             return None
         try:
             fired = match(node)
-            if fired is None or accepts is None or accepts(node, fired):
+            if fired is None or accepts is None or not fired[1].may_recompute:
+                return fired
+            if accepts(node, fired):
                 return fired
             return self._choosing(keys)(node, accepts)
         except OutOfSteps:

@@ -9,6 +9,7 @@ would compute a second exponential to save one product.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from relgraph.ir.cost import size
@@ -71,10 +72,13 @@ class FiringCost:
         # An instance may be a bound node as a whole, as x is 1 x; otherwise none but bound nodes
         # means that a matched node is bound, too, and stays: exp(x) / exp(x) = exp(x) exp(-x).
         gathers = isinstance(rewrite.pattern, Block)
-        if gathers and not any([x.inputs and x not in bound for x in taken]):
+        inner = [x for x in taken if x.inputs and x not in bound]
+        if gathers and not inner:
             return True
         self.depends = True
         self._follow()
+        if inner and rewrite.shallow and not any([self._uses(x) > 1 for x in inner]):
+            return True
         new, kept = self._built(result, bound)
         left: dict[Variable, int] = {}  # the other users of the matched nodes
         gone: dict[Variable, None] = {}
@@ -134,20 +138,15 @@ class FiringCost:
     def _follow(self) -> None:
         """Count the users of what became normal since the last call for its normal form."""
         normal, users, moved = self.normal, self.users, self._moved
-        new: Iterable[Variable]
-        if self._last is None:
-            new = users
-        else:
-            new = []
-            for x in reversed(normal):
-                if x is self._last:
-                    break
-                new.append(x)
-        self._last = next(reversed(normal), None)
-        for x in new:
-            y = normal.get(x, x)
-            if y is not x and x in users:
-                moved[y] = moved.get(y, 0) + users[x]
+        last, self._last = self._last, next(reversed(normal), None)
+        for x in users if last is None else reversed(normal):
+            if x is last:
+                break
+            count = users.get(x)
+            if count is not None:
+                y = normal.get(x, x)
+                if y is not x:
+                    moved[y] = moved.get(y, 0) + count
 
     def keep(self, outputs: Sequence[Variable], memo: dict[Variable, Variable]) -> None:
         """Reduce the memo of a run to what holds whoever uses the nodes.
@@ -157,17 +156,14 @@ class FiringCost:
         """
         if not self.depends:
             return
-        new = list(memo.items())[self._before :]
-        kept = [x for x, y in new if y is x]
+        free: set[Variable] = set()  # of the refused firings
         if self.refused:
-            refused = set(self.refused)
             for x in toposort([*outputs, *[memo[x] for x in outputs if x in memo]]):
-                if any([y in refused for y in x.inputs]):
-                    refused.add(x)
-            kept = [x for x in kept if x not in refused]
-        for x, _ in new:
-            del memo[x]
-        memo.update(zip(kept, kept, strict=True))
+                if x not in self.refused and all([y in free for y in x.inputs]):
+                    free.add(x)
+        for x in list(islice(memo, self._before, None)):
+            if memo[x] is not x or (self.refused and x not in free):
+                del memo[x]
 
 
 def _cost(nodes: Iterable[Variable]) -> tuple[int, int]:

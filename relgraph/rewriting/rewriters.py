@@ -197,7 +197,7 @@ class GraphRewriter:
         if len(steps) == 1 and isinstance(steps[0], Selection):
             after = self._step(steps[0], now)
             for _ in range(ROUNDS):  # what kept a relation from firing may be gone
-                if not steps[0].unsettled:
+                if after not in steps[0].unsettled:
                     break
                 after = self._step(steps[0], after)
                 steps[0].remember(now, after)

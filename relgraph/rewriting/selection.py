@@ -51,10 +51,10 @@ class Selection:
     def __init__(
         self, relations: Iterable[Any] = (), transforms: Iterable[Any] = (), thrifty: bool = False
     ) -> None:
-        self.thrifty = thrifty
         self.relations: tuple[Relation, ...] = tuple(dict.fromkeys(map(as_relation, relations)))
         self.transforms = tuple(transforms)
         self._check_directions()
+        self.thrifty = thrifty and bool(self.relations)
         self.budgets: dict[Any, int] = {x: x.budget for x in self.relations if x.budget is not None}
         self.regroups = any(x.rounding != "exact" for x in self.relations) or any(
             hasattr(t, "fold") for t in self.transforms
@@ -75,7 +75,8 @@ class Selection:
         self.memo: OrderedDict[Any, dict[Variable, Variable]] = OrderedDict()
         self.results: OrderedDict[tuple[Variable, ...], tuple[Variable, ...]] = OrderedDict()
         self.sharing = Sharing(self.ac_ops)
-        self.unsettled = False  # whether the last run refused a firing, and changed the graph
+        # Graphs that a run left with firings refused because of users that may be gone by now.
+        self.unsettled: set[tuple[Variable, ...]] = set()
         self.lock = forks.lock()
 
     def ac_of(self, op: Any) -> AcMatcher | None:
