@@ -20,6 +20,7 @@ import sys
 import time
 import warnings
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -148,8 +149,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="programs whose name holds this")
     options = parser.parse_args()
     rows: list[dict[str, Any]] = []
-    cases = [*own_cases(), *random_cases(options.random, options.seed)]
-    for case in cases:
+    for case in chain(own_cases(), random_cases(options.random, options.seed)):
         if options.only not in case.name:
             continue
         try:
@@ -159,7 +159,8 @@ def main() -> None:
             continue
         rows.append(row)
         if row["flops"] > row["written flops"] or ("ratio" in row and slower(row)):
-            print({k: round(v, 3) if isinstance(v, float) else v for k, v in row.items()})
+            rounded = {k: round(v, 3) if isinstance(v, float) else v for k, v in row.items()}
+            print(rounded, flush=True)
     larger = [x for x in rows if x["flops"] > x["written flops"]]
     print(f"{len(rows)} programs, {len(larger)} with more operations", end="")
     total = sum(x["flops"] for x in rows) / max(sum(x["written flops"] for x in rows), 1)
