@@ -96,10 +96,6 @@ class _Diagonals(Op):
         (k,) = super().canonical(*args, **kwargs)
         return (k if is_open(k) else check_int(k, f"{cls.name}: the diagonal k"),)
 
-    def flops(self, types: tuple[Any, ...], result: Any) -> int:
-        """Cost one copy of each element."""
-        return size(result)
-
 
 class Diag(_Diagonals):
     """The matrix with a vector on one diagonal and zeros elsewhere."""
@@ -153,6 +149,8 @@ class Diagonal(_Diagonals):
     __slots__ = ()
     name = "diagonal"
     measure = (1, 2)
+    view = True
+    overhead = 800
 
     def infer(self, *types: Any) -> Type:
         """Return the type, with the size of the diagonal where both sizes are static."""
