@@ -7,8 +7,11 @@ predict time.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from relgraph.ir.node import Variable, toposort
 from relgraph.ir.types import Dim, Shape, TensorType, TupleType, Type
@@ -16,27 +19,54 @@ from relgraph.ir.types import Dim, Shape, TensorType, TupleType, Type
 NOMINAL = 256
 
 
+@dataclass(frozen=True)
+class Sized:
+    """A type as a rule of cost reads it, whose sizes may be polynomials."""
+
+    dtype: np.dtype[Any]
+    shape: tuple[Any, ...]
+    layout: str = "dense"
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return len(self.shape)
+
+    def with_shape(self, shape: Iterable[Any]) -> Sized:
+        """Return the type of the same dtype and layout with another shape."""
+        return Sized(self.dtype, tuple(shape), self.layout)
+
+
+class Several(NamedTuple):
+    """A tuple type as a rule of cost reads it."""
+
+    items: tuple[Sized, ...]
+
+
+AnyType = Type | Sized | Several
+
+
 def extent(dim: Dim) -> int:
     """Return a dimension's size, or the nominal size if it is unknown."""
     return NOMINAL if dim is None or isinstance(dim, str) else dim
 
 
-def size(type_: Type) -> int:
+def size(type_: AnyType) -> int:
     """Return the number of elements of a value of this type."""
-    if isinstance(type_, TupleType):
+    if isinstance(type_, TupleType | Several):
         return sum(map(size, type_.items))
-    shape: Any = type_.shape  # type: ignore[attr-defined]
+    shape: Any = type_.shape  # type: ignore[union-attr]
     count = 1
     for dim in shape:
         count *= NOMINAL if dim is None or isinstance(dim, str) else dim
     return count
 
 
-def nbytes(type_: Type) -> int:
+def nbytes(type_: AnyType) -> int:
     """Return the number of bytes of a value of this type."""
-    if isinstance(type_, TupleType):
+    if isinstance(type_, TupleType | Several):
         return sum(map(nbytes, type_.items))
-    assert isinstance(type_, TensorType)
+    assert isinstance(type_, TensorType | Sized)
     return size(type_) * type_.dtype.itemsize
 
 

@@ -16,6 +16,7 @@ from relgraph.ir.cost import size as count_of_elements
 from relgraph.ir.facts import VALUE_FACTS, Facts, kept
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
+from relgraph.ir.polynomial import digits
 from relgraph.ir.types import TensorType, Type
 from relgraph.ops.arguments import (
     as_operand,
@@ -160,7 +161,7 @@ class Unique(Op):
     def flops(self, types: tuple[Any, ...], result: Any) -> int:
         """Cost n log2(n) comparisons."""
         count = count_of_elements(types[0])
-        return count * max(1, count.bit_length())
+        return count * digits(count)  # type: ignore[no-any-return]
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """Keep what is known of each element."""

@@ -175,7 +175,8 @@ class Einsum(Op):
         sizes: dict[str, int] = {}
         for term, type_ in zip(terms, types, strict=True):
             for label, dim in zip(term, type_.shape, strict=True):
-                sizes[label] = max(sizes.get(label, 0), extent(dim))
+                if dim != 1 or label not in sizes:
+                    sizes[label] = extent(dim)
         total = len(types)
         for one in sizes.values():
             total *= one

@@ -16,6 +16,7 @@ from relgraph.ir.cost import extent, size
 from relgraph.ir.facts import NOTHING, Facts, kept, proved
 from relgraph.ir.node import Variable
 from relgraph.ir.op import GetItem, Op
+from relgraph.ir.polynomial import least, most
 from relgraph.ir.types import Dim, TensorType, TupleType, Type, broadcast_shapes
 from relgraph.ops.arguments import as_operand, is_open
 from relgraph.ops.contraction import contracted
@@ -367,8 +368,8 @@ def smaller(m: Dim, n: Dim) -> Dim:
 
 def _long_and_short(matrices: TensorType) -> tuple[int, int]:
     """Return the larger and the smaller side of matrices."""
-    m, n = map(extent, matrices.shape[-2:])
-    return max(m, n), min(m, n)
+    sides = [extent(n) for n in matrices.shape[-2:]]
+    return most(sides), least(sides)
 
 
 def _matrices(matrices: TensorType) -> int:

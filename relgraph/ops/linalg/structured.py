@@ -11,6 +11,7 @@ from relgraph.ir.cost import extent, size
 from relgraph.ir.facts import VALUE_FACTS, Facts, kept, proved
 from relgraph.ir.node import Variable, constant
 from relgraph.ir.op import Op
+from relgraph.ir.polynomial import least
 from relgraph.ir.types import Dim, TensorType, Type, check_dtype
 from relgraph.ops.arguments import as_operand, check_int, is_open, is_pattern, no_rank, rank_of
 from relgraph.ops.docstrings import documented
@@ -188,7 +189,7 @@ class Trace(Op):
 
     def flops(self, types: tuple[Any, ...], result: Any) -> int:
         """Cost one addition for each element of the diagonals."""
-        return size(result) * min(map(extent, types[0].shape[-2:]))
+        return size(result) * least(map(extent, types[0].shape[-2:]))  # type: ignore[no-any-return]
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """Keep integrality, and signs of floats (integers wrap around)."""
