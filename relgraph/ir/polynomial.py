@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
+from math import gcd
 from typing import Any, Union
 
 Atom = Union[str, "Function"]
@@ -46,44 +46,51 @@ class Polynomial:
 
     Sums, differences and products are polynomials; ``p // 3`` is exact, too.  A polynomial without
     names is an int, or a fraction rounded down: see :meth:`at`.
+
+    Parameters
+    ----------
+    terms : mapping of tuple to int
+        The coefficient of each product of sizes.
+    divisor : int
+        What divides all coefficients.
     """
 
-    __slots__ = ("terms",)
+    __slots__ = ("divisor", "terms")
 
-    terms: Mapping[Monomial, Fraction]
+    terms: Mapping[Monomial, int]
+    divisor: int
 
-    def __init__(self, terms: Mapping[Monomial, Fraction]) -> None:
-        self.terms = {monomial: number for monomial, number in terms.items() if number}
+    def __init__(self, terms: Mapping[Monomial, int], divisor: int = 1) -> None:
+        common = gcd(divisor, *terms.values())
+        self.terms = {m: number // common for m, number in terms.items() if number}
+        self.divisor = divisor // common
 
     @classmethod
     def of(cls, atom: Atom) -> Polynomial:
         """Return the polynomial that is one size."""
-        return cls({(atom,): Fraction(1)})
+        return cls({(atom,): 1})
 
     def __add__(self, other: Any) -> Polynomial:
-        terms = _terms(other)
-        if terms is None:
+        if not isinstance(other, int | Polynomial):
             return NotImplemented
-        total = dict(self.terms)
-        for monomial, number in terms.items():
-            total[monomial] = total.get(monomial, Fraction(0)) + number
-        return Polynomial(total)
+        other = _polynomial(other)
+        total = {monomial: number * other.divisor for monomial, number in self.terms.items()}
+        for monomial, number in other.terms.items():
+            total[monomial] = total.get(monomial, 0) + number * self.divisor
+        return Polynomial(total, self.divisor * other.divisor)
 
     def __mul__(self, other: Any) -> Polynomial:
-        terms = _terms(other)
-        if terms is None:
+        if not isinstance(other, int | Polynomial):
             return NotImplemented
-        total: dict[Monomial, Fraction] = {}
+        other = _polynomial(other)
+        total: dict[Monomial, int] = {}
         for first, a in self.terms.items():
-            for second, b in terms.items():
+            for second, b in other.terms.items():
                 monomial = tuple(sorted(first + second, key=str))
-                total[monomial] = total.get(monomial, Fraction(0)) + a * b
-        return Polynomial(total)
+                total[monomial] = total.get(monomial, 0) + a * b
+        return Polynomial(total, self.divisor * other.divisor)
 
     __radd__, __rmul__ = __add__, __mul__
-
-    def __neg__(self) -> Polynomial:
-        return self * -1
 
     def __sub__(self, other: Any) -> Polynomial:
         return self.__add__(other * -1)
@@ -92,34 +99,36 @@ class Polynomial:
         return self.__mul__(-1).__add__(other)
 
     def __pow__(self, power: int) -> Polynomial:
-        result = Polynomial({(): Fraction(1)})
+        result = Polynomial({(): 1})
         for _ in range(power):
             result = result * self
         return result
 
     def __floordiv__(self, divisor: int) -> Polynomial:
-        return Polynomial({monomial: number / divisor for monomial, number in self.terms.items()})
+        return Polynomial(self.terms, self.divisor * divisor)
 
     def __eq__(self, other: object) -> bool:
-        terms = _terms(other)
-        return NotImplemented if terms is None else dict(self.terms) == dict(terms)
+        if not isinstance(other, int | Polynomial):
+            return NotImplemented
+        other = _polynomial(other)
+        return self.divisor == other.divisor and self.terms == other.terms
 
     def __hash__(self) -> int:
-        return hash(frozenset(self.terms.items()))
+        return hash((frozenset(self.terms.items()), self.divisor))
 
     def __repr__(self) -> str:
         ordered = sorted(
-            self.terms.items(), key=lambda item: (-len(item[0]), list(map(str, item[0])))
+            self.terms, key=lambda monomial: (-len(monomial), list(map(str, monomial)))
         )
-        text = " + ".join(_written(monomial, number) for monomial, number in ordered) or "0"
-        return text.replace("+ -", "- ")
+        texts = [_written(monomial, self.terms[monomial], self.divisor) for monomial in ordered]
+        return (" + ".join(texts) or "0").replace("+ -", "- ")
 
     @property
     def names(self) -> tuple[str, ...]:
         """The sizes that it depends on, sorted."""
         return tuple(sorted(set(_names(self))))
 
-    def at(self, sizes: Mapping[str, int]) -> Number:
+    def at(self, sizes: Mapping[str, Any]) -> Number:
         """Return the value for given sizes: an int, or a polynomial in the sizes that are left.
 
         A fraction is rounded down.
@@ -131,13 +140,13 @@ class Polynomial:
                 value = atom.at(sizes) if isinstance(atom, Function) else sizes.get(atom)
                 product = product * (Polynomial.of(atom) if value is None else value)
             total = total + product
-        return total.number()
+        return (total // self.divisor).number()
 
     def number(self) -> Number:
         """Return an int for a polynomial without names, rounded down, else the polynomial."""
         if not self.terms:
             return 0
-        return int(self.terms[()] // 1) if set(self.terms) == {()} else self
+        return self.terms[()] // self.divisor if set(self.terms) == {()} else self
 
     def at_most(self, other: Number) -> bool:
         """Return True if it is at most another one for all sizes of at least 1.
@@ -145,9 +154,7 @@ class Polynomial:
         The test covers each term by terms of the other one that it divides: ``m*n + n`` is at most
         ``2*m*n``.  False means that it is not known.
         """
-        left = dict(_terms(other) or {})
-        for monomial, number in self.terms.items():
-            left[monomial] = left.get(monomial, Fraction(0)) - number
+        left = dict((_polynomial(other) - self).terms)
         owed = sorted((m for m in left if left[m] < 0), key=lambda m: (-len(m), str(m)))
         for monomial in owed:
             own = Counter(monomial)
@@ -173,7 +180,7 @@ def at_most(a: Number, b: Number) -> bool:
     """Return True if ``a <= b`` for all sizes of at least 1; False if that is not known."""
     if isinstance(a, int) and isinstance(b, int):
         return a <= b
-    return Polynomial(_terms(a) or {}).at_most(b)
+    return _polynomial(a).at_most(b)
 
 
 def least(counts: Iterable[Any]) -> Any:
@@ -212,13 +219,8 @@ def _covers(name: str, a: Number, b: Number) -> bool:
     return at_most(a, b) if name == "min" else at_most(b, a)
 
 
-def _terms(x: object) -> Mapping[Monomial, Fraction] | None:
-    """Return the terms of a polynomial or of a number; None for anything else."""
-    if isinstance(x, Polynomial):
-        return x.terms
-    if isinstance(x, int | Fraction):
-        return {(): Fraction(x)} if x else {}
-    return None
+def _polynomial(number: Number) -> Polynomial:
+    return number if isinstance(number, Polynomial) else Polynomial({(): number})
 
 
 def _names(x: Number) -> Iterator[str]:
@@ -232,14 +234,15 @@ def _names(x: Number) -> Iterator[str]:
                         yield from _names(operand)
 
 
-def _written(monomial: Monomial, number: Fraction) -> str:
+def _written(monomial: Monomial, number: int, divisor: int) -> str:
+    common = gcd(number, divisor)
+    number, divisor = number // common, divisor // common
     powers = [
         str(atom) if power == 1 else f"{atom}**{power}" for atom, power in Counter(monomial).items()
     ]
-    if not powers:
-        return str(number)
+    size = f"{abs(number)}/{divisor}" if divisor > 1 else str(abs(number))
     sign = "-" if number < 0 else ""
-    return sign + "*".join([str(abs(number))] * (abs(number) != 1) + powers)
+    return sign + "*".join([size] * (size != "1" or not powers) + powers)
 
 
 __all__ = ["Function", "Number", "Polynomial", "at", "at_most", "digits", "least", "most"]
