@@ -15,7 +15,7 @@ from typing import Any
 from relgraph.errors import ArgumentError, checks_arguments, kind_of
 from relgraph.ir.cost import Several, Sized, nbytes
 from relgraph.ir.dispatch import traceable
-from relgraph.ir.graph import FunctionGraph, as_outputs
+from relgraph.ir.graph import FunctionGraph, as_outputs, is_tensor
 from relgraph.ir.infix import brief
 from relgraph.ir.machine import FIXED, Machine
 from relgraph.ir.node import Variable
@@ -294,8 +294,12 @@ class _Types:
     def __init__(self, nodes: Iterable[Variable]) -> None:
         self._equalities = Equalities()
         self._known: dict[Variable, Any] = {}
-        for node in dict.fromkeys(nodes):
+        self._computed: dict[Variable, Any] = {}
+        distinct = list(dict.fromkeys(nodes))
+        for node in distinct:
             self._equalities.learn(node)
+        for node in distinct:  # operands first, so that no walk is deep
+            self.of(node)
 
     def of(self, node: Variable) -> Any:
         """Return the type of a node."""
@@ -311,8 +315,21 @@ class _Types:
         shape = type_.shape
         if None not in shape:
             return Sized(type_.dtype, tuple(map(_named, shape)), type_.layout)
-        dims = [self._equalities.find(size_at(node, axis)) for axis in range(-len(shape), 0)]
-        return Sized(type_.dtype, tuple(map(_named, dims)), type_.layout)
+        return Sized(type_.dtype, tuple([self._size(node, i) for i in range(-len(shape), 0)]))
+
+    def _size(self, node: Variable, axis: int) -> Any:
+        """Return the size of a node along an axis, which counts from the end."""
+        size = self._equalities.find(size_at(node, axis))
+        source = size.node if isinstance(size, Place) else None
+        if source is None or source.op is None:
+            return _named(size)
+        if source in self._computed:
+            computed = self._computed[source]
+        else:
+            self._computed[source] = None  # if a size depends on itself, it has a name
+            shapes = [self.of(x).shape if is_tensor(x) else () for x in source.inputs]
+            computed = self._computed[source] = source.op.result_sizes(shapes)
+        return _named(size) if computed is None else computed[size.axis]  # type: ignore[union-attr]
 
     def flops(self, node: Variable) -> Number:
         """Return the operations of an application."""

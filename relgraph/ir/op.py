@@ -439,6 +439,21 @@ class Op:
         """
         return None
 
+    def result_sizes(self, shapes: Sequence[tuple[Any, ...]]) -> tuple[Any, ...] | None:
+        """Return the sizes of the result that are sums or products of sizes of the operands.
+
+        Parameters
+        ----------
+        shapes : sequence of tuple
+            The sizes of the operands: ints and polynomials.
+
+        Returns
+        -------
+        tuple or None
+            None if :meth:`infer` says all that is known.
+        """
+        return None
+
     def termination_measure(self) -> Measure:
         """Return ``measure``, or another one for certain parameters.
 

@@ -58,6 +58,12 @@ class Concatenate(_Join):
         dims[axis] = _sum([type_.shape[axis] for type_ in types])
         return TensorType(np.result_type(*[t.dtype for t in types]), dims)
 
+    def result_sizes(self, shapes: Sequence[tuple[Any, ...]]) -> tuple[Any, ...] | None:
+        """Add the sizes along the axis."""
+        sizes, axis = list(shapes[0]), self.params[0]
+        sizes[axis] = sum([shape[axis] for shape in shapes])
+        return tuple(sizes)
+
     def perform(self, *values: Any) -> Any:
         """Concatenate with NumPy."""
         return np.concatenate(values, axis=self.params[0])
