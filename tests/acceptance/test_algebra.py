@@ -23,8 +23,8 @@ MARGIN = 1.02
 SHORT = {
     "LAAB-1b TRMM", "LAAB-1d tridiagonal", "LAAB-2c CSE in product (no paren)",
     "LAAB-3c chain mixed", "LAAB-4b distributivity 2 (expand)", "LAAB-4c transpose law",
-    "LAAB-4d blocked", "LAMP-3 SYR2K", "LAMP-11 blocked solve", "Linnea-01 least squares", "Linnea-18 Tikhonov",
-    "Linnea-19 ridge",
+    "LAAB-4d blocked", "LAMP-3 SYR2K", "LAMP-11 blocked solve", "Linnea-01 least squares",
+    "Linnea-18 Tikhonov", "Linnea-19 ridge",
 }  # fmt: skip
 SHORT_WITH_NAMED_SIZES = SHORT | {"LAMP-6b chain R-L", "LAMP-6c chain mixed", "HADAD-P1.15"}
 
