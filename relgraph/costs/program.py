@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
+from relgraph.backends.report import library_calls, loops
 from relgraph.errors import ArgumentError, checks_arguments, kind_of
 from relgraph.ir.cost import Several, Sized, nbytes
 from relgraph.ir.dispatch import traceable
@@ -253,8 +254,8 @@ def cost(
     result = Cost(
         _total(x.flops for x in works),
         _total(x.bytes for x in works),
-        sum(x.op is None for x in works),
-        sum(x.op is not None and not x.op.view for x in works),
+        loops(steps),
+        len(library_calls(steps)),
         _peak(lowered, steps, types),
         tuple(works),
         figures,
