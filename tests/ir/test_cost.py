@@ -70,6 +70,13 @@ def test_factorisations_and_right_sides(made, flops):
     assert abs(rg.flops([made(a, b)]) - flops) <= 1
 
 
+def test_some_constant_exponents_are_cheap():
+    v = rg.vector("v", shape=(5,))
+    assert rg.flops([v**2]) == rg.flops([v * v])
+    assert rg.flops([v**0.5]) == rg.flops([rg.sqrt(v)])
+    assert rg.flops([v**2.5]) == rg.flops([v**v]) > rg.flops([rg.exp(v)])
+
+
 def test_the_order_of_a_product_of_three_matters():
     a, b = rg.matrices("a b", shape=(10, 10))
     v = rg.vector("v", shape=(10,))
