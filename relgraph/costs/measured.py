@@ -18,6 +18,7 @@ import numpy as np
 
 from relgraph.backends import cache
 from relgraph.ir.machine import FIXED, Machine, Rate
+from relgraph.ir.op import RATES
 from relgraph.ops.contraction import Matmul
 from relgraph.ops.elementwise import exp
 from relgraph.ops.linalg.solve import Solve
@@ -25,7 +26,6 @@ from relgraph.settings import processors
 
 _NAME = "machine"
 _FORMAT = 1
-_FIGURES = ("product", "factorisation", "loop")  # the rates
 _LIMIT = 0.04  # seconds for each figure
 
 
@@ -112,7 +112,7 @@ def _speed(capacity: float) -> float:
 
 
 def _facts(machine: Machine) -> dict[str, object]:
-    rates = {name: [machine.rates[name].peak, machine.rates[name].surface] for name in _FIGURES}
+    rates = {name: [machine.rates[name].peak, machine.rates[name].surface] for name in RATES}
     speeds = [speed for _, speed in machine.caches]
     return {"rates": rates, "speeds": speeds, "calls": machine.calls, "kernel": machine.kernel}
 
@@ -121,7 +121,7 @@ def _from_facts(facts: dict[str, object]) -> Machine:
     rates: dict[str, list[float]] = facts["rates"]  # type: ignore[assignment]
     speeds: list[float] = facts["speeds"]  # type: ignore[assignment]
     return Machine(
-        **{name: Rate(*rates[name]) for name in _FIGURES},
+        **{name: Rate(*rates[name]) for name in RATES},
         caches=tuple([(x[0], s) for x, s in zip(FIXED.caches, speeds, strict=True)]),
         calls=facts["calls"],  # type: ignore[arg-type]
         kernel=facts["kernel"],  # type: ignore[arg-type]

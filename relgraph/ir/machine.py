@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 
 from relgraph.ir.cost import nbytes, resolved
 from relgraph.ir.node import Variable
+from relgraph.ir.op import RATES
 
 if TYPE_CHECKING:
     from relgraph.ir.op import Op
@@ -79,7 +80,7 @@ class Machine:
     rates: dict[str, Rate] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        rates = {name: getattr(self, name) for name in ("loop", "product", "factorisation")}
+        rates = {name: getattr(self, name) for name in RATES}
         object.__setattr__(self, "rates", rates)
 
     def moving(self, moved: float) -> float:

@@ -32,6 +32,8 @@ from relgraph.ir.types import Shape, TensorType, Type
 if TYPE_CHECKING:
     from relgraph.ir.sizes import Tie
 
+RATES = ("loop", "product", "factorisation")
+
 Measure = tuple[int, int | tuple[int, ...]]  # a weight, and the coefficients of the operands
 
 _lock = forks.lock()
@@ -141,6 +143,13 @@ class Op:
             raise ArgumentError(
                 f"the name of the op {cls.__name__} is an identifier of Python, not {name!r:.60}",
                 fix='Write it as the name of a function, such as name = "huber_loss".',
+            )
+        rate = cls.__dict__.get("rate", "loop")
+        if isinstance(rate, str) and rate not in RATES:
+            raise ArgumentError(
+                f"the op {cls.__name__} has no rate {rate!r}",
+                {"rates": ", ".join(RATES)},
+                "Say what is most like its arithmetic.",
             )
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:

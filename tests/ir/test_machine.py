@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import relgraph as rg
+from relgraph.errors import ArgumentError
 from relgraph.ir.machine import FIXED, Machine, Rate, node_seconds, op_seconds
 
 
@@ -58,3 +59,8 @@ def test_a_machine_of_other_figures():
     a, b = rg.matrices("a b", shape=(1000, 1000))
     slow = Machine(product=Rate(1e9))
     assert node_seconds(a @ b, machine=slow) == pytest.approx(2.0, rel=1e-3)
+
+
+def test_a_rate_that_does_not_exist():
+    with pytest.raises(ArgumentError, match="no rate 'gemm'"):
+        type("Mine", (rg.Op,), {"__slots__": (), "name": "mine", "rate": "gemm"})
