@@ -358,7 +358,7 @@ def test_ops_are_views_where_they_say_so(table):
         inputs.append(rg.vector("k", shape=(None,), dtype="int64"))
         arrays.append(np.array([0, 2, 3]))
     for op, results, operands in applications(table, inputs, arrays):
-        if op.view and results[0].ndim:  # numbers are no views
+        if op.view and results[0].ndim and results[0].size:  # numbers are no views
             assert any(np.shares_memory(results[0], x) for x in operands), op
 
 
