@@ -20,7 +20,7 @@ from relgraph.ir.graph import FunctionGraph, as_outputs, is_tensor
 from relgraph.ir.infix import brief
 from relgraph.ir.machine import FIXED, Machine
 from relgraph.ir.node import Variable
-from relgraph.ir.op import Op
+from relgraph.ir.op import GetItem, Op
 from relgraph.ir.polynomial import Number, Polynomial, at, at_most, most
 from relgraph.ir.sizes import Equalities, Place, Size, size_at
 from relgraph.ir.types import TensorType, TupleType
@@ -87,7 +87,8 @@ class Cost:
     library_calls : int
         How many ops NumPy, BLAS or LAPACK compute; views don't count.
     peak_memory : int or Polynomial
-        The most bytes that temporaries and results take at one time, without the arguments.
+        The most bytes that temporaries and results take at one time, without the arguments and the
+        workspace of libraries.
     """
 
     flops: Number
@@ -388,6 +389,11 @@ def _peak(graph: FunctionGraph, steps: list[Step], types: _Types) -> Number:
     final: dict[Variable, int] = {}
     for i, step in enumerate(steps):
         for x in step.results:
+            end = len(steps) if x in kept else last.get(x, i)
+            if isinstance(x.op, GetItem):  # a result outlives the tuple that it was in
+                owner[x], first[x] = x, last.get(x.inputs[0], i) + 1
+                final[x] = max(first[x] - 1, end)
+                continue
             source = takes.get(x)
             if source is None and x.op is not None and (x.op.view or is_view(x)) and x.inputs:
                 source = x.inputs[0]
@@ -398,7 +404,6 @@ def _peak(graph: FunctionGraph, steps: list[Step], types: _Types) -> Number:
                 owner[x] = owner[source]
             else:
                 continue  # a view of an argument
-            end = len(steps) if x in kept else last.get(x, i)
             final[owner[x]] = max(final.get(owner[x], i), end)
     changes: list[Number] = [0] * (len(steps) + 2)
     for x, i in first.items():

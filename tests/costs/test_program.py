@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -101,6 +103,36 @@ def test_memory_is_reused():
     assert rg.cost(A.T).peak_memory == 0
     undecided = rg.cost(rg.sum(rg.outer(x, x) @ A) + rg.sum(rg.vector("y", shape=("m",)) ** 2))
     assert undecided.at(n=10, m=1).peak_memory >= 1600
+
+
+SIDE = 60
+A, B, C = rg.matrices("A B C", shape=("n", "n"))
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [A @ B @ C, A @ B @ C @ A @ B, [A @ B, B @ C], (A @ B).T @ C, rg.solve(A, B) @ C,
+     rg.exp(A @ B) + C, rg.softmax(A @ B, axis=1) @ C, rg.inv(A) + rg.inv(B),
+     rg.concatenate([A @ B, C], axis=0) @ A, [rg.exp(A) @ B + rg.tanh(C) @ B, rg.sum(A @ C)],
+     rg.svd(A)[0] @ B],
+    ids=lambda graph: f"{graph}"[:40],
+)  # fmt: skip
+def test_peak_memory_is_what_a_run_allocates(graph):
+    f = rg.function([A, B, C], graph, mode=None)
+    rng = np.random.default_rng(0)
+    arrays = [rng.normal(size=(SIDE, SIDE)) + SIDE * np.eye(SIDE) for _ in range(3)]
+    for _ in range(2):
+        f(*arrays)
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        tracemalloc.reset_peak()
+        f(*arrays)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    matrix = 8 * SIDE * SIDE
+    assert abs(peak - before - rg.cost(graph).at(n=SIDE).peak_memory) < 0.2 * matrix
 
 
 def test_comparison():
