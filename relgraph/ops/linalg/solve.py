@@ -112,6 +112,7 @@ class Inv(SquareOp):
     name = "inv"
     measure = (14, 3)
     needs_regular = True
+    inverts = True
 
     def infer(self, *types: Any) -> Type:
         """Return the type of the operand, in a float dtype."""
@@ -140,6 +141,7 @@ class Inv(SquareOp):
             "diagonal",
             "orthogonal",
             "permutation",
+            "identity",
         )
 
 
@@ -244,6 +246,7 @@ class Solve(SystemOp):
     name = "solve"
     measure = (60, 4)
     parameters = ("assume",)
+    inverts = True
 
     @classmethod
     def canonical(cls, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
