@@ -11,7 +11,7 @@ import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from relgraph.errors import (
     ArgumentError,
@@ -42,6 +42,7 @@ from relgraph.rewriting.passes.constant_folding import ConstantFolding
 from relgraph.rewriting.selection import Selection, selection_of
 
 Graph = TypeVar("Graph")
+State = TypeVar("State")
 
 STRATEGIES = ("innermost", "once")
 
@@ -484,11 +485,13 @@ def _rewritten(rewriter: Any, outputs: tuple[Variable, ...]) -> tuple[Variable, 
     if apply is GraphRewriter.apply:
         return rewriter.outputs_of(outputs)  # type: ignore[no-any-return]
     if apply is SequentialGraphRewriter.apply:
-        for x in rewriter.rewriters:
-            outputs = _rewritten(x, outputs)
-        return outputs
+        return rewriter.in_rounds(_rewritten, outputs, _same)  # type: ignore[no-any-return]
     whole = FunctionGraph(None, outputs)
     return _applied(rewriter, whole).outputs
+
+
+def _same(first: Sequence[Variable], second: Sequence[Variable]) -> bool:
+    return all([x is y for x, y in zip(first, second, strict=True)])
 
 
 def _normalised(
@@ -600,6 +603,8 @@ class SequentialGraphRewriter(GraphRewriter):
         The name to print.
     """
 
+    rounds: ClassVar[int] = 1  # how often the sequence runs at most
+
     @checks_arguments
     def __init__(self, *rewriters: Any, name: str | None = None) -> None:
         super().__init__(name=name)
@@ -620,8 +625,25 @@ class SequentialGraphRewriter(GraphRewriter):
 
     def apply(self, graph: FunctionGraph) -> FunctionGraph:
         """Return the graph after all rewriters."""
-        for rewriter in self.rewriters:
-            graph = _applied(rewriter, graph)
+        return self.in_rounds(_applied, graph, lambda x, y: _same(x.outputs, y.outputs))
+
+    def in_rounds(
+        self, run: Callable[[Any, State], State], graph: State, same: Callable[[State, State], bool]
+    ) -> State:
+        """Return what ``run`` makes of a graph with each rewriter in turn, in rounds.
+
+        A round ends early where every rewriter has seen the graph since it last changed.
+        """
+        last = None  # the rewriter that made the last change
+        for _ in range(self.rounds):
+            for i, rewriter in enumerate(self.rewriters):
+                if i == last:
+                    return graph
+                result = run(rewriter, graph)
+                if not same(graph, result):
+                    graph, last = result, i
+            if last is None:
+                break
         return graph
 
     def lines(self, indent: str = "") -> Iterator[str]:

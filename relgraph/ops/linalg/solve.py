@@ -116,6 +116,7 @@ class Inv(SquareOp):
     overhead = 2500
     measure = (14, 3)
     needs_regular = True
+    inverts = True
 
     def infer(self, *types: Any) -> Type:
         """Return the type of the operand, in a float dtype."""
@@ -145,6 +146,7 @@ class Inv(SquareOp):
             "diagonal",
             "orthogonal",
             "permutation",
+            "identity",
         )
 
 
@@ -252,6 +254,7 @@ class Solve(SystemOp):
     name = "solve"
     measure = (60, 4)
     parameters = ("assume",)
+    inverts = True
 
     @classmethod
     def canonical(cls, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
