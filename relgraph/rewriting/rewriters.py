@@ -24,6 +24,7 @@ from relgraph.errors import (
 from relgraph.ir.graph import FunctionGraph, as_outputs, free_inputs, substitute
 from relgraph.ir.node import Variable, apply
 from relgraph.ir.op import Op
+from relgraph.relations import matcher_store
 from relgraph.relations.clause import is_ac
 from relgraph.relations.relation import Relation, as_relation
 from relgraph.rewriting.budgets import CHAIN
@@ -471,6 +472,7 @@ def map_graph(graph: Graph, rewriter: Any) -> Graph:
             fix="Pass a Variable, a list, tuple or dict of Variables, or a FunctionGraph.",
         )
     outputs = _rewritten(rewriter, graphs)
+    matcher_store.write()
     if isinstance(graph, Variable):
         return outputs[0]  # type: ignore[return-value]
     if isinstance(graph, Mapping):
