@@ -27,7 +27,6 @@ import tempfile
 import time
 import warnings
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -36,6 +35,7 @@ import numpy as np
 
 from relgraph.errors import checks_arguments, no_attribute
 from relgraph.ir import forks
+from relgraph.ir.records import record
 from relgraph.settings import config
 
 _MAGIC = b"relgraph cache 2\n"
@@ -50,7 +50,7 @@ _bytes: dict[Path, int] = {}  # sizes of the folders that this process has writt
 _counts = {"hits": 0, "misses": 0}
 
 
-@dataclass(frozen=True)
+@record
 class Info:
     """The contents of the cache, and how often this process found an entry in it.
 
@@ -126,7 +126,7 @@ def clear() -> None:
         _bytes.pop(folder, None)
 
 
-@dataclass(frozen=True)
+@record
 class Entry:
     """Compiled code, and facts about it that JSON can represent."""
 

@@ -50,8 +50,8 @@ def keep(database: RewriteDatabase) -> None:
     records = [record_of(x, tuple(ways)) for x, ways in directions.items()]
     rows = [(name, [_row(x, numbers) for x in held]) for name, held in phases]
     text = "".join(f"{name}: {', '.join(x.name for x in held)}\n" for name, held in phases)
-    entry = cache.Entry({}, dumps((records, rows)))
-    cache.keep(f"catalogue_{sources.name}", sources.text, text, entry)
+    content = cache.Entry({}, dumps((records, rows)))
+    cache.keep(f"catalogue_{sources.name}", sources.text, text, content)
 
 
 def _row(entry: Entry, numbers: dict[Relation, int]) -> tuple[Any, ...]:

@@ -106,7 +106,8 @@ class MatchRule:
     @cached_property
     def pair(self) -> Callable[..., Any]:
         """The function that matches a view of two operands, in the order of the roles."""
-        return stored_of("pair", self.rewrite, self._compile_pair)
+        matcher: Callable[..., Any] = stored_of("pair", self.rewrite, self._compile_pair)
+        return matcher
 
     def _compile_pair(self) -> Callable[..., Any]:
         compiler = Compiler(self.rewrite, Names(), "n0, n1")
@@ -236,7 +237,8 @@ def rule_of(op: Op, rewrite: Rewrite) -> Rule:
     block, known = stored_of("rule", rewrite, facts)
     if new:
         return new[0]
-    rule: Rule = object.__new__(GatherRule if block else MatchRule)
+    kind: Any = GatherRule if block else MatchRule
+    rule: Rule = object.__new__(kind)
     vars(rule).update(known, op=op, rewrite=rewrite)
     return rule
 

@@ -54,7 +54,8 @@ class GatherRule:
     @cached_property
     def deal(self) -> Callable[..., Any]:
         """The function that puts operands into buckets, compiled at its first use."""
-        return stored_of("deal", self.rewrite, self._compile_deal)
+        matcher: Callable[..., Any] = stored_of("deal", self.rewrite, self._compile_deal)
+        return matcher
 
     def _compile_deal(self) -> Callable[..., Any]:
         compiler, shared = self._matched()
@@ -68,7 +69,8 @@ class GatherRule:
     @cached_property
     def build(self) -> Callable[..., Any]:
         """The function that builds the other side for one bucket, compiled at its first use."""
-        return stored_of("build", self.rewrite, self._compile_build)
+        matcher: Callable[..., Any] = stored_of("build", self.rewrite, self._compile_build)
+        return matcher
 
     def _compile_build(self) -> Callable[..., Any]:
         compiler, shared = self._matched()

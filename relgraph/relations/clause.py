@@ -107,17 +107,17 @@ class DeferredRewrite(Rewrite):
         return rewrite  # type: ignore[no-any-return]
 
     @property
-    def pattern(self) -> Term:  # type: ignore[override]
+    def pattern(self) -> Term:
         """The side that is matched."""
         return self.whole.pattern
 
     @property
-    def result(self) -> Term:  # type: ignore[override]
+    def result(self) -> Term:
         """The side that is built."""
         return self.whole.result
 
     @property
-    def conditions(self) -> tuple[Suspended, ...]:  # type: ignore[override]
+    def conditions(self) -> tuple[Suspended, ...]:
         """Its conditions, in the order in which they are decided."""
         return self.whole.conditions
 

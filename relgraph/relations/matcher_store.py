@@ -99,7 +99,7 @@ class _Table:
     def read(self) -> Content:
         """Return what is on disk."""
         found = cache.fetch(*self.entry) if self.entry else None
-        return ({}, {}) if found is None else loads(found.code)  # type: ignore[no-any-return]
+        return ({}, {}) if found is None else loads(found.code)
 
     def write(self) -> None:
         """Write what is new, beside what other processes have written meanwhile."""

@@ -28,7 +28,6 @@ from relgraph.relations import matcher_store
 from relgraph.relations.clause import is_ac
 from relgraph.relations.relation import Relation, as_relation
 from relgraph.rewriting.budgets import CHAIN
-from relgraph.rewriting.derivation.derivation import run_checked
 from relgraph.rewriting.derivation.passes import told
 from relgraph.rewriting.driver import RUNNER, normalise
 from relgraph.rewriting.interpreter import tracked
@@ -498,6 +497,8 @@ def _normalised(
 ) -> tuple[Variable, ...]:
     """Run a selection; check its steps if ``RELGRAPH_CHECK=1``, unless another run is set."""
     if os.environ.get("RELGRAPH_CHECK") == "1" and RUNNER.get() is None:
+        from relgraph.rewriting.derivation.derivation import run_checked
+
         return run_checked(outputs, selection, once)
     return normalise(outputs, selection, once=once)
 
