@@ -7,14 +7,14 @@ run when something asks for their clauses.  The index is valid for the sources t
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 from relgraph import cache
 from relgraph.db.database import RewriteDatabase
 from relgraph.db.entries import Entry
-from relgraph.relations.announced_relation import announce, record_of
-from relgraph.relations.references import dumps, loads
 from relgraph.relations.relation import Relation
+from relgraph.relations.relation_facts import announce, record_of
 
 
 def restore(database: RewriteDatabase) -> bool:
@@ -23,7 +23,7 @@ def restore(database: RewriteDatabase) -> bool:
     found = cache.fetch(f"catalogue_{sources.name}", sources.text) if sources else None
     if found is None:
         return False
-    records, phases = loads(found.code)
+    records, phases = pickle.loads(found.code)
     relations = [announce(x) for x in records]
     for name, rows in phases:
         database[name].restore(
@@ -50,7 +50,7 @@ def keep(database: RewriteDatabase) -> None:
     records = [record_of(x, tuple(ways)) for x, ways in directions.items()]
     rows = [(name, [_row(x, numbers) for x in held]) for name, held in phases]
     text = "".join(f"{name}: {', '.join(x.name for x in held)}\n" for name, held in phases)
-    content = cache.Entry({}, dumps((records, rows)))
+    content = cache.Entry({}, pickle.dumps((records, rows), 5))
     cache.keep(f"catalogue_{sources.name}", sources.text, text, content)
 
 

@@ -60,7 +60,7 @@ def _with_fields(cls: Any) -> Any:
     scope: dict[str, Any] = {"defaults": defaults}
     exec(source, scope)
     cls.__init__ = scope["__init__"]
-    cls.__match_args__ = names
+    cls.__match_args__ = names  # type: ignore[misc]
     if "__repr__" not in vars(cls):
         cls.__repr__ = _text
     cls.__setattr__ = cls.__delattr__ = _frozen

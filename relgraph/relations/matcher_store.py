@@ -13,6 +13,7 @@ kept as references, and the relation is stated when one of them is asked for som
 from __future__ import annotations
 
 import atexit
+import io
 import marshal
 import pickle
 from collections.abc import Callable, Sequence
@@ -29,9 +30,9 @@ from relgraph.relations.generated_names import COMMON, Names, guarded_condition
 from relgraph.relations.generated_source import run
 from relgraph.relations.kanren import goals
 from relgraph.relations.kanren.goals import Predicate, Suspended
-from relgraph.relations.references import Reference, dumps, loads
 from relgraph.relations.relation import CATALOGUE, Relation
 
+Reference = tuple[Any, ...]  # of an object that belongs to a relation
 Clauses = Sequence[tuple[Relation, int]]  # relations, each with the number of one of its clauses
 
 # Modules with functions of conditions, which are cheap to import.
@@ -81,6 +82,26 @@ _UNPICKLED = (pickle.PicklingError, AttributeError, TypeError)
 Content = tuple[dict[bytes, bytes], dict[str, dict[Any, bool]]]
 
 
+class _Pickler(pickle.Pickler):
+    def __init__(self, file: Any, references: dict[int, Reference]) -> None:
+        super().__init__(file, 5)
+        self.references = references
+
+    def persistent_id(self, value: Any) -> Reference | None:
+        """Return the reference of an object that belongs to a relation."""
+        return self.references.get(id(value))
+
+
+class _Unpickler(pickle.Unpickler):
+    def __init__(self, data: bytes, resolve: Callable[..., Any]) -> None:
+        super().__init__(io.BytesIO(data))
+        self.resolve = resolve
+
+    def persistent_load(self, reference: Reference) -> Any:
+        """Return the object with a reference."""
+        return self.resolve(*reference)
+
+
 class _Table:
     """The matchers of one folder of the cache: those that were there, and those that are new.
 
@@ -99,7 +120,7 @@ class _Table:
     def read(self) -> Content:
         """Return what is on disk."""
         found = cache.fetch(*self.entry) if self.entry else None
-        return ({}, {}) if found is None else loads(found.code)
+        return ({}, {}) if found is None else pickle.loads(found.code)
 
     def write(self) -> None:
         """Write what is new, beside what other processes have written meanwhile."""
@@ -121,7 +142,7 @@ class _Table:
         size = sum(map(len, merged.values()))
         while size > LIMIT:
             size -= len(merged.pop(next(iter(merged))))
-        cache.keep(*self.entry, "", cache.Entry({}, dumps((merged, ranks))))
+        cache.keep(*self.entry, "", cache.Entry({}, pickle.dumps((merged, ranks), 5)))
 
 
 _tables: dict[Path | None, _Table] = {}
@@ -154,7 +175,7 @@ def stored(kind: str, clauses: Clauses, make: Callable[[], Any]) -> Any:
             atexit.unregister(_write_all)
             atexit.register(_write_all)
         # A matcher waits for the answers of its rank classes; data may change before it is written.
-        table.new[key] = (value, clauses) if callable(value) else dumps((value, False))
+        table.new[key] = (value, clauses) if callable(value) else pickle.dumps((value, False), 5)
     return value
 
 
@@ -191,7 +212,9 @@ def _saved(matcher: Any, clauses: Clauses) -> bytes | None:
     """Return a matcher as bytes; None if it names something that does not pickle."""
     parts = matcher.__name__, matcher.source, marshal.dumps(matcher.code), matcher.names.own()
     try:
-        return dumps((parts, True), _references(matcher.names, clauses))
+        file = io.BytesIO()
+        _Pickler(file, _references(matcher.names, clauses)).dump((parts, True))
+        return file.getvalue()
     except _UNPICKLED:
         return None
 
@@ -255,7 +278,7 @@ def _loaded(data: bytes, clauses: Clauses, table: _Table) -> Any:
             return Ranks(rewrite, table, f"{relation.catalogued}/{number}")
         return rewrite
 
-    value, compiled = loads(data, resolve)
+    value, compiled = _Unpickler(data, resolve).load()
     if not compiled:
         return value
     name, source, code, own = value

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -59,7 +60,7 @@ SPECIALS = ("kept", "assumes_finite")
 CATALOGUE = "relgraph.relations.catalogue"
 _NO_SIDE: Any = object()
 
-# Relations that exist before their modules run, by module and name; see announced_relation.py.
+# The relations of the catalogue, by module and name; some exist before their modules have run.
 ANNOUNCED: dict[tuple[str, str], Any] = {}
 
 
@@ -112,7 +113,7 @@ class Relation(ByReference):
         rounding: str = "rounded",
         specials: str = "kept",
         broadcast: Iterable[str] = (),
-        doc: str = "",
+        doc: str | None = "",
         location: str = "",
         budget: int | None = None,
     ) -> None:
@@ -146,7 +147,8 @@ class Relation(ByReference):
         self.broadcast = frozenset(names_of(broadcast, f"{name}: broadcast="))
         self.location = location
         self.budget = budget
-        self.doc = self.__doc__ = doc
+        if doc is not None:
+            self.doc = self.__doc__ = doc
         if goal is not None:
             self.goal = goal
         self._given = clauses
@@ -420,6 +422,59 @@ class Relation(ByReference):
         return f"<relation {self.label}>"
 
 
+class CataloguedRelation(Relation):
+    """A relation of the catalogue, which is stated when its clauses are asked for.
+
+    Tests check the declarations of the catalogue, so a process only states what it uses.  The
+    relation may exist before the module that declares it has run, by the facts that an earlier
+    process wrote down (see :mod:`relgraph.relations.relation_facts`); then its module runs when it
+    is to be stated, and :func:`identity` gives it the functions for that.
+    """
+
+    _functions: tuple[Callable[..., Any], Callable[..., Any] | None] | None = None
+
+    def declare(self, function: Callable[..., Any], where: Callable[..., Any] | None) -> bool:
+        """Take the functions that state the relation; return False if it has them already."""
+        if self._functions is not None:  # its module runs again
+            return False
+        self._functions = function, where
+        return True
+
+    @property
+    def functions(self) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
+        """The functions that state its sides and its conditions; its module runs for them."""
+        forward: Any = self.forward
+        if forward._functions is None:
+            import_module(self.__module__)
+            assert forward._functions is not None, f"{self.__module__} has no {self.name}"
+        return forward._functions  # type: ignore[no-any-return]
+
+    @cached_property
+    def clauses(self) -> tuple[Clause, ...]:
+        """Its clauses as declared."""
+        if self.backward:
+            return self.forward.clauses or ()
+        return stated_clauses(*self.functions, self.name, self.location)
+
+    @property
+    def interpreted(self) -> bool:
+        """Whether miniKanren runs it at each node: it does not, for an identity has clauses."""
+        return False
+
+    @cached_property
+    def doc(self) -> str:
+        """The docstring of its declaration."""
+        return self.functions[0].__doc__ or ""
+
+    @property
+    def __doc__(self) -> str:  # type: ignore[override]
+        return documentation(self.doc, self.clauses, self.rounding, self.specials)
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        import_module(self.__module__)  # which holds it
+        return super().__reduce__()
+
+
 def _as_side(x: Any, which: str, label: str) -> Any:
     """Return a side of a query as the term that miniKanren unifies."""
     if isinstance(x, Pattern):
@@ -531,11 +586,20 @@ def identity(
             broadcast=broadcast, budget=budget, location=location,
         )  # fmt: skip
     check_function(function, name, "identity", "logic variables that returns two sides")
-    announced = ANNOUNCED.get((function.__module__, getattr(function, "__qualname__", "")))
+    place = function.__module__, getattr(function, "__qualname__", "")
+    announced = ANNOUNCED.get(place)
     if announced is not None and announced.declare(function, where):
         return announced
     name = name or str(getattr(function, "__name__", "identity"))
     location = location or location_of(function)
+    if place[0].rpartition(".")[0] == CATALOGUE and name == place[1]:
+        catalogued = ANNOUNCED[place] = CataloguedRelation(
+            name, tags=tags, rounding=rounding, specials=specials, broadcast=broadcast, doc=None,
+            location=location, budget=budget,
+        )  # fmt: skip
+        catalogued.__module__, catalogued.__qualname__ = place
+        catalogued.declare(function, where)
+        return catalogued
     parameters = parameters_of(function, name, location)
     unknown = sorted({*names_of(broadcast, f"{name}: broadcast=")} - {*parameters, "*"})
     if unknown:
@@ -656,6 +720,13 @@ def as_relation(x: Any) -> Relation:
         f"{x!r} is not a relation",
         fix="Declare it with @rg.identity or @rg.relation, or pass a kanren goal constructor.",
     )
+
+
+def check_declaration(relation: Relation) -> None:
+    """Raise an error for a relation of the catalogue that is not a valid identity."""
+    for clause in relation.clauses or ():
+        check_clause(clause, relation.name, relation.location)
+    _check_directions(relation)
 
 
 def _check_directions(relation: Relation) -> None:
