@@ -97,9 +97,8 @@ class MatchRule:
         """Return the function that matches a view, beginning with the operand of a role."""
         matcher = self.matchers[role]
         if matcher is None:
-            others = self.args[:role] + self.args[role + 1 :]
             matcher = self.matchers[role] = stored_of(
-                f"match{role}", self.rewrite, lambda: self._compile(self.args[role], others)
+                f"match{role}", self.rewrite, lambda: self._compile(role)
             )
         return matcher
 
@@ -116,14 +115,15 @@ class MatchRule:
         places = dict(zip(("n0", "n1"), self.args, strict=True))
         return self._finished(compiler, places, "pair", "n0, n1", "")
 
-    def _compile(self, first: Term, others: list[Term]) -> Callable[..., Any]:
+    def _compile(self, role: int) -> Callable[..., Any]:
+        first, others = self.args[role], self.args[:role] + self.args[role + 1 :]
         compiler = Compiler(self.rewrite, Names(), VIEWED)
         for op, several in crowds(self.args):
             name = compiler.names.of(op, op.name)
             compiler.test(f"len(index.get({name}, ())) >= {several}")
         compiler.match(first, "n0")
         places, slots = {"n0": first}, ["i0"]
-        waiting = list(others)
+        waiting = others
         while waiting:
             arg = min(waiting, key=lambda x: _urgency(x, compiler))
             alike = compiler.exchangeable(arg, waiting)

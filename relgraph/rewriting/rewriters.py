@@ -318,7 +318,7 @@ class _Parts:
         local = [
             Transform(x, failure_callback) if isinstance(x, NodeRewriter) else x
             for x in self.items
-            if is_transform(x)
+            if not isinstance(x, Relation) and is_transform(x)
         ]
         contextual = [x for x in self.items if isinstance(x, NodeRewriter) and x.contextual]
         make: Callable[..., Selection] = Selection if own else selection_of
@@ -364,7 +364,10 @@ def flat(items: Any) -> Iterator[Any]:
     """Yield items of nested lists, in order."""
     if isinstance(items, list | tuple | set | frozenset | Iterator):
         for x in items:
-            yield from flat(x)
+            if isinstance(x, Relation):  # most are
+                yield x
+            else:
+                yield from flat(x)
     else:
         yield items
 
@@ -374,6 +377,8 @@ def as_item(x: Any) -> Any:
 
     Anything else raises ArgumentError.
     """
+    if isinstance(x, Relation):
+        return x
     if isinstance(x, type):
         raise ArgumentError(
             f"{x.__name__} is a class, not a rewriter", fix=f"Make one: {x.__name__}(...)."
@@ -481,15 +486,21 @@ def map_graph(graph: Graph, rewriter: Any) -> Graph:
 
 def _rewritten(rewriter: Any, outputs: tuple[Variable, ...]) -> tuple[Variable, ...]:
     """Return rewritten outputs; only a rewriter of whole graphs gets a FunctionGraph."""
-    apply = getattr(type(rewriter), "apply", None)
-    if apply is GraphRewriter.apply:
-        return rewriter.outputs_of(outputs)  # type: ignore[no-any-return]
-    if apply is SequentialGraphRewriter.apply:
-        for x in rewriter.rewriters:
-            outputs = _rewritten(x, outputs)
-        return outputs
-    whole = FunctionGraph(None, outputs)
-    return _applied(rewriter, whole).outputs
+    whole: FunctionGraph | None = None  # the graph of the outputs, once a rewriter needs it
+    waiting = [rewriter]
+    while waiting:
+        x = waiting.pop()
+        apply = getattr(type(x), "apply", None)
+        if apply is SequentialGraphRewriter.apply:
+            waiting.extend(reversed(x.rewriters))
+        elif apply is GraphRewriter.apply:
+            outputs = x.outputs_of(outputs)
+        else:
+            if whole is None or whole.outputs != outputs:
+                whole = FunctionGraph(None, outputs)
+            whole = _applied(x, whole)
+            outputs = whole.outputs
+    return outputs
 
 
 def _normalised(
