@@ -117,7 +117,7 @@ if TYPE_CHECKING:
         function as function,
     )
     from relgraph.api.jit import jit as jit
-    from relgraph.backends import cache as cache
+    from relgraph import cache as cache
     from relgraph.checking.check import check as check
     from relgraph.costs.program import cost as cost
     from relgraph.db.listing import catalogue as catalogue
@@ -177,7 +177,7 @@ def __getattr__(name: str) -> Any:
 
             return default_database()
         if name == "cache":
-            return _import_module("relgraph.backends.cache")
+            return _import_module("relgraph.cache")
         if name == "cuda":
             return _import_module("relgraph.api.cuda")
         if name in _LAZY:

@@ -15,8 +15,8 @@ from relgraph.errors import RelgraphError
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.relations.matcher import compile_plain, endless
-from relgraph.relations.operand_index import ANY, anchor, plays
-from relgraph.relations.pattern import PatternNode
+from relgraph.relations.matcher_store import stored
+from relgraph.relations.operand_index import plays
 from relgraph.relations.relation import Relation
 from relgraph.relations.runtime import OutOfSteps
 
@@ -37,7 +37,7 @@ class PlainMatcher:
     def __init__(self, op: Op, clauses: Sequence[tuple[Relation, int]]) -> None:
         self.op = op
         self.clauses = tuple(clauses)
-        self._roles = [_roles(relation.patterns[number]) for relation, number in clauses]
+        self._roles = [relation.forms[number][1] for relation, number in clauses]
         self._compiled: dict[tuple[int, ...], Matcher | None] = {(): None}
         self._by_keys: dict[Any, Matcher | None] = {}
 
@@ -69,13 +69,17 @@ class PlainMatcher:
         numbers = tuple([i for i, roles in enumerate(self._roles) if self._fit(keys, roles)])
         if numbers not in self._compiled:
             clauses = [self.clauses[i] for i in numbers]
-            rewrites = [relation.rewrite(number) for relation, number in clauses]
-            runs = [x for x in rewrites if x is not None]
-            self._compiled[numbers] = compile_plain(self.op, runs) if runs else None
+            self._compiled[numbers] = stored("match", clauses, lambda: self._compile(clauses))
         if len(self._by_keys) >= KEPT:
             self._by_keys.clear()
         matcher = self._by_keys[keys] = self._compiled[numbers]
         return matcher
+
+    def _compile(self, clauses: Sequence[tuple[Relation, int]]) -> Matcher | None:
+        """Compile clauses, or return None if none of them runs."""
+        rewrites = [relation.rewrite(number) for relation, number in clauses]
+        runs = [x for x in rewrites if x is not None]
+        return compile_plain(self.op, runs) if runs else None
 
     def _endless(self, node: Variable) -> RelgraphError:
         """Return the error for a match that used up its steps."""
@@ -101,9 +105,3 @@ class PlainMatcher:
         """The sources of the functions compiled so far."""
         functions: list[Any] = [f for f in self._compiled.values() if f is not None]
         return "\n".join(f.source for f in functions)
-
-
-def _roles(pattern: Any) -> tuple[Any, ...]:
-    """Return the keys of the operands that a pattern may match."""
-    args = pattern.args if isinstance(pattern, PatternNode) else pattern.inputs
-    return tuple([ANY if (key := anchor(x)) is None else key for x in args])

@@ -11,6 +11,7 @@ import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
+from operator import is_
 from typing import Any, ClassVar, TypeVar
 
 from relgraph.errors import (
@@ -24,10 +25,10 @@ from relgraph.errors import (
 from relgraph.ir.graph import FunctionGraph, as_outputs, free_inputs, substitute
 from relgraph.ir.node import Variable, apply
 from relgraph.ir.op import Op
+from relgraph.relations import matcher_store
 from relgraph.relations.clause import is_ac
 from relgraph.relations.relation import Relation, as_relation
 from relgraph.rewriting.budgets import CHAIN
-from relgraph.rewriting.derivation.derivation import run_checked
 from relgraph.rewriting.derivation.passes import told
 from relgraph.rewriting.driver import RUNNER, normalise
 from relgraph.rewriting.interpreter import tracked
@@ -319,7 +320,7 @@ class _Parts:
         local = [
             Transform(x, failure_callback) if isinstance(x, NodeRewriter) else x
             for x in self.items
-            if is_transform(x)
+            if not isinstance(x, Relation) and is_transform(x)
         ]
         contextual = [x for x in self.items if isinstance(x, NodeRewriter) and x.contextual]
         make: Callable[..., Selection] = Selection if own else selection_of
@@ -365,7 +366,10 @@ def flat(items: Any) -> Iterator[Any]:
     """Yield items of nested lists, in order."""
     if isinstance(items, list | tuple | set | frozenset | Iterator):
         for x in items:
-            yield from flat(x)
+            if isinstance(x, Relation):  # most are
+                yield x
+            else:
+                yield from flat(x)
     else:
         yield items
 
@@ -375,6 +379,8 @@ def as_item(x: Any) -> Any:
 
     Anything else raises ArgumentError.
     """
+    if isinstance(x, Relation):
+        return x
     if isinstance(x, type):
         raise ArgumentError(
             f"{x.__name__} is a class, not a rewriter", fix=f"Make one: {x.__name__}(...)."
@@ -471,7 +477,8 @@ def map_graph(graph: Graph, rewriter: Any) -> Graph:
             f"this is {kind_of(graph)}, not a graph: {graph!r:.60}",
             fix="Pass a Variable, a list, tuple or dict of Variables, or a FunctionGraph.",
         )
-    outputs = _rewritten(rewriter, graphs)
+    outputs = _Run()(rewriter, graphs)
+    matcher_store.write()
     if isinstance(graph, Variable):
         return outputs[0]  # type: ignore[return-value]
     if isinstance(graph, Mapping):
@@ -479,19 +486,25 @@ def map_graph(graph: Graph, rewriter: Any) -> Graph:
     return list(outputs) if isinstance(graph, list) else tuple(outputs)  # type: ignore[return-value]
 
 
-def _rewritten(rewriter: Any, outputs: tuple[Variable, ...]) -> tuple[Variable, ...]:
-    """Return rewritten outputs; only a rewriter of whole graphs gets a FunctionGraph."""
-    apply = getattr(type(rewriter), "apply", None)
-    if apply is GraphRewriter.apply:
-        return rewriter.outputs_of(outputs)  # type: ignore[no-any-return]
-    if apply is SequentialGraphRewriter.apply:
-        return rewriter.in_rounds(_rewritten, outputs, _same)  # type: ignore[no-any-return]
-    whole = FunctionGraph(None, outputs)
-    return _applied(rewriter, whole).outputs
+class _Run:
+    """Runs rewriters on outputs; those of whole graphs share one graph while nothing changes."""
+
+    whole: FunctionGraph | None = None
+
+    def __call__(self, rewriter: Any, outputs: tuple[Variable, ...]) -> tuple[Variable, ...]:
+        apply = getattr(type(rewriter), "apply", None)
+        if apply is GraphRewriter.apply:
+            return rewriter.outputs_of(outputs)  # type: ignore[no-any-return]
+        if apply is SequentialGraphRewriter.apply:
+            return rewriter.in_rounds(self, outputs, _same)  # type: ignore[no-any-return]
+        if self.whole is None or not _same(self.whole.outputs, outputs):
+            self.whole = FunctionGraph(None, outputs)
+        self.whole = _applied(rewriter, self.whole)
+        return self.whole.outputs
 
 
 def _same(first: Sequence[Variable], second: Sequence[Variable]) -> bool:
-    return all([x is y for x, y in zip(first, second, strict=True)])
+    return len(first) == len(second) and all(map(is_, first, second))
 
 
 def _normalised(
@@ -499,6 +512,8 @@ def _normalised(
 ) -> tuple[Variable, ...]:
     """Run a selection; check its steps if ``RELGRAPH_CHECK=1``, unless another run is set."""
     if os.environ.get("RELGRAPH_CHECK") == "1" and RUNNER.get() is None:
+        from relgraph.rewriting.derivation.derivation import run_checked
+
         return run_checked(outputs, selection, once)
     return normalise(outputs, selection, once=once)
 
