@@ -46,6 +46,7 @@ Graph = TypeVar("Graph")
 State = TypeVar("State")
 
 STRATEGIES = ("innermost", "once")
+ROUNDS = 8  # runs of one selection after the first, each on fewer users
 
 
 class GraphRewriter:
@@ -108,12 +109,14 @@ class GraphRewriter:
                 f"failure_callback is a function, not {kind_of(failure_callback)}",
                 fix="Write def callback(error, rewriter, node), or leave it out.",
             )
-        self._parts = _Parts(selection, max_use_ratio is not None, failure_callback)
+        own = max_use_ratio is not None
+        self._parts = _Parts(selection, own, failure_callback, self.thrifty)
 
     # A subclass that overrides apply need not call __init__.
     _name: str | None = None
     strategy: str = "innermost"
     max_use_ratio: float | None = None
+    thrifty: bool = False  # whether relations must not compute what other users need anyway
 
     @property
     def name(self) -> str:
@@ -194,7 +197,13 @@ class GraphRewriter:
         parts: _Parts | None = getattr(self, "_parts", None)
         steps = parts.steps if parts is not None else []
         if len(steps) == 1 and isinstance(steps[0], Selection):
-            return self._step(steps[0], now)
+            after = self._step(steps[0], now)
+            for _ in range(ROUNDS):  # what kept a relation from firing may be gone
+                if after not in steps[0].unsettled:
+                    break
+                after = self._step(steps[0], after)
+                steps[0].remember(now, after)
+            return after
         before: dict[tuple[Variable, ...], None] = {}
         while steps:
             before[now] = None
@@ -307,6 +316,7 @@ class _Parts:
         selection: Selection | Iterable[Any],
         own: bool,
         failure_callback: FailureCallback | None,
+        thrifty: bool,
     ) -> None:
         self.steps: list[Any] = []
         if isinstance(selection, Selection):
@@ -325,7 +335,7 @@ class _Parts:
         contextual = [x for x in self.items if isinstance(x, NodeRewriter) and x.contextual]
         make: Callable[..., Selection] = Selection if own else selection_of
         nary, binary = _split(relations, local)
-        self.selections = tuple(make(*part) for part in (binary, nary) if any(part))
+        self.selections = tuple(make(*part, thrifty) for part in (binary, nary) if any(part))
         self.steps += self.selections
         if contextual:
             self.steps.append(_Contextual(contextual, failure_callback))
