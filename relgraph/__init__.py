@@ -117,6 +117,7 @@ if TYPE_CHECKING:
         function as function,
     )
     from relgraph.api.jit import jit as jit
+    from relgraph.api.prove import prove as prove
     from relgraph.backends import cache as cache
     from relgraph.checking.check import check as check
     from relgraph.db.listing import catalogue as catalogue
@@ -147,6 +148,7 @@ _LAZY = {
     "explain": "relgraph.api.explain",
     "jit": "relgraph.api.jit",
     "profile_rewrites": "relgraph.api.explain",
+    "prove": "relgraph.api.prove",
     "Function": "relgraph.api.function",
     "evaluate": "relgraph.api.function",
     "function": "relgraph.api.function",
