@@ -162,7 +162,7 @@ class Derivation:
 
     def _check_closing(self) -> None:
         reached = elementwise.subtract(*self.ends)
-        written = multipliers(self.left, self.right, {s.before: s.after for s in self.steps})
+        written = multipliers([self.left, self.right, *self.ends])
         for number, step in enumerate(self.closing):
             if not number and step.before is reached:
                 reached = step.after
@@ -202,14 +202,13 @@ def replayed(graph: Variable, known: dict[Variable, Variable]) -> Variable:
     return done[graph]
 
 
-def multipliers(left: Variable, right: Variable, known: dict[Variable, Variable]) -> set[Variable]:
-    """Return the matrices that two graphs and their normal forms invert, and their transposes.
+def multipliers(graphs: Sequence[Variable]) -> set[Variable]:
+    """Return the matrices that graphs invert, their transposes, and what graphs divide by.
 
-    Divisors count too, and what normal forms invert: they hold no inverse that is not written.
+    Normal forms are among the graphs; they hold no inverse that is not written.
     """
-    everything = toposort([left, right, *known, *known.values()])
     out: set[Variable] = set()
-    for x in everything:
+    for x in toposort(list(graphs)):
         if isinstance(x.op, Inv | SystemOp):
             out.add(x.inputs[0])
         elif x.op is elementwise.true_divide:

@@ -80,7 +80,8 @@ class Reading:
         rule = None if x.op is None or x.dtype.kind == "b" else _rule(x.op)
         if rule is not None and (x.dtype.kind == "f" or x.op in RING or type(x.op) in RING):
             try:
-                return rule(self, x)
+                self.words.laws[rule[1]] = None
+                return rule[0](self, x)
             except Unsupported:
                 pass
         return self._atom(x)
@@ -228,7 +229,11 @@ def _expm1(self: Reading, x: Variable) -> Value:
 
 
 def _log(self: Reading, x: Variable) -> Value:
-    return True, self.words.logarithm(self.operand(x, 0, self.field))
+    p = self.operand(x, 0, self.field)
+    (m, _), c = next(iter(p.items()), (((), ()), Fraction(0)))
+    if len(p) == len(m) == 1 and c > 0 and m[0][1] % 2 == 1:
+        self.words.atoms[m[0][0]].positive = True  # or there is no logarithm
+    return True, self.words.logarithm(p)
 
 
 def _log1p(self: Reading, x: Variable) -> Value:
@@ -277,9 +282,8 @@ def _absolute(self: Reading, x: Variable) -> Value:
     out: Polynomial = single(c=abs(c))
     for i, e in m:
         atom = self.words.atoms[i]
-        if e % 2 and not (atom.positive or atom.nonnegative):
-            shape = {"rows": atom.rows, "columns": atom.columns, "batch": atom.batch}
-            atom = self.words.atom("absolute", i, nonnegative=True, **shape)
+        if e % 2:
+            atom = self.words.absolute(i)
         out = self.words.times(out, self.words.factor(atom, e))
     return True, out
 
@@ -295,13 +299,15 @@ def _matmul(self: Reading, x: Variable) -> Value:
     a, b = x.inputs
     if (a.ndim < 2 or b.ndim < 2) and max(a.ndim, b.ndim) > 2:
         raise Unsupported("several matrices and a vector")
+    inner = a.type.shape[-1], b.type.shape[-2 if b.ndim > 1 else -1]
+    if (inner[0] == 1) != (inner[1] == 1):
+        raise Unsupported("a size that may be another one")
     p, q = self.matrices(x)
     words = self.words
     if len(p) > 1:
         words.laws["distribute_add_matmulo"] = None
     if len(q) > 1:
         words.laws["distribute_matmul_addo"] = None
-    words.laws["associate_matmulo"] = None
     if b.ndim == 1:
         q = words.transpose(q)
         if a.ndim == 2:  # a vector is a row
@@ -315,7 +321,6 @@ def _outer(self: Reading, x: Variable) -> Value:
 
 
 def _transpose(self: Reading, x: Variable) -> Value:
-    self.words.laws["transpose_matmulo"] = None
     return False, self.words.transpose(self.operand(x, 0, self.matrix))
 
 
@@ -326,18 +331,24 @@ def _permuted(self: Reading, x: Variable) -> Value:
     return _transpose(self, x)
 
 
+def _side(x: Variable) -> Dim:
+    """Return the size of a square matrix."""
+    rows, columns, _ = shape_of(x)
+    if (rows == 1) != (columns == 1):
+        raise Unsupported("a size that may be another one")
+    return columns if rows is None else rows
+
+
 def _inv(self: Reading, x: Variable) -> Value:
-    (y,) = x.inputs
-    return False, self.words.inverse(self.operand(x, 0, self.matrix), shape_of(y)[0])
+    return False, self.words.inverse(self.operand(x, 0, self.matrix), _side(x.inputs[0]))
 
 
 def _solve(self: Reading, x: Variable) -> Value:
     p, q = self.matrices(x)
-    return _solved(self, x, self.words.inverse(p, shape_of(x.inputs[0])[0]), q)
+    return _solved(self, x, self.words.inverse(p, _side(x.inputs[0])), q)
 
 
 def _solved(self: Reading, x: Variable, inverse: Polynomial, q: Polynomial) -> Value:
-    self.words.laws["solve_invo"] = None
     if x.inputs[0].ndim > 2 or x.inputs[1].ndim > 2:
         raise Unsupported("several systems")
     if x.inputs[1].ndim == 1:
@@ -355,7 +366,7 @@ def _solve_triangular(self: Reading, x: Variable) -> Value:
         raise Unsupported("a triangle of a matrix")
     p, q = self.matrices(x)
     p = self.words.transpose(p) if turned else p
-    return _solved(self, x, self.words.inverse(p, shape_of(x.inputs[0])[0]), q)
+    return _solved(self, x, self.words.inverse(p, _side(x.inputs[0])), q)
 
 
 def _cho_solve(self: Reading, x: Variable) -> Value:
@@ -365,7 +376,7 @@ def _cho_solve(self: Reading, x: Variable) -> Value:
     p, q = self.matrices(x)
     pair = p, self.words.transpose(p)
     whole = self.words.times(*(pair if lower else pair[::-1]))
-    return _solved(self, x, self.words.inverse(whole, shape_of(x.inputs[0])[0]), q)
+    return _solved(self, x, self.words.inverse(whole, _side(x.inputs[0])), q)
 
 
 def _cholesky(self: Reading, x: Variable) -> Value:
@@ -377,7 +388,6 @@ def _cholesky(self: Reading, x: Variable) -> Value:
         (lower,) = x.op.params  # type: ignore[union-attr]
         first, second = (letter, turned) if lower else (turned, letter)
         self.words.rules.setdefault(second, [(True, (first,), p)])
-        self.words.laws["cancel_choleskyo"] = None
     return elementwise_, factor
 
 
@@ -411,7 +421,6 @@ def _trace(self: Reading, x: Variable) -> Value:
     rows, columns, batch = shape_of(y)
     if batch or rows is None or rows != columns:
         raise Unsupported("traces of several matrices")
-    self.words.laws["cycle_traceo"] = None
     return True, self.words.trace_of(self.operand(x, 0, self.matrix), rows)
 
 
@@ -445,8 +454,11 @@ def _total(self: Reading, x: Variable) -> Polynomial:
         p = words.times(p, single((), ((words.ones(columns)[0], True),)))
     if -1 in axes and -2 not in axes and not x.op.keepdims:  # type: ignore[union-attr]
         p = words.transpose(p)
-    words.laws["sum_matmulo"] = None
     return p
+
+
+def _size(self: Reading, x: Variable) -> Value:
+    return True, self.words.size(x.inputs[0].type.shape[x.op.params[0]])  # type: ignore[union-attr]
 
 
 def _det(self: Reading, x: Variable) -> Value:
@@ -462,7 +474,7 @@ def _factors(self: Reading, x: Variable) -> list[tuple[Polynomial, int]]:
         raise Unsupported("determinants of several matrices")
     if y.dtype.kind != "f" and y.op is not None:
         raise Unsupported("a conversion")
-    return self.words.determinant(self.matrix(y), shape_of(y)[0])
+    return self.words.determinant(self.matrix(y), _side(y))
 
 
 def _item(self: Reading, x: Variable) -> Value:
@@ -474,7 +486,6 @@ def _item(self: Reading, x: Variable) -> Value:
     out: Polynomial = {} if index else ONE
     for p, e in _factors(self, source):
         if index:
-            words.laws["logdet_matmulo"] = None
             add_to(out, words.logarithm(p), Fraction(e))
         else:
             words.laws["sign_matmulo"] = None
@@ -522,55 +533,57 @@ def _linear(self: Reading, x: Variable) -> Value:
     return True, out
 
 
-RING: dict[Op | type[Op], Rule] = {
-    elementwise.add: _sum(1),
-    elementwise.subtract: _sum(-1),
-    elementwise.multiply: _scaled_by(1),
-    elementwise.negative: _negative,
-    elementwise.square: _to_power(Fraction(2)),
-    elementwise.Elementwise("power"): _power,
-    Matmul: _matmul,
-    Outer: _outer,
-    MatrixTranspose: _transpose,
-    Transpose: _permuted,
-    Eye: _eye,
-    Diag: _diag,
-    Diagonal: _diagonal,
-    ExpandDims: _moved,
-    Squeeze: _moved,
-    BroadcastTo: _broadcast,
+# With the law of the catalogue that a step follows from, its main one if there are several.
+RING: dict[Op | type[Op], tuple[Rule, str]] = {
+    elementwise.add: (_sum(1), "collect_like_termso"),
+    elementwise.subtract: (_sum(-1), "gather_subtract_multiplyo"),
+    elementwise.multiply: (_scaled_by(1), "distribute_multiply_addo"),
+    elementwise.negative: (_negative, "negate_subtracto"),
+    elementwise.square: (_to_power(Fraction(2)), "square_multiplyo"),
+    elementwise.Elementwise("power"): (_power, "merge_whole_powero"),
+    Matmul: (_matmul, "associate_matmulo"),
+    Outer: (_outer, "associate_outer_matrixo"),
+    MatrixTranspose: (_transpose, "transpose_matmulo"),
+    Transpose: (_permuted, "transpose_matmulo"),
+    Eye: (_eye, "remove_matmul_eyeo"),
+    Diag: (_diag, "scale_rowso"),
+    Diagonal: (_diagonal, "diagonal_matmulo"),
+    ExpandDims: (_moved, "merge_expand_dimso"),
+    Squeeze: (_moved, "merge_squeezeo"),
+    SizeOf: (_size, "commutative ring"),
+    BroadcastTo: (_broadcast, "absorb_broadcast_too"),
 }
-RULES: dict[Op | type[Op], Rule] = RING | {
-    elementwise.true_divide: _scaled_by(-1),
-    elementwise.reciprocal: _to_power(Fraction(-1)),
-    elementwise.sqrt: _to_power(HALF),
-    elementwise.exp: _exp,
-    elementwise.expm1: _expm1,
-    elementwise.log: _log,
-    elementwise.log1p: _log1p,
-    elementwise.sinh: _hyperbolic(-1, None, HALF),
-    elementwise.cosh: _hyperbolic(1, None, HALF),
-    elementwise.tanh: _hyperbolic(-1, 1),
-    elementwise.sigmoid: _sigmoid,
-    elementwise.softplus: _softplus,
-    elementwise.absolute: _absolute,
-    Cast: _same,
-    Inv: _inv,
-    Solve: _solve,
-    SolveTriangular: _solve_triangular,
-    ChoSolve: _cho_solve,
-    Cholesky: _cholesky,
-    Trace: _trace,
-    Sum: _sums,
-    Mean: _mean,
-    Det: _det,
-    GetItem: _item,
-    Index: _linear,
-    Rearrangement: _linear,
+RULES: dict[Op | type[Op], tuple[Rule, str]] = RING | {
+    elementwise.true_divide: (_scaled_by(-1), "cancel_divide_multiplyo"),
+    elementwise.reciprocal: (_to_power(Fraction(-1)), "reciprocal_powero"),
+    elementwise.sqrt: (_to_power(HALF), "sqrt_powero"),
+    elementwise.exp: (_exp, "distribute_exp_addo"),
+    elementwise.expm1: (_expm1, "expm1_subtracto"),
+    elementwise.log: (_log, "distribute_log_multiplyo"),
+    elementwise.log1p: (_log1p, "log1p_addo"),
+    elementwise.sinh: (_hyperbolic(-1, None, HALF), "exponential_hyperbolico"),
+    elementwise.cosh: (_hyperbolic(1, None, HALF), "exponential_hyperbolico"),
+    elementwise.tanh: (_hyperbolic(-1, 1), "exponential_tanho"),
+    elementwise.sigmoid: (_sigmoid, "sigmoid_divideo"),
+    elementwise.softplus: (_softplus, "softplus_logo"),
+    elementwise.absolute: (_absolute, "distribute_absolute_multiplyo"),
+    Cast: (_same, "remove_casto"),
+    Inv: (_inv, "reverse_inv_matmulo"),
+    Solve: (_solve, "solve_invo"),
+    SolveTriangular: (_solve_triangular, "solve_lower_triangularo"),
+    ChoSolve: (_cho_solve, "pair_triangular_solveso"),
+    Cholesky: (_cholesky, "cancel_choleskyo"),
+    Trace: (_trace, "cycle_traceo"),
+    Sum: (_sums, "sum_matmulo"),
+    Mean: (_mean, "divide_sumo"),
+    Det: (_det, "det_matmulo"),
+    GetItem: (_item, "logdet_matmulo"),
+    Index: (_linear, "merge_indexo"),
+    Rearrangement: (_linear, "absorb_rearrangemento"),
 }
 
 
-def _rule(op: Op) -> Rule | None:
+def _rule(op: Op) -> tuple[Rule, str] | None:
     rule = RULES.get(op)
     for cls in () if rule else type(op).__mro__:
         rule = rule or RULES.get(cls)

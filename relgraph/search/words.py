@@ -294,9 +294,11 @@ class Words:
 
     def _base(self, p: Polynomial) -> Atom:
         shapes = [self.atoms[i] for (m, _) in p for i, _ in m]
+        summands = min(p.values()) > 0
         return self.atom(
             "power",
             key_of(p),
+            positive=summands and all([x.positive for x in shapes]),
             rows=next((x.rows for x in shapes if x.rows != 1), 1),
             columns=next((x.columns for x in shapes if x.columns != 1), 1),
             batch=any([x.batch for x in shapes]),
@@ -328,6 +330,8 @@ class Words:
             add_to(out, self.factor(self.atom("log", prime)), Fraction(e))
         for i, k in common:
             atom = self.atoms[i]
+            if atom.kind == "absolute":
+                atom, i = self.atoms[atom.content], atom.content
             if atom.kind == "exp":
                 add_to(out, single(atom.content), k)
             elif atom.kind == "power":
@@ -348,6 +352,10 @@ class Words:
         """Return exp of a scalar or an elementwise expression."""
         out: Polynomial = ONE
         for (m, _), c in sorted(p.items()):
+            power = self._undone(m, c)
+            if power is not None:
+                out = self.times(out, power)
+                continue
             shapes = [self.atoms[i] for i, _ in m]
             exp = self.atom(
                 "exp",
@@ -359,6 +367,23 @@ class Words:
             )
             out = self.times(out, self.factor(exp, c))
         return out
+
+    def _undone(self, m: Monomial, c: Fraction) -> Polynomial | None:
+        """Return exp(c log |x|) as a power, if the monomial is a logarithm."""
+        if len(m) != 1 or m[0][1] != 1 or self.atoms[m[0][0]].kind != "log":
+            return None
+        inner = self.atoms[m[0][0]].content
+        if isinstance(inner, int):
+            return single(c=Fraction(inner) ** c.numerator) if c.denominator == 1 else None
+        (inner,) = inner
+        return self.factor(self.absolute(inner) if c % 2 else self.atoms[inner], c)
+
+    def absolute(self, number: int) -> Atom:
+        """Return the absolute value of an atom."""
+        atom = self.atoms[number]
+        if atom.positive or atom.nonnegative:
+            return atom
+        return self._like(atom, "absolute", number, nonnegative=True)
 
     # Products and their normal form.
 
@@ -500,14 +525,13 @@ class Words:
         if normal != single((), word):
             return self.trace_of(normal, 1)
         first, last = (self.atoms[word[k][0]] for k in (0, -1))
-        if first.kind == last.kind == "ones":
-            if len(word) == 2:
-                return self.size(first.columns)
-            middle = self.atoms[word[1][0]]
-            if len(word) == 3 and middle.kind == "diagonal":
-                pair = self._as_pair(middle.content)
-                if pair is not None:
-                    return self.trace(pair)
+        if first.kind == last.kind == "ones" and len(word) == 2:
+            return self.size(first.columns)
+        terms = self._sum_over(word)
+        if terms is not None:
+            result = self._as_trace(terms)
+            if result is not None:
+                return result
         if len(word) == 3 and self.atoms[word[1][0]].kind == "product":
             return self._sum_of_products(*word)
         return self.factor(self.atom("trace", min(word, self.flipped(word), key=plainness)))
@@ -539,19 +563,40 @@ class Words:
         finally:
             self.split = True
 
-    def _as_pair(self, m: Monomial) -> Word | None:
-        """Return a word for the sum over a product of rows, if it is a product of two."""
+    def _sum_over(self, word: Word) -> Monomial | None:
+        """Return the product of rows of which a word is the sum, if it is one of letters."""
+        middle: Monomial = ()
+        if len(word) == 3 and self.atoms[word[1][0]].kind == "diagonal":
+            middle = self.atoms[word[1][0]].content
+        elif len(word) != 2:
+            return None
+        whole = self.times(self.entry(word[:1]), self.entry(self.flipped(word[-1:])))
+        whole = self.times(whole, single(middle))
+        ((m, _),) = whole
+        return m
+
+    def _as_trace(self, m: Monomial) -> Polynomial | None:
+        """Return the sum over a product of rows as a shorter trace, None if there is none."""
+        for i, e in m:
+            atom = self.atoms[i]
+            if atom.kind == "main_diagonal" and e == 1:
+                rest = self.diagonal(single(tuple([f for f in m if f[0] != i])))
+                return self.trace_of(self.times(single((), atom.content), rest), atom.columns)
+        if len(m) == 1 and m[0][1] == 1:
+            return None
         pair = self._factors_of_two(m)
-        if pair is not None:
-            return pair[0] + self.flipped(pair[1])
         long = [i for i, e in m if e == 1 and len(self.word_of(i)) > 1]
-        if len(long) == 2:
-            rest = self._joined(
-                (), self.word_of(long[0]), tuple([f for f in m if f[0] not in long])
-            )
-            ((_, word),) = rest
-            return word + self.flipped(self.word_of(long[1]))
-        return None
+        if pair is not None:
+            word = pair[0] + self.flipped(pair[1])
+        elif len(long) == 2:
+            others = tuple([f for f in m if f[0] not in long])
+            ((_, word),) = self._joined((), self.word_of(long[0]), others)
+            word += self.flipped(self.word_of(long[1]))
+        else:
+            return None
+        if len(word) == 2:
+            return self.factor(self.atom("trace", min(word, self.flipped(word), key=plainness)))
+        return self.trace(word)
 
     def _cyclic(self, word: Word) -> Polynomial:
         """Return the trace of a word without a part that is one number."""

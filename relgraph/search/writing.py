@@ -218,7 +218,7 @@ class Writing:
         rows = like.type.shape[-2] if like.ndim > 1 else 1
         columns = like.type.shape[-1] if like.ndim else 1
         graph = self.sum_of_words(p, rows)
-        if like.ndim > 2 or graph.ndim == like.ndim:
+        if not p or like.ndim > 2 or graph.ndim == like.ndim:
             return graph
         if like.ndim == 2 and graph.ndim == 1:
             return ExpandDims((-2 if rows == 1 and columns != 1 else -1,))(graph)  # type: ignore[no-any-return]
