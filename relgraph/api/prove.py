@@ -99,7 +99,7 @@ class Proof:
                 "Print it: it lists what was tried.",
             )
         self.derivation.check()
-        replay([(step.before, step.after) for step in self.steps])
+        replay([(step.before, step.after) for step in self.steps], (self.left, self.right))
 
 
 @traceable

@@ -136,18 +136,25 @@ def _differ(a: Variable, b: Variable, done: dict[Variable, Any], values: Values)
         return False
 
 
-def replay(equations: Sequence[tuple[Variable, Variable]]) -> int:
+def replay(
+    equations: Sequence[tuple[Variable, Variable]], given: tuple[Variable, ...] = ()
+) -> int:
     """Compare both sides of equations on values; return how many equations had values.
+
+    Only values count for which the ``given`` graphs have finite values: the equations may assume
+    it.
 
     Raises
     ------
     VerifyError
         If the exact values of the sides differ.
     """
-    graphs = [x for pair in equations for x in pair]
+    graphs = [*given, *[x for pair in equations for x in pair]]
     inputs = free_inputs(graphs)
     tried: set[int] = set()
     for values in drawn(inputs, needs_regular(*graphs)):
+        if given and _computed(given, values) is None:
+            continue
         for number, (before, after) in enumerate(equations):
             if number in tried or _computed((before, after), values) is None:
                 continue

@@ -498,6 +498,8 @@ def _moved(self: Reading, x: Variable) -> Value:
     y = x.inputs[0]
     if max(x.ndim, y.ndim) > 2:
         return _linear(self, x)
+    if y.ndim > x.ndim and any([y.type.shape[axis] != 1 for axis in x.op.params[0]]):  # type: ignore[union-attr]
+        raise Unsupported("a size that may be another one")
     p = self.operand(x, 0, self.matrix)
     return False, self.words.transpose(p) if shape_of(x)[:2] != shape_of(y)[:2] else p
 

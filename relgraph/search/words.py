@@ -820,6 +820,8 @@ class Words:
 
     def determinant(self, p: Polynomial, n: Dim) -> list[tuple[Polynomial, int]]:
         """Return the determinant of n by n matrices, as powers of scalars."""
+        if not p:
+            raise Unsupported("the determinant of zero")
         if n == 1:
             return [(self.trace_of(p, 1), 1)]
         if len(p) == 1:
