@@ -136,9 +136,7 @@ def _differ(a: Variable, b: Variable, done: dict[Variable, Any], values: Values)
         return False
 
 
-def replay(
-    equations: Sequence[tuple[Variable, Variable]], given: tuple[Variable, ...] = ()
-) -> int:
+def replay(equations: Sequence[tuple[Variable, Variable]], given: tuple[Variable, ...] = ()) -> int:
     """Compare both sides of equations on values; return how many equations had values.
 
     Only values count for which the ``given`` graphs have finite values: the equations may assume

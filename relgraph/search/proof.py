@@ -20,16 +20,10 @@ from relgraph.ops.contraction import Matmul
 from relgraph.ops.linalg.solve import Inv, SystemOp
 from relgraph.ops.permutation import MatrixTranspose
 from relgraph.ops.shape import BroadcastTo, ExpandDims
-from relgraph.search.reading import Reading
-from relgraph.search.words import (
-    Budget,
-    Exhausted,
-    Polynomial,
-    Unsupported,
-    Words,
-    add_to,
-)
-from relgraph.search.writing import Writing, is_tensor
+from relgraph.search.normal_form import NormalForms
+from relgraph.search.polynomials import Budget, Exhausted, Polynomial, Unsupported, add_to
+from relgraph.search.word_graphs import WordGraphs, is_tensor
+from relgraph.search.words import Words
 
 TRANSPOSE, POWER = MatrixTranspose(), elementwise.Elementwise("power")
 MULTIPLIERS = 30  # polynomials to try, each the difference times some inverted matrices
@@ -258,7 +252,7 @@ class _Proof:
 
     def __init__(self, question: Question, words: Words) -> None:
         self.question, self.words = question, words
-        self.reading = Reading(words)
+        self.reading = NormalForms(words)
         self.laws: dict[Variable, tuple[str, ...]] = {}
         self.left_over = 0
 
@@ -335,7 +329,7 @@ class _Proof:
         path: list[Multiplication],
         is_field: bool,
     ) -> Derivation:
-        writing = Writing(self.reading, self.question.left.dtype)
+        writing = WordGraphs(self.reading, self.question.left.dtype)
         forms: dict[Variable, Variable] = {}
         steps: dict[Variable, Step] = {}
         for x in order:
@@ -362,7 +356,7 @@ class _Proof:
             assumptions(used),
         )
 
-    def _form(self, writing: Writing, x: Variable, before: Variable) -> Variable:
+    def _form(self, writing: WordGraphs, x: Variable, before: Variable) -> Variable:
         """Return the normal form of a node as a graph, or the node if it cannot be written."""
         if x.op is None or not is_tensor(x):
             return before
@@ -374,7 +368,7 @@ class _Proof:
 
     def _closing(
         self,
-        writing: Writing,
+        writing: WordGraphs,
         ends: tuple[Variable, Variable],
         difference: Polynomial,
         path: list[Multiplication],

@@ -17,126 +17,31 @@ Science 134 (1994), 131-173.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from fractions import Fraction
 from itertools import pairwise
-from math import inf
-from time import monotonic
 from typing import Any
 
-from relgraph.ir.node import Variable
 from relgraph.ir.types import Dim
+from relgraph.search.polynomials import (
+    ONE,
+    Atom,
+    Budget,
+    Letter,
+    Monomial,
+    Polynomial,
+    Rule,
+    Unsupported,
+    Word,
+    add_to,
+    key_of,
+    plainness,
+    scaled,
+    single,
+    whole,
+)
 
-Letter = tuple[int, bool]  # the number of an atom, and whether it is transposed
-Word = tuple[Letter, ...]
-Monomial = tuple[tuple[int, Fraction], ...]  # numbers of atoms, and their exponents
-Term = tuple[Monomial, Word]
-Polynomial = dict[Term, Fraction]
-Rule = tuple[bool, Word, Polynomial]  # whether the word is before the letter, it, and what is equal
-
-ONE: Polynomial = {((), ()): Fraction(1)}
 LARGEST_POWER = 12  # that is expanded
-
-
-class Exhausted(Exception):
-    """A budget of steps or of seconds is used up."""
-
-
-class Unsupported(Exception):
-    """A value that is no polynomial; it becomes an atom."""
-
-
-class Budget:
-    """A limit in steps and, if given, in seconds."""
-
-    def __init__(self, steps: int, seconds: float | None = None) -> None:
-        self.limit, self.steps = steps, 0
-        self.seconds = seconds
-        self.end = None if seconds is None else monotonic() + seconds
-
-    def spend(self, steps: int = 1) -> None:
-        """Count steps, and raise :class:`Exhausted` at the limit."""
-        self.steps += steps
-        if self.steps > self.limit:
-            raise Exhausted(f"the budget of {self.limit} steps is used up")
-        if self.end is not None and monotonic() > self.end:
-            raise Exhausted(f"the limit of {self.seconds:g} s is reached")
-
-
-@dataclass(eq=False)
-class Atom:
-    """What a polynomial is made of.
-
-    Attributes
-    ----------
-    number : int
-        Its place in the table.
-    kind : str
-        ``"graph"`` for a graph that is no sum or product; ``"inverse"`` of a polynomial;
-        ``"diagonal"``, the matrix, and ``"product"``, the array, of a monomial of arrays; a row of
-        ``"ones"``; ``"word"``, of which an element is meant; and the scalars ``"trace"`` of a word,
-        ``"power"``, the base of one, ``"det"``, ``"log"`` of an absolute value, ``"exp"``,
-        ``"sign"`` and ``"size"``.
-    content : object
-        The polynomial, word or monomial.
-    rows, columns : Dim
-        Its sizes; a scalar is 1 by 1 and a vector is a row.
-    batch : bool
-        Whether it stands for several matrices.
-    symmetric, orthogonal, invertible, positive, nonnegative : bool
-        What is known of it.
-    graph : Variable or None
-        The graph, for that kind.
-    """
-
-    number: int
-    kind: str
-    content: Any
-    rows: Dim = 1
-    columns: Dim = 1
-    batch: bool = False
-    symmetric: bool = False
-    orthogonal: bool = False
-    invertible: bool = False
-    positive: bool = False
-    nonnegative: bool = False
-    graph: Variable | None = None
-
-    @property
-    def is_scalar(self) -> bool:
-        """Whether it is one number."""
-        return self.rows == 1 and self.columns == 1 and not self.batch
-
-
-def single(m: Monomial = (), word: Word = (), c: Fraction | int = 1) -> Polynomial:
-    """Return a polynomial of one term."""
-    return {(m, word): Fraction(c)}
-
-
-def add_to(p: Polynomial, q: Polynomial, c: Fraction = Fraction(1)) -> None:
-    """Add a multiple of a polynomial to another one, in place."""
-    for term, d in q.items():
-        total = p.get(term, 0) + c * d
-        if total:
-            p[term] = total
-        else:
-            p.pop(term, None)
-
-
-def scaled(p: Polynomial, c: Fraction) -> Polynomial:
-    """Return a multiple of a polynomial."""
-    return {term: c * d for term, d in p.items()}
-
-
-def plainness(word: Word) -> tuple[int, Word]:
-    """Return a key by which the word with fewer transposes comes first."""
-    return sum([turned for _, turned in word]), word
-
-
-def key_of(p: Polynomial) -> tuple[Any, ...]:
-    """Return a polynomial as a key."""
-    return tuple(sorted(p.items()))
 
 
 class Words:
@@ -225,7 +130,7 @@ class Words:
 
     def factor(self, atom: Atom, exponent: Fraction | int = 1) -> Polynomial:
         """Return a power of an atom."""
-        return single(((atom.number, Fraction(exponent)),))
+        return single(((atom.number, whole(exponent)),))
 
     def product(self, a: Monomial, b: Monomial) -> Polynomial:
         """Return the product of two monomials."""
@@ -233,7 +138,7 @@ class Words:
             return single(a or b)
         exponents = dict(a)
         for i, e in b:
-            exponents[i] = exponents.get(i, Fraction(0)) + e
+            exponents[i] = exponents.get(i, 0) + e
         return self.monomial(exponents)
 
     def monomial(self, exponents: dict[int, Fraction]) -> Polynomial:
@@ -243,15 +148,15 @@ class Words:
         for i, e in list(exponents.items()):
             kind = self.atoms[i].kind
             if kind == "power" and e >= 1:
-                whole = e.numerator // e.denominator
-                bases.append((self.atoms[i], whole))
-                exponents[i] = e - whole
+                times = e.numerator // e.denominator
+                bases.append((self.atoms[i], times))
+                exponents[i] = e - times
             elif kind == "sign":
                 exponents[i] = e % 2
-        rest = tuple(sorted((i, e) for i, e in exponents.items() if e))
+        rest = tuple(sorted([(i, whole(e)) for i, e in exponents.items() if e]))
         out: Polynomial = single(rest)
-        for atom, whole in bases:
-            for _ in range(whole):
+        for atom, times in bases:
+            for _ in range(times):
                 out = self.times(out, dict(atom.content))
         return out
 
@@ -278,7 +183,7 @@ class Words:
             return out
         lead, common, rest = self.monic(p)
         if e.denominator == 1:
-            outside = single(tuple([(i, k * e) for i, k in common]), (), lead**e.numerator)
+            outside = single(tuple([(i, whole(k * e)) for i, k in common]), (), lead**e.numerator)
             return self.times(outside, self.factor(self._base(rest), e))
         return self.factor(self._base(p), e)
 
@@ -289,7 +194,7 @@ class Words:
             for i, k in m
         ])  # fmt: skip
         if safe or (len(m) == 1 and m[0][1] == 1):
-            return tuple([(i, k * e) for i, k in m])
+            return tuple([(i, whole(k * e)) for i, k in m])
         return None
 
     def _base(self, p: Polynomial) -> Atom:
@@ -392,9 +297,11 @@ class Words:
         out: Polynomial = {}
         for (m, u), c in p.items():
             for (n, v), d in q.items():
-                self.budget.spend()
+                self.budget.spend(1 + (len(u) + len(v)) // 32)
                 for (o, _), e in self.product(m, n).items():
-                    add_to(out, self.reduced(o, u + v), c * d * e)
+                    word = u + v
+                    product = self.reduced(o, word) if word else single(o)
+                    add_to(out, product, c * d * e)
         return out
 
     def reduced(self, m: Monomial, word: Word) -> Polynomial:
@@ -421,8 +328,10 @@ class Words:
             for before, lead, result in self.rules.get(letter, ()):
                 n = len(lead)
                 if before and k >= n and word[k - n : k] == lead:
+                    self.laws[self._law(letter)] = None
                     return k - n, k + 1, result
                 if not before and word[k + 1 : k + 1 + n] == lead:
+                    self.laws[self._law(letter)] = None
                     return k, k + 1 + n, result
             if self.atoms[letter[0]].kind == "diagonal":
                 rewrite = self._beside_diagonal(word, k)
@@ -432,6 +341,13 @@ class Words:
             for start, end in self.scalar_parts(word):
                 return start, end, self.trace(word[start:end])
         return None
+
+    def _law(self, letter: Letter) -> str:
+        """Return the law by which a letter cancels with a word."""
+        atom = self.atoms[letter[0]]
+        if atom.kind == "inverse":
+            return "cancel_matmul_invo"
+        return "cancel_orthogonal_producto" if atom.orthogonal else "cancel_choleskyo"
 
     def _beside_diagonal(self, word: Word, k: int) -> tuple[int, int, Polynomial] | None:
         """Return a rewrite of a diagonal matrix with its neighbours."""
@@ -600,6 +516,7 @@ class Words:
 
     def _cyclic(self, word: Word) -> Polynomial:
         """Return the trace of a word without a part that is one number."""
+        self.budget.spend(len(word) ** 2 // 32)
         rotations = [word[k:] + word[:k] for k in range(len(word))]
         for rotation in rotations:
             normal = self.reduced((), rotation)
@@ -755,12 +672,12 @@ class Words:
                 return out
         lead, common, rest = self.monic(p)
         turned = self.transpose(rest)
-        swap = self._turns(rest) > self._turns(turned)
+        swap = self.turns(rest) > self.turns(turned)
         number = self._define(turned if swap else rest, n, symmetric=turned == rest)
         outside = tuple([(i, -e) for i, e in common])
         return single(outside, ((number, swap),), 1 / lead)
 
-    def _turns(self, p: Polynomial) -> tuple[int, Any]:
+    def turns(self, p: Polynomial) -> tuple[int, Any]:
         """Return a key by which a polynomial with fewer transposes comes first."""
         return sum([plainness(w)[0] for _, w in p]), key_of(p)
 
@@ -816,91 +733,6 @@ class Words:
         self.rules[letter] = [(True, (other,), ONE)]
         self.rules[other] = [(True, (letter,), ONE)]
 
-    # Determinants.
-
-    def determinant(self, p: Polynomial, n: Dim) -> list[tuple[Polynomial, int]]:
-        """Return the determinant of n by n matrices, as powers of scalars."""
-        if not p:
-            raise Unsupported("the determinant of zero")
-        if n == 1:
-            return [(self.trace_of(p, 1), 1)]
-        if len(p) == 1:
-            (((m, word), c),) = p.items()
-            if c == 1 and not m:
-                return self._of_word(word, n)
-            if isinstance(n, int):
-                return [(single(m, (), c), n), *self._of_word(word, n)]
-            return [(self._det(single(m, word, c)), 1)]
-        for side in (0, -1):
-            ends = {w[side] if w else None for _, w in p}
-            letter = next(iter(ends))
-            if len(ends) == 1 and letter is not None and self.is_square(letter):
-                rest = {(m, w[1:] if side == 0 else w[:-1]): c for (m, w), c in p.items()}
-                return self._of_word((letter,), n) + self.determinant(rest, n)
-        if ((), ()) in p and p[(), ()] == 1:
-            return self._near_one(p, n)
-        words = sorted(w for (m, w), c in p.items() if not m and c == 1 and self._regular(w))
-        if words:
-            self.laws["det_lemmao"] = None
-            lead = words[0]
-            inner = self.times(self.inverse(single((), lead), n), p)
-            return self._of_word(lead, n) + self.determinant(inner, n)
-        return [(self._det(p), 1)]
-
-    def _regular(self, word: Word) -> bool:
-        """Return True if a word is a product of invertible matrices."""
-        return bool(word) and all([
-            i in self.inverted or self.atoms[i].kind == "inverse" or self.atoms[i].invertible
-            for i, _ in word
-        ])  # fmt: skip
-
-    def _of_word(self, word: Word, n: Dim) -> list[tuple[Polynomial, int]]:
-        """Return the determinant of a word: of its shortest square parts."""
-        if n is None:
-            return [(self._det(single((), word)), 1)] if word else []
-        out = []
-        start = 0
-        for k in range(1, len(word) + 1):
-            if k < len(word) and self.rows(word[k]) != n:
-                continue
-            part, start = word[start:k], k
-            atom = self.atoms[part[0][0]]
-            if len(part) == 1 and atom.kind == "inverse":
-                inner = self.determinant(dict(atom.content), n)
-                out += [(p, -e) for p, e in inner]
-            else:
-                out.append((self._det(single((), part)), 1))
-        if len(out) > 1:
-            self.laws["det_matmulo"] = None
-        return out
-
-    def _near_one(self, p: Polynomial, n: Dim) -> list[tuple[Polynomial, int]]:
-        """Return det(1 + U W) as det(1 + W U), for the best of the cuts."""
-        rest = {term: c for term, c in p.items() if term != ((), ())}
-        prefix = _common_prefix([w for _, w in rest])
-        choices = [(_rank(n), self._plainest(p), p)]
-        for k in range(1, len(prefix) + 1):
-            size = self.columns(prefix[k - 1])
-            turned = dict(ONE)
-            for (m, w), c in rest.items():
-                add_to(turned, self.reduced(m, w[k:] + w[:k]), c)
-            if size == 1:
-                self.laws["det_rank_oneo"] = None
-                return [(self.trace_of(turned, 1), 1)]
-            if size is not None:
-                key = self._plainest(turned)
-                choices.append((_rank(size), key, turned))
-        best = min(choices, key=lambda choice: choice[:2])[2]
-        if best is not p:
-            self.laws["det_lemmao"] = None
-        return [(self._det(best), 1)]
-
-    def _plainest(self, p: Polynomial) -> tuple[int, Any]:
-        return min(self._turns(p), self._turns(self.transpose(p)))
-
-    def _det(self, p: Polynomial) -> Polynomial:
-        return self.factor(self.atom("det", self._plainest(p)[1]))
-
     def sign(self, p: Polynomial, e: int) -> Polynomial:
         """Return the sign of a power of a scalar."""
         if e % 2 == 0:
@@ -955,20 +787,6 @@ def _unturned(p: Polynomial, q: int) -> Polynomial:
     return {(m, tuple([(i, t and i != q) for i, t in w])): c for (m, w), c in p.items()}
 
 
-def _rank(n: Dim) -> float:
-    """Return a static size; others come last."""
-    return n if isinstance(n, int) else inf
-
-
-def _common_prefix(words: Iterable[Word]) -> Word:
-    words = list(words)
-    shortest = min(words, key=len)
-    for k, letter in enumerate(shortest):
-        if any([w[k] != letter for w in words]):
-            return shortest[:k]
-    return shortest
-
-
 def _primes(c: Fraction) -> list[tuple[int, int]]:
     """Return the factors of a fraction of small numbers, with exponents."""
     out = []
@@ -990,4 +808,4 @@ def _primes(c: Fraction) -> list[tuple[int, int]]:
     return out
 
 
-__all__ = ["ONE", "Atom", "Budget", "Exhausted", "Unsupported", "Words"]
+__all__ = ["Words"]

@@ -11,10 +11,11 @@ import pytest
 import relgraph as rg
 from relgraph.checking.evaluation import evaluate
 from relgraph.ir.node import toposort
+from relgraph.search.normal_form import NormalForms
+from relgraph.search.polynomials import Budget, Exhausted, key_of
 from relgraph.search.proof import Question, by_words
-from relgraph.search.reading import Reading
-from relgraph.search.words import Budget, Exhausted, Words, key_of
-from relgraph.search.writing import Writing
+from relgraph.search.word_graphs import WordGraphs
+from relgraph.search.words import Words
 from tests.search.identities import EQUAL, A, B, C, s, t, u, v, x, y
 
 LEAVES = {
@@ -92,7 +93,7 @@ def test_words_prove_what_is_equal_on_integers_and_nothing_else(kind):
     rng = random.Random(kind)
     graphs = list(dict.fromkeys(drawn(rng, kind, rng.randrange(1, 4)) for _ in range(120)))
     words = Words(Budget(10**6))
-    reading = Reading(words)
+    reading = NormalForms(words)
     for node in toposort(graphs):
         reading.read(node)
     normal, exact = {}, {}
@@ -112,10 +113,10 @@ def test_normal_forms_have_the_values_of_their_graphs(name):
 
     left, right = EQUAL[name]
     words = Words(Budget(10**5))
-    reading = Reading(words)
+    reading = NormalForms(words)
     for node in toposort([left, right]):
         reading.read(node)
-    writing = Writing(reading, left.dtype)
+    writing = WordGraphs(reading, left.dtype)
     forms = [writing.of(side) for side in (left, right)]
     values = next(values_for(free_inputs([left, right]), regular=True))
     values = {n: np.abs(z) if z.ndim < 2 else z for n, z in values.items()}
@@ -129,7 +130,7 @@ def test_coefficients_are_exact():
     left, right = x / 3 + x / 5, x * 8 / 15
     assert not isinstance(by_words(Question(left, right, 1000)), str)
     words = Words(Budget(100))
-    reading = Reading(words)
+    reading = NormalForms(words)
     for node in toposort([x / 3]):
         reading.read(node)
     assert set(reading.field(x / 3).values()) == {third}
@@ -140,7 +141,7 @@ def test_coefficients_are_exact():
 
 def test_a_budget_counts_steps():
     words = Words(Budget(10))
-    reading = Reading(words)
+    reading = NormalForms(words)
     with pytest.raises(Exhausted, match="budget of 10 steps"):
         for node in toposort([(A + B) @ (A + C) @ (B + C) @ (A + B + C)]):
             reading.read(node)
@@ -150,7 +151,7 @@ def test_a_budget_counts_steps():
 def test_normal_forms_do_not_depend_on_the_order_of_operands():
     for left, right in ((x + y, y + x), (x * y * s, s * (y * x)), (u @ A @ v, v @ (u @ A))):
         words = Words(Budget(100))
-        reading = Reading(words)
+        reading = NormalForms(words)
         for node in toposort([left, right]):
             reading.read(node)
         assert key_of(reading.field(left)) == key_of(reading.field(right))

@@ -1,4 +1,4 @@
-"""Reading graphs as polynomials of words: the rule of each op.
+"""The normal forms of graphs, polynomials of words: the rule of each op.
 
 Proofs are about real numbers.  A float constant is the dyadic number that it holds; a conversion
 between floats changes nothing; integers wrap around, so an integer result is an atom where floats
@@ -28,20 +28,21 @@ from relgraph.ops.permutation import MatrixTranspose, Rearrangement, Transpose
 from relgraph.ops.reductions import Mean, Sum
 from relgraph.ops.shape import BroadcastTo, ExpandDims, Squeeze
 from relgraph.ops.shape import Dim as SizeOf
-from relgraph.search.words import (
+from relgraph.search.determinants import determinant
+from relgraph.search.polynomials import (
     ONE,
     Atom,
     Polynomial,
     Unsupported,
-    Words,
     add_to,
     key_of,
     scaled,
     single,
 )
+from relgraph.search.words import Words
 
 Value = tuple[bool, Polynomial]  # whether it is elementwise, rather than a matrix
-Rule = Callable[["Reading", Variable], Value]
+Rule = Callable[["NormalForms", Variable], Value]
 
 HALF = Fraction(1, 2)
 
@@ -53,7 +54,7 @@ def shape_of(x: Variable) -> tuple[Dim, Dim, bool]:
     return rows, shape[-1] if shape else 1, len(shape) > 2
 
 
-class Reading:
+class NormalForms:
     """The polynomials of graphs, in one table of words."""
 
     def __init__(self, words: Words) -> None:
@@ -166,7 +167,7 @@ class Reading:
 
 
 def _sum(sign: int) -> Rule:
-    def rule(self: Reading, x: Variable) -> Value:
+    def rule(self: NormalForms, x: Variable) -> Value:
         a, b = x.inputs
         alike = [shape_of(y)[:2] == shape_of(x)[:2] and not self.values[y][0] for y in (a, b)]
         read = self.matrix if all(alike) else self.field
@@ -177,14 +178,14 @@ def _sum(sign: int) -> Rule:
     return rule
 
 
-def _negative(self: Reading, x: Variable) -> Value:
+def _negative(self: NormalForms, x: Variable) -> Value:
     elementwise_ = self.values[x.inputs[0]][0]
     read = self.field if elementwise_ else self.matrix
     return elementwise_, scaled(self.operand(x, 0, read), Fraction(-1))
 
 
 def _scaled_by(power: int) -> Rule:
-    def rule(self: Reading, x: Variable) -> Value:
+    def rule(self: NormalForms, x: Variable) -> Value:
         for k in (1, 0) if power == 1 else (1,):
             rows, columns, batch = shape_of(x.inputs[k])
             other = x.inputs[1 - k]
@@ -199,7 +200,7 @@ def _scaled_by(power: int) -> Rule:
     return rule
 
 
-def _power(self: Reading, x: Variable) -> Value:
+def _power(self: NormalForms, x: Variable) -> Value:
     base, exponent = x.inputs
     if isinstance(exponent, Constant) and exponent.uniform is not None:
         e = exponent.uniform.item()
@@ -212,23 +213,23 @@ def _power(self: Reading, x: Variable) -> Value:
 
 
 def _to_power(e: Fraction) -> Rule:
-    def rule(self: Reading, x: Variable) -> Value:
+    def rule(self: NormalForms, x: Variable) -> Value:
         return True, self.words.power(self.operand(x, 0, self.field), e)
 
     return rule
 
 
-def _exp(self: Reading, x: Variable) -> Value:
+def _exp(self: NormalForms, x: Variable) -> Value:
     return True, self.words.exponential(self.operand(x, 0, self.field))
 
 
-def _expm1(self: Reading, x: Variable) -> Value:
+def _expm1(self: NormalForms, x: Variable) -> Value:
     out = dict(self.words.exponential(self.operand(x, 0, self.field)))
     add_to(out, ONE, Fraction(-1))
     return True, out
 
 
-def _log(self: Reading, x: Variable) -> Value:
+def _log(self: NormalForms, x: Variable) -> Value:
     p = self.operand(x, 0, self.field)
     (m, _), c = next(iter(p.items()), (((), ()), Fraction(0)))
     if len(p) == len(m) == 1 and c > 0 and m[0][1] % 2 == 1:
@@ -236,7 +237,7 @@ def _log(self: Reading, x: Variable) -> Value:
     return True, self.words.logarithm(p)
 
 
-def _log1p(self: Reading, x: Variable) -> Value:
+def _log1p(self: NormalForms, x: Variable) -> Value:
     out = dict(self.operand(x, 0, self.field))
     add_to(out, ONE)
     return True, self.words.logarithm(out)
@@ -245,7 +246,7 @@ def _log1p(self: Reading, x: Variable) -> Value:
 def _hyperbolic(above: int | None, below: int | None, c: Fraction = Fraction(1)) -> Rule:
     """Return the rule of c (e^x + above e^-x) / (e^x + below e^-x); None leaves a part out."""
 
-    def rule(self: Reading, x: Variable) -> Value:
+    def rule(self: NormalForms, x: Variable) -> Value:
         p = self.operand(x, 0, self.field)
         grows, falls = (self.words.exponential(scaled(p, Fraction(s))) for s in (1, -1))
 
@@ -262,19 +263,19 @@ def _hyperbolic(above: int | None, below: int | None, c: Fraction = Fraction(1))
     return rule
 
 
-def _sigmoid(self: Reading, x: Variable) -> Value:
+def _sigmoid(self: NormalForms, x: Variable) -> Value:
     p = dict(self.words.exponential(scaled(self.operand(x, 0, self.field), Fraction(-1))))
     add_to(p, ONE)
     return True, self.words.power(p, Fraction(-1))
 
 
-def _softplus(self: Reading, x: Variable) -> Value:
+def _softplus(self: NormalForms, x: Variable) -> Value:
     p = dict(self.words.exponential(self.operand(x, 0, self.field)))
     add_to(p, ONE)
     return True, self.words.logarithm(p)
 
 
-def _absolute(self: Reading, x: Variable) -> Value:
+def _absolute(self: NormalForms, x: Variable) -> Value:
     p = self.operand(x, 0, self.field)
     if x.dtype.kind != "f" or len(p) != 1:
         raise Unsupported("the absolute value of a sum")
@@ -288,14 +289,14 @@ def _absolute(self: Reading, x: Variable) -> Value:
     return True, out
 
 
-def _same(self: Reading, x: Variable) -> Value:
+def _same(self: NormalForms, x: Variable) -> Value:
     (y,) = x.inputs
     if x.dtype.kind != "f" or (y.dtype.kind != "f" and y.op is not None):
         raise Unsupported("a conversion")
     return self.values[y]
 
 
-def _matmul(self: Reading, x: Variable) -> Value:
+def _matmul(self: NormalForms, x: Variable) -> Value:
     a, b = x.inputs
     if (a.ndim < 2 or b.ndim < 2) and max(a.ndim, b.ndim) > 2:
         raise Unsupported("several matrices and a vector")
@@ -315,16 +316,16 @@ def _matmul(self: Reading, x: Variable) -> Value:
     return False, words.times(p, q)
 
 
-def _outer(self: Reading, x: Variable) -> Value:
+def _outer(self: NormalForms, x: Variable) -> Value:
     p, q = self.matrices(x)
     return False, self.words.times(self.words.transpose(p), q)
 
 
-def _transpose(self: Reading, x: Variable) -> Value:
+def _transpose(self: NormalForms, x: Variable) -> Value:
     return False, self.words.transpose(self.operand(x, 0, self.matrix))
 
 
-def _permuted(self: Reading, x: Variable) -> Value:
+def _permuted(self: NormalForms, x: Variable) -> Value:
     axes: Sequence[int] = x.op.axes  # type: ignore[union-attr]
     if len(axes) < 2 or tuple(axes) != (*range(-len(axes), -2), -1, -2):
         return _linear(self, x)
@@ -339,16 +340,16 @@ def _side(x: Variable) -> Dim:
     return columns if rows is None else rows
 
 
-def _inv(self: Reading, x: Variable) -> Value:
+def _inv(self: NormalForms, x: Variable) -> Value:
     return False, self.words.inverse(self.operand(x, 0, self.matrix), _side(x.inputs[0]))
 
 
-def _solve(self: Reading, x: Variable) -> Value:
+def _solve(self: NormalForms, x: Variable) -> Value:
     p, q = self.matrices(x)
     return _solved(self, x, self.words.inverse(p, _side(x.inputs[0])), q)
 
 
-def _solved(self: Reading, x: Variable, inverse: Polynomial, q: Polynomial) -> Value:
+def _solved(self: NormalForms, x: Variable, inverse: Polynomial, q: Polynomial) -> Value:
     if x.inputs[0].ndim > 2 or x.inputs[1].ndim > 2:
         raise Unsupported("several systems")
     if x.inputs[1].ndim == 1:
@@ -360,7 +361,7 @@ def _triangle(lower: bool) -> str:
     return "lower_triangular" if lower else "upper_triangular"
 
 
-def _solve_triangular(self: Reading, x: Variable) -> Value:
+def _solve_triangular(self: NormalForms, x: Variable) -> Value:
     lower, turned, unit = x.op.params  # type: ignore[union-attr]
     if unit or not fact(x.inputs[0], _triangle(lower)):
         raise Unsupported("a triangle of a matrix")
@@ -369,7 +370,7 @@ def _solve_triangular(self: Reading, x: Variable) -> Value:
     return _solved(self, x, self.words.inverse(p, _side(x.inputs[0])), q)
 
 
-def _cho_solve(self: Reading, x: Variable) -> Value:
+def _cho_solve(self: NormalForms, x: Variable) -> Value:
     (lower,) = x.op.params  # type: ignore[union-attr]
     if not fact(x.inputs[0], _triangle(lower)):
         raise Unsupported("a triangle of a matrix")
@@ -379,7 +380,7 @@ def _cho_solve(self: Reading, x: Variable) -> Value:
     return _solved(self, x, self.words.inverse(whole, _side(x.inputs[0])), q)
 
 
-def _cholesky(self: Reading, x: Variable) -> Value:
+def _cholesky(self: NormalForms, x: Variable) -> Value:
     p = self.operand(x, 0, self.matrix)
     elementwise_, factor = self._atom(x)
     if not elementwise_ and self.words.transpose(p) == p:  # it reads one triangle
@@ -391,20 +392,20 @@ def _cholesky(self: Reading, x: Variable) -> Value:
     return elementwise_, factor
 
 
-def _eye(self: Reading, x: Variable) -> Value:
+def _eye(self: NormalForms, x: Variable) -> Value:
     n, m, k, _ = x.op.params  # type: ignore[union-attr]
     if x.inputs or n != m or k != 0 or n == 1:
         raise Unsupported("another diagonal")
     return False, ONE
 
 
-def _diag(self: Reading, x: Variable) -> Value:
+def _diag(self: NormalForms, x: Variable) -> Value:
     if x.op.params != (0,) or x.ndim != 2:  # type: ignore[union-attr]
         raise Unsupported("another diagonal")
     return False, self.words.diagonal(self.operand(x, 0, self.field))
 
 
-def _diagonal(self: Reading, x: Variable) -> Value:
+def _diagonal(self: NormalForms, x: Variable) -> Value:
     if x.op.params != (0,) or x.ndim != 1 or None in x.inputs[0].type.shape:  # type: ignore[union-attr]
         raise Unsupported("another diagonal")
     rows, columns, _ = shape_of(x.inputs[0])
@@ -416,7 +417,7 @@ def _diagonal(self: Reading, x: Variable) -> Value:
     return True, out
 
 
-def _trace(self: Reading, x: Variable) -> Value:
+def _trace(self: NormalForms, x: Variable) -> Value:
     (y,) = x.inputs
     rows, columns, batch = shape_of(y)
     if batch or rows is None or rows != columns:
@@ -424,11 +425,11 @@ def _trace(self: Reading, x: Variable) -> Value:
     return True, self.words.trace_of(self.operand(x, 0, self.matrix), rows)
 
 
-def _sums(self: Reading, x: Variable) -> Value:
+def _sums(self: NormalForms, x: Variable) -> Value:
     return False, _total(self, x)
 
 
-def _mean(self: Reading, x: Variable) -> Value:
+def _mean(self: NormalForms, x: Variable) -> Value:
     shape = x.inputs[0].type.shape
     axis = x.op.axis  # type: ignore[union-attr]
     count: Polynomial = ONE
@@ -438,7 +439,7 @@ def _mean(self: Reading, x: Variable) -> Value:
     return False, self.words.times(share, _total(self, x))
 
 
-def _total(self: Reading, x: Variable) -> Polynomial:
+def _total(self: NormalForms, x: Variable) -> Polynomial:
     """Return a sum over rows, columns or both, as products with rows of ones."""
     (y,) = x.inputs
     axis = x.op.axis  # type: ignore[union-attr]
@@ -457,27 +458,27 @@ def _total(self: Reading, x: Variable) -> Polynomial:
     return p
 
 
-def _size(self: Reading, x: Variable) -> Value:
+def _size(self: NormalForms, x: Variable) -> Value:
     return True, self.words.size(x.inputs[0].type.shape[x.op.params[0]])  # type: ignore[union-attr]
 
 
-def _det(self: Reading, x: Variable) -> Value:
+def _det(self: NormalForms, x: Variable) -> Value:
     out = ONE
     for p, e in _factors(self, x):
         out = self.words.times(out, self.words.power(p, Fraction(e)))
     return True, out
 
 
-def _factors(self: Reading, x: Variable) -> list[tuple[Polynomial, int]]:
+def _factors(self: NormalForms, x: Variable) -> list[tuple[Polynomial, int]]:
     (y,) = x.inputs
     if y.ndim != 2:
         raise Unsupported("determinants of several matrices")
     if y.dtype.kind != "f" and y.op is not None:
         raise Unsupported("a conversion")
-    return self.words.determinant(self.matrix(y), _side(y))
+    return determinant(self.words, self.matrix(y), _side(y))
 
 
-def _item(self: Reading, x: Variable) -> Value:
+def _item(self: NormalForms, x: Variable) -> Value:
     (source,) = x.inputs
     if not isinstance(source.op, Slogdet):
         raise Unsupported("a result of several")
@@ -493,7 +494,7 @@ def _item(self: Reading, x: Variable) -> Value:
     return True, out
 
 
-def _moved(self: Reading, x: Variable) -> Value:
+def _moved(self: NormalForms, x: Variable) -> Value:
     """Return a value with axes of size 1 added or removed."""
     y = x.inputs[0]
     if max(x.ndim, y.ndim) > 2:
@@ -504,14 +505,14 @@ def _moved(self: Reading, x: Variable) -> Value:
     return False, self.words.transpose(p) if shape_of(x)[:2] != shape_of(y)[:2] else p
 
 
-def _broadcast(self: Reading, x: Variable) -> Value:
+def _broadcast(self: NormalForms, x: Variable) -> Value:
     y = x.inputs[0]
     if any([a not in (b, 1) for a, b in zip(shape_of(y)[:2], shape_of(x)[:2], strict=True)]):
         raise Unsupported("a size that is made exact")
     return True, self.operand(x, 0, self.field)
 
 
-def _linear(self: Reading, x: Variable) -> Value:
+def _linear(self: NormalForms, x: Variable) -> Value:
     """Return a function that moves elements of its first operand: one of each term."""
     y, *others = x.inputs
     rest = tuple([(key_of(self.field(z)), z.type.shape) for z in others])
@@ -592,4 +593,4 @@ def _rule(op: Op) -> tuple[Rule, str] | None:
     return rule
 
 
-__all__ = ["Reading", "shape_of"]
+__all__ = ["NormalForms", "shape_of"]

@@ -1,4 +1,4 @@
-"""Writing polynomials of words as graphs, so that proofs have steps to read and to replay."""
+"""Graphs of polynomials of words, so that proofs have steps to read and to replay."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from relgraph.ops.linalg.solve import Det, Inv
 from relgraph.ops.linalg.structured import Diag, Diagonal, Eye, Trace
 from relgraph.ops.permutation import MatrixTranspose
 from relgraph.ops.shape import BroadcastTo, ExpandDims, Squeeze
-from relgraph.search.reading import Reading
-from relgraph.search.words import Atom, Monomial, Polynomial, Unsupported, Word, key_of
+from relgraph.search.normal_form import NormalForms
+from relgraph.search.polynomials import Atom, Monomial, Polynomial, Unsupported, Word, key_of
 
 matmul, outer, transpose, inv = Matmul(), Outer(), MatrixTranspose(), Inv()
 power = elementwise.Elementwise("power")
 
 
-class Writing:
+class WordGraphs:
     """Graphs of the polynomials of a reading."""
 
-    def __init__(self, reading: Reading, dtype: Any) -> None:
+    def __init__(self, reading: NormalForms, dtype: Any) -> None:
         self.reading, self.words, self.dtype = reading, reading.words, dtype
         self.graphs: list[Variable | None] = []  # of atoms
         self.sums: dict[Any, Variable] = {}  # equal polynomials become one graph, as first written
