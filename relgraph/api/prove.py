@@ -79,13 +79,19 @@ class Proof:
     def __repr__(self) -> str:
         return str(self)
 
-    def check(self) -> None:
+    def check(self) -> int:
         """Replay the proof without the method that found it.
 
         The steps must lead from both graphs to one, or to a difference that becomes zero if it is
         multiplied by what the graphs invert or divide by.  Both sides of each step are computed on
         random values, exactly where the ops have an exact meaning.  Uses of relations are asked of
         kanren.
+
+        Returns
+        -------
+        int
+            The number of steps that have values to compare; a step has none where a matrix that it
+            inverts is singular for all values.
 
         Raises
         ------
@@ -99,7 +105,7 @@ class Proof:
                 "Print it: it lists what was tried.",
             )
         self.derivation.check()
-        replay([(step.before, step.after) for step in self.steps], (self.left, self.right))
+        return replay([(step.before, step.after) for step in self.steps], (self.left, self.right))
 
 
 @traceable

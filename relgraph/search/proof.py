@@ -17,7 +17,7 @@ from relgraph.ir.node import Constant, Variable, toposort
 from relgraph.ir.printing import pprint
 from relgraph.ops import elementwise
 from relgraph.ops.contraction import Matmul
-from relgraph.ops.linalg.solve import Inv, SystemOp
+from relgraph.ops.linalg.solve import Inv, Solve, SystemOp
 from relgraph.ops.permutation import MatrixTranspose
 from relgraph.ops.shape import BroadcastTo, ExpandDims
 from relgraph.search.normal_form import NormalForms
@@ -156,14 +156,12 @@ class Derivation:
 
     def _check_closing(self) -> None:
         reached = elementwise.subtract(*self.ends)
-        written = multipliers([self.left, self.right, *self.ends])
+        graphs = [self.left, self.right, *self.ends]
         for number, step in enumerate(self.closing):
             if not number and step.before is reached:
                 reached = step.after
                 continue
-            operands = step.before.inputs
-            other = [x for x in operands if x is not reached]
-            if reached not in operands or not set(other) <= written | {reached}:
+            if not multiplies(step.before, reached, graphs):
                 raise VerifyError(
                     "a step multiplies by what is not written as an inverse",
                     {"step": step},
@@ -196,19 +194,24 @@ def replayed(graph: Variable, known: dict[Variable, Variable]) -> Variable:
     return done[graph]
 
 
-def multipliers(graphs: Sequence[Variable]) -> set[Variable]:
-    """Return the matrices that graphs invert, their transposes, and what graphs divide by.
+def multiplies(product: Variable, x: Variable, graphs: Sequence[Variable]) -> bool:
+    """Return True for a product of a node and what graphs invert, or divide by.
 
-    Normal forms are among the graphs; they hold no inverse that is not written.
+    It is zero only if the node is.  Normal forms are among the graphs; they hold no inverse that is
+    not written.
     """
-    out: set[Variable] = set()
-    for x in toposort(list(graphs)):
-        if isinstance(x.op, Inv | SystemOp):
-            out.add(x.inputs[0])
-        elif x.op is elementwise.true_divide:
-            out.update(_factors(x.inputs[1]))
-    matrices = [x for x in out if x.ndim > 1]
-    return out | {TRANSPOSE(x) for x in matrices}
+    others = [y for y in product.inputs if y is not x]
+    if len(product.inputs) != 2 or len(others) != 1:
+        return False
+    (other,) = others
+    nodes = toposort(list(graphs))
+    if isinstance(product.op, Matmul):
+        inverted = {y.inputs[0] for y in nodes if isinstance(y.op, Inv | Solve)}
+        return other in inverted | {TRANSPOSE(y) for y in inverted}
+    divisors = [y.inputs[1] for y in nodes if y.op is elementwise.true_divide]
+    return product.op is elementwise.multiply and any(
+        [z is other for y in divisors for z in _factors(y)]
+    )
 
 
 def _factors(x: Variable) -> Iterator[Variable]:
@@ -401,14 +404,26 @@ def assumptions(nodes: Sequence[Variable]) -> tuple[str, ...]:
     """Return what graphs that contain these nodes assume to exist, in words."""
     out: dict[str, None] = {}
     for x in nodes:
+        if x.op is None or not x.inputs:
+            continue
+        first, last = x.inputs[0], x.inputs[-1]
         if isinstance(x.op, Inv | SystemOp):
-            out[f"{pprint(x.inputs[0])} is invertible"] = None
-        elif x.op is elementwise.true_divide and not isinstance(x.inputs[1], Constant):
-            out[f"{pprint(x.inputs[1])} is not 0"] = None
+            out[f"{pprint(first)} is invertible"] = None
         elif x.op is elementwise.log:
-            out[f"{pprint(x.inputs[0])} is positive"] = None
+            out[f"{pprint(first)} is positive"] = None
+        elif x.op is elementwise.log1p:
+            out[f"1 + {pprint(first)} is positive"] = None
         elif x.op is elementwise.sqrt:
-            out[f"{pprint(x.inputs[0])} is not negative"] = None
+            out[f"{pprint(first)} is not negative"] = None
+        elif x.op is elementwise.reciprocal:
+            out[f"{pprint(first)} is not 0"] = None
+        elif x.op is elementwise.true_divide and not isinstance(last, Constant):
+            out[f"{pprint(last)} is not 0"] = None
+        elif x.op is POWER and isinstance(last, Constant) and last.uniform is not None:
+            if last.uniform < 0:
+                out[f"{pprint(first)} is not 0"] = None
+            if last.uniform % 1:
+                out[f"{pprint(first)} is not negative"] = None
     return tuple(out)
 
 

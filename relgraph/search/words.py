@@ -175,7 +175,7 @@ class Words:
             if e.denominator == 1:
                 return scaled(self.monomial({i: k * e for i, k in m}), c**e.numerator)
             roots = self._root(m, e) if c == 1 else None
-            return self.factor(self._base(p), e) if roots is None else single(roots)
+            return self.factor(self._base(p), e) if roots is None else self.monomial(dict(roots))
         if e.denominator == 1 and 0 < e <= LARGEST_POWER:
             out = p
             for _ in range(e.numerator - 1):

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import pickle
+import subprocess
+import sys
 from dataclasses import replace
 from importlib import import_module
 
@@ -35,7 +39,7 @@ def test_equal_graphs_are_proved(name):
     assert proof, str(proof)
     assert proof.derivation.method == "words"
     assert str(proof).startswith(f"proved by words in {len(proof.steps)} step")
-    proof.check()
+    assert proof.check() == len(proof.steps)
 
 
 @pytest.mark.parametrize("name", EQUAL)
@@ -215,6 +219,32 @@ def test_the_default_relations_are_those_of_fast_run():
     assert "pythagoras_circularo" in rg.prove(rg.sin(x) ** 2 + rg.cos(x) ** 2, x / x).laws
 
 
+def test_proofs_are_data():
+    for sides in (EQUAL["woodbury"], (rg.sin(x) ** 2 + rg.cos(x) ** 2, x / x)):
+        proof = rg.prove(*sides)
+        again = pickle.loads(pickle.dumps(proof))
+        assert str(again) == str(proof) and again.steps == proof.steps
+        again.check()
+
+
+def test_proofs_do_not_depend_on_the_order_of_hashes():
+    program = (
+        "import relgraph as rg; from tests.search.identities import EQUAL\n"
+        "print([str(rg.prove(*EQUAL[name])) for name in list(EQUAL)[::7]])"
+    )
+    texts = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(texts) == 1
+
+
 # The checker.
 
 
@@ -223,10 +253,13 @@ def test_a_wrong_step_is_found():
     derivation = proof.derivation
     *first, last = derivation.closing
     swapped = replace(last, before=rg.matmul(*reversed(last.before.inputs)), after=A - A)
+    difference = rg.subtract(*derivation.ends)
+    squared = Step((), difference @ difference, 0 * A)
     for wrong in (
         replace(derivation, closing=tuple(first)),
         replace(derivation, closing=(*first, swapped)),
         replace(derivation, closing=(*first, replace(last, before=B @ last.before.inputs[1]))),
+        replace(derivation, closing=(squared,)),
         replace(derivation, left=B),
     ):
         with pytest.raises(VerifyError):
