@@ -516,20 +516,13 @@ def _linear(self: NormalForms, x: Variable) -> Value:
     """Return a function that moves elements of its first operand: one of each term."""
     y, *others = x.inputs
     rest = tuple([(key_of(self.field(z)), z.type.shape) for z in others])
-    elementwise_, p = self.values[y]
-    if (
-        len(p) == 1
-        and next(iter(p.values())) == 1
-        and not self.words.scalars_of(next(iter(p))[0])[0]
-    ):
-        raise Unsupported("one term")
     rows, columns, batch = shape_of(x)
     out: Polynomial = {}
-    for (m, w), c in p.items():
+    for (m, _), c in self.operand(x, 0, self.field).items():
         scalars, arrays = self.words.scalars_of(m)
-        if not (arrays or w):
+        if not arrays:
             raise Unsupported("a number stretched to an array")
-        key = x.op, key_of(single(arrays, w)), elementwise_, y.type.shape, rest
+        key = x.op, arrays, y.type.shape, x.type.shape, rest
         about = {"rows": rows, "columns": columns, "batch": batch, "graph": x}
         atom = self.words.atom("moved", key, **about)
         add_to(out, self.words.times(single(scalars, (), c), self.words.factor(atom)))

@@ -183,10 +183,9 @@ class WordGraphs:
         """Return what an op that moves elements makes of one term."""
         x = atom.graph
         assert x is not None and x.op is not None
-        _, term, is_field, *_ = atom.content
         y, *others = x.inputs
-        inner = self.field(dict(term)) if is_field else self.matrix(dict(term), y)
-        return x.op(self._fitted(inner, y), *others)  # type: ignore[no-any-return]
+        inner = self._fitted(self._product(atom.content[1]), y)
+        return x.op(inner, *others)  # type: ignore[no-any-return]
 
     def _product(self, m: Monomial) -> Variable:
         product = self.monomial(m)

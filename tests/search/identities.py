@@ -105,6 +105,8 @@ EQUAL = {
     "centred squares": (rg.sum((x - rg.mean(x)) ** 2), x @ x - rg.sum(x) ** 2 / x.shape[0]),
     "orthogonal": (inv(Q @ A @ Q.T), Q @ inv(A) @ Q.T),
     "cholesky": (rg.cholesky(P) @ rg.cholesky(P).T, P),
+    "reversed sum": ((x + 2 * y)[::-1], x[::-1] + 2 * y[::-1]),
+    "variance": (rg.var(x), rg.mean(x**2) - rg.mean(x) ** 2),
     # Elementwise.
     "square of a sum": ((x + y) ** 2, x * x + 2 * x * y + y**2),
     "cancel": (x * y / y, x),
@@ -177,6 +179,8 @@ UNEQUAL = {
     "sums of products": (rg.sum(x * y), rg.sum(x) * rg.sum(y)),
     "mean of a product": (rg.mean(x * y), rg.mean(x) * rg.mean(y)),
     "cholesky swapped": (rg.cholesky(P).T @ rg.cholesky(P), P),
+    "stretched columns": (rg.sum(rg.outer(x, x) + y), rg.sum(x) ** 2 + rg.sum(y)),
+    "reversed product": ((x * y)[::-1], x[::-1] * y),
     "square of a sum": ((x + y) ** 2, x**2 + y**2),
     "root of a square": (rg.sqrt(s**2), s),
     "absolute value": (rg.abs(x), x),
