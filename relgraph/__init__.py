@@ -118,6 +118,7 @@ if TYPE_CHECKING:
     )
     from relgraph.api.jit import jit as jit
     from relgraph import cache as cache
+    from relgraph.api.prove import prove as prove
     from relgraph.checking.check import check as check
     from relgraph.costs.program import cost as cost
     from relgraph.db.listing import catalogue as catalogue
@@ -149,6 +150,7 @@ _LAZY = {
     "explain": "relgraph.api.explain",
     "jit": "relgraph.api.jit",
     "profile_rewrites": "relgraph.api.explain",
+    "prove": "relgraph.api.prove",
     "Function": "relgraph.api.function",
     "evaluate": "relgraph.api.function",
     "function": "relgraph.api.function",
