@@ -17,7 +17,7 @@ import numpy as np
 
 from relgraph.ir.cost import NOMINAL
 from relgraph.ir.fact_inference import facts_of
-from relgraph.ir.facts import BIT, NOTHING, Facts, proved
+from relgraph.ir.facts import BIT, NOTHING, VALUE_FACTS, Facts, proved
 from relgraph.ir.node import Variable, constant, make_input, toposort
 from relgraph.ir.types import Dim, TensorType
 from relgraph.numpy.reductions import sum as total
@@ -51,6 +51,8 @@ from relgraph.search.labels import (
     quotient,
 )
 
+FACT_NODES = 6  # how many nodes of a class are asked for facts
+
 MATMUL, SWAP, INV = Matmul(), MatrixTranspose(), Inv()
 
 State = tuple[str, int, int]  # "value", a class, and 1 for its inverse; or "factor", a class, 0
@@ -61,7 +63,7 @@ Build = Callable[..., Variable]
 class Candidate(NamedTuple):
     """A way to compute a state: its own cost, the states it needs, and how to build it."""
 
-    cost: float
+    cost: Any
     needs: tuple[State, ...]
     build: Build
     term: int | None  # the id of the node that it computes, for derivations
@@ -84,15 +86,22 @@ class Candidates:
         Saturated; from here on it grows only by parts of products.
     embedding : Embedding
     node_cost : callable
-        The cost of one node, from its op, the types of its operands and its own type.
+        The cost of one node.
+    memo : dict
+        Facts of nodes, kept between the rounds of a search.
     """
 
     def __init__(
-        self, egraph: EGraph, embedding: Embedding, node_cost: Callable[[Variable], float]
+        self,
+        egraph: EGraph,
+        embedding: Embedding,
+        node_cost: Callable[[Variable], float],
+        memo: dict[Any, Facts],
     ) -> None:
         self.egraph = egraph
         self.embedding = embedding
         self.node_cost = node_cost
+        self.memo = memo
         egraph.bounded = False
         self.dtype = embedding.dtype or np.dtype("float64")
         self.batches = self._batches()
@@ -100,6 +109,7 @@ class Candidates:
         self._candidates: dict[State, list[Candidate]] = {}
         self._parts: dict[tuple[Factor, ...], Reference] = {}
         self._placeholders: dict[State, Variable] = {}
+        self._elementwise_costs: dict[tuple[Any, TensorType], float] = {}
         self._inverted = self._classes_inverted()
         self._infer_facts()
 
@@ -151,12 +161,14 @@ class Candidates:
             if x in self._inverted and of.shape != (1, 1):
                 facts |= proved("invertible")
             known[x] = facts
-        memo: dict[Any, Facts] = {}
+        memo: dict[Any, Facts] = self.memo
         for _ in range(4):
             before = dict(known)
-            for x in list(egraph.classes):
-                for node, label, _ in egraph.view(x):
-                    if label[2]:
+            for x in list(known):
+                m, n = egraph.classes[x].shape
+                is_square = m == n != 1
+                for node, label, _ in egraph.view(x)[:FACT_NODES]:
+                    if label[2] or not (is_square or node[0] == "leaf"):
                         continue
                     key = (node, *[known.get(egraph.find(c)[1], NOTHING) for c in children(node)])
                     facts = memo.get(key)
@@ -194,7 +206,7 @@ class Candidates:
         m, n = self.egraph.classes[x].shape
         if self.batches.get(x):
             return TensorType(self.dtype, (*self.embedding.batch, m, n))
-        shape = (m, n) if 1 not in (m, n) else (() if m == n else ((m,) if n == 1 else (n,)))
+        shape = _plain((m, n))
         for node in self.egraph.classes[x].nodes:
             if node[0] == "leaf":
                 return TensorType(self.embedding.leaves[node[1]].dtype, shape)
@@ -206,10 +218,10 @@ class Candidates:
         if value is None:
             kind, x, i = state
             type_ = self.type_of(x)
-            names = frozenset(
-                self.facts_of(x, i).names() if type_.ndim >= 2 or not i else ()
-            )
-            value = make_input(f"{kind}_{x}_{i}", type_, names)
+            names = [] if i and type_.ndim < 2 else self.facts_of(x, i).names()
+            if type_.ndim < 2:
+                names = [name for name in names if name in VALUE_FACTS]
+            value = make_input(f"{kind}_{x}_{i}", type_, frozenset(names))
             self._placeholders[state] = value
         return value
 
@@ -235,7 +247,9 @@ class Candidates:
             known = self._candidates[state] = []
             for candidate in self._make(state):
                 if state not in candidate.needs:
-                    known.append(candidate._replace(cost=candidate.cost + self._cost(candidate)))
+                    if candidate.cost is None:
+                        candidate = candidate._replace(cost=self._cost(candidate))
+                    known.append(candidate)
         return known
 
     def _cost(self, candidate: Candidate) -> float:
@@ -297,7 +311,7 @@ class Candidates:
     def _explicit_inverse(self, x: int) -> Iterator[Candidate]:
         shape, state = self.egraph.classes[x].shape, ("value", x, 0)
         if shape == (1, 1):
-            yield Candidate(0, (state,), reciprocal, None)
+            yield Candidate(None, (state,), reciprocal, None)
             return
         facts = self.facts.get(x, NOTHING)
         for name, lower in (("lower_triangular", True), ("upper_triangular", False)):
@@ -307,9 +321,9 @@ class Candidates:
                 def solved(a: Variable, op: Any = op, size: Dim = size) -> Variable:
                     return op(a, self.identity(size))  # type: ignore[no-any-return]
 
-                yield Candidate(0, (state,), solved, None)
+                yield Candidate(None, (state,), solved, None)
                 return
-        yield Candidate(0, (state,), INV, None)
+        yield Candidate(None, (state,), INV, None)
 
     def identity(self, n: Dim) -> Variable:
         """Return the identity of a static or named size."""
@@ -358,7 +372,7 @@ class Candidates:
         operands: Sequence[Operand],
         build: Callable[[list[Variable]], Variable],
         term: int | None,
-        cost: float = 0.0,
+        cost: float | None = None,
     ) -> Candidate:
         """Return a candidate that builds from operands, transposed as they say."""
         states, places = self._taken(operands)
@@ -380,9 +394,9 @@ class Candidates:
         match node[0]:
             case "leaf":
                 leaf = self.embedding.leaves[node[1]]
-                yield Candidate(0, (), lambda: self._leaf(leaf, c, t), id_)
+                yield Candidate(None, (), lambda: self._leaf(leaf, c, t), id_)
             case "eye" | "zero" | "ones" | "rows":
-                yield Candidate(0, (), lambda: self._constant(node, c, t), id_)
+                yield Candidate(None, (), lambda: self._constant(node, c, t), id_)
             case "sum":
                 terms = [(c * d, y, v ^ t, w) for (y, v, w), d in node[1]]
                 yield self._sum(terms, id_)
@@ -438,10 +452,11 @@ class Candidates:
                 return self.filled(c, (node[1],))
             case "zero":
                 m, n = (node[2], node[1]) if t else (node[1], node[2])
-                shape = (m, n) if 1 not in (m, n) else tuple([d for d in (m, n) if d != 1])
+                shape = _plain((m, n))
                 return self.filled(0, shape)
         _, a, b, n = node
-        return self.scaled(c, self.oriented(Index((("slice", a, b, None),))(self.identity(n)), t))
+        spec = ("int", a) if b - a == 1 else ("slice", a, b, None)
+        return self.scaled(c, self.oriented(Index((spec,))(self.identity(n)), t))
 
     def _sum(self, terms: Sequence[Reference], id_: int | None) -> Candidate:
         operands = [self.operand(term) for term in terms]
@@ -463,7 +478,28 @@ class Candidates:
             assert result is not None
             return result
 
-        return self._candidate(operands, build, id_)
+        if whole:
+            return self._candidate(operands, build, id_)
+        type_ = self._type_of_shape(self.egraph.shape(terms[0]))
+        scalings = sum(abs(operand.coefficient) != 1 for operand in operands)
+        cost = scalings * self._elementwise_cost(multiply, type_)
+        cost += (len(terms) - 1) * self._elementwise_cost(add, type_)
+        if operands[0].coefficient == -1:
+            cost += self._elementwise_cost(negative, type_)
+        return self._candidate(operands, build, id_, cost)
+
+    def _type_of_shape(self, shape: tuple[Dim, Dim]) -> TensorType:
+        """Return the type of a value with those rows and columns that is no batch."""
+        return TensorType(self.dtype, _plain(shape))
+
+    def _elementwise_cost(self, op: Any, type_: TensorType) -> float:
+        cost = self._elementwise_costs.get((op, type_))
+        if cost is None:
+            x = make_input("x", type_, frozenset())
+            scalar = self.number(3) if op is multiply else x
+            node = op(x) if op in (negative, reciprocal, square) else op(scalar, x)
+            cost = self._elementwise_costs[op, type_] = self.node_cost(node)
+        return cost
 
     def _matrix(self, value: Variable, ref: Reference) -> Variable:
         """Return a vector or scalar as the matrix that it stands for, beside a batch."""
@@ -728,9 +764,12 @@ class Candidates:
         kind_a, kind_b = egraph.special(a), egraph.special(b)
         if "zero" in (kind_a, kind_b):
             return
+        (m, k), n = egraph.shape(a), egraph.shape(b)[1]
+        if k == 1 and 1 in (m, n):
+            yield self._scaling(c, *((a, b) if m == 1 else (b, a)), id_)
+            return
         left, right = self.operand(a), self.operand(b)
         c = c * left.coefficient * right.coefficient
-        (m, k), n = egraph.shape(a), egraph.shape(b)[1]
         both = [left, right]
         if kind_a == "rows" or kind_b == "rows":
             yield self._selection(a, b, c, id_)
@@ -745,9 +784,6 @@ class Candidates:
             if egraph.special(ref) == "diag" and not plain:
                 yield self._scaled_rows(ref, other, on_left, c, id_)
                 return
-        if m == k == n == 1:
-            yield self._powers(c, [(a, 1), (b, 1)], id_)
-            return
         whole = self.is_batch(a, b)
         if k == 1 and not whole:
 
@@ -825,8 +861,9 @@ class Candidates:
     ) -> Candidate:
         """Return a column or a row, repeated."""
         egraph = self.egraph
+        plain = _plain(shape)
         if egraph.special(a) == egraph.special(b) == "ones":
-            return Candidate(0, (), lambda: self.filled(c, shape), id_)
+            return Candidate(None, (), lambda: self.filled(c, plain), id_)
         column = egraph.special(b) == "ones"
         ref = a if column else b
         operand = self.operand(ref)
@@ -837,7 +874,7 @@ class Candidates:
                 return self.broadcast(value, (*value.type.shape[:-2], *shape))
             if value.ndim == 1 and column:
                 value = expand_dims(value, (-1,))
-            return self.broadcast(value, shape)
+            return self.broadcast(value, plain)
 
         return self._candidate([operand], stretched, id_)
 
@@ -924,8 +961,11 @@ class Candidates:
             else:
                 # The elimination is a state of its own, so that several systems share it.
                 shared = self._system_cost(self.placeholder(("value", x, 0)), self._definite(x), 0)
-                yield candidate._replace(
-                    cost=-shared, needs=(*candidate.needs, ("factor", x, 0)), build=_without_last(candidate.build)
+                yield Candidate(
+                    self._cost(candidate) - shared,
+                    (*candidate.needs, ("factor", x, 0)),
+                    _without_last(candidate.build),
+                    id_,
                 )
 
 
@@ -934,6 +974,11 @@ _MIRRORED = {
     "lower_triangular": "upper_triangular",
     "upper_triangular": "lower_triangular",
 }
+
+
+def _plain(shape: tuple[Dim, Dim]) -> tuple[Dim, ...]:
+    """Return the shape of a value: a vector or a scalar where sizes are 1."""
+    return shape if 1 not in shape else tuple([d for d in shape if d != 1])
 
 
 def _without_last(build: Build) -> Build:

@@ -58,7 +58,8 @@ Node = tuple[Any, ...]
 Scalars = tuple[tuple[Reference, int], ...]
 Premise = tuple[int, int]  # two ids that are in one class
 
-CONSTANTS = frozenset({"zero", "eye", "ones", "rows"})
+FORMS = 40  # how many nodes of a class are looked at, the oldest first
+NEW_NODE = 4  # what a new node costs, in steps: a step is a look at a factor
 
 
 class OutOfSteps(Exception):
@@ -105,7 +106,7 @@ class EGraph:
     Parameters
     ----------
     steps : int
-        How many nodes may be built; then :class:`OutOfSteps` is raised.
+        How many factors of terms may be looked at; then :class:`OutOfSteps` is raised.
     """
 
     def __init__(self, steps: int) -> None:
@@ -180,10 +181,7 @@ class EGraph:
         self._built = node
         ref = self.table.get(node)
         if ref is None:
-            if self.bounded:
-                if self.steps <= 0:
-                    raise OutOfSteps
-                self.steps -= 1
+            self._spend(NEW_NODE)
             x = len(self.links)
             self.links.append((UNIT, x))
             self.terms.append((node, shape))
@@ -195,6 +193,12 @@ class EGraph:
             for child in set(children(node)):
                 self.classes[self.find(child)[1]].parents[node] = None
         return act(label, ref) if label is not UNIT else ref
+
+    def _spend(self, steps: int) -> None:
+        if self.bounded:
+            self.steps -= steps
+            if self.steps < 0:
+                raise OutOfSteps
 
     def union(
         self, a: Reference, b: Reference, law: str, premises: Iterable[Premise] = ()
@@ -316,6 +320,7 @@ class EGraph:
 
     def sum(self, refs: Sequence[Reference], shape: Shape | None = None) -> Reference:
         """Return the sum of references of one shape."""
+        self._spend(len(refs))
         total: dict[Factor, Coefficient] = {}
         shape = shape or self.shape(refs[0])
         for ref in refs:
@@ -356,6 +361,7 @@ class EGraph:
         refs : sequence of Reference
             The factors; without any, the identity of size ``n``.
         """
+        self._spend(len(scalars) + len(refs))
         seq: list[Reference] = []
         scale = list(scalars)
         m, n = (self.shape(refs[0])[0], self.shape(refs[-1])[1]) if refs else (n, n)
@@ -494,6 +500,7 @@ class EGraph:
         shape = self.shape(refs[0][0])
         if shape == (1, 1):
             return self.product(1, tuple(refs), ())
+        self._spend(len(refs))
         coefficient: Coefficient = 1
         powers: dict[Factor, int] = {}
         for ref, e in refs:
@@ -569,11 +576,12 @@ class EGraph:
         return new
 
     def entries(self, ref: Reference) -> Reference:
-        """Return the column whose diagonal matrix a reference with coefficient 1 is."""
-        special = self.of(ref).special
+        """Return the column whose diagonal matrix a reference is."""
+        c, x, _, i = self.canonical(ref)
+        special = self.classes[x].special
         assert special is not None
         column: Reference = (1, *special[1])
-        return self.hadamard([(column, -1)]) if ref[3] else column
+        return self.scaled(c, self.hadamard([(column, -1)]) if i else column)
 
     def diagonal(self, ref: Reference) -> Reference:
         """Return the diagonal of a square matrix, as a column."""
@@ -665,6 +673,8 @@ class EGraph:
                 continue
             c, _, t, i = self.canonical(ref)
             out.append((node, inverse((c, t, i)), ref[1]))
+            if len(out) >= FORMS:
+                break
         self._views[x] = self.tick, out
         return out
 

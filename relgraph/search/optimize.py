@@ -21,7 +21,7 @@ def cheapest(
     outputs: Sequence[Variable],
     boundary: Collection[Variable] = (),
     node_cost: Callable[[Variable], float] | None = None,
-    steps: int = 20_000,
+    steps: int = 10_000,
     rounds: int = 12,
 ) -> list[Variable]:
     """Return equal outputs whose nodes cost less in all, or the same objects."""
@@ -33,12 +33,13 @@ def cheapest(
     best: list[Variable] | None = None
     least = cost_of(outputs, node_cost, boundary)
     stalled = 0
+    memo: dict[Any, Any] = {}
     for _ in range(rounds):
         try:
             grew = saturation.round()
         except OutOfSteps:
             grew = False
-        new = _extracted(egraph, embedding, roots, outputs, node_cost)
+        new = _extracted(egraph, embedding, roots, outputs, node_cost, memo)
         cost = cost_of(new, node_cost, boundary)
         if cost < least * (1 - 1e-9):
             best, least, stalled = new, cost, 0
@@ -56,8 +57,9 @@ def _extracted(
     roots: Sequence[Reference],
     outputs: Sequence[Variable],
     node_cost: Callable[[Variable], float],
+    memo: dict[Any, Any],
 ) -> list[Variable]:
-    candidates = Candidates(egraph, embedding, node_cost)
+    candidates = Candidates(egraph, embedding, node_cost, memo)
     operands = [candidates.operand(root) for root in roots]
     extraction = Extraction(candidates, [operand.state for operand in operands])
     choice: Choice = extraction.cheapest()

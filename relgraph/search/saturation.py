@@ -379,6 +379,7 @@ class Saturation:
                     or not 2 <= len(other[1]) < len(terms)
                     or other in tried
                     or other not in egraph.table
+                    or not self._is_used_whole(other)
                 ):
                     continue
                 tried.add(other)
@@ -394,6 +395,14 @@ class Saturation:
                         named = act((ratio, t, 0), egraph.table[other])
                         rest = [term for term in terms if term[1:] not in gone]
                         self._union(ref, egraph.sum([*rest, named]), SUMS)
+
+    def _is_used_whole(self, node: Node) -> bool:
+        """Return whether anything but a sum uses a sum: only then is it computed by itself."""
+        egraph = self.egraph
+        x = egraph.find(egraph.table[node][1])[1]
+        return any(parent[0] != "sum" for parent in egraph.classes[x].parents) or any(
+            egraph.find(root[1])[1] == x for root in self.roots
+        )
 
     def _gather(self, ref: Reference, terms: Sequence[Reference]) -> None:
         """Read distributivity from right to left, on common factors."""
