@@ -119,6 +119,7 @@ if TYPE_CHECKING:
     from relgraph.api.jit import jit as jit
     from relgraph.backends import cache as cache
     from relgraph.checking.check import check as check
+    from relgraph.costs.program import cost as cost
     from relgraph.db.listing import catalogue as catalogue
 
     optdb: SequenceDB
@@ -143,6 +144,7 @@ __version__ = "0.1.0"
 # Public names that are imported when they are first used, and the modules they come from.
 _LAZY = {
     "catalogue": "relgraph.db.listing",
+    "cost": "relgraph.costs.program",
     "check": "relgraph.checking.check",
     "explain": "relgraph.api.explain",
     "jit": "relgraph.api.jit",

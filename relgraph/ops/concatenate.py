@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from relgraph.errors import ArgumentError, ShapeError
-from relgraph.ir.cost import size
 from relgraph.ir.facts import MATRIX_FACTS, VALUE_FACTS, Facts, kept, shared
 from relgraph.ir.node import Variable
 from relgraph.ir.types import Dim, TensorType, Type, unify_dims
@@ -38,10 +37,6 @@ class _Join(AxisOp):
                 if axis != joined:
                     dims[axis] = _same_size(dims[axis], other.shape[axis], axis, self.name)
         return dims
-
-    def flops(self, types: tuple[Any, ...], result: Any) -> int:
-        """Cost one copy of each element."""
-        return size(result)
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """Know what is known of every operand."""

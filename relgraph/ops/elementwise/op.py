@@ -131,6 +131,8 @@ class Elementwise(Op):
         cast = [a.astype(d, copy=False) for a, d in zip(arrays, loop, strict=False)]
         return np.asarray(self.row.compute(*cast))
 
+    overhead = 300
+
     def flops(self, types: tuple[Any, ...], result: Any) -> int:
         """Return the operations of the row for each element of the result."""
         return self.row.flops * size(result)

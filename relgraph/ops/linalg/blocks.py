@@ -94,10 +94,6 @@ class BlockDiag(Op):
         result[..., m:, n:] = b
         return result
 
-    def flops(self, types: tuple[Any, ...], result: Any) -> int:
-        """Cost one copy of each element."""
-        return size(result)
-
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """Keep what both blocks have and zeros elsewhere leave true."""
         return kept(shared(operands), *SURVIVE_ZEROS, *STRUCTURES)

@@ -87,6 +87,8 @@ class SquareOp(Op):
     arity = 1
     conditioned = True
     returns_new_array = True
+    rate = "factorisation"
+    overhead = 5000
 
     def flops(self, types: tuple[Any, ...], result: Any) -> int:
         """Cost an elimination: 2 n^3 / 3 for each matrix."""
@@ -148,6 +150,7 @@ class Det(SquareOp):
 
     __slots__ = ()
     name = "det"
+    overhead = 3500
     measure = (104, 32)
 
     def infer(self, *types: Any) -> Type:
@@ -220,6 +223,8 @@ class SystemOp(Op):
     conditioned = True
     needs_regular = True
     returns_new_array = True
+    rate = "factorisation"
+    overhead = 5000
 
     def infer(self, *types: Any) -> Type:
         """Return the type of the solution: that of ``b``, its batch broadcast with that of a."""
