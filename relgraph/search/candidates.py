@@ -673,6 +673,17 @@ class Candidates:
         value = expand_dims(value, (-1,) if n == 1 else (-2,))
         return expand_dims(value, tuple(range(-rank, -2))) if rank > 2 else value  # type: ignore[no-any-return]
 
+    def finished(
+        self, value: Variable, operand: Operand, ref: Reference, like: Variable
+    ) -> Variable:
+        """Return the value of a reference in the rank and shape of a node that it replaces."""
+        value = self.scaled(operand.coefficient, self.oriented(value, operand.transposed))
+        if value.ndim < like.ndim:
+            value = self.at_rank(value, ref, min(like.ndim, 2))
+        if value.type.shape != like.type.shape:
+            value = self.broadcast(value, like.type.shape)
+        return value
+
     # -- products ----------------------------------------------------------------------------------
 
     def part(self, seq: tuple[Factor, ...]) -> Reference:

@@ -58,6 +58,8 @@ class Embedding:
     references : dict of Variable to Reference
     leaves : list of Variable
         The k-th is the value of the node ``("leaf", k)``.
+    applied : set of Variable
+        The nodes that are applications of an op without a rule.
     batch : tuple
         The leading dimensions of all batches of matrices.
     """
@@ -68,6 +70,7 @@ class Embedding:
         self.egraph = egraph
         self.leaves: list[Variable] = []
         self.references: dict[Variable, Reference] = {}
+        self.applied: set[Variable] = set()
         self.batch: tuple[Dim, ...] = ()
         self.dtype: np.dtype[Any] | None = None
         for node in nodes_of(outputs, boundary):
@@ -87,6 +90,7 @@ class Embedding:
                 return ref
         if max([node.ndim, *[x.ndim for x in node.inputs]]) > 2:
             return None
+        self.applied.add(node)
         details = (node.type, *[x.ndim for x in node.inputs])
         refs = [self.references[x] for x in node.inputs]
         return self.egraph.apply(op, refs, details, matrix_shape(node))

@@ -1,95 +1,226 @@
-"""The cheapest equal graph: saturate, extract, and stop when nothing cheaper turns up."""
+"""The cheapest equal graph, region by region: saturate, extract, and stop when nothing is gained."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Any, NamedTuple
 
-from relgraph.ir.node import Variable, toposort
-from relgraph.ops.shape import reshape
+from relgraph.errors import DomainError, count_of
+from relgraph.ir.cost import node_flops, resolved
+from relgraph.ir.graph import FunctionGraph, substitute
+from relgraph.ir.machine import node_seconds
+from relgraph.ir.node import Variable
+from relgraph.rewriting.rewriters import GraphRewriter, with_outputs
 from relgraph.search.candidates import Candidates
 from relgraph.search.egraph import EGraph, OutOfSteps
-from relgraph.search.embedding import Embedding, is_matrix
-from relgraph.search.extraction import Choice, Extraction
+from relgraph.search.embedding import Embedding, nodes_of
+from relgraph.search.extraction import Extraction
 from relgraph.search.labels import Reference
+from relgraph.search.regions import Region, regions_of
 from relgraph.search.saturation import Saturation
 
-STALLED = 2  # rounds without gain after which a search ends
+ROUNDS = 12
+STALLED = 2  # rounds without gain after which the search of a region ends
+STEPS = 10_000  # for a region, and for each of its nodes:
+STEPS_OF_A_NODE = 200
+GAIN = 1e-9  # the least part of the cost that counts as a gain
+
+NodeCost = Callable[[Variable], float]
 
 
-def cheapest(
-    outputs: Sequence[Variable],
-    boundary: Collection[Variable] = (),
-    node_cost: Callable[[Variable], float] | None = None,
-    steps: int = 10_000,
-    rounds: int = 12,
-) -> list[Variable]:
-    """Return equal outputs whose nodes cost less in all, or the same objects."""
-    node_cost = node_cost or flops_of
-    egraph = EGraph(steps)
-    embedding = Embedding(egraph, outputs, boundary)
-    roots = [embedding.references[x] for x in outputs]
-    saturation = Saturation(egraph, roots)
-    best: list[Variable] | None = None
-    least = cost_of(outputs, node_cost, boundary)
-    stalled = 0
-    memo: dict[Any, Any] = {}
-    for _ in range(rounds):
-        try:
-            grew = saturation.round()
-        except OutOfSteps:
-            grew = False
-        new = _extracted(egraph, embedding, roots, outputs, node_cost, memo)
-        cost = cost_of(new, node_cost, boundary)
-        if cost < least * (1 - 1e-9):
-            best, least, stalled = new, cost, 0
+class Searched(NamedTuple):
+    """What became of one region.
+
+    Attributes
+    ----------
+    size : int
+        Its nodes.
+    cost, new_cost : float
+        Before and after, by the cost that was asked for.
+    rounds : int
+        How often all laws were applied.
+    stopped : str
+        Why the search ended: "saturated", "no gain", "rounds", "steps" or "time".
+    laws : dict of str to int
+        How often each law said something new.
+    """
+
+    size: int
+    cost: float
+    new_cost: float
+    rounds: int
+    stopped: str
+    laws: dict[str, int]
+
+
+@dataclass
+class OptimizationReport:
+    """What a search did: one entry a region, in the order of the graph."""
+
+    regions: list[Searched] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        before = sum(region.cost for region in self.regions)
+        after = sum(region.new_cost for region in self.regions)
+        lines = [f"{count_of(len(self.regions), 'region')}, cost {before:.4g} -> {after:.4g}"]
+        for region in self.regions:
+            laws = ", ".join(f"{law} {n}" for law, n in sorted(region.laws.items()))
+            lines.append(
+                f"  {count_of(region.size, 'node')}: {region.cost:.4g} -> {region.new_cost:.4g}, "
+                f"{count_of(region.rounds, 'round')}, stopped by {region.stopped}"
+                + (f" ({laws})" if laws else "")
+            )
+        return "\n".join(lines)
+
+
+class CheapestProgram(GraphRewriter):
+    """Searches each region of a graph for the cheapest equal program.
+
+    Parameters
+    ----------
+    cost : {"seconds", "flops", "bytes"} or callable
+        What to make small: a figure of :func:`relgraph.cost`, or a function of a node.
+    sizes : mapping of str to int, optional
+        Values of named sizes, for the cost.
+    steps : int, optional
+        How many factors the search of a region may look at.
+    seconds : float, optional
+        After which time no new round begins; results then depend on the machine.
+    exclude : collection of str
+        Laws not to use, by their names in :data:`relgraph.search.saturation.LAWS`.
+    report : OptimizationReport, optional
+        What to record the search in.
+
+    References
+    ----------
+    R. Tate, M. Stepp, Z. Tatlock, S. Lerner, Equality saturation: a new approach to optimization,
+    POPL 2009.  M. Willsey et al., egg: fast and extensible equality saturation, POPL 2021.
+    """
+
+    def __init__(
+        self,
+        cost: str | NodeCost = "seconds",
+        sizes: Mapping[str, int] | None = None,
+        steps: int | None = None,
+        seconds: float | None = None,
+        exclude: Collection[str] = (),
+        report: OptimizationReport | None = None,
+    ) -> None:
+        super().__init__(name="cheapest_program")
+        self.node_cost = cost if callable(cost) else cost_of_nodes(cost, sizes)
+        self.steps = steps
+        self.seconds = seconds
+        self.exclude = frozenset(exclude)
+        self.report = report
+
+    def apply(self, graph: FunctionGraph) -> FunctionGraph:
+        """Return the graph with each region replaced by the cheapest equal one found."""
+        end = None if self.seconds is None else monotonic() + self.seconds
+        changes: dict[Variable, Variable] = {}
+        for region in regions_of(graph.outputs):
+            new, searched = self._search(region, end)
+            if self.report is not None:
+                self.report.regions.append(searched)
+            for old, result in zip(region.outputs, new, strict=True):
+                if old is not result:
+                    changes[old] = result
+        return with_outputs(graph, replaced(graph, changes)) if changes else graph
+
+    def _search(self, region: Region, end: float | None) -> tuple[list[Variable], Searched]:
+        """Return the cheapest outputs found for a region, or its own."""
+        outputs, node_cost = region.outputs, self.node_cost
+        egraph = EGraph(self.steps or STEPS + STEPS_OF_A_NODE * region.size)
+        embedding = Embedding(egraph, outputs, region.boundary)
+        roots = [embedding.references[x] for x in outputs]
+        saturation = Saturation(egraph, roots, self.exclude)
+        memo: dict[Any, Any] = {}
+        cost = least = cost_of(outputs, node_cost, region.boundary)
+        best, stopped, rounds, stalled = outputs, "rounds", 0, 0
+        while rounds < ROUNDS:
+            rounds += 1
+            try:
+                stopped = "" if saturation.round() else "saturated"
+            except OutOfSteps:
+                stopped = "steps"
+            new = _cheapest(egraph, embedding, roots, outputs, node_cost, memo)
+            new_cost = cost_of(new, node_cost, region.boundary)
+            if new_cost < least * (1 - GAIN):
+                best, least, stalled = new, new_cost, 0
+            else:
+                stalled += 1
+            if not stopped and stalled >= STALLED:
+                stopped = "no gain"
+            if not stopped and end is not None and monotonic() > end:
+                stopped = "time"
+            if stopped:
+                break
+            egraph.bounded = True
+        laws = dict(saturation.fired)
+        return best, Searched(region.size, cost, least, rounds, stopped or "rounds", laws)
+
+
+def replaced(graph: FunctionGraph, changes: Mapping[Variable, Variable]) -> list[Variable]:
+    """Return the outputs of a graph with nodes replaced, inside of replacements too."""
+    done: dict[Variable, Variable] = {}
+    for node in graph:
+        new = changes.get(node)
+        if new is None:
+            (done[node],) = substitute([node], {x: done[x] for x in node.inputs})
         else:
-            stalled += 1
-        egraph.bounded = True
-        if not grew or stalled >= STALLED:
-            break
-    return list(outputs) if best is None else best
+            (done[node],) = substitute([new], done)
+    return [done[x] for x in graph.outputs]
 
 
-def _extracted(
+def _cheapest(
     egraph: EGraph,
     embedding: Embedding,
     roots: Sequence[Reference],
     outputs: Sequence[Variable],
-    node_cost: Callable[[Variable], float],
+    node_cost: NodeCost,
     memo: dict[Any, Any],
 ) -> list[Variable]:
+    """Return the cheapest program that an e-graph has now."""
     candidates = Candidates(egraph, embedding, node_cost, memo)
     operands = [candidates.operand(root) for root in roots]
     extraction = Extraction(candidates, [operand.state for operand in operands])
-    choice: Choice = extraction.cheapest()
-    values = extraction.build(choice)
-    new = []
-    for node, operand, root in zip(outputs, operands, roots, strict=True):
-        value = candidates.oriented(values[operand.state], operand.transposed)
-        value = candidates.scaled(operand.coefficient, value)
-        value = candidates.at_rank(value, root, min(node.ndim, 2)) if value.ndim < node.ndim else value
-        if value.ndim < node.ndim or value.type.shape != node.type.shape:
-            value = candidates.broadcast(value, node.type.shape)
-        new.append(value)
-    return new
+    values = extraction.build(extraction.cheapest())
+    return [
+        candidates.finished(values[operand.state], operand, root, node)
+        for node, operand, root in zip(outputs, operands, roots, strict=True)
+    ]
 
 
 def cost_of(
-    outputs: Iterable[Variable],
-    node_cost: Callable[[Variable], float],
-    boundary: Collection[Variable] = (),
+    outputs: Iterable[Variable], node_cost: NodeCost, boundary: Collection[Variable] = ()
 ) -> float:
-    """Return the cost of a graph, each node counted once."""
-    below = set(toposort(boundary)) if boundary else set()
-    return sum(node_cost(x) for x in toposort(outputs) if x.op is not None and x not in below)
+    """Return the cost of a graph above a boundary, each node counted once."""
+    return sum(
+        node_cost(x) for x in nodes_of(outputs, boundary) if x.op is not None and x not in boundary
+    )
 
 
-def flops_of(node: Variable) -> float:
-    """Return the flops of a node, and one for a kernel."""
-    op: Any = node.op
-    flops = op.flops(tuple([x.type for x in node.inputs]), node.type)
-    return float(flops + (0 if flops == 0 else 1))
+def cost_of_nodes(name: str, sizes: Mapping[str, int] | None = None) -> NodeCost:
+    """Return the function that gives one figure of a node's cost."""
+    if name == "seconds":
+        return lambda node: node_seconds(node, sizes)
+    if name == "flops":
+        return lambda node: _flops(node, sizes or {})
+    raise DomainError(
+        f"there is no cost {name!r:.40}",
+        fix='Use "seconds" or "flops", or pass a function of a node.',
+    )
 
 
-__all__ = ["cheapest", "is_matrix", "reshape"]
+def _flops(node: Variable, sizes: Mapping[str, int]) -> float:
+    """Return the flops of a node, and one for its kernel, so that fewer kernels win."""
+    op = node.op
+    if op is None:
+        return 0.0
+    if sizes:
+        types = tuple([resolved(x.type, sizes) for x in node.inputs])
+        flops = op.node_flops(node.inputs, types, resolved(node.type, sizes))
+    else:
+        flops = node_flops(node)
+    return float(flops + (flops > 0))
