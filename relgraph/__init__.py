@@ -118,6 +118,7 @@ if TYPE_CHECKING:
     )
     from relgraph.api.jit import jit as jit
     from relgraph.backends import cache as cache
+    from relgraph.api.optimize import optimize as optimize
     from relgraph.checking.check import check as check
     from relgraph.costs.program import cost as cost
     from relgraph.db.listing import catalogue as catalogue
@@ -148,6 +149,7 @@ _LAZY = {
     "check": "relgraph.checking.check",
     "explain": "relgraph.api.explain",
     "jit": "relgraph.api.jit",
+    "optimize": "relgraph.api.optimize",
     "profile_rewrites": "relgraph.api.explain",
     "Function": "relgraph.api.function",
     "evaluate": "relgraph.api.function",

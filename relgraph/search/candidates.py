@@ -10,7 +10,11 @@ A class of n x 1 or 1 x n is a vector, one of 1 x 1 a scalar, unless it is a bat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from functools import partial
+from itertools import pairwise
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,26 +22,26 @@ import numpy as np
 from relgraph.ir.cost import NOMINAL
 from relgraph.ir.fact_inference import facts_of
 from relgraph.ir.facts import BIT, NOTHING, VALUE_FACTS, Facts, proved
-from relgraph.ir.node import Variable, constant, make_input, toposort
+from relgraph.ir.node import Constant, Variable, constant, make_input, toposort
 from relgraph.ir.types import Dim, TensorType
 from relgraph.numpy.reductions import sum as total
+from relgraph.ops.checks import squeeze
 from relgraph.ops.concatenate import Concatenate
 from relgraph.ops.contraction import Matmul, Outer
 from relgraph.ops.elementwise import (
     add,
-    true_divide,
     multiply,
     negative,
     power,
     reciprocal,
     square,
     subtract,
+    true_divide,
 )
 from relgraph.ops.indexing.index import Index
 from relgraph.ops.linalg.solve import Det, Inv, Solve, SolveTriangular
 from relgraph.ops.linalg.structured import Diag, Diagonal, Eye
 from relgraph.ops.permutation import MatrixTranspose
-from relgraph.ops.checks import squeeze
 from relgraph.ops.shape import BroadcastTo, dim, expand_dims
 from relgraph.search.egraph import EGraph, Node, children
 from relgraph.search.embedding import Embedding
@@ -51,11 +55,15 @@ from relgraph.search.labels import (
     quotient,
 )
 
+ALL_CUTS = 8  # the longest product that is cut anywhere
+BEST_CUTS = 3  # at how many places a longer one is cut
 FACT_NODES = 6  # how many nodes of a class are asked for facts
 
 MATMUL, SWAP, INV = Matmul(), MatrixTranspose(), Inv()
 
-State = tuple[str, int, int]  # "value", a class, and 1 for its inverse; or "factor", a class, 0
+# "value", a class, and 1 for its inverse; or "scaled" with the same and a coefficient; or "factor"
+# and a class, for its factorisation.
+State = tuple[Any, ...]
 Values = Sequence[Variable]
 Build = Callable[..., Variable]
 
@@ -108,7 +116,8 @@ class Candidates:
         self.facts: dict[int, Facts] = {}
         self._candidates: dict[State, list[Candidate]] = {}
         self._parts: dict[tuple[Factor, ...], Reference] = {}
-        self._placeholders: dict[State, Variable] = {}
+        self.placeholders: dict[State, Variable] = {}
+        self._orders: dict[tuple[int, ...], float] = {}
         self._elementwise_costs: dict[tuple[Any, TensorType], float] = {}
         self._inverted = self._classes_inverted()
         self._infer_facts()
@@ -171,14 +180,14 @@ class Candidates:
                     if label[2] or not (is_square or node[0] == "leaf"):
                         continue
                     key = (node, *[known.get(egraph.find(c)[1], NOTHING) for c in children(node)])
-                    facts = memo.get(key)
-                    if facts is None:
-                        facts = memo[key] = self._facts_of_node(node)
+                    if key not in memo:
+                        memo[key] = self._facts_of_node(node)
+                    facts = memo[key]
                     known[x] |= _relabelled(facts, label)
             if known == before:
                 break
-            self._placeholders.clear()
-        self._placeholders.clear()
+            self.placeholders.clear()
+        self.placeholders.clear()
 
     def _facts_of_node(self, node: Node) -> Facts:
         """Return the facts of one node, computed in the plainest way."""
@@ -214,21 +223,36 @@ class Candidates:
 
     def placeholder(self, state: State) -> Variable:
         """Return an input that stands for the value of a state."""
-        value = self._placeholders.get(state)
+        value = self.placeholders.get(state)
         if value is None:
-            kind, x, i = state
+            kind, x, i, *_ = state
             type_ = self.type_of(x)
             names = [] if i and type_.ndim < 2 else self.facts_of(x, i).names()
             if type_.ndim < 2:
                 names = [name for name in names if name in VALUE_FACTS]
             value = make_input(f"{kind}_{x}_{i}", type_, frozenset(names))
-            self._placeholders[state] = value
+            self.placeholders[state] = value
         return value
 
     def operand(self, ref: Reference) -> Operand:
         """Return a reference as an operand."""
         c, x, t, i = self.egraph.canonical(ref)
         return Operand(("value", x, i), c, t)
+
+    def goal(self, ref: Reference) -> Operand:
+        """Return a reference as an operand whose state includes the coefficient."""
+        operand = self.operand(ref)
+        if operand.coefficient == 1:
+            return operand
+        _, x, i = operand.state
+        return Operand(("scaled", x, i, operand.coefficient), 1, operand.transposed)
+
+    def _absorbing(self, operand: Operand, c: Coefficient) -> Operand | None:
+        """Return an operand with a coefficient inside, where a sum takes it for nothing."""
+        _, x, i = operand.state
+        if c == 1 or i or not any(node[0] == "sum" for node, _, _ in self.egraph.view(x)):
+            return None
+        return Operand(("scaled", x, i, c), 1, operand.transposed)
 
     def is_batch(self, *refs: Reference) -> bool:
         """Return whether any reference is a batch."""
@@ -252,6 +276,10 @@ class Candidates:
                     known.append(candidate)
         return known
 
+    def spelt(self, node: Node, label: Label) -> list[Candidate]:
+        """Return the plainest way to compute a node under a label that does not invert."""
+        return list(self._direct(node, label, None, plain=True))
+
     def _cost(self, candidate: Candidate) -> float:
         values = [self.placeholder(state) for state in candidate.needs]
         result = candidate.build(*values)
@@ -264,16 +292,18 @@ class Candidates:
         return cost
 
     def _make(self, state: State) -> Iterator[Candidate]:
-        kind, x, inverse = state
+        kind, x, *rest = state
         if kind == "factor":
             yield self._factorisation(x)
             return
+        inverse, scale = rest if kind == "scaled" else (rest[0], 1)
+        if kind == "scaled":
+            yield self._candidate([Operand(("value", x, inverse), 1, 0)], self._times(scale), None)
         egraph = self.egraph
-        of = egraph.classes[x]
         for node, label, id_ in egraph.view(x):
             if self._needs_batch(x, node):
                 continue
-            c, t, i = compose((1, 0, inverse), label)
+            c, t, i = compose((scale, 0, inverse), label)
             if not i:
                 yield from self._direct(node, (c, t, 0), id_)
             elif node[0] == "product" and node[2] and egraph.all_square(node[2]):
@@ -282,7 +312,7 @@ class Candidates:
                 yield from self._direct(turned, (c, t, 0), id_)
             elif node[0] == "diag":
                 yield self._diagonal_matrix(node[1], (c, t, 0), id_, reciprocals=True)
-        if inverse:
+        if inverse and kind == "value":
             yield from self._explicit_inverse(x)
 
     def _needs_batch(self, x: int, node: Node) -> bool:
@@ -356,11 +386,13 @@ class Candidates:
         """Return a multiple of a value."""
         if c == 1:
             return x
+        if isinstance(x, Constant) and x.ndim == 0:
+            return self.number(c * Fraction(float(x.value)))
         return negative(x) if c == -1 else multiply(self.number(c), x)  # type: ignore[no-any-return]
 
     def oriented(self, x: Variable, t: int) -> Variable:
         """Return a value, or its transpose; vectors have none."""
-        return SWAP(x) if t and x.ndim >= 2 else x  # type: ignore[no-any-return]
+        return SWAP(x) if t and x.ndim >= 2 else x
 
     def _taken(self, operands: Sequence[Operand]) -> tuple[tuple[State, ...], list[int]]:
         """Return the states that operands need, each once, and where each operand finds its own."""
@@ -378,10 +410,12 @@ class Candidates:
         states, places = self._taken(operands)
 
         def built(*values: Variable) -> Variable:
-            return build([
-                self.oriented(values[place], operand.transposed)
-                for place, operand in zip(places, operands, strict=True)
-            ])
+            return build(
+                [
+                    self.oriented(values[place], operand.transposed)
+                    for place, operand in zip(places, operands, strict=True)
+                ]
+            )
 
         return Candidate(cost, states, built, term)
 
@@ -405,6 +439,8 @@ class Candidates:
             case "hadamard":
                 refs = [(((1, y, v ^ t, w)), e) for (y, v, w), e in node[1]]
                 yield self._powers(c, refs, id_)
+                if not plain:
+                    yield from self._powers_of_sums(c, refs, id_)
             case "diag":
                 yield self._diagonal_matrix(node[1], label, id_)
             case "diagonal":
@@ -437,7 +473,13 @@ class Candidates:
         """Return a leaf in the form that its class has: a vector where that is n x 1."""
         value = leaf
         if value.ndim == 2 and 1 in value.type.shape:
-            axes = tuple([axis for axis, d in ((-2, value.type.shape[0]), (-1, value.type.shape[1])) if d == 1])
+            axes = tuple(
+                [
+                    axis
+                    for axis, d in ((-2, value.type.shape[0]), (-1, value.type.shape[1]))
+                    if d == 1
+                ]
+            )
             value = squeeze(value, axes)
         elif value.ndim == 1 and value.type.shape[0] == 1:
             value = squeeze(value, (0,))
@@ -459,6 +501,12 @@ class Candidates:
         return self.scaled(c, self.oriented(Index((spec,))(self.identity(n)), t))
 
     def _sum(self, terms: Sequence[Reference], id_: int | None) -> Candidate:
+        constants = [self.egraph.is_ones((1, *term[1:])) for term in terms]
+        if not all(constants):  # a constant is added as a scalar
+            number = sum(t[0] for t, one in zip(terms, constants, strict=True) if one)
+            terms = [t for t, one in zip(terms, constants, strict=True) if not one]
+        else:
+            number = 0
         operands = [self.operand(term) for term in terms]
         operands.sort(key=lambda operand: operand.coefficient < 0)
         whole = self.is_batch(*terms)
@@ -476,6 +524,8 @@ class Candidates:
                 else:
                     result = add(result, self.scaled(c, value))
             assert result is not None
+            if number:
+                result = add(result, self.number(number))
             return result
 
         if whole:
@@ -483,7 +533,7 @@ class Candidates:
         type_ = self._type_of_shape(self.egraph.shape(terms[0]))
         scalings = sum(abs(operand.coefficient) != 1 for operand in operands)
         cost = scalings * self._elementwise_cost(multiply, type_)
-        cost += (len(terms) - 1) * self._elementwise_cost(add, type_)
+        cost += (len(terms) - 1 + (number != 0)) * self._elementwise_cost(add, type_)
         if operands[0].coefficient == -1:
             cost += self._elementwise_cost(negative, type_)
         return self._candidate(operands, build, id_, cost)
@@ -503,10 +553,7 @@ class Candidates:
 
     def _matrix(self, value: Variable, ref: Reference) -> Variable:
         """Return a vector or scalar as the matrix that it stands for, beside a batch."""
-        if value.ndim >= 2:
-            return value
-        m, _ = self.egraph.shape(ref)
-        return expand_dims(value, (-2, -1)[value.ndim == 0 :] if value.ndim == 0 else (-2 if m == 1 else -1,))  # type: ignore[no-any-return]
+        return value if value.ndim >= 2 else self.at_rank(value, ref, 2)
 
     def _concatenation(self, terms: Sequence[Reference], id_: int | None) -> Iterator[Candidate]:
         """Yield the join of terms with disjoint rows, or disjoint columns."""
@@ -518,7 +565,7 @@ class Candidates:
             if any(part is None for part in parts):
                 continue
             placed = sorted(part for part in parts if part is not None)
-            if all(a[1] <= b[0] for a, b in zip(placed, placed[1:], strict=False)):
+            if all(a[1] <= b[0] for a, b in pairwise(placed)):
                 yield self._join(placed, axis, (m, n), id_)
 
     def _padded(self, term: Reference, axis: int) -> tuple[int, int, Reference] | None:
@@ -575,15 +622,32 @@ class Candidates:
 
         return self._candidate(operands, build, id_)
 
-    def _powers(
+    def _powers_of_sums(
         self, c: Coefficient, refs: Sequence[tuple[Reference, int]], id_: int | None
+    ) -> Iterator[Candidate]:
+        """Yield elementwise products whose coefficient goes into a sum."""
+        for at, (ref, e) in enumerate(refs):
+            taken = self._absorbing(self.operand(ref), c) if e == 1 else None
+            if taken is not None:
+                yield self._powers(1, refs, id_, {at: taken})
+
+    def _powers(
+        self,
+        c: Coefficient,
+        refs: Sequence[tuple[Reference, int]],
+        id_: int | None,
+        taken: Mapping[int, Operand] = MappingProxyType({}),
     ) -> Candidate:
         """Return the elementwise product of powers."""
         operands = []
-        for ref, e in refs:
-            operand = self.operand(ref)
+        for at, (ref, e) in enumerate(refs):
+            operand = taken.get(at) or self.operand(ref)
             if operand.coefficient != 1:
-                c = c * quotient(1, operand.coefficient ** -e) if e < 0 else c * operand.coefficient**e
+                c = (
+                    c * quotient(1, operand.coefficient**-e)
+                    if e < 0
+                    else c * operand.coefficient**e
+                )
             if self.egraph.shape(ref) == (1, 1) and operand.state[2] and e:
                 # a reciprocal of a scalar is divided by
                 operands.append((Operand(("value", operand.state[1], 0), 1, 0), -e))
@@ -593,9 +657,7 @@ class Candidates:
 
         def build(values: list[Variable]) -> Variable:
             if whole:
-                values = [
-                    self._matrix(v, ref) for v, (ref, _) in zip(values, refs, strict=True)
-                ]
+                values = [self._matrix(v, ref) for v, (ref, _) in zip(values, refs, strict=True)]
             above: list[Variable] = []
             below: list[Variable] = []
             for value, (_, e) in zip(values, operands, strict=True):
@@ -628,9 +690,7 @@ class Candidates:
         self, factor: Factor, label: Label, id_: int | None, reciprocals: bool = False
     ) -> Candidate:
         operand = self.operand((1, *factor))
-        c = label[0] * (
-            quotient(1, operand.coefficient) if reciprocals else operand.coefficient
-        )
+        c = label[0] * (quotient(1, operand.coefficient) if reciprocals else operand.coefficient)
 
         def build(values: list[Variable]) -> Variable:
             entries = reciprocal(values[0]) if reciprocals else values[0]
@@ -664,14 +724,14 @@ class Candidates:
         """Return a value of a class with that number of dimensions."""
         if value.ndim == rank:
             return value
-        m, n = self.egraph.shape(ref)
+        _, n = self.egraph.shape(ref)
         if rank == 1 and value.ndim == 0:
             return expand_dims(value, (-1,))  # type: ignore[no-any-return]
         if value.ndim == 0:
             return expand_dims(value, tuple(range(-rank, 0)))  # type: ignore[no-any-return]
         assert value.ndim == 1
         value = expand_dims(value, (-1,) if n == 1 else (-2,))
-        return expand_dims(value, tuple(range(-rank, -2))) if rank > 2 else value  # type: ignore[no-any-return]
+        return expand_dims(value, tuple(range(-rank, -2))) if rank > 2 else value
 
     def finished(
         self, value: Variable, operand: Operand, ref: Reference, like: Variable
@@ -736,9 +796,34 @@ class Candidates:
                     return self.scaled(d, total(values[0], axis=axes, keepdims=axes is not None))
 
                 yield self._candidate([operand], summed, id_)
-        cuts = range(len(seq) - 1, len(seq)) if plain else range(1, len(seq))
-        for k in cuts:
+        for k in [len(seq) - 1] if plain else self._cuts(seq):
             yield from self._pair(self.part(seq[:k]), self.part(seq[k:]), c, id_, plain)
+
+    def _cuts(self, seq: tuple[Factor, ...]) -> Sequence[int]:
+        """Return where to cut a product in two: a long one only where the best orders do.
+
+        A part that occurs elsewhere under another form is cut off in any case.
+        """
+        if len(seq) <= ALL_CUTS:
+            return range(1, len(seq))
+        shapes = [self.egraph.shape((1, *factor)) for factor in seq]
+        sizes = tuple([self.extent(m) for m, _ in shapes] + [self.extent(shapes[-1][1])])
+        if sizes not in self._orders:
+            self._orders.update(chain_orders(sizes))
+        orders = self._orders
+        cost = {
+            k: orders[sizes[: k + 1]] + orders[sizes[k:]] + sizes[0] * sizes[k] * sizes[-1]
+            for k in range(1, len(seq))
+        }
+        best = set(sorted(cost, key=cost.__getitem__)[:BEST_CUTS])
+        return [
+            k for k in cost if k in best or self._is_shared(seq[:k]) or self._is_shared(seq[k:])
+        ]
+
+    def _is_shared(self, seq: tuple[Factor, ...]) -> bool:
+        """Return whether adjacent factors have a class with more than one form."""
+        ref = self.egraph.table.get(("product", (), seq, 1))
+        return ref is not None and len(self.egraph.view(self.egraph.find(ref[1])[1])) > 1
 
     def _know(self, ref: Reference, parts: Sequence[Reference]) -> None:
         """Note the facts and the batch of a class made during extraction."""
@@ -804,7 +889,7 @@ class Candidates:
             yield self._candidate(both, outer, id_)
             return
 
-        def multiplied(values: list[Variable]) -> Variable:
+        def multiplied(values: list[Variable], c: Coefficient = c) -> Variable:
             x, y = values
             if whole:
                 x, y = self._matrix(x, a), self._matrix(y, b)
@@ -820,6 +905,11 @@ class Candidates:
             return self.scaled(c, MATMUL(x, y))
 
         yield self._candidate(both, multiplied, id_)
+        for side in (0, 1) if not plain else ():
+            taken = self._absorbing(both[side], c)
+            if taken is not None:
+                operands = [taken, right] if side == 0 else [left, taken]
+                yield self._candidate(operands, partial(multiplied, c=1), id_)
         if not plain:
             yield from self._solutions(a, b, c, id_)
 
@@ -827,9 +917,7 @@ class Candidates:
         """Return the size that stands for a dimension in comparisons."""
         return d if isinstance(d, int) else NOMINAL
 
-    def _selection(
-        self, a: Reference, b: Reference, c: Coefficient, id_: int | None
-    ) -> Candidate:
+    def _selection(self, a: Reference, b: Reference, c: Coefficient, id_: int | None) -> Candidate:
         """Return a product with rows of an identity: a slice, or zeros around a matrix."""
         egraph = self.egraph
         on_left = egraph.special(a) == "rows"
@@ -839,7 +927,8 @@ class Candidates:
         if place[2] == int(on_left):  # S.T X or X S: zeros around it
             shape = (size, egraph.shape(other)[1]) if on_left else (egraph.shape(other)[0], size)
             candidate = self._join([(start, stop, other)], 0 if on_left else 1, shape, id_)
-            return self._times(candidate, quotient(c, operand.coefficient))
+            build, scale = candidate.build, quotient(c, operand.coefficient)
+            return candidate._replace(build=lambda *values: self.scaled(scale, build(*values)))
 
         def sliced(values: list[Variable]) -> Variable:
             (x,) = values
@@ -856,11 +945,8 @@ class Candidates:
 
         return self._candidate([operand], sliced, id_)
 
-    def _times(self, candidate: Candidate, c: Coefficient) -> Candidate:
-        if c == 1:
-            return candidate
-        build = candidate.build
-        return candidate._replace(build=lambda *values: self.scaled(c, build(*values)))
+    def _times(self, c: Coefficient) -> Callable[[list[Variable]], Variable]:
+        return lambda values: self.scaled(c, values[0])
 
     def _stretch(
         self,
@@ -889,9 +975,7 @@ class Candidates:
 
         return self._candidate([operand], stretched, id_)
 
-    def _total(
-        self, a: Reference, b: Reference, c: Coefficient, id_: int | None
-    ) -> Candidate:
+    def _total(self, a: Reference, b: Reference, c: Coefficient, id_: int | None) -> Candidate:
         """Return the sums of rows or of columns."""
         over_rows = self.egraph.special(a) == "ones"
         operand = self.operand(b if over_rows else a)
@@ -942,30 +1026,12 @@ class Candidates:
             # X inv(A) = solve(A.T, X.T).T
             matrix = Operand(("value", x, 0), 1, ref[2] ^ (not on_left))
             operand = self.operand(other)
-            vector = self.is_vector(other)
             lower = self.holds(x, matrix.transposed, "lower_triangular")
             upper = self.holds(x, matrix.transposed, "upper_triangular")
             system: Any = Solve("spd" if self._definite(x) else "general")
             if lower or upper:
                 system = SolveTriangular(lower, 0, False)
-            whole = self.is_batch(ref, other)
-
-            def build(
-                values: list[Variable],
-                system: Any = system,
-                on_left: bool = on_left,
-                other: Reference = other,
-                vector: bool = vector,
-                whole: bool = whole,
-            ) -> Variable:
-                m, y = values
-                if whole:
-                    y = self._matrix(y, other)
-                y = self.scaled(c, y)
-                if on_left or (vector and not whole):
-                    return system(m, y)  # type: ignore[no-any-return]
-                return SWAP(system(m, SWAP(y)))  # type: ignore[no-any-return]
-
+            build = partial(self._solution, system=system, other=other, on_left=on_left, c=c)
             candidate = self._candidate([matrix, operand], build, id_)
             if lower or upper:
                 yield candidate
@@ -978,6 +1044,49 @@ class Candidates:
                     _without_last(candidate.build),
                     id_,
                 )
+
+    def _solution(
+        self,
+        values: list[Variable],
+        *,
+        system: Any,
+        other: Reference,
+        on_left: bool,
+        c: Coefficient,
+    ) -> Variable:
+        """Return the solution of a system whose matrix is on the left or on the right."""
+        matrix, y = values
+        if matrix.ndim > 2 or y.ndim > 2:
+            y = self._matrix(y, other)
+        y = self.scaled(c, y)
+        if on_left or y.ndim < 2:
+            return system(matrix, y)  # type: ignore[no-any-return]
+        return SWAP(system(matrix, SWAP(y)))  # type: ignore[no-any-return]
+
+
+def chain_orders(sizes: tuple[int, ...]) -> dict[tuple[int, ...], float]:
+    """Return the fewest multiplications of each part of a chain of products, keyed by its sizes.
+
+    References
+    ----------
+    T. H. Cormen, C. E. Leiserson, R. L. Rivest and C. Stein, Introduction to Algorithms, 4th ed.,
+    section 14.2.
+
+    Examples
+    --------
+    >>> chain_orders((10, 2, 30, 1))[10, 2, 30, 1]
+    80.0
+    """
+    n = len(sizes) - 1
+    table = {(i, i + 1): 0.0 for i in range(n)}
+    for width in range(2, n + 1):
+        for i in range(n - width + 1):
+            j = i + width
+            ends = float(sizes[i]) * sizes[j]
+            table[i, j] = min(
+                [table[i, k] + table[k, j] + ends * sizes[k] for k in range(i + 1, j)]
+            )
+    return {sizes[i : j + 1]: cost for (i, j), cost in table.items()}
 
 
 _FULL = ("slice", None, None, None)

@@ -67,9 +67,7 @@ def cheapest_cover(
         while (u := came[v]) is not None:
             path.append((u, v))
             v = u
-        amount = min(
-            [spare[v], spare[end], *[flow[y, x] for x, y in path if x not in on_left]]
-        )
+        amount = min([spare[v], spare[end], *[flow[y, x] for x, y in path if x not in on_left]])
         spare[v] -= amount
         spare[end] -= amount
         for x, y in path:

@@ -1,14 +1,14 @@
 """An e-graph of matrices: classes of equal terms, with sums and products of any length as nodes.
 
 A *class* is a set of matrix expressions that are equal for all inputs for which they are defined.
-A *reference* (:mod:`relgraph.search.labels`) is a class under a label.  A *node* is a tuple, the key
-of the table of nodes; there are these kinds, with factors ``(class, transposed, inverted)``:
+A *reference* (:mod:`relgraph.search.labels`) is a class under a label.  A *node* is a tuple, a key
+in the table of nodes.  There are these kinds, with factors ``(class, transposed, inverted)``:
 
 ==========================================  ======================================================
 ``("leaf", k)``                             the k-th value that is not taken apart
 ``("eye", n)``, ``("zero", m, n)``,         constants: identity, zeros, a column of ones, and rows
 ``("ones", n)``, ``("rows", a, b, n)``      a to b of the identity of size n
-``("sum", ((factor, c), ...))``             a sum; the coefficients are scaled so that the first is 1
+``("sum", ((factor, c), ...))``             a sum; the first coefficient is 1
 ``("product", ((x, e), ...), seq, n)``      powers of scalars times a sequence of factors; without
                                             factors, times the identity of size n
 ``("hadamard", ((factor, e), ...))``        an elementwise product of integer powers
@@ -30,7 +30,6 @@ the front.  All arithmetic on coefficients is exact.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any
@@ -59,7 +58,7 @@ Scalars = tuple[tuple[Reference, int], ...]
 Premise = tuple[int, int]  # two ids that are in one class
 
 FORMS = 40  # how many nodes of a class are looked at, the oldest first
-NEW_NODE = 4  # what a new node costs, in steps: a step is a look at a factor
+NEW_NODE = 2  # the steps that a new node takes; each term takes one, and one for 4 operands
 
 
 class OutOfSteps(Exception):
@@ -106,7 +105,8 @@ class EGraph:
     Parameters
     ----------
     steps : int
-        How many factors of terms may be looked at; then :class:`OutOfSteps` is raised.
+        How many terms may be built, or a quarter as many operands; then :class:`OutOfSteps` is
+        raised.
     """
 
     def __init__(self, steps: int) -> None:
@@ -200,9 +200,7 @@ class EGraph:
             if self.steps < 0:
                 raise OutOfSteps
 
-    def union(
-        self, a: Reference, b: Reference, law: str, premises: Iterable[Premise] = ()
-    ) -> bool:
+    def union(self, a: Reference, b: Reference, law: str, premises: Iterable[Premise] = ()) -> bool:
         """State that two references are equal, by a law; return whether that was new.
 
         Parameters
@@ -236,10 +234,10 @@ class EGraph:
         kept.nodes.update(gone.nodes)
         dirty = dict(gone.parents)
         grown = False
+        # A class that is special under a label stays an ordinary one, except for zeros.
         if kept.special is None and gone.special is not None:
-            # A class that is special under a label stays an ordinary one, except for zeros.
-            if label == UNIT or gone.special[0] == "zero":
-                kept.special, grown = gone.special, True
+            is_same = label == UNIT or gone.special[0] == "zero"
+            kept.special, grown = (gone.special, True) if is_same else (None, False)
         if gone.symmetry and not kept.symmetry:
             kept.symmetry, grown = gone.symmetry, True
         if gone.inverse_is and not kept.inverse_is and label[0] in (1, -1):
@@ -320,7 +318,7 @@ class EGraph:
 
     def sum(self, refs: Sequence[Reference], shape: Shape | None = None) -> Reference:
         """Return the sum of references of one shape."""
-        self._spend(len(refs))
+        self._spend(1 + len(refs) // 4)
         total: dict[Factor, Coefficient] = {}
         shape = shape or self.shape(refs[0])
         for ref in refs:
@@ -361,7 +359,7 @@ class EGraph:
         refs : sequence of Reference
             The factors; without any, the identity of size ``n``.
         """
-        self._spend(len(scalars) + len(refs))
+        self._spend(1 + len(refs) // 4)
         seq: list[Reference] = []
         scale = list(scalars)
         m, n = (self.shape(refs[0])[0], self.shape(refs[-1])[1]) if refs else (n, n)
@@ -429,9 +427,7 @@ class EGraph:
         if other < seq:
             seq = other
             label = compose(label, (sign, 1, 0))
-        shape = (
-            (self.shape((1, *seq[0]))[0], self.shape((1, *seq[-1]))[1]) if seq else (n, n)
-        )
+        shape = (self.shape((1, *seq[0]))[0], self.shape((1, *seq[-1]))[1]) if seq else (n, n)
         ref = self._intern(("product", powers, seq, 1 if seq else n), shape)
         if symmetric and shape != (1, 1) and not self.of(ref).symmetry:
             self.union(ref, act((sign, 1, 0), ref), "transpose of a product")
@@ -500,7 +496,7 @@ class EGraph:
         shape = self.shape(refs[0][0])
         if shape == (1, 1):
             return self.product(1, tuple(refs), ())
-        self._spend(len(refs))
+        self._spend(1 + len(refs) // 4)
         coefficient: Coefficient = 1
         powers: dict[Factor, int] = {}
         for ref, e in refs:
@@ -585,7 +581,7 @@ class EGraph:
 
     def diagonal(self, ref: Reference) -> Reference:
         """Return the diagonal of a square matrix, as a column."""
-        c, x, t, i = self.canonical(ref)
+        c, x, _, i = self.canonical(ref)
         known = self.classes[x]
         n = known.shape[0]
         if n == 1:
@@ -621,11 +617,10 @@ class EGraph:
             The rows and columns of the result.
         """
         operands = tuple([self.canonical(ref) for ref in refs])
-        if op.pointwise and operands and all(self.shape(r) == shape for r in operands):
-            if all(r[2] or self.classes[r[1]].symmetry for r in operands) and any(
-                r[2] for r in operands
-            ):  # f(X.T) = f(X).T
-                turned = tuple([self.canonical(transposed(r)) for r in operands])
+        whole = op.pointwise and all(self.shape(r) == shape for r in operands)
+        if whole and any(r[2] for r in operands):
+            turned = tuple([self.canonical(transposed(r)) for r in operands])
+            if not any(r[2] for r in turned):  # f(X.T) = f(X).T
                 node = ("apply", op, turned, details)
                 return self._intern(node, (shape[1], shape[0]), (1, 1, 0))
         return self._intern(("apply", op, operands, details), shape)
@@ -652,7 +647,7 @@ class EGraph:
     # -- views -------------------------------------------------------------------------------------
 
     def view(self, x: int) -> list[tuple[Node, Label, int]]:
-        """Return the nodes of a class, each with the label that makes the class from it, and its id.
+        """Return the nodes of a class, with the label that makes the class from each, and its id.
 
         Left out are nodes that contain their own class, which are in no cheapest program, and
         sums and products that equal a constant.

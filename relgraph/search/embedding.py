@@ -7,7 +7,7 @@ have one shape, since each law holds for each matrix of a batch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -20,13 +20,13 @@ from relgraph.ops.concatenate import Concatenate
 from relgraph.ops.contraction import Matmul, Outer
 from relgraph.ops.elementwise import (
     add,
-    true_divide,
     multiply,
     negative,
     power,
     reciprocal,
     square,
     subtract,
+    true_divide,
 )
 from relgraph.ops.indexing.index import Index
 from relgraph.ops.linalg.solve import Det, Inv, Solve, SolveTriangular
@@ -38,6 +38,8 @@ from relgraph.search.egraph import EGraph, Shape
 from relgraph.search.labels import Reference, act, inverted, transposed
 
 LARGEST_POWER = 16
+
+SIGNS: dict[Any, tuple[int, ...]] = {add: (1, 1), subtract: (1, -1), negative: (-1,)}
 
 Rule = Callable[["Embedding", Any, Variable], Reference | None]
 
@@ -73,10 +75,86 @@ class Embedding:
         self.applied: set[Variable] = set()
         self.batch: tuple[Dim, ...] = ()
         self.dtype: np.dtype[Any] | None = None
-        for node in nodes_of(outputs, boundary):
-            if is_matrix(node):
-                ref = None if node.op is None or node in boundary else self._embed(node)
-                self.references[node] = self._leaf(node) if ref is None else ref
+        self._parts: dict[Variable, list[Reference]] = {}  # of what is absorbed
+        self.add(outputs, boundary)
+
+    def add(self, outputs: Iterable[Variable], boundary: Collection[Variable] = ()) -> None:
+        """Embed more nodes; those that are embedded already keep their references."""
+        bounded, self.egraph.bounded = self.egraph.bounded, False  # it ends by itself
+        outputs = list(outputs)
+        order = nodes_of(outputs, boundary)
+        absorbed = self._absorbed(order, outputs, boundary)
+        for node in order:
+            if node in self.references or not is_matrix(node):
+                continue
+            if node in absorbed:
+                parts = self._terms_of if node.op in SIGNS else self._factors_of
+                self._parts[node] = parts(node)
+                continue
+            ref = None if node.op is None or node in boundary else self._embed(node)
+            self.references[node] = self._leaf(node) if ref is None else ref
+        self.egraph.bounded = bounded
+
+    def _absorbed(
+        self,
+        order: Sequence[Variable],
+        outputs: Sequence[Variable],
+        boundary: Collection[Variable],
+    ) -> set[Variable]:
+        """Return the sums that only a sum uses, and products that only a product uses.
+
+        They need no class of their own.
+        """
+        users: dict[Variable, list[Variable]] = {x: [x] for x in outputs}
+        for node in order:
+            if node not in boundary:
+                for x in node.inputs:
+                    users.setdefault(x, []).append(node)
+        absorbed = set()
+        for x in order:
+            if x.op is None or x in boundary or len(users[x]) > 1:
+                continue
+            (user,) = users[x]
+            if user is x or x in self.references:
+                continue
+            if (self._is_sum(x) and self._is_sum(user) and user.type == x.type) or (
+                self._is_product(x) and self._is_product(user) and _reads_along(x, user)
+            ):
+                absorbed.add(x)
+        return absorbed
+
+    def _is_product(self, node: Variable) -> bool:
+        return isinstance(node.op, Matmul) and all(
+            is_matrix(x) and self._fits(x) and x.ndim <= 2 for x in (node, *node.inputs)
+        )
+
+    def _factors_of(self, node: Variable) -> list[Reference]:
+        """Return the factors of a product; a vector on the left is a row."""
+        factors: list[Reference] = []
+        for place, x in enumerate(node.inputs):
+            inner = self._parts.get(x)
+            if inner is not None:
+                factors += inner
+            else:
+                ref = self.references[x]
+                factors.append(transposed(ref) if x.ndim == 1 and place == 0 else ref)
+        return factors
+
+    def _is_sum(self, node: Variable) -> bool:
+        return node.op in SIGNS and all(
+            is_matrix(x) and self._fits(x) for x in (node, *node.inputs)
+        )
+
+    def _terms_of(self, node: Variable) -> list[Reference]:
+        """Return the terms of a sum, those of the sums that it absorbs among them."""
+        terms: list[Reference] = []
+        for sign, x in zip(SIGNS[node.op], node.inputs, strict=True):
+            inner = self._parts.get(x)
+            if inner is None:
+                terms.append(act((sign, 0, 0), self.stretched(x, node)))
+            else:
+                terms += inner if sign == 1 else [act((sign, 0, 0), term) for term in inner]
+        return terms
 
     def _embed(self, node: Variable) -> Reference | None:
         """Return the reference of an application, or None if it stays a leaf."""
@@ -158,6 +236,17 @@ class Embedding:
         return left, ref, right
 
 
+def _reads_along(product: Variable, user: Variable) -> bool:
+    """Return whether a product of matrices, or of a row or column, stays one in its user."""
+    a, b = product.inputs
+    on_left, on_right = (x is product for x in user.inputs)
+    if on_left and on_right:
+        return False
+    return a.ndim == b.ndim == 2 or (
+        (b.ndim == 2 if on_left else a.ndim == 2) and product.ndim == 1
+    )
+
+
 def is_matrix(node: Variable) -> bool:
     """Return whether a node is a tensor all of whose sizes are static or named."""
     return isinstance(node.type, TensorType) and None not in node.type.shape
@@ -193,15 +282,8 @@ def nodes_of(outputs: Iterable[Variable], boundary: Collection[Variable]) -> lis
 # -- one rule for each op: from the references of the operands to that of the result ---------------
 
 
-def _sum(signs: tuple[int, ...]) -> Rule:
-    def rule(self: Embedding, op: Any, node: Variable) -> Reference:
-        terms = [
-            act((sign, 0, 0), self.stretched(x, node))
-            for sign, x in zip(signs, node.inputs, strict=True)
-        ]
-        return self.egraph.sum(terms, matrix_shape(node))
-
-    return rule
+def _sum(self: Embedding, op: Any, node: Variable) -> Reference:
+    return self.egraph.sum(self._terms_of(node), matrix_shape(node))
 
 
 def _product(exponents: tuple[int, ...]) -> Rule:
@@ -251,10 +333,7 @@ def _matmul(self: Embedding, op: Any, node: Variable) -> Reference | None:
     a, b = node.inputs
     if max(a.ndim, b.ndim) > 2 and min(a.ndim, b.ndim) < 2:
         return None
-    left, right = self.references[a], self.references[b]
-    if a.ndim == 1:
-        left = transposed(left)
-    ref = self.egraph.product(1, (), (left, right))
+    ref = self.egraph.product(1, (), self._factors_of(node))
     return transposed(ref) if a.ndim == 1 and b.ndim == 2 else ref  # a vector is a column
 
 
@@ -398,7 +477,7 @@ def _index(self: Embedding, op: Any, node: Variable) -> Reference | None:
     return transposed(ref) if is_row else ref
 
 
-def _bounds(entry: tuple[Any, ...], size: Dim) -> tuple[int, Dim] | None:
+def _bounds(entry: tuple[Any, ...], size: Dim) -> tuple[int, Any] | None:
     """Return the first and the last row (exclusive) that an entry of a key selects."""
     if entry[0] == "int":
         k = entry[1]
@@ -439,9 +518,7 @@ def _join(self: Embedding, op: Any, node: Variable) -> Reference | None:
 
 
 RULES: dict[Any, Rule] = {
-    add: _sum((1, 1)),
-    subtract: _sum((1, -1)),
-    negative: _sum((-1,)),
+    **dict.fromkeys(SIGNS, _sum),
     multiply: _product((1, 1)),
     true_divide: _product((1, -1)),
     reciprocal: _product((-1,)),

@@ -35,15 +35,16 @@ class Extraction:
     candidates : Candidates
     goals : sequence of State
     steps : int
-        How many programs hill climbing may look at.
+        How many states hill climbing may look at.
     """
 
-    def __init__(self, candidates: Candidates, goals: Sequence[State], steps: int = 2000) -> None:
+    def __init__(self, candidates: Candidates, goals: Sequence[State], steps: int = 20_000) -> None:
         self.candidates = candidates
         self.goals = tuple(dict.fromkeys(goals))
         self.steps = steps
         self.reached = self._reach()
         self.trees = self._trees()
+        self._few: dict[State, list[int]] = {}  # the candidates of a state that may be chosen
         self._programs: dict[State, tuple[float, dict[State, float], int]] = {}
 
     def cheapest(self) -> Choice:
@@ -91,11 +92,9 @@ class Extraction:
         """Return the program that takes for each state what is cheapest with what it shares."""
         trees, of = self.trees, self.candidates.of
         users: dict[State, set[State]] = {}
-        few: dict[State, list[int]] = {}
+        few = self._few
         for state in trees:
-            costs = [
-                c.cost + sum(trees.get(need, inf) for need in c.needs) for c in of(state)
-            ]
+            costs = [c.cost + sum(trees.get(need, inf) for need in c.needs) for c in of(state)]
             few[state] = sorted(range(len(costs)), key=costs.__getitem__)[:WIDTH]
             for n in few[state]:
                 for need in of(state)[n].needs:
@@ -122,14 +121,13 @@ class Extraction:
     def _program_of(
         self, state: State, n: int, bound: float
     ) -> tuple[float, dict[State, float], int] | None:
-        """Return the program of a candidate with the present ones of its needs, if it is cheaper."""
+        """Return the program of a candidate, given those of its needs, if it is cheaper."""
         candidate, best = self.candidates.of(state)[n], self._programs
         parts = []
         for need in candidate.needs:
             part = best.get(need)
-            if part is None or part[0] + candidate.cost >= bound + ROUNDING * abs(bound):
-                if part is None or candidate.cost >= 0:
-                    return None
+            if part is None or part[0] + min(candidate.cost, 0) >= bound * (1 + ROUNDING):
+                return None
             parts.append(part)
         costs: dict[State, float] = {}
         for part in parts:
@@ -157,36 +155,46 @@ class Extraction:
 
     def _climb(self, choice: Choice) -> Choice:
         """Change one state's candidate at a time, as long as the cost falls."""
-        of, best = self.candidates.of, self._programs
+        of = self.candidates.of
+        base = {state: program[2] for state, program in self._programs.items()}
         again = True
         while again:
             again = False
             for state in sorted(choice.chosen, key=lambda s: -of(s)[choice.chosen[s]].cost):
-                for n in range(len(of(state))):
+                for n in self._few[state]:
                     if n == choice.chosen[state] or of(state)[n].cost >= choice.cost:
                         continue
                     if self.steps <= 0:
                         return choice
-                    self.steps -= 1
-                    pick = {s: program[2] for s, program in best.items()}
-                    pick |= choice.chosen
-                    pick[state] = n
-                    other = self._if_acyclic(pick)
-                    if other is not None and other.cost < choice.cost * (1 - ROUNDING):
+                    other = self._changed(base | choice.chosen | {state: n}, choice.cost)
+                    if other is not None:
                         choice, again = other, True
                         break
                 if again:
                     break
         return choice
 
-    def _if_acyclic(self, pick: dict[State, int]) -> Choice | None:
+    def _changed(self, pick: dict[State, int], bound: float) -> Choice | None:
+        """Return a choice that is cheaper than a bound and has no cycle, or None."""
         of = self.candidates.of
-        if find_cycle(self.goals, lambda s: of(s)[pick[s]].needs if s in pick else ()) is not None:
+        chosen: dict[State, int] = {}
+        cost = 0.0
+        queue = list(self.goals)
+        for state in queue:
+            if state not in chosen:
+                self.steps -= 1
+                n = pick.get(state)
+                if n is None:
+                    return None
+                chosen[state] = n
+                candidate = of(state)[n]
+                cost += candidate.cost
+                queue += candidate.needs
+        if cost >= bound * (1 - ROUNDING):
             return None
-        try:
-            return self._total(pick)
-        except KeyError:
+        if find_cycle(self.goals, lambda s: of(s)[chosen[s]].needs) is not None:
             return None
+        return Choice(cost, chosen)
 
     def build(self, choice: Choice) -> dict[State, Variable]:
         """Return the value of each chosen state, as nodes of graphs."""

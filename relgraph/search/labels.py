@@ -1,16 +1,15 @@
 """The labels of an e-graph's edges: a coefficient, a transpose, and an inverse.
 
-A label ``(c, t, i)`` maps a matrix ``X`` to ``c * op(X)``, where ``op`` transposes if ``t`` is 1 and
-inverts if ``i`` is 1.  Labels form a group, since a transpose and an inverse commute and each is its
-own inverse, so that ``(A B).T = B.T A.T``, ``inv(inv(A)) = A``, ``-(-A) = A`` and ``(c A) B =
-c (A B)`` need no rules: a union-find whose edges carry labels decides them.
+A label ``(c, t, i)`` maps a matrix ``X`` to ``c * op(X)``, where ``op`` transposes if ``t`` is 1
+and inverts if ``i`` is 1.  Labels form a group, since a transpose and an inverse commute and each
+is its own inverse.  So ``(A B).T = B.T A.T``, ``inv(inv(A)) = A``, ``-(-A) = A`` and
+``(c A) B = c (A B)`` need no rules: a union-find whose edges carry labels decides them.
 
 A *reference* ``(c, x, t, i)`` is the label ``(c, t, i)`` applied to the class ``x``.
 
 References
 ----------
-P. Panchekha, O. Flatt et al., Relational e-matching and labelled union-find, as summarised in
-D. Lesbre, M. Lemerre, H. R. Ait-El-Hara, F. Bobot: Relational abstractions based on labeled
+D. Lesbre, M. Lemerre, H. R. Ait-El-Hara and F. Bobot, Relational abstractions based on labeled
 union-find, PLDI 2025.
 """
 

@@ -1,4 +1,4 @@
-"""The cheapest equal graph, region by region: saturate, extract, and stop when nothing is gained."""
+"""The cheapest equal graph, region by region: saturate, extract, stop when nothing is gained."""
 
 from __future__ import annotations
 
@@ -17,15 +17,18 @@ from relgraph.search.candidates import Candidates
 from relgraph.search.egraph import EGraph, OutOfSteps
 from relgraph.search.embedding import Embedding, nodes_of
 from relgraph.search.extraction import Extraction
+from relgraph.search.joins import Joins
 from relgraph.search.labels import Reference
 from relgraph.search.regions import Region, regions_of
-from relgraph.search.saturation import Saturation
+from relgraph.search.saturation import LAWS, Saturation
 
 ROUNDS = 12
 STALLED = 2  # rounds without gain after which the search of a region ends
-STEPS = 10_000  # for a region, and for each of its nodes:
-STEPS_OF_A_NODE = 200
+STEPS = 4_000  # for a region, and for each of its nodes:
+STEPS_OF_A_NODE = 100
 GAIN = 1e-9  # the least part of the cost that counts as a gain
+
+UNSTABLE = frozenset(name for name, law in LAWS.items() if law.label == "cancels")
 
 NodeCost = Callable[[Variable], float]
 
@@ -85,11 +88,14 @@ class CheapestProgram(GraphRewriter):
     sizes : mapping of str to int, optional
         Values of named sizes, for the cost.
     steps : int, optional
-        How many factors the search of a region may look at.
+        How many terms the search of a region may build.
     seconds : float, optional
         After which time no new round begins; results then depend on the machine.
-    exclude : collection of str
-        Laws not to use, by their names in :data:`relgraph.search.saturation.LAWS`.
+    exclude : collection of str, optional
+        Laws not to use, by their names in :data:`relgraph.search.saturation.LAWS`; by default those
+        that cancel.
+    relations : iterable of relation
+        Identities that take part beside the laws of sums and products, in both directions.
     report : OptimizationReport, optional
         What to record the search in.
 
@@ -102,24 +108,28 @@ class CheapestProgram(GraphRewriter):
     def __init__(
         self,
         cost: str | NodeCost = "seconds",
+        *,
         sizes: Mapping[str, int] | None = None,
         steps: int | None = None,
         seconds: float | None = None,
-        exclude: Collection[str] = (),
+        exclude: Collection[str] | None = None,
+        relations: Iterable[Any] = (),
         report: OptimizationReport | None = None,
     ) -> None:
         super().__init__(name="cheapest_program")
         self.node_cost = cost if callable(cost) else cost_of_nodes(cost, sizes)
         self.steps = steps
         self.seconds = seconds
-        self.exclude = frozenset(exclude)
+        self.exclude = UNSTABLE if exclude is None else frozenset(exclude)
+        self.relations = tuple(relations)
+        self.ops = Joins(self.relations).ops if self.relations else frozenset()
         self.report = report
 
     def apply(self, graph: FunctionGraph) -> FunctionGraph:
         """Return the graph with each region replaced by the cheapest equal one found."""
         end = None if self.seconds is None else monotonic() + self.seconds
         changes: dict[Variable, Variable] = {}
-        for region in regions_of(graph.outputs):
+        for region in regions_of(graph.outputs, self.ops):
             new, searched = self._search(region, end)
             if self.report is not None:
                 self.report.regions.append(searched)
@@ -135,6 +145,7 @@ class CheapestProgram(GraphRewriter):
         embedding = Embedding(egraph, outputs, region.boundary)
         roots = [embedding.references[x] for x in outputs]
         saturation = Saturation(egraph, roots, self.exclude)
+        joins = Joins(self.relations) if self.relations else None
         memo: dict[Any, Any] = {}
         cost = least = cost_of(outputs, node_cost, region.boundary)
         best, stopped, rounds, stalled = outputs, "rounds", 0, 0
@@ -144,7 +155,15 @@ class CheapestProgram(GraphRewriter):
                 stopped = "" if saturation.round() else "saturated"
             except OutOfSteps:
                 stopped = "steps"
-            new = _cheapest(egraph, embedding, roots, outputs, node_cost, memo)
+            candidates = Candidates(egraph, embedding, node_cost, memo)
+            if joins is not None and stopped != "steps":
+                fired = joins.round(candidates)
+                for name, times in fired.items():
+                    saturation.fired[name] += times
+                if fired:
+                    stopped = ""
+                    candidates = Candidates(egraph, embedding, node_cost, memo)
+            new = _cheapest(candidates, roots, outputs)
             new_cost = cost_of(new, node_cost, region.boundary)
             if new_cost < least * (1 - GAIN):
                 best, least, stalled = new, new_cost, 0
@@ -174,16 +193,10 @@ def replaced(graph: FunctionGraph, changes: Mapping[Variable, Variable]) -> list
 
 
 def _cheapest(
-    egraph: EGraph,
-    embedding: Embedding,
-    roots: Sequence[Reference],
-    outputs: Sequence[Variable],
-    node_cost: NodeCost,
-    memo: dict[Any, Any],
+    candidates: Candidates, roots: Sequence[Reference], outputs: Sequence[Variable]
 ) -> list[Variable]:
     """Return the cheapest program that an e-graph has now."""
-    candidates = Candidates(egraph, embedding, node_cost, memo)
-    operands = [candidates.operand(root) for root in roots]
+    operands = [candidates.goal(root) for root in roots]
     extraction = Extraction(candidates, [operand.state for operand in operands])
     values = extraction.build(extraction.cheapest())
     return [

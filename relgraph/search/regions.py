@@ -9,7 +9,7 @@ at its shared values, and then by size.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from relgraph.ir.cost import node_flops, size
 from relgraph.ir.node import Variable, toposort
@@ -28,11 +28,19 @@ class Region(NamedTuple):
     size: int
 
 
-def regions_of(outputs: Iterable[Variable]) -> list[Region]:
-    """Return the regions of a graph that combine or drop elements, in order."""
+def regions_of(outputs: Iterable[Variable], ops: Collection[Any] = ()) -> list[Region]:
+    """Return the regions of a graph that combine or drop elements, in order.
+
+    Parameters
+    ----------
+    outputs : iterable of Variable
+    ops : collection of Op
+        Those that relations of users speak of.  They are inside of regions too, and regions that
+        only compute elements count.
+    """
     outputs = list(outputs)
     order = toposort(outputs)
-    inner = {node for node in order if is_taken_apart(node)}
+    inner = {node for node in order if node.op in ops or is_taken_apart(node)}
     users: dict[Variable, list[Variable]] = {}
     for node in order:
         for x in set(node.inputs):
@@ -48,7 +56,7 @@ def regions_of(outputs: Iterable[Variable]) -> list[Region]:
     regions = []
     for members in _components(order, inner, cuts):
         own = set(members)
-        if not any(map(_combines, members)):
+        if not ops and not any(map(_combines, members)):
             continue
         ends = [x for x in members if x in wanted or not own.issuperset(users.get(x, ()))]
         boundary = frozenset([i for x in members for i in x.inputs if i not in own])

@@ -1,4 +1,4 @@
-"""Saturation: each law applied in both directions to every node of an e-graph, until nothing is new.
+"""Saturation: each law, in both directions, on every node of an e-graph, until nothing is new.
 
 What changed is found by ticks: a node's laws run again only if a class that they look at has
 changed.  Sums are gathered by a hash join on common factors, with a few plans (each factor alone,
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 from relgraph.ir.cost import NOMINAL
 from relgraph.ir.types import Dim
@@ -36,8 +36,10 @@ CUT_INVERSES = 12  # the terms of a sum whose inverse is taken apart
 ASSOCIATIVITY = "associativity of products"
 SUMS = "associativity of sums"
 DISTRIBUTIVITY = "distributivity"
-DISTRIBUTIVITY_ELEMENTWISE = "distributivity of elementwise products"
-ASSOCIATIVITY_ELEMENTWISE = "associativity of elementwise products"
+GRAM_OF_SUM = "Gram matrix of a sum"
+ELEMENTWISE_DISTRIBUTIVITY = "distributivity of elementwise products"
+SQUARE_OF_SUM = "square of a sum"
+ELEMENTWISE_ASSOCIATIVITY = "associativity of elementwise products"
 SCALED_ROWS = "elementwise product of vectors"
 DYAD = "elementwise product with a dyad"
 DIAGONAL_OF_PRODUCT = "diagonal of a product"
@@ -51,10 +53,51 @@ BLOCK_INVERSE = "inverse of a block-diagonal matrix"
 PUSH_THROUGH = "push-through identity"
 WOODBURY = "Woodbury identity"
 
+
+class Law(NamedTuple):
+    """A law that saturation applies in both directions.
+
+    Attributes
+    ----------
+    equation : str
+    source : str
+    label : str
+        "cancels" if one side subtracts numbers of nearly equal size where the other does not;
+        "conditioned" if its error grows with the condition number of another matrix; else "".
+    """
+
+    equation: str
+    source: str
+    label: str = ""
+
+
+_RING = "the axioms of a ring"
+_HORN = "R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed."
+_COOKBOOK = "K. B. Petersen and M. S. Pedersen, The Matrix Cookbook"
+_HENDERSON = "H. V. Henderson and S. R. Searle, SIAM Review 23 (1981), 53-60"
+
 LAWS = {
-    ASSOCIATIVITY: ("A (B C) = A B C", "matmul_associativeo"),
-    SUMS: ("a + (b + c) = a + b + c", ""),
-    DISTRIBUTIVITY: ("L (c X + d Y) R = c L X R + d L Y R", "distribute_matmulo"),
+    ASSOCIATIVITY: Law("A (B C) = (A B) C; a (B C) = (a B) C", _RING),
+    SUMS: Law("A + (B + C) = (A + B) + C", _RING),
+    DISTRIBUTIVITY: Law("A (b X + c Y) B = b A X B + c A Y B", _RING),
+    GRAM_OF_SUM: Law("(X + Y).T (X + Y) = X.T X + X.T Y + Y.T X + Y.T Y", _RING, "cancels"),
+    ELEMENTWISE_DISTRIBUTIVITY: Law("x * (b y + c z) = b x * y + c x * z", _RING),
+    SQUARE_OF_SUM: Law("(x + y)**2 = (x + y) * x + (x + y) * y", _RING, "cancels"),
+    ELEMENTWISE_ASSOCIATIVITY: Law("x * (y * z) = (x * y) * z", _RING),
+    SCALED_ROWS: Law("x * y = diag(x) y", "the definition of the product"),
+    DYAD: Law("(u v.T) * A = diag(u) A diag(v)", f"{_HORN}, 7.5 (Hadamard products)"),
+    DIAGONAL_OF_PRODUCT: Law("diagonal(A B) = (A * B.T) 1", f"{_HORN}, 7.5"),
+    DIAGONAL_LINEAR: Law("diagonal(b X + c Y) = b diagonal(X) + c diagonal(Y)", "elementwise"),
+    DIAGONAL_OF_DIAG: Law("diagonal(diag(v)) = v", "elementwise"),
+    DET_PRODUCT: Law("det(A B) = det(A) det(B)", f"{_HORN}, 0.3.5"),
+    DET_LEMMA: Law("det(A + U V) = det(A) det(I + V inv(A) U)", _COOKBOOK, "conditioned"),
+    DIAG_INVERSE: Law("inv(diag(v)) = diag(1 / v)", f"{_HORN}, 0.9.1"),
+    DIAG_LINEAR: Law("b diag(v) + c diag(w) = diag(b v + c w)", "elementwise"),
+    BLOCK_INVERSE: Law("inv(block_diag(A, B)) = block_diag(inv(A), inv(B))", f"{_HORN}, 0.9.2"),
+    PUSH_THROUGH: Law("inv(c I + U V) U = U inv(c I + V U)", _HENDERSON, "conditioned"),
+    WOODBURY: Law(
+        "inv(A + U V) = inv(A) - inv(A) U inv(I + V inv(A) U) V inv(A)", _HENDERSON, "conditioned"
+    ),
 }
 
 
@@ -100,10 +143,10 @@ class Saturation:
                 if x not in egraph.classes:
                     continue
                 for node, _, id_ in list(egraph.view(x)):
-                    law = RULES.get(node[0])
-                    if law is not None and node in egraph.table and self._is_stale(node):
+                    apply_laws = RULES.get(node[0])
+                    if apply_laws and node in egraph.table and self._is_stale(node):
                         self.done[node] = egraph.tick
-                        law(self, node, (1, id_, 0, 0))
+                        apply_laws(self, node, (1, id_, 0, 0))
             for x in self._note_inverses():
                 if x in egraph.classes:
                     self._inverse(x)
@@ -125,9 +168,7 @@ class Saturation:
         self.seen.add(instance)
         return True
 
-    def _union(
-        self, a: Reference, b: Reference, law: str, *premises: tuple[int, int]
-    ) -> None:
+    def _union(self, a: Reference, b: Reference, law: str, *premises: tuple[int, int]) -> None:
         if law not in self.excluded and self.egraph.union(a, b, law, premises):
             self.fired[law] += 1
 
@@ -213,7 +254,8 @@ class Saturation:
                     expanded = [
                         egraph.product(1, scalars, (*before, term, *after)) for term in terms
                     ]
-                    self._union(ref, egraph.sum(expanded), DISTRIBUTIVITY, (factor[1], id_))
+                    law = GRAM_OF_SUM if self._is_gram(factors, p) else DISTRIBUTIVITY
+                    self._union(ref, egraph.sum(expanded), law, (factor[1], id_))
         for p, (scalar, e) in enumerate(scalars):
             rest, body = scalars[:p] + scalars[p + 1 :], factors or (egraph.eye(n),)
             for c, powers, seq, _, id_ in list(egraph.products(scalar)):
@@ -228,6 +270,17 @@ class Saturation:
                         expanded = [egraph.product(1, (*rest, (t, 1)), body) for t in terms]
                         self._union(ref, egraph.sum(expanded), DISTRIBUTIVITY, (scalar[1], id_))
 
+    def _is_gram(self, factors: tuple[Reference, ...], p: int) -> bool:
+        """Return whether a factor stands beside its own transpose."""
+        egraph = self.egraph
+        _, x, t, i = egraph.canonical(factors[p])
+        for q in (p - 1, p + 1):
+            if 0 <= q < len(factors):
+                _, y, u, j = egraph.canonical(factors[q])
+                if (x, i) == (y, j) and (t != u or egraph.classes[x].symmetry):
+                    return True
+        return False
+
     def _two_factors(
         self, ref: Reference, scalars: Scalars, first: Reference, second: Reference
     ) -> None:
@@ -237,11 +290,11 @@ class Saturation:
             (first, second, False),
             (transposed(second), transposed(first), True),
         ):
-            if egraph.special(u) == "diag" and egraph.shape(v)[1] == 1 != egraph.shape(v)[0]:
-                if self._once("scaled rows", ref[1], u):
-                    entries = egraph.entries(egraph.canonical(u))
-                    column = egraph.product(1, scalars, [egraph.hadamard([(entries, 1), (v, 1)])])
-                    self._union(ref, transposed(column) if turned else column, SCALED_ROWS)
+            is_column = egraph.shape(v)[1] == 1 != egraph.shape(v)[0]
+            if is_column and egraph.special(u) == "diag" and self._once("rows", ref[1], u):
+                scaled = egraph.hadamard([(egraph.entries(u), 1), (v, 1)])
+                column = egraph.product(1, scalars, [scaled])
+                self._union(ref, transposed(column) if turned else column, SCALED_ROWS)
             is_total = egraph.special(v) == "ones" and not egraph.canonical(v)[2]
             if is_total and egraph.shape(u)[0] == egraph.shape(u)[1]:
                 for c, powers, id_ in list(egraph.hadamards(u)):
@@ -266,9 +319,7 @@ class Saturation:
             for node, _, _ in view
         )
 
-    def _push_through(
-        self, ref: Reference, scalars: Scalars, factors: Sequence[Reference]
-    ) -> None:
+    def _push_through(self, ref: Reference, scalars: Scalars, factors: Sequence[Reference]) -> None:
         """inv(c I + U V) U = U inv(c I + V U), towards the smaller inverse."""
         egraph = self.egraph
         for p in range(len(factors) - 1):
@@ -287,9 +338,7 @@ class Saturation:
                     new = egraph.product(1, scalars, whole)
                     self._union(ref, new, PUSH_THROUGH, (matrix[1], id_))
 
-    def _pushed(
-        self, terms: Sequence[Reference], u: Reference, n: Dim
-    ) -> list[Reference] | None:
+    def _pushed(self, terms: Sequence[Reference], u: Reference, n: Dim) -> list[Reference] | None:
         """Return the terms X' with X U = U X' for each term X, or None."""
         egraph, inner = self.egraph, []
         for term in terms:
@@ -432,7 +481,7 @@ class Saturation:
             for key, members in chosen:
                 gathered.append(self._gathered(key, members))
                 premises += [(terms[j][1], m[3]) for j, m in members.items()]
-            law = DISTRIBUTIVITY_ELEMENTWISE if chosen[0][0][0] == "H" else DISTRIBUTIVITY
+            law = ELEMENTWISE_DISTRIBUTIVITY if chosen[0][0][0] == "H" else DISTRIBUTIVITY
             self._union(ref, self.egraph.sum(gathered), law, *premises)
 
     def _common_factors(
@@ -492,9 +541,7 @@ class Saturation:
                 groups[*key, "strict"] = strict
         return groups
 
-    def _gathered(
-        self, key: tuple[Any, ...], members: dict[int, tuple[Any, ...]]
-    ) -> Reference:
+    def _gathered(self, key: tuple[Any, ...], members: dict[int, tuple[Any, ...]]) -> Reference:
         """Return the product of a common factor and the sum of what is left."""
         egraph, side = self.egraph, key[0]
         factor: Reference = (1, *key[1])
@@ -511,15 +558,15 @@ class Saturation:
             return egraph.product(1, ((factor, 1),), (inner,))
         common = [factor]  # the longest common beginning or end
         rests = [m[2] if side == "L" else m[2][::-1] for m in members.values()]
-        while all(len(r) > 1 for r in rests) and all(
-            egraph.same(r[0], rests[0][0]) for r in rests
-        ):
+        while all(len(r) > 1 for r in rests) and all(egraph.same(r[0], rests[0][0]) for r in rests):
             common.append(rests[0][0])
             rests = [r[1:] for r in rests]
-        inner = egraph.sum([
-            egraph.product(m[0], m[1], r if side == "L" else r[::-1])
-            for m, r in zip(members.values(), rests, strict=True)
-        ])
+        inner = egraph.sum(
+            [
+                egraph.product(m[0], m[1], r if side == "L" else r[::-1])
+                for m, r in zip(members.values(), rests, strict=True)
+            ]
+        )
         return egraph.product(1, (), [*common, inner] if side == "L" else [inner, *common[::-1]])
 
     def _cover(
@@ -559,7 +606,7 @@ class Saturation:
                 if id_ != ref[1] and self._once("flatten elementwise", ref[1], p, id_):
                     flat = egraph.hadamard(rest + [(y, f * e) for y, f in inner])
                     new = egraph.scaled(rational(Fraction(c) ** e), flat)
-                    self._union(ref, new, ASSOCIATIVITY_ELEMENTWISE, (factor[1], id_))
+                    self._union(ref, new, ELEMENTWISE_ASSOCIATIVITY, (factor[1], id_))
             if e == 1 or (e == 2 and not rest):
                 again = [(factor, 1)] if e == 2 else []
                 for terms, id_ in list(egraph.sums(factor)):
@@ -567,8 +614,8 @@ class Saturation:
                         "expand elementwise", ref[1], p, id_
                     ):
                         expanded = [egraph.hadamard([*rest, (t, 1), *again]) for t in terms]
-                        new = egraph.sum(expanded)
-                        self._union(ref, new, DISTRIBUTIVITY_ELEMENTWISE, (factor[1], id_))
+                        law = SQUARE_OF_SUM if again else ELEMENTWISE_DISTRIBUTIVITY
+                        self._union(ref, egraph.sum(expanded), law, (factor[1], id_))
             if e == 1 and rest and 1 not in egraph.shape(factor):
                 for c, scalars, seq, _, id_ in list(egraph.products(factor)):
                     for k in range(1, len(seq)):
@@ -578,11 +625,11 @@ class Saturation:
                             body = (left, egraph.hadamard(rest), right)
                             new = egraph.product(c, scalars, body)
                             self._union(ref, new, DYAD, (factor[1], id_))
-            if e >= 1 and egraph.shape(factor)[1] == 1 and (e > 1 or rest):
-                if self._once("vector", ref[1], p):
-                    others = rest + ([(factor, e - 1)] if e > 1 else [])
-                    scale = egraph.diag(egraph.hadamard(others))
-                    self._union(ref, egraph.product(1, (), (scale, factor)), SCALED_ROWS)
+            is_column = e >= 1 and egraph.shape(factor)[1] == 1 and (e > 1 or rest)
+            if is_column and self._once("vector", ref[1], p):
+                others = rest + ([(factor, e - 1)] if e > 1 else [])
+                scale = egraph.diag(egraph.hadamard(others))
+                self._union(ref, egraph.product(1, (), (scale, factor)), SCALED_ROWS)
 
     def diagonal(self, node: Node, ref: Reference) -> None:
         """Take the diagonal of a diagonal matrix, a sum or a product."""
@@ -599,7 +646,9 @@ class Saturation:
         for c, scalars, seq, _, id_ in list(egraph.products(matrix)):
             if scalars and seq and self._once("diagonal of multiple", ref[1], id_):
                 inner = egraph.diagonal(egraph.product(1, (), seq))
-                self._union(ref, egraph.product(c, scalars, (inner,)), DIAGONAL_LINEAR, (matrix[1], id_))
+                self._union(
+                    ref, egraph.product(c, scalars, (inner,)), DIAGONAL_LINEAR, (matrix[1], id_)
+                )
             for k in range(1, len(seq)):
                 if self._once("diagonal of product", ref[1], id_, k):
                     a, b = egraph.product(1, (), seq[:k]), egraph.product(1, (), seq[k:])
@@ -613,14 +662,15 @@ class Saturation:
         matrix: Reference = (1, node[1], 0, 0)
         n = egraph.shape(matrix)[0]
         for c, scalars, seq, _, id_ in list(egraph.products(matrix)):
-            simple = isinstance(n, int) or (c == 1 and not scalars)
-            if simple and seq and egraph.all_square([f[1:] for f in seq]):
-                if self._once("det", ref[1], id_):
-                    power = n if isinstance(n, int) else 1
-                    powers = tuple([(s, e * power) for s, e in scalars])
-                    dets = tuple([(egraph.det(factor), 1) for factor in seq])
-                    new = egraph.product(rational(Fraction(c) ** power), powers + dets, ())
-                    self._union(ref, new, DET_PRODUCT, (node[1], id_))
+            if not isinstance(n, int) and (c != 1 or scalars):
+                continue
+            is_square = bool(seq) and egraph.all_square([f[1:] for f in seq])
+            if is_square and self._once("det", ref[1], id_):
+                power = n if isinstance(n, int) else 1
+                powers = tuple([(s, e * power) for s, e in scalars])
+                dets = tuple([(egraph.det(factor), 1) for factor in seq])
+                new = egraph.product(rational(Fraction(c) ** power), powers + dets, ())
+                self._union(ref, new, DET_PRODUCT, (node[1], id_))
         for terms, id_ in list(egraph.sums(matrix)):
             for a, u, v, premise in self._low_rank(terms, n):
                 if self._once("det lemma", ref[1], id_, premise):
@@ -635,13 +685,10 @@ class Saturation:
         """Take apart the inverse of a diagonal matrix, of blocks, or of a sum of low rank."""
         egraph = self.egraph
         matrix: Reference = (1, x, 0, 0)
-        known = egraph.classes[x]
-        n = known.shape[0]
-        if known.special is not None and known.special[0] == "diag":
-            if self._once("diag inverse", x):
-                column: Reference = (1, *known.special[1])
-                new = egraph.diag(egraph.hadamard([(column, -1)]))
-                self._union(inverted(matrix), new, DIAG_INVERSE)
+        n = egraph.classes[x].shape[0]
+        if egraph.special(matrix) == "diag" and self._once("diag inverse", x):
+            new = egraph.diag(egraph.hadamard([(egraph.entries(matrix), -1)]))
+            self._union(inverted(matrix), new, DIAG_INVERSE)
         for terms, id_ in list(egraph.sums(matrix)):
             if len(terms) > CUT_INVERSES:
                 continue
@@ -653,10 +700,12 @@ class Saturation:
                 continue
             for a, u, v, premise in self._low_rank(terms, n):
                 if self._once("woodbury", x, id_, premise):
-                    core = egraph.sum([
-                        egraph.eye(egraph.shape(v)[0]),
-                        egraph.product(1, (), (v, inverted(a), u)),
-                    ])
+                    core = egraph.sum(
+                        [
+                            egraph.eye(egraph.shape(v)[0]),
+                            egraph.product(1, (), (v, inverted(a), u)),
+                        ]
+                    )
                     change = (inverted(a), u, inverted(core), v, inverted(a))
                     new = egraph.sum([inverted(a), egraph.product(-1, (), change)])
                     self._union(inverted(matrix), new, WOODBURY, (x, id_), premise)
@@ -699,9 +748,7 @@ class Saturation:
             for c, scalars, seq, _, id_ in list(egraph.products(term)):
                 if len(seq) < 2:
                     continue
-                k = min(
-                    range(1, len(seq)), key=lambda k: self._extent(egraph.shape(seq[k])[0])
-                )
+                k = min(range(1, len(seq)), key=lambda k: self._extent(egraph.shape(seq[k])[0]))
                 if self._extent(egraph.shape(seq[k])[0]) < self._extent(n):
                     u = egraph.product(c, scalars, seq[:k])
                     yield egraph.sum(rest), u, egraph.product(1, (), seq[k:]), (term[1], id_)
@@ -727,9 +774,7 @@ class Saturation:
     invertible: Collection[int] = ()  # classes known to be invertible, by their facts
 
 
-Law = Callable[[Saturation, Node, Reference], None]
-
-RULES: dict[str, Law] = {
+RULES: dict[str, Callable[[Saturation, Node, Reference], None]] = {
     "product": Saturation.product,
     "sum": Saturation.sum,
     "hadamard": Saturation.hadamard,

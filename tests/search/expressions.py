@@ -71,7 +71,12 @@ class Expressions:
             if shape[0] == shape[1]:
                 makers += [self.inverse, self.diagonal_matrix, self.gram]
         elif len(shape) == 1:
-            makers += [self.vector_product] * 2 + [self.solution, self.total, self.row, self.diagonal]
+            makers += [self.vector_product] * 2 + [
+                self.solution,
+                self.total,
+                self.row,
+                self.diagonal,
+            ]
         else:
             makers += [self.inner, self.grand_total, self.trace, self.quotient]
         term = self.random.choice(makers)(shape, depth - 1)
