@@ -20,10 +20,11 @@ from relgraph.ir.forks import cached_property
 from relgraph.ir.node import Constant, Variable
 from relgraph.ir.op import Op
 from relgraph.relations import runtime
-from relgraph.relations.block_matcher import GatherRule
+from relgraph.relations.block_matcher import GatherRule, computed
 from relgraph.relations.clause import Rewrite, is_ac
 from relgraph.relations.generated_names import Names
 from relgraph.relations.matcher import Compiler, crowds, endless
+from relgraph.relations.matcher_store import stored_of
 from relgraph.relations.operand_index import (
     ANY,
     ANYWHERE,
@@ -66,6 +67,8 @@ class MatchRule:
     equal, as in ``x + x``.
     """
 
+    TERMS = frozenset({"args"})  # attributes that are not on disk, for they are terms
+
     def __init__(self, op: Op, rewrite: Rewrite) -> None:
         assert isinstance(rewrite.pattern, PatternNode)
         self.op = op
@@ -85,33 +88,43 @@ class MatchRule:
             for i, x in enumerate(self.args)
             if not any(exchange(rewrite, y, x) is not None for y in self.args[:i])
         ]
+        self.inside = list(self._inside())
         self.matchers: list[Callable[..., Any] | None] = [None] * len(self.args)
+
+    def __getattr__(self, name: str) -> Any:
+        return computed(self, name)
 
     def matcher(self, role: int) -> Callable[..., Any]:
         """Return the function that matches a view, beginning with the operand of a role."""
         matcher = self.matchers[role]
         if matcher is None:
-            others = self.args[:role] + self.args[role + 1 :]
-            matcher = self.matchers[role] = self._compile(self.args[role], others)
+            matcher = self.matchers[role] = stored_of(
+                f"match{role}", self.rewrite, lambda: self._compile(role)
+            )
         return matcher
 
     @cached_property
     def pair(self) -> Callable[..., Any]:
         """The function that matches a view of two operands, in the order of the roles."""
+        matcher: Callable[..., Any] = stored_of("pair", self.rewrite, self._compile_pair)
+        return matcher
+
+    def _compile_pair(self) -> Callable[..., Any]:
         compiler = Compiler(self.rewrite, Names(), "n0, n1")
         for place, arg in enumerate(self.args):
             compiler.match(arg, f"n{place}")
         places = dict(zip(("n0", "n1"), self.args, strict=True))
         return self._finished(compiler, places, "pair", "n0, n1", "")
 
-    def _compile(self, first: Term, others: list[Term]) -> Callable[..., Any]:
+    def _compile(self, role: int) -> Callable[..., Any]:
+        first, others = self.args[role], self.args[:role] + self.args[role + 1 :]
         compiler = Compiler(self.rewrite, Names(), VIEWED)
         for op, several in crowds(self.args):
             name = compiler.names.of(op, op.name)
             compiler.test(f"len(index.get({name}, ())) >= {several}")
         compiler.match(first, "n0")
         places, slots = {"n0": first}, ["i0"]
-        waiting = list(others)
+        waiting = others
         while waiting:
             arg = min(waiting, key=lambda x: _urgency(x, compiler))
             alike = compiler.exchangeable(arg, waiting)
@@ -187,7 +200,7 @@ class MatchRule:
                 return f"index.get(({name}, {position}, {what}), ())"
         return f"index.get({name}, ())"
 
-    def inside(self) -> Iterator[tuple[Op, int]]:
+    def _inside(self) -> Iterator[tuple[Op, int]]:
         """Yield the op and position of each variable by which its application is looked up."""
         for i, arg in enumerate(self.args):
             others = {v for x in self.args[:i] + self.args[i + 1 :] for v in variables(x)}
@@ -210,6 +223,25 @@ class MatchRule:
 
 
 Rule = MatchRule | GatherRule
+
+
+def rule_of(op: Op, rewrite: Rewrite) -> Rule:
+    """Return the rule of a rewrite; what is computed for it is on disk, except for terms."""
+    new: list[Rule] = []
+
+    def facts() -> tuple[bool, dict[str, Any]]:
+        block = isinstance(rewrite.pattern, Block)
+        new.append(GatherRule(op, rewrite) if block else MatchRule(op, rewrite))
+        own = {"op", "rewrite", *new[0].TERMS}
+        return block, {name: x for name, x in vars(new[0]).items() if name not in own}
+
+    block, known = stored_of("rule", rewrite, facts)
+    if new:
+        return new[0]
+    kind: Any = GatherRule if block else MatchRule
+    rule: Rule = object.__new__(kind)
+    vars(rule).update(known, op=op, rewrite=rewrite)
+    return rule
 
 
 def _direct(term: Term) -> list[tuple[int, PatternVariable]]:
@@ -250,10 +282,7 @@ class AcMatcher:
     ) -> None:
         self.op = op
         self.fold = fold
-        self.rules: list[Rule] = [
-            GatherRule(op, r) if isinstance(r.pattern, Block) else MatchRule(op, r)
-            for r in rewrites
-        ]
+        self.rules = [rule_of(op, r) for r in rewrites]
         # (rule, role) by the key of the operand that may play the role; a role that any operand
         # may play waits for its partner's key to be there.
         self.by_key: dict[Any, list[tuple[int, int]]] = {}
@@ -274,7 +303,7 @@ class AcMatcher:
         self.by_identity = any([r.by_identity for r in matching])
         inside: dict[Op, set[int]] = {}
         for r in matching:
-            for inner, position in r.inside():
+            for inner, position in r.inside:
                 inside.setdefault(inner, set()).add(position)
         self.inside = {inner: frozenset(positions) for inner, positions in inside.items()}
         self._may: dict[frozenset[Any], bool] = {}

@@ -16,8 +16,8 @@ from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.relations.clause import Rewrite
 from relgraph.relations.matcher import compile_plain, endless
-from relgraph.relations.operand_index import ANY, anchor, plays
-from relgraph.relations.pattern import PatternNode
+from relgraph.relations.matcher_store import stored
+from relgraph.relations.operand_index import plays
 from relgraph.relations.relation import Relation
 from relgraph.relations.runtime import OutOfSteps
 
@@ -39,7 +39,7 @@ class PlainMatcher:
     def __init__(self, op: Op, clauses: Sequence[tuple[Relation, int]]) -> None:
         self.op = op
         self.clauses = tuple(clauses)
-        self._roles = [_roles(relation.patterns[number]) for relation, number in clauses]
+        self._roles = [relation.forms[number][1] for relation, number in clauses]
         self._compiled: dict[tuple[int, ...], Matcher | None] = {(): None}
         self._by_keys: dict[Any, Matcher | None] = {}
         self._choices: dict[tuple[int, ...], Callable[..., Any]] = {}
@@ -80,12 +80,17 @@ class PlainMatcher:
         """Compile the rewrites that operands with these keys could match."""
         numbers = self._fitting(keys)
         if numbers not in self._compiled:
-            runs = self._rewrites(numbers)
-            self._compiled[numbers] = compile_plain(self.op, runs) if runs else None
+            clauses = [self.clauses[i] for i in numbers]
+            self._compiled[numbers] = stored("match", clauses, lambda: self._compile(numbers))
         if len(self._by_keys) >= KEPT:
             self._by_keys.clear()
         matcher = self._by_keys[keys] = self._compiled[numbers]
         return matcher
+
+    def _compile(self, numbers: Sequence[int]) -> Matcher | None:
+        """Compile clauses, or return None if none of them runs."""
+        runs = self._rewrites(numbers)
+        return compile_plain(self.op, runs) if runs else None
 
     def _choosing(self, keys: tuple[Any, ...]) -> Callable[..., Any]:
         """Return the same with a choice among matches, compiled when one is refused."""
@@ -100,7 +105,7 @@ class PlainMatcher:
         """Return the numbers of the clauses that operands with these keys could match."""
         return tuple([i for i, roles in enumerate(self._roles) if self._fit(keys, roles)])
 
-    def _rewrites(self, numbers: tuple[int, ...]) -> list[Rewrite]:
+    def _rewrites(self, numbers: Sequence[int]) -> list[Rewrite]:
         """Return the rewrites of some clauses, in order."""
         rewrites = [self.clauses[i][0].rewrite(self.clauses[i][1]) for i in numbers]
         return [x for x in rewrites if x is not None]
@@ -129,9 +134,3 @@ class PlainMatcher:
         """The sources of the functions compiled so far."""
         functions: list[Any] = [f for f in self._compiled.values() if f is not None]
         return "\n".join(f.source for f in functions)
-
-
-def _roles(pattern: Any) -> tuple[Any, ...]:
-    """Return the keys of the operands that a pattern may match."""
-    args = pattern.args if isinstance(pattern, PatternNode) else pattern.inputs
-    return tuple([ANY if (key := anchor(x)) is None else key for x in args])

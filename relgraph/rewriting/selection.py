@@ -15,7 +15,8 @@ from relgraph.relations.ac_matcher import AcMatcher
 from relgraph.relations.block_matcher import GatherRule
 from relgraph.relations.clause import Rewrite, is_ac
 from relgraph.relations.discrimination_tree import PlainMatcher
-from relgraph.relations.operand_index import ANY, anchor
+from relgraph.relations.matcher_store import stored
+from relgraph.relations.operand_index import ANY
 from relgraph.relations.relation import Relation, as_relation
 from relgraph.rewriting.interpreter import tracked
 from relgraph.rewriting.kanren_memo import Shapes
@@ -129,7 +130,7 @@ class Selection:
     def _check_directions(self) -> None:
         seen: dict[int, Relation] = {}
         for relation in self.relations:
-            key = id(relation.goal)
+            key = id(relation.forward)
             other = seen.setdefault(key, relation)
             if other.backward != relation.backward:
                 raise OscillationError(
@@ -194,14 +195,19 @@ class Selection:
         return [
             (self.relations[place], number)
             for place in places
-            for number, pattern in enumerate(self.relations[place].patterns)
-            if anchor(pattern) in heads
+            for number, (head, _) in enumerate(self.relations[place].forms)
+            if head in heads
         ]
 
     def rewrites_of(self, *heads: Any) -> list[Rewrite]:
         """Return the rewrites with one of these heads, in declared order."""
-        rewrites = [relation.rewrite(number) for relation, number in self.clauses_of(*heads)]
-        return [x for x in rewrites if x is not None]
+        clauses = self.clauses_of(*heads)
+
+        def running() -> list[int]:
+            return [i for i, (x, number) in enumerate(clauses) if x.rewrite(number) is not None]
+
+        numbers = stored("running", clauses, running)
+        return [clauses[i][0].deferred(clauses[i][1]) for i in numbers]
 
     def place(self, rewrite: Any) -> tuple[int, int | None] | None:
         """Return the indices of the relation that fired and of its rewrite.
