@@ -57,7 +57,7 @@ def _listed(title: str, names: Iterable[str]) -> str:
 def library_calls(steps: Sequence[Step]) -> tuple[str, ...]:
     """Return the names of the ops that a schedule computes with library functions."""
     nodes = [step.node for step in steps if isinstance(step, Call)]
-    return tuple(x.op.name for x in nodes if x.op is not None and not is_view(x))
+    return tuple(x.op.name for x in nodes if x.op is not None and not (x.op.view or is_view(x)))
 
 
 def loops(steps: Sequence[Step]) -> int:

@@ -47,6 +47,7 @@ from relgraph.relations.pattern import (
 from relgraph.relations.runtime import OutOfSteps
 from relgraph.relations.symmetry import exchange
 
+Accepts = Callable[[Any, Op, Sequence[Variable], Any], bool]
 VIEWED = "n0, i0, view, index"  # the parameters of a function that matches operands of a view
 
 
@@ -323,8 +324,13 @@ class AcMatcher:
             )
         return may
 
-    def pair(self, a: Variable, b: Variable) -> tuple[Variable, Any, tuple[Any, ...]] | None:
-        """Match a view of two operands; return ``(result, rewrite, bindings)`` or None."""
+    def pair(
+        self, a: Variable, b: Variable, accepts: Accepts | None = None, root: Any = None
+    ) -> tuple[Variable, Any, tuple[Any, ...]] | None:
+        """Match a view of two operands; return ``(result, rewrite, bindings)`` or None.
+
+        A firing that ``accepts(root, op, operands, firing)`` refuses counts as no match.
+        """
         keys = (a.op or key_of(a), b.op or key_of(b))
         agenda = self._pairs.get(keys)
         if agenda is None:
@@ -344,12 +350,16 @@ class AcMatcher:
                     found = rule.pair(b, a) if swapped else rule.pair(a, b)
                 except OutOfSteps:
                     raise endless(rule.rewrite) from None
-                if found is not None:
-                    return found  # type: ignore[no-any-return]
-                continue
-            match = rule.pair(a, b, self.view)
-            if match is not None:
-                return match.firing.result, match.firing.rewrite, match.firing.bindings
+            else:
+                match = rule.pair(a, b, self.view)
+                firing = None if match is None else match.firing
+                found = firing and (firing.result, firing.rewrite, firing.bindings)
+            if found is not None and (
+                accepts is None
+                or not found[1].may_recompute
+                or accepts(root, self.op, (a, b), found)
+            ):
+                return found  # type: ignore[no-any-return]
         return None
 
     def _pair_agenda(self, a: Any, b: Any) -> tuple[tuple[int, bool], ...]:
@@ -376,11 +386,26 @@ class AcMatcher:
                         agenda.append((number, swapped))
         return tuple(agenda)
 
-    def step(self, view: View, fresh: Collection[int]) -> list[Match]:
+    def step(
+        self,
+        view: View,
+        fresh: Collection[int],
+        accepts: Accepts | None = None,
+        root: Any = None,
+    ) -> list[Match]:
         """Match the operands that are new to a view, and remove the matched ones from it.
 
-        The matches are disjoint, in order of the rules and then of the operands.
+        The matches are disjoint, in order of the rules and then of the operands.  ``accepts`` is
+        as in :meth:`pair`.
         """
+
+        def accepted(firing: Firing) -> bool:
+            return (
+                accepts is None
+                or not firing.rewrite.may_recompute
+                or accepts(root, self.op, firing.taken, firing.fired)
+            )
+
         agenda: list[tuple[int, int, int]] = []
         index, operands = view.index, view.operands
         if len(operands) <= runtime.WHOLE:  # a variable may stand for several, old and new
@@ -418,10 +443,11 @@ class AcMatcher:
             rule = self.rules[number]
             if isinstance(rule, GatherRule):
                 for match in rule.gather(view):
-                    self._take(match, view, matches)
+                    if accepted(match.firing):
+                        self._take(match, view, matches)
             elif slot in operands:
                 matched = rule.find(place, slot, view)
-                if matched is not None:
+                if matched is not None and accepted(matched.firing):
                     self._take(matched, view, matches)
         return matches
 

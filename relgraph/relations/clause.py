@@ -79,6 +79,32 @@ class Rewrite:
         )
 
     @cached_property
+    def may_recompute(self) -> bool:
+        """Whether what it builds may cost more than it saves if a matched node has other users.
+
+        It is False for relations that exist for stability, at any cost.
+        """
+        if "stabilization" in getattr(self.source, "tags", ()):
+            return False
+        built = isinstance(self.result, PatternNode | Block)
+        inner = isinstance(self.pattern, Block) or (
+            isinstance(self.pattern, PatternNode)
+            and any(isinstance(x, PatternNode | Block) for x in self.pattern.args)
+        )
+        return built and inner
+
+    @cached_property
+    def shallow(self) -> bool:
+        """Whether the operands of the pattern are variables, or applications of some to those."""
+        inner = [self.pattern.element] if isinstance(self.pattern, Block) else self.pattern.args
+        return not any(
+            isinstance(y, PatternNode | Block)
+            for x in inner
+            if isinstance(x, PatternNode)
+            for y in x.args
+        )
+
+    @cached_property
     def ranks(self) -> RankClasses | None:
         """The ranks of its operands for which it holds; None for any, without a product."""
         # A direction leaves conditions out that its pattern cannot be computed without.

@@ -64,6 +64,11 @@ class Firing(NamedTuple):
     result: Variable
     subtracted: bool = False
 
+    @property
+    def fired(self) -> tuple[Variable, Rewrite, tuple[Any, ...]]:
+        """The result, the rewrite and its bindings, as matchers return them."""
+        return self.result, self.rewrite, self.bindings
+
 
 class Match(NamedTuple):
     """A match in a view: the operands it removes, and those it adds."""

@@ -256,6 +256,8 @@ def sample(number: int, rank: int, facts: tuple[str, ...] = ()) -> Array:
             value = np.linalg.qr(value)[0]
         elif {"spd", "psd", "invertible"} & set(facts):
             value = value + 20 * np.eye(SIZE)
+        if "identity" in facts:
+            value = np.broadcast_to(np.eye(SIZE), value.shape)
     return value
 
 

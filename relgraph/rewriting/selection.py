@@ -45,13 +45,17 @@ class Selection:
 
     Each relation runs in its own direction; selecting both directions of one raises
     OscillationError.  ``regroups`` is True unless every relation is exact: rewriting may then
-    regroup sums and products of floats, which changes rounding.
+    regroup sums and products of floats, which changes rounding.  If it is ``thrifty``, relations
+    do not fire where they would compute what other users of the matched nodes need anyway.
     """
 
-    def __init__(self, relations: Iterable[Any] = (), transforms: Iterable[Any] = ()) -> None:
+    def __init__(
+        self, relations: Iterable[Any] = (), transforms: Iterable[Any] = (), thrifty: bool = False
+    ) -> None:
         self.relations: tuple[Relation, ...] = tuple(dict.fromkeys(map(as_relation, relations)))
         self.transforms = tuple(transforms)
         self._check_directions()
+        self.thrifty = thrifty and bool(self.relations)
         self.budgets: dict[Any, int] = {x: x.budget for x in self.relations if x.budget is not None}
         self.regroups = any(x.rounding != "exact" for x in self.relations) or any(
             hasattr(t, "fold") for t in self.transforms
@@ -72,6 +76,8 @@ class Selection:
         self.memo: OrderedDict[Any, dict[Variable, Variable]] = OrderedDict()
         self.results: OrderedDict[tuple[Variable, ...], tuple[Variable, ...]] = OrderedDict()
         self.sharing = Sharing(self.ac_ops)
+        # Graphs that a run left with firings refused because of users that may be gone by now.
+        self.unsettled: set[tuple[Variable, ...]] = set()
         self.lock = forks.lock()
 
     def ac_of(self, op: Any) -> AcMatcher | None:
@@ -104,6 +110,12 @@ class Selection:
                 by_op.setdefault(op, kind)
                 by_op.setdefault(op.difference, kind)
         return by_op
+
+    def remember(self, outputs: tuple[Variable, ...], result: tuple[Variable, ...]) -> None:
+        """Remember what several runs made of a graph, if the last was remembered."""
+        with self.lock:
+            if result in self.results:
+                self.results[outputs] = result
 
     def trim(self, most: int) -> None:
         """Forget the least recently used normal forms beyond ``most`` nodes."""
@@ -240,15 +252,17 @@ _lock = forks.lock()
 _MOST = 64
 
 
-def selection_of(relations: Sequence[Any], transforms: Sequence[Any] = ()) -> Selection:
+def selection_of(
+    relations: Sequence[Any], transforms: Sequence[Any] = (), thrifty: bool = False
+) -> Selection:
     """Return the compiled selection of these relations; equal arguments give the same object."""
-    key = (tuple(relations), tuple(transforms))
+    key = (tuple(relations), tuple(transforms), thrifty)
     with _lock:
         selection = _selections.get(key)
         if selection is not None:
             _selections.move_to_end(key)
             return selection
-    compiled = Selection(relations, transforms)
+    compiled = Selection(relations, transforms, thrifty)
     with _lock:
         selection = _selections.setdefault(key, compiled)
         while len(_selections) > _MOST:

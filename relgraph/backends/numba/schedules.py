@@ -73,13 +73,18 @@ class Schedule:
     functions: dict[str, kernels.Kernel]
 
 
-def scheduled(graph: FunctionGraph, fusion: Fusion) -> Schedule:
-    """Return the schedule of a graph and compile its kernels."""
+def planned(graph: FunctionGraph, fusion: Fusion) -> tuple[FunctionGraph, list[Step]]:
+    """Return the graph that a program computes, and its steps; nothing is compiled."""
     graph = expanded(without_assumptions(graph), lambda node: not is_log_sum(node))
     graph = apart(graph, fusion)
     wider = with_places(graph)
     steps = join_rows(wider, schedule(wider, fusion), fusion)
-    steps = join_updates(graph, join_products(wider, steps, fusion), fusion)
+    return graph, join_updates(graph, join_products(wider, steps, fusion), fusion)
+
+
+def scheduled(graph: FunctionGraph, fusion: Fusion) -> Schedule:
+    """Return the schedule of a graph and compile its kernels."""
+    graph, steps = planned(graph, fusion)
     result = Schedule(graph, steps, {}, {}, {})
     for step in steps:
         if isinstance(step, Kernel) and step.structure not in result.names:
@@ -157,4 +162,4 @@ def _text(structure: Structure) -> KernelText | RowText | ProductText:
     return RowText(structure) if structure.passes else KernelText(structure)
 
 
-__all__ = ["FUSION", "Schedule", "is_log_sum", "reduces", "scheduled"]
+__all__ = ["FUSION", "Schedule", "is_log_sum", "planned", "reduces", "scheduled"]

@@ -108,7 +108,7 @@ class Phase:
         checker = Checker(self.selection)
         for number, step in enumerate(self.steps, 1):
             checker.step(number, step)
-        closed = closed_in(self.before)
+        closed = closed_in(self.before, self.selection.ac_ops)
         # What was proved for finite values only may cancel what is added on both sides as well.
         sources = [relation_of(f.rewrite) for step in self.steps for f in step.firings]
         finite = any([r is not None and r.specials == "assumes_finite" for r in sources])
