@@ -448,7 +448,10 @@ class Candidates:
                 d = c * operand.coefficient
 
                 def diagonal(values: list[Variable], d: Coefficient = d) -> Variable:
-                    return self.scaled(d, Diagonal(0)(values[0]))
+                    value = Diagonal(0)(values[0])
+                    if value.ndim > 1:  # of a batch
+                        value = self.oriented(expand_dims(value, (-1,)), t)
+                    return self.scaled(d, value)
 
                 yield self._candidate([operand], diagonal, id_)
             case "det":
@@ -999,14 +1002,14 @@ class Candidates:
         operand = self.operand(other)
         divides = bool(diagonal[3])
         d = c * (quotient(1, entries.coefficient) if divides else entries.coefficient)
-        column: Reference = (1, *special[1])
-        turned = self.egraph.shape(column)[1] != 1
+        is_row = self.egraph.of((1, *special[1])).shape[1] != 1
 
         def build(values: list[Variable]) -> Variable:
             v, x = values
             v = self.scaled(quotient(1, d) if divides else d, v) if d != 1 else v
-            if v.ndim > 1 and (turned or not on_left):
-                v = SWAP(v) if turned == on_left else v
+            if v.ndim > 1:
+                v = SWAP(v) if is_row == on_left else v
+                x = self._matrix(x, other)
             if v.ndim == 1 and x.ndim > 1 and on_left:
                 v = expand_dims(v, (-1,))
             return true_divide(x, v) if divides else multiply(v, x)  # type: ignore[no-any-return]
