@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from relgraph.errors import ArgumentError, DomainError, RelgraphError, ShapeError
-from relgraph.ir.facts import VALUE_FACTS, Facts, kept
+from relgraph.ir.facts import Facts, of_elements
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.ir.types import TensorType, Type
@@ -158,7 +158,7 @@ class Unique(Op):
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """Keep what is known of each element."""
-        return kept(operands[0], *VALUE_FACTS)
+        return of_elements(operands[0])
 
 
 @documented()
