@@ -18,7 +18,12 @@ from relgraph.rewriting.rewriters import (
 
 
 class Phase(EquilibriumGraphRewriter):
-    """The entries of one phase, selected by a query, to a fixed point."""
+    """The entries of one phase, selected by a query, to a fixed point.
+
+    A relation that would compute what other users of the matched nodes need anyway does not fire.
+    """
+
+    thrifty = True
 
     def __init__(self, name: str, entries: Sequence[Entry]) -> None:
         self.entries = tuple(entries)

@@ -317,6 +317,10 @@ class RankClasses:
             allowed = self._allowed[ranks, parameters] = outcomes[lowered] >= least
         return allowed
 
+    def known(self) -> dict[tuple[Ranks, tuple[Any, ...]], bool]:
+        """Return what it has answered so far, by ranks and parameters."""
+        return dict(self._allowed)
+
     def classes(self, parameters: tuple[Any, ...] = ()) -> frozenset[Ranks]:
         """Return the combinations of ranks for which the clause holds, of at most four operands."""
         outcomes, least = self._table(parameters)

@@ -11,6 +11,7 @@ import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
+from operator import is_
 from typing import Any, ClassVar, TypeVar
 
 from relgraph.errors import (
@@ -24,10 +25,10 @@ from relgraph.errors import (
 from relgraph.ir.graph import FunctionGraph, as_outputs, free_inputs, substitute
 from relgraph.ir.node import Variable, apply
 from relgraph.ir.op import Op
+from relgraph.relations import matcher_store
 from relgraph.relations.clause import is_ac
 from relgraph.relations.relation import Relation, as_relation
 from relgraph.rewriting.budgets import CHAIN
-from relgraph.rewriting.derivation.derivation import run_checked
 from relgraph.rewriting.derivation.passes import told
 from relgraph.rewriting.driver import RUNNER, normalise
 from relgraph.rewriting.interpreter import tracked
@@ -45,6 +46,7 @@ Graph = TypeVar("Graph")
 State = TypeVar("State")
 
 STRATEGIES = ("innermost", "once")
+ROUNDS = 8  # runs of one selection after the first, each on fewer users
 
 
 class GraphRewriter:
@@ -107,12 +109,14 @@ class GraphRewriter:
                 f"failure_callback is a function, not {kind_of(failure_callback)}",
                 fix="Write def callback(error, rewriter, node), or leave it out.",
             )
-        self._parts = _Parts(selection, max_use_ratio is not None, failure_callback)
+        own = max_use_ratio is not None
+        self._parts = _Parts(selection, own, failure_callback, self.thrifty)
 
     # A subclass that overrides apply need not call __init__.
     _name: str | None = None
     strategy: str = "innermost"
     max_use_ratio: float | None = None
+    thrifty: bool = False  # whether relations must not compute what other users need anyway
 
     @property
     def name(self) -> str:
@@ -193,7 +197,13 @@ class GraphRewriter:
         parts: _Parts | None = getattr(self, "_parts", None)
         steps = parts.steps if parts is not None else []
         if len(steps) == 1 and isinstance(steps[0], Selection):
-            return self._step(steps[0], now)
+            after = self._step(steps[0], now)
+            for _ in range(ROUNDS):  # what kept a relation from firing may be gone
+                if after not in steps[0].unsettled:
+                    break
+                after = self._step(steps[0], after)
+                steps[0].remember(now, after)
+            return after
         before: dict[tuple[Variable, ...], None] = {}
         while steps:
             before[now] = None
@@ -306,6 +316,7 @@ class _Parts:
         selection: Selection | Iterable[Any],
         own: bool,
         failure_callback: FailureCallback | None,
+        thrifty: bool,
     ) -> None:
         self.steps: list[Any] = []
         if isinstance(selection, Selection):
@@ -319,12 +330,12 @@ class _Parts:
         local = [
             Transform(x, failure_callback) if isinstance(x, NodeRewriter) else x
             for x in self.items
-            if is_transform(x)
+            if not isinstance(x, Relation) and is_transform(x)
         ]
         contextual = [x for x in self.items if isinstance(x, NodeRewriter) and x.contextual]
         make: Callable[..., Selection] = Selection if own else selection_of
         nary, binary = _split(relations, local)
-        self.selections = tuple(make(*part) for part in (binary, nary) if any(part))
+        self.selections = tuple(make(*part, thrifty) for part in (binary, nary) if any(part))
         self.steps += self.selections
         if contextual:
             self.steps.append(_Contextual(contextual, failure_callback))
@@ -365,7 +376,10 @@ def flat(items: Any) -> Iterator[Any]:
     """Yield items of nested lists, in order."""
     if isinstance(items, list | tuple | set | frozenset | Iterator):
         for x in items:
-            yield from flat(x)
+            if isinstance(x, Relation):  # most are
+                yield x
+            else:
+                yield from flat(x)
     else:
         yield items
 
@@ -375,6 +389,8 @@ def as_item(x: Any) -> Any:
 
     Anything else raises ArgumentError.
     """
+    if isinstance(x, Relation):
+        return x
     if isinstance(x, type):
         raise ArgumentError(
             f"{x.__name__} is a class, not a rewriter", fix=f"Make one: {x.__name__}(...)."
@@ -471,7 +487,8 @@ def map_graph(graph: Graph, rewriter: Any) -> Graph:
             f"this is {kind_of(graph)}, not a graph: {graph!r:.60}",
             fix="Pass a Variable, a list, tuple or dict of Variables, or a FunctionGraph.",
         )
-    outputs = _rewritten(rewriter, graphs)
+    outputs = _Run()(rewriter, graphs)
+    matcher_store.write()
     if isinstance(graph, Variable):
         return outputs[0]  # type: ignore[return-value]
     if isinstance(graph, Mapping):
@@ -479,19 +496,25 @@ def map_graph(graph: Graph, rewriter: Any) -> Graph:
     return list(outputs) if isinstance(graph, list) else tuple(outputs)  # type: ignore[return-value]
 
 
-def _rewritten(rewriter: Any, outputs: tuple[Variable, ...]) -> tuple[Variable, ...]:
-    """Return rewritten outputs; only a rewriter of whole graphs gets a FunctionGraph."""
-    apply = getattr(type(rewriter), "apply", None)
-    if apply is GraphRewriter.apply:
-        return rewriter.outputs_of(outputs)  # type: ignore[no-any-return]
-    if apply is SequentialGraphRewriter.apply:
-        return rewriter.in_rounds(_rewritten, outputs, _same)  # type: ignore[no-any-return]
-    whole = FunctionGraph(None, outputs)
-    return _applied(rewriter, whole).outputs
+class _Run:
+    """Runs rewriters on outputs; those of whole graphs share one graph while nothing changes."""
+
+    whole: FunctionGraph | None = None
+
+    def __call__(self, rewriter: Any, outputs: tuple[Variable, ...]) -> tuple[Variable, ...]:
+        apply = getattr(type(rewriter), "apply", None)
+        if apply is GraphRewriter.apply:
+            return rewriter.outputs_of(outputs)  # type: ignore[no-any-return]
+        if apply is SequentialGraphRewriter.apply:
+            return rewriter.in_rounds(self, outputs, _same)  # type: ignore[no-any-return]
+        if self.whole is None or not _same(self.whole.outputs, outputs):
+            self.whole = FunctionGraph(None, outputs)
+        self.whole = _applied(rewriter, self.whole)
+        return self.whole.outputs
 
 
 def _same(first: Sequence[Variable], second: Sequence[Variable]) -> bool:
-    return all([x is y for x, y in zip(first, second, strict=True)])
+    return len(first) == len(second) and all(map(is_, first, second))
 
 
 def _normalised(
@@ -499,6 +522,8 @@ def _normalised(
 ) -> tuple[Variable, ...]:
     """Run a selection; check its steps if ``RELGRAPH_CHECK=1``, unless another run is set."""
     if os.environ.get("RELGRAPH_CHECK") == "1" and RUNNER.get() is None:
+        from relgraph.rewriting.derivation.derivation import run_checked
+
         return run_checked(outputs, selection, once)
     return normalise(outputs, selection, once=once)
 

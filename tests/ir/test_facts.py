@@ -280,13 +280,10 @@ def test_intervals_decide_relations():
         (abs(1 - u), 1 - u),
         (rg.maximum(u, 0.0), u),
         (rg.maximum(1 - u, 0.0), 1 - u),
-        (rg.clip(u, 0.0, 1.0), u),
-        (rg.clip(2 * u, -1.0, 2.0), 2 * u),
         (rg.exp(rg.log(u)), u),
         (rg.log(rg.exp(u)), u),
     ):
         assert rg.rewrite_graph(graph, mode="o4") is rg.rewrite_graph(expected, mode="o4")
-    assert rg.rewrite_graph(rg.clip(u, 0.5, 1.0), mode="o4") is rg.clip(u, 0.5, 1.0)
     points = np.array([1e-12, 0.25, 1 - 1e-12])
     graph = rg.sigmoid(rg.log(u / (1 - u)))
     np.testing.assert_allclose(rg.function([u], graph)(points), points, rtol=1e-12)

@@ -42,16 +42,11 @@ _SIGNS = (
     "these two facts"
 )
 
-_BETWEEN = (
-    "graphs built from its sides are inputs without intervals; a test of facts shows that it fires"
-)
-
 # Kind, relation, other relation, reason; names may contain wildcards, in either order.
 KNOWN: tuple[tuple[str, str, str, str], ...] = (
     ("shadowed", "merge_specify_shapeo", "*", _TRIVIAL),
     ("shadowed", "specify_shape_broadcasto", "*", _TRIVIAL),
     ("shadowed", "broadcast_expand_dimso", "*", _OUTSIDE),
-    ("unproved", "remove_clipo", "", _BETWEEN),
     ("missed", "merge_seto", "add_readso", _ORDER),
     ("missed", "double_addo", "distribute_kron*", _TWICE),
     ("missed", "double_addo", "add_block_diago", _TWICE),

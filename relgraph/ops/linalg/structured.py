@@ -11,6 +11,7 @@ from relgraph.ir.cost import extent, size
 from relgraph.ir.facts import Facts, kept, of_elements, proved
 from relgraph.ir.node import Constant, Variable, constant
 from relgraph.ir.op import Op
+from relgraph.ir.polynomial import least
 from relgraph.ir.types import Dim, TensorType, Type, check_dtype
 from relgraph.ops.arguments import as_operand, check_int, is_open, is_pattern, no_rank, rank_of
 from relgraph.ops.docstrings import documented
@@ -96,10 +97,6 @@ class _Diagonals(Op):
         (k,) = super().canonical(*args, **kwargs)
         return (k if is_open(k) else check_int(k, f"{cls.name}: the diagonal k"),)
 
-    def flops(self, types: tuple[Any, ...], result: Any) -> int:
-        """Cost one copy of each element."""
-        return size(result)
-
 
 class Diag(_Diagonals):
     """The matrix with a vector on one diagonal and zeros elsewhere."""
@@ -160,6 +157,8 @@ class Diagonal(_Diagonals):
     __slots__ = ()
     name = "diagonal"
     measure = (1, 2)
+    view = True
+    overhead = 800
 
     def infer(self, *types: Any) -> Type:
         """Return the type, with the size of the diagonal where both sizes are static."""
@@ -197,7 +196,7 @@ class Trace(Op):
 
     def flops(self, types: tuple[Any, ...], result: Any) -> int:
         """Cost one addition for each element of the diagonals."""
-        return size(result) * min(map(extent, types[0].shape[-2:]))
+        return size(result) * least(map(extent, types[0].shape[-2:]))  # type: ignore[no-any-return]
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """Keep integrality, and signs of floats (integers wrap around)."""

@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.ir.fact_inference import facts_of
-from relgraph.ir.node import Constant, Variable, as_variable, constant
+from relgraph.ir.node import Constant, Variable, constant
 from relgraph.ops.elementwise import (
     Elementwise,
     absolute,
@@ -266,16 +265,6 @@ def spread_extremeo(x, y):
 # Clip.
 
 
-def at_most(x: Any, y: Any) -> bool:
-    """Return True if an array is proved to be at most another one, by their intervals."""
-    return facts_of(as_variable(x)).bounds().high <= facts_of(as_variable(y)).bounds().low
-
-
-def at_mosto(x: Any, y: Any) -> Any:
-    """Relate arrays of which the first is proved to be at most the second."""
-    return checko(at_most, x, y, label=f"{x!r} <= {y!r}")
-
-
 @identity(tags=("specialize", "fast_run"))
 def clip_extremeo(x, low, high):
     """min(max(x, low), high) = clip(x, low, high).
@@ -285,24 +274,6 @@ def clip_extremeo(x, low, high):
     Source: definition of numpy.clip.
     """
     return minimum(maximum(x, low), high), clip(x, low, high)
-
-
-@identity(
-    tags=CANONICAL,
-    where=lambda x, low, high: (
-        facto(low, "not_nan"),
-        facto(high, "not_nan"),
-        at_mosto(low, x),
-        at_mosto(x, high),
-    ),
-)
-def remove_clipo(x, low, high):
-    """clip(x, low, high) = x where x is between low and high.
-
-    Zeros may differ in sign.
-    Source: definition.
-    """
-    return clip(x, low, high), x
 
 
 def ordered(low: Any, high: Any) -> bool:
@@ -380,7 +351,6 @@ RELATIONS: tuple[Relation, ...] = (
     decide_extremeo,
     join_extremeo,
     spread_extremeo,
-    remove_clipo,
     clip_extremeo,
     clip_minimumo,
     merge_clipo,

@@ -109,6 +109,7 @@ CASES = [
     Case(trigonometric.add_cosh_sinho, cosh(x) + sinh(x), -40.0),
     Case(trigonometric.subtract_cosh_sinho, cosh(x) - sinh(x), 40.0),
     Case(trigonometric.log_cosho, log(cosh(x)), 800.0),
+    Case(trigonometric.log_complement_tanh_squareo, log(1.0 - square(tanh(x))), 25.0),
     Case(trigonometric.cancel_arccosh_cosho, arccosh(cosh(x)), 1e-9),
     Case(trigonometric.cancel_arcsinh_sinho, arcsinh(sinh(x)), 800.0),
     Case(trigonometric.cancel_arcsinh_sinho, arctanh(tanh(x)), 25.0),

@@ -17,15 +17,12 @@ from tests.relations.catalogue.table import (
     p,
     q,
     rewritten,
-    tensor,
     x,
     y,
     z,
 )
 
 two, five = constant(2.0), constant(5.0)
-
-share = tensor("share", 3, facts=("[0, 1]",))
 
 ROWS = [
     Row(r.idempotent_extremeo, maximum(x, x), x, maximum(x, y)),
@@ -72,7 +69,6 @@ ROWS = [
         absolute(x - y),
         maximum(i, j) - minimum(i, j),
     ),
-    Row(r.remove_clipo, clip(share, 0.0, 1.0), share, clip(share, 0.0, 0.9)),
     Row(r.clip_extremeo, minimum(maximum(x, y), z), clip(x, y, z), minimum(minimum(x, y), z)),
     Row(
         r.clip_minimumo,
