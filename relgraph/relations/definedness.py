@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import partial
 
-from relgraph.ir.facts import BIT, proved
+from relgraph.ir.facts import is_fact, proved
 from relgraph.relations.kanren.goals import Suspended, facto
 from relgraph.relations.pattern import OpPattern, PatternNode, Term, same_term, subterms
 
@@ -62,5 +62,5 @@ def fact_asked(condition: Suspended) -> str | None:
     """Return the fact that a condition needs of its argument, or None for other conditions."""
     if condition.kind == "check" and isinstance(condition.function, partial):
         name = condition.function.args[0]
-        return name if name in BIT else None
+        return name if is_fact(name) else None
     return None

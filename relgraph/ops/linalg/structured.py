@@ -8,7 +8,7 @@ import numpy as np
 
 from relgraph.errors import DomainError, ShapeError
 from relgraph.ir.cost import extent, size
-from relgraph.ir.facts import VALUE_FACTS, Facts, kept, proved
+from relgraph.ir.facts import Facts, kept, of_elements, proved
 from relgraph.ir.node import Constant, Variable, constant
 from relgraph.ir.op import Op
 from relgraph.ir.polynomial import least
@@ -172,7 +172,7 @@ class Diagonal(_Diagonals):
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """Keep what is known of each element."""
-        return kept(operands[0], *VALUE_FACTS)
+        return of_elements(operands[0])
 
 
 class Trace(Op):
