@@ -44,15 +44,18 @@ class Question:
     left, right : Variable
         The graphs, of one type.
     budget : int
-        The steps of each method.
+        The steps of each reading by words.
     seconds : float or None
-        The time of each method.
+        The time of all of them.
+    end : float or None
+        When this time is over, by the monotonic clock.
     """
 
     left: Variable
     right: Variable
     budget: int
     seconds: float | None = None
+    end: float | None = None
 
 
 @dataclass(frozen=True)
@@ -234,7 +237,7 @@ def by_words(question: Question) -> Derivation | str:
     """Compare the normal forms of both graphs in the ring of words."""
     reasons = []
     for order in ORDERS:
-        budget = Budget(question.budget, question.seconds)
+        budget = Budget(question.budget, question.seconds, question.end)
         proof = _Proof(question, Words(budget, **order))
         try:
             derivation = proof.found()
