@@ -337,16 +337,17 @@ class _Proof:
     ) -> Derivation:
         writing = WordGraphs(self.reading, self.question.left.dtype)
         forms: dict[Variable, Variable] = {}
-        steps: dict[Variable, Step] = {}
+        written: dict[Variable, Variable] = {}
+        steps: list[Step] = []
         for x in order:
             before = x
             if x.op is not None and any([forms[y] is not y for y in x.inputs]):
                 before = x.op(*[forms[y] for y in x.inputs])
-            after = self._form(writing, x, before)
-            forms[x] = after
-            if after is not before:
-                laws = self.laws[x] or ("commutative ring",)
-                steps.setdefault(before, Step(laws, before, after))
+            if before not in written:
+                after = written[before] = self._form(writing, x, before)
+                if after is not before:
+                    steps.append(Step(self.laws[x] or ("commutative ring",), before, after))
+            forms[x] = written[before]
         ends = forms[self.question.left], forms[self.question.right]
         closing = (
             [] if ends[0] is ends[1] else self._closing(writing, ends, difference, path, is_field)
@@ -356,7 +357,7 @@ class _Proof:
             "words",
             self.question.left,
             self.question.right,
-            tuple(steps.values()),
+            tuple(steps),
             ends,
             tuple(closing),
             assumptions(used),
