@@ -29,7 +29,7 @@ VALUE_FACTS = (
 )  # fmt: skip
 MATRIX_FACTS = (
     "square", "symmetric", "lower_triangular", "upper_triangular", "diagonal", "orthogonal",
-    "spd", "psd", "invertible", "permutation", "selection",
+    "spd", "psd", "invertible", "permutation", "selection", "tridiagonal",
 )  # fmt: skip
 NAMES = (*VALUE_FACTS, *MATRIX_FACTS)
 BIT = {name: 1 << i for i, name in enumerate(NAMES)}
@@ -41,7 +41,8 @@ _IMPLIES = {
     "symmetric": ("square",),
     "lower_triangular": ("square",),
     "upper_triangular": ("square",),
-    "diagonal": ("square", "symmetric", "lower_triangular", "upper_triangular"),
+    "diagonal": ("square", "symmetric", "lower_triangular", "upper_triangular", "tridiagonal"),
+    "tridiagonal": ("square",),
     "orthogonal": ("square", "invertible"),
     "spd": ("square", "symmetric", "invertible", "psd"),
     "psd": ("square", "symmetric"),
