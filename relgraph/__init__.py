@@ -117,7 +117,9 @@ if TYPE_CHECKING:
         function as function,
     )
     from relgraph.api.jit import jit as jit
-    from relgraph.backends import cache as cache
+    from relgraph import cache as cache
+    from relgraph.api.optimize import optimize as optimize
+    from relgraph.api.prove import prove as prove
     from relgraph.checking.check import check as check
     from relgraph.costs.program import cost as cost
     from relgraph.db.listing import catalogue as catalogue
@@ -148,7 +150,9 @@ _LAZY = {
     "check": "relgraph.checking.check",
     "explain": "relgraph.api.explain",
     "jit": "relgraph.api.jit",
+    "optimize": "relgraph.api.optimize",
     "profile_rewrites": "relgraph.api.explain",
+    "prove": "relgraph.api.prove",
     "Function": "relgraph.api.function",
     "evaluate": "relgraph.api.function",
     "function": "relgraph.api.function",
@@ -177,7 +181,7 @@ def __getattr__(name: str) -> Any:
 
             return default_database()
         if name == "cache":
-            return _import_module("relgraph.backends.cache")
+            return _import_module("relgraph.cache")
         if name == "cuda":
             return _import_module("relgraph.api.cuda")
         if name in _LAZY:

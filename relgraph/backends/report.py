@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 
 from relgraph.errors import count_of
 from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import Input, Variable
+from relgraph.ir.records import record
 from relgraph.lowering.buffers import plan
 from relgraph.lowering.kernels import Call, Kernel, Step
 from relgraph.lowering.sizes import Sizes
 from relgraph.lowering.views import is_view
 
 
-@dataclass(frozen=True, repr=False)
+@record
 class Report:
     """What a compiled program runs.
 

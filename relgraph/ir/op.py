@@ -80,6 +80,8 @@ class Op:
         Whether the result is the size of the operand along the axis in the first parameter.
     needs_regular : bool
         Whether a singular matrix gives an error or an infinite result.
+    inverts : bool
+        Whether the result is the inverse of the first operand, times the second if there is one.
     conditioned : bool
         Whether the error of the result grows with the condition number of a matrix.
     view : bool
@@ -121,6 +123,7 @@ class Op:
     takes_shape: bool = False
     reads_shape: bool = False
     needs_regular: bool = False
+    inverts: bool = False
     conditioned: bool = False
     view: bool = False
     rate: str = "loop"

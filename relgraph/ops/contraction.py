@@ -80,7 +80,7 @@ class Matmul(Op):
 
 _CLOSED_UNDER_PRODUCT = (
     "lower_triangular", "upper_triangular", "diagonal", "orthogonal", "invertible", "square",
-    "permutation", "selection",
+    "permutation", "selection", "identity",
 )  # fmt: skip
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -19,6 +18,7 @@ from relgraph.backends.numba.templates import literals, supported, weight
 from relgraph.backends.numba.update_source import UpdateText
 from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import Variable
+from relgraph.ir.records import record
 from relgraph.lowering.expansion import expanded, is_flat
 from relgraph.lowering.kernels import Kernel, Step, Structure, schedule, without_assumptions
 from relgraph.lowering.products import join_products
@@ -48,7 +48,7 @@ FUSION = Fusion(
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
+@record
 class Schedule:
     """The steps of a program and the functions that they call.
 

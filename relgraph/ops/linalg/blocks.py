@@ -23,7 +23,7 @@ from relgraph.ops.shape import expand_dims, ravel, reshape, shape
 # What a matrix of blocks has where all blocks have it.
 STRUCTURES = (
     "square", "symmetric", "lower_triangular", "upper_triangular", "diagonal", "orthogonal",
-    "permutation", "selection", "spd", "psd", "invertible",
+    "permutation", "selection", "spd", "psd", "invertible", "identity",
 )  # fmt: skip
 
 

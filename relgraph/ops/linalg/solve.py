@@ -118,6 +118,7 @@ class Inv(SquareOp):
     overhead = 2500
     measure = (14, 3)
     needs_regular = True
+    inverts = True
 
     def infer(self, *types: Any) -> Type:
         """Return the type of the operand, in a float dtype."""
@@ -147,6 +148,7 @@ class Inv(SquareOp):
             "diagonal",
             "orthogonal",
             "permutation",
+            "identity",
         )
 
 
@@ -256,6 +258,7 @@ class Solve(SystemOp):
     overhead = 2800
     measure = (60, 4)
     parameters = ("assume",)
+    inverts = True
 
     @classmethod
     def canonical(cls, *args: Any, **kwargs: Any) -> tuple[Any, ...]:

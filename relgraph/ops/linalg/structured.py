@@ -9,13 +9,13 @@ import numpy as np
 from relgraph.errors import DomainError, ShapeError
 from relgraph.ir.cost import extent, size
 from relgraph.ir.facts import VALUE_FACTS, Facts, kept, proved
-from relgraph.ir.node import Variable, constant
+from relgraph.ir.node import Constant, Variable, constant
 from relgraph.ir.op import Op
 from relgraph.ir.polynomial import least
 from relgraph.ir.types import Dim, TensorType, Type, check_dtype
 from relgraph.ops.arguments import as_operand, check_int, is_open, is_pattern, no_rank, rank_of
 from relgraph.ops.docstrings import documented
-from relgraph.ops.permutation import moveaxis
+from relgraph.ops.permutation import Rearrangement, moveaxis
 from relgraph.ops.reductions import Sum, accumulator
 from relgraph.ops.shape import broadcast_to, dim
 
@@ -74,7 +74,7 @@ class Eye(Op):
         """Know its elements, and the identity."""
         n, m, k, _ = self.params
         values = proved("nonnegative", "integer", "finite")
-        return values | proved("diagonal", "spd", "permutation") if n == m and k == 0 else values
+        return values | proved("identity") if n == m and k == 0 else values
 
 
 class _Diagonals(Op):
@@ -137,12 +137,19 @@ class Diag(_Diagonals):
         if k:
             band = ("tridiagonal",) if abs(k) == 1 else ()
             return facts | proved("lower_triangular" if k < 0 else "upper_triangular", *band)
-        facts |= proved("diagonal")
+        facts |= proved("identity" if uniform_value(node.inputs[0]) == 1 else "diagonal")
         if x.holds("nonzero"):
             facts |= proved("invertible")
         if x.holds("positive"):
             return facts | proved("spd")
         return facts | proved("psd") if x.holds("nonnegative") else facts
+
+
+def uniform_value(x: Variable) -> Any:
+    """Return the number that all elements are, through rearrangements; None where they may vary."""
+    while isinstance(x.op, Rearrangement):
+        x = x.inputs[0]
+    return x.uniform if isinstance(x, Constant) else None
 
 
 class Diagonal(_Diagonals):
