@@ -19,10 +19,12 @@ from relgraph.rewriting.passes.blas import (
     GerMotif,
     NarrowGemmMotif,
     OuterInLoop,
+    StructuredKernels,
     SyrkMotif,
 )
 from relgraph.rewriting.passes.concatenation import JoinMerging
 from relgraph.rewriting.passes.constant_folding import ConstantCollecting, ConstantFolding
+from relgraph.rewriting.passes.distribution import Distribution
 from relgraph.rewriting.passes.lifting import IndexLifting, RearrangementLifting, ShapeLifting
 from relgraph.rewriting.passes.matmul_chains import MatmulChain
 from relgraph.rewriting.passes.shared_factorisations import FactorReuse
@@ -74,7 +76,8 @@ CHOICES = (
 )
 
 # Rewriters of whole graphs, which inspect the users of a node, or sizes.
-REWRITERS = ((StructuredProducts(), 1.8), (MatmulChain(), 2.2), (FactorReuse(), 2.4))
+REWRITERS = ((StructuredProducts(), 1.8), (MatmulChain(), 2.2), (Distribution(), 2.3),
+             (FactorReuse(), 2.4))  # fmt: skip
 REWRITER_TAGS = ("fast_run", "rounded", "assumes_finite", "linear_algebra")
 
 # Sums with a product as calls of BLAS, after everything that looks at products and sums.  The
@@ -85,6 +88,7 @@ MOTIFS: tuple[tuple[GraphRewriter, float, tuple[str, ...]], ...] = (
     (GemvMotif(), 48.2, ("blas", "BlasOpt", "rounded", "assumes_finite")),
     (GemmMotif(), 48.3, ("blas", "BlasOpt", "rounded", "assumes_finite")),
     (NarrowGemmMotif(), 48.4, ("blas", "BlasOpt", "rounded", "assumes_finite", "gemm", "fast_run")),
+    (StructuredKernels(), 48.45, ("blas", "rounded", "assumes_finite", "fast_run")),
     (OuterInLoop(), 48.5, ("exact", "kept", "fast_run")),
 )
 

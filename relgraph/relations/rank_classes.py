@@ -248,6 +248,8 @@ def sample(number: int, rank: int, facts: tuple[str, ...] = ()) -> Array:
             value = np.tril(value)
         if "upper_triangular" in facts:
             value = np.triu(value)
+        if "tridiagonal" in facts:
+            value = np.triu(np.tril(value, 1), -1)
         if {"symmetric", "spd", "psd"} & set(facts):
             value = value + np.swapaxes(value, -1, -2)
         if {"permutation", "selection"} & set(facts):

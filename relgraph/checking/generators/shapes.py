@@ -117,7 +117,8 @@ PARAMETERS: dict[str, list[Any]] = {
     "n": [3], "m": [3], "k": [0], "lower": [True, False], "full_matrices": [False, True],
     "mode": ["reduced", "complete"],
     "message": ["it does not hold"],
-    "assume": ["general", "spd"], "trans": [0, 1], "unit_diagonal": [False, True], "index": [0, 1],
+    "assume": ["general", "symmetric", "spd"],
+    "trans": [0, 1], "unit_diagonal": [False, True], "index": [0, 1],
     "facts": [("positive",), ("finite",)], "subscripts": ["ab,bc->ac", "ab->ba", "a,a->"],
     "spec": [
         (("int", 1),), (("slice", None, 2, None),), (("slice", 2, None, None),),

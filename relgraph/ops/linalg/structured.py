@@ -135,7 +135,8 @@ class Diag(_Diagonals):
         (x,), k = operands, self.params[0]
         facts = kept(x, *SURVIVE_ZEROS)
         if k:
-            return facts | proved("lower_triangular" if k < 0 else "upper_triangular")
+            band = ("tridiagonal",) if abs(k) == 1 else ()
+            return facts | proved("lower_triangular" if k < 0 else "upper_triangular", *band)
         facts |= proved("identity" if uniform_value(node.inputs[0]) == 1 else "diagonal")
         if x.holds("nonzero"):
             facts |= proved("invertible")
@@ -247,7 +248,7 @@ class Triu(_Triangle):
         return np.triu(values[0], self.params[0])
 
 
-_TRIANGLES = ("lower_triangular", "upper_triangular", "diagonal")
+_TRIANGLES = ("lower_triangular", "upper_triangular", "diagonal", "tridiagonal")
 
 
 def last_two(x: TensorType, what: str) -> tuple[Dim, Dim]:

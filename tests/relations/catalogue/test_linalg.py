@@ -70,6 +70,7 @@ ROWS = [
         solve(L, x),
     ),
     Row(r.solve_spdo, solve(P, x), solve(P, x, assume="spd"), solve(S, x)),
+    Row(r.solve_symmetrico, solve(S, x), solve(S, x, assume="symmetric"), solve(A, x)),
     Row(r.det_transposeo, det(mT(A)), det(A), det(absolute(A))),
     Row(r.det_invo, det(inv(A)), 1.0 / det(A), inv(mT(A))),
     Row(r.det_matmulo, det(A @ B), det(A) * det(B), det(left @ right)),
