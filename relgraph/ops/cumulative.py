@@ -64,6 +64,7 @@ class Cumsum(Cumulative):
     __slots__ = ()
     name = "cumsum"
     measure = (4, 2)
+    linear = True
     fold = Sum
 
 

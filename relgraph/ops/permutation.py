@@ -30,6 +30,7 @@ class Rearrangement(Op):
     __slots__ = ()
     computes = False
     moves_elements = True
+    rearranges = linear = True
 
     def flops(self, types: tuple[Any, ...], result: Any) -> int:
         """Cost nothing: no arithmetic."""
@@ -56,7 +57,8 @@ class Transpose(Rearrangement):
 
     __slots__ = ()
     name = "transpose"
-    measure = (4, 2)
+    measure = (4, 1)
+    second_measure = (1, 2)
     parameters = ("axes",)
     arity = 1
 

@@ -181,6 +181,7 @@ class Sum(Reduction):
     __slots__ = ()
     name = "sum"
     measure = (4, 2)
+    linear = True
     combiner = add
 
     def dtype(self, operand: np.dtype[Value]) -> np.dtype[Value]:
@@ -306,6 +307,7 @@ class Mean(Reduction):
     __slots__ = ()
     name = "mean"
     measure = (4, 2)
+    linear = True
     combiner = add
 
     def dtype(self, operand: np.dtype[Value]) -> np.dtype[Value]:

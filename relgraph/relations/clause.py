@@ -90,14 +90,36 @@ class Rewrite:
         return f"{text(self.pattern)} -> {text(self.result)}{where}"
 
 
-def traits(op: Op | OpPattern) -> Op | type[Op]:
-    """Return what carries the class attributes of an op: the op, or the class of an open one."""
+def traits(op: Op | OpPattern | PatternVariable) -> Op | type[Op]:
+    """Return what carries the class attributes of an op, closed, open or variable."""
+    if isinstance(op, PatternVariable):
+        return op.kind.cls if op.kind is not None else Op
     return op.cls if isinstance(op, OpPattern) else op
 
 
-def op_name(op: Op | OpPattern) -> str:
-    """Return the name of an op, closed or open."""
-    return traits(op).name
+def op_name(op: Op | OpPattern | PatternVariable) -> str:
+    """Return the name of an op, closed, open or variable."""
+    return op.name if isinstance(op, PatternVariable) else traits(op).name
+
+
+def numbers_stay(block: Block) -> bool:
+    """Return True if an operand without axes stands for itself among the operands of a block.
+
+    So it does in ``f(transpose(x), ...)``: an elementwise op stretches a number to any shape, in
+    which a rearrangement moves equal elements.
+    """
+    if not isinstance(block.op, PatternVariable) or not traits(block.op).pointwise:
+        return False
+    if not all(traits(x.op).rearranges for x in subterms(block.element) if hasattr(x, "args")):
+        return False
+    return moved_by(block.element) in block.own
+
+
+def moved_by(element: Term) -> Term:
+    """Return the operand that the rearrangements of an element move."""
+    while isinstance(element, PatternNode):
+        element = element.args[0]
+    return element
 
 
 def up_to_laws(term: Term) -> Any:
@@ -121,7 +143,7 @@ def is_ac(op: Any) -> bool:
 def is_bound(clause: Clause, backward: bool) -> bool:
     """Return True if a side binds all variables of a clause, so that this direction runs."""
     pattern, result = (clause.right, clause.left) if backward else (clause.left, clause.right)
-    if not isinstance(pattern, PatternNode):
+    if not isinstance(pattern, PatternNode | Block):
         return False
     bound = set(variables(pattern))
     return bound.issuperset(variables(result)) and all(

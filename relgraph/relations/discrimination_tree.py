@@ -9,14 +9,14 @@ ops, not for all that are selected.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from relgraph.errors import RelgraphError
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.relations.matcher import compile_plain, endless
 from relgraph.relations.operand_index import ANY, anchor, plays
-from relgraph.relations.pattern import PatternNode
+from relgraph.relations.pattern import Block, PatternNode, Rest
 from relgraph.relations.relation import Relation
 from relgraph.relations.runtime import OutOfSteps
 
@@ -88,8 +88,15 @@ class PlainMatcher:
                     return endless(rewrite)
         raise AssertionError(rewrites)
 
-    def _fit(self, keys: tuple[Any, ...], roles: tuple[Any, ...]) -> bool:
+    def _fit(self, keys: tuple[Any, ...], roles: Any) -> bool:
         """Return True if operands with these keys could match the operands of a pattern."""
+        if isinstance(roles, Each):
+            return any(plays(key, roles.key) for key in keys)
+        if any(isinstance(x, Rest) for x in roles):
+            single = [x for x in roles if not isinstance(x, Rest)]
+            return len(keys) >= len(single) and all(
+                any(plays(key, x) for key in keys) for x in single
+            )
         if len(keys) != len(roles):
             return False
         if all(map(plays, keys, roles)):
@@ -103,7 +110,18 @@ class PlainMatcher:
         return "\n".join(f.source for f in functions)
 
 
-def _roles(pattern: Any) -> tuple[Any, ...]:
-    """Return the keys of the operands that a pattern may match."""
+class Each(NamedTuple):
+    """The key that at least one operand has, where any number of them match one element."""
+
+    key: Any
+
+
+def _roles(pattern: Any) -> Any:
+    """Return the keys of the operands that a pattern may match, with sequences as they are."""
+    if isinstance(pattern, Block):
+        key = anchor(pattern.element)
+        return Each(ANY if key is None else key)
     args = pattern.args if isinstance(pattern, PatternNode) else pattern.inputs
-    return tuple([ANY if (key := anchor(x)) is None else key for x in args])
+    return tuple(
+        [x if isinstance(x, Rest) else ANY if (key := anchor(x)) is None else key for x in args]
+    )

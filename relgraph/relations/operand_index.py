@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 from relgraph.ir.node import Constant, Variable
 from relgraph.relations.clause import Rewrite, is_ac
 from relgraph.relations.nary import NEAR, canonical, leaves
-from relgraph.relations.pattern import Block, OpPattern, PatternNode, PatternVariable, Term
+from relgraph.relations.op_kinds import OpKind
+from relgraph.relations.pattern import Block, OpPattern, PatternNode, PatternVariable, Rest, Term
 
 ANY = "any operand"  # the key of a term that any operand may match
 ANYWHERE = -1  # the position of the operands of a commutative op
@@ -29,16 +30,21 @@ def anchor(term: Term) -> Any:
     """Return the key of the operands that may match a term."""
     if isinstance(term, PatternVariable):
         return ANY
-    if isinstance(term, PatternNode):
-        return term.op.cls if isinstance(term.op, OpPattern) else term.op
-    if isinstance(term, Block):
-        return term.op
+    if isinstance(term, PatternNode | Block):
+        op = term.op
+        if isinstance(op, PatternVariable):
+            return op.kind
+        return op.cls if isinstance(op, OpPattern) else op
+    if isinstance(term, Rest):
+        return ANY
     return key_of(term) if isinstance(term, Variable) else Constant
 
 
 def plays(key: Any, role: Any) -> bool:
     """Return True if an operand with this key may play a role."""
-    return role is ANY or key is role or type(key) is role
+    if role is ANY or key is role or type(key) is role:
+        return True
+    return isinstance(role, OpKind) and role(key)
 
 
 class Firing(NamedTuple):

@@ -40,8 +40,16 @@ from relgraph.relations.kanren.clause_goals import goal_of
 from relgraph.relations.kanren.enumeration import enumerate_clauses
 from relgraph.relations.kanren.goals import RESIDUALS, require_goal
 from relgraph.relations.kanren.search import answers
+from relgraph.relations.op_variables import with_op_variables
 from relgraph.relations.operand_index import anchor
-from relgraph.relations.pattern import Block, Pattern, PatternNode, stated, to_term
+from relgraph.relations.pattern import (
+    Block,
+    Pattern,
+    PatternNode,
+    op_variables,
+    stated,
+    to_term,
+)
 from relgraph.relations.shape_proof import proved
 
 ROUNDINGS = ("exact", "rounded")
@@ -198,6 +206,11 @@ class Relation(ByReference):
     def interpreted(self) -> bool:
         """Whether miniKanren runs it at each node, because it has no finite set of clauses."""
         return self.clauses is None
+
+    @cached_property
+    def binds_ops(self) -> bool:
+        """Whether a side has an op variable, so that it is matched with binary nodes."""
+        return any(op_variables(c.left, c.right) for c in self.clauses or ())
 
     @cached_property
     def rewrites(self) -> tuple[Rewrite, ...]:
@@ -469,6 +482,7 @@ def identity(
     for pair in pairs:
         clause = Clause(pair.left, pair.right, (*common, *pair.conditions))
         check_clause(clause, name, location)
+        clause = with_op_variables(clause, name, location)
         clauses.extend(with_axes(clause))
 
     result = Relation(

@@ -178,6 +178,39 @@ def _deals(n: int, groups: int) -> tuple[tuple[int, ...], ...]:
     return tuple([x for x in ways if len(set(x)) == groups and x != first])
 
 
+def together(
+    matches: Sequence[Any], operands: Sequence[Variable], stays: bool
+) -> tuple[Any, list[Any], list[Variable]] | None:
+    """Return what operands share as instances of one element, and what each has of its own.
+
+    ``matches`` holds, for each operand, its shared values, its own values and its intermediates, or
+    None.  With ``stays``, an operand without axes that is no instance stands for itself.  None
+    means that the operands are not instances of one element.
+    """
+    shared: Any = None
+    own, inner = [], list[Variable]()
+    for match, x in zip(matches, operands, strict=True):
+        if match is None:
+            if not stays or x.type.__class__ is TupleType or x.type.ndim:  # type: ignore[union-attr]
+                return None
+            own.append((x,))
+            continue
+        if shared is not None and shared != match[0]:
+            return None
+        shared = match[0]
+        own.append(match[1])
+        inner += match[2]
+    return None if shared is None else (shared, own, inner)
+
+
+def alike_each(xs: Sequence[Any], ys: Sequence[Any]) -> bool:
+    """Return True if two sequences of nodes or parameters are equal, in order."""
+    return len(xs) == len(ys) and all(
+        x is y or (alike(x, y) if isinstance(x, Variable) else x == y)
+        for x, y in zip(xs, ys, strict=True)
+    )
+
+
 # The operands of an n-ary view that a variable stands for: their slots, and their combination.
 Choice = tuple[tuple[int, ...], Variable]
 
@@ -270,8 +303,9 @@ def _may_stretch(type_: TensorType, like: TensorType) -> bool:
 
 
 __all__ = [
-    "REFUSED", "WHOLE", "Narrowed", "Refused", "alike", "apply_chain", "canonical", "checked",
+    "REFUSED", "WHOLE", "Narrowed", "Refused", "alike", "alike_each", "apply_chain", "canonical",
+    "checked",
     "choices", "counted", "covered", "fills", "fit", "free", "instance", "kinds", "leaves",
-    "members", "proved", "reduced", "spend", "splits", "steady", "subsets", "unit", "whole",
+    "members", "proved", "reduced", "spend", "splits", "steady", "subsets", "together", "unit", "whole",
     "within",
 ]  # fmt: skip

@@ -35,6 +35,7 @@ from relgraph.ir.graph import toposort
 from relgraph.ir.node import Variable, constant, make_input
 from relgraph.ir.types import TensorType
 from relgraph.relations.clause import Clause, with_block
+from relgraph.relations.op_variables import Sample, samples_of
 from relgraph.relations.pattern import variables
 from relgraph.relations.relation import Relation
 
@@ -44,8 +45,16 @@ Side = tuple[Variable, Any, Instance]  # the graph to match, the graph to build,
 Firing = tuple[Variable, Variable, Instance]  # a matched graph, its replacement, and its instance
 
 
+@lru_cache(2048)
+def clauses_of(relation: Relation) -> tuple[Clause, ...]:
+    """Return the clauses of a relation to make graphs of: samples, where they have op variables."""
+    return tuple([sample for clause in relation.clauses or () for sample in samples_of(clause)])
+
+
 def rewrite_of(relation: Relation, clause: Clause) -> Any:
     """Return the rewrite of a clause in its relation's direction, or None if it cannot run."""
+    if isinstance(clause, Sample):
+        clause = clause.origin
     key = str(with_block(clause).left)
     return next((r for r in relation.rewrites if str(r.origin.left) == key), None)
 
@@ -76,7 +85,7 @@ def each_case(
     equal: bool = False,
 ) -> Iterator[tuple[Clause, Iterator[Side]]]:
     """Yield the items of :func:`cases`; the sides are built lazily."""
-    for clause in relation.clauses or ():
+    for clause in clauses_of(relation):
         if rewrite_of(relation, clause) is None:
             continue
         of_inputs = dtypes
@@ -132,7 +141,7 @@ def one_sided(
     Operands of random shapes rarely fit together; with ``alike``, there are only two shapes.
     """
     clauses: dict[Variable, Clause] = {}
-    for clause in relation.clauses or ():
+    for clause in clauses_of(relation):
         if rewrite_of(relation, clause) is None:
             continue
         side = clause.right if relation.backward else clause.left

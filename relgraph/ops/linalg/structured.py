@@ -89,6 +89,7 @@ class _Diagonals(Op):
     parameters = ("k",)
     arity = 1
     moves_elements = True
+    linear = True
 
     @classmethod
     def canonical(cls, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
@@ -153,6 +154,7 @@ class Diagonal(_Diagonals):
     __slots__ = ()
     name = "diagonal"
     measure = (1, 2)
+    rearranges = True
 
     def infer(self, *types: Any) -> Type:
         """Return the type, with the size of the diagonal where both sizes are static."""
@@ -176,6 +178,7 @@ class Trace(Op):
     name = "trace"
     measure = (1, 4)
     arity = 1
+    linear = True
     returns_new_array = True
 
     def infer(self, *types: Any) -> Type:

@@ -38,6 +38,7 @@ from relgraph.relations.kanren.residuals import (
     with_residuals,
 )
 from relgraph.relations.nary import leaves
+from relgraph.relations.op_kinds import kind_of_ops
 from relgraph.relations.pattern import Pattern, to_term
 
 State = dict[Any, Any]
@@ -67,8 +68,8 @@ class Suspended:
     Attributes
     ----------
     kind : str
-        ``"check"``, ``"calc"``, ``"map"`` or ``"flatten"``; ``"reduce"``, made from a calc of two
-        operands, computes one value from any number of them.
+        ``"check"``, ``"calc"``, ``"map"``, ``"flatten"`` or ``"join"``; ``"reduce"``, made from a
+        calc of two operands, computes one value from any number of them.
     args : tuple
         Its arguments, as terms.
     label : str
@@ -95,8 +96,7 @@ class Suspended:
 
     def decide(self, state: State) -> Iterable[State] | None:
         """Return the states in which the goal holds, or None while its arguments are open."""
-        solve = {"check": _check, "calc": _calc, "map": _map, "flatten": _flatten}[self.kind]
-        return solve(self, state)
+        return _SOLVED[self.kind](self, state)
 
     @property
     def computes(self) -> bool:
@@ -121,9 +121,18 @@ def _ground(term: Any, state: State) -> Any:
     """Return a term's value: a node, a number or a parameter; ``_OPEN`` while it has none."""
     value = reify(to_term(term) if isinstance(term, Pattern) else term, state)
     if isinstance(value, ExpressionTuple):
-        open_ = any(isvar(x) for x in _atoms(value))
-        return _OPEN if open_ else raise_(value)
+        if any(isvar(x) for x in _atoms(value)):
+            return _OPEN
+        return tuple(map(raise_, value)) if _are_operands(value) else raise_(value)
     return _OPEN if isvar(value) or type(value) is ConsPair else value
+
+
+def _are_operands(value: ExpressionTuple) -> bool:
+    """Return True if a term is a sequence of operands, not an op applied to operands."""
+    head = value[0] if value else None
+    if isinstance(head, ExpressionTuple):  # an application, or an op with its parameters
+        return not isinstance(head[0], type)
+    return not isinstance(head, Op | type)
 
 
 def _atoms(term: Any) -> Iterator[Any]:
@@ -302,7 +311,11 @@ def _proved(name: str, x: Any) -> bool:
 
 
 def _unary_goal(
-    name: str, holds: Callable[[Any], bool], summary: str
+    name: str,
+    holds: Callable[[Any], bool],
+    summary: str,
+    argument: str = "x",
+    what: str = "The graph to decide.",
 ) -> Callable[[Any], Suspended]:
     """Return the goal ``nameo``, with the docstring that goals of one argument share."""
 
@@ -314,13 +327,13 @@ def _unary_goal(
 
     Parameters
     ----------
-    x : pattern variable or term
-        The graph to decide.
+    {argument} : pattern variable or term
+        {what}
 
     Returns
     -------
     goal
-        Suspended until ``x`` is bound.
+        Suspended until ``{argument}`` is bound.
     """
     return goal
 
@@ -346,6 +359,52 @@ finiteo = _fact_goal("finite", "Relate graphs whose elements are proved finite."
 integero = _fact_goal("integer", "Relate graphs whose elements are proved integers.")
 invertibleo = _fact_goal("invertible", "Relate matrices proved invertible.")
 symmetrico = _fact_goal("symmetric", "Relate matrices proved symmetric.")
+
+
+@checks_arguments
+def op_kindo(f: Any, kind: str) -> Suspended:
+    """Relate ops of a kind; it says what an op variable of an identity stands for.
+
+    Parameters
+    ----------
+    f : pattern variable or op
+        The op to decide.
+    kind : str
+        ``"elementwise"``, ``"reduction"``, ``"linear"`` or ``"rearrangement"``.
+
+    Returns
+    -------
+    goal
+        Suspended until ``f`` is bound.
+
+    Raises
+    ------
+    DomainError
+        For a kind that does not exist.
+
+    Examples
+    --------
+    >>> import relgraph as rg
+    >>> @rg.identity(where=lambda f: rg.op_kindo(f, "elementwise"), broadcast=["x"])
+    ... def lift_matrix_transposeo(f, x):
+    ...     '''f(x.mT, ...) = f(x, ...).mT.'''
+    ...     return f(x.mT, ...), f(x, ...).mT
+    >>> A, B = rg.matrices("A B")
+    >>> rg.rewrite_graph(rg.tanh(A.mT - 2 * B.mT), lift_matrix_transposeo)
+    tanh(A - 2 * B).mT
+    """
+    holds = kind_of_ops(kind)
+    return Suspended("check", (f,), f"{holds.name}({f!r})", holds)
+
+
+def _kind_goal(kind: str) -> Callable[[Any], Suspended]:
+    return _unary_goal(kind, kind_of_ops(kind), kind_of_ops(kind).summary, "f", "The op to decide.")
+
+
+elementwiseo = _kind_goal("elementwise")
+reductiono = _kind_goal("reduction")
+linearo = _kind_goal("linear")
+rearrangemento = _kind_goal("rearrangement")
 constanto = _unary_goal("constant", _is_constant, "Relate constants.")
 floato = _unary_goal("float", _is_float, "Relate graphs of a floating dtype.")
 
@@ -445,6 +504,40 @@ def _map(goal: Suspended, state: State) -> Iterable[State] | None:
     return lall(*[goal.function(x, y) for x, y in pairs])(s) if fresh else [s]
 
 
+def joino(whole: Any, first: Any, middle: Sequence[Any], last: Any) -> Suspended:
+    """Relate a sequence of operands to its beginning, some operands in a row, and its end.
+
+    Parameters
+    ----------
+    whole, first, last : etuple or logic variable
+        The sequences.
+    middle : sequence of terms
+        The operands between the beginning and the end.
+
+    Returns
+    -------
+    goal
+        Suspended until the whole, or the beginning and the end, are bound.
+    """
+    return Suspended("join", (whole, first, *middle, last), "joino", _none)
+
+
+def _join(goal: Suspended, state: State) -> Iterable[State] | None:
+    whole, first, *middle, last = (reify(to_term(x), state) for x in goal.args)
+    if isinstance(whole, ExpressionTuple):
+        splits = range(len(whole) - len(middle) + 1)
+        parts = ((whole[:i], *whole[i : i + len(middle)], whole[i + len(middle) :]) for i in splits)
+        states = (unify((first, *middle, last), x, state) for x in parts)
+        return (s for s in states if s is not False)
+    if isinstance(first, ExpressionTuple) and isinstance(last, ExpressionTuple):
+        s = unify(whole, etuple(*first, *middle, *last), state)
+        return [] if s is False else [s]
+    return None
+
+
+_SOLVED = {"check": _check, "calc": _calc, "map": _map, "flatten": _flatten, "join": _join}
+
+
 def require_goal(goal: Any, where: str) -> Goal:
     """Return ``goal`` if it can be run, or raise ArgumentError naming where it came from."""
     if callable(goal):
@@ -457,7 +550,8 @@ def require_goal(goal: Any, where: str) -> Goal:
 
 __all__ = [
     "RESIDUALS", "Suspended", "assoc_flatten", "calco", "checko", "conde",
-    "conso", "constanto", "drop_residuals", "eq", "facto", "finiteo", "floato", "heado", "integero",
-    "invertibleo", "lall", "lany", "mapo", "nonnegativeo", "nonzeroo", "positiveo", "require_goal",
+    "conso", "constanto", "drop_residuals", "elementwiseo", "eq", "facto", "finiteo", "floato",
+    "heado", "integero", "invertibleo", "lall", "lany", "linearo", "mapo", "nonnegativeo",
+    "nonzeroo", "op_kindo", "positiveo", "rearrangemento", "reductiono", "require_goal",
     "residuals", "settle", "symmetrico", "tailo",
 ]  # fmt: skip
