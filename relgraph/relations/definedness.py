@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from functools import partial
 
 from relgraph.ir.facts import BIT, proved
-from relgraph.relations.kanren.goals import Suspended
 from relgraph.ir.op import Op
+from relgraph.relations.kanren.goals import Suspended
 from relgraph.relations.pattern import PatternNode, Term, same_term, subterms
 
 

@@ -658,7 +658,8 @@ class Compiler:
             body.append(f"{'whole' if root else 'checked'}({name}, {like})")
         if self.guarded and traits(block.op).pointwise and not self.broadcasts(block):
             stays = " or not y.type.ndim" if numbers_stay(block) else ""
-            body.append(f"if not all([covered({name}, y){stays} for y in {operands}]): raise Refused")
+            covered = f"[covered({name}, y){stays} for y in {operands}]"
+            body.append(f"if not all({covered}): raise Refused")
         return name
 
     def like_of_operands(self, like: str) -> str:

@@ -80,15 +80,11 @@ def _check_applications(
     """Raise RelationError for applications of op variables that no op has."""
 
     def wrong(what: str, fix: str) -> RelationError:
-        return RelationError(
-            f"{name}: {what}", {"identity": clause, "declared": location}, fix
-        )
+        return RelationError(f"{name}: {what}", {"identity": clause, "declared": location}, fix)
 
     for x in [x for side in (clause.left, clause.right) for x in subterms(side)]:
         if isinstance(x, PatternVariable) and x in kinds:
-            raise wrong(
-                f"{x.name} is an op and an operand", "Use one variable for each."
-            )
+            raise wrong(f"{x.name} is an op and an operand", "Use one variable for each.")
         if isinstance(x, PatternNode) and isinstance(x.op, Matmul):
             raise wrong(
                 "a product of matrices does not stand beside an op variable",
@@ -131,7 +127,7 @@ def _check_sequences(
         fix = "Write op(*a, x, *b): the operands before and after those that the identity names."
     elif summed is not None:
         what = f"a sequence stands in a sum or product: {text(summed)}"
-        fix = "Leave it out: at the root, a pattern matches some of the terms, and keeps the others."
+        fix = "Leave it out: at the root, a pattern matches some of the terms and keeps the others."
     if what:
         raise RelationError(f"{name}: {what}", {"declared": location}, fix)
 
@@ -225,7 +221,7 @@ class _Sampler:
             if isinstance(x, Block) and isinstance(x.op, PatternVariable)
         ]
         self.own = list(dict.fromkeys(v for x in blocks for v in x.own))
-        self.arity = max([image[x.op].arity or 2 for x in blocks], default=0)
+        self.arity = max([image[f].arity or 2 for f in op_variables(*blocks)], default=0)
         number = number and any(map(numbers_stay, blocks)) and self.arity > len(self.own) == 1
         self.copies = [
             {v: PatternVariable(f"{v.name}{i + 1}" if self.arity > 1 else v.name) for v in self.own}
@@ -301,5 +297,4 @@ class _Regrouped:
 
 
 def _is_number(x: Any) -> bool:
-    return x.ndim == 0
-
+    return bool(x.ndim == 0)

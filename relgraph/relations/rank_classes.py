@@ -86,7 +86,7 @@ class Step(NamedTuple):
     An operand is the number of an entry or, for a function, a parameter of an op.
     """
 
-    head: Op | OpPattern | Suspended
+    head: Op | OpPattern | PatternVariable | Suspended
     operands: tuple[int | PatternVariable, ...]
 
 
@@ -107,7 +107,9 @@ class Sides:
         self.entries.append(leaf)
         return len(self.entries) - 1
 
-    def step(self, head: Op | OpPattern | Suspended, operands: Iterable[Any]) -> int:
+    def step(
+        self, head: Op | OpPattern | PatternVariable | Suspended, operands: Iterable[Any]
+    ) -> int:
         """Append a step, unless there is an equal one, and return its number."""
         step = Step(head, tuple(operands))
         number = self.numbers.get(step)

@@ -191,7 +191,7 @@ def together(
     own, inner = [], list[Variable]()
     for match, x in zip(matches, operands, strict=True):
         if match is None:
-            if not stays or x.type.__class__ is TupleType or x.type.ndim:  # type: ignore[union-attr]
+            if not stays or x.type.__class__ is TupleType or x.type.ndim:
                 return None
             own.append((x,))
             continue
@@ -303,9 +303,33 @@ def _may_stretch(type_: TensorType, like: TensorType) -> bool:
 
 
 __all__ = [
-    "REFUSED", "WHOLE", "Narrowed", "Refused", "alike", "alike_each", "apply_chain", "canonical",
+    "REFUSED",
+    "WHOLE",
+    "Narrowed",
+    "Refused",
+    "alike",
+    "alike_each",
+    "apply_chain",
+    "canonical",
     "checked",
-    "choices", "counted", "covered", "fills", "fit", "free", "instance", "kinds", "leaves",
-    "members", "proved", "reduced", "spend", "splits", "steady", "subsets", "together", "unit", "whole",
+    "choices",
+    "counted",
+    "covered",
+    "fills",
+    "fit",
+    "free",
+    "instance",
+    "kinds",
+    "leaves",
+    "members",
+    "proved",
+    "reduced",
+    "spend",
+    "splits",
+    "steady",
+    "subsets",
+    "together",
+    "unit",
+    "whole",
     "within",
 ]  # fmt: skip

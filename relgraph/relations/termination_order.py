@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from typing import Any
 
 from relgraph.ir.op import Measure, Op
 from relgraph.relations.clause import Rewrite, traits
@@ -35,15 +36,15 @@ from relgraph.relations.pattern import (
 )
 
 HEAVY = 1000  # a weight beyond that of any op
-Reading = Callable[[Op | OpPattern], Measure]
+Reading = Callable[[Any], Measure]
 
 
 def first(op: Op | OpPattern) -> Measure:
     """Return the weight of an op, and the coefficients of its operands.
 
     A coefficient says how often an op does again what it does for a part of an operand.  An odd
-    function has 2, so that a sign in front of it weighs less.  The ops that arrange elements have 1,
-    so that elementwise functions move past them; an index moves inward past all of them.
+    function has 2, so that a sign in front of it weighs less.  The ops that arrange elements have
+    1, so that elementwise functions move past them; an index moves inward past all of them.
     """
     return op.cls.measure if isinstance(op, OpPattern) else op.termination_measure()
 
@@ -78,14 +79,15 @@ def weight(
     if isinstance(term, Rest):
         return 0, Counter({term.variable: 1})
     if isinstance(term, PatternNode | Block) and isinstance(term.op, PatternVariable):
-        # The first reading is not known; the others say what all ops of the kind have in common.
-        factor = 1 if reading is first else reading(term.op)[1]  # type: ignore[arg-type]
-        args = (term.element,) if isinstance(term, Block) else term.args
-        of_args = [weight(x, reading, of_variable) for x in args]
-        counts = Counter[PatternVariable]()
-        for _, inner in of_args:
-            counts.update({v: factor * n for v, n in inner.items()})  # type: ignore[operator]
-        return of_variable + factor * sum(x for x, _ in of_args), counts  # type: ignore[return-value, operator]
+        # The first reading is not known; the second is that of all ops of the kind.
+        factor = 1 + traits(term.op).pointwise if reading is lifted else 1
+        total, counts = of_variable, Counter[PatternVariable]()
+        for argument in (term.element,) if isinstance(term, Block) else term.args:
+            inner, own_counts = weight(argument, reading, of_variable)
+            total += factor * inner
+            for v, n in own_counts.items():
+                counts[v] += factor * n
+        return total, counts
     if isinstance(term, Block):  # two instances of the element; more only differ by more
         total, counts = weight(term.element, reading, of_variable)
         own = term.own[0]

@@ -132,11 +132,14 @@ class Selection:
     def needs(self) -> frozenset[Any] | None:
         """The ops, or classes of ops, without which the selection cannot fire; None for any op.
 
-        A transform cannot fire in a graph without the ops it tracks or lists as ``needs``.
+        A transform cannot fire in a graph without the ops it tracks or lists as ``needs``, nor a
+        relation without those of its pattern.
         """
-        if self.relations:
-            return None
         ops: set[Any] = set()
+        for relation in self.relations:
+            if relation.needs is None:
+                return None
+            ops.update(relation.needs)
         for transform in self.transforms:
             needed = getattr(transform, "needs", transform.tracks)
             if needed is None:
@@ -178,8 +181,9 @@ class Selection:
     def clauses_of(self, *heads: Any) -> list[tuple[Relation, int]]:
         """Return the clauses that match one of these heads, in declared order.
 
-        A class of ops as a head stands for the patterns that leave its parameters open, and a kind
-        of ops for those that leave the op open.  A clause is a relation and the number of the clause in it.
+        A class of ops as a head stands for the patterns that leave its parameters open, and a
+        kind of ops for those that leave the op open.  A clause is a relation and the number of the
+        clause in it.
         """
         places = sorted({i for head in heads for i in self._heads.get(head, ())})
         return [

@@ -51,11 +51,22 @@ def clauses_of(relation: Relation) -> tuple[Clause, ...]:
     return tuple([sample for clause in relation.clauses or () for sample in samples_of(clause)])
 
 
+def never_compared(relation: Relation, idle: Iterable[Clause]) -> tuple[Clause, ...]:
+    """Return the idle clauses without the samples of a clause of which another one is not idle."""
+    idle = list(idle)
+    runs = [c for c in clauses_of(relation) if rewrite_of(relation, c) is not None]
+    compared = [origin_of(c) for c in runs if not any(c is x for x in idle)]
+    return tuple([c for c in idle if not any(origin_of(c) is x for x in compared)])
+
+
+def origin_of(clause: Clause) -> Clause:
+    """Return the declared clause that one is a sample of, or the clause itself."""
+    return clause.origin if isinstance(clause, Sample) else clause
+
+
 def rewrite_of(relation: Relation, clause: Clause) -> Any:
     """Return the rewrite of a clause in its relation's direction, or None if it cannot run."""
-    if isinstance(clause, Sample):
-        clause = clause.origin
-    key = str(with_block(clause).left)
+    key = str(with_block(origin_of(clause)).left)
     return next((r for r in relation.rewrites if str(r.origin.left) == key), None)
 
 

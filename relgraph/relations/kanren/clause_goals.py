@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from kanren import eq, lall, lany
 from etuples import etuple
+from kanren import eq, lall, lany
 from unification import isvar
 from unification.utils import transitive_get as walk
 
@@ -134,7 +134,8 @@ def without_blocks(clause: Clause) -> tuple[Clause, list[Mapped | Joined]]:
     ]
     own = tuple(dict.fromkeys(v for x in blocks for v in x.own))
     owned = PatternVariable("owned")
-    each = tuple([c for c in clause.conditions if {v for x in c.args for v in variables(x)} & {*own}])
+    asked = [(c, {v for x in c.args for v in variables(x)}) for c in clause.conditions]
+    each = tuple([c for c, of in asked if of & {*own}])
     mapped: list[Mapped | Joined] = []
 
     def flat(term: Term) -> Term:

@@ -35,6 +35,7 @@ from relgraph.relations.pattern import (
     Rest,
     Term,
     flat_args,
+    op_variables,
     variables,
 )
 from relgraph.rewriting.derivation.equality import Keys, bare, is_nested, negative, sum_op
@@ -208,7 +209,7 @@ class Checker:
             each = list(zip(*[values[v] for v in term.own], strict=True))
             return len(each) == len(node.inputs) and all(
                 (numbers_stay(term) and self.same(own[0], x))
-                or self._covers(term.element, x, {**values, **dict(zip(term.own, own, strict=True))})
+                or self._covers(term.element, x, values | dict(zip(term.own, own, strict=True)))
                 for own, x in zip(each, node.inputs, strict=True)
             )
         if isinstance(term, Block) or is_ac(op):
@@ -403,6 +404,7 @@ def build(term: Term, values: Values, like: Variable) -> Any:
     if isinstance(term, Block) and isinstance(term.op, PatternVariable):
         return values[term.op](*build_operands(term, values, like))
     if isinstance(term, Block):
+        assert isinstance(term.op, Op)
         own = term.own[0]
         parts = [build(term.element, {**values, own: x}, like) for x in values[own]]
         return apply_chain(term.op, parts)
@@ -460,7 +462,7 @@ def _each(condition: Suspended, values: Values) -> Iterator[Values]:
 def _binary(rewrite: Rewrite, values: Values) -> Iterator[Values]:
     """Yield the instances of the declared clause: k terms of a block are k - 1 pairs."""
     lists = [v for v in values if isinstance(values[v], list)]
-    if not lists or isinstance(rewrite.pattern.op, PatternVariable) or not isinstance(rewrite.pattern, Block):
+    if not lists or op_variables(rewrite.pattern):
         yield values
         return
     reductions = [c for c in rewrite.conditions if c.kind == "reduce"]
