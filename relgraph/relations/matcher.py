@@ -647,8 +647,10 @@ class Compiler:
             body.append(f"{operands} = []")
             body.append(f"for {', '.join(each)}, in zip({', '.join(lists)}):")
             if numbers_stay(block):
-                number = each[block.own.index(moved_by(block.element))]
-                body.append(f"    if not {number}.type.ndim:")
+                at = block.own.index(moved_by(block.element))
+                number, arrays = each[at], f"any([y.type.ndim for y in {lists[at]}])"
+                body.insert(-1, f"{operands}_n = {arrays}")
+                body.append(f"    if {operands}_n and not {number}.type.ndim:")
                 body.append(f"        {operands}.append({number})")
                 body.append("        continue")
             body.extend("    " + line for line in inner)

@@ -368,7 +368,8 @@ class Relation(ByReference):
         if not isinstance(side, Variable) or not isinstance(answer, Variable):
             # A term without logic variables is a graph, unless an op rejects its operands.
             return not (isinstance(answer, ExpressionTuple) and isground(answer, {}))
-        return proved(answer, side, (), uniform=not self.broadcast) is not None
+        uniform = not self.broadcast
+        return proved(answer, side, (), uniform=uniform, numbers=self.binds_ops) is not None
 
     def __str__(self) -> str:
         if self.clauses is None:

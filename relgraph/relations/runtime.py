@@ -187,19 +187,20 @@ def together(
     None.  With ``stays``, an operand without axes that is no instance stands for itself.  None
     means that the operands are not instances of one element.
     """
-    shared: Any = None
+    are_numbers = [stays and not getattr(x.type, "ndim", 1) for x in operands]
+    pairs = list(zip(matches, are_numbers, strict=True))
+    shared = next((m[0] for m, is_number in pairs if m is not None and not is_number), None)
+    if shared is None:
+        shared = next((m[0] for m in matches if m is not None), None)
     own, inner = [], list[Variable]()
-    for match, x in zip(matches, operands, strict=True):
-        if match is None:
-            if not stays or x.type.__class__ is TupleType or x.type.ndim:
-                return None
+    for x, (match, is_number) in zip(operands, pairs, strict=True):
+        if match is not None and match[0] == shared:
+            own.append(match[1])
+            inner += match[2]
+        elif is_number:
             own.append((x,))
-            continue
-        if shared is not None and shared != match[0]:
+        else:
             return None
-        shared = match[0]
-        own.append(match[1])
-        inner += match[2]
     return None if shared is None else (shared, own, inner)
 
 

@@ -51,6 +51,7 @@ def fires(relation: Relation) -> Outcome:
                 continue
             fired += 1
             first = not relation.backward or len(relation.clauses or ()) == 1
+            first = first and not relation.binds_ops  # which may leave a number where it is
             comparable = isinstance(other, Variable) and other.type.narrows(graph.type)
             if first and comparable and canonical(result) != canonical(other):
                 what = "makes another graph than its other side"

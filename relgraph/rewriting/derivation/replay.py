@@ -423,11 +423,12 @@ def build(term: Term, values: Values, like: Variable) -> Any:
 def build_operands(block: Block, values: Values, like: Variable) -> list[Any]:
     """Return the operands of an op variable under bindings, which are lists for own variables."""
     operands = []
+    stays = numbers_stay(block) and any(x.ndim for x in values[moved_by(block.element)])
     for given in zip(*[values[v] for v in block.own], strict=True):
         bound = {**values, **dict(zip(block.own, given, strict=True))}
-        moved = bound[moved_by(block.element)] if numbers_stay(block) else None
-        stays = moved is not None and not moved.type.ndim
-        operands.append(moved if stays else build(block.element, bound, like))
+        moved = bound[moved_by(block.element)] if stays else None
+        is_number = moved is not None and not moved.ndim
+        operands.append(moved if is_number else build(block.element, bound, like))
     return operands
 
 
