@@ -24,6 +24,7 @@ from relgraph.relations.pattern import (
     OpPattern,
     PatternNode,
     PatternVariable,
+    Rest,
     Term,
     flat_args,
     rename,
@@ -33,6 +34,8 @@ from relgraph.relations.pattern import (
     variables,
 )
 from relgraph.relations.rank_classes import RankClasses
+
+SEQUENCES = 2  # of the operands of one application that is matched, such as f(*a, x, *b)
 
 
 @dataclass(frozen=True)
@@ -145,6 +148,8 @@ def is_bound(clause: Clause, backward: bool) -> bool:
     pattern, result = (clause.right, clause.left) if backward else (clause.left, clause.right)
     if not isinstance(pattern, PatternNode | Block):
         return False
+    if any(type(x) is Rest for x in subterms(pattern)):
+        return False  # perhaps too many for one application
     bound = set(variables(pattern))
     return bound.issuperset(variables(result)) and all(
         bound.issuperset(variables(x)) for c in clause.conditions for x in c.args
@@ -186,6 +191,11 @@ def orient(
             f"the side to match is {what}",
             f"{why}; use the other direction, or relation.run for a query.",
         )
+    for x in subterms(pattern):
+        if isinstance(x, PatternNode) and sum(isinstance(y, Rest) for y in x.args) > SEQUENCES:
+            why = f"more than {SEQUENCES} sequences of operands stand in {text(x)}"
+            fix = "Match op(*a, x, *b): the operands before and after those that are named."
+            raise refuse(NotInvertibleError, why, fix)
     bound = set(variables(pattern))
     ordered, waiting = _in_order(unproved(clause.conditions, pattern), bound)
     missing = [v for v in variables(result) if v not in bound]

@@ -75,7 +75,7 @@ def _order(row: Row) -> tuple[bool, int, str]:
 
 
 def _reductions() -> Iterable[Op]:
-    return Sum(None, False), Max((-1,), True), Mean((-1,), False)
+    return Sum(None, False), Max(None, False), Mean((-1,), True)
 
 
 def _is_linear(op: object) -> bool:

@@ -35,7 +35,6 @@ from relgraph.relations.pattern import (
 )
 
 LENGTHS = 3  # of sequences to try
-MOST = 2  # sequences of operands of one application, such as *a and *b in f(*a, x, *b)
 
 
 def is_kind(condition: Suspended) -> bool:
@@ -116,15 +115,11 @@ def _check_sequences(
         return
     nodes = [x for x in terms if isinstance(x, PatternNode)]
     alone = next((x for x in terms if isinstance(x, PatternVariable) and x in sequences), None)
-    crowded = next((x for x in nodes if len(_rests(x)) > MOST), None)
     summed = next((x for x in nodes if is_ac(x.op) and _rests(x)), None)
     what = fix = ""
     if alone is not None or sequences & set(ops):
         what = f"*{(alone or next(iter(sequences))).name} is a sequence and also one term"
         fix = "Write the star wherever it stands, and only among the operands of an op."
-    elif crowded is not None:
-        what = f"more than {MOST} sequences stand in one application: {text(crowded)}"
-        fix = "Write op(*a, x, *b): the operands before and after those that the identity names."
     elif summed is not None:
         what = f"a sequence stands in a sum or product: {text(summed)}"
         fix = "Leave it out: at the root, a pattern matches some of the terms and keeps the others."
@@ -182,9 +177,10 @@ def samples_of(clause: Clause) -> list[Clause]:
         every = [dict(zip((*ops, *rests), (*chosen, *x), strict=True)) for x in of_rests]
         fitting = [x for x in every if all(_fits(term, x) for term in terms)]
         images += fitting[: 1 if number else LENGTHS]
-    samples = [_Sampler(clause, image).sample() for image in images]
-    numbers = (_Sampler(clause, image, number=True) for image in images)
-    return [*samples, *[x.sample() for x in numbers if x.number is not None][:1]]
+    numbers = [_Sampler(clause, image, number=True) for image in images]
+    numbers = [x for x in numbers if x.number is not None][:1]
+    samples = [x.sample() for x in (*[_Sampler(clause, image) for image in images], *numbers)]
+    return [x for x in samples if x is not None]
 
 
 def _fits(term: Term, image: dict[PatternVariable, Any]) -> bool:
@@ -229,10 +225,13 @@ class _Sampler:
         ]
         self.number = self.copies[-1][self.own[0]] if number else None
 
-    def sample(self) -> Clause:
-        """Return the sample."""
+    def sample(self) -> Clause | None:
+        """Return the sample; None if a condition on its ops alone does not hold."""
         left, right = self.term(self.clause.left, {}), self.term(self.clause.right, {})
         conditions = tuple(c for one in self.clause.conditions for c in self.conditions(one))
+        if not all(c.args or c.function() for c in conditions):
+            return None
+        conditions = tuple(c for c in conditions if c.args)
         if self.number is not None:
             conditions += (Suspended("check", (self.number,), "a number", _is_number),)
         return Sample(left, right, conditions, origin=self.clause)

@@ -187,6 +187,10 @@ def together(
     None.  With ``stays``, an operand without axes that is no instance stands for itself.  None
     means that the operands are not instances of one element.
     """
+    if None not in matches:
+        shared = matches[0][0]
+        if len(matches) == 1 or all([m[0] == shared for m in matches]):
+            return shared, [m[1] for m in matches], [x for m in matches for x in m[2]]
     are_numbers = [stays and not getattr(x.type, "ndim", 1) for x in operands]
     pairs = list(zip(matches, are_numbers, strict=True))
     shared = next((m[0] for m, is_number in pairs if m is not None and not is_number), None)

@@ -55,8 +55,6 @@ KNOWN: tuple[tuple[str, str, str, str], ...] = (
     ("missed", "solve_diagonal_*o", "solve_*_triangularo", _SMALL),
     ("missed", "solve_lower_triangularo", "solve_upper_triangularo", _SMALL),
     ("missed", "solve_orthogonalo", "solve_*_triangularo", _SIGNS),
-    ("missed", "absorb_broadcast_too", "cancel_subtract_addo", _ORDER),
-    ("missed", "absorb_broadcast_too", "absorb_extremeo", _ORDER),
 )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from etuples import etuple
 from kanren import eq, lall, lany
 from unification import isvar
 from unification.utils import transitive_get as walk
@@ -78,12 +77,9 @@ class Joined(NamedTuple):
     def goal(self, fresh: Renaming) -> Any:
         """Return the goal, among variables that ``fresh`` renews."""
         args = [rename(x, fresh) for x in self.args]
-        if not isinstance(args[0], Rest):
-            args.insert(0, etuple())
-        if not isinstance(args[-1], Rest):
-            args.append(etuple())
-        first, *middle, last = [x.variable if isinstance(x, Rest) else x for x in args]
-        return joino(fresh(self.operands), first, middle, last)
+        many = [isinstance(x, Rest) for x in args]
+        parts = [x.variable if isinstance(x, Rest) else x for x in args]
+        return joino(fresh(self.operands), parts, many)
 
 
 class Mapped(NamedTuple):

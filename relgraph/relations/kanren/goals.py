@@ -504,35 +504,55 @@ def _map(goal: Suspended, state: State) -> Iterable[State] | None:
     return lall(*[goal.function(x, y) for x, y in pairs])(s) if fresh else [s]
 
 
-def joino(whole: Any, first: Any, middle: Sequence[Any], last: Any) -> Suspended:
-    """Relate a sequence of operands to its beginning, some operands in a row, and its end.
+def joino(whole: Any, parts: Sequence[Any], are_sequences: Sequence[bool]) -> Suspended:
+    """Relate a sequence of operands to the operands and sequences that it consists of.
 
     Parameters
     ----------
-    whole, first, last : etuple or logic variable
-        The sequences.
-    middle : sequence of terms
-        The operands between the beginning and the end.
+    whole : etuple or logic variable
+        The sequence.
+    parts : sequence of terms
+        Its parts, in order.
+    are_sequences : sequence of bool
+        Which parts are sequences themselves, of any length.
 
     Returns
     -------
     goal
-        Suspended until the whole, or the beginning and the end, are bound.
+        Suspended until the whole, or all its parts that are sequences, are bound.
     """
-    return Suspended("join", (whole, first, *middle, last), "joino", _none)
+    return Suspended("join", (whole, tuple(are_sequences), *parts), "joino", _none)
 
 
 def _join(goal: Suspended, state: State) -> Iterable[State] | None:
-    whole, first, *middle, last = (reify(to_term(x), state) for x in goal.args)
+    whole, are_sequences, *parts = (reify(to_term(x), state) for x in goal.args)
     if isinstance(whole, ExpressionTuple):
-        splits = range(len(whole) - len(middle) + 1)
-        parts = ((whole[:i], *whole[i : i + len(middle)], whole[i + len(middle) :]) for i in splits)
-        states = (unify((first, *middle, last), x, state) for x in parts)
+        ways = _cut(tuple(whole), are_sequences)
+        states = (unify(tuple(parts), way, state) for way in ways)
         return (s for s in states if s is not False)
-    if isinstance(first, ExpressionTuple) and isinstance(last, ExpressionTuple):
-        s = unify(whole, etuple(*first, *middle, *last), state)
-        return [] if s is False else [s]
-    return None
+    sequences = [x for x, many in zip(parts, are_sequences, strict=True) if many]
+    if not all(isinstance(x, ExpressionTuple) for x in sequences):
+        return None
+    operands: list[Any] = []
+    for x, many in zip(parts, are_sequences, strict=True):
+        operands.extend(x if many else [x])
+    s = unify(whole, etuple(*operands), state)
+    return [] if s is False else [s]
+
+
+def _cut(operands: tuple[Any, ...], are_sequences: Sequence[bool]) -> Iterator[tuple[Any, ...]]:
+    """Yield the ways to cut operands into parts, of which some are sequences."""
+    if not are_sequences:
+        if not operands:
+            yield ()
+        return
+    many, *rest = are_sequences
+    lengths = range(len(operands) + 1 - rest.count(False)) if many else (1,)
+    for n in lengths:
+        if n <= len(operands):
+            part = etuple(*operands[:n]) if many else operands[0]
+            for others in _cut(operands[n:], rest):
+                yield (part, *others)
 
 
 _SOLVED = {"check": _check, "calc": _calc, "map": _map, "flatten": _flatten, "join": _join}
