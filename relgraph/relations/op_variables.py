@@ -68,7 +68,7 @@ def _kind_of(f: PatternVariable, clause: Clause, name: str, location: str) -> Op
             f"{name}: {f.name} stands for an op, and nothing says for which",
             {"identity": clause, "declared": location},
             f"State its kind as a condition: where=lambda {f.name}: rg.elementwiseo({f.name}), or "
-            "reductiono, linearo or rearrangemento.",
+            "rg.reductiono, rg.linearo, rg.rearrangemento.",
         )
     return kinds[0]  # type: ignore[return-value]
 

@@ -17,14 +17,14 @@ TIDY = ("canonicalize", "specialize", "fast_run", "lift_rearrangement")
 
 @identity(
     tags=(*TIDY, "local_dimshuffle_lift"),
-    where=lambda f: elementwiseo(f),
+    where=elementwiseo,
     rounding="exact",
     broadcast=["x"],
 )
 def lift_transposeo(f, x, a):
     """f(transpose(x, a), ...) = transpose(f(x, ...), a) for any elementwise f, and so for .mT.
 
-    The same holds for expand_dims and squeeze.  A number among the operands stays as it is.
+    A number among the operands stays as it is.
     Source: an elementwise function computes each element from the matching ones, wherever they are.
     """
     yield f(Transpose(a)(x), ...), Transpose(a)(f(x, ...))
@@ -33,7 +33,7 @@ def lift_transposeo(f, x, a):
 
 @identity(
     tags=(*TIDY, "local_dimshuffle_lift"),
-    where=lambda f: elementwiseo(f),
+    where=elementwiseo,
     rounding="exact",
     broadcast=["x"],
 )
@@ -47,7 +47,7 @@ def lift_unit_axeso(f, x, a):
     yield f(Squeeze(a)(x), ...), Squeeze(a)(f(x, ...))
 
 
-@identity(tags=(*TIDY, "local_reshape_lift"), where=lambda f: elementwiseo(f), rounding="exact")
+@identity(tags=(*TIDY, "local_reshape_lift"), where=elementwiseo, rounding="exact")
 def lift_reshapeo(f, x, s, k):
     """f(reshape(x, s), ...) = reshape(f(x, ...), s) for any elementwise f.
 
@@ -62,7 +62,7 @@ def lift_reshapeo(f, x, s, k):
         *TIDY, "local_alloc_unary", "local_elemwise_alloc", "local_second_sink", "fill_cut",
         "local_fill_sink",
     ),
-    where=lambda f: elementwiseo(f),
+    where=elementwiseo,
     rounding="exact",
     broadcast=["x"],
 )  # fmt: skip

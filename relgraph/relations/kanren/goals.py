@@ -311,11 +311,7 @@ def _proved(name: str, x: Any) -> bool:
 
 
 def _unary_goal(
-    name: str,
-    holds: Callable[[Any], bool],
-    summary: str,
-    argument: str = "x",
-    what: str = "The graph to decide.",
+    name: str, holds: Callable[[Any], bool], summary: str
 ) -> Callable[[Any], Suspended]:
     """Return the goal ``nameo``, with the docstring that goals of one argument share."""
 
@@ -327,13 +323,13 @@ def _unary_goal(
 
     Parameters
     ----------
-    {argument} : pattern variable or term
-        {what}
+    x : pattern variable or term
+        The graph to decide.
 
     Returns
     -------
     goal
-        Suspended until ``{argument}`` is bound.
+        Suspended until ``x`` is bound.
     """
     return goal
 
@@ -398,7 +394,25 @@ def op_kindo(f: Any, kind: str) -> Suspended:
 
 
 def _kind_goal(kind: str) -> Callable[[Any], Suspended]:
-    return _unary_goal(kind, kind_of_ops(kind), kind_of_ops(kind).summary, "f", "The op to decide.")
+    """Return the goal ``kindo``; a parameter of that name makes it a condition by itself."""
+
+    def goal(f: Any) -> Suspended:
+        return op_kindo(f, kind)
+
+    goal.__name__ = goal.__qualname__ = f"{kind}o"
+    goal.__doc__ = f"""{kind_of_ops(kind).summary}
+
+    Parameters
+    ----------
+    f : pattern variable or op
+        The op to decide.
+
+    Returns
+    -------
+    goal
+        Suspended until ``f`` is bound.
+    """
+    return goal
 
 
 elementwiseo = _kind_goal("elementwise")
