@@ -8,9 +8,10 @@ symmetric, although its last bits may differ.  So ``spd``, symmetric and positiv
 that the exact matrix has a Cholesky factor.  The computed matrix has one too, unless its smallest
 eigenvalue is as small as the rounding errors, about ``n u`` times the largest.  The Cholesky
 factorisation of such a matrix raises, whereas an elimination would return meaningless digits.
-``psd``, positive semidefinite, promises no factor; with ``invertible`` it is ``spd``.  Facts are
-declared on inputs, where they belong to the input's identity; :mod:`relgraph.ir.fact_inference`
-infers those of other nodes.
+``psd``, positive semidefinite, promises no factor; with ``invertible`` it is ``spd``, so a relation
+that asks for ``spd`` takes a ``psd`` matrix that its left side inverts.  Facts are declared on
+inputs, where they belong to the input's identity; :mod:`relgraph.ir.fact_inference` infers those of
+other nodes.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ VALUE_FACTS = (
 )  # fmt: skip
 MATRIX_FACTS = (
     "square", "symmetric", "lower_triangular", "upper_triangular", "diagonal", "orthogonal",
-    "spd", "psd", "invertible", "permutation", "selection",
+    "spd", "psd", "invertible", "permutation", "selection", "identity",
 )  # fmt: skip
 NAMES = (*VALUE_FACTS, *MATRIX_FACTS)
 BIT = {name: 1 << i for i, name in enumerate(NAMES)}
@@ -47,6 +48,7 @@ _IMPLIES = {
     "psd": ("square", "symmetric"),
     "invertible": ("square",),
     "permutation": ("orthogonal", "selection"),
+    "identity": ("diagonal", "spd", "permutation"),
 }
 
 

@@ -202,6 +202,8 @@ class Assume(Op):
     parameters = ("facts",)
     arity = 1
     pointwise = True
+    view = True
+    overhead = 0
 
     @classmethod
     def canonical(cls, facts: Any = ()) -> tuple[Any, ...]:

@@ -75,6 +75,7 @@ class Reduction(Op):
     __slots__ = ()
     parameters = ("axis", "keepdims")
     arity = 1
+    overhead = 500
     nonempty = False  # whether a reduction over no elements has no value
     initial = ""  # the value over no elements, printed if the name does not imply it
     weight = 1

@@ -20,10 +20,11 @@ from relgraph.ir.forks import cached_property
 from relgraph.ir.node import Constant, Variable
 from relgraph.ir.op import Op
 from relgraph.relations import runtime
-from relgraph.relations.block_matcher import GatherRule
+from relgraph.relations.block_matcher import GatherRule, computed
 from relgraph.relations.clause import Rewrite, is_ac
 from relgraph.relations.generated_names import Names
 from relgraph.relations.matcher import Compiler, crowds, endless
+from relgraph.relations.matcher_store import stored_of
 from relgraph.relations.operand_index import (
     ANY,
     ANYWHERE,
@@ -46,6 +47,7 @@ from relgraph.relations.pattern import (
 from relgraph.relations.runtime import OutOfSteps
 from relgraph.relations.symmetry import exchange
 
+Accepts = Callable[[Any, Op, Sequence[Variable], Any], bool]
 VIEWED = "n0, i0, view, index"  # the parameters of a function that matches operands of a view
 
 
@@ -64,6 +66,8 @@ class MatchRule:
     which is then looked up by the operand it is bound to, and ``twins`` if its two operands are
     equal, as in ``x + x``.
     """
+
+    TERMS = frozenset({"args"})  # attributes that are not on disk, for they are terms
 
     def __init__(self, op: Op, rewrite: Rewrite) -> None:
         assert isinstance(rewrite.pattern, PatternNode)
@@ -84,33 +88,43 @@ class MatchRule:
             for i, x in enumerate(self.args)
             if not any(exchange(rewrite, y, x) is not None for y in self.args[:i])
         ]
+        self.inside = list(self._inside())
         self.matchers: list[Callable[..., Any] | None] = [None] * len(self.args)
+
+    def __getattr__(self, name: str) -> Any:
+        return computed(self, name)
 
     def matcher(self, role: int) -> Callable[..., Any]:
         """Return the function that matches a view, beginning with the operand of a role."""
         matcher = self.matchers[role]
         if matcher is None:
-            others = self.args[:role] + self.args[role + 1 :]
-            matcher = self.matchers[role] = self._compile(self.args[role], others)
+            matcher = self.matchers[role] = stored_of(
+                f"match{role}", self.rewrite, lambda: self._compile(role)
+            )
         return matcher
 
     @cached_property
     def pair(self) -> Callable[..., Any]:
         """The function that matches a view of two operands, in the order of the roles."""
+        matcher: Callable[..., Any] = stored_of("pair", self.rewrite, self._compile_pair)
+        return matcher
+
+    def _compile_pair(self) -> Callable[..., Any]:
         compiler = Compiler(self.rewrite, Names(), "n0, n1")
         for place, arg in enumerate(self.args):
             compiler.match(arg, f"n{place}")
         places = dict(zip(("n0", "n1"), self.args, strict=True))
         return self._finished(compiler, places, "pair", "n0, n1", "")
 
-    def _compile(self, first: Term, others: list[Term]) -> Callable[..., Any]:
+    def _compile(self, role: int) -> Callable[..., Any]:
+        first, others = self.args[role], self.args[:role] + self.args[role + 1 :]
         compiler = Compiler(self.rewrite, Names(), VIEWED)
         for op, several in crowds(self.args):
             name = compiler.names.of(op, op.name)
             compiler.test(f"len(index.get({name}, ())) >= {several}")
         compiler.match(first, "n0")
         places, slots = {"n0": first}, ["i0"]
-        waiting = list(others)
+        waiting = others
         while waiting:
             arg = min(waiting, key=lambda x: _urgency(x, compiler))
             alike = compiler.exchangeable(arg, waiting)
@@ -186,7 +200,7 @@ class MatchRule:
                 return f"index.get(({name}, {position}, {what}), ())"
         return f"index.get({name}, ())"
 
-    def inside(self) -> Iterator[tuple[Op, int]]:
+    def _inside(self) -> Iterator[tuple[Op, int]]:
         """Yield the op and position of each variable by which its application is looked up."""
         for i, arg in enumerate(self.args):
             others = {v for x in self.args[:i] + self.args[i + 1 :] for v in variables(x)}
@@ -209,6 +223,25 @@ class MatchRule:
 
 
 Rule = MatchRule | GatherRule
+
+
+def rule_of(op: Op, rewrite: Rewrite) -> Rule:
+    """Return the rule of a rewrite; what is computed for it is on disk, except for terms."""
+    new: list[Rule] = []
+
+    def facts() -> tuple[bool, dict[str, Any]]:
+        block = isinstance(rewrite.pattern, Block)
+        new.append(GatherRule(op, rewrite) if block else MatchRule(op, rewrite))
+        own = {"op", "rewrite", *new[0].TERMS}
+        return block, {name: x for name, x in vars(new[0]).items() if name not in own}
+
+    block, known = stored_of("rule", rewrite, facts)
+    if new:
+        return new[0]
+    kind: Any = GatherRule if block else MatchRule
+    rule: Rule = object.__new__(kind)
+    vars(rule).update(known, op=op, rewrite=rewrite)
+    return rule
 
 
 def _direct(term: Term) -> list[tuple[int, PatternVariable]]:
@@ -249,10 +282,7 @@ class AcMatcher:
     ) -> None:
         self.op = op
         self.fold = fold
-        self.rules: list[Rule] = [
-            GatherRule(op, r) if isinstance(r.pattern, Block) else MatchRule(op, r)
-            for r in rewrites
-        ]
+        self.rules = [rule_of(op, r) for r in rewrites]
         # (rule, role) by the key of the operand that may play the role; a role that any operand
         # may play waits for its partner's key to be there.
         self.by_key: dict[Any, list[tuple[int, int]]] = {}
@@ -273,7 +303,7 @@ class AcMatcher:
         self.by_identity = any([r.by_identity for r in matching])
         inside: dict[Op, set[int]] = {}
         for r in matching:
-            for inner, position in r.inside():
+            for inner, position in r.inside:
                 inside.setdefault(inner, set()).add(position)
         self.inside = {inner: frozenset(positions) for inner, positions in inside.items()}
         self._may: dict[frozenset[Any], bool] = {}
@@ -294,8 +324,13 @@ class AcMatcher:
             )
         return may
 
-    def pair(self, a: Variable, b: Variable) -> tuple[Variable, Any, tuple[Any, ...]] | None:
-        """Match a view of two operands; return ``(result, rewrite, bindings)`` or None."""
+    def pair(
+        self, a: Variable, b: Variable, accepts: Accepts | None = None, root: Any = None
+    ) -> tuple[Variable, Any, tuple[Any, ...]] | None:
+        """Match a view of two operands; return ``(result, rewrite, bindings)`` or None.
+
+        A firing that ``accepts(root, op, operands, firing)`` refuses counts as no match.
+        """
         keys = (a.op or key_of(a), b.op or key_of(b))
         agenda = self._pairs.get(keys)
         if agenda is None:
@@ -315,12 +350,16 @@ class AcMatcher:
                     found = rule.pair(b, a) if swapped else rule.pair(a, b)
                 except OutOfSteps:
                     raise endless(rule.rewrite) from None
-                if found is not None:
-                    return found  # type: ignore[no-any-return]
-                continue
-            match = rule.pair(a, b, self.view)
-            if match is not None:
-                return match.firing.result, match.firing.rewrite, match.firing.bindings
+            else:
+                match = rule.pair(a, b, self.view)
+                firing = None if match is None else match.firing
+                found = firing and (firing.result, firing.rewrite, firing.bindings)
+            if found is not None and (
+                accepts is None
+                or not found[1].may_recompute
+                or accepts(root, self.op, (a, b), found)
+            ):
+                return found  # type: ignore[no-any-return]
         return None
 
     def _pair_agenda(self, a: Any, b: Any) -> tuple[tuple[int, bool], ...]:
@@ -347,11 +386,26 @@ class AcMatcher:
                         agenda.append((number, swapped))
         return tuple(agenda)
 
-    def step(self, view: View, fresh: Collection[int]) -> list[Match]:
+    def step(
+        self,
+        view: View,
+        fresh: Collection[int],
+        accepts: Accepts | None = None,
+        root: Any = None,
+    ) -> list[Match]:
         """Match the operands that are new to a view, and remove the matched ones from it.
 
-        The matches are disjoint, in order of the rules and then of the operands.
+        The matches are disjoint, in order of the rules and then of the operands.  ``accepts`` is
+        as in :meth:`pair`.
         """
+
+        def accepted(firing: Firing) -> bool:
+            return (
+                accepts is None
+                or not firing.rewrite.may_recompute
+                or accepts(root, self.op, firing.taken, firing.fired)
+            )
+
         agenda: list[tuple[int, int, int]] = []
         index, operands = view.index, view.operands
         if len(operands) <= runtime.WHOLE:  # a variable may stand for several, old and new
@@ -389,10 +443,11 @@ class AcMatcher:
             rule = self.rules[number]
             if isinstance(rule, GatherRule):
                 for match in rule.gather(view):
-                    self._take(match, view, matches)
+                    if accepted(match.firing):
+                        self._take(match, view, matches)
             elif slot in operands:
                 matched = rule.find(place, slot, view)
-                if matched is not None:
+                if matched is not None and accepted(matched.firing):
                     self._take(matched, view, matches)
         return matches
 

@@ -17,6 +17,7 @@ from relgraph.relations.clause import Rewrite
 from relgraph.relations.generated_names import Names
 from relgraph.relations.generated_source import STEPS, Line
 from relgraph.relations.matcher import Compiler, endless
+from relgraph.relations.matcher_store import stored_of
 from relgraph.relations.nary import alike
 from relgraph.relations.operand_index import ANY, Buckets, Firing, Match, View, anchor
 from relgraph.relations.pattern import Block, PatternNode, PatternVariable, Term
@@ -32,6 +33,8 @@ class GatherRule:
     buckets; it is ANY if an operand x counts as ``1 * x``.
     """
 
+    TERMS = frozenset({"own", "_reductions", "_whole"})  # attributes that are not on disk
+
     def __init__(self, op: Op, rewrite: Rewrite) -> None:
         block = rewrite.pattern
         assert isinstance(block, Block)
@@ -45,9 +48,16 @@ class GatherRule:
         if self._whole is not None:
             self.key = ANY
 
+    def __getattr__(self, name: str) -> Any:
+        return computed(self, name)
+
     @cached_property
     def deal(self) -> Callable[..., Any]:
         """The function that puts operands into buckets, compiled at its first use."""
+        matcher: Callable[..., Any] = stored_of("deal", self.rewrite, self._compile_deal)
+        return matcher
+
+    def _compile_deal(self) -> Callable[..., Any]:
         compiler, shared = self._matched()
         bodies = [self._dealt(compiler, shared)]
         if self._whole is not None:
@@ -59,6 +69,10 @@ class GatherRule:
     @cached_property
     def build(self) -> Callable[..., Any]:
         """The function that builds the other side for one bucket, compiled at its first use."""
+        matcher: Callable[..., Any] = stored_of("build", self.rewrite, self._compile_build)
+        return matcher
+
+    def _compile_build(self) -> Callable[..., Any]:
         compiler, shared = self._matched()
         compiler.lines, compiler.inner = [], []
         compiler.done = [c for c in compiler.done if c not in self._reductions]
@@ -191,3 +205,12 @@ class GatherRule:
             return 0
         cost = node.op.flops(tuple([x.type for x in node.inputs]), node.type)
         return (len(members) - 1) * cost
+
+
+def computed(rule: Any, name: str) -> Any:
+    """Return a missing attribute of a rule that is from disk: a new rule has it."""
+    if name not in rule.TERMS:
+        raise AttributeError(f"{type(rule).__name__} has no {name}")
+    new = vars(type(rule)(rule.op, rule.rewrite))
+    vars(rule).update({name: new[name] for name in rule.TERMS})
+    return new[name]

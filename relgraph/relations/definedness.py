@@ -11,7 +11,7 @@ from functools import partial
 
 from relgraph.ir.facts import BIT, proved
 from relgraph.ir.op import Op
-from relgraph.relations.kanren.goals import Suspended
+from relgraph.relations.kanren.goals import Suspended, facto
 from relgraph.relations.pattern import PatternNode, Term, same_term, subterms
 
 
@@ -30,17 +30,33 @@ def required(term: Term) -> list[tuple[Term, str]]:
 
 
 def unproved(conditions: Iterable[Suspended], *sides: Term) -> tuple[Suspended, ...]:
-    """Return the conditions that do not follow from the definedness of some sides."""
+    """Return what is left to prove of conditions where some sides are defined.
+
+    A condition is left out if it follows, and weakened if it follows from less: a matrix that is
+    inverted is positive definite if it is semidefinite.
+    """
     facts = [pair for side in sides for pair in required(side)]
-    return tuple([c for c in conditions if not _follows(c, facts)])
+    left = [_weakened(c, facts) for c in conditions]
+    return tuple([c for c in left if c is not None])
 
 
-def _follows(condition: Suspended, facts: list[tuple[Term, str]]) -> bool:
+def _weakened(condition: Suspended, facts: list[tuple[Term, str]]) -> Suspended | None:
+    """Return what is left to prove of a condition where facts of terms are given."""
     needed = fact_asked(condition)
-    return needed is not None and any(
-        same_term(condition.args[0], term) and proved(name).true & BIT[needed]
-        for term, name in facts
-    )
+    if needed is None:
+        return condition
+    x = condition.args[0]
+    given = proved(*(name for term, name in facts if same_term(x, term)))
+    if given.holds(needed):
+        return None
+    for less in WEAKER.get(needed, ()):
+        if (given | proved(less)).holds(needed):
+            return facto(x, less)
+    return condition
+
+
+# Facts that imply a fact together with what else is known.
+WEAKER = {"spd": ("psd",)}
 
 
 def fact_asked(condition: Suspended) -> str | None:

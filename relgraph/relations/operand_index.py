@@ -15,7 +15,20 @@ from relgraph.relations.nary import NEAR, canonical, leaves
 from relgraph.relations.op_kinds import OpKind
 from relgraph.relations.pattern import Block, OpPattern, PatternNode, PatternVariable, Rest, Term
 
-ANY = "any operand"  # the key of a term that any operand may match
+
+class _Any:
+    """The key of a term that any operand may match: one object, also after it was pickled."""
+
+    def __repr__(self) -> str:
+        return "any operand"
+
+    def __reduce__(self) -> str:
+        return "ANY"
+
+
+ANY = _Any()
+SEQUENCE = "any operands"  # the key of a sequence of operands
+EACH = "each operand"  # before the key that one operand has, where all match one element
 ANYWHERE = -1  # the position of the operands of a commutative op
 NOTHING_INSIDE: Mapping[Any, frozenset[int]] = {}
 
@@ -36,7 +49,7 @@ def anchor(term: Term) -> Any:
             return op.kind
         return op.cls if isinstance(op, OpPattern) else op
     if isinstance(term, Rest):
-        return ANY
+        return SEQUENCE
     return key_of(term) if isinstance(term, Variable) else Constant
 
 
@@ -58,6 +71,11 @@ class Firing(NamedTuple):
     taken: tuple[Variable, ...]
     result: Variable
     subtracted: bool = False
+
+    @property
+    def fired(self) -> tuple[Variable, Rewrite, tuple[Any, ...]]:
+        """The result, the rewrite and its bindings, as matchers return them."""
+        return self.result, self.rewrite, self.bindings
 
 
 class Match(NamedTuple):

@@ -7,10 +7,11 @@ from typing import Any
 
 from relgraph.ir.node import Constant, Variable, apply, apply_chain
 from relgraph.ir.op import Op
-from relgraph.relations.ac_matcher import AcMatcher
+from relgraph.relations.ac_matcher import Accepts, AcMatcher
 from relgraph.relations.nary import combined, leaves, region, uniform
 from relgraph.relations.operand_index import Match, View, key_of
 from relgraph.rewriting.budgets import CHAIN, Limits, Log
+from relgraph.rewriting.firing_cost import FiringCost
 from relgraph.rewriting.selection import Selection
 
 GROWN = 1000  # operands that rewrites may add to one sum or product
@@ -68,8 +69,11 @@ class Groups(Limits):
         closed: frozenset[Variable],
         memo: dict[Variable, Variable],
         log: Log | None = None,
+        cost: FiringCost | None = None,
     ) -> None:
         super().__init__(selection, log)
+        self.cost = cost
+        self.accepts: Accepts | None = None if cost is None else cost.of_operands
         self.closed: Any = closed if selection.regroups else _FloatsToo(closed)
         self.normal = memo
         self.groups: dict[Variable, _Group] = {}
@@ -116,8 +120,9 @@ class Groups(Limits):
                 self.inherit(n, n.inputs)
             return None
         m = n if x is a and y is b else apply(op, (x, y))
-        nested_x = x.op is op and x is not a and a.op is not op  # closed applications stay closed
-        nested_y = y.op is op and y is not b and b.op is not op
+        # Closed applications stay closed, and so do the normal forms of other shared operands.
+        nested_x = x.op is op and x is not a and a.op is not op and not self.shared(n, a)
+        nested_y = y.op is op and y is not b and b.op is not op and not self.shared(n, b)
         if nested_x or nested_y:
             # A normal sum grows by one operand: done unless their keys can match.
             if (nested_x and nested_y) or op.idempotent:
@@ -128,7 +133,7 @@ class Groups(Limits):
             self.keys[m] = keys
             normal[n] = normal[m] = m
             return True
-        fired = matcher.pair(x, y)
+        fired = matcher.pair(x, y, self.accepts, n)
         if fired is None:
             normal[n] = normal[m] = m
             return True
@@ -190,11 +195,11 @@ class Groups(Limits):
                 elif self.depth:
                     self.inherit(n, pending)
                 return False
-            if not self.enter(group, matcher):
+            if not self.enter(n, group, matcher):
                 break
             assert group.view is not None
             fresh, group.fresh = group.fresh, []
-            matches = matcher.step(group.view, fresh)
+            matches = matcher.step(group.view, fresh, self.accepts, n)
             if not matches:
                 break
             self.record(n, group, op, matches)
@@ -232,7 +237,18 @@ class Groups(Limits):
                 normal[x] = x
         return left
 
-    def enter(self, group: _Group, matcher: AcMatcher) -> bool:
+    def shared(self, n: Variable, x: Variable) -> bool:
+        """Return True if an operand has other users, so that its normal form stays as it is."""
+        cost = self.cost
+        if cost is None:
+            return False
+        cost.depends = True
+        if cost.users.get(x, 0) < 2:
+            return False
+        cost.refused.add(n)
+        return True
+
+    def enter(self, n: Variable, group: _Group, matcher: AcMatcher) -> bool:
         """Enter normal operands into the view; return False if no rewrite can match them."""
         normal, op = self.normal, matcher.op
         waiting, group.waiting = group.waiting, []
@@ -244,7 +260,13 @@ class Groups(Limits):
             y = normal.get(x, x)
             if y is not x:
                 group.changed = True
-                if y.op is op and x.op is not op and y.type.dtype is group.dtype and uniform(y):
+                if (
+                    y.op is op
+                    and x.op is not op
+                    and y.type.dtype is group.dtype
+                    and uniform(y)
+                    and not self.shared(n, x)
+                ):
                     inner.append((y, slot))
                     continue
             arrived.append((y, slot))

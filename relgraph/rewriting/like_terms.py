@@ -285,7 +285,7 @@ class Sums(Groups):
             # Subtract -5 y - y as 5 y + y if there is a term to subtract it from.
             subtracted = added and all(map(_subtracted, entries[key]))
             firing = self.firing(entries[key], n, signed, subtracted)
-            if firing is not None:
+            if firing is not None and self.pays(n, signed.op, firing):
                 firings.append(firing)
                 by_key[key] = firing
         if not firings:
@@ -296,6 +296,10 @@ class Sums(Groups):
         result = _difference(positive, negative, signed)
         self.logged(n, entries, result, firings, signed)
         return result
+
+    def pays(self, n: Variable, op: Op, firing: Firing) -> bool:
+        """Return True if a firing on terms of the sum ``n`` pays."""
+        return self.accepts is None or self.accepts(n, op, firing.taken, firing.fired)
 
     def firing(
         self, alike: Sequence[Term], n: Variable, signed: Signed, subtracted: bool

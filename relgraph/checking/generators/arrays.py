@@ -12,7 +12,16 @@ from relgraph.checking.evaluation import same
 from relgraph.ir.facts import MATRIX_FACTS
 
 Array = Any
-MATRIX = {"symmetric", "spd", "psd", "orthogonal", "invertible", "permutation", "selection"}
+MATRIX = {
+    "symmetric",
+    "spd",
+    "psd",
+    "orthogonal",
+    "invertible",
+    "permutation",
+    "selection",
+    "identity",
+}
 SPECIAL = (math.nan, math.inf, -math.inf, 0.0, -0.0, 1.0, -1.0, 0.5, -2.0, 3.0)
 ZEROS = (0.0, -0.0, 1.0, -1.0, 0.5, -2.0, 3.0)
 EXTREME = (
@@ -129,6 +138,8 @@ def with_facts(x: Any, value: Array, rng: np.random.Generator, regular: bool = F
             value = np.broadcast_to(np.eye(side)[rng.permutation(side)], value.shape)
         elif regular or "invertible" in facts:
             value = _dominated(value)
+    if "identity" in facts:
+        value = np.broadcast_to(np.eye(*value.shape[-2:]), value.shape)
     if "selection" in facts and value.shape[-1]:
         rows = np.arange(value.shape[-1])
         value = rng.integers(value.shape[-1], size=value.shape[:-1])[..., None] == rows

@@ -13,6 +13,7 @@ from relgraph.ir.op import Op
 from relgraph.ops.elementwise.row import (
     AC,
     ACI,
+    CHEAP,
     DIVIDE,
     LONG,
     TRANSCENDENTAL,
@@ -160,6 +161,7 @@ ARITHMETIC: tuple[Row, ...] = themed(
         prepare=prepare_power,
         facts=rules.power,
         flops=2 * TRANSCENDENTAL,
+        constants=((1, 0), (2, CHEAP), (0.5, DIVIDE)),
         measure=(8, (2, 1)),
         meaning=lambda mp, x, y: mp.power(x, y),
         derivative=lambda op, r, x, y: (y * op.power(x, y - 1), r * op.log(x)),

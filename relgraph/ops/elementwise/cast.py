@@ -29,6 +29,7 @@ class Cast(Op):
     arity = 1
     computes = False
     pointwise = True
+    overhead = 300
 
     @classmethod
     def canonical(cls, dtype: Any) -> tuple[Any, ...]:

@@ -16,7 +16,7 @@ from relgraph.errors import ArgumentError, NumberRangeError
 from relgraph.ir import forks
 from relgraph.ir.cost import size
 from relgraph.ir.facts import Facts
-from relgraph.ir.node import Variable, digest_of
+from relgraph.ir.node import Constant, Variable, digest_of
 from relgraph.ir.op import Op
 from relgraph.ir.types import TensorType, Type, broadcast_shapes
 from relgraph.ops.elementwise.arithmetic import ARITHMETIC, ROUNDING
@@ -72,6 +72,7 @@ class Elementwise(Op):
         "symbol",
     )
     pointwise = True
+    overhead = 300
     _named: ClassVar[dict[str, Elementwise]] = {}
 
     row: Row
@@ -134,6 +135,14 @@ class Elementwise(Op):
     def flops(self, types: tuple[Any, ...], result: Any) -> int:
         """Return the operations of the row for each element of the result."""
         return self.row.flops * size(result)
+
+    def node_flops(self, inputs: tuple[Variable, ...], types: tuple[Any, ...], result: Any) -> int:
+        """Return the operations of the row, which may be others for a constant last operand."""
+        if self.row.constants and isinstance(inputs[-1], Constant):
+            for value, flops in self.row.constants:
+                if inputs[-1].uniform == value:
+                    return flops * size(result)
+        return self.flops(types, result)
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """Return what the rule of the row proves, and the matrix structure that it keeps."""

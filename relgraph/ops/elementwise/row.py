@@ -167,6 +167,8 @@ class Row(NamedTuple):
         What the op decides by, as :mod:`relgraph.checking.branches` calls it, or "".
     flops : int
         Floating-point operations for one element.
+    constants : tuple of (number, int)
+        The operations for one element if the last operand is a certain constant.
     measure : tuple
         The weight ``w`` and the coefficients ``a, b`` in the termination order, which reads
         ``f(x, y)`` as ``w + a x + b y``.  Every rewrite that relgraph ships decreases this number.
@@ -217,6 +219,7 @@ class Row(NamedTuple):
     range: tuple[float, float] = (-np.inf, np.inf)
     decides: str = ""
     flops: int = CHEAP
+    constants: tuple[tuple[float, int], ...] = ()
     measure: Measure = (1, 1)
     meaning: Callable[..., Any] | None = None
     rounding: str = "relative"

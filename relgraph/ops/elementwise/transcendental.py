@@ -10,6 +10,8 @@ import numpy as np
 import relgraph.ops.elementwise.facts as rules
 from relgraph.ops.elementwise.row import (
     AC,
+    CHEAP,
+    DIVIDE,
     LONG,
     SPECIAL,
     TRANSCENDENTAL,
@@ -77,7 +79,8 @@ def _transcendental(function: np.ufunc, facts: Any, **fields: Any) -> Row:
 def _composite(name: str, compute: Any, doc: str, **fields: Any) -> Row:
     """Return the row of a function that NumPy lacks, computed by several of NumPy or SciPy."""
     # The dtype rule is that of exp, so that inferring a type does not import SciPy.
-    return Row(name, compute, 1, ufunc_loop(np.exp), doc=doc, flops=SPECIAL, **fields)
+    columns = {"flops": SPECIAL, **fields}
+    return Row(name, compute, 1, ufunc_loop(np.exp), doc=doc, **columns)
 
 
 _EXP = rules.rule(
@@ -204,6 +207,7 @@ EXPONENTIAL: tuple[Row, ...] = themed(
             when=((("nonnegative",), ("positive",)), (("not_nan",), ("finite",))),
         ),
         range=(0.0, 1.0),
+        flops=TRANSCENDENTAL + DIVIDE + CHEAP,
         measure=(3, 1),
         meaning=lambda mp, x: 1 / (1 + mp.exp(-x)),
         derivative=lambda op, r, x: (r * (1 - r),),

@@ -83,8 +83,8 @@ class IndexUpdate(Op):
         return result
 
     def flops(self, types: tuple[Any, ...], result: Any) -> int:
-        """Cost one copy of each element."""
-        return size(result)
+        """Cost one operation for each element that is combined with a value."""
+        return 0 if self.moves_elements else size(types[1])
 
     def infix(self, operands: list[str]) -> str | None:
         """Print as ``at(x)[key].set(value)``."""

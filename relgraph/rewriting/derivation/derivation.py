@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from os import PathLike
 from typing import Any
 
@@ -12,6 +11,7 @@ from relgraph.errors import ArgumentError, VerifyError, count_of, kind_of
 from relgraph.ir.cost import flops
 from relgraph.ir.infix import brief
 from relgraph.ir.node import Variable, apply_chain
+from relgraph.ir.records import record
 from relgraph.relations.operand_index import Firing
 from relgraph.rewriting.derivation.entailment import Entailment
 from relgraph.rewriting.derivation.packing import (
@@ -26,7 +26,7 @@ from relgraph.rewriting.driver import RUNNER, normalise
 from relgraph.rewriting.selection import Selection, relation_of
 
 
-@dataclass(frozen=True)
+@record
 class Step:
     """One step: a node of the graph, what replaced it, and the firings that justify it.
 
@@ -59,7 +59,7 @@ class Step:
         )
 
 
-@dataclass(frozen=True)
+@record
 class Phase:
     """What one selection of relations did to a graph.
 
@@ -108,7 +108,7 @@ class Phase:
         checker = Checker(self.selection)
         for number, step in enumerate(self.steps, 1):
             checker.step(number, step)
-        closed = closed_in(self.before)
+        closed = closed_in(self.before, self.selection.ac_ops)
         # What was proved for finite values only may cancel what is added on both sides as well.
         sources = [relation_of(f.rewrite) for step in self.steps for f in step.firings]
         finite = any([r is not None and r.specials == "assumes_finite" for r in sources])
@@ -131,7 +131,7 @@ class Phase:
                 )
 
 
-@dataclass(frozen=True)
+@record
 class Derivation:
     """How a graph became another one: a chain of equal graphs, with the relation of each step.
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import operator
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
 from itertools import chain, pairwise
 from typing import Any
@@ -41,6 +41,7 @@ from relgraph.relations.pattern import (
 from relgraph.rewriting.derivation.equality import Keys, bare, is_nested, negative, sum_op
 from relgraph.rewriting.interpreter import answers
 from relgraph.rewriting.selection import Selection, relation_of
+from relgraph.rewriting.shared_subterms import families
 
 Values = dict[PatternVariable, Any]
 CONVERTING = (Cast, BroadcastTo)  # ops that wrap a result to give it the replaced type
@@ -385,14 +386,18 @@ def _signed_leaves(node: Variable, closed: frozenset[Variable]) -> list[Variable
     return list(leaves)
 
 
-def closed_in(outputs: Sequence[Variable]) -> frozenset[Variable]:
-    """Return the applications that are nested in the same op and also have other users."""
+def closed_in(outputs: Sequence[Variable], ops: Iterable[Op]) -> frozenset[Variable]:
+    """Return the applications that are nested in one of some ops and also have other users.
+
+    A difference or inverse counts as an application of its op.
+    """
+    of = families(ops)
     uses: Counter[Variable] = Counter(outputs)
     nested = set()
     for node in toposort(outputs):
         for x in node.inputs:
             uses[x] += 1
-            if x.op is not None and x.op is node.op and is_ac(x.op):
+            if x.op in of and of[x.op] is of.get(node.op):
                 nested.add(x)
     return frozenset([x for x in nested if uses[x] > 1])
 

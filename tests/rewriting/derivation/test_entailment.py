@@ -3,13 +3,13 @@
 import itertools
 import random
 import time
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import relgraph as rg
 from relgraph.errors import VerifyError
+from relgraph.ir.records import replace
 from relgraph.relations.catalogue.arithmetic import cancel_subtract_selfo
 from relgraph.rewriting.derivation.entailment import Entailment, Lattice, Replacements
 

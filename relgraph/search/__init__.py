@@ -1,0 +1,1 @@
+"""Search among equal graphs: proofs that two graphs are equal."""
