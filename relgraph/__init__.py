@@ -120,6 +120,7 @@ if TYPE_CHECKING:
     )
     from relgraph.api.jit import jit as jit
     from relgraph import cache as cache
+    from relgraph.api.optimize import optimize as optimize
     from relgraph.api.prove import prove as prove
     from relgraph.checking.check import check as check
     from relgraph.costs.program import cost as cost
@@ -151,6 +152,7 @@ _LAZY = {
     "check": "relgraph.checking.check",
     "explain": "relgraph.api.explain",
     "jit": "relgraph.api.jit",
+    "optimize": "relgraph.api.optimize",
     "profile_rewrites": "relgraph.api.explain",
     "prove": "relgraph.api.prove",
     "Function": "relgraph.api.function",

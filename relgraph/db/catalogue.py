@@ -28,6 +28,7 @@ from relgraph.rewriting.passes.matmul_chains import MatmulChain
 from relgraph.rewriting.passes.shared_factorisations import FactorReuse
 from relgraph.rewriting.passes.structured_products import StructuredProducts
 from relgraph.rewriting.rewriters import GraphRewriter
+from relgraph.search.optimize import CheapestProgram
 
 # The modules of relgraph.relations.catalogue; each has a tuple RELATIONS.
 THEMES = (
@@ -122,6 +123,7 @@ def build_database() -> SequenceDB:
         database.register(choice, *tags)
     for rewriter, place in REWRITERS:
         database.register(rewriter, *REWRITER_TAGS, position=place)
+    database.register(CheapestProgram(), "optimal", *REWRITER_TAGS[1:], position=2.3)
     for motif, place, names in MOTIFS:
         database.register(motif, "linear_algebra", *names, position=place)
     folding, collecting = ConstantFolding(), ConstantCollecting()

@@ -1,1 +1,1 @@
-"""Search among equal graphs: proofs that two graphs are equal."""
+"""Search among equal graphs: the cheapest program, and proofs of equality."""
