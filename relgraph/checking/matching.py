@@ -22,7 +22,8 @@ def match(relation: Relation, node: Variable) -> Variable | None:
         return None
     matcher = selection.ac_of(op)
     if matcher is not None:
-        firing: Any = matcher.pair(*node.inputs)
+        a, b = node.inputs
+        firing: Any = matcher.pair(a, b)
         if firing is None and (selection.regroups or node.dtype.kind != "f"):
             return _match_all_operands(matcher, node)
     else:
