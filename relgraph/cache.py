@@ -145,11 +145,11 @@ class Sources(NamedTuple):
 def sources() -> Sources | None:
     """Return what the generated code of relgraph depends on; None if it is not in a folder.
 
-    It is the version of Python and of NumPy, and path, time and size of each file of relgraph, by
-    which Python decides as well whether its own compiled files are up to date.
+    It is the system, the versions of Python and NumPy, and path, time and size of each file of
+    relgraph, by which Python decides as well whether its own compiled files are up to date.
     """
-    lines = [sys.version, np.__version__, str(Path(__file__).parent)]
-    waiting = lines[2:]
+    lines = [sys.version, sys.platform, np.__version__, str(Path(__file__).parent)]
+    waiting = lines[3:]
     try:
         for folder in waiting:  # which grows
             with os.scandir(folder) as items:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.backends import cache
+from relgraph import cache
 from relgraph.ir.machine import FIXED, Machine, Rate
 from relgraph.ir.op import RATES
 from relgraph.ops.contraction import Matmul

@@ -74,8 +74,8 @@ def mode(name: str | RewriteDatabaseQuery, nonfinite: str = "assume") -> Rewrite
     Parameters
     ----------
     name : str or Query
-        One of o1, o2, o3, o4, o5, fast_run, fast_compile, stabilization and unsafe; a query is returned
-        unchanged.
+        One of o1, o2, o3, o4, o5, fast_run, fast_compile, stabilization and unsafe; a query is
+        returned unchanged.
     nonfinite : {"assume", "keep"}
         Whether to use relations that hold for finite values only, such as ``x - x = 0``, or to
         preserve infinities and NaN.

@@ -97,8 +97,12 @@ class PlainMatcher:
         numbers = self._fitting(keys)
         matcher = self._choices.get(numbers)
         if matcher is None:
-            matcher = compile_plain(self.op, self._rewrites(numbers), choosing=True)
-            self._choices[numbers] = matcher
+            clauses = [self.clauses[i] for i in numbers]
+            matcher = self._choices[numbers] = stored(
+                "choice",
+                clauses,
+                lambda: compile_plain(self.op, self._rewrites(numbers), choosing=True),
+            )
         return matcher
 
     def _fitting(self, keys: tuple[Any, ...]) -> tuple[int, ...]:

@@ -225,7 +225,7 @@ def _references(names: Names, clauses: Clauses) -> dict[int, Reference]:
     for i, rewrite in enumerate(_rewrites(clauses)):
         if rewrite is None:
             continue
-        references[id(rewrite)] = "rewrite", i
+        references[id(rewrite)] = "rewrite", i, rewrite.may_recompute
         references[id(rewrite.ranks)] = "ranks", i
         for j, condition in enumerate(rewrite.conditions):
             function = names.decided(condition, rewrite.relation)
@@ -276,6 +276,7 @@ def _loaded(data: bytes, clauses: Clauses, table: _Table) -> Any:
             return Condition(rewrite, *rest)
         if kind == "ranks":
             return Ranks(rewrite, table, f"{relation.catalogued}/{number}")
+        rewrite.__dict__.setdefault("may_recompute", *rest)  # so that firing does not state it
         return rewrite
 
     value, compiled = _Unpickler(data, resolve).load()

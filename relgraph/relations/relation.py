@@ -71,7 +71,7 @@ CATALOGUE = "relgraph.relations.catalogue"
 _NO_SIDE: Any = object()
 
 # The relations of the catalogue, by module and name; some exist before their modules have run.
-ANNOUNCED: dict[tuple[str, str], Any] = {}
+ANNOUNCED: dict[tuple[str, ...], Any] = {}
 
 
 class Relation(ByReference):
@@ -621,7 +621,7 @@ def identity(
             broadcast=broadcast, budget=budget, location=location,
         )  # fmt: skip
     check_function(function, name, "identity", "logic variables that returns two sides")
-    place = function.__module__, getattr(function, "__qualname__", "")
+    place = tuple([str(getattr(function, x, "")) for x in ("__module__", "__qualname__")])
     announced = ANNOUNCED.get(place)
     if announced is not None and announced.declare(function, where):
         return announced

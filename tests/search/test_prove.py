@@ -6,7 +6,6 @@ import os
 import pickle
 import subprocess
 import sys
-from dataclasses import replace
 from importlib import import_module
 
 import numpy as np
@@ -18,6 +17,7 @@ from relgraph.checking.generators.cases import cases, firings
 from relgraph.checking.refutation import replay
 from relgraph.db.catalogue import THEMES
 from relgraph.errors import ArgumentError, ShapeError, VerifyError
+from relgraph.ir.records import replace
 from relgraph.search.proof import Step
 from tests.search.identities import EQUAL, UNEQUAL, A, B, D, P, U, V, inv, lam, s, u, v, x, y
 

@@ -550,7 +550,7 @@ def switch_log_deto(A):
     Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 3.2.
     """
     both = Slogdet()(A)
-    return log(det(A)), where(GetItem(0)(both) >= 0, GetItem(1)(both), math.nan)
+    return log(det(A)), where(0 <= GetItem(0)(both), GetItem(1)(both), math.nan)
 
 
 RELATIONS: tuple[Relation, ...] = (
