@@ -25,7 +25,7 @@ from relgraph.rewriting.passes.blas import (
 from relgraph.rewriting.passes.concatenation import JoinMerging
 from relgraph.rewriting.passes.constant_folding import ConstantCollecting, ConstantFolding
 from relgraph.rewriting.passes.distribution import Distribution
-from relgraph.rewriting.passes.lifting import IndexLifting, RearrangementLifting, ShapeLifting
+from relgraph.rewriting.passes.lifting import IndexLifting, ShapeLifting
 from relgraph.rewriting.passes.matmul_chains import MatmulChain
 from relgraph.rewriting.passes.shared_factorisations import FactorReuse
 from relgraph.rewriting.passes.structured_products import StructuredProducts
@@ -37,7 +37,7 @@ THEMES = (
     "arithmetic", "powers", "signs", "explog", "trigonometric", "special", "stabilise",
     "comparison", "logic", "choices", "extremes", "casts", "products", "decompositions",
     "structure", "linalg", "blocks", "reductions", "reduced_extremes", "reduced_shapes",
-    "cumulative", "shape", "axes", "checks", "indexing", "updates",
+    "cumulative", "shape", "axes", "views", "checks", "indexing", "updates",
 )  # fmt: skip
 
 PHASES = (
@@ -138,9 +138,6 @@ def build_database() -> SequenceDB:
                          "local_join_to_repeat", "local_join_of_alloc")),
         (ShapeLifting(), ("exact", "local_shape_to_shape_i", "local_useless_reshape",
                           "shape_promotion", "local_shape_lift")),
-        (RearrangementLifting(), ("exact", "local_dimshuffle_lift", "local_reshape_lift",
-                                  "local_alloc_unary", "local_elemwise_alloc",
-                                  "local_second_sink", "fill_cut", "local_fill_sink")),
         (IndexLifting(), ("rounded", "local_subtensor_of_batch_dims", "local_subtensor_of_dot",
                           "local_subtensor_of_join", "local_subtensor_make_vector",
                           "extract_diag_lift_pass")),

@@ -90,6 +90,7 @@ class _Diagonals(Op):
     parameters = ("k",)
     arity = 1
     moves_elements = True
+    linear = True
 
     @classmethod
     def canonical(cls, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
@@ -158,6 +159,7 @@ class Diagonal(_Diagonals):
     __slots__ = ()
     name = "diagonal"
     measure = (1, 2)
+    rearranges = True
     view = True
     overhead = 800
 
@@ -183,6 +185,7 @@ class Trace(Op):
     name = "trace"
     measure = (1, 4)
     arity = 1
+    linear = True
     returns_new_array = True
 
     def infer(self, *types: Any) -> Type:

@@ -48,7 +48,6 @@ ROWS = [
     Row(p.lift_matmul_multiplyo, A @ (s * B), s * (A @ B), A @ (x * B)),
     Row(p.transpose_matmulo.reversed, mT(B) @ mT(A), mT(A @ B), mT(A) @ B),
     Row(p.transpose_addo.reversed, mT(A) + mT(B), mT(A + B), mT(A) + B),
-    Row(p.transpose_subtracto.reversed, mT(A) - mT(B), mT(A - B), A - mT(B)),
     Row(p.remove_transpose_symmetrico, mT(S), S, mT(A)),
     Row(r.cancel_inv_invo, inv(inv(A)), A, inv(mT(inv(A)))),
     Row(r.reverse_inv_matmulo.reversed, inv(B) @ inv(A), inv(A @ B), inv(B) @ A),
