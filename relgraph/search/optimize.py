@@ -23,7 +23,7 @@ from relgraph.search.regions import Region, regions_of
 from relgraph.search.saturation import LAWS, Saturation
 
 ROUNDS = 12
-STALLED = 2  # rounds without gain after which the search of a region ends
+STALLED = 3  # rounds without gain after which the search of a region ends
 STEPS = 4_000  # for a region, and for each of its nodes:
 STEPS_OF_A_NODE = 100
 GAIN = 1e-9  # the least part of the cost that counts as a gain
