@@ -11,7 +11,8 @@ from relgraph.ir.dispatch import traceable
 from relgraph.ir.node import Variable
 from relgraph.rewriting.passes.shared_factorisations import FactorReuse
 from relgraph.rewriting.rewriters import SequentialGraphRewriter, map_graph
-from relgraph.search.optimize import CheapestProgram, OptimizationReport
+from relgraph.search.cheapest_program import CheapestProgram
+from relgraph.search.options import OptimizationReport
 from relgraph.search.saturation import LAWS
 
 Graph = TypeVar("Graph")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from time import monotonic
 from typing import Any
 
 from relgraph.api.explain import explain
@@ -135,9 +136,9 @@ def prove(
         What rewrites both graphs, as ``mode`` of :func:`rewrite_graph`; by default ``"o4"``.  If
         you pass any, rewriting with them comes before the words.
     budget : int
-        The steps that words may take.
+        The steps that each reading by words may take; there are at most six.
     seconds : float, optional
-        The time that words may take.
+        A limit of time, after which words stop.  Rewriting has limits of its own.
 
     Returns
     -------
@@ -162,7 +163,8 @@ def prove(
     'refuted'
     """
     _require(left, right, budget, seconds)
-    question = Question(left, right, budget, seconds)
+    end = None if seconds is None else monotonic() + seconds
+    question = Question(left, right, budget, seconds, end)
     counterexample, held = refutation(left, right)
     if counterexample is not None:
         return Proof(left, right, "refuted", counterexample=counterexample)
@@ -204,7 +206,7 @@ def by_rewriting(question: Question, mode: Any, then: Method | None = None) -> D
         return Derivation("rewriting", left, right, steps, ends, records=(record,))
     if then is None or (ends[0] is left and ends[1] is right):
         return f"the sides become {brief(ends[0])} and {brief(ends[1])}"
-    rest = then(Question(*ends, question.budget, question.seconds))
+    rest = then(replace(question, left=ends[0], right=ends[1]))
     if isinstance(rest, str):
         return f"the sides become {brief(ends[0])} and {brief(ends[1])}; {rest}"
     return Derivation(

@@ -13,7 +13,7 @@ import numpy as np
 
 from relgraph.errors import ArgumentError, DomainError, RelgraphError, ShapeError
 from relgraph.ir.cost import size as count_of_elements
-from relgraph.ir.facts import VALUE_FACTS, Facts, kept
+from relgraph.ir.facts import Facts, of_elements
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.ir.polynomial import digits
@@ -165,7 +165,7 @@ class Unique(Op):
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """Keep what is known of each element."""
-        return kept(operands[0], *VALUE_FACTS)
+        return of_elements(operands[0])
 
 
 @documented()

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from relgraph.errors import ArgumentError, ShapeError
-from relgraph.ir.facts import MATRIX_FACTS, VALUE_FACTS, Facts, kept, shared
+from relgraph.ir.facts import MATRIX_FACTS, Facts, kept, of_elements, shared
 from relgraph.ir.node import Variable
 from relgraph.ir.types import Dim, TensorType, Type, unify_dims
 from relgraph.ops.arguments import AxisOp, as_operand, is_pattern, normalise_axis, rank_of
@@ -40,7 +40,8 @@ class _Join(AxisOp):
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """Know what is known of every operand."""
-        return kept(shared(operands), *VALUE_FACTS, *(MATRIX_FACTS if self.params[0] < -2 else ()))
+        facts = shared(operands)
+        return of_elements(facts) | kept(facts, *(MATRIX_FACTS if self.params[0] < -2 else ()))
 
 
 class Concatenate(_Join):

@@ -14,7 +14,7 @@ import numpy as np
 
 from relgraph.errors import ArgumentError, ShapeError
 from relgraph.ir.cost import size
-from relgraph.ir.facts import NOTHING, VALUE_FACTS, Facts, kept, proved
+from relgraph.ir.facts import NOTHING, Facts, kept, of_elements, proved
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.ir.types import Dim, Shape, TensorType, Type
@@ -182,6 +182,7 @@ class Sum(Reduction):
     __slots__ = ()
     name = "sum"
     measure = (4, 2)
+    linear = True
     combiner = add
 
     def dtype(self, operand: np.dtype[Value]) -> np.dtype[Value]:
@@ -246,7 +247,7 @@ class Max(Reduction):
 
     def facts_of_elements(self, x: Facts, node: Variable, filled: bool) -> Facts:
         """One of the elements."""
-        return kept(x, *VALUE_FACTS)
+        return of_elements(x)
 
 
 class Top(Max):
@@ -263,7 +264,7 @@ class Top(Max):
 
     def facts_of_elements(self, x: Facts, node: Variable, filled: bool) -> Facts:
         """One of the elements, or -inf."""
-        return kept(x, *(VALUE_FACTS if filled else ("not_nan",)))
+        return of_elements(x) if filled else kept(x, "not_nan")
 
 
 class Min(Reduction):
@@ -282,7 +283,7 @@ class Min(Reduction):
 
     def facts_of_elements(self, x: Facts, node: Variable, filled: bool) -> Facts:
         """One of the elements."""
-        return kept(x, *VALUE_FACTS)
+        return of_elements(x)
 
 
 class Bottom(Min):
@@ -298,7 +299,7 @@ class Bottom(Min):
 
     def facts_of_elements(self, x: Facts, node: Variable, filled: bool) -> Facts:
         """One of the elements, or inf."""
-        return kept(x, *(VALUE_FACTS if filled else ("not_nan",)))
+        return of_elements(x) if filled else kept(x, "not_nan")
 
 
 class Mean(Reduction):
@@ -307,6 +308,7 @@ class Mean(Reduction):
     __slots__ = ()
     name = "mean"
     measure = (4, 2)
+    linear = True
     combiner = add
 
     def dtype(self, operand: np.dtype[Value]) -> np.dtype[Value]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from relgraph.errors import ArgumentError, DomainError
 from relgraph.ir.cost import extent, size
-from relgraph.ir.facts import VALUE_FACTS, Facts, kept, proved
+from relgraph.ir.facts import Facts, of_elements, proved
 from relgraph.ir.node import Variable
 from relgraph.ir.polynomial import digits
 from relgraph.ir.types import Type
@@ -46,7 +46,7 @@ class Sort(_Sorting):
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """Keep what is known of each element."""
-        return kept(operands[0], *VALUE_FACTS)
+        return of_elements(operands[0])
 
 
 class Argsort(_Sorting):

@@ -13,7 +13,7 @@ import numpy as np
 
 from relgraph.errors import ArgumentError, ShapeError
 from relgraph.ir.cost import extent, size
-from relgraph.ir.facts import MATRIX_FACTS, VALUE_FACTS, Facts, kept, proved, shared
+from relgraph.ir.facts import MATRIX_FACTS, Facts, kept, of_elements, proved, shared
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.ir.polynomial import most
@@ -122,7 +122,7 @@ class SparseTranspose(Op):
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """Keep facts of values, and swap lower and upper."""
-        return kept(operands[0], *VALUE_FACTS) | transposed_facts(operands[0])
+        return of_elements(operands[0]) | transposed_facts(operands[0])
 
     def infix(self, operands: list[str]) -> str | None:
         """Print as ``x.T``."""

@@ -43,6 +43,7 @@ from relgraph.ops.linalg.solve import Det, Inv, Solve, SolveTriangular
 from relgraph.ops.linalg.structured import Diag, Diagonal, Eye
 from relgraph.ops.permutation import MatrixTranspose
 from relgraph.ops.shape import BroadcastTo, dim, expand_dims
+from relgraph.rewriting.passes.blas import structured_matmul
 from relgraph.search.egraph import EGraph, Node, children
 from relgraph.search.embedding import Embedding
 from relgraph.search.labels import (
@@ -120,6 +121,7 @@ class Candidates:
         self._orders: dict[tuple[int, ...], float] = {}
         self._elementwise_costs: dict[tuple[Any, TensorType], float] = {}
         self._inverted = self._classes_inverted()
+        self._explicit = self._inverses_as_wholes()
         self._infer_facts()
 
     # -- analyses ----------------------------------------------------------------------------------
@@ -156,6 +158,19 @@ class Candidates:
             if i:
                 found.add(x)
         return found
+
+    def _inverses_as_wholes(self) -> set[int]:
+        """Return the classes whose inverses are needed as such, not only as factors of products.
+
+        A product with an inverse is the solution of a system.
+        """
+        egraph = self.egraph
+        refs = list(self.embedding.references.values())
+        for node in egraph.table:
+            if node[0] != "product":
+                refs += [(1, *factor) for factor in _factors(node)]
+        found = {egraph.canonical(ref) for ref in refs}
+        return {x for _, x, _, i in found if i or egraph.classes[x].shape == (1, 1)}
 
     def _infer_facts(self) -> None:
         """Infer the facts of each class from those of its terms, to a fixed point."""
@@ -312,7 +327,7 @@ class Candidates:
                 yield from self._direct(turned, (c, t, 0), id_)
             elif node[0] == "diag":
                 yield self._diagonal_matrix(node[1], (c, t, 0), id_, reciprocals=True)
-        if inverse and kind == "value":
+        if inverse and kind == "value" and x in self._explicit:
             yield from self._explicit_inverse(x)
 
     def _needs_batch(self, x: int, node: Node) -> bool:
@@ -326,17 +341,21 @@ class Candidates:
         """Return the candidate of a factorisation: what it costs is in :meth:`_solutions`."""
         matrix: State = ("value", x, 0)
         placeholder = self.placeholder(matrix)
-        cost = self._system_cost(placeholder, self._definite(x), 0)
+        cost = self._system_cost(placeholder, x, 0)
         return Candidate(cost, (matrix,), lambda a: a, None)
 
-    def _definite(self, x: int) -> bool:
-        return bool(self.facts.get(x, NOTHING).true & BIT["spd"])
+    def _assumption(self, x: int) -> str:
+        """Return what a system with a class as its matrix may assume."""
+        facts = self.facts.get(x, NOTHING)
+        if facts.holds("spd"):
+            return "spd"
+        return "symmetric" if facts.holds("symmetric") and not self.batches.get(x) else "general"
 
-    def _system_cost(self, matrix: Variable, definite: bool, columns: Dim) -> float:
+    def _system_cost(self, matrix: Variable, x: int, columns: Dim) -> float:
         """Return the cost of a system with that number of right sides."""
         shape = (*matrix.type.shape[:-1], columns)
         right = make_input("right", matrix.type.with_shape(shape), frozenset())
-        return self.node_cost(Solve("spd" if definite else "general")(matrix, right))
+        return self.node_cost(Solve(self._assumption(x))(matrix, right))
 
     def _explicit_inverse(self, x: int) -> Iterator[Candidate]:
         shape, state = self.egraph.classes[x].shape, ("value", x, 0)
@@ -897,17 +916,18 @@ class Candidates:
             if whole:
                 x, y = self._matrix(x, a), self._matrix(y, b)
             if c in (1, -1):
-                return self.scaled(c, MATMUL(x, y))
+                return self.scaled(c, _matmul(x, y))
             sizes = [self.extent(m) * self.extent(k), self.extent(k) * self.extent(n)]
             sizes.append(self.extent(m) * self.extent(n))
             at = sizes.index(min(sizes))
             if at == 0:
-                return MATMUL(self.scaled(c, x), y)  # type: ignore[no-any-return]
+                return _matmul(self.scaled(c, x), y)
             if at == 1:
-                return MATMUL(x, self.scaled(c, y))  # type: ignore[no-any-return]
-            return self.scaled(c, MATMUL(x, y))
+                return _matmul(x, self.scaled(c, y))
+            return self.scaled(c, _matmul(x, y))
 
-        yield self._candidate(both, multiplied, id_)
+        if plain or not any(ref[3] and egraph.of(ref).shape != (1, 1) for ref in (a, b)):
+            yield self._candidate(both, multiplied, id_)
         for side in (0, 1) if not plain else ():
             taken = self._absorbing(both[side], c)
             if taken is not None:
@@ -1031,7 +1051,7 @@ class Candidates:
             operand = self.operand(other)
             lower = self.holds(x, matrix.transposed, "lower_triangular")
             upper = self.holds(x, matrix.transposed, "upper_triangular")
-            system: Any = Solve("spd" if self._definite(x) else "general")
+            system: Any = Solve(self._assumption(x))
             if lower or upper:
                 system = SolveTriangular(lower, 0, False)
             build = partial(self._solution, system=system, other=other, on_left=on_left, c=c)
@@ -1040,7 +1060,7 @@ class Candidates:
                 yield candidate
             else:
                 # The elimination is a state of its own, so that several systems share it.
-                shared = self._system_cost(self.placeholder(("value", x, 0)), self._definite(x), 0)
+                shared = self._system_cost(self.placeholder(("value", x, 0)), x, 0)
                 yield Candidate(
                     self._cost(candidate) - shared,
                     (*candidate.needs, ("factor", x, 0)),
@@ -1065,6 +1085,15 @@ class Candidates:
         if on_left or y.ndim < 2:
             return system(matrix, y)  # type: ignore[no-any-return]
         return SWAP(system(matrix, SWAP(y)))  # type: ignore[no-any-return]
+
+
+def _matmul(x: Variable, y: Variable) -> Variable:
+    """Return a product of matrices, by the kernel for their structure."""
+    product: Variable = MATMUL(x, y)
+    if max(x.ndim, y.ndim) > 2 or min(x.ndim, y.ndim) < 2:
+        return product
+    kernel = structured_matmul(product)
+    return product if kernel is None else kernel(x, y)
 
 
 def chain_orders(sizes: tuple[int, ...]) -> dict[tuple[int, ...], float]:

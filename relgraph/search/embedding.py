@@ -31,9 +31,11 @@ from relgraph.ops.elementwise import (
 from relgraph.ops.indexing.index import Index
 from relgraph.ops.linalg.solve import Det, Inv, Solve, SolveTriangular
 from relgraph.ops.linalg.structured import Diag, Diagonal, Eye, Trace
+from relgraph.ops.linalg.structured_matmul import TriangularMatmul, TridiagonalMatmul
 from relgraph.ops.permutation import MatrixTranspose, Transpose
 from relgraph.ops.reductions import Mean, Sum
 from relgraph.ops.shape import BroadcastTo, ExpandDims, Reshape, Squeeze
+from relgraph.rewriting.passes.blas import structured_matmul
 from relgraph.search.egraph import EGraph, Shape
 from relgraph.search.labels import Reference, act, inverted, transposed
 
@@ -419,6 +421,11 @@ def _solution(self: Embedding, op: Any, node: Variable) -> Reference | None:
     return self.egraph.product(1, (), (inverted(self.references[a]), self.references[b]))
 
 
+def _structured(self: Embedding, op: Any, node: Variable) -> Reference | None:
+    """Embed a product by a kernel for a structure that its matrix is known to have."""
+    return _matmul(self, op, node) if structured_matmul(Matmul()(*node.inputs)) is op else None
+
+
 def _triangular(self: Embedding, op: Any, node: Variable) -> Reference | None:
     a, b = node.inputs
     lower, turned, unit = op.params
@@ -525,6 +532,8 @@ RULES: dict[Any, Rule] = {
     square: _product((2,)),
     power: _power,
     Matmul: _matmul,
+    TriangularMatmul: _structured,
+    TridiagonalMatmul: _structured,
     Outer: _outer,
     Transpose: _transpose,
     MatrixTranspose: _transpose,

@@ -29,12 +29,12 @@ class Unsupported(Exception):
 
 
 class Budget:
-    """A limit in steps and, if given, in seconds."""
+    """A limit in steps and, if given, in seconds until an end by the monotonic clock."""
 
-    def __init__(self, steps: int, seconds: float | None = None) -> None:
+    def __init__(self, steps: int, seconds: float | None = None, end: float | None = None) -> None:
         self.limit, self.steps = steps, 0
         self.seconds = seconds
-        self.end = None if seconds is None else monotonic() + seconds
+        self.end = end
 
     def spend(self, steps: int = 1) -> None:
         """Count steps, and raise :class:`Exhausted` at the limit."""

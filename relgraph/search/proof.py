@@ -44,15 +44,18 @@ class Question:
     left, right : Variable
         The graphs, of one type.
     budget : int
-        The steps of each method.
+        The steps of each reading by words.
     seconds : float or None
-        The time of each method.
+        The time of all of them.
+    end : float or None
+        When this time is over, by the monotonic clock.
     """
 
     left: Variable
     right: Variable
     budget: int
     seconds: float | None = None
+    end: float | None = None
 
 
 @dataclass(frozen=True)
@@ -234,7 +237,7 @@ def by_words(question: Question) -> Derivation | str:
     """Compare the normal forms of both graphs in the ring of words."""
     reasons = []
     for order in ORDERS:
-        budget = Budget(question.budget, question.seconds)
+        budget = Budget(question.budget, question.seconds, question.end)
         proof = _Proof(question, Words(budget, **order))
         try:
             derivation = proof.found()
@@ -334,16 +337,17 @@ class _Proof:
     ) -> Derivation:
         writing = WordGraphs(self.reading, self.question.left.dtype)
         forms: dict[Variable, Variable] = {}
-        steps: dict[Variable, Step] = {}
+        written: dict[Variable, Variable] = {}
+        steps: list[Step] = []
         for x in order:
             before = x
             if x.op is not None and any([forms[y] is not y for y in x.inputs]):
                 before = x.op(*[forms[y] for y in x.inputs])
-            after = self._form(writing, x, before)
-            forms[x] = after
-            if after is not before:
-                laws = self.laws[x] or ("commutative ring",)
-                steps.setdefault(before, Step(laws, before, after))
+            if before not in written:
+                after = written[before] = self._form(writing, x, before)
+                if after is not before:
+                    steps.append(Step(self.laws[x] or ("commutative ring",), before, after))
+            forms[x] = written[before]
         ends = forms[self.question.left], forms[self.question.right]
         closing = (
             [] if ends[0] is ends[1] else self._closing(writing, ends, difference, path, is_field)
@@ -353,7 +357,7 @@ class _Proof:
             "words",
             self.question.left,
             self.question.right,
-            tuple(steps.values()),
+            tuple(steps),
             ends,
             tuple(closing),
             assumptions(used),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import relgraph as rg
-from relgraph.search.optimize import cost_of_nodes
+from relgraph.search.options import cost_of_nodes
 from tests.search.expressions import Expressions
 
 SHAPES = [(), (3,), (8,), (5, 3), (8, 8), (2, 5)]

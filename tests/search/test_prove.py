@@ -245,6 +245,14 @@ def test_proofs_do_not_depend_on_the_order_of_hashes():
     assert len(texts) == 1
 
 
+def test_two_nodes_that_become_one_have_one_normal_form():
+    one = rg.vector("one", shape=(1,))
+    z = rg.matrix("z", shape=(2, 3))
+    proof = rg.prove(rg.broadcast_to(z, (2, 3)) / one, z / one, [])
+    assert proof
+    proof.check()
+
+
 # The checker.
 
 

@@ -14,11 +14,13 @@ import numpy as np
 
 from relgraph.errors import DTypeError
 from relgraph.ir.facts import NOTHING, Facts
+from relgraph.ir.intervals import Interval
 from relgraph.ir.node import Variable, as_variable, is_weak
 from relgraph.ir.op import Measure
 
 DTypes = tuple[np.dtype[Any], ...]
 LoopRule = Callable[[str, DTypes], DTypes]
+BoundsRule = Callable[[tuple[Interval, ...], Variable], "Interval | None"]
 FactRule = Callable[[tuple[Facts, ...], Variable], Facts]
 DefiniteRule = Callable[[tuple[Facts, ...], list[bool], list[bool]], Facts]
 Prepare = Callable[[Any, tuple[Any, ...]], tuple[Variable, ...]]
@@ -155,6 +157,8 @@ class Row(NamedTuple):
         How operands become nodes, where it differs from :meth:`Op.coerce`.
     facts : callable
         ``facts(operand_facts, node)``: what is proved of the computed result.
+    bounds : callable or None
+        ``bounds(operand_intervals, node)``: an interval of the result, or None for no statement.
     zero : str
         When the result is a zero: "all" of the operands are, "any" of them is (and the other
         one is finite), the "first" is (and the second neither zero nor NaN), both "branches" are,
@@ -214,6 +218,7 @@ class Row(NamedTuple):
     tests: bool = False
     prepare: Prepare | None = None
     facts: FactRule = no_facts
+    bounds: BoundsRule | None = None
     zero: str = ""
     definite: DefiniteRule | None = None
     range: tuple[float, float] = (-np.inf, np.inf)

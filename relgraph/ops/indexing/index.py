@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from relgraph.errors import DomainError, PatternError
-from relgraph.ir.facts import VALUE_FACTS, Facts, kept
+from relgraph.ir.facts import Facts, of_elements
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.ir.types import Type
@@ -41,6 +41,7 @@ class Index(Op):
     measure = (5, (4, 1))
     parameters = ("spec",)
     moves_elements = True
+    rearranges = linear = True
 
     def infer(self, *types: Any) -> Type:
         """Return the type of the part."""
@@ -57,7 +58,7 @@ class Index(Op):
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """Keep what is known of each element."""
-        return kept(operands[0], *VALUE_FACTS)
+        return of_elements(operands[0])
 
     def infix(self, operands: list[str]) -> str | None:
         """Print as ``x[0, 1:, i]``."""

@@ -14,7 +14,7 @@ from relgraph.errors import (
 )
 from relgraph.ir.cost import size
 from relgraph.ir.dispatch import traceable
-from relgraph.ir.facts import NOTHING, VALUE_FACTS, Facts, kept, shared
+from relgraph.ir.facts import NOTHING, Facts, of_elements, shared
 from relgraph.ir.node import Variable, as_literal, as_variable
 from relgraph.ir.op import Op
 from relgraph.ir.types import Type, broadcast_shapes, covers
@@ -110,7 +110,7 @@ class SetIndex(IndexUpdate):
         """Know what is known of both the array and the value."""
         if node.inputs[0].dtype != node.inputs[1].dtype:
             return NOTHING  # the value is converted, and may overflow or wrap
-        return kept(shared(operands[:2]), *VALUE_FACTS)
+        return of_elements(shared(operands[:2]))
 
 
 class AddIndex(IndexUpdate):

@@ -21,6 +21,7 @@ from relgraph.ops.elementwise import (
     equal,
     exp,
     expm1,
+    less_equal,
     log,
     log1mexp,
     log1p,
@@ -550,7 +551,7 @@ def switch_log_deto(A):
     Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 3.2.
     """
     both = Slogdet()(A)
-    return log(det(A)), where(0 <= GetItem(0)(both), GetItem(1)(both), math.nan)
+    return log(det(A)), where(less_equal(0, GetItem(0)(both)), GetItem(1)(both), math.nan)
 
 
 RELATIONS: tuple[Relation, ...] = (

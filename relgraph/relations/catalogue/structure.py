@@ -145,6 +145,9 @@ def ones_of(E: Any) -> Any:
     return constant(np.ones(side, E.dtype))
 
 
+ones_of.__dict__["of_type"] = True  # it reads a type, not a value
+
+
 @identity(
     tags=TIDY,
     where=lambda E, ones: (facto(E, "identity"), calco(ones, ones_of, E)),
