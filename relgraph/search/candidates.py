@@ -59,6 +59,7 @@ from relgraph.search.options import NodeCost
 
 ALL_CUTS = 8  # the longest product that is cut anywhere
 BEST_CUTS = 3  # at how many places a longer one is cut
+SCALES = 8  # the multiples of a class that are states of their own; cycles make ever new ones
 FACT_NODES = 6  # how many nodes of a class are asked for facts
 
 MATMUL, SWAP, INV = Matmul(), MatrixTranspose(), Inv()
@@ -121,6 +122,7 @@ class Candidates:
         self.placeholders: dict[State, Variable] = {}
         self._orders: dict[tuple[int, ...], float] = {}
         self._below = frozenset(embedding.leaves)  # what the search does not change costs nothing
+        self._scales: dict[int, dict[Coefficient, None]] = {}
         self._elementwise_costs: dict[tuple[Any, TensorType], float] = {}
         self._inverted = self._classes_inverted()
         self._explicit = self._inverses_as_wholes()
@@ -269,6 +271,10 @@ class Candidates:
         _, x, i = operand.state
         if c == 1 or i or not any(node[0] == "sum" for node, _, _ in self.egraph.view(x)):
             return None
+        scales = self._scales.setdefault(x, {})
+        if len(scales) >= SCALES and c not in scales:
+            return None
+        scales[c] = None
         return Operand(("scaled", x, i, c), 1, operand.transposed)
 
     def is_batch(self, *refs: Reference) -> bool:

@@ -199,3 +199,13 @@ def test_results_of_ops_with_several_results_are_operands():
     arrays[A] = arrays[A] + arrays[A].T
     new = rg.optimize(graph)
     np.testing.assert_allclose(rg.evaluate(new, arrays), 2 * arrays[A] @ arrays[x], rtol=1e-9)
+
+
+def test_multiples_in_cycles_end():
+    x = rg.matrix("x", shape=(2, 1))
+    difference = rg.det(rg.eye(2)) - x**3
+    system = difference @ difference.mT + rg.eye(2)
+    outputs = [rg.trace(rg.inv(system)), rg.sum(difference, axis=-2, keepdims=True)]
+    arrays = draw(np.random.default_rng(0), x)
+    for graph, new in zip(outputs, rg.optimize(outputs, mode=None), strict=True):
+        np.testing.assert_allclose(evaluated(new, arrays), evaluated(graph, arrays))
