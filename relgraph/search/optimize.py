@@ -78,9 +78,8 @@ def _searched(
                 candidates = Candidates(egraph, embedding, node_cost, memo)
         new = _cheapest(candidates, roots, outputs)
         new_cost = cost_of(new, node_cost, region.boundary)
-        if new_cost < least * (1 - GAIN) and (
-            not is_open or _is_cheaper(new, best, region, options)
-        ):
+        gains = new_cost < least * (1 - GAIN)
+        if gains and (not is_open or _is_cheaper(new, best, region, options)):
             best, least, stalled = new, new_cost, 0
         else:
             stalled += 1
@@ -100,8 +99,10 @@ def _is_cheaper(
 ) -> bool:
     """Return whether outputs take no more operations than others for all sizes that are open."""
     outside = region.boundary
-    programs = [[x for x in nodes_of(side, outside) if x not in outside] for side in (new, old)]
-    return cheaper_for_all_sizes(*programs, options.sizes)
+    program, other = (
+        [x for x in nodes_of(side, outside) if x not in outside] for side in (new, old)
+    )
+    return cheaper_for_all_sizes(program, other, options.sizes)
 
 
 def replaced(graph: FunctionGraph, changes: Mapping[Variable, Variable]) -> list[Variable]:

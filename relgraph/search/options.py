@@ -136,8 +136,11 @@ def _operations(nodes: Iterable[Variable], sizes: Mapping[str, int]) -> Any:
 
 
 def _shifted(type_: Any, sizes: Mapping[str, int]) -> Sized:
-    shape = [
-        sizes.get(d, Polynomial.of(d) + (LEAST - 1)) if isinstance(d, str) else d
-        for d in type_.shape
-    ]
-    return Sized(type_.dtype, tuple(shape), type_.layout)
+    """Return a type for cost rules: an open size is its excess over the least, plus that."""
+    shape = tuple(
+        [
+            sizes.get(d, Polynomial.of(d) + (LEAST - 1)) if isinstance(d, str) else d
+            for d in type_.shape
+        ]
+    )
+    return Sized(type_.dtype, shape, type_.layout)
