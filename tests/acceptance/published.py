@@ -17,7 +17,7 @@ import relgraph as rg
 from relgraph.ir.graph import FunctionGraph
 
 FACTS = {"tril": ("lower_triangular",), "spd": ("spd",), "pos": ("positive",),
-         "wc": ("invertible",), "tridiag": ()}  # fmt: skip
+         "wc": ("invertible",), "tridiag": ("tridiagonal",)}  # fmt: skip
 SMALLEST = 4  # of a size, where all sizes are divided
 
 
