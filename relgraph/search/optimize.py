@@ -10,12 +10,12 @@ from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import Variable, apply
 from relgraph.rewriting.rewriters import with_outputs
 from relgraph.search.candidates import Candidates
-from relgraph.search.cheapest_program import CheapestProgram, NodeCost, Searched
 from relgraph.search.egraph import EGraph, OutOfSteps
 from relgraph.search.embedding import Embedding, nodes_of
 from relgraph.search.extraction import Extraction
 from relgraph.search.joins import Joins
 from relgraph.search.labels import Reference
+from relgraph.search.options import NodeCost, Options, Searched, cheaper_for_all_sizes
 from relgraph.search.regions import Region, regions_of
 from relgraph.search.saturation import LAWS, Saturation
 
@@ -28,15 +28,15 @@ GAIN = 1e-9  # the least part of the cost that counts as a gain
 UNSTABLE = frozenset(name for name, law in LAWS.items() if law.label == "cancels")
 
 
-def optimized(graph: FunctionGraph, search: CheapestProgram) -> FunctionGraph:
+def optimized(graph: FunctionGraph, options: Options) -> FunctionGraph:
     """Return a graph with each region replaced by the cheapest equal one that a search finds."""
-    end = None if search.seconds is None else monotonic() + search.seconds
-    ops = Joins(search.relations).ops if search.relations else frozenset()
+    end = None if options.seconds is None else monotonic() + options.seconds
+    ops = Joins(options.relations).ops if options.relations else frozenset()
     changes: dict[Variable, Variable] = {}
     for region in regions_of(graph.outputs, ops):
-        new, searched = _searched(region, search, end)
-        if search.report is not None:
-            search.report.regions.append(searched)
+        new, searched = _searched(region, options, end)
+        if options.report is not None:
+            options.report.regions.append(searched)
         for old, result in zip(region.outputs, new, strict=True):
             if old is not result:
                 changes[old] = result
@@ -44,18 +44,23 @@ def optimized(graph: FunctionGraph, search: CheapestProgram) -> FunctionGraph:
 
 
 def _searched(
-    region: Region, search: CheapestProgram, end: float | None
+    region: Region, options: Options, end: float | None
 ) -> tuple[list[Variable], Searched]:
     """Return the cheapest outputs found for a region, or its own."""
-    outputs, node_cost = region.outputs, search.node_cost
-    egraph = EGraph(search.steps or STEPS + STEPS_OF_A_NODE * region.size)
+    outputs, node_cost = region.outputs, options.node_cost
+    egraph = EGraph(options.steps or STEPS + STEPS_OF_A_NODE * region.size)
     embedding = Embedding(egraph, outputs, region.boundary)
     roots = [embedding.references[x] for x in outputs]
-    excluded = UNSTABLE if search.exclude is None else search.exclude
+    excluded = UNSTABLE if options.exclude is None else options.exclude
     saturation = Saturation(egraph, roots, excluded)
-    joins = Joins(search.relations) if search.relations else None
+    joins = Joins(options.relations) if options.relations else None
     memo: dict[Any, Any] = {}
     cost = least = cost_of(outputs, node_cost, region.boundary)
+    is_open = any(
+        isinstance(d, str) and d not in options.sizes
+        for x in nodes_of(outputs, region.boundary)
+        for d in x.type.shape
+    )
     best, stopped, rounds, stalled = outputs, "rounds", 0, 0
     while rounds < ROUNDS:
         rounds += 1
@@ -73,7 +78,8 @@ def _searched(
                 candidates = Candidates(egraph, embedding, node_cost, memo)
         new = _cheapest(candidates, roots, outputs)
         new_cost = cost_of(new, node_cost, region.boundary)
-        if new_cost < least * (1 - GAIN):
+        gains = new_cost < least * (1 - GAIN)
+        if gains and (not is_open or _is_cheaper(new, best, region, options)):
             best, least, stalled = new, new_cost, 0
         else:
             stalled += 1
@@ -86,6 +92,17 @@ def _searched(
         egraph.bounded = True
     laws = dict(saturation.fired)
     return best, Searched(region.size, cost, least, rounds, stopped or "rounds", laws)
+
+
+def _is_cheaper(
+    new: Sequence[Variable], old: Sequence[Variable], region: Region, options: Options
+) -> bool:
+    """Return whether outputs take no more operations than others for all sizes that are open."""
+    outside = region.boundary
+    program, other = (
+        [x for x in nodes_of(side, outside) if x not in outside] for side in (new, old)
+    )
+    return cheaper_for_all_sizes(program, other, options.sizes)
 
 
 def replaced(graph: FunctionGraph, changes: Mapping[Variable, Variable]) -> list[Variable]:
