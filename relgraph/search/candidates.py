@@ -888,7 +888,7 @@ class Candidates:
         c = c * left.coefficient * right.coefficient
         both = [left, right]
         if kind_a == "rows" or kind_b == "rows":
-            yield self._selection(a, b, c, id_)
+            yield from self._selection(a, b, c, id_)
             return
         if k == 1 and "ones" in (kind_a, kind_b):
             yield self._stretch(a, b, c, (m, n), id_)
@@ -938,18 +938,23 @@ class Candidates:
         """Return the size that stands for a dimension in comparisons."""
         return d if isinstance(d, int) else NOMINAL
 
-    def _selection(self, a: Reference, b: Reference, c: Coefficient, id_: int | None) -> Candidate:
-        """Return a product with rows of an identity: a slice, or zeros around a matrix."""
+    def _selection(
+        self, a: Reference, b: Reference, c: Coefficient, id_: int | None
+    ) -> Iterator[Candidate]:
+        """Yield a product with rows of an identity: a slice, or zeros around a matrix."""
         egraph = self.egraph
         on_left = egraph.special(a) == "rows"
         place, other = (a, b) if on_left else (b, a)
         _, start, stop, size = egraph.of(place).special  # type: ignore[misc]
         operand = self.operand(other)
         if place[2] == int(on_left):  # S.T X or X S: zeros around it
+            if not isinstance(size, int):
+                return  # nothing says how many zeros
             shape = (size, egraph.shape(other)[1]) if on_left else (egraph.shape(other)[0], size)
             candidate = self._join([(start, stop, other)], 0 if on_left else 1, shape, id_)
             build, scale = candidate.build, quotient(c, operand.coefficient)
-            return candidate._replace(build=lambda *values: self.scaled(scale, build(*values)))
+            yield candidate._replace(build=lambda *values: self.scaled(scale, build(*values)))
+            return
 
         def sliced(values: list[Variable]) -> Variable:
             (x,) = values
@@ -964,7 +969,7 @@ class Candidates:
                 spec = (cut,) if on_left else (_FULL, cut)
             return self.scaled(c, Index(spec)(x))
 
-        return self._candidate([operand], sliced, id_)
+        yield self._candidate([operand], sliced, id_)
 
     def _times(self, c: Coefficient) -> Callable[[list[Variable]], Variable]:
         return lambda values: self.scaled(c, values[0])
