@@ -10,7 +10,7 @@ A class of n x 1 or 1 x n is a vector, one of 1 x 1 a scalar, unless it is a bat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
 from itertools import pairwise
@@ -22,7 +22,7 @@ import numpy as np
 from relgraph.ir.cost import NOMINAL
 from relgraph.ir.fact_inference import facts_of
 from relgraph.ir.facts import BIT, NOTHING, VALUE_FACTS, Facts, proved
-from relgraph.ir.node import Constant, Variable, constant, make_input, toposort
+from relgraph.ir.node import Constant, Variable, constant, make_input
 from relgraph.ir.types import Dim, TensorType
 from relgraph.numpy.reductions import sum as total
 from relgraph.ops.checks import squeeze
@@ -45,7 +45,7 @@ from relgraph.ops.permutation import MatrixTranspose
 from relgraph.ops.shape import BroadcastTo, dim, expand_dims
 from relgraph.rewriting.passes.blas import structured_matmul
 from relgraph.search.egraph import EGraph, Node, children
-from relgraph.search.embedding import Embedding
+from relgraph.search.embedding import Embedding, nodes_of
 from relgraph.search.labels import (
     Coefficient,
     Factor,
@@ -55,6 +55,7 @@ from relgraph.search.labels import (
     flipped,
     quotient,
 )
+from relgraph.search.options import NodeCost
 
 ALL_CUTS = 8  # the longest product that is cut anywhere
 BEST_CUTS = 3  # at how many places a longer one is cut
@@ -104,7 +105,7 @@ class Candidates:
         self,
         egraph: EGraph,
         embedding: Embedding,
-        node_cost: Callable[[Variable], float],
+        node_cost: NodeCost,
         memo: dict[Any, Facts],
     ) -> None:
         self.egraph = egraph
@@ -119,6 +120,7 @@ class Candidates:
         self._parts: dict[tuple[Factor, ...], Reference] = {}
         self.placeholders: dict[State, Variable] = {}
         self._orders: dict[tuple[int, ...], float] = {}
+        self._below = frozenset(embedding.leaves)  # what the search does not change costs nothing
         self._elementwise_costs: dict[tuple[Any, TensorType], float] = {}
         self._inverted = self._classes_inverted()
         self._explicit = self._inverses_as_wholes()
@@ -300,11 +302,7 @@ class Candidates:
         result = candidate.build(*values)
         if result.op is None:
             return 0.0
-        cost = 0.0
-        for node in toposort([result]):
-            if node.op is not None:
-                cost += self.node_cost(node)
-        return cost
+        return cost_of([result], self.node_cost, self._below)
 
     def _make(self, state: State) -> Iterator[Candidate]:
         kind, x, *rest = state
@@ -469,7 +467,10 @@ class Candidates:
                 d = c * operand.coefficient
 
                 def diagonal(values: list[Variable], d: Coefficient = d) -> Variable:
-                    return self.scaled(d, Diagonal(0)(values[0]))
+                    value = Diagonal(0)(values[0])
+                    if value.ndim > 1:  # of a batch
+                        value = self.oriented(expand_dims(value, (-1,)), t)
+                    return self.scaled(d, value)
 
                 yield self._candidate([operand], diagonal, id_)
             case "det":
@@ -1041,14 +1042,14 @@ class Candidates:
         operand = self.operand(other)
         divides = bool(diagonal[3])
         d = c * (quotient(1, entries.coefficient) if divides else entries.coefficient)
-        column: Reference = (1, *special[1])
-        turned = self.egraph.shape(column)[1] != 1
+        is_row = self.egraph.of((1, *special[1])).shape[1] != 1
 
         def build(values: list[Variable]) -> Variable:
             v, x = values
             v = self.scaled(quotient(1, d) if divides else d, v) if d != 1 else v
-            if v.ndim > 1 and (turned or not on_left):
-                v = SWAP(v) if turned == on_left else v
+            if v.ndim > 1:
+                v = SWAP(v) if is_row == on_left else v
+                x = self._matrix(x, other)
             if v.ndim == 1 and x.ndim > 1 and on_left:
                 v = expand_dims(v, (-1,))
             return true_divide(x, v) if divides else multiply(v, x)  # type: ignore[no-any-return]
@@ -1113,6 +1114,15 @@ def _matmul(x: Variable, y: Variable) -> Variable:
         return product
     kernel = structured_matmul(product)
     return product if kernel is None else kernel(x, y)
+
+
+def cost_of(
+    outputs: Iterable[Variable], node_cost: NodeCost, boundary: Collection[Variable] = ()
+) -> float:
+    """Return the cost of a graph above a boundary, each node counted once."""
+    return sum(
+        node_cost(x) for x in nodes_of(outputs, boundary) if x.op is not None and x not in boundary
+    )
 
 
 def chain_orders(sizes: tuple[int, ...]) -> dict[tuple[int, ...], float]:

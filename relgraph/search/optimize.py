@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from time import monotonic
 from typing import Any
 
+from relgraph.ir.fact_inference import facts_of
 from relgraph.ir.graph import FunctionGraph
-from relgraph.ir.node import Variable, apply
+from relgraph.ir.node import Constant, Variable, apply, make_input
+from relgraph.ir.types import TensorType
 from relgraph.rewriting.rewriters import with_outputs
-from relgraph.search.candidates import Candidates
+from relgraph.search.candidates import Candidates, cost_of
 from relgraph.search.egraph import EGraph, OutOfSteps
 from relgraph.search.embedding import Embedding, nodes_of
 from relgraph.search.extraction import Extraction
 from relgraph.search.joins import Joins
 from relgraph.search.labels import Reference
-from relgraph.search.options import NodeCost, Options, Searched, cheaper_for_all_sizes
+from relgraph.search.options import Options, Searched, cheaper_for_all_sizes
 from relgraph.search.regions import Region, regions_of
 from relgraph.search.saturation import LAWS, Saturation
 
@@ -33,8 +35,17 @@ def optimized(graph: FunctionGraph, options: Options) -> FunctionGraph:
     end = None if options.seconds is None else monotonic() + options.seconds
     ops = Joins(options.relations).ops if options.relations else frozenset()
     changes: dict[Variable, Variable] = {}
+    known: dict[Any, tuple[list[Variable], list[Variable], Searched]] = {}
     for region in regions_of(graph.outputs, ops):
-        new, searched = _searched(region, options, end)
+        leaves = _leaves(region)
+        key = None if options.relations else _form(region, leaves)
+        if key in known:  # the same operations on other operands
+            others, results, searched = known[key]
+            new = on_images(results, dict(zip(others, leaves, strict=True)))
+        else:
+            new, searched = _searched(region, options, end)
+            if key is not None:
+                known[key] = leaves, new, searched
         if options.report is not None:
             options.report.regions.append(searched)
         for old, result in zip(region.outputs, new, strict=True):
@@ -105,19 +116,37 @@ def _is_cheaper(
     return cheaper_for_all_sizes(program, other, options.sizes)
 
 
+def _leaves(region: Region) -> list[Variable]:
+    """Return the operands of a region that are no constants, in the order of their use."""
+    below = nodes_of(region.outputs, region.boundary)
+    return [x for x in below if x in region.boundary and not isinstance(x, Constant)]
+
+
+def _form(region: Region, leaves: Sequence[Variable]) -> tuple[Any, ...] | None:
+    """Return what a search depends on: the operations, and the types and facts of the operands."""
+    images: dict[Variable, Variable] = {}
+    for k, leaf in enumerate(leaves):
+        if not isinstance(leaf.type, TensorType):
+            return None
+        images[leaf] = make_input(f"x{k}", leaf.type)
+    return (*on_images(region.outputs, images), *[facts_of(leaf) for leaf in leaves])
+
+
 def replaced(graph: FunctionGraph, changes: Mapping[Variable, Variable]) -> list[Variable]:
     """Return the outputs of a graph with nodes replaced, inside of replacements too."""
     done: dict[Variable, Variable] = {}
     for node in graph:
         new = changes.get(node)
-        if new is None:
-            done[node] = _on(node, done)
-            continue
-        images = dict[Variable, Variable]()
-        for x in nodes_of([new], done):
-            images[x] = done[x] if x in done else _on(x, images)
-        done[node] = images[new]
+        done[node] = _on(node, done) if new is None else on_images([new], done)[0]
     return [done[x] for x in graph.outputs]
+
+
+def on_images(outputs: Sequence[Variable], images: Mapping[Variable, Variable]) -> list[Variable]:
+    """Return outputs with nodes replaced, without a look at what is below those."""
+    done: dict[Variable, Variable] = {}
+    for x in nodes_of(outputs, images):
+        done[x] = images[x] if x in images else _on(x, done)
+    return [done[x] for x in outputs]
 
 
 def _on(node: Variable, images: Mapping[Variable, Variable]) -> Variable:
@@ -139,12 +168,3 @@ def _cheapest(
         candidates.finished(values[operand.state], operand, root, node)
         for node, operand, root in zip(outputs, operands, roots, strict=True)
     ]
-
-
-def cost_of(
-    outputs: Iterable[Variable], node_cost: NodeCost, boundary: Collection[Variable] = ()
-) -> float:
-    """Return the cost of a graph above a boundary, each node counted once."""
-    return sum(
-        node_cost(x) for x in nodes_of(outputs, boundary) if x.op is not None and x not in boundary
-    )
