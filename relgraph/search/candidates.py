@@ -465,6 +465,8 @@ class Candidates:
                 terms = [(c * d, y, v ^ t, w) for (y, v, w), d in node[1]]
                 yield self._sum(terms, id_)
                 if not plain:
+                    if any(self._is_multiple(self.operand(term)) for term in terms):
+                        yield self._sum(terms, id_, in_products=True)
                     yield from self._concatenation(terms, id_)
             case "hadamard":
                 refs = [(((1, y, v ^ t, w)), e) for (y, v, w), e in node[1]]
@@ -533,7 +535,16 @@ class Candidates:
         spec = ("int", a) if b - a == 1 else ("slice", a, b, None)
         return self.scaled(c, self.oriented(Index((spec,))(self.identity(n)), t))
 
-    def _sum(self, terms: Sequence[Reference], id_: int | None) -> Candidate:
+    def _is_multiple(self, operand: Operand) -> bool:
+        """Return whether an operand is a multiple of a product, so that a factor can take it."""
+        _, x, i = operand.state
+        nodes = self.egraph.view(x) if abs(operand.coefficient) != 1 and not i else ()
+        return any(node[0] == "product" and len(node[2]) > 1 for node, _, _ in nodes)
+
+    def _sum(
+        self, terms: Sequence[Reference], id_: int | None, in_products: bool = False
+    ) -> Candidate:
+        """Return a sum, whose coefficients may go into products."""
         constants = [self.egraph.is_ones((1, *term[1:])) for term in terms]
         if not all(constants):  # a constant is added as a scalar
             number = sum(t[0] for t, one in zip(terms, constants, strict=True) if one)
@@ -541,6 +552,12 @@ class Candidates:
         else:
             number = 0
         operands = [self.operand(term) for term in terms]
+        for k, operand in enumerate(operands if in_products else ()):
+            if self._is_multiple(operand):
+                _, x, i = operand.state
+                c = abs(operand.coefficient)
+                sign = 1 if operand.coefficient > 0 else -1
+                operands[k] = Operand(("scaled", x, i, c), sign, operand.transposed)
         operands.sort(key=lambda operand: operand.coefficient < 0)
         whole = self.is_batch(*terms)
 
@@ -975,7 +992,7 @@ class Candidates:
         operand = self.operand(other)
         if place[2] == int(on_left):  # S.T X or X S: zeros around it
             if not isinstance(size, int):
-                return
+                return  # nothing says how many zeros
             shape = (size, egraph.shape(other)[1]) if on_left else (egraph.shape(other)[0], size)
             candidate = self._join([(start, stop, other)], 0 if on_left else 1, shape, id_)
             build, scale = candidate.build, quotient(c, operand.coefficient)

@@ -18,7 +18,8 @@ class CheapestProgram(GraphRewriter):
     cost : {"seconds", "flops", "bytes"} or callable
         What to make small: a figure of :func:`relgraph.cost`, or a function of a node.
     sizes : mapping of str to int, optional
-        Values of named sizes, for the cost.
+        Values of named sizes, for the cost.  A program is chosen for other names only if it takes
+        no more operations for all their values from 4.
     steps : int, optional
         How many terms the search of a region may build.
     seconds : float, optional
@@ -51,6 +52,7 @@ class CheapestProgram(GraphRewriter):
         super().__init__(name="cheapest_program")
         self.options = Options(
             cost if callable(cost) else cost_of_nodes(cost, sizes),
+            sizes or {},
             steps,
             seconds,
             None if exclude is None else frozenset(exclude),

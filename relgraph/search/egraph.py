@@ -601,6 +601,8 @@ class EGraph:
             return ref
         assert c == 1 or isinstance(n, int)
         power = rational(Fraction(c) ** n) if isinstance(n, int) else 1
+        if n == 1:
+            return ref
         if self.special(ref) == "eye":
             return self.number(power)
         new = self._intern(("det", x), (1, 1))

@@ -17,7 +17,7 @@ from relgraph.search.embedding import Embedding, nodes_of
 from relgraph.search.extraction import Extraction
 from relgraph.search.joins import Joins
 from relgraph.search.labels import Reference
-from relgraph.search.options import Options, Searched
+from relgraph.search.options import Options, Searched, cheaper_for_all_sizes
 from relgraph.search.regions import Region, regions_of
 from relgraph.search.saturation import LAWS, Saturation
 
@@ -67,6 +67,11 @@ def _searched(
     joins = Joins(options.relations) if options.relations else None
     memo: dict[Any, Any] = {}
     cost = least = cost_of(outputs, node_cost, region.boundary)
+    is_open = any(
+        isinstance(d, str) and d not in options.sizes
+        for x in nodes_of(outputs, region.boundary)
+        for d in x.type.shape
+    )
     best, stopped, rounds, stalled = outputs, "rounds", 0, 0
     while rounds < ROUNDS:
         rounds += 1
@@ -84,7 +89,8 @@ def _searched(
                 candidates = Candidates(egraph, embedding, node_cost, memo)
         new = _cheapest(candidates, roots, outputs)
         new_cost = cost_of(new, node_cost, region.boundary)
-        if new_cost < least * (1 - GAIN):
+        gains = new_cost < least * (1 - GAIN)
+        if gains and (not is_open or _is_cheaper(new, best, region, options)):
             best, least, stalled = new, new_cost, 0
         else:
             stalled += 1
@@ -97,6 +103,17 @@ def _searched(
         egraph.bounded = True
     laws = dict(saturation.fired)
     return best, Searched(region.size, cost, least, rounds, stopped or "rounds", laws)
+
+
+def _is_cheaper(
+    new: Sequence[Variable], old: Sequence[Variable], region: Region, options: Options
+) -> bool:
+    """Return whether outputs take no more operations than others for all sizes that are open."""
+    outside = region.boundary
+    program, other = (
+        [x for x in nodes_of(side, outside) if x not in outside] for side in (new, old)
+    )
+    return cheaper_for_all_sizes(program, other, options.sizes)
 
 
 def _leaves(region: Region) -> list[Variable]:
