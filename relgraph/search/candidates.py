@@ -319,14 +319,20 @@ class Candidates:
             c, t, i = compose((scale, 0, inverse), label)
             if not i:
                 yield from self._direct(node, (c, t, 0), id_)
-            elif node[0] == "product" and node[2] and egraph.all_square(node[2]):
+            elif node[0] == "product" and egraph.all_square(node[2]):
                 powers = tuple([(y, -e) for y, e in node[1]])
                 turned = ("product", powers, flipped(node[2], 0, 1), node[3])
                 yield from self._direct(turned, (c, t, 0), id_)
             elif node[0] == "diag":
                 yield self._diagonal_matrix(node[1], (c, t, 0), id_, reciprocals=True)
-        if inverse and kind == "value" and x in self._explicit:
-            yield from self._explicit_inverse(x)
+        if kind == "value" and (x in self._explicit if inverse else self._is_inverse(x)):
+            yield from self._explicit_inverse(x, 1 - inverse)
+
+    def _is_inverse(self, x: int) -> bool:
+        """Return whether nodes of a class are the inverse of its value, and for matrices all."""
+        inverses = [label[2] for _, label, _ in self.egraph.view(x)]
+        scalar = self.egraph.classes[x].shape == (1, 1)
+        return any(inverses) and (scalar or all(inverses))
 
     def _needs_batch(self, x: int, node: Node) -> bool:
         if not self.embedding.batch or self.batches[x]:
@@ -355,8 +361,9 @@ class Candidates:
         right = make_input("right", matrix.type.with_shape(shape), frozenset())
         return self.node_cost(Solve(self._assumption(x))(matrix, right))
 
-    def _explicit_inverse(self, x: int) -> Iterator[Candidate]:
-        shape, state = self.egraph.classes[x].shape, ("value", x, 0)
+    def _explicit_inverse(self, x: int, of: int) -> Iterator[Candidate]:
+        """Yield the inverse of a class's value, or of its inverse."""
+        shape, state = self.egraph.classes[x].shape, ("value", x, of)
         if shape == (1, 1):
             yield Candidate(None, (state,), reciprocal, None)
             return
@@ -829,7 +836,8 @@ class Candidates:
             return
         if len(seq) == 3 and not plain:
             left, right = (1, *seq[0]), (1, *seq[2])
-            if egraph.special(left) == egraph.special(right) == "ones" and seq[0][1]:
+            is_total = seq[0][1] and not seq[2][1]  # 1.T X 1, not 1.T x 1.T
+            if is_total and egraph.special(left) == egraph.special(right) == "ones":
                 operand = self.operand((1, *seq[1]))
                 d = c * operand.coefficient
 
@@ -909,19 +917,12 @@ class Candidates:
         left, right = self.operand(a), self.operand(b)
         c = c * left.coefficient * right.coefficient
         both = [left, right]
-        if kind_a == "rows" or kind_b == "rows":
-            yield from self._selection(a, b, c, id_)
+        structured = self._structured(a, b, c, id_, plain)
+        if structured is not None:
+            yield from structured
+            if not plain:
+                yield from self._solutions(a, b, c, id_)
             return
-        if k == 1 and "ones" in (kind_a, kind_b):
-            yield self._stretch(a, b, c, (m, n), id_)
-            return
-        if "ones" in (kind_a, kind_b):
-            yield self._total(a, b, c, id_)
-            return
-        for ref, other, on_left in ((a, b, True), (b, a, False)):
-            if egraph.special(ref) == "diag" and not plain:
-                yield self._scaled_rows(ref, other, on_left, c, id_)
-                return
         whole = self.is_batch(a, b)
         if k == 1 and not whole:
 
@@ -955,6 +956,25 @@ class Candidates:
                 yield self._candidate(operands, partial(multiplied, c=1), id_)
         if not plain:
             yield from self._solutions(a, b, c, id_)
+
+    def _structured(
+        self, a: Reference, b: Reference, c: Coefficient, id_: int | None, plain: bool
+    ) -> Iterable[Candidate] | None:
+        """Return the ways to multiply by rows of an identity, ones or a diagonal matrix."""
+        egraph = self.egraph
+        kinds = egraph.special(a), egraph.special(b)
+        (m, k), n = egraph.shape(a), egraph.shape(b)[1]
+        if "rows" in kinds:
+            return self._selection(a, b, c, id_)
+        if "ones" in kinds:
+            if k == 1:
+                return (self._stretch(a, b, c, (m, n), id_),)
+            return (self._total(a, b, c, id_),)
+        if "diag" in kinds and not plain:
+            on_left = kinds[0] == "diag"
+            ref, other = (a, b) if on_left else (b, a)
+            return (self._scaled_rows(ref, other, on_left, c, id_),)
+        return None
 
     def extent(self, d: Dim) -> int:
         """Return the size that stands for a dimension in comparisons."""
@@ -1066,7 +1086,7 @@ class Candidates:
     ) -> Iterator[Candidate]:
         """Yield the solutions of systems: a product with an inverse on one side."""
         for ref, other, on_left in ((a, b, True), (b, a, False)):
-            if not ref[3]:
+            if not ref[3] or self.egraph.special(ref) == "diag":
                 continue
             x = self.egraph.find(ref[1])[1]
             if self.egraph.classes[x].shape == (1, 1):

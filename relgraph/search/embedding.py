@@ -392,7 +392,7 @@ def _diag(self: Embedding, op: Any, node: Variable) -> Reference | None:
 
 def _diagonal(self: Embedding, op: Any, node: Variable) -> Reference | None:
     m, n = matrix_shape(node.inputs[0])
-    if node.ndim > 1 or m != n or (isinstance(op, Diagonal) and op.params[0]):
+    if node.inputs[0].ndim > 2 or m != n or (isinstance(op, Diagonal) and op.params[0]):
         return None
     column = self.egraph.diagonal(self.references[node.inputs[0]])
     if isinstance(op, Diagonal):
