@@ -536,10 +536,15 @@ class Candidates:
         return self.scaled(c, self.oriented(Index((spec,))(self.identity(n)), t))
 
     def _is_multiple(self, operand: Operand) -> bool:
-        """Return whether an operand is a multiple of a product, so that a factor can take it."""
+        """Return whether an operand is a multiple of a dyad, so that a vector can take it."""
         _, x, i = operand.state
-        nodes = self.egraph.view(x) if abs(operand.coefficient) != 1 and not i else ()
-        return any(node[0] == "product" and len(node[2]) > 1 for node, _, _ in nodes)
+        egraph = self.egraph
+        if abs(operand.coefficient) == 1 or i or 1 in egraph.classes[x].shape:
+            return False
+        return any(
+            node[0] == "product" and any(1 in egraph.shape((1, *f)) for f in node[2])
+            for node, _, _ in egraph.view(x)
+        )
 
     def _sum(
         self, terms: Sequence[Reference], id_: int | None, in_products: bool = False

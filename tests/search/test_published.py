@@ -21,6 +21,7 @@ SHORT = {
     "trace of three, thin": "no law turns the sum of an elementwise product into a trace",
     "elements of a low-rank matrix": "no law turns the sum of an elementwise product into a trace",
     "inverse of an inverse sum": "no law takes inv(A) and inv(B) out of their sum",
+    "two Householders": "a multiple of a scaled vector is computed after it is scaled",
     "push-through": "mode o4, which runs first, makes a call of gemm, which the search keeps whole",
     "determinant lemma": "the search has no product of all elements",
 }
