@@ -135,7 +135,13 @@ class RewriteDatabase(NotPickled):
         self._version = next(_versions)
 
     def restore(self, entries: Iterable[Entry]) -> None:
-        """Add entries of relations as an equal database holds them."""
+        """Add entries of relations as an equal database holds them.
+
+        Parameters
+        ----------
+        entries : iterable of Entry
+            Those of a database that is registered in the same way.
+        """
         with self._lock:
             for entry in entries:
                 self._entries[entry.name] = entry

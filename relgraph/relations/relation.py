@@ -204,7 +204,13 @@ class Relation(ByReference):
         return self._twin
 
     def swapped(self) -> Relation:
-        """Return a new object for the relation with its sides swapped, which may not run."""
+        """Return a new object for the relation with its sides swapped, which may not run.
+
+        Returns
+        -------
+        Relation
+            What :attr:`reversed` returns once it is known to run.
+        """
         twin = object.__new__(type(self))
         twin.__dict__.update(self.__dict__)
         for name in ("rewrites", "heads", "forms", "needs", "catalogued"):
@@ -320,7 +326,18 @@ class Relation(ByReference):
             return None
 
     def deferred(self, number: int) -> Rewrite:
-        """Return :meth:`rewrite`, which is made when it is asked for its sides; it can run."""
+        """Return :meth:`rewrite`, which is made when it is asked for its sides; it can run.
+
+        Parameters
+        ----------
+        number : int
+            The index of a clause.
+
+        Returns
+        -------
+        Rewrite
+            The clause in the direction of the relation.
+        """
         rewrite = self._oriented.get(number)
         if rewrite is None:
             deferred = DeferredRewrite(self, partial(self._orient, number))
@@ -329,7 +346,18 @@ class Relation(ByReference):
         return rewrite
 
     def number_of(self, rewrite: Rewrite) -> int:
-        """Return the index of the clause of a rewrite."""
+        """Return the index of the clause of a rewrite.
+
+        Parameters
+        ----------
+        rewrite : Rewrite
+            One of the relation's own.
+
+        Returns
+        -------
+        int
+            As :meth:`rewrite` takes it.
+        """
         return next(number for number, x in self._oriented.items() if x is rewrite)
 
     @cached_property

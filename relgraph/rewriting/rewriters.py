@@ -661,6 +661,20 @@ class SequentialGraphRewriter(GraphRewriter):
         """Return what ``run`` makes of a graph with each rewriter in turn, in rounds.
 
         A round ends early where every rewriter has seen the graph since it last changed.
+
+        Parameters
+        ----------
+        run : callable
+            Takes a rewriter and a graph, and returns the rewritten graph.
+        graph : object
+            In the form that ``run`` takes.
+        same : callable
+            Whether two graphs are the same.
+
+        Returns
+        -------
+        object
+            A graph in the same form.
         """
         last = None  # the rewriter that made the last change
         for _ in range(self.rounds):

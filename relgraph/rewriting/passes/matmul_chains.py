@@ -277,6 +277,8 @@ class _Component:
             for move in self._moves():
                 for sizes in numbers:
                     steps = self._replanned(*move, sizes)
+                    if steps == self.steps:
+                        continue
                     cost = self.cost(self.reached(steps, self.roots))
                     if self.less(cost, current):
                         self.steps, current = steps, cost
