@@ -322,13 +322,15 @@ def log_cosho(x):
 
 @identity(tags=STABLE)
 def log_complement_tanh_squareo(x):
-    """log(1 - tanh(x)^2) = 2 log 2 - 2 logaddexp(x, -x), also written with log1p.
+    """log(1 - tanh(x)^2) = -2 (|x| + log1p(expm1(-2 |x|) / 2)), also written with log1p.
 
-    The left side is -infinity for |x| > 19.
-    Source: DLMF 4.35.12 and 4.28.2: 1 - tanh(x)^2 = 1 / cosh(x)^2, and 2 cosh(x) = e^x + e^(-x).
+    The left side is -infinity for |x| > 19; no constant of the right side is rounded.
+    Source: DLMF 4.35.12 and 4.28.2: 1 - tanh(x)^2 = 1 / cosh(x)^2, and 2 cosh(x) = e^|x| + e^-|x|.
     """
-    yield log(1 - square(tanh(x))), 2 * math.log(2) - 2 * logaddexp(x, -x)
-    yield log1p(-square(tanh(x))), 2 * math.log(2) - 2 * logaddexp(x, -x)
+    size = absolute(x)
+    stable = -2 * (size + log1p(0.5 * expm1(-2 * size)))
+    yield log(1 - square(tanh(x))), stable
+    yield log1p(-square(tanh(x))), stable
 
 
 # Inverse functions.
