@@ -338,7 +338,7 @@ def structured_matmul(product: Variable) -> Op | None:
     """Return the op for a product with a triangular or a tridiagonal matrix, or None."""
     for side, x in enumerate(product.inputs):
         assert isinstance(x.type, TensorType)
-        if x.dtype != product.dtype or not fact(x, "square"):
+        if x.dtype != product.dtype or not fact(x, "square") or fact(x, "diagonal"):
             continue
         n = extent(x.type.shape[0])
         if n >= BAND and fact(x, "tridiagonal"):

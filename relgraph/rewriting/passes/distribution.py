@@ -21,6 +21,7 @@ from relgraph.rewriting.rewriters import GraphRewriter, with_changes
 
 SUMMED = (add, subtract, multiply, negative)
 _MOST = 64  # nodes of a sum that are looked at
+_TRIED = 16  # products that are tried in a graph, since each walks what is below it
 
 
 class Part(NamedTuple):
@@ -55,20 +56,25 @@ class Distribution(GraphRewriter):
     def apply(self, graph: FunctionGraph) -> FunctionGraph:
         """Return the graph with such products term by term."""
         changes: dict[Variable, Variable] = {}
+        tried: list[Variable] = []
         for node in graph:
+            if len(tried) >= _TRIED:
+                break
             if node.op is not MATMUL or not is_joined(node):
                 continue
             for place, x in enumerate(node.inputs):
                 core = x.inputs[0] if x.op is SWAP else x
                 if core.op not in (add, subtract) or core.ndim != 2:
                     continue
-                made = self._distributed(node, place, graph)
+                made = self._distributed(node, place, graph, tried)
                 if made is not None:
                     changes[node] = made
                     break
         return with_changes(graph, changes)
 
-    def _distributed(self, node: Variable, place: int, graph: FunctionGraph) -> Variable | None:
+    def _distributed(
+        self, node: Variable, place: int, graph: FunctionGraph, tried: list[Variable]
+    ) -> Variable | None:
         """Return a product term by term, if it costs less."""
         x, other = node.inputs[place], node.inputs[1 - place]
         turned = x.op is SWAP
@@ -91,6 +97,9 @@ class Distribution(GraphRewriter):
         if made is None or not made.type.narrows(node.type):
             return None
         old = _inside([node, x])
+        if not old:
+            return None
+        tried.append(node)
         kept = [
             y for y in old if y is not node and any([u not in old for u, _ in graph.clients[y]])
         ]
@@ -99,7 +108,7 @@ class Distribution(GraphRewriter):
         outputs = with_changes(whole, ordered(Words(whole, _inside(roots)))).outputs
         new = _inside(outputs)
         cheap, dear = _cost(new), _cost(old)
-        if not new or not old or cheap is None or dear is None:
+        if not new or cheap is None or dear is None:
             return None
         saved = dear - cheap
         less = bool(saved) and dominates(cheap - dear, saved, LEAST)
@@ -148,7 +157,8 @@ def _summed(sum_: Variable | None, term: tuple[bool, Variable]) -> Any:
 def _inside(roots: Iterable[Variable]) -> dict[Variable, None]:
     """Return the sums below nodes, the products below these, and the products that they multiply.
 
-    Sums below a product are operands like any other.
+    Sums below a product are operands like any other.  Where there is a system, or too much, return
+    nothing.
     """
     inside: dict[Variable, None] = {}
     stack = [(x, True) for x in roots]
@@ -158,7 +168,7 @@ def _inside(roots: Iterable[Variable]) -> dict[Variable, None]:
         if x in inside or not (is_joined(x) or x.op is SWAP or (sums and summed)):
             continue
         inside[x] = None
-        if len(inside) > 4 * _MOST:
+        if len(inside) > 4 * _MOST or (x.op is not MATMUL and is_joined(x)):
             return {}
         stack += [(y, sums and (summed or x.op is SWAP)) for y in x.inputs]
     return inside

@@ -157,6 +157,9 @@ class _Component:
         self.written = dict(self.steps)
         self._work = _WORK
         self._built: dict[Word, Variable] = {}
+        self._reached: dict[Word, set[Word]] = {}  # what each root needs
+        self._uses: Counter[Word] = Counter()  # how many roots need a word
+        self._systems: dict[Word, int] = {}  # the matrix of each system that may share factors
 
     # Words up to transposition.
 
@@ -273,6 +276,7 @@ class _Component:
         """Improve the steps until no move lowers the cost, or the work is done."""
         numbers = list(_samples(self.symbols))
         while self._work > 0:
+            self._note_reached()
             current = self.cost(self.reached(self.steps, self.roots))
             for move in self._moves():
                 for sizes in numbers:
@@ -289,6 +293,13 @@ class _Component:
             else:
                 return
 
+    def _note_reached(self) -> None:
+        """Note which words each root needs now, and the matrices whose factors they may share."""
+        self._reached = {r: set(self.reached(self.steps, [r])) for r in self.roots}
+        self._uses = Counter([word for words in self._reached.values() for word in words])
+        letters = [(word, self.solved_with(self.steps[word])) for word in self._uses]
+        self._systems = {word: letter for word, letter in letters if letter is not None}
+
     def _moves(self) -> Iterator[tuple[list[Word], Word | None, int | None]]:
         """Yield words to order anew together, with a part of them or factors to compute once."""
         for root in self.roots:
@@ -300,7 +311,7 @@ class _Component:
             readers.update(self._reads(step))
         for word, count in readers.items():
             if count > 1 and word not in self.roots:
-                group = [r for r in self.roots if word in self.reached(self.steps, [r])]
+                group = [r for r in self.roots if word in self._reached[r]]
                 yield group, None, None
         for part in self._common_parts():
             group = [r for r in self.roots if self._contains(r, part)]
@@ -347,11 +358,12 @@ class _Component:
         self, group: list[Word], extra: Word | None, letter: int | None, numbers: dict[Size, int]
     ) -> Steps:
         """Return the steps after ordering words anew, given all that the other roots compute."""
-        others = [r for r in self.roots if r not in group]
-        free = set(self.reached(self.steps, others))
+        own = Counter([word for root in group for word in self._reached[root]])
+        free = set(self._uses) - {word for word, uses in own.items() if uses == self._uses[word]}
         steps = dict(self.steps)
-        solved = [self.solved_with(steps[word]) for word in free]
-        factored = {one for one in [letter, *solved] if one is not None}
+        factored = {self._systems[word] for word in self._systems.keys() & free}
+        if letter is not None:
+            factored.add(letter)
         factored |= {self.alphabet.turned((one,))[0] for one in factored}
         for word in sorted(group, key=len) if extra is None else [extra, *sorted(group, key=len)]:
             if word in free:
