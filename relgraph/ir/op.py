@@ -102,6 +102,7 @@ class Op:
     identity: Any = None
     difference: Op | None = None
     inverse: Op | None = None
+    scale: Op | None = None
     computes: bool = True
     returns_indices: bool = False
     pointwise: bool = False

@@ -84,6 +84,7 @@ class Compiler:
         self.guarded = not rewrite.pointwise
         self.done: list[Suspended] = []
         self.made = 0
+        self.signed = False  # terms of a block may be subtracted
         self.inner: list[str] = []  # intermediates that are computed in a dtype of their own
 
     def test(self, condition: str) -> None:
@@ -503,7 +504,8 @@ class Compiler:
         op = self.names.of(block.op, block.op.name)
         name = self.fresh("b")
         if block.element == own:
-            body.append(f"{name} = apply_chain({op}, {terms})")
+            chain = "total" if self.signed else "apply_chain"
+            body.append(f"{name} = {chain}({op}, {terms})")
         else:
             each, inner = self.fresh("e"), list[str]()
             self.env[own] = each

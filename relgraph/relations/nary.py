@@ -10,14 +10,192 @@ graph.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
+from functools import cache, lru_cache
 from operator import attrgetter
 from typing import Any
 
-from relgraph.ir.node import Variable, apply_chain
+import numpy as np
+
+from relgraph.ir.node import Constant, Variable, apply, apply_chain, constant
 from relgraph.ir.op import Op
 
 _RANK = attrgetter("ndim")
 NEAR = 64  # how many nested applications a pattern looks through below its root
+
+
+class Kind:
+    """What an associative and commutative op makes of its operands: how they are taken away, scaled.
+
+    A sum is a multiset of (coefficient, term): subtraction and negation give negative coefficients,
+    multiplication by a number others.  A product is a multiset of (exponent, factor), with division,
+    reciprocals and powers.  Ops without inverses have neither.
+
+    Attributes
+    ----------
+    op : Op
+        The op.
+    difference, inverse, scale : Op or None
+        Those of the op.
+    family, only : frozenset of Op
+        The op with those that take away operands, if it has inverses, and the op alone.
+    scaling : frozenset of Op
+        The ops of operands that may have a coefficient.
+    """
+
+    __slots__ = ("difference", "family", "inverse", "only", "op", "scale", "scaling")
+
+    def __init__(self, op: Op) -> None:
+        self.op = op
+        self.difference, self.inverse, self.scale = op.difference, op.inverse, op.scale
+        self.family: frozenset[Any] = frozenset([op])
+        self.only = self.family
+        self.scaling: frozenset[Any] = frozenset()
+        if op.inverse is not None and op.scale is not None:
+            self.family |= {op.difference, op.inverse}
+            self.scaling = frozenset([op.inverse, op.scale, op.scale.difference]) - {None}
+
+    def opens(self, x: Variable, dtype: Any, closed: Container[Variable] = ()) -> bool:
+        """Return True if an operand's own operands belong to an outer application of a dtype."""
+        op = x.op
+        return (
+            op in self.family
+            and x.type.dtype is dtype
+            and (op is self.op or dtype.kind in "fi")
+            and x not in closed
+            and uniform(x)
+        )
+
+    def split(self, node: Variable) -> tuple[Any, Variable] | None:
+        """Return the coefficient and the core of an operand, or None if it has no coefficient."""
+        op, dtype = node.op, node.type.dtype
+        if op is self.inverse:
+            x = node.inputs[0]
+            if x.type.dtype is not dtype or dtype.kind not in "fi":
+                return None
+            inner = self.split(x) if x.op is self.scale else None
+            return (-1, x) if inner is None else (-inner[0], inner[1])
+        if op is self.scale:
+            a, b = node.inputs
+            if a.__class__ is Constant or b.__class__ is Constant:
+                c, rest = (a, b) if a.__class__ is Constant else (b, a)
+                return self._scaled(c, rest, node)
+            if a.op is op or b.op is op:
+                operands = leaves(node, op, (), NEAR)
+                numbers = [x for x in operands if x.__class__ is Constant]
+                if len(numbers) == 1 and len(operands) > 1:
+                    rest = combined(op, [x for x in operands if x is not numbers[0]])
+                    return self._scaled(numbers[0], rest, node)
+            return None
+        x, y = node.inputs  # a quotient
+        if y.__class__ is not Constant or dtype.kind != "f":
+            return None
+        inverted = inverse_number(y)
+        return None if inverted is None else self._scaled(inverted, x, node)
+
+    @staticmethod
+    def _scaled(c: Any, rest: Variable, node: Variable) -> tuple[Any, Variable] | None:
+        if c.ndim or rest.type is not node.type or c.type.dtype is not node.type.dtype:
+            return None
+        value = c.uniform
+        if rest.__class__ is Constant or not value or not np.isfinite(value):
+            return None
+        return value.item(), rest
+
+    def scaled(self, number: Any, core: Variable) -> Variable:
+        """Return a core with a positive coefficient."""
+        if number == 1:
+            return core
+        assert self.scale is not None
+        factor = constant(number, core.type.dtype)
+        if core.__class__ is Constant:
+            return constant(self.scale.perform(factor.value, core.value), core.type.dtype)
+        return apply(self.scale, (factor, core))
+
+    def spread(
+        self, terms: Sequence[Variable], scales: Sequence[Any]
+    ) -> tuple[list[Variable], Any, bool]:
+        """Return terms with coefficients, a number that all have in common, and their sign.
+
+        The sign is True if all are negative; the terms then have the opposite ones.
+        """
+        negative = max(scales) < 0
+        sizes = {abs(x) for x in scales}
+        number = sizes.pop() if len(sizes) == 1 else 1
+        spread = []
+        for x, scale in zip(terms, scales, strict=True):
+            part = self.scaled(1 if number != 1 else abs(scale), x)
+            flipped = (scale < 0) != negative
+            spread.append(apply(self.inverse, (part,)) if flipped else part)  # type: ignore[arg-type]
+        return spread, number, negative
+
+    def negated(self, node: Variable) -> Variable:
+        """Return an operand that takes away a node."""
+        if isinstance(node, Constant):
+            return constant(-node.value)
+        assert self.inverse is not None
+        return apply(self.inverse, (node,))
+
+    def joined(self, added: Sequence[Variable], taken: Sequence[Variable]) -> Variable:
+        """Return the application to some operands that takes away others."""
+        if not taken:
+            return combined(self.op, added)
+        away = combined(self.op, taken)
+        if not added:
+            return self.negated(away)
+        assert self.difference is not None
+        return apply(self.difference, (combined(self.op, added), away))
+
+    def terms(
+        self, node: Variable, closed: Container[Variable] = ()
+    ) -> tuple[list[tuple[Variable, bool]], list[Variable]]:
+        """Return the signed operands below a node, and the applications that were opened.
+
+        An application that occurs twice stays closed.
+        """
+        dtype = node.type.dtype
+        opened, twice = {node}, set[Variable]()
+        queue = [node] if uniform(node) else []
+        for parent in queue:  # grows during the loop
+            for x in parent.inputs:
+                if x in opened:
+                    twice.add(x)
+                elif self.opens(x, dtype, closed):
+                    opened.add(x)
+                    queue.append(x)
+        opened -= twice
+        operands: list[tuple[Variable, bool]] = []
+        inner: list[Variable] = []
+        stack = [(node, False)]
+        while stack:
+            x, negative = stack.pop()
+            if x not in opened:
+                operands.append((x, negative))
+                continue
+            inner.append(x)
+            if len(x.inputs) == 1:
+                stack.append((x.inputs[0], not negative))
+            else:
+                stack.append((x.inputs[1], negative != (x.op is self.difference)))
+                stack.append((x.inputs[0], negative))
+        return operands, inner
+
+
+@cache
+def kind_of(op: Op) -> Kind:
+    """Return the kind of an associative and commutative op."""
+    return Kind(op)
+
+
+@lru_cache(maxsize=1024)
+def inverse_number(c: Constant) -> Constant | None:
+    """Return ``1 / c`` for a constant float, or None where that is infinite or subnormal."""
+    value = c.uniform
+    if value is None or c.dtype.kind != "f" or c.ndim:
+        return None
+    with np.errstate(all="ignore"):
+        inverted = np.true_divide(1, value, dtype=c.dtype)
+    normal = np.finfo(c.dtype).tiny <= np.abs(inverted) < np.inf
+    return constant(inverted, c.dtype) if normal else None
 
 
 def uniform(node: Variable) -> bool:

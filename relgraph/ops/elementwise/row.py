@@ -207,6 +207,7 @@ class Row(NamedTuple):
     laws: tuple[str, ...] = ()
     difference: str = ""
     inverse: str = ""
+    scale: str = ""
     symbol: str = ""
     precedence: int = 0
     tests: bool = False

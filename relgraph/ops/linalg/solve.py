@@ -110,7 +110,7 @@ class Inv(SquareOp):
 
     __slots__ = ()
     name = "inv"
-    measure = (14, 3)
+    measure = (18, 4)
     needs_regular = True
 
     def infer(self, *types: Any) -> Type:
