@@ -33,6 +33,7 @@ class Matmul(Op):
     symbol = "@"
     precedence = 12
     returns_new_array = True
+    chains = True
 
     def infer(self, *types: Any) -> Type:
         """Return the type; the inner sizes agree, the batches broadcast."""

@@ -42,6 +42,7 @@ from relgraph.relations.pattern import (
     PatternNode,
     PatternVariable,
     Term,
+    chained_args,
     flat_args,
     same_term,
     variables,
@@ -218,6 +219,8 @@ def _direct(term: Term) -> list[tuple[int, PatternVariable]]:
     """Return the variables that are operands of a term themselves, with their positions."""
     if not isinstance(term, PatternNode) or not isinstance(term.op, Op):
         return []
+    if len(chained_args(term)) > 2:  # its operands depend on the bracketing
+        return []
     anywhere = term.op.commutative
     args = flat_args(term) if is_ac(term.op) else term.args
     return [
@@ -300,7 +303,7 @@ class AcMatcher:
         self.signed = bool(self.kind.scaling and (self.linear or self.collecting))
         self.family = self.kind.family if self.signed else self.kind.only
         self._may: dict[frozenset[Any], bool] = {}
-        self._pairs: dict[tuple[Any, Any], tuple[tuple[int, bool], ...]] = {}
+        self._pairs: dict[tuple[Any, Any, bool], tuple[tuple[int, bool], ...]] = {}
 
     def view(self, signed: bool = True) -> View:
         """Return an empty view with the indexes that the rewrites look operands up in."""
@@ -533,8 +536,8 @@ class AcMatcher:
         for rule in self.collecting:
             built = rule.build((core, dtype), coefficients, like, group)
             if built is not None:
-                scales = (-1,) if negative else ()
-                return Match(slots, Firing(built[1], built[2], group, built[0], scales), negative)
+                sign = (-1,) if negative else ()
+                return Match(slots, Firing(built[1], built[2], group, built[0], sign), negative)
         return None
 
     def _scaled(self, found: Any, layer: Any, view: View) -> Match:

@@ -35,6 +35,7 @@ from relgraph.relations.pattern import (
     PatternNode,
     PatternVariable,
     Term,
+    chained_args,
     flat_args,
     subterms,
     text,
@@ -289,6 +290,10 @@ class Compiler:
             self.intermediate(op, at)
         elif isinstance(op, OpPattern):
             self.parameters(op, at)
+        factors = chained_args(term)
+        if len(factors) > 2 and not self.rewrite.exact:
+            self.match_sequence(op, factors, at)
+            return
         arity = op.cls.arity if isinstance(op, OpPattern) else op.arity
         if arity is None:
             self.test(f"len({at}.inputs) == {len(term.args)}")
@@ -303,6 +308,14 @@ class Compiler:
                 self.guard(arg, place, at)
         for i in sorted(range(len(places)), key=lambda i: (_cost(term.args[i]), i)):
             self.match(term.args[i], places[i])
+
+    def match_sequence(self, op: Op | OpPattern, factors: Sequence[Term], at: str) -> None:
+        """Match a product of matrices in any bracketing; a variable may stand for several."""
+        places = [f"{at}_{i}" for i in range(len(factors))]
+        name = self.op_value(op)
+        self.loop(", ".join(places), f"segments({name}, {at}, {len(factors)})", 2)
+        for i in sorted(range(len(places)), key=lambda i: (_cost(factors[i]), i)):
+            self.match(factors[i], places[i])
 
     def intermediate(self, op: Op | OpPattern, at: str) -> None:
         """Record a node below the root that computes numbers."""

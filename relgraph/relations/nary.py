@@ -9,8 +9,9 @@ graph.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
+from itertools import combinations
 from operator import attrgetter
 from typing import Any
 
@@ -24,11 +25,10 @@ NEAR = 64  # how many nested applications a pattern looks through below its root
 
 
 class Kind:
-    """What an associative and commutative op makes of its operands: how they are taken away, scaled.
+    """How an associative and commutative op takes operands away, and scales them.
 
     A sum is a multiset of (coefficient, term): subtraction and negation give negative coefficients,
-    multiplication by a number others.  A product is a multiset of (exponent, factor), with division,
-    reciprocals and powers.  Ops without inverses have neither.
+    and multiplication by a number gives others.  Ops without inverses have no coefficients.
 
     Attributes
     ----------
@@ -46,7 +46,9 @@ class Kind:
 
     def __init__(self, op: Op) -> None:
         self.op = op
-        self.difference, self.inverse, self.scale = op.difference, op.inverse, op.scale
+        self.difference: Any = op.difference
+        self.inverse: Any = op.inverse
+        self.scale: Any = op.scale
         self.family: frozenset[Any] = frozenset([op])
         self.only = self.family
         self.scaling: frozenset[Any] = frozenset()
@@ -67,7 +69,8 @@ class Kind:
 
     def split(self, node: Variable) -> tuple[Any, Variable] | None:
         """Return the coefficient and the core of an operand, or None if it has no coefficient."""
-        op, dtype = node.op, node.type.dtype
+        op: Any = node.op
+        dtype = node.type.dtype
         if op is self.inverse:
             x = node.inputs[0]
             if x.type.dtype is not dtype or dtype.kind not in "fi":
@@ -125,7 +128,7 @@ class Kind:
         for x, scale in zip(terms, scales, strict=True):
             part = self.scaled(1 if number != 1 else abs(scale), x)
             flipped = (scale < 0) != negative
-            spread.append(apply(self.inverse, (part,)) if flipped else part)  # type: ignore[arg-type]
+            spread.append(apply(self.inverse, (part,)) if flipped else part)
         return spread, number, negative
 
     def negated(self, node: Variable) -> Variable:
@@ -306,3 +309,44 @@ def alike(a: Variable, b: Variable, regroup: bool = True) -> bool:
 def combined(op: Op, operands: Iterable[Variable]) -> Variable:
     """Return an op applied to operands; those of lower rank, which broadcast, come first."""
     return apply_chain(op, sorted(operands, key=_RANK))
+
+
+def sequence(op: Op, node: Variable) -> list[Variable]:
+    """Return the factors of a product of matrices in order, in whatever bracketing it has.
+
+    Only what has two dimensions or more stands between two others.
+    """
+    factors: list[Variable] = []
+    stack = [(node, False, False)]
+    while stack:
+        x, left, right = stack.pop()
+        opens = x.op is op and x.type.dtype is node.type.dtype and uniform(x)
+        inside = (
+            opens
+            and (not left or x.inputs[0].ndim > 1)
+            and (not right or x.inputs[1].ndim > 1)
+        )
+        if inside and len(stack) + len(factors) < NEAR:
+            stack.append((x.inputs[1], True, right))
+            stack.append((x.inputs[0], left, True))
+        else:
+            factors.append(x)
+    return factors
+
+
+def segments(op: Op, node: Variable, number: int) -> Iterator[tuple[Variable, ...]]:
+    """Yield a product of matrices as one of fewer factors, first as it is written."""
+    written: list[Variable] = []
+    rest = node
+    while len(written) < number - 1 and rest.op is op:
+        written.append(rest.inputs[1])
+        rest = rest.inputs[0]
+    first = (rest, *reversed(written)) if len(written) == number - 1 else None
+    if first is not None:
+        yield first
+    factors = sequence(op, node)
+    for cuts in combinations(range(1, len(factors)), number - 1):
+        ends = zip((0, *cuts), (*cuts, len(factors)), strict=True)
+        parts = tuple([apply_chain(op, factors[i:j]) for i, j in ends])
+        if parts != first:
+            yield parts

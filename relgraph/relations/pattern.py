@@ -338,6 +338,12 @@ def check_nesting(*terms: Term) -> None:
             stack.append((term.element, depth + 1))
 
 
+def chained_args(term: Term) -> list[Term]:
+    """Return the factors of a product of matrices, flattened; none for any other pattern."""
+    chained = isinstance(term, PatternNode) and isinstance(term.op, Op) and term.op.chains
+    return flat_args(term) if chained else []
+
+
 def flat_args(term: PatternNode) -> list[Term]:
     """Return the operands of nested applications of one associative op, from left to right."""
     operands: list[Term] = []

@@ -13,7 +13,7 @@ from relgraph.errors import RelgraphError
 from relgraph.ir.node import Constant, Variable, apply, apply_chain, constant
 from relgraph.ir.op import Op
 from relgraph.ir.types import TensorType, TupleType, covers
-from relgraph.relations.nary import alike, canonical, leaves
+from relgraph.relations.nary import alike, canonical, leaves, segments
 from relgraph.relations.shape_proof import as_known, covered, proved
 
 _T = TypeVar("_T")
@@ -287,6 +287,6 @@ def _may_stretch(type_: TensorType, like: TensorType) -> bool:
 __all__ = [
     "REFUSED", "WHOLE", "Narrowed", "Refused", "alike", "apply_chain", "canonical", "checked",
     "choices", "counted", "covered", "fills", "fit", "free", "instance", "kinds", "leaves",
-    "members", "proved", "reduced", "rest", "spend", "splits", "steady", "subsets", "total", "unit", "whole",
-    "within",
+    "members", "proved", "reduced", "rest", "segments", "spend", "splits", "steady", "subsets", "total",
+    "unit", "whole", "within",
 ]  # fmt: skip

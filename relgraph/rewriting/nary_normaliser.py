@@ -26,8 +26,8 @@ class _Group:
     """
 
     __slots__ = (
-        "changed", "dtype", "fired", "fresh", "grown", "history", "inner", "keys", "parts", "passes", "pending",
-        "seen", "signed", "view", "waiting",
+        "changed", "dtype", "fired", "fresh", "grown", "history", "inner", "keys", "parts",
+        "passes", "pending", "seen", "signed", "view", "waiting",
     )  # fmt: skip
 
     def __init__(
@@ -119,9 +119,10 @@ class NaryNormaliser:
         """
         a, b = n.inputs
         family = matcher.family
+        if n in self.checked:
+            family = matcher.kind.only
         if (a.op in family and a not in self.closed) or (b.op in family and b not in self.closed):
-            if n not in self.checked or a.op is op or b.op is op:
-                return False
+            return False
         normal = self.normal
         x, y = normal.get(a), normal.get(b)
         if x is None:
@@ -261,6 +262,16 @@ class NaryNormaliser:
                 break
             self._record(n, group, kind, matches)
         del self.groups[n]
+        return self._finished(n, group, op, kind, push)
+
+    def _finished(
+        self, n: Variable, group: _Group, op: Op, kind: Kind, push: Callable[[Variable], None]
+    ) -> bool:
+        """Replace a sum or product in which nothing matches any more; return True if it is normal.
+
+        A difference is seen by the matchers of its own op as well.
+        """
+        normal, limits = self.normal, self.limits
         if group.inner is not None and not group.fired:
             # Nothing to combine across signs: the matchers of each op see the nodes as they stand.
             self.checked.add(n)
@@ -345,12 +356,11 @@ class NaryNormaliser:
             y = normal.get(x, x)
             if y is not x:
                 group.changed = True
-                if y.op in family and x.op not in family and y.type.dtype is group.dtype:
-                    if kind.opens(y, group.dtype):
-                        nested.append((y, slot, negative))
-                        if y.op is not op or (group.signed and self.has_flips(y, kind)):
-                            group.inner = group.inner or ()
-                        continue
+                if y.op in family and x.op not in family and kind.opens(y, group.dtype):
+                    nested.append((y, slot, negative))
+                    if y.op is not op or (group.signed and self.has_flips(y, kind)):
+                        group.inner = group.inner or ()
+                    continue
             arrived.append((y, slot, negative))
         base: Variable | None = None
         if group.view is None:

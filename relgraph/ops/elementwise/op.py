@@ -65,11 +65,11 @@ class Elementwise(Op):
         "idempotent",
         "identity",
         "inverse",
-        "scale",
         "measure",
         "name",
         "precedence",
         "row",
+        "scale",
         "symbol",
     )
     pointwise = True

@@ -413,7 +413,7 @@ def cancel_multiply_divideo(x, y):
 
 def no_smaller(x: Any, y: Any) -> bool:
     """Return True if x has at least the dimensions of y: no larger array is computed instead."""
-    return x.dtype == y.dtype and x.ndim >= y.ndim
+    return bool(x.dtype == y.dtype and x.ndim >= y.ndim)
 
 
 @identity(

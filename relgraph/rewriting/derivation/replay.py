@@ -23,16 +23,17 @@ from relgraph.ir.node import Constant, Variable, apply, apply_chain, constant
 from relgraph.ir.op import Op
 from relgraph.ops.elementwise import Cast
 from relgraph.ops.shape import BroadcastTo
+from relgraph.relations.block_matcher import is_linear
 from relgraph.relations.clause import Rewrite, is_ac
 from relgraph.relations.kanren.goals import Suspended
-from relgraph.relations.block_matcher import is_linear
-from relgraph.relations.nary import kind_of, uniform
+from relgraph.relations.nary import kind_of, sequence, uniform
 from relgraph.relations.pattern import (
     Block,
     OpPattern,
     PatternNode,
     PatternVariable,
     Term,
+    chained_args,
     flat_args,
     variables,
 )
@@ -157,20 +158,18 @@ class Checker:
             if not any(self._fits(right, x) for x in answers(relation, left)):
                 raise _problem(number, firing, "kanren has no answer for this use of")
             self._answered.add(asked)
-        scale = 1
-        if len(firing.scales) > 1:  # each term has its own coefficient
+        scale, kind = 1, kind_of(rewrite.pattern.op) if firing.scales else None
+        if kind is not None and len(firing.scales) > 1:  # each term has its own coefficient
             own = rewrite.pattern.own[0]
-            kind = kind_of(rewrite.pattern.op)
             terms, scale, _ = kind.spread(values[own], firing.scales)
             values = {**values, own: terms}
         elif firing.scales:
             scale = abs(firing.scales[0])
         made = build(rewrite.result, values, whole)
-        kind = kind_of(rewrite.pattern.op) if scale != 1 else None
-        split = kind.split(firing.result) if kind is not None else None
-        if split is not None and split[0] == scale and self._fits(split[1], made):
-            return
-        if kind is not None:
+        if kind is not None and scale != 1:
+            split = kind.split(firing.result)
+            if split is not None and split[0] == scale and self._fits(split[1], made):
+                return
             like = made if isinstance(made, Variable) else constant(made, whole.type.dtype)
             made = kind.scaled(scale, like)
         if not self._fits(firing.result, made):
@@ -240,6 +239,9 @@ class Checker:
             return True  # x may stand for x * 1
         if isinstance(op, Op) and node.op is not op:
             return False
+        if len(chained_args(term)) > 2 and values.keys() >= set(variables(term)):
+            built = sequence(node.op, build(term, values, node))  # type: ignore[arg-type]
+            return list(map(self.key, built)) == list(map(self.key, sequence(node.op, node)))  # type: ignore[arg-type]
         if isinstance(term, Block) or is_ac(op):
             return self._covers_all(term, node, values)
         args = term.args
