@@ -89,6 +89,8 @@ class Kind:
                     rest = combined(op, [x for x in operands if x is not numbers[0]])
                     return self._scaled(numbers[0], rest, node)
             return None
+        if op not in self.scaling:
+            return None
         x, y = node.inputs  # a quotient
         if y.__class__ is not Constant or dtype.kind != "f":
             return None
@@ -190,10 +192,10 @@ def kind_of(op: Op) -> Kind:
 
 
 @lru_cache(maxsize=1024)
-def inverse_number(c: Constant) -> Constant | None:
+def inverse_number(c: Variable) -> Constant | None:
     """Return ``1 / c`` for a constant float, or None where that is infinite or subnormal."""
-    value = c.uniform
-    if value is None or c.dtype.kind != "f" or c.ndim:
+    value = c.uniform if isinstance(c, Constant) and not c.ndim else None
+    if value is None or c.dtype.kind != "f":
         return None
     with np.errstate(all="ignore"):
         inverted = np.true_divide(1, value, dtype=c.dtype)
