@@ -563,9 +563,11 @@ class AcMatcher:
         """Return the match that combines the constants of a view, if it is valid."""
         assert self.fold is not None
         places = [
-            i for key, layer in view.layers.items() if key[1] is None
-            for i in layer.index.get(Constant, ())
-        ]  # fmt: skip
+            i
+            for sign in (False, True)
+            if (sign, None) in view.layers
+            for i in view.layers[sign, None].index.get(Constant, ())
+        ]
         if len(places) < 2:
             return None
         # Constants of a narrower dtype than the view's would round or wrap around on their own.

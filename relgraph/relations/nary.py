@@ -324,9 +324,7 @@ def sequence(op: Op, node: Variable) -> list[Variable]:
         x, left, right = stack.pop()
         opens = x.op is op and x.type.dtype is node.type.dtype and uniform(x)
         inside = (
-            opens
-            and (not left or x.inputs[0].ndim > 1)
-            and (not right or x.inputs[1].ndim > 1)
+            opens and (not left or x.inputs[0].ndim > 1) and (not right or x.inputs[1].ndim > 1)
         )
         if inside and len(stack) + len(factors) < NEAR:
             stack.append((x.inputs[1], True, right))

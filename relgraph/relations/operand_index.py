@@ -240,7 +240,10 @@ class View:
             core, scale = node, 1
             if slot in self.cores:
                 scale, core = self.cores.pop(slot)
-                self.layers[_layer(-scale if sign else scale)].remove(slot)
+                key = _layer(-scale if sign else scale)
+                self.layers[key].remove(slot)
+                if key[1] is not None and not self.layers[key].operands:
+                    del self.layers[key]
             if self.collects and core.__class__ is not Constant:
                 alike = self.alike[canonical(core)]
                 del alike[slot]
