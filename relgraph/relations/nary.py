@@ -83,10 +83,11 @@ class Kind:
                 c, rest = (a, b) if a.__class__ is Constant else (b, a)
                 return self._scaled(c, rest, node)
             if a.op is op or b.op is op:
-                operands = leaves(node, op, (), NEAR)
+                scale: Any = op
+                operands = leaves(node, scale, (), NEAR)
                 numbers = [x for x in operands if x.__class__ is Constant]
                 if len(numbers) == 1 and len(operands) > 1:
-                    rest = combined(op, [x for x in operands if x is not numbers[0]])
+                    rest = combined(scale, [x for x in operands if x is not numbers[0]])
                     return self._scaled(numbers[0], rest, node)
             return None
         if op not in self.scaling:

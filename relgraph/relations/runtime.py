@@ -287,6 +287,6 @@ def _may_stretch(type_: TensorType, like: TensorType) -> bool:
 __all__ = [
     "REFUSED", "WHOLE", "Narrowed", "Refused", "alike", "apply_chain", "canonical", "checked",
     "choices", "counted", "covered", "fills", "fit", "free", "instance", "kinds", "leaves",
-    "members", "proved", "reduced", "rest", "segments", "spend", "splits", "steady", "subsets", "total",
-    "unit", "whole", "within",
+    "members", "proved", "reduced", "rest", "segments", "spend", "splits", "steady", "subsets",
+    "total", "unit", "whole", "within",
 ]  # fmt: skip
